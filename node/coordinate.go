@@ -1,6 +1,9 @@
 package node
 
-import "cordwood/node/coordinator"
+import (
+	"cordwood/node/coordinator"
+	"cordwood/node/coordinator/snapshot"
+)
 
 // coordinate has this node carry out the operations of the cluster whenever its member
 // leads the metadata group.
@@ -11,7 +14,7 @@ func (n *node) coordinate() {
 	c := coordinator.New(coordinator.Config{
 		Meta: n.meta, Dial: n.nodes.Dial, Leads: n.member.Leads, LeadsChanged: n.member.LeadsChanged,
 		Reported: n.member.Reported, Holders: func() ([]string, bool) { return n.discovery.WithRole(roleShard) },
-		HotBytes: float64(n.cfg.PartitionHotBytes), HotFor: n.cfg.PartitionHotAfter,
+		Limits: snapshot.Limits{HotBytes: float64(n.cfg.PartitionHotBytes), HotFor: n.cfg.PartitionHotAfter},
 		Logger: n.log, Registerer: n.registry,
 	})
 	n.run("coordinating the cluster", c.Run)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 )
@@ -136,7 +138,7 @@ func TestAutomatic(t *testing.T) {
 		}, nil},
 		{"a node that comes back from a drain gets replicas", 30 * time.Minute, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").voting("a")
-			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "b", State: metapb.OperationState_OPERATION_STATE_DONE, EndedUnixNano: 1}
+			w.ops[1] = &metapb.Operation{Id: 1, Kind: operation.NodeDrain, NodeId: "b", State: metapb.OperationState_OPERATION_STATE_DONE, EndedUnixNano: 1}
 			w.lastOp = 1
 		}, func(w *world) bool {
 			n := 0
@@ -178,7 +180,7 @@ func TestAutomatic(t *testing.T) {
 			w.node("a").shard(1, "a").voting("a")
 			for range 300 {
 				w.lastOp++
-				w.ops[w.lastOp] = &metapb.Operation{Id: w.lastOp, Kind: KindTableMove, State: metapb.OperationState_OPERATION_STATE_DONE}
+				w.ops[w.lastOp] = &metapb.Operation{Id: w.lastOp, Kind: operation.TableMove, State: metapb.OperationState_OPERATION_STATE_DONE}
 			}
 		}, func(w *world) bool { return len(w.ops) == keepHistory && w.ops[300] != nil }, nil},
 		{"paused: nothing is balanced", time.Hour, func(w *world) {
@@ -217,20 +219,20 @@ func TestAutomatic(t *testing.T) {
 // TestPairIsUndone: a shard of one replica whose former voter cannot be given up within
 // the limit gets its former self back.
 func TestPairIsUndone(t *testing.T) {
-	p := newPicture(time.Unix(1000, 0), Config{}.withDefaults(), newWorldStatus(t, func(w *world) {
+	snap := snapshot.New(time.Unix(1000, 0), snapshot.Limits{}.WithDefaults(), newWorldStatus(t, func(w *world) {
 		w.node("a", "b").shard(1, "a")
 		w.shards[1].Learners = []string{"b"}
 		w.groups[1].voters = []string{"a", "b"}
 	}), nil, nil)
-	op := &metapb.Operation{Id: 1, Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote, Notes: map[string]string{notePromoted: fmt.Sprint(time.Unix(5000, 0).UnixNano())}} // by another clock
-	p.paired = map[uint64]time.Duration{1: 31 * time.Second}
-	d := decide(p, op)
-	if d.notes[noteUndo] == "" || !strings.Contains(d.reason, "two voters must not stay") {
+	op := &metapb.Operation{Id: 1, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote, Notes: map[string]string{operation.NotePromoted: fmt.Sprint(time.Unix(5000, 0).UnixNano())}} // by another clock
+	snap.PairedFor = map[uint64]time.Duration{1: 31 * time.Second}
+	d := decide(snap, op)
+	if d.notes[operation.NoteUndo] == "" || !strings.Contains(d.reason, "two voters must not stay") {
 		t.Errorf("decision %+v", d)
 	}
-	op.Notes[notePromoted] = "1"
-	p.paired[1] = 29 * time.Second
-	if d := decide(p, op); d.step != stepRecord || d.do == nil {
+	op.Notes[operation.NotePromoted] = "1"
+	snap.PairedFor[1] = 29 * time.Second
+	if d := decide(snap, op); d.step != stepRecord || d.do == nil {
 		t.Errorf("before the limit: %+v", d)
 	}
 }
@@ -247,20 +249,20 @@ func TestRefused(t *testing.T) {
 		op   *metapb.Operation
 		want string
 	}{
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 9, FromNode: "a", ToNode: "b"}, "there is no shard 9"},
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "b", ToNode: "c"}, "shard 1 has no replica on node node-b: it has some on node-a"},
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 2, FromNode: "a", ToNode: "b"}, "shard 2 has a replica on node node-b already"},
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "x"}, "there is no node x"},
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "r"}, "node node-r does not hold shards"},
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
-		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "e"}, "node node-e is drained: 'cordwood node undrain' lets it take part again"},
-		{&metapb.Operation{Kind: KindReplicaRepair, ShardId: 1, FromNode: "a"}, "shard 1 has one replica, on node node-a: it cannot be given up"},
-		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node"},
-		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
-		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 is gone"},
-		{&metapb.Operation{Kind: KindTableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
-		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2", metapb.ProtocolHandoff)},
-		{&metapb.Operation{Kind: KindNodeDrain, NodeId: "x"}, "there is no node x"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 9, FromNode: "a", ToNode: "b"}, "there is no shard 9"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "b", ToNode: "c"}, "shard 1 has no replica on node node-b: it has some on node-a"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 2, FromNode: "a", ToNode: "b"}, "shard 2 has a replica on node node-b already"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "x"}, "there is no node x"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "r"}, "node node-r does not hold shards"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
+		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "e"}, "node node-e is drained: 'cordwood node undrain' lets it take part again"},
+		{&metapb.Operation{Kind: operation.ReplicaRepair, ShardId: 1, FromNode: "a"}, "shard 1 has one replica, on node node-a: it cannot be given up"},
+		{&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node"},
+		{&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
+		{&metapb.Operation{Kind: operation.TableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 is gone"},
+		{&metapb.Operation{Kind: operation.TableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
+		{&metapb.Operation{Kind: operation.TableMove, TableId: 2, ToShards: []uint32{2}}, fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2", metapb.ProtocolHandoff)},
+		{&metapb.Operation{Kind: operation.NodeDrain, NodeId: "x"}, "there is no node x"},
 		{&metapb.Operation{Kind: "shard-paint"}, `does not know operations of kind "shard-paint"`},
 	} {
 		w := newWorld(t).node("a", "b", "c", "d", "e", "r:router").shard(1, "a").shard(3, "a", "b", "c")
@@ -268,8 +270,8 @@ func TestRefused(t *testing.T) {
 		w.down["d"] = time.Now().Add(-time.Minute)
 		w.nodes["e"].State = metapb.NodeState_NODE_STATE_DRAINED
 		w.version = metapb.ProtocolCluster
-		p := newPicture(time.Now(), Config{}.withDefaults(), w.status(), []*schema.Table{w.tables[1], w.tables[2]}, nil)
-		d := decide(p, c.op)
+		snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), []*schema.Table{w.tables[1], w.tables[2]}, nil)
+		d := decide(snap, c.op)
 		if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, c.want) {
 			t.Errorf("%v: %+v, want failure with %q", c.op, d, c.want)
 		}
@@ -280,8 +282,8 @@ func TestRefused(t *testing.T) {
 // good because of that.
 func TestNewLeaderWaits(t *testing.T) {
 	for _, op := range []*metapb.Operation{
-		{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
-		{Kind: KindTableMove, TableId: 1, ToShards: []uint32{2}},
+		{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
+		{Kind: operation.TableMove, TableId: 1, ToShards: []uint32{2}},
 	} {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d")
 		w.table(1, nil, 1)
@@ -292,7 +294,7 @@ func TestNewLeaderWaits(t *testing.T) {
 			}
 		}
 		decided := func() decision {
-			return decide(newPicture(time.Now(), Config{}.withDefaults(), status, []*schema.Table{w.tables[1]}, nil), op)
+			return decide(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, []*schema.Table{w.tables[1]}, nil), op)
 		}
 		if d := decided(); d.end != 0 || d.do != nil || !strings.Contains(d.reason, "node-d may still report") {
 			t.Errorf("%v: %+v, want that it waits for node d", op, d)
@@ -310,7 +312,7 @@ func TestNewLeaderWaits(t *testing.T) {
 // group has not heard of yet.
 func TestUnheardNodeStays(t *testing.T) {
 	w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
-	op := &metapb.Operation{Kind: KindNodeDecommission, NodeId: "d"}
+	op := &metapb.Operation{Kind: operation.NodeDecommission, NodeId: "d"}
 	status := w.status()
 	for _, n := range status.Nodes {
 		if n.Node.Id == "d" {
@@ -318,7 +320,7 @@ func TestUnheardNodeStays(t *testing.T) {
 		}
 	}
 	decided := func() decision {
-		return decide(newPicture(time.Now(), Config{}.withDefaults(), status, nil, nil), op)
+		return decide(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, nil, nil), op)
 	}
 	if d := decided(); d.do != nil || d.end != 0 || !strings.Contains(d.reason, "node-d") {
 		t.Errorf("%+v, want that it waits for node d", d)
@@ -368,19 +370,19 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 		shard := uint32(1 + r.IntN(len(w.shards)))
 		switch r.IntN(8) {
 		case 0, 1:
-			op.Kind, op.ShardId, op.FromNode, op.ToNode = KindShardMove, shard, w.shards[shard].Replicas[0], some(1)[0]
+			op.Kind, op.ShardId, op.FromNode, op.ToNode = operation.ShardMove, shard, w.shards[shard].Replicas[0], some(1)[0]
 		case 2:
-			op.Kind, op.ShardId, op.Want = KindReplicaChange, shard, uint32(1+r.IntN(3))
+			op.Kind, op.ShardId, op.Want = operation.ReplicaChange, shard, uint32(1+r.IntN(3))
 		case 3:
-			op.Kind, op.NodeId = KindNodeDrain, some(1)[0]
+			op.Kind, op.NodeId = operation.NodeDrain, some(1)[0]
 		case 4:
-			op.Kind, op.NodeId = KindNodeDecommission, some(1)[0]
+			op.Kind, op.NodeId = operation.NodeDecommission, some(1)[0]
 		case 5:
-			op.Kind, op.TableId, op.ToShards = KindTableMove, uint64(1+r.IntN(3)), []uint32{shard}
+			op.Kind, op.TableId, op.ToShards = operation.TableMove, uint64(1+r.IntN(3)), []uint32{shard}
 		case 6:
-			op.Kind = KindRebalance
+			op.Kind = operation.Rebalance
 		case 7:
-			op.Kind, op.Want, op.Notes = KindShardAdd, 1, map[string]string{noteCount: "2"}
+			op.Kind, op.Want, op.Notes = operation.ShardAdd, 1, map[string]string{operation.NoteCount: "2"}
 		}
 		_, _ = w.putOperation(op, time.Now().UnixNano()) // one that excludes another is refused
 	}
@@ -403,7 +405,7 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 	run(t, w, time.Hour, func() bool { return time.Now().After(end) })
 	for id, op := range w.ops {
 		if op.Reason == "" {
-			t.Errorf("operation %d (%s) is %s and does not say why", id, op.Kind, stateName(op.State))
+			t.Errorf("operation %d (%s) is %s and does not say why", id, op.Kind, operation.StateName(op.State))
 		}
 	}
 	if w.idle() && len(w.down) == 0 {

@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
@@ -26,11 +28,11 @@ const maxReason = 2000
 // record returns an operation's record as the decision has it, or nil if there is nothing
 // to store. Before a call it always is stored: who can is the leader, so that no call of a
 // former one comes after those of the next.
-func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
+func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
 	next := proto.CloneOf(op)
 	next.Step, next.Reason = d.step, d.reason
 	if f != nil && (f.count >= quietFailures || !passes(f.err)) {
-		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, p.spell(f.err.Error()))
+		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, snap.Spell(f.err.Error()))
 	}
 	if len(next.Reason) > maxReason {
 		next.Reason = strings.ToValidUTF8(next.Reason[:maxReason], "") + "…"
@@ -42,8 +44,8 @@ func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Op
 		next.ToShards = d.toShards
 	}
 	next.Notes = withNotes(op.Notes, d.notes)
-	if t := p.tables[op.TableId]; t != nil && next.Notes[noteName] == "" {
-		next.Notes = withNotes(next.Notes, map[string]string{noteName: t.Database + "." + t.Name})
+	if t := snap.Tables[op.TableId]; t != nil && next.Notes[operation.NoteName] == "" {
+		next.Notes = withNotes(next.Notes, map[string]string{operation.NoteName: t.Database + "." + t.Name})
 	}
 	switch {
 	case d.do != nil && !d.do.reads && d.step == op.Step:
@@ -53,13 +55,13 @@ func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Op
 	}
 	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !maps.Equal(next.Notes, op.Notes) || !slices.Equal(next.ToShards, op.ToShards)
 	if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
-		next.State, next.EndedUnixNano = d.end, p.now.UnixNano()
+		next.State, next.EndedUnixNano = d.end, snap.Now.UnixNano()
 		must = true
 	}
-	if !must && (proto.Equal(next, op) || p.now.Sub(time.Unix(0, op.UpdatedUnixNano)) < progressEvery) {
+	if !must && (proto.Equal(next, op) || snap.Now.Sub(time.Unix(0, op.UpdatedUnixNano)) < progressEvery) {
 		return nil
 	}
-	next.UpdatedUnixNano = p.now.UnixNano()
+	next.UpdatedUnixNano = snap.Now.UnixNano()
 	return next
 }
 
@@ -86,9 +88,9 @@ func withNotes(notes, changes map[string]string) map[string]string {
 }
 
 // carry stores the record of an operation and makes its call.
-func (c *Coordinator) carry(ctx context.Context, p *picture, op, next *metapb.Operation, d decision) outcome {
+func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, next *metapb.Operation, d decision) outcome {
 	if next != nil {
-		stored, err := c.put(ctx, p, next)
+		stored, err := c.put(ctx, snap, next)
 		if err != nil {
 			return outcome{err: err}
 		}
@@ -98,16 +100,16 @@ func (c *Coordinator) carry(ctx context.Context, p *picture, op, next *metapb.Op
 	if d.do == nil {
 		return outcome{}
 	}
-	o := c.perform(ctx, p, d.do)
+	o := c.perform(ctx, snap, d.do)
 	if o.err != nil {
 		c.metrics.failed(op.Kind, op.Step)
-		c.log.Warn("a step of an operation failed; tried again", append(fields(op), "call", d.do.what, "error", p.spell(o.err.Error()))...)
+		c.log.Warn("a step of an operation failed; tried again", append(fields(op), "call", d.do.what, "error", snap.Spell(o.err.Error()))...)
 		return o
 	}
 	if d.then != nil {
 		after := proto.CloneOf(op)
 		after.Notes = withNotes(op.Notes, d.then)
-		if _, err := c.put(ctx, p, after); err != nil {
+		if _, err := c.put(ctx, snap, after); err != nil {
 			o.err = err
 		}
 	}
@@ -116,8 +118,8 @@ func (c *Coordinator) carry(ctx context.Context, p *picture, op, next *metapb.Op
 
 // put stores an operation; if somebody else has changed it, that is an error, after which
 // everything is decided anew.
-func (c *Coordinator) put(ctx context.Context, p *picture, op *metapb.Operation) (*metapb.Operation, error) {
-	result, err := c.cfg.Meta.Propose(ctx, p.command(func(cmd *metapb.Command) {
+func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot, op *metapb.Operation) (*metapb.Operation, error) {
+	result, err := c.cfg.Meta.Propose(ctx, command(snap, func(cmd *metapb.Command) {
 		cmd.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
 	}))
 	if err != nil {
@@ -159,7 +161,7 @@ func (c *Coordinator) tell(before, after *metapb.Operation) {
 	if after.State != metapb.OperationState_OPERATION_STATE_RUNNING {
 		took := time.Duration(after.EndedUnixNano - after.CreatedUnixNano)
 		c.metrics.ended(after)
-		c.log.Info("operation ended", append(fields(after), "state", stateName(after.State), "took", took, "reason", after.Reason)...)
+		c.log.Info("operation ended", append(fields(after), "state", operation.StateName(after.State), "took", took, "reason", after.Reason)...)
 		return
 	}
 	if before.Step != after.Step || before.Attempt != after.Attempt {
@@ -168,10 +170,10 @@ func (c *Coordinator) tell(before, after *metapb.Operation) {
 }
 
 // unasked makes a call of the cluster's own.
-func (c *Coordinator) unasked(ctx context.Context, p *picture, a *act) outcome {
-	o := c.perform(ctx, p, a)
+func (c *Coordinator) unasked(ctx context.Context, snap *snapshot.Snapshot, a *act) outcome {
+	o := c.perform(ctx, snap, a)
 	if o.err != nil {
-		c.log.Warn("a step of the cluster failed; tried again", "call", a.what, "error", p.spell(o.err.Error()))
+		c.log.Warn("a step of the cluster failed; tried again", "call", a.what, "error", snap.Spell(o.err.Error()))
 	} else {
 		c.log.Info("cluster step", "call", a.what)
 	}
@@ -179,7 +181,7 @@ func (c *Coordinator) unasked(ctx context.Context, p *picture, a *act) outcome {
 }
 
 // perform makes a call.
-func (c *Coordinator) perform(ctx context.Context, p *picture, a *act) outcome {
+func (c *Coordinator) perform(ctx context.Context, snap *snapshot.Snapshot, a *act) outcome {
 	switch {
 	case a.propose != nil:
 		_, err := c.cfg.Meta.Propose(ctx, a.propose)
@@ -193,21 +195,21 @@ func (c *Coordinator) perform(ctx context.Context, p *picture, a *act) outcome {
 	case a.replicas != nil:
 		return c.changeGroup(ctx, a.replicas)
 	case a.define != nil:
-		return outcome{err: c.define(ctx, p, a.define)}
+		return outcome{err: c.define(ctx, snap, a.define)}
 	case a.handover != nil:
 		return c.handOver(ctx, a.handover)
 	}
-	return outcome{err: c.startAll(ctx, p, a.starts)}
+	return outcome{err: c.startAll(ctx, snap, a.starts)}
 }
 
 // startAll begins operations, and fails only if none could be begun.
-func (c *Coordinator) startAll(ctx context.Context, p *picture, ops []*metapb.Operation) error {
+func (c *Coordinator) startAll(ctx context.Context, snap *snapshot.Snapshot, ops []*metapb.Operation) error {
 	var faults []error
 	for _, op := range ops {
 		op = proto.CloneOf(op)
 		op.State = metapb.OperationState_OPERATION_STATE_RUNNING
-		op.CreatedUnixNano, op.UpdatedUnixNano = p.now.UnixNano(), p.now.UnixNano()
-		begun, err := c.put(ctx, p, op)
+		op.CreatedUnixNano, op.UpdatedUnixNano = snap.Now.UnixNano(), snap.Now.UnixNano()
+		begun, err := c.put(ctx, snap, op)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("start %s: %w", op.Kind, err))
 			continue
@@ -231,17 +233,17 @@ func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
 		return outcome{err: fmt.Errorf("ask node %s: %w", a.leader, errs.FromGRPC(err))}
 	}
 	if a.request.Change == shardpb.ChangeReplicasRequest_CHANGE_LEAD {
-		return outcome{shard: a.request.ShardId, group: membership{voters: resp.Voters, learners: resp.Learners, leader: a.request.NodeId, at: began}}
+		return outcome{shard: a.request.ShardId, group: snapshot.Membership{Voters: resp.Voters, Learners: resp.Learners, Leader: a.request.NodeId, At: began}}
 	}
 	if len(resp.Voters) == 0 {
 		return outcome{} // the next report tells
 	}
-	return outcome{shard: a.request.ShardId, group: membership{voters: resp.Voters, learners: resp.Learners, at: began}}
+	return outcome{shard: a.request.ShardId, group: snapshot.Membership{Voters: resp.Voters, Learners: resp.Learners, At: began}}
 }
 
 // define has a shard take over the definition of a table as it is now.
-func (c *Coordinator) define(ctx context.Context, p *picture, a *defineAct) error {
-	t := p.tables[a.tableID]
+func (c *Coordinator) define(ctx context.Context, snap *snapshot.Snapshot, a *defineAct) error {
+	t := snap.Tables[a.tableID]
 	conn, err := c.cfg.Dial(a.leader)
 	if err != nil {
 		return fmt.Errorf("reach node %s: %w", a.leader, err)
@@ -256,7 +258,7 @@ func (c *Coordinator) define(ctx context.Context, p *picture, a *defineAct) erro
 
 // handOver asks the nodes at once; what those answer that do is noted even if one does not.
 func (c *Coordinator) handOver(ctx context.Context, a *handoverAct) outcome {
-	o := outcome{copy: a.table.Handoff.ID, copies: map[uint32]copying{}}
+	o := outcome{copy: a.table.Handoff.ID, copies: map[uint32]snapshot.Copy{}}
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for shard, node := range a.from {
@@ -268,7 +270,7 @@ func (c *Coordinator) handOver(ctx context.Context, a *handoverAct) outcome {
 				o.err = errors.Join(o.err, fmt.Errorf("ask node %s about shard %d: %w", node, shard, err))
 				return
 			}
-			o.copies[shard] = copying{resp, node}
+			o.copies[shard] = snapshot.Copy{HandOverResponse: resp, Node: node}
 		})
 	}
 	group.Wait()
@@ -286,26 +288,4 @@ func (c *Coordinator) askCopier(ctx context.Context, a *handoverAct, shard uint3
 	}
 	resp, err := shardpb.NewShardServiceClient(conn).HandOver(ctx, req)
 	return resp, errs.FromGRPC(err)
-}
-
-// cancelCommand marks an operation to be cancelled.
-func cancelCommand(op *metapb.Operation, now int64) *metapb.Command_PutOperation {
-	next := proto.CloneOf(op)
-	next.Cancel, next.UpdatedUnixNano = true, now
-	return &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: next}}
-}
-
-// stateName is the state of an operation as users see it.
-func stateName(s metapb.OperationState) string {
-	switch s {
-	case metapb.OperationState_OPERATION_STATE_RUNNING:
-		return "running"
-	case metapb.OperationState_OPERATION_STATE_DONE:
-		return "done"
-	case metapb.OperationState_OPERATION_STATE_CANCELLED:
-		return "cancelled"
-	case metapb.OperationState_OPERATION_STATE_FAILED:
-		return "failed"
-	}
-	return "unknown"
 }

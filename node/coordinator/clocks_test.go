@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 )
 
@@ -18,7 +19,7 @@ func TestClosedByOtherClocks(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t).voting("a").node("a", "b").shard(1, "a").shard(1, "b").table(7, map[string]string{"append_mode": "false"}, 1)
 					w.skew, w.late = skew, late
-					w.request(&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}})
+					w.request(&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}})
 					var closed time.Time
 					run(t, w, 20*time.Minute, func() bool {
 						switch now := time.Now(); {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
 
@@ -21,8 +23,8 @@ func TestVerdicts(t *testing.T) {
 	// adds has the shards after the first one be made by an operation that was changed so long ago.
 	adds := func(w *world, ago time.Duration) {
 		w.ops[1] = &metapb.Operation{
-			Id: 1, Kind: KindShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
-			Notes: map[string]string{noteBase: "1", noteCount: "1"}, UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
+			Id: 1, Kind: operation.ShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
+			Notes: map[string]string{operation.NoteBase: "1", operation.NoteCount: "1"}, UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
 		}
 	}
 	leaderless := func(w *world, shard uint32, ago time.Duration) {
@@ -149,10 +151,10 @@ func TestVerdicts(t *testing.T) {
 					t.Errorf("the tolerance is %d, and the verdict %s", s.FailureTolerance, s.Health)
 				}
 				// What prometheus shows is the same.
-				p := NewAdmin(catalog{process: &process{w: w}}).pictureOf(w.status())
+				snap := NewAdmin(catalog{process: &process{w: w}}).snapshotOf(w.status())
 				m := newMetrics(nil)
-				m.publish(p)
-				if tolerance, _ := m.last.Load().clusterTolerance(); tolerance != c.tolerance {
+				m.publish(snap)
+				if tolerance, _ := snapshot.ClusterTolerance(m.last.Load()); tolerance != c.tolerance {
 					t.Errorf("cordwood_cluster_failure_tolerance is %d, want %d", tolerance, c.tolerance)
 				}
 				exit := 0
@@ -173,15 +175,15 @@ func TestMoveToDrainedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
 		w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINING
-		op := &metapb.Operation{Id: 7, Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepOpen}
+		op := &metapb.Operation{Id: 7, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepOpen}
 		w.ops[7] = op
-		p := NewAdmin(catalog{process: &process{w: w}}).pictureOf(w.status())
-		d := decide(p, op)
-		if d.notes[noteUndo] == "" || d.do != nil {
+		snap := NewAdmin(catalog{process: &process{w: w}}).snapshotOf(w.status())
+		d := decide(snap, op)
+		if d.notes[operation.NoteUndo] == "" || d.do != nil {
 			t.Fatalf("it goes on with %+v", d)
 		}
 		op.Notes = d.notes
-		if d = decide(p, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "is drained") {
+		if d = decide(snap, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "is drained") {
 			t.Errorf("it ends as %v: %s", d.end, d.reason)
 		}
 	})
@@ -210,7 +212,7 @@ func TestFirstShardsAtOnce(t *testing.T) {
 				cfg := Config{Holders: func() ([]string, bool) { return c.seeds, c.all }}.withDefaults()
 				l := &leading{Coordinator: &Coordinator{cfg: cfg}, meter: newMeter(), began: time.Now()}
 				l.cfg.Meta = &process{w: w}
-				look := func() bool { return l.picture(w.status()).initialShards() != nil }
+				look := func() bool { return initialShards(l.snapshot(w.status())) != nil }
 				if got := look(); got != c.want {
 					t.Errorf("made at once: %v, want %v", got, c.want)
 				}

@@ -14,20 +14,18 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"maps"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
@@ -66,38 +64,9 @@ type Config struct {
 	// there, if there are no others.
 	Holders func() (nodes []string, ok bool)
 
-	// ReplaceAfter is how long a node must be silent until its replicas are replaced, and
-	// it as a voter of the metadata group. The default value is 15 minutes.
-	ReplaceAfter time.Duration
-	// DownAfter is how long a member of the metadata group may be silent. The default
-	// value is 10 s.
-	DownAfter time.Duration
-	// GiveUpAfter is how long a node that is to get a replica may be silent until that is
-	// undone. The default value is 1 minute.
-	GiveUpAfter time.Duration
-	// PairLimit is for how long a shard of one replica may have two voters while it is
-	// moved, both of which have to live. The default value is 30 s.
-	PairLimit time.Duration
-	// Settle is how long no node must have come or gone before shards are made for the
-	// nodes that are there. The default value is 3 s.
-	Settle time.Duration
-	// FinaliseAfter is how long all nodes must have answered, and known a newer version,
-	// until the cluster uses it. The default value is 1 minute.
-	FinaliseAfter time.Duration
-	// RebalanceRest is how long after a rebalance, or a change of nodes, another one begins
-	// by itself. The default value is 10 minutes.
-	RebalanceRest time.Duration
-	// TableRest is how long a table stays where it is after it was moved. The default value
-	// is 5 minutes.
-	TableRest time.Duration
-	// HotBytes is what one shard should take in of one table at most, in bytes a second,
-	// and HotFor how long a table with partitions=auto must exceed that until it gets one
-	// more. The default values are 16 MiB/s and 5 minutes.
-	HotBytes float64
-	HotFor   time.Duration
-	// ShardsPerNode bounds the shards that are made for nodes that come. The default
-	// value is 4.
-	ShardsPerNode int
+	// Limits are the patience of the rules.
+	snapshot.Limits
+
 	// Tick is how often it looks around although nothing was heard. The default value is 1 s.
 	Tick time.Duration
 	// CallTimeout bounds one call. The default value is 10 s.
@@ -110,32 +79,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.ReplaceAfter, 15 * time.Minute},
-		{&c.DownAfter, 10 * time.Second},
-		{&c.GiveUpAfter, time.Minute},
-		{&c.PairLimit, 30 * time.Second},
-		{&c.Settle, 3 * time.Second},
-		{&c.FinaliseAfter, time.Minute},
-		{&c.RebalanceRest, 10 * time.Minute},
-		{&c.TableRest, 5 * time.Minute},
-		{&c.HotFor, 5 * time.Minute},
-		{&c.Tick, time.Second},
-		{&c.CallTimeout, 10 * time.Second},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.HotBytes == 0 {
-		c.HotBytes = 16 << 20
-	}
-	if c.ShardsPerNode == 0 {
-		c.ShardsPerNode = 4
-	}
+	c.Limits = c.Limits.WithDefaults()
+	c.Tick, c.CallTimeout = cmp.Or(c.Tick, time.Second), cmp.Or(c.CallTimeout, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -188,7 +133,7 @@ func pause(ctx context.Context, signal <-chan struct{}, d time.Duration) {
 func (c *Coordinator) lead(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &leading{
-		Coordinator: c, busy: map[uint64]bool{}, failures: map[uint64]*failure{}, answered: map[uint32]membership{},
+		Coordinator: c, busy: map[uint64]bool{}, failures: map[uint64]*failure{}, answered: map[uint32]snapshot.Membership{},
 		meter: newMeter(), hotSince: map[uint64]time.Time{}, outcomes: make(chan outcome), began: time.Now(),
 	}
 	defer l.wg.Wait()
@@ -225,22 +170,6 @@ func (c *Coordinator) reported() <-chan struct{} {
 	return c.cfg.Reported()
 }
 
-// gathered tells whether all nodes that may hold shards are here: the seeds are all known, the holders
-// among them have reported, and no other node has come.
-func (c *Coordinator) gathered(p *picture) bool {
-	if c.cfg.Holders == nil {
-		return false
-	}
-	holders, ok := c.cfg.Holders()
-	for _, id := range holders {
-		ok = ok && p.nodes[id] != nil && p.nodes[id].Report != nil
-	}
-	for _, n := range p.status.Nodes {
-		ok = ok && (!holdsShards(n.Node) || slices.Contains(holders, n.Node.Id))
-	}
-	return ok && len(holders) > 0
-}
-
 // leading is the memory of one time as leader. Only the goroutine of lead uses it.
 type leading struct {
 	*Coordinator
@@ -248,8 +177,8 @@ type leading struct {
 	outcomes chan outcome
 	busy     map[uint64]bool // operations with a call under way; automaticID: the cluster's own
 	failures map[uint64]*failure
-	answered map[uint32]membership
-	copies   map[uint64]map[uint32]copying // by id of the copy
+	answered map[uint32]snapshot.Membership
+	copies   map[uint64]map[uint32]snapshot.Copy // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
 	// closedSince, unchangedSince and pairedSince are when this leader saw first that a table is closed in its
@@ -283,13 +212,13 @@ type outcome struct {
 	id    uint64
 	err   error
 	shard uint32 // 0: none
-	group membership
+	group snapshot.Membership
 	// What was answered of a handoff, by shard.
 	copy   uint64 // 0: none
-	copies map[uint32]copying
+	copies map[uint32]snapshot.Copy
 }
 
-// look takes a picture of the cluster and begins what is to be done.
+// look takes a snapshot of the cluster and begins what is to be done.
 func (l *leading) look(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	status, err := l.cfg.Meta.Status(call)
@@ -302,108 +231,28 @@ func (l *leading) look(ctx context.Context) {
 		return
 	}
 	l.statusError = ""
-	p := l.picture(status)
-	l.metrics.publish(p)
-	for _, op := range p.running() {
-		if l.busy[op.Id] || l.failures[op.Id] != nil && p.now.Before(l.failures[op.Id].until) {
+	snap := l.snapshot(status)
+	l.metrics.publish(snap)
+	for _, op := range snap.Running() {
+		if l.busy[op.Id] || l.failures[op.Id] != nil && snap.Now.Before(l.failures[op.Id].until) {
 			continue
 		}
-		d := decide(p, op)
-		if next := record(p, op, d, l.failures[op.Id]); next != nil || d.do != nil {
-			l.begin(ctx, op.Id, func(ctx context.Context) outcome { return l.carry(ctx, p, op, next, d) })
+		d := decide(snap, op)
+		if next := record(snap, op, d, l.failures[op.Id]); next != nil || d.do != nil {
+			l.begin(ctx, op.Id, func(ctx context.Context) outcome { return l.carry(ctx, snap, op, next, d) })
 		}
 	}
 	for id := range l.failures {
-		if id != automaticID && p.runs(func(op *metapb.Operation) bool { return op.Id == id }) == nil {
+		if id != automaticID && snap.FindRunning(func(op *metapb.Operation) bool { return op.Id == id }) == nil {
 			delete(l.failures, id)
 		}
 	}
-	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && p.now.Before(f.until) {
+	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && snap.Now.Before(f.until) {
 		return
 	}
-	if a := automatic(p); a != nil {
-		l.begin(ctx, automaticID, func(ctx context.Context) outcome { return l.unasked(ctx, p, a) })
+	if a := automatic(snap); a != nil {
+		l.begin(ctx, automaticID, func(ctx context.Context) outcome { return l.unasked(ctx, snap, a) })
 	}
-}
-
-func (l *leading) picture(status *metapb.StatusResponse) *picture {
-	var tables []*schema.Table
-	for _, d := range l.cfg.Meta.Databases() {
-		tables = append(tables, l.cfg.Meta.Tables(d.Name)...)
-	}
-	now := time.Now()
-	p := newPicture(now, l.cfg, status, tables, l.answered)
-	p.rates = l.meter.read(now, status)
-	p.copies = map[uint64]map[uint32]copying{}
-	for _, t := range tables {
-		if t.Handoff != nil && l.copies[t.Handoff.ID] != nil {
-			p.copies[t.Handoff.ID] = maps.Clone(l.copies[t.Handoff.ID])
-		}
-	}
-	l.copies = maps.Clone(p.copies)
-
-	var there []string
-	for _, n := range status.Nodes {
-		if holdsShards(n.Node) && p.alive(n.Node.GetId()) {
-			there = append(there, n.Node.Id)
-		}
-	}
-	slices.Sort(there)
-	if text := strings.Join(there, ","); text != l.nodes || l.stableSince.IsZero() {
-		l.nodes, l.stableSince = text, now
-	}
-	p.stable, p.measured, p.gathered = now.Sub(l.stableSince), now.Sub(l.began), l.Coordinator.gathered(p)
-
-	p.hot = map[uint64]time.Duration{}
-	hotSince := map[uint64]time.Time{}
-	for _, t := range tables {
-		if t.Options[schema.OptionPartitions] != schema.PartitionsAuto || p.rates.table[t.ID] <= l.cfg.HotBytes*float64(len(t.Writable().Shards())) {
-			continue
-		}
-		since, known := l.hotSince[t.ID]
-		if !known {
-			since = now
-		}
-		hotSince[t.ID] = since
-		p.hot[t.ID] = now.Sub(since)
-	}
-	l.hotSince = hotSince
-	p.closed, l.closedSince = ages(now, l.closedSince, func(yield func(version) bool) {
-		for _, t := range tables {
-			if w := t.Writable(); w.Closed && !yield(version{t.ID, w.Epoch}) {
-				return
-			}
-		}
-	})
-	p.unchanged, l.unchangedSince = ages(now, l.unchangedSince, func(yield func(version) bool) {
-		for _, op := range p.running() {
-			if !yield(version{op.Id, op.Version}) {
-				return
-			}
-		}
-	})
-	p.paired, l.pairedSince = ages(now, l.pairedSince, func(yield func(version) bool) {
-		for _, op := range p.running() {
-			if at, err := strconv.ParseInt(op.Notes[notePromoted], 10, 64); err == nil && !yield(version{op.Id, uint32(at / int64(time.Millisecond))}) { //nolint:gosec // to tell promotions apart
-				return
-			}
-		}
-	})
-	return p
-}
-
-// ages tells for how long versions have been there, as far as this leader has seen, by its monotonic
-// clock: the times in the metadata are of other clocks. since is what it returned before.
-func ages(now time.Time, since map[version]time.Time, there iter.Seq[version]) (map[uint64]time.Duration, map[version]time.Time) {
-	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
-	for v := range there {
-		at, known := since[v]
-		if !known {
-			at = now
-		}
-		next[v], out[v.id] = at, now.Sub(at)
-	}
-	return out, next
 }
 
 func (l *leading) begin(ctx context.Context, id uint64, f func(context.Context) outcome) {
@@ -432,7 +281,7 @@ func (l *leading) take(o outcome) {
 	if o.copy != 0 {
 		answers := maps.Clone(l.copies[o.copy])
 		if answers == nil {
-			answers = map[uint32]copying{}
+			answers = map[uint32]snapshot.Copy{}
 		}
 		maps.Copy(answers, o.copies)
 		l.copies[o.copy] = answers

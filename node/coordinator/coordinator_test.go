@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 )
 
@@ -74,7 +75,7 @@ func testLogger(t *testing.T) *slog.Logger {
 func (w *world) describe() string {
 	var b strings.Builder
 	for id, op := range w.ops {
-		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, stateName(op.State), op.Step, op.Reason, op.Notes)
+		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, operation.StateName(op.State), op.Step, op.Reason, op.Notes)
 	}
 	for id, t := range w.tables {
 		fmt.Fprintf(&b, "\ntable %d %s: %v, handoff %v", id, t.Name, t.Placement, t.Handoff)
@@ -139,12 +140,12 @@ func scenarios() []scenario {
 	return append(handoffs(), []scenario{
 		{
 			"move one replica", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b") },
-			&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "b"},
+			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b"},
 			func(w *world) bool { return on(w, 1, "b") },
 		},
 		{
 			"move one of three", func(w *world) *world { return w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d") },
-			&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
+			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
 			func(w *world) bool { return on(w, 1, "b", "c", "d") },
 		},
 		{
@@ -153,7 +154,7 @@ func scenarios() []scenario {
 				w.down["b"] = time.Now().Add(-time.Minute)
 				return w
 			},
-			&metapb.Operation{Kind: KindShardDrop, Notes: map[string]string{noteShard: "2", noteWas: "1", noteLoss: "all"}},
+			&metapb.Operation{Kind: operation.ShardDrop, Notes: map[string]string{operation.NoteShard: "2", operation.NoteWas: "1", operation.NoteLoss: "all"}},
 			func(w *world) bool { return on(w, 2, "c") && w.groups[2].leader == "c" },
 		},
 		{
@@ -162,55 +163,55 @@ func scenarios() []scenario {
 				w.down["c"] = time.Now().Add(-time.Minute)
 				return w
 			},
-			&metapb.Operation{Kind: KindReplicaRepair, ShardId: 1, FromNode: "c", ToNode: "d"},
+			&metapb.Operation{Kind: operation.ReplicaRepair, ShardId: 1, FromNode: "c", ToNode: "d"},
 			func(w *world) bool { return on(w, 1, "a", "b", "d") },
 		},
 		{
 			"rebuild a follower without some rows", func(w *world) *world {
 				return w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "c", damagedSegment)
 			},
-			&metapb.Operation{Kind: KindReplicaRebuild, ShardId: 1, FromNode: "c", ToNode: "c"},
+			&metapb.Operation{Kind: operation.ReplicaRebuild, ShardId: 1, FromNode: "c", ToNode: "c"},
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
 		},
 		{
 			"rebuild a leader without some rows", func(w *world) *world {
 				return w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d").damage(1, "a", damagedSegment)
 			},
-			&metapb.Operation{Kind: KindReplicaRebuild, ShardId: 1, FromNode: "a", ToNode: "a"},
+			&metapb.Operation{Kind: operation.ReplicaRebuild, ShardId: 1, FromNode: "a", ToNode: "a"},
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
 		},
 		{
 			"rebuild one that does not open", func(w *world) *world {
 				return w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedLog)
 			},
-			&metapb.Operation{Kind: KindReplicaRebuild, ShardId: 1, FromNode: "b", ToNode: "b"},
+			&metapb.Operation{Kind: operation.ReplicaRebuild, ShardId: 1, FromNode: "b", ToNode: "b"},
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
 		},
 		{
 			"one to three", func(w *world) *world { return w.node("a/1", "b/2", "c/3").shard(1, "a").shard(1, "b").shard(1, "c") },
-			&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 3},
+			&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 3},
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && w.shards[1].Want == 3 },
 		},
 		{
 			"three to one", func(w *world) *world { return w.node("a", "b", "c").shard(3, "a", "b", "c") },
-			&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 1},
+			&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 1},
 			func(w *world) bool { return len(w.shards[1].Replicas) == 1 && w.shards[1].Want == 1 },
 		},
 		{
 			"add shards", func(w *world) *world { return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c") },
-			&metapb.Operation{Kind: KindShardAdd, Want: 3, Notes: map[string]string{noteCount: "3"}},
+			&metapb.Operation{Kind: operation.ShardAdd, Want: 3, Notes: map[string]string{operation.NoteCount: "3"}},
 			func(w *world) bool { return len(w.shards) == 6 && len(w.shards[6].Replicas) == 3 },
 		},
 		{
 			"move a table", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b").table(7, nil, 1) },
-			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}},
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}},
 			func(w *world) bool { return w.tables[7].Writable().ShardID == 2 && w.defined[1][7] == 2 },
 		},
 		{
 			"partition a table", func(w *world) *world {
 				return w.node("a", "b").shard(1, "a").shard(1, "b").shard(1, "a").table(7, nil, 1, 3)
 			},
-			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "2"}, ToShards: []uint32{1, 2}},
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "2"}, ToShards: []uint32{1, 2}},
 			func(w *world) bool {
 				return slices.Equal(w.tables[7].Writable().Shards(), []uint32{1, 2}) && w.defined[3][7] == 2 && w.defined[1][7] == 0
 			},
@@ -219,14 +220,14 @@ func scenarios() []scenario {
 			"drain", func(w *world) *world {
 				return w.node("a", "b", "c", "d").shard(1, "a").shard(1, "a").shard(1, "a").shard(3, "a", "b", "c").shard(1, "d")
 			},
-			&metapb.Operation{Kind: KindNodeDrain, NodeId: "a"},
+			&metapb.Operation{Kind: operation.NodeDrain, NodeId: "a"},
 			func(w *world) bool {
 				return w.nodes["a"].State == metapb.NodeState_NODE_STATE_DRAINED && !slices.ContainsFunc(w.status().Shards, func(s *metapb.Shard) bool { return slices.Contains(s.Replicas, "a") })
 			},
 		},
 		{
 			"drain for a restart", func(w *world) *world { return w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c") },
-			&metapb.Operation{Kind: KindNodeDrain, NodeId: "a", Notes: map[string]string{noteMode: modeRestart}},
+			&metapb.Operation{Kind: operation.NodeDrain, NodeId: "a", Notes: map[string]string{operation.NoteMode: operation.ModeRestart}},
 			func(w *world) bool { return w.groups[1].leader != "a" && w.groups[2].leader != "a" },
 		},
 		{
@@ -237,7 +238,7 @@ func scenarios() []scenario {
 				w.down["a"] = time.Now().Add(-time.Minute)
 				return w
 			},
-			&metapb.Operation{Kind: KindNodeDecommission, NodeId: "a"},
+			&metapb.Operation{Kind: operation.NodeDecommission, NodeId: "a"},
 			func(w *world) bool {
 				return w.nodes["a"] == nil && on(w, 1, "b", "c", "d") && slices.Equal(sorted(w.voters), []string{"b", "c", "d"}) && len(w.learners) == 0
 			},
@@ -248,7 +249,7 @@ func scenarios() []scenario {
 				w.voters = []string{"a", "b", "c"}
 				return w
 			},
-			&metapb.Operation{Kind: KindNodeDecommission, NodeId: "a"},
+			&metapb.Operation{Kind: operation.NodeDecommission, NodeId: "a"},
 			func(w *world) bool {
 				return w.nodes["a"].State == metapb.NodeState_NODE_STATE_DRAINED && slices.Equal(sorted(w.voters), []string{"b", "c"})
 			},
@@ -257,7 +258,7 @@ func scenarios() []scenario {
 			"rebalance", func(w *world) *world {
 				return w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "b")
 			},
-			&metapb.Operation{Kind: KindRebalance},
+			&metapb.Operation{Kind: operation.Rebalance},
 			func(w *world) bool {
 				on := map[string]int{}
 				for _, s := range w.shards {
@@ -273,7 +274,7 @@ func scenarios() []scenario {
 				w.settings.RebalancePaused = true
 				return w
 			},
-			&metapb.Operation{Kind: KindShardSplitHot, ShardId: 1},
+			&metapb.Operation{Kind: operation.ShardSplitHot, ShardId: 1},
 			func(w *world) bool { return w.tables[1].Writable().ShardID == 2 || w.tables[2].Writable().ShardID == 2 },
 		},
 	}...)

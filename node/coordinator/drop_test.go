@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 	"cordwood/router/httpapi"
 )
@@ -44,7 +45,7 @@ func TestShardDrop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := lostWorld(t)
 				c.set(w)
-				answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &httpapi.ClusterRequest{Kind: KindShardDrop, Shard: 2, Confirm: c.confirm}, "ann")
+				answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &httpapi.ClusterRequest{Kind: operation.ShardDrop, Shard: 2, Confirm: c.confirm}, "ann")
 				switch {
 				case c.refused != "":
 					if err == nil || !strings.Contains(err.Error(), c.refused) {
@@ -93,10 +94,10 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 			}
 			return answer.Operation.ID
 		}
-		gone := begin(httpapi.ClusterRequest{Kind: KindNodeDecommission, Node: "b"})
+		gone := begin(httpapi.ClusterRequest{Kind: operation.NodeDecommission, Node: "b"})
 		until := func(done func() bool) { t.Helper(); run(t, w, 10*time.Minute, done) }
 		until(func() bool { return strings.Contains(w.ops[gone].Reason, "'cordwood shard drop 2' gives its rows up") })
-		drop := begin(httpapi.ClusterRequest{Kind: KindShardDrop, Shard: 2, Confirm: "2"})
+		drop := begin(httpapi.ClusterRequest{Kind: operation.ShardDrop, Shard: 2, Confirm: "2"})
 		until(func() bool { return w.ops[drop].State == metapb.OperationState_OPERATION_STATE_DONE })
 		if op := w.ops[drop]; !strings.Contains(op.Reason, "shard 2 was made anew without rows on node-c; given up are all rows of public.t7") || op.RequestedBy != "ann" {
 			t.Errorf("the record: %v", op)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
@@ -174,19 +175,19 @@ func handoffs() []scenario {
 	return []scenario{
 		{
 			"hand a table over", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1) },
-			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
 		},
 		{
 			"spread a table that merges", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1)
 			},
-			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "3"}}, moved(1, 2, 3),
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "3"}}, moved(1, 2, 3),
 		},
 		{
 			"spread it less", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1, 2, 3)
 			},
-			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "1"}}, moved(1),
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "1"}}, moved(1),
 		},
 		{
 			"hand over by nodes that fail", func(w *world) *world {
@@ -195,7 +196,7 @@ func handoffs() []scenario {
 				w.restarted["a"] = time.Now().Add(4500 * time.Millisecond)
 				return w
 			},
-			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
 		},
 		{
 			"hand over to a shard that is made anew meanwhile", func(w *world) *world {
@@ -203,20 +204,20 @@ func handoffs() []scenario {
 				w.anew = 2
 				return w
 			},
-			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}},
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}},
 			func(w *world) bool { return moved(2)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{
 			"hand over a table that keeps all rows, and has some in a former shard", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
 			},
-			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{3}, Notes: map[string]string{noteRows: "true"}}, alone(3),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{3}, Notes: map[string]string{operation.NoteRows: "true"}}, alone(3),
 		},
 		{
 			"bring all rows of a table to the shard that takes its writes", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1, 3).placed(7, 2)
 			},
-			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}, Notes: map[string]string{noteRows: "true"}}, alone(2),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}, Notes: map[string]string{operation.NoteRows: "true"}}, alone(2),
 		},
 		{
 			"hand over rows of a former shard that is made anew meanwhile", func(w *world) *world {
@@ -224,7 +225,7 @@ func handoffs() []scenario {
 				w.anew = 1
 				return w
 			},
-			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "2", noteRows: "true"}, ToShards: []uint32{2, 3}},
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "2", operation.NoteRows: "true"}, ToShards: []uint32{2, 3}},
 			func(w *world) bool { return alone(2, 3)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{
@@ -235,7 +236,7 @@ func handoffs() []scenario {
 				t.Handoff = &schema.Handoff{ID: 99, Shards: []uint32{2}}
 				return w
 			},
-			&metapb.Operation{Kind: KindTableMove, TableId: 8, ToShards: []uint32{2}}, moved(1),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 8, ToShards: []uint32{2}}, moved(1),
 		},
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -234,7 +236,7 @@ func (w *world) living(voters []string) int {
 }
 
 func (w *world) elect(s *metapb.Shard, g *fakeGroup, now time.Time) {
-	quorum := w.votes(g) >= majority(len(g.voters))
+	quorum := w.votes(g) >= snapshot.Majority(len(g.voters))
 	if g.leader != "" && quorum && g.damaged[g.leader] != damagedLog && w.down[g.leader].IsZero() && slices.Contains(g.voters, g.leader) {
 		g.leaderLost = time.Time{}
 		return
@@ -336,7 +338,7 @@ func (w *world) status() *metapb.StatusResponse {
 			case damagedSegment:
 				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"}}
 			case damagedLog:
-				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: stateFailed, FilesDamaged: true, Reason: "the log is damaged"}
+				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: snapshot.StateFailed, FilesDamaged: true, Reason: "the log is damaged"}
 			}
 			if since, ok := g.stuck[id]; ok {
 				r.FlushError, r.FlushFailingNanos = "no file for you", int64(now.Sub(since))
@@ -453,7 +455,7 @@ func (w *world) putOperation(op *metapb.Operation, now int64) (*metapb.Result, e
 				continue
 			}
 			if op.ShardId != 0 && op.ShardId == other.ShardId || op.TableId != 0 && op.TableId == other.TableId || op.NodeId != "" && op.NodeId == other.NodeId ||
-				op.Kind == KindRebalance && other.Kind == KindRebalance {
+				op.Kind == operation.Rebalance && other.Kind == operation.Rebalance {
 				return nil, refused("operation %d excludes it", other.Id)
 			}
 		}
@@ -505,7 +507,7 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 			w.fail("shard %d is listed nowhere", s.Id)
 		}
 	case *metapb.ChangeShard_MadeAnew:
-		if w.votes(g) >= majority(len(g.voters)) {
+		if w.votes(g) >= snapshot.Majority(len(g.voters)) {
 			w.fail("shard %d is made anew although it works", s.Id)
 		}
 		if slices.ContainsFunc(x.MadeAnew.NodeIds, func(id string) bool { return slices.Contains(s.Removed, id) }) {
@@ -532,7 +534,7 @@ func (p *process) ChangeMembers(_ context.Context, node string, change metapb.Ch
 	defer p.w.mu.Unlock()
 	w := p.w
 	return "", w.effect(func() error {
-		before := w.living(w.voters) - majority(len(w.voters))
+		before := w.living(w.voters) - snapshot.Majority(len(w.voters))
 		if before < 0 {
 			return errors.New("nobody leads")
 		}
@@ -549,7 +551,7 @@ func (p *process) ChangeMembers(_ context.Context, node string, change metapb.Ch
 			i := slices.Index(w.voters, node)
 			w.voters[0], w.voters[i] = w.voters[i], w.voters[0]
 		}
-		if after := w.living(w.voters) - majority(len(w.voters)); after < 0 {
+		if after := w.living(w.voters) - snapshot.Majority(len(w.voters)); after < 0 {
 			w.fail("the metadata group has no majority after %s of %s (tolerated %d before): %v", change, node, before, w.voters)
 		}
 		return nil
@@ -628,7 +630,7 @@ func (w *world) changeReplicas(node string, req *shardpb.ChangeReplicasRequest) 
 	cut := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(x string) bool { return x == id })
 	}
-	before := w.whole(g) - majority(len(g.voters))
+	before := w.whole(g) - snapshot.Majority(len(g.voters))
 	switch req.Change {
 	case shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER:
 		if at, open := g.opened[id]; !open || now.Before(at) {
@@ -651,8 +653,8 @@ func (w *world) changeReplicas(node string, req *shardpb.ChangeReplicasRequest) 
 		}
 		g.learners, g.voters = cut(g.learners), cut(g.voters)
 		delete(g.ready, id)
-		after := w.whole(g) - majority(len(g.voters))
-		if aim := int(s.Want) - majority(int(s.Want)); after < min(before, aim) {
+		after := w.whole(g) - snapshot.Majority(len(g.voters))
+		if aim := int(s.Want) - snapshot.Majority(int(s.Want)); after < min(before, aim) {
 			w.fail("shard %d tolerates %d failures after node %s was removed, and tolerated %d before", s.Id, after, id, before)
 		}
 	case shardpb.ChangeReplicasRequest_CHANGE_LEAD:

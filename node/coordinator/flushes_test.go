@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/node/coordinator/view"
 )
 
 // TestReplicaThatCannotFlush has the flushes of replicas fail: they lead no more, and go to other nodes after as
@@ -55,7 +58,7 @@ func TestStuckReplicasAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c")
 		problems := func() (out string) {
-			for _, p := range diagnose(newPicture(time.Now(), Config{}.withDefaults(), w.status(), nil, nil)) {
+			for _, p := range view.Diagnose(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), nil, nil)) {
 				if strings.Contains(p.Text, "could not write rows") {
 					out = p.Severity + ": " + p.Text + ": " + p.Advice
 				}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
@@ -44,227 +46,213 @@ const (
 	askWait = time.Second
 )
 
-// copying is what a node answered of its part of a handoff.
-type copying struct {
-	*shardpb.HandOverResponse
-	node string
-}
-
-// handoverAct asks nodes to copy, or how far they are.
-type handoverAct struct {
-	table *schema.Table
-	begin bool
-	from  map[uint32]string // node by shard
-	nodes []*shardpb.ShardNodes
-}
-
 // handOver is a move of a table that takes its rows along. What it does next follows from the
 // table, from what was answered, and from who was asked to copy.
-func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
+func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	h, name := t.Handoff, t.Database+"."+t.Name
-	if op.Notes[noteEpoch] == "" {
+	if op.Notes[operation.NoteEpoch] == "" {
 		if h != nil {
-			return p.giveUp(op, t, "another operation left a copy behind")
+			return giveUp(snap, op, t, "another operation left a copy behind")
 		}
-		return p.beginMove(op, t)
+		return beginMove(snap, op, t)
 	}
 	switch {
 	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
-		return p.giveUp(op, t, "the table does not merge rows any more").note(noteEpoch, "")
+		return giveUp(snap, op, t, "the table does not merge rows any more").note(operation.NoteEpoch, "")
 	case op.Cancel && h != nil:
-		return p.giveUp(op, t, "it was cancelled")
+		return giveUp(snap, op, t, "it was cancelled")
 	case op.Cancel:
 		return cancelled("the rows of table %s stay where they were", name)
 	case h == nil || !slices.Equal(h.Shards, op.ToShards):
-		return p.beginCopy(op, t)
-	case op.Notes[noteCopy] != strconv.FormatUint(h.ID, 10):
+		return beginCopy(snap, op, t)
+	case op.Notes[operation.NoteCopy] != strconv.FormatUint(h.ID, 10):
 		d := decision{step: stepBegin, reason: "begins", again: true}
-		return d.note(noteCopy, strconv.FormatUint(h.ID, 10)).note(noteCopiers, "").note(noteSealed, "")
+		return d.note(operation.NoteCopy, strconv.FormatUint(h.ID, 10)).note(operation.NoteCopiers, "").note(operation.NoteSealed, "")
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
-		if p.shards[id].GetIncarnation() != h.Incarnations[id] { // the finish would give it up
-			return p.giveUp(op, t, fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id))
+		if snap.Shards[id].GetIncarnation() != h.Incarnations[id] { // the finish would give it up
+			return giveUp(snap, op, t, fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id))
 		}
 	}
 	closed := t.Writable().Closed
-	from := copiers(op.Notes[noteCopiers])
-	answers := p.copies[h.ID]
+	from := copiers(op.Notes[operation.NoteCopiers])
+	answers := snap.Copies[h.ID]
 	behind := false
 	var done, total int64
 	complete, waits := true, ""
 	for _, id := range t.Shards() {
 		node := from[id]
 		if node == "" {
-			return p.askToCopy(op, t, id, from)
+			return askToCopy(snap, op, t, id, from)
 		}
-		if !p.alive(node) && !slices.Contains(p.unheard(), node) {
-			return p.giveUp(op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer", p.name(node), id))
+		if !snap.Alive(node) && !slices.Contains(snap.Unheard(), node) {
+			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer", snap.Name(node), id))
 		}
 		a := answers[id]
-		if a.HandOverResponse == nil || a.node != node {
+		if a.HandOverResponse == nil || a.Node != node {
 			behind, complete = true, false
 			continue
 		}
 		switch {
 		case a.Unknown:
-			return p.giveUp(op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew", p.name(node), id))
+			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew", snap.Name(node), id))
 		case a.Error != "":
-			return p.giveUp(op, t, fmt.Sprintf("shard %d: %s", id, a.Error))
+			return giveUp(snap, op, t, fmt.Sprintf("shard %d: %s", id, a.Error))
 		}
 		done, total = done+a.DoneBytes, total+a.TotalBytes
 		behind, complete, waits = behind || !a.CaughtUp, complete && a.Complete, cmp.Or(waits, a.Waits)
 	}
 	switch {
 	case complete && closed:
-		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), p.place("finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).progress(done, total)
-	case closed && p.closed[t.ID] > closedFor:
-		return p.giveUp(op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
+		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).progress(done, total)
+	case closed && snap.ClosedFor[t.ID] > closedFor:
+		return giveUp(snap, op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
 	case closed:
-		if d, ok := p.sealClosed(op, t); ok {
+		if d, ok := sealClosed(snap, op, t); ok {
 			return d.progress(done, total)
 		}
 	case !behind:
-		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name), p.place("close", t, metapb.PlaceTable_STEP_CLOSE)).progress(done, total)
+		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name), placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).progress(done, total)
 	}
-	step, reason := stepCopy, fmt.Sprintf("the rows of table %s are copied to %s", name, shardNames(h.Shards))
+	step, reason := operation.StepCopy, fmt.Sprintf("the rows of table %s are copied to %s", name, shardNames(h.Shards))
 	if closed {
 		step = stepLast
 	}
 	if waits != "" {
 		reason += "; waits: " + waits
 	}
-	d := call(step, reason, &act{what: "ask how far the copy is", reads: true, handover: &handoverAct{table: t, from: from, nodes: p.shardNodes(h.Shards)}})
+	d := call(step, reason, &act{what: "ask how far the copy is", reads: true, handover: &handoverAct{table: t, from: from, nodes: shardNodes(snap, h.Shards)}})
 	return d.progress(done, total)
 }
 
 // handedOver is the table whose rows an operation has moved.
-func (p *picture) handedOver(op *metapb.Operation) *schema.Table {
-	id, err := strconv.ParseUint(op.Notes[noteCopy], 10, 64)
+func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
+	id, err := strconv.ParseUint(op.Notes[operation.NoteCopy], 10, 64)
 	if err != nil {
 		return nil
 	}
-	return p.tables[id]
+	return snap.Tables[id]
 }
 
 // tellNew tells the new shards that the copy is the table: replicas that know it by their
 // log have all of it, and until then only their leader may be read. Writes tell it, too, so
 // nothing waits for a shard that has no leader.
-func (p *picture) tellNew(op *metapb.Operation, t *schema.Table) decision {
-	told, shards := list(op.Notes[noteTold]), t.Writable().Shards()
+func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
+	told, shards := operation.List(op.Notes[operation.NoteTold]), t.Writable().Shards()
 	for _, id := range shards {
-		text, g := strconv.FormatUint(uint64(id), 10), p.groups[id]
-		if slices.Contains(told, text) || g == nil || g.leader == "" {
+		text, g := strconv.FormatUint(uint64(id), 10), snap.Groups[id]
+		if slices.Contains(told, text) || g == nil || g.Leader == "" {
 			continue
 		}
 		d := call(stepTell, fmt.Sprintf("shard %d is told that it has all rows", id), &act{
-			what: "define table", define: &defineAct{shard: id, leader: g.leader, tableID: t.ID},
+			what: "define table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
-		d.then = map[string]string{noteTold: strings.Join(append(told, text), ",")}
+		d.then = map[string]string{operation.NoteTold: strings.Join(append(told, text), ",")}
 		return d
 	}
 	return finished("%s the rows of table %s.%s and %s its writes", shardsHave(shards), t.Database, t.Name, takeOf(shards))
 }
 
-// place is a step of the metadata.
-func (p *picture) place(what string, t *schema.Table, step metapb.PlaceTable_Step) *act {
+// placeTable is a step of the metadata.
+func placeTable(snap *snapshot.Snapshot, what string, t *schema.Table, step metapb.PlaceTable_Step) *act {
 	c := &metapb.PlaceTable{TableId: t.ID, Epoch: t.Writable().Epoch, Step: step}
 	if t.Handoff != nil {
 		c.HandoffId = t.Handoff.ID
 	}
-	return &act{what: what + " table", propose: p.command(func(cmd *metapb.Command) { cmd.Op = &metapb.Command_PlaceTable{PlaceTable: c} })}
+	return &act{what: what + " table", propose: command(snap, func(cmd *metapb.Command) { cmd.Op = &metapb.Command_PlaceTable{PlaceTable: c} })}
 }
 
 // dropCopies gives up copies that no operation makes: writes must not wait for them.
-func (p *picture) dropCopies() *act {
-	for _, id := range slices.Sorted(maps.Keys(p.tables)) {
-		if t := p.tables[id]; t.Handoff != nil && p.runs(func(op *metapb.Operation) bool { return op.TableId == id }) == nil {
-			return p.place("give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP)
+func dropCopies(snap *snapshot.Snapshot) *act {
+	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
+		if t := snap.Tables[id]; t.Handoff != nil && snap.FindRunning(func(op *metapb.Operation) bool { return op.TableId == id }) == nil {
+			return placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP)
 		}
 	}
 	return nil
 }
 
 // beginCopy has the metadata name a new copy, unless that was tried too often.
-func (p *picture) beginCopy(op *metapb.Operation, t *schema.Table) decision {
+func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if t.Writable().Closed {
-		return p.giveUp(op, t, "the copy is not the one that was begun")
+		return giveUp(snap, op, t, "the copy is not the one that was begun")
 	}
-	tries, _ := strconv.Atoi(op.Notes[noteCopies])
+	tries, _ := strconv.Atoi(op.Notes[operation.NoteCopies])
 	if tries >= maxCopies {
 		if t.Handoff != nil {
-			return p.giveUp(op, t, cmp.Or(op.Notes[noteWhy], "it failed too often"))
+			return giveUp(snap, op, t, cmp.Or(op.Notes[operation.NoteWhy], "it failed too often"))
 		}
-		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.Notes[noteWhy], "not known"))
+		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.Notes[operation.NoteWhy], "not known"))
 	}
-	if why := p.refusePlace(op, t, op.ToShards); why != "" {
+	if why := refusePlace(snap, op, t, op.ToShards); why != "" {
 		return wait(stepBegin, "%s", why)
 	}
-	a := p.place("begin to hand over", t, metapb.PlaceTable_STEP_BEGIN)
+	a := placeTable(snap, "begin to hand over", t, metapb.PlaceTable_STEP_BEGIN)
 	place := a.propose.GetPlaceTable()
 	place.HandoffId, place.ShardIds = 0, op.ToShards
 	d := call(stepBegin, fmt.Sprintf("a copy of table %s.%s is made on %s", t.Database, t.Name, shardNames(op.ToShards)), a)
-	return d.note(noteCopies, strconv.Itoa(tries+1)).note(noteCopiers, "").note(noteSealed, "").note(noteCopy, "")
+	return d.note(operation.NoteCopies, strconv.Itoa(tries+1)).note(operation.NoteCopiers, "").note(operation.NoteSealed, "").note(operation.NoteCopy, "")
 }
 
 // giveUp drops the copy; if writes waited the present shards take them again.
-func (p *picture) giveUp(op *metapb.Operation, t *schema.Table, why string) decision {
+func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why string) decision {
 	if t.Handoff == nil {
 		return wait(stepUndo, "the copy is given up: %s", why)
 	}
-	d := call(stepUndo, "the copy is given up: "+why, p.place("give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
-	return d.note(noteWhy, why[:min(len(why), 500)]).note(noteCopiers, "").note(noteSealed, "")
+	d := call(stepUndo, "the copy is given up: "+why, placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
+	return d.note(operation.NoteWhy, why[:min(len(why), 500)]).note(operation.NoteCopiers, "").note(operation.NoteSealed, "")
 }
 
 // askToCopy has the leader of a shard copy its rows. Who is asked is noted before: it is
 // asked once, since a second one would begin in the middle of what the first has done.
-func (p *picture) askToCopy(op *metapb.Operation, t *schema.Table, shard uint32, from map[uint32]string) decision {
+func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32, from map[uint32]string) decision {
 	if t.Writable().Closed {
-		return p.giveUp(op, t, fmt.Sprintf("nobody copied the rows of shard %d", shard))
+		return giveUp(snap, op, t, fmt.Sprintf("nobody copied the rows of shard %d", shard))
 	}
-	s, g := p.shards[shard], p.groups[shard]
-	if g == nil || g.leader == "" {
-		return wait(stepCopy, "the rows of shard %d cannot be copied: %s", shard, p.leaderless(s))
+	s, g := snap.Shards[shard], snap.Groups[shard]
+	if g == nil || g.Leader == "" {
+		return wait(operation.StepCopy, "the rows of shard %d cannot be copied: %s", shard, snap.WhyLeaderless(s))
 	}
 	next := maps.Clone(from)
 	if next == nil {
 		next = map[uint32]string{}
 	}
-	next[shard] = g.leader
-	d := call(stepCopy, fmt.Sprintf("shard %d copies its rows to %s", shard, shardNames(t.Handoff.Shards)), &act{
-		what: "hand over a table", handover: &handoverAct{table: t, begin: true, from: map[uint32]string{shard: g.leader}, nodes: p.shardNodes(t.Handoff.Shards)},
+	next[shard] = g.Leader
+	d := call(operation.StepCopy, fmt.Sprintf("shard %d copies its rows to %s", shard, shardNames(t.Handoff.Shards)), &act{
+		what: "hand over a table", handover: &handoverAct{table: t, begin: true, from: map[uint32]string{shard: g.Leader}, nodes: shardNodes(snap, t.Handoff.Shards)},
 	})
-	return d.note(noteCopiers, copierText(next))
+	return d.note(operation.NoteCopiers, copierText(next))
 }
 
 // sealClosed tells the present shards that the table is closed; ok is false if all know.
-func (p *picture) sealClosed(op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
-	sealed := list(op.Notes[noteSealed])
+func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
+	sealed := operation.List(op.Notes[operation.NoteSealed])
 	for _, id := range t.Shards() {
 		text := strconv.FormatUint(uint64(id), 10)
 		if slices.Contains(sealed, text) {
 			continue
 		}
-		g := p.groups[id]
-		if g == nil || g.leader == "" {
-			return wait(stepSeal, "shard %d cannot be told that the table is closed: %s", id, p.leaderless(p.shards[id])), true
+		g := snap.Groups[id]
+		if g == nil || g.Leader == "" {
+			return wait(stepSeal, "shard %d cannot be told that the table is closed: %s", id, snap.WhyLeaderless(snap.Shards[id])), true
 		}
 		d = call(stepSeal, fmt.Sprintf("shard %d is told that the table is closed", id), &act{
-			what: "seal table", define: &defineAct{shard: id, leader: g.leader, tableID: t.ID},
+			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
-		d.then = map[string]string{noteSealed: strings.Join(append(sealed, text), ",")}
+		d.then = map[string]string{operation.NoteSealed: strings.Join(append(sealed, text), ",")}
 		return d, true
 	}
 	return d, false
 }
 
 // shardNodes are the nodes of shards, their leaders first.
-func (p *picture) shardNodes(ids []uint32) (out []*shardpb.ShardNodes) {
+func shardNodes(snap *snapshot.Snapshot, ids []uint32) (out []*shardpb.ShardNodes) {
 	for _, id := range ids {
 		n := &shardpb.ShardNodes{ShardId: id}
-		if g := p.groups[id]; g != nil && g.leader != "" {
-			n.NodeIds = append(n.NodeIds, g.leader)
+		if g := snap.Groups[id]; g != nil && g.Leader != "" {
+			n.NodeIds = append(n.NodeIds, g.Leader)
 		}
-		for _, r := range p.shards[id].GetReplicas() {
+		for _, r := range snap.Shards[id].GetReplicas() {
 			if !slices.Contains(n.NodeIds, r) {
 				n.NodeIds = append(n.NodeIds, r)
 			}
@@ -277,7 +265,7 @@ func (p *picture) shardNodes(ids []uint32) (out []*shardpb.ShardNodes) {
 // copiers are the nodes that were asked to copy, by shard, of a note such as "1=a,4=b".
 func copiers(note string) map[uint32]string {
 	out := map[uint32]string{}
-	for _, text := range list(note) {
+	for _, text := range operation.List(note) {
 		shard, node, _ := strings.Cut(text, "=")
 		if id, err := strconv.ParseUint(shard, 10, 32); err == nil {
 			out[uint32(id)] = node

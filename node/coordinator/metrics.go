@@ -6,13 +6,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
 
 // metrics are those of the cluster as a whole. The gauges are there on the node that
 // coordinates only; the counters count what this process did.
 type metrics struct {
-	last  atomic.Pointer[picture]
+	last  atomic.Pointer[snapshot.Snapshot]
 	moved *prometheus.CounterVec
 	done  *prometheus.CounterVec
 	fails *prometheus.CounterVec
@@ -32,22 +34,16 @@ var (
 	coordinatesDesc     = prometheus.NewDesc("cordwood_cluster_coordinates", "1 on the node that coordinates the cluster, which has the other metrics of this kind; 0 on others with the role meta.", nil, nil)
 )
 
-// operationKinds are those of all operations.
-var operationKinds = []string{
-	KindShardAdd, KindShardMove, KindShardSplitHot, KindTableMove, KindTablePartition, KindNodeDrain,
-	KindNodeDecommission, KindReplicaRepair, KindReplicaRebuild, KindReplicaChange, KindRebalance,
-}
-
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_moved_bytes_total", Help: "Bytes of replicas that operations moved to other nodes, by kind of operation."}, []string{"kind"}),
 		done:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_operations_ended_total", Help: "Operations that ended here, by kind and state: done, failed or cancelled."}, []string{"kind", "state"}),
 		fails: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_steps_failed_total", Help: "Calls for steps of operations that failed and are made again, by kind of operation and step."}, []string{"kind", "step"}),
 	}
-	for _, kind := range []string{KindShardMove, KindReplicaRepair, KindReplicaRebuild} {
+	for _, kind := range []string{operation.ShardMove, operation.ReplicaRepair, operation.ReplicaRebuild} {
 		m.moved.WithLabelValues(kind)
 	}
-	for _, kind := range operationKinds {
+	for _, kind := range operation.Kinds {
 		for _, state := range []string{"done", "failed", "cancelled"} {
 			m.done.WithLabelValues(kind, state)
 		}
@@ -58,21 +54,21 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// publish has the gauges show a picture, or nothing if p is nil.
-func (m *metrics) publish(p *picture) {
-	if p != nil {
-		shown := *p
-		shown.trusting = true
-		p = &shown
+// publish has the gauges show a snapshot, or nothing if it is nil.
+func (m *metrics) publish(snap *snapshot.Snapshot) {
+	if snap != nil {
+		shown := *snap
+		shown.Trusting = true
+		snap = &shown
 	}
-	m.last.Store(p)
+	m.last.Store(snap)
 }
 
 func (m *metrics) failed(kind, step string) { m.fails.WithLabelValues(kind, step).Inc() }
 
 func (m *metrics) ended(op *metapb.Operation) {
-	m.done.WithLabelValues(op.Kind, stateName(op.State)).Inc()
-	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == KindShardMove || op.Kind == KindReplicaRepair || op.Kind == KindReplicaRebuild) && op.ToNode != "" {
+	m.done.WithLabelValues(op.Kind, operation.StateName(op.State)).Inc()
+	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == operation.ShardMove || op.Kind == operation.ReplicaRepair || op.Kind == operation.ReplicaRebuild) && op.ToNode != "" {
 		m.moved.WithLabelValues(op.Kind).Add(float64(max(op.TotalBytes, 0)))
 	}
 }
@@ -89,50 +85,50 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
-	p := m.last.Load()
-	if p == nil {
+	snap := m.last.Load()
+	if snap == nil {
 		gauge(coordinatesDesc, 0)
 		return
 	}
 	gauge(coordinatesDesc, 1)
 	under, unavailable, down := 0, 0, 0
-	for _, s := range p.status.Shards {
-		switch p.condition(s) {
-		case conditionStarting, conditionUnknown: // there is nothing that could be missing, or it is not known
+	for _, s := range snap.Status.Shards {
+		switch snap.Condition(s) {
+		case snapshot.ConditionStarting, snapshot.ConditionUnknown: // there is nothing that could be missing, or it is not known
 			continue
-		case conditionNone:
+		case snapshot.ConditionNone:
 			unavailable++
 		}
-		if len(p.livingReplicas(s)) < want(s) {
+		if len(snap.LivingReplicas(s)) < snapshot.Want(s) {
 			under++
 		}
 	}
-	for _, n := range p.status.Nodes {
-		if n.Down && !p.emptied(n.GetNode().GetId()) {
+	for _, n := range snap.Status.Nodes {
+		if n.Down && !snap.Emptied(n.GetNode().GetId()) {
 			down++
 		}
 	}
 	gauge(underReplicatedDesc, under)
 	gauge(unavailableDesc, unavailable)
 	gauge(nodesDownDesc, down)
-	tolerance, _ := p.clusterTolerance()
+	tolerance, _ := snapshot.ClusterTolerance(snap)
 	gauge(toleranceDesc, tolerance)
-	gauge(nodesDesc, len(p.status.Nodes))
-	gauge(shardsDesc, len(p.status.Shards))
+	gauge(nodesDesc, len(snap.Status.Nodes))
+	gauge(shardsDesc, len(snap.Status.Shards))
 	counts := map[[2]string]int{}
-	for _, kind := range operationKinds { // a series that is there from the start can be told from one that is missing
+	for _, kind := range operation.Kinds { // a series that is there from the start can be told from one that is missing
 		counts[[2]string{kind, "running"}] = 0
 	}
 	oldest := time.Duration(0)
-	for _, op := range p.status.Operations {
-		counts[[2]string{op.Kind, stateName(op.State)}]++
+	for _, op := range snap.Status.Operations {
+		counts[[2]string{op.Kind, operation.StateName(op.State)}]++
 		if op.State == metapb.OperationState_OPERATION_STATE_RUNNING {
 			oldest = max(oldest, time.Since(time.Unix(0, op.CreatedUnixNano)))
 		}
 	}
 	ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest.Seconds())
 	epoch, moved := uint64(0), 0
-	for _, t := range p.tables {
+	for _, t := range snap.Tables {
 		epoch = max(epoch, uint64(t.Writable().Epoch))
 		if len(t.Shards()) > len(t.Writable().Shards()) {
 			moved++
@@ -143,15 +139,4 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	for key, n := range counts {
 		gauge(operationsDesc, n, key[0], key[1])
 	}
-}
-
-// livingReplicas are the voters of a shard on nodes that answer and do not stop.
-func (p *picture) livingReplicas(s *metapb.Shard) []string {
-	var out []string
-	for _, id := range s.Replicas {
-		if p.alive(id) && !p.stops(id) {
-			out = append(out, id)
-		}
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
 
@@ -18,7 +19,7 @@ func TestNodesDown(t *testing.T) {
 	w.nodes["c"].State = metapb.NodeState_NODE_STATE_DRAINING // it still has a replica
 	w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
 	registry := prometheus.NewRegistry()
-	newMetrics(registry).publish(newPicture(time.Now(), Config{}.withDefaults(), w.status(), nil, nil))
+	newMetrics(registry).publish(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), nil, nil))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -4,14 +4,9 @@ import (
 	"math"
 	"time"
 
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
-
-// rates is what shards and tables take in, in bytes a second.
-type rates struct {
-	shard map[uint32]float64
-	table map[uint64]float64
-}
 
 // meter makes rates of the counts in reports, as a mean over about a minute.
 type meter struct {
@@ -19,7 +14,7 @@ type meter struct {
 	tables map[meterKey]*gauge
 	// last is what was read last: a shard that another node leads from now on takes in what it
 	// did before.
-	last rates
+	last snapshot.Rates
 }
 
 // meterKey names a count: it begins anew with each life of a process.
@@ -48,8 +43,8 @@ func newMeter() *meter {
 
 // read takes in the newest reports. Only leaders count, and what is not reported any more
 // is forgotten.
-func (m *meter) read(now time.Time, status *metapb.StatusResponse) rates {
-	out := rates{shard: map[uint32]float64{}, table: map[uint64]float64{}}
+func (m *meter) read(now time.Time, status *metapb.StatusResponse) snapshot.Rates {
+	out := snapshot.Rates{Shard: map[uint32]float64{}, Table: map[uint64]float64{}}
 	for _, group := range []map[meterKey]*gauge{m.shards, m.tables} {
 		for _, g := range group {
 			g.seen = false
@@ -58,14 +53,14 @@ func (m *meter) read(now time.Time, status *metapb.StatusResponse) rates {
 	for _, n := range status.Nodes {
 		at := now.Add(-time.Duration(n.SilentNanos))
 		for _, r := range n.GetReport().GetReplicas() {
-			if n.Down || r.State != stateLeader {
+			if n.Down || r.State != snapshot.StateLeader {
 				continue
 			}
 			key := meterKey{node: n.Node.GetId(), process: n.Report.Process, shard: r.ShardId}
-			out.shard[r.ShardId] += update(m.shards, key, r.IngestedBytes, at, m.last.shard[r.ShardId])
+			out.Shard[r.ShardId] += update(m.shards, key, r.IngestedBytes, at, m.last.Shard[r.ShardId])
 			for _, t := range r.Tables {
 				key.table = t.TableId
-				out.table[t.TableId] += update(m.tables, key, t.Bytes, at, 0) // it may have other shards
+				out.Table[t.TableId] += update(m.tables, key, t.Bytes, at, 0) // it may have other shards
 			}
 		}
 	}
@@ -89,7 +84,7 @@ func between(first, second *metapb.StatusResponse, took time.Duration) map[uint3
 	for _, g := range m.shards {
 		g.first = true
 	}
-	return m.read(begin.Add(took), second).shard
+	return m.read(begin.Add(took), second).Shard
 }
 
 // update takes in one count, of which before is the rate that is known from elsewhere.

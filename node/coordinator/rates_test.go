@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
 
 // ingested is a status in which a node leads shard 1, which took in so much there.
 func ingested(leader string, bytes int64) *metapb.StatusResponse {
 	return &metapb.StatusResponse{Nodes: []*metapb.NodeStatus{{
-		Node: &metapb.Node{Id: leader}, Report: &metapb.ReportRequest{Process: 1, Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: stateLeader, IngestedBytes: bytes}}},
+		Node: &metapb.Node{Id: leader}, Report: &metapb.ReportRequest{Process: 1, Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: snapshot.StateLeader, IngestedBytes: bytes}}},
 	}}}
 }
 
@@ -21,13 +22,13 @@ func TestRatesOutliveLeaders(t *testing.T) {
 	m, now := newMeter(), time.Unix(1e9, 0)
 	rate := 0.0
 	for i := range int64(300) {
-		rate = m.read(now.Add(time.Duration(i)*time.Second), ingested("a", i*1000)).shard[1]
+		rate = m.read(now.Add(time.Duration(i)*time.Second), ingested("a", i*1000)).Shard[1]
 	}
 	if math.Abs(rate-1000) > 10 {
 		t.Fatalf("after five minutes of 1000 bytes a second the rate is %.0f", rate)
 	}
 	for i := range int64(10) {
-		rate = m.read(now.Add(time.Duration(300+i)*time.Second), ingested("b", i*1000)).shard[1]
+		rate = m.read(now.Add(time.Duration(300+i)*time.Second), ingested("b", i*1000)).Shard[1]
 		if math.Abs(rate-1000) > 10 {
 			t.Fatalf("%d seconds after the leader changed the rate is %.0f, want 1000", i, rate)
 		}

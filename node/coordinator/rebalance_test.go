@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 )
 
@@ -19,11 +20,11 @@ func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 			nodes := []string{"a", "b", "c"}
 			w.shard(3, slices.Concat(nodes[i%3:], nodes[:i%3])...)
 		}
-		w.request(&metapb.Operation{Kind: KindRebalance})
+		w.request(&metapb.Operation{Kind: operation.Rebalance})
 		run(t, w, time.Hour, func() bool { return w.ops[1].State == metapb.OperationState_OPERATION_STATE_DONE })
 		moves, held := 0, map[string]int{}
 		for _, op := range w.ops {
-			if op.Kind == KindShardMove {
+			if op.Kind == operation.ShardMove {
 				moves++
 			}
 		}

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/node/coordinator/view"
 	"cordwood/proto/metapb"
 )
 
@@ -39,12 +42,12 @@ func TestKeepDamaged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			c.world(w)
-			p := newPicture(time.Now(), Config{}.withDefaults(), w.status(), nil, nil)
-			why, never := p.keepDamaged(p.shards[1], p.groups[1], "c")
+			snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), nil, nil)
+			why, never := snapshot.WhyKeepDamaged(snap, snap.Shards[1], snap.Groups[1], "c")
 			if (why == "") != (c.why == "") || !strings.Contains(why, c.why) || never != c.never {
 				t.Errorf("keepDamaged = %q, %v, want %q, %v", why, never, c.why, c.never)
 			}
-			started := p.rebuildReplicas()
+			started := rebuildReplicas(snap)
 			if (started != nil) != (c.why == "") {
 				t.Errorf("started by itself: %v, want %v", started, c.why == "")
 			}
@@ -77,7 +80,7 @@ func TestRebuildAutomatic(t *testing.T) {
 					return w.idle() && len(w.groups[1].damaged)+len(w.groups[2].damaged) == 0
 				})
 				for _, op := range w.ops {
-					if op.State != metapb.OperationState_OPERATION_STATE_DONE || op.Kind != KindReplicaRebuild || !strings.Contains(op.Reason, "made anew") {
+					if op.State != metapb.OperationState_OPERATION_STATE_DONE || op.Kind != operation.ReplicaRebuild || !strings.Contains(op.Reason, "made anew") {
 						t.Errorf("operation: %v", op)
 					}
 				}
@@ -112,7 +115,7 @@ func TestRebuildNodeLost(t *testing.T) {
 		run(t, w, 30*time.Minute, func() bool {
 			return w.idle() && slices.Equal(sorted(w.shards[1].Replicas), []string{"a", "b", "d"})
 		})
-		if op := w.ops[1]; op.Kind != KindReplicaRebuild || op.State != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(op.Reason, "one replica less") {
+		if op := w.ops[1]; op.Kind != operation.ReplicaRebuild || op.State != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(op.Reason, "one replica less") {
 			t.Errorf("the rebuild: %v", op)
 		}
 		w.settledCheck()
@@ -127,16 +130,16 @@ func TestDamageInStatus(t *testing.T) {
 		severity     string
 		text, advice string
 	}{
-		{"one replica", func(w *world) { w.node("a").shard(1, "a").damage(1, "a", damagedSegment) }, critical, "shards/1/segments/7.parquet (99 rows)", "from a backup"},
-		{"a follower", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment) }, warning, "2 damaged files on node node-b", "nothing: it is made anew"},
+		{"one replica", func(w *world) { w.node("a").shard(1, "a").damage(1, "a", damagedSegment) }, "critical", "shards/1/segments/7.parquet (99 rows)", "from a backup"},
+		{"a follower", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment) }, "warning", "2 damaged files on node node-b", "nothing: it is made anew"},
 		{"two", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment).damage(1, "c", damagedLog)
-		}, warning, "does not open: the log is damaged", "node-b is damaged, too"},
+		}, "warning", "does not open: the log is damaged", "node-b is damaged, too"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			c.world(w)
-			problems := diagnose(newPicture(time.Now(), Config{}.withDefaults(), w.status(), nil, nil))
+			problems := view.Diagnose(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), nil, nil))
 			for _, p := range problems {
 				if p.Severity == c.severity && strings.Contains(p.Text, c.text) && strings.Contains(p.Advice, c.advice) {
 					return
@@ -161,9 +164,9 @@ func TestRebuildRests(t *testing.T) {
 		{metapb.OperationState_OPERATION_STATE_FAILED, 30 * time.Second, true},
 		{metapb.OperationState_OPERATION_STATE_FAILED, 2 * time.Minute, false},
 	} {
-		op := &metapb.Operation{Kind: KindReplicaRebuild, FromNode: "a", State: c.state, EndedUnixNano: now.Add(-c.ended).UnixNano()}
-		p := newPicture(now, Config{}.withDefaults(), &metapb.StatusResponse{Operations: []*metapb.Operation{op}}, nil, nil)
-		if got := p.rebuildsOn("a"); got != c.want {
+		op := &metapb.Operation{Kind: operation.ReplicaRebuild, FromNode: "a", State: c.state, EndedUnixNano: now.Add(-c.ended).UnixNano()}
+		snap := snapshot.New(now, snapshot.Limits{}.WithDefaults(), &metapb.StatusResponse{Operations: []*metapb.Operation{op}}, nil, nil)
+		if got := rebuildsOn(snap, "a"); got != c.want {
 			t.Errorf("%s %s ago: %t, want %t", c.state, c.ended, got, c.want)
 		}
 	}

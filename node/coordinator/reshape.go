@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 )
@@ -14,7 +16,6 @@ import (
 const (
 	stepOpen    = "open"    // a node is told to open a replica
 	stepJoin    = "join"    // the group takes it in as a learner
-	stepCopy    = "copy"    // it takes over the state
 	stepPromote = "promote" // it votes
 	stepRecord  = "record"  // the metadata take note
 	stepLead    = "lead"    // another replica becomes the leader
@@ -24,7 +25,7 @@ const (
 )
 
 // moveReplica is shard-move and replica-repair: a replica that is added, removed, or both.
-func (p *picture) moveReplica(op *metapb.Operation) decision {
+func moveReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	var adds, drops []string
 	if op.ToNode != "" {
 		adds = append(adds, op.ToNode)
@@ -33,89 +34,81 @@ func (p *picture) moveReplica(op *metapb.Operation) decision {
 		drops = append(drops, op.FromNode)
 	}
 	if op.Step == "" {
-		if why := p.refuseMove(op.ShardId, op.FromNode, op.ToNode); why != "" {
+		if why := whyNoMove(snap, op.ShardId, op.FromNode, op.ToNode); why != "" {
 			return failed("end", "%s", why)
 		}
 	}
-	d := p.reshape(op, op.ShardId, adds, drops)
+	d := reshape(snap, op, op.ShardId, adds, drops)
 	if d.end == metapb.OperationState_OPERATION_STATE_DONE {
 		switch {
 		case op.FromNode == "":
-			d.reason = fmt.Sprintf("shard %d has a replica on node %s", op.ShardId, p.name(op.ToNode))
+			d.reason = fmt.Sprintf("shard %d has a replica on node %s", op.ShardId, snap.Name(op.ToNode))
 		case op.ToNode == "":
-			d.reason = fmt.Sprintf("shard %d has no replica on node %s any more", op.ShardId, p.name(op.FromNode))
+			d.reason = fmt.Sprintf("shard %d has no replica on node %s any more", op.ShardId, snap.Name(op.FromNode))
 		default:
-			d.reason = fmt.Sprintf("shard %d went from node %s to node %s", op.ShardId, p.name(op.FromNode), p.name(op.ToNode))
+			d.reason = fmt.Sprintf("shard %d went from node %s to node %s", op.ShardId, snap.Name(op.FromNode), snap.Name(op.ToNode))
 		}
 	}
 	return d
 }
 
-// refuseMove says why a replica cannot be moved at all; empty: it can.
-func (p *picture) refuseMove(shard uint32, from, to string) string {
-	s := p.shards[shard]
+// whyNoMove says why a replica cannot be moved at all; empty: it can.
+func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
+	s := snap.Shards[shard]
 	switch {
 	case s == nil:
 		return fmt.Sprintf("there is no shard %d", shard)
 	case from == "" && to == "" || from == to:
-		return fmt.Sprintf("shard %d: the replica is to move from node %s to node %s: name two nodes", shard, p.name(from), p.name(to))
+		return fmt.Sprintf("shard %d: the replica is to move from node %s to node %s: name two nodes", shard, snap.Name(from), snap.Name(to))
 	case from != "" && !slices.Contains(s.Replicas, from):
-		return fmt.Sprintf("shard %d has no replica on node %s: it has some on %s", shard, p.name(from), p.names(s.Replicas))
+		return fmt.Sprintf("shard %d has no replica on node %s: it has some on %s", shard, snap.Name(from), snap.Names(s.Replicas))
 	case to != "" && slices.Contains(s.Replicas, to):
-		return fmt.Sprintf("shard %d has a replica on node %s already", shard, p.name(to))
+		return fmt.Sprintf("shard %d has a replica on node %s already", shard, snap.Name(to))
 	case to == "" && len(s.Replicas) == 1:
-		return fmt.Sprintf("shard %d has one replica, on node %s: it cannot be given up", shard, p.name(from))
-	case to != "" && p.takes(to) != "":
-		return p.takes(to)
+		return fmt.Sprintf("shard %d has one replica, on node %s: it cannot be given up", shard, snap.Name(from))
+	case to != "" && snap.WhyNoReplicas(to) != "":
+		return snap.WhyNoReplicas(to)
 	}
 	return ""
-}
-
-func (p *picture) names(ids []string) string {
-	var out []string
-	for _, id := range ids {
-		out = append(out, p.name(id))
-	}
-	return strings.Join(out, ", ")
 }
 
 // reshape gives the nodes in adds a replica of a shard and takes theirs from those in
 // drops. Which step comes next is read off the metadata and the group, so that it does
 // not matter who made the steps before. A group never has fewer replicas than it is to
 // have, nor tolerates fewer failures, because of it.
-func (p *picture) reshape(op *metapb.Operation, shard uint32, adds, drops []string) decision {
-	s := p.shards[shard]
+func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, drops []string) decision {
+	s := snap.Shards[shard]
 	if s == nil {
 		return failed("end", "there is no shard %d", shard)
 	}
-	g := p.groups[shard]
-	if op.Notes[noteUndo] != "" {
-		return p.undo(op, s, g, adds, drops)
+	g := snap.Groups[shard]
+	if op.Notes[operation.NoteUndo] != "" {
+		return undoReshape(snap, op, s, g, adds, drops)
 	}
-	undoable := g.leader == "" && !p.begun(s, adds, drops) || g.leader != "" && !slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(g.voters, id) })
+	undoable := g.Leader == "" && !hasBegun(snap, s, adds, drops) || g.Leader != "" && !slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(g.Voters, id) })
 	begin := func(why string) decision {
-		return decision{step: stepUndo, reason: why, again: true}.note(noteUndo, why)
+		return decision{step: stepUndo, reason: why, again: true}.note(operation.NoteUndo, why)
 	}
 	if op.Cancel && undoable {
 		return begin("it was cancelled")
 	}
-	if g.leader == "" {
-		return wait(orStep(op, stepOpen), "%s", p.leaderless(s))
+	if g.Leader == "" {
+		return wait(orStep(op, stepOpen), "%s", snap.WhyLeaderless(s))
 	}
-	if d, hit := p.admit(op, s, g, adds, undoable, begin); hit {
+	if d, hit := admit(snap, op, s, g, adds, undoable, begin); hit {
 		return d
 	}
-	if d, hit := p.promote(op, s, g, adds, drops, undoable, begin); hit {
+	if d, hit := promote(snap, op, s, g, adds, drops, undoable, begin); hit {
 		return d
 	}
-	if d, hit := p.dismiss(s, g, drops); hit {
-		return d.progress(g.bytes, g.bytes)
+	if d, hit := dismiss(snap, s, g, drops); hit {
+		return d.progress(g.Bytes, g.Bytes)
 	}
-	return finished("").progress(g.bytes, g.bytes)
+	return finished("").progress(g.Bytes, g.Bytes)
 }
 
-// begun tells whether the metadata show that a change has begun.
-func (p *picture) begun(s *metapb.Shard, adds, drops []string) bool {
+// hasBegun tells whether the metadata show that a change has begun.
+func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bool {
 	for _, id := range adds {
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
 			return true
@@ -124,75 +117,54 @@ func (p *picture) begun(s *metapb.Shard, adds, drops []string) bool {
 	return slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(s.Replicas, id) })
 }
 
-func orStep(op *metapb.Operation, otherwise string) string {
-	if op.Step != "" {
-		return op.Step
-	}
-	return otherwise
-}
-
-// leaderless says why a shard has no leader.
-func (p *picture) leaderless(s *metapb.Shard) string {
-	var away []string
-	for _, id := range s.Replicas {
-		if !p.alive(id) {
-			away = append(away, p.name(id))
-		}
-	}
-	if len(away) == 0 {
-		return fmt.Sprintf("shard %d has no leader yet", s.Id)
-	}
-	return fmt.Sprintf("shard %d has no leader: %d of its %d replicas do not answer, on %s", s.Id, len(away), len(s.Replicas), strings.Join(away, ", "))
-}
-
 // admit brings the new replicas to where they only lack the vote.
-func (p *picture) admit(op *metapb.Operation, s *metapb.Shard, g *group, adds []string, undoable bool, begin func(string) decision) (decision, bool) {
+func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string, undoable bool, begin func(string) decision) (decision, bool) {
 	for _, id := range adds {
-		if slices.Contains(g.voters, id) {
+		if slices.Contains(g.Voters, id) {
 			continue
 		}
-		if !p.alive(id) {
-			if undoable && (p.nodes[id] == nil || p.silent(id) >= p.cfg.GiveUpAfter) {
-				return begin(fmt.Sprintf("node %s went away while it took over shard %d", p.name(id), s.Id)), true
+		if !snap.Alive(id) {
+			if undoable && (snap.Nodes[id] == nil || snap.SilentFor(id) >= snap.Limits.GiveUpAfter) {
+				return begin(fmt.Sprintf("node %s went away while it took over shard %d", snap.Name(id), s.Id)), true
 			}
-			return wait(orStep(op, stepOpen), "node %s, which is to get the replica, does not answer", p.name(id)), true
+			return wait(orStep(op, stepOpen), "node %s, which is to get the replica, does not answer", snap.Name(id)), true
 		}
 		switch {
-		case p.leaving(id) && undoable && !g.has(id):
-			return begin(fmt.Sprintf("node %s is drained, and takes no replica", p.name(id))), true
+		case snap.Drained(id) && undoable && !g.Has(id):
+			return begin(fmt.Sprintf("node %s is drained, and takes no replica", snap.Name(id))), true
 		case slices.Contains(s.Removed, id):
-			return wait(stepOpen, "node %s still removes its former replica of shard %d", p.name(id), s.Id), true
+			return wait(stepOpen, "node %s still removes its former replica of shard %d", snap.Name(id), s.Id), true
 		case !slices.Contains(s.Learners, id) && !slices.Contains(s.Replicas, id):
-			return call(stepOpen, fmt.Sprintf("node %s opens a replica", p.name(id)), p.changeShard("add learner to the metadata", s, func(c *metapb.ChangeShard) {
+			return call(stepOpen, fmt.Sprintf("node %s opens a replica", snap.Name(id)), changeShard(snap, "add learner to the metadata", s, func(c *metapb.ChangeShard) {
 				c.Change = &metapb.ChangeShard_AddLearner{AddLearner: id}
 			})), true
 		}
 	}
 	for _, id := range adds {
-		if g.has(id) {
+		if g.Has(id) {
 			continue
 		}
-		if p.replica(id, s) == nil {
-			return wait(stepJoin, "node %s has not opened its replica yet", p.name(id)), true
+		if snap.Replica(id, s) == nil {
+			return wait(stepJoin, "node %s has not opened its replica yet", snap.Name(id)), true
 		}
-		return call(stepJoin, fmt.Sprintf("the replica on node %s joins as a learner", p.name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER)), true
+		return call(stepJoin, fmt.Sprintf("the replica on node %s joins as a learner", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER)), true
 	}
-	return p.copying(op, s, g, adds)
+	return waitForCopy(snap, op, s, g, adds)
 }
 
-// copying waits until the learners have caught up.
-func (p *picture) copying(op *metapb.Operation, s *metapb.Shard, g *group, adds []string) (decision, bool) {
+// waitForCopy waits until the learners have caught up.
+func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string) (decision, bool) {
 	var behind []string
 	done, total := int64(0), int64(0)
 	for _, id := range adds {
-		if slices.Contains(g.voters, id) {
+		if slices.Contains(g.Voters, id) {
 			continue
 		}
-		r := p.replica(id, s)
-		size := max(r.GetInstallTotalBytes(), g.bytes)
+		r := snap.Replica(id, s)
+		size := max(r.GetInstallTotalBytes(), g.Bytes)
 		total += size
-		if !p.caughtUp(s, g, id) {
-			behind = append(behind, fmt.Sprintf("node %s is %s", p.name(id), lagWords(r, g)))
+		if !snap.CaughtUp(s, g, id) {
+			behind = append(behind, fmt.Sprintf("node %s is %s", snap.Name(id), snapshot.LagWords(r, g)))
 			done += min(r.GetInstallDoneBytes(), size)
 			continue
 		}
@@ -201,201 +173,84 @@ func (p *picture) copying(op *metapb.Operation, s *metapb.Shard, g *group, adds 
 	if len(behind) == 0 {
 		return decision{}, false
 	}
-	d := wait(stepCopy, "%s", strings.Join(behind, "; ")).progress(done, total)
-	if op.Notes[noteCopying] == "" {
-		d = d.note(noteCopying, strconv.FormatInt(p.now.UnixNano(), 10))
+	d := wait(operation.StepCopy, "%s", strings.Join(behind, "; ")).progress(done, total)
+	if op.Notes[operation.NoteCopying] == "" {
+		d = d.note(operation.NoteCopying, strconv.FormatInt(snap.Now.UnixNano(), 10))
 	}
 	return d, true
 }
 
-func lagWords(r *metapb.ReplicaReport, g *group) string {
-	switch {
-	case r == nil:
-		return "not heard of"
-	case r.State == stateFailed:
-		return "failed: see the log of its node"
-	case r.InstallTotalBytes > 0 && r.InstallDoneBytes < r.InstallTotalBytes:
-		return "copying segments"
-	case g.last > r.AppliedIndex:
-		return "catching up with the log"
-	}
-	return "catching up"
-}
-
-// maxLag is up to how many entries behind a learner may be promoted.
-const maxLag = 1000
-
-// caughtUp tells whether a replica may vote.
-func (p *picture) caughtUp(s *metapb.Shard, g *group, id string) bool {
-	r := p.replica(id, s)
-	return r != nil && r.CaughtUp && r.State != stateInstalling && r.State != stateFailed && r.AppliedIndex+maxLag >= g.last
-}
-
 // promote has the new replicas vote, all of them when all are ready, and undoes that if a
 // shard of one replica is left with two for too long: both would have to live.
-func (p *picture) promote(op *metapb.Operation, s *metapb.Shard, g *group, adds, drops []string, undoable bool, begin func(string) decision) (decision, bool) {
-	single := len(drops) > 0 && len(g.voters) <= 2 && len(adds) == 1
+func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string, undoable bool, begin func(string) decision) (decision, bool) {
+	single := len(drops) > 0 && len(g.Voters) <= 2 && len(adds) == 1
 	for _, id := range adds {
-		if slices.Contains(g.voters, id) {
+		if slices.Contains(g.Voters, id) {
 			continue
 		}
-		d := call(stepPromote, fmt.Sprintf("the replica on node %s votes", p.name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_PROMOTE))
-		if single && op.Notes[notePromoted] == "" {
-			d = d.note(notePromoted, strconv.FormatInt(p.now.UnixNano(), 10))
+		d := call(stepPromote, fmt.Sprintf("the replica on node %s votes", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_PROMOTE))
+		if single && op.Notes[operation.NotePromoted] == "" {
+			d = d.note(operation.NotePromoted, strconv.FormatInt(snap.Now.UnixNano(), 10))
 		}
-		return d.progress(g.bytes, g.bytes), true
+		return d.progress(g.Bytes, g.Bytes), true
 	}
-	if single && undoable && p.paired[op.Id] > p.cfg.PairLimit {
-		return begin(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay", p.name(drops[0]), p.cfg.PairLimit)), true
+	if single && undoable && snap.PairedFor[op.Id] > snap.Limits.PairLimit {
+		return begin(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay", snap.Name(drops[0]), snap.Limits.PairLimit)), true
 	}
 	for _, id := range adds {
 		if !slices.Contains(s.Replicas, id) {
-			return call(stepRecord, fmt.Sprintf("the metadata list node %s", p.name(id)), p.changeShard("promote in the metadata", s, func(c *metapb.ChangeShard) {
+			return call(stepRecord, fmt.Sprintf("the metadata list node %s", snap.Name(id)), changeShard(snap, "promote in the metadata", s, func(c *metapb.ChangeShard) {
 				c.Change = &metapb.ChangeShard_Promote{Promote: id}
-			})).progress(g.bytes, g.bytes), true
+			})).progress(g.Bytes, g.Bytes), true
 		}
 	}
 	return decision{}, false
 }
 
 // dismiss takes replicas from nodes that are to have none.
-func (p *picture) dismiss(s *metapb.Shard, g *group, drops []string) (decision, bool) {
-	if slices.Contains(drops, g.leader) {
-		return p.leadAway(s, g, drops)
+func dismiss(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, drops []string) (decision, bool) {
+	if slices.Contains(drops, g.Leader) {
+		return leadAway(snap, s, g, drops)
 	}
 	for _, id := range drops {
-		if g.has(id) {
-			if why := p.unsafe(s, g, id); why != "" {
+		if g.Has(id) {
+			if why := whyMustStay(snap, s, g, id); why != "" {
 				return wait(stepRemove, "%s", why), true
 			}
-			return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", p.name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)), true
+			return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)), true
 		}
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
-			return call(stepRecord, fmt.Sprintf("the metadata no longer list node %s", p.name(id)), p.changeShard("remove from the metadata", s, func(c *metapb.ChangeShard) {
+			return call(stepRecord, fmt.Sprintf("the metadata no longer list node %s", snap.Name(id)), changeShard(snap, "remove from the metadata", s, func(c *metapb.ChangeShard) {
 				c.Change = &metapb.ChangeShard_Remove{Remove: id}
 			})), true
 		}
 	}
-	return p.cleaning(s, drops)
+	return waitForCleaning(snap, s, drops)
 }
 
-// cleaning waits until nodes that answer have removed their former replicas; the others
+// waitForCleaning waits until nodes that answer have removed their former replicas; the others
 // will when they come back.
-func (p *picture) cleaning(s *metapb.Shard, nodes []string) (decision, bool) {
+func waitForCleaning(snap *snapshot.Snapshot, s *metapb.Shard, nodes []string) (decision, bool) {
 	for _, id := range nodes {
-		if slices.Contains(s.Removed, id) && p.alive(id) {
-			return wait(stepClean, "node %s removes its former replica from disk", p.name(id)), true
+		if slices.Contains(s.Removed, id) && snap.Alive(id) {
+			return wait(stepClean, "node %s removes its former replica from disk", snap.Name(id)), true
 		}
 	}
 	return decision{}, false
 }
 
-// leadAway has another voter lead.
-func (p *picture) leadAway(s *metapb.Shard, g *group, from []string) (decision, bool) {
-	to := p.successor(s, g, from)
-	if to == "" {
-		return wait(stepLead, "no other replica of shard %d is ready to lead it", s.Id), true
-	}
-	return call(stepLead, fmt.Sprintf("node %s leads instead of node %s", p.name(to), p.name(g.leader)), changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
-}
-
-// successor is the voter that should lead if those in not may not; empty: nobody can.
-func (p *picture) successor(s *metapb.Shard, g *group, not []string) string {
-	led := p.led()
-	best := ""
-	for _, id := range slices.Sorted(slices.Values(g.voters)) {
-		n := p.nodes[id]
-		if slices.Contains(not, id) || id == g.leader || !p.alive(id) || p.unreachable(id) || n.GetReport().GetStopping() || !p.caughtUp(s, g, id) {
-			continue
-		}
-		if best == "" || p.standing(id, s, led) < p.standing(best, s, led) {
-			best = id
-		}
-	}
-	return best
-}
-
-// rank orders nodes by how little they should lead.
-func (p *picture) rank(id string, led map[string]int) int {
-	r := led[id]
-	if p.leaving(id) || p.nodes[id].GetReport().GetDiskFull() {
-		r += 1 << 20
-	}
-	return r
-}
-
-// standing is the rank of a node for one shard: whoever misses rows of it comes last, and whoever
-// cannot flush it before them.
-func (p *picture) standing(id string, s *metapb.Shard, led map[string]int) int {
-	r := p.rank(id, led)
-	if p.damaged(id, s) {
-		r += 1 << 22
-	} else if p.unfit(id, s) {
-		r += 1 << 21
-	}
-	return r
-}
-
-// unsafe says why a voter must stay for now; empty: it may go.
-func (p *picture) unsafe(s *metapb.Shard, g *group, id string) string {
-	rest := slices.DeleteFunc(slices.Clone(g.voters), func(v string) bool { return v == id })
-	if len(rest) == len(g.voters) {
+// whyMustStay says why a voter must stay for now; empty: it may go.
+func whyMustStay(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, id string) string {
+	rest := slices.DeleteFunc(slices.Clone(g.Voters), func(v string) bool { return v == id })
+	if len(rest) == len(g.Voters) {
 		return "" // a learner
 	}
 	if len(rest) == 0 {
 		return fmt.Sprintf("it is the last replica of shard %d", s.Id)
 	}
-	aim := want(s) - majority(want(s))
-	if left := p.tolerance(rest); left < min(p.tolerance(g.voters), aim) || left < 0 {
-		return fmt.Sprintf("without node %s shard %d would tolerate too little: of the others, on %s, not enough answer", p.name(id), s.Id, p.names(rest))
+	aim := snapshot.Want(s) - snapshot.Majority(snapshot.Want(s))
+	if left := snap.Tolerance(rest); left < min(snap.Tolerance(g.Voters), aim) || left < 0 {
+		return fmt.Sprintf("without node %s shard %d would tolerate too little: of the others, on %s, not enough answer", snap.Name(id), s.Id, snap.Names(rest))
 	}
 	return ""
-}
-
-// undo takes back what a change of replicas has begun.
-func (p *picture) undo(op *metapb.Operation, s *metapb.Shard, g *group, adds, drops []string) decision {
-	why := op.Notes[noteUndo]
-	if was, err := strconv.ParseUint(op.Notes[noteWas], 10, 32); err == nil && s.Want != uint32(was) {
-		return call(stepUndo, why, p.changeShard("restore the wanted replicas", s, func(c *metapb.ChangeShard) {
-			c.Change = &metapb.ChangeShard_Want{Want: uint32(was)}
-		}))
-	}
-	for _, id := range adds {
-		listed := slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id)
-		if listed && g.leader == "" {
-			return wait(stepUndo, "%s; to be undone: %s", why, p.leaderless(s))
-		}
-		if g.leader == id {
-			d, _ := p.leadAway(s, g, adds)
-			return d
-		}
-		if g.leader != "" && g.has(id) {
-			if unsafe := p.unsafe(s, g, id); unsafe != "" {
-				return wait(stepUndo, "%s; to be undone: %s", why, unsafe)
-			}
-			return call(stepUndo, why, changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE))
-		}
-		if listed {
-			return call(stepUndo, why, p.changeShard("remove from the metadata", s, func(c *metapb.ChangeShard) {
-				c.Change = &metapb.ChangeShard_Remove{Remove: id}
-			}))
-		}
-	}
-	if d, hit := p.cleaning(s, adds); hit {
-		return d
-	}
-	if op.Cancel {
-		return cancelled("%s: shard %d is as it was before", why, s.Id)
-	}
-	return failed("end", "%s: shard %d is as it was before; try again", why, s.Id)
-}
-
-func changeGroup(s *metapb.Shard, g *group, node string, change shardpb.ChangeReplicasRequest_Change) *act {
-	what := map[shardpb.ChangeReplicasRequest_Change]string{
-		shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER: "add learner to the group",
-		shardpb.ChangeReplicasRequest_CHANGE_PROMOTE:     "promote in the group",
-		shardpb.ChangeReplicasRequest_CHANGE_REMOVE:      "remove from the group",
-		shardpb.ChangeReplicasRequest_CHANGE_LEAD:        "hand leadership on",
-	}[change]
-	return &act{what: what, replicas: &replicasAct{leader: g.leader, request: &shardpb.ChangeReplicasRequest{ShardId: s.Id, NodeId: node, Change: change}}}
 }

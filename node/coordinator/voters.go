@@ -4,10 +4,38 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
+
+// leaveMeta takes a node out of the metadata group, once another member has taken its
+// place if there is one that can.
+func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
+	for _, m := range snap.Status.Members {
+		if m.NodeId != op.NodeId {
+			continue
+		}
+		if snap.Status.Leader == op.NodeId {
+			to := metaSuccessor(snap, op.NodeId)
+			if to == "" {
+				return wait(stepMembers, "node %s leads the metadata group, and no other voter is there to take over: add a node with the role meta", snap.Name(op.NodeId)), true
+			}
+			return call(stepMembers, fmt.Sprintf("node %s leads the metadata group", snap.Name(to)), changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)), true
+		}
+		if m.Voter {
+			if metaCandidate(snap) != "" && len(snap.MetaVoters())%2 == 1 {
+				return wait(stepMembers, "another node has to become a voter of the metadata group first"), true
+			}
+			if !metaSafeWithout(snap, op.NodeId) {
+				return wait(stepMembers, "without node %s the metadata group would have no majority: bring its other members back, or add a node with the role meta", snap.Name(op.NodeId)), true
+			}
+		}
+		return call(stepMembers, fmt.Sprintf("node %s leaves the metadata group", snap.Name(op.NodeId)), changeMembers(op.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE)), true
+	}
+	return decision{}, false
+}
 
 // maxMetaLag is up to how many entries behind a member of the metadata group may be to
 // be made a voter.
@@ -23,73 +51,25 @@ func changeMembers(id string, change metapb.ChangeMembersRequest_Change) *act {
 	return &act{what: what, members: &metapb.ChangeMembersRequest{NodeId: id, Change: change}}
 }
 
-func (p *picture) metaVoters() []*metapb.MemberStatus {
-	return slices.DeleteFunc(slices.Clone(p.status.Members), func(m *metapb.MemberStatus) bool { return !m.Voter })
-}
-
-func (p *picture) member(id string) *metapb.MemberStatus {
-	for _, m := range p.status.Members {
-		if m.NodeId == id {
-			return m
-		}
-	}
-	return nil
-}
-
-// metaAlive tells whether a member answers the leader, which answers itself.
-func (p *picture) metaAlive(m *metapb.MemberStatus) bool {
-	if m.NodeId == p.status.Leader {
-		return true
-	}
-	return m.SilentNanos >= 0 && time.Duration(m.SilentNanos) < p.cfg.DownAfter && !p.nodes[m.NodeId].GetDown()
-}
-
-// metaPresent is metaAlive for what is shown: a member that stops, or has been silent for a moment, is
-// missing; one that a new leader has not heard of yet is not.
-func (p *picture) metaPresent(m *metapb.MemberStatus) bool {
-	switch {
-	case p.stops(m.NodeId):
-		return false
-	case m.NodeId == p.status.Leader:
-		return true
-	case m.SilentNanos < 0:
-		return time.Duration(p.status.LeadingNanos) < silentAfter
-	}
-	return p.metaAlive(m) && time.Duration(m.SilentNanos) < silentAfter
-}
-
 // metaTolerance is how many voters may fail; negative: there is no majority.
-func (p *picture) metaTolerance(without string) int { return p.metaLeft(without, p.metaAlive) }
-
-// metaLeft is metaTolerance by who counts as there.
-func (p *picture) metaLeft(without string, there func(*metapb.MemberStatus) bool) int {
-	voters, living := 0, 0
-	for _, m := range p.metaVoters() {
-		if m.NodeId == without {
-			continue
-		}
-		voters++
-		if there(m) {
-			living++
-		}
-	}
-	return living - majority(voters)
+func metaTolerance(snap *snapshot.Snapshot, without string) int {
+	return snap.MetaTolerance(without, snap.MetaAlive)
 }
 
 // metaSafeWithout tells whether the group works, and tolerates no less, without a voter.
 // A node that is to go may lower what it tolerates, if nobody can take its place.
-func (p *picture) metaSafeWithout(id string) bool { return p.metaTolerance(id) >= 0 }
+func metaSafeWithout(snap *snapshot.Snapshot, id string) bool { return metaTolerance(snap, id) >= 0 }
 
-// weakensMeta says what the metadata group will lack without a voter whose place nobody can
+// whyMetaWeaker says what the metadata group will lack without a voter whose place nobody can
 // take; empty: nothing.
-func (p *picture) weakensMeta(id string) string {
-	if m := p.member(id); m == nil || !m.Voter {
+func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
+	if m := snap.Member(id); m == nil || !m.Voter {
 		return ""
 	}
-	n := len(p.metaVoters())
-	before, after := n-majority(n), n-1-majority(n-1)
-	for _, other := range p.status.Nodes {
-		if o := other.GetNode().GetId(); o != id && p.mayVote(o) && (p.member(o) == nil || !p.member(o).Voter) {
+	n := len(snap.MetaVoters())
+	before, after := n-snapshot.Majority(n), n-1-snapshot.Majority(n-1)
+	for _, other := range snap.Status.Nodes {
+		if o := other.GetNode().GetId(); o != id && mayVote(snap, o) && (snap.Member(o) == nil || !snap.Member(o).Voter) {
 			return ""
 		}
 	}
@@ -97,14 +77,14 @@ func (p *picture) weakensMeta(id string) string {
 		return "" // a group of one keeps its voter anyway
 	}
 	return fmt.Sprintf("node %s is one of %d voters of the metadata group, and no other node with the role meta can take its place: with %d, %s may fail instead of %d before the cluster cannot change any more. Add a node with the role meta first, or say --force (force in the API)",
-		p.label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
+		snap.Label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
 }
 
 // metaSuccessor is the voter that leads after a node; empty: there is none.
-func (p *picture) metaSuccessor(after string) string {
+func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 	var out []string
-	for _, m := range p.metaVoters() {
-		if m.NodeId != after && p.metaAlive(m) && !p.unreachable(m.NodeId) && !p.leaving(m.NodeId) && !p.nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
+	for _, m := range snap.MetaVoters() {
+		if m.NodeId != after && snap.MetaAlive(m) && !snap.Unreachable(m.NodeId) && !snap.Drained(m.NodeId) && !snap.Nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
 			out = append(out, m.NodeId)
 		}
 	}
@@ -115,28 +95,28 @@ func (p *picture) metaSuccessor(after string) string {
 }
 
 // mayVote tells whether a node may be a voter of the metadata group.
-func (p *picture) mayVote(id string) bool {
-	n := p.nodes[id]
-	return n != nil && inMeta(n.Node) && p.alive(id) && !p.unreachable(id) && !n.GetReport().GetStopping() && !p.retiring(id) &&
+func mayVote(snap *snapshot.Snapshot, id string) bool {
+	n := snap.Nodes[id]
+	return n != nil && snapshot.InMeta(n.Node) && snap.Alive(id) && !snap.Unreachable(id) && !n.GetReport().GetStopping() && !decommissioned(snap, id) &&
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
-// retiring tells whether a node is being decommissioned. One that is drained keeps its
+// decommissioned tells whether a node is being decommissioned. One that is drained keeps its
 // vote: it has nothing to do with shards.
-func (p *picture) retiring(id string) bool {
-	return p.runs(func(op *metapb.Operation) bool { return op.Kind == KindNodeDecommission && op.NodeId == id }) != nil
+func decommissioned(snap *snapshot.Snapshot, id string) bool {
+	return snap.FindRunning(func(op *metapb.Operation) bool { return op.Kind == operation.NodeDecommission && op.NodeId == id }) != nil
 }
 
 // metaCandidate is the member that should be the next voter: in a zone without one, if
 // there are zones. Empty: there is none.
-func (p *picture) metaCandidate() string {
+func metaCandidate(snap *snapshot.Snapshot) string {
 	zones := map[string]bool{}
-	for _, m := range p.metaVoters() {
-		zones[p.zone(m.NodeId)] = true
+	for _, m := range snap.MetaVoters() {
+		zones[snap.Zone(m.NodeId)] = true
 	}
 	var out []*metapb.MemberStatus
-	for _, m := range p.status.Members {
-		if !m.Voter && p.mayVote(m.NodeId) && p.metaAlive(m) && m.Lag <= maxMetaLag {
+	for _, m := range snap.Status.Members {
+		if !m.Voter && mayVote(snap, m.NodeId) && snap.MetaAlive(m) && m.Lag <= maxMetaLag {
 			out = append(out, m)
 		}
 	}
@@ -144,21 +124,21 @@ func (p *picture) metaCandidate() string {
 		return ""
 	}
 	return slices.MinFunc(out, func(a, b *metapb.MemberStatus) int {
-		return cmp.Or(compareBool(zones[p.zone(a.NodeId)], zones[p.zone(b.NodeId)]), cmp.Compare(a.NodeId, b.NodeId))
+		return cmp.Or(snapshot.CompareBool(zones[snap.Zone(a.NodeId)], zones[snap.Zone(b.NodeId)]), cmp.Compare(a.NodeId, b.NodeId))
 	}).NodeId
 }
 
 // metaSize is how many voters the metadata group is to have: 3 if there are nodes for
 // them, 5 from five nodes on, and never fewer than it has.
-func (p *picture) metaSize() int {
+func metaSize(snap *snapshot.Snapshot) int {
 	able := 0
-	for _, n := range p.status.Nodes {
+	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
-		if !inMeta(n.Node) || p.retiring(id) {
+		if !snapshot.InMeta(n.Node) || decommissioned(snap, id) {
 			continue
 		}
-		m := p.member(id)
-		if m != nil && m.Voter || p.mayVote(id) {
+		m := snap.Member(id)
+		if m != nil && m.Voter || mayVote(snap, id) {
 			able++
 		}
 	}
@@ -174,48 +154,48 @@ func (p *picture) metaSize() int {
 // tendMeta says what is to be done about the members of the metadata group; nil: nothing.
 // Nodes with the role meta become members that learn; of those as many vote as are
 // wanted; a voter whose node is lost, or is to go, leaves when another one has come.
-func (p *picture) tendMeta() *act {
-	for _, n := range p.status.Nodes {
+func tendMeta(snap *snapshot.Snapshot) *act {
+	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
-		if inMeta(n.Node) && p.member(id) == nil && p.mayVote(id) {
+		if snapshot.InMeta(n.Node) && snap.Member(id) == nil && mayVote(snap, id) {
 			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER)
 		}
 	}
-	for _, m := range p.status.Members {
-		if !m.Voter && p.nodes[m.NodeId] == nil {
+	for _, m := range snap.Status.Members {
+		if !m.Voter && snap.Nodes[m.NodeId] == nil {
 			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE) // forgotten by the cluster
 		}
 	}
-	if p.nodes[p.status.Leader].GetReport().GetStopping() {
+	if snap.Nodes[snap.Status.Leader].GetReport().GetStopping() {
 		// It was elected although it is about to stop, or could not hand on when it was told.
-		if to := p.metaSuccessor(p.status.Leader); to != "" {
+		if to := metaSuccessor(snap, snap.Status.Leader); to != "" {
 			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
 		}
 	}
 	var staying, going []*metapb.MemberStatus
-	for _, m := range p.metaVoters() {
-		if p.nodes[m.NodeId] == nil || p.lost(m.NodeId) || p.retiring(m.NodeId) {
+	for _, m := range snap.MetaVoters() {
+		if snap.Nodes[m.NodeId] == nil || snap.Lost(m.NodeId) || decommissioned(snap, m.NodeId) {
 			going = append(going, m)
 		} else {
 			staying = append(staying, m)
 		}
 	}
-	size := p.metaSize()
-	if len(staying) < size && p.metaCandidate() != "" && p.enoughCandidates(size-len(staying), len(staying)) {
-		return changeMembers(p.metaCandidate(), metapb.ChangeMembersRequest_CHANGE_PROMOTE)
+	size := metaSize(snap)
+	if len(staying) < size && metaCandidate(snap) != "" && enoughCandidates(snap, size-len(staying), len(staying)) {
+		return changeMembers(metaCandidate(snap), metapb.ChangeMembersRequest_CHANGE_PROMOTE)
 	}
 	if len(going) == 0 && len(staying) > max(size, 3) && len(staying)%2 == 0 {
 		// Four voters tolerate no more than three; it learns again after that. Of two, both stay:
 		// what they know is in two places.
-		if id := p.surplusVoter(staying); id != "" {
+		if id := surplusVoter(snap, staying); id != "" {
 			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_REMOVE)
 		}
 	}
 	for _, m := range going {
-		if m.NodeId == p.status.Leader || len(staying) < size && len(staying)%2 == 0 {
+		if m.NodeId == snap.Status.Leader || len(staying) < size && len(staying)%2 == 0 {
 			continue // decommissioning hands leadership on; nobody can take the place
 		}
-		if p.metaTolerance(m.NodeId) >= max(p.metaTolerance(""), 0) {
+		if metaTolerance(snap, m.NodeId) >= max(metaTolerance(snap, ""), 0) {
 			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE)
 		}
 	}
@@ -224,13 +204,13 @@ func (p *picture) tendMeta() *act {
 
 // enoughCandidates tells whether a promotion leads to an odd number of voters: two voters
 // tolerate no more than one, and four no more than three.
-func (p *picture) enoughCandidates(missing, have int) bool {
+func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 	if have%2 == 0 {
 		return true
 	}
 	ready := 0
-	for _, m := range p.status.Members {
-		if !m.Voter && p.mayVote(m.NodeId) && p.metaAlive(m) && m.Lag <= maxMetaLag {
+	for _, m := range snap.Status.Members {
+		if !m.Voter && mayVote(snap, m.NodeId) && snap.MetaAlive(m) && m.Lag <= maxMetaLag {
 			ready++
 		}
 	}
@@ -239,13 +219,13 @@ func (p *picture) enoughCandidates(missing, have int) bool {
 
 // surplusVoter is the voter to do without if there is one too many: one that does not
 // answer or is drained rather than another one, and never the leader.
-func (p *picture) surplusVoter(voters []*metapb.MemberStatus) string {
+func surplusVoter(snap *snapshot.Snapshot, voters []*metapb.MemberStatus) string {
 	best := ""
 	for _, m := range voters {
-		if m.NodeId == p.status.Leader || p.metaTolerance(m.NodeId) < p.metaTolerance("") || p.metaTolerance(m.NodeId) < 0 {
+		if m.NodeId == snap.Status.Leader || metaTolerance(snap, m.NodeId) < metaTolerance(snap, "") || metaTolerance(snap, m.NodeId) < 0 {
 			continue
 		}
-		if best == "" || cmp.Or(compareBool(p.mayVote(best), p.mayVote(m.NodeId)), cmp.Compare(best, m.NodeId)) > 0 {
+		if best == "" || cmp.Or(snapshot.CompareBool(mayVote(snap, best), mayVote(snap, m.NodeId)), cmp.Compare(best, m.NodeId)) > 0 {
 			best = m.NodeId
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"cordwood/node/coordinator"
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 	"cordwood/router/httpapi"
 	"cordwood/shard"
@@ -24,7 +24,7 @@ func (w *World) cutLearner() {
 	}
 	with, late := w.rng.IntN(4), time.Duration(w.rng.IntN(300))*time.Millisecond
 	w.ask(&httpapi.ClusterRequest{
-		Kind: coordinator.KindShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
+		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
 	})
 	for begun := time.Now(); time.Since(begun) < learnerWait; time.Sleep(5 * time.Millisecond) {
 		n, leader := w.leader(s.Id)

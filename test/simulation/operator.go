@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"cordwood/node/coordinator"
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi"
 )
@@ -37,7 +37,7 @@ func (w *World) moveShard() {
 		return
 	}
 	w.ask(&httpapi.ClusterRequest{
-		Kind: coordinator.KindShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
+		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
 	})
 }
 
@@ -52,12 +52,12 @@ func (w *World) moveTable() {
 	for _, i := range w.rng.Perm(len(all))[:1+w.rng.IntN(2)] {
 		to = append(to, all[i].Id)
 	}
-	w.ask(&httpapi.ClusterRequest{Kind: coordinator.KindTableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0})
+	w.ask(&httpapi.ClusterRequest{Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0})
 }
 
 // drain empties a node, undrain lets one that was emptied take part again.
 func (w *World) drain() {
-	w.ask(&httpapi.ClusterRequest{Kind: coordinator.KindNodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
+	w.ask(&httpapi.ClusterRequest{Kind: operation.NodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
 }
 
 func (w *World) undrain() {

@@ -19,6 +19,7 @@ import (
 	"cordwood/meta/metaclient"
 	"cordwood/node/clocks"
 	"cordwood/node/coordinator"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/node/host"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -252,7 +253,7 @@ func (p *process) enter(ctx context.Context) error {
 	}
 	if p.member != nil {
 		p.run(coordinator.New(coordinator.Config{
-			Meta: p.meta, Dial: p.dial, Leads: p.member.Leads, LeadsChanged: p.member.LeadsChanged, ReplaceAfter: replaceAfter, Logger: n.log,
+			Meta: p.meta, Dial: p.dial, Leads: p.member.Leads, LeadsChanged: p.member.LeadsChanged, Limits: snapshot.Limits{ReplaceAfter: replaceAfter}, Logger: n.log,
 		}).Run)
 	}
 	p.run(p.clocks.Run)

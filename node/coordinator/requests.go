@@ -10,9 +10,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/node/coordinator/view"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/httpapi"
 )
 
@@ -26,62 +30,62 @@ const (
 
 // Start implements httpapi.Cluster.
 func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user string) (*httpapi.ClusterAnswer, error) {
-	p, err := a.picture(ctx)
+	snap, err := a.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if r.WithRows && r.Kind != KindTableMove && r.Kind != KindTablePartition {
+	if r.WithRows && r.Kind != operation.TableMove && r.Kind != operation.TablePartition {
 		return nil, bad("with_rows goes with table-move and table-partition")
 	}
 	switch r.Kind {
 	case requestUndrain:
-		return a.undrain(ctx, p, r)
+		return a.undrain(ctx, snap, r)
 	case requestRemove:
-		return a.removeNode(ctx, p, r)
+		return a.removeNode(ctx, snap, r)
 	case requestPause, requestResume:
-		return a.pause(ctx, p, r.Kind == requestPause)
+		return a.pause(ctx, snap, r.Kind == requestPause)
 	}
-	op, err := a.operation(p, r)
+	op, err := a.operation(snap, r)
 	if err != nil {
 		return nil, err
 	}
-	if answer := p.consent(op, r); answer != nil {
+	if answer := consent(snap, op, r); answer != nil {
 		return answer, nil
 	}
 	// What it would do first says whether it can be done at all.
-	if d := decide(p, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
-		return nil, errs.New(errs.InvalidArguments, "%s", p.relabel(d.reason))
+	if d := decide(snap, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
+		return nil, errs.New(errs.InvalidArguments, "%s", snap.Relabel(d.reason))
 	}
 	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the leader of the metadata to take it up"
-	result, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
+	result, err := a.meta.Propose(ctx, command(snap, func(c *metapb.Command) {
 		c.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
 	}))
 	if err != nil {
 		return nil, err
 	}
-	d := p.describeOperation(result.Operation)
+	d := view.Operation(snap, result.Operation)
 	return &httpapi.ClusterAnswer{Operation: &d}, nil
 }
 
 // consent asks for a confirmation of what cannot be taken back; nil: it was given, or none is
 // needed.
-func (p *picture) consent(op *metapb.Operation, r *httpapi.ClusterRequest) *httpapi.ClusterAnswer {
-	if op.Kind != KindShardDrop || decide(p, op).end == metapb.OperationState_OPERATION_STATE_FAILED {
+func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *httpapi.ClusterRequest) *httpapi.ClusterAnswer {
+	if op.Kind != operation.ShardDrop || decide(snap, op).end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil
 	}
-	id := op.Notes[noteShard]
+	id := op.Notes[operation.NoteShard]
 	if r.Confirm == id {
 		return nil
 	}
 	return &httpapi.ClusterAnswer{Confirm: id, Message: fmt.Sprintf(
 		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and read again. If its node comes back, what it has is left on its disk and not taken back. Requests with an Idempotency-Key that are repeated may be stored again",
-		id, op.Notes[noteLoss])}
+		id, op.Notes[operation.NoteLoss])}
 }
 
 func bad(format string, args ...any) error { return errs.New(errs.InvalidArguments, format, args...) }
 
 // operation makes the record of an operation that is asked for.
-func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operation, error) {
+func (a *Admin) operation(snap *snapshot.Snapshot, r *httpapi.ClusterRequest) (*metapb.Operation, error) {
 	op := &metapb.Operation{Kind: r.Kind, ShardId: r.Shard, ToShards: r.ToShards, Notes: map[string]string{}}
 	var err error
 	for _, n := range []struct {
@@ -89,14 +93,14 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 		id   *string
 	}{{r.Node, &op.NodeId}, {r.From, &op.FromNode}, {r.To, &op.ToNode}} {
 		if n.text != "" && err == nil {
-			*n.id, err = p.find(n.text)
+			*n.id, err = findNode(snap, n.text)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch r.Kind {
-	case KindShardAdd:
+	case operation.ShardAdd:
 		count := cmp.Or(r.Count, 1)
 		if count < 1 || count > maxNewShards {
 			return nil, bad("%d shards are asked for: 1 to %d can be made at a time", count, maxNewShards)
@@ -106,20 +110,20 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 				return nil, bad("%s", why)
 			}
 		}
-		if _, why := p.homes(int(cmp.Or(uint32(r.Replicas), p.status.GetSettings().GetReplication(), 1)), ""); why != "" {
+		if _, why := snapshot.Homes(snap, int(cmp.Or(uint32(r.Replicas), snap.Status.GetSettings().GetReplication(), 1)), ""); why != "" {
 			return nil, bad("%s", why)
 		}
-		op.Notes[noteCount], op.Want = strconv.Itoa(count), uint32(r.Replicas)
-	case KindShardMove:
+		op.Notes[operation.NoteCount], op.Want = strconv.Itoa(count), uint32(r.Replicas)
+	case operation.ShardMove:
 		if r.Shard == 0 || r.From == "" || r.To == "" {
 			return nil, bad("shard-move needs shard, from and to")
 		}
-	case KindReplicaRebuild:
+	case operation.ReplicaRebuild:
 		if r.Shard == 0 || r.Node == "" {
 			return nil, bad("replica-rebuild needs shard and node")
 		}
 		op.NodeId, op.FromNode, op.ToNode = "", op.NodeId, op.NodeId
-	case KindReplicaChange:
+	case operation.ReplicaChange:
 		if r.Shard == 0 {
 			return nil, bad("replica-change needs shard and replicas")
 		}
@@ -127,44 +131,44 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 			return nil, bad("%s", why)
 		}
 		op.Want = uint32(r.Replicas)
-	case KindShardSplitHot:
+	case operation.ShardSplitHot:
 		if r.Shard == 0 {
 			return nil, bad("shard-split-hot needs shard")
 		}
-	case KindShardDrop:
-		s := p.shards[r.Shard]
+	case operation.ShardDrop:
+		s := snap.Shards[r.Shard]
 		if s == nil {
 			return nil, bad("there is no shard %d", r.Shard)
 		}
-		if other := p.runs(func(o *metapb.Operation) bool { return o.Kind == KindShardDrop && about(o) == s.Id }); other != nil {
+		if other := snap.FindRunning(func(o *metapb.Operation) bool { return o.Kind == operation.ShardDrop && operation.About(o) == s.Id }); other != nil {
 			return nil, bad("operation %d gives shard %d up already", other.Id, s.Id)
 		}
 		op.ShardId = 0
-		op.Notes[noteShard], op.Notes[noteWas], op.Notes[noteLoss] = strconv.FormatUint(uint64(s.Id), 10), strconv.FormatUint(uint64(s.Incarnation), 10), p.loss(s)
-	case KindTableMove, KindTablePartition:
+		op.Notes[operation.NoteShard], op.Notes[operation.NoteWas], op.Notes[operation.NoteLoss] = strconv.FormatUint(uint64(s.Id), 10), strconv.FormatUint(uint64(s.Incarnation), 10), lossWords(snap, s)
+	case operation.TableMove, operation.TablePartition:
 		if err := a.tableOperation(op, r); err != nil {
 			return nil, err
 		}
-	case KindNodeDrain, KindNodeDecommission:
+	case operation.NodeDrain, operation.NodeDecommission:
 		if r.Node == "" {
 			return nil, bad("%s needs node", r.Kind)
 		}
 		if r.ForRestart {
-			if r.Kind != KindNodeDrain {
+			if r.Kind != operation.NodeDrain {
 				return nil, bad("for_restart goes with node-drain")
 			}
-			op.Notes[noteMode] = modeRestart
+			op.Notes[operation.NoteMode] = operation.ModeRestart
 		}
-		if why := p.refuseEmptying(op.NodeId); why != "" && !r.ForRestart {
+		if why := whyNotEmptied(snap, op.NodeId); why != "" && !r.ForRestart {
 			return nil, bad("%s", why)
 		}
-		if r.Kind == KindNodeDecommission && !r.Force {
-			if why := p.weakensMeta(op.NodeId); why != "" {
+		if r.Kind == operation.NodeDecommission && !r.Force {
+			if why := whyMetaWeaker(snap, op.NodeId); why != "" {
 				return nil, bad("%s", why)
 			}
 		}
-	case KindRebalance:
-		if p.status.GetSettings().GetRebalancePaused() {
+	case operation.Rebalance:
+		if snap.Status.GetSettings().GetRebalancePaused() {
 			return nil, bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on")
 		}
 	default:
@@ -185,8 +189,8 @@ func refuseReplicas(n int) string {
 }
 
 var kinds = []string{
-	KindShardAdd, KindShardMove, KindShardSplitHot, KindShardDrop, KindReplicaChange, KindReplicaRebuild, KindTableMove, KindTablePartition, KindNodeDrain,
-	requestUndrain, KindNodeDecommission, requestRemove, KindRebalance, requestPause, requestResume,
+	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
+	requestUndrain, operation.NodeDecommission, requestRemove, operation.Rebalance, requestPause, requestResume,
 }
 
 func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) error {
@@ -198,124 +202,124 @@ func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) 
 	if !found {
 		return errs.New(errs.TableNotFound, "table %s does not exist", r.Table)
 	}
-	op.TableId, op.Notes[noteName] = t.ID, t.Database+"."+t.Name
+	op.TableId, op.Notes[operation.NoteName] = t.ID, t.Database+"."+t.Name
 	switch {
-	case op.Kind == KindTableMove && len(r.ToShards) == 0:
+	case op.Kind == operation.TableMove && len(r.ToShards) == 0:
 		return bad("table-move needs to_shards")
-	case op.Kind == KindTablePartition && (r.Partitions < 1 || r.Partitions > 256):
+	case op.Kind == operation.TablePartition && (r.Partitions < 1 || r.Partitions > 256):
 		return bad("table-partition needs partitions, from 1 to 256")
-	case op.Kind == KindTablePartition:
-		op.Notes[noteCount] = strconv.Itoa(r.Partitions)
+	case op.Kind == operation.TablePartition:
+		op.Notes[operation.NoteCount] = strconv.Itoa(r.Partitions)
 	}
 	if r.WithRows {
-		op.Notes[noteRows] = "true"
+		op.Notes[operation.NoteRows] = "true"
 	}
-	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto && op.Kind == KindTableMove && set != strconv.Itoa(len(r.ToShards)) {
+	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto && op.Kind == operation.TableMove && set != strconv.Itoa(len(r.ToShards)) {
 		return bad("table %s has the option partitions=%s: give so many shards, or change the option", r.Table, set)
 	}
 	return nil
 }
 
-// find finds a node by its id or its name.
-func (p *picture) find(text string) (string, error) {
-	if p.nodes[text] != nil {
+// findNode finds a node by its id or its name.
+func findNode(snap *snapshot.Snapshot, text string) (string, error) {
+	if snap.Nodes[text] != nil {
 		return text, nil
 	}
 	var found, names []string
-	for _, n := range p.status.Nodes {
+	for _, n := range snap.Status.Nodes {
 		if n.GetNode().GetName() == text {
 			found = append(found, n.Node.Id)
 		}
-		names = append(names, p.label(n.GetNode().GetId()))
+		names = append(names, snap.Label(n.GetNode().GetId()))
 	}
 	slices.Sort(names)
 	switch len(found) {
 	case 0:
-		return "", bad("there is no node %.80q: there are %s", text, few(names))
+		return "", bad("there is no node %.80q: there are %s", text, snapshot.Few(names))
 	case 1:
 		return found[0], nil
 	}
 	return "", bad("%d nodes are called %q: give the id of one of them, %s", len(found), text, strings.Join(found, ", "))
 }
 
-// refuseEmptying says why a node cannot be emptied while the cluster is as it is; empty:
+// whyNotEmptied says why a node cannot be emptied while the cluster is as it is; empty:
 // it can.
-func (p *picture) refuseEmptying(id string) string {
+func whyNotEmptied(snap *snapshot.Snapshot, id string) string {
 	others, zones := 0, map[string]bool{}
-	for _, n := range p.status.Nodes {
-		if other := n.GetNode().GetId(); other != id && p.takes(other) == "" && !p.drained(other) {
+	for _, n := range snap.Status.Nodes {
+		if other := n.GetNode().GetId(); other != id && snap.WhyNoReplicas(other) == "" && !beingEmptied(snap, other) {
 			others++
 			zones[n.Node.Zone] = true
 		}
 	}
-	for _, s := range p.status.Shards {
+	for _, s := range snap.Status.Shards {
 		if !slices.Contains(s.Replicas, id) {
 			continue
 		}
-		missing := want(s) - others
+		missing := snapshot.Want(s) - others
 		switch fewer := others - (others+1)%2; { // numbers of replicas are odd
 		case missing > 0 && fewer > 0:
 			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and without it %s can hold one: add %s, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
-				p.label(id), s.Id, plural(want(s), "replica"), plural(others, "node"), plural(missing, "node"), s.Id, fewer)
+				snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"), words.Count(others, "node"), words.Count(missing, "node"), s.Id, fewer)
 		case missing > 0:
-			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and no other node can hold one: add %s with the role shard", p.label(id), s.Id, plural(want(s), "replica"), plural(missing, "node"))
+			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and no other node can hold one: add %s with the role shard", snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"), words.Count(missing, "node"))
 		}
 	}
 	return ""
 }
 
-func (a *Admin) undrain(ctx context.Context, p *picture, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
-	id, err := p.find(r.Node)
+func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+	id, err := findNode(snap, r.Node)
 	if err != nil {
 		return nil, err
 	}
-	if op := p.runs(func(o *metapb.Operation) bool {
-		return o.NodeId == id && (o.Kind == KindNodeDrain || o.Kind == KindNodeDecommission)
+	if op := snap.FindRunning(func(o *metapb.Operation) bool {
+		return o.NodeId == id && (o.Kind == operation.NodeDrain || o.Kind == operation.NodeDecommission)
 	}); op != nil {
 		return a.Cancel(ctx, op.Id)
 	}
-	if !p.leaving(id) {
-		return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part: it is not drained", p.label(id))}, nil
+	if !snap.Drained(id) {
+		return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part: it is not drained", snap.Label(id))}, nil
 	}
-	if _, err := a.meta.Propose(ctx, p.setState(id, metapb.NodeState_NODE_STATE_UP).propose); err != nil {
+	if _, err := a.meta.Propose(ctx, setState(snap, id, metapb.NodeState_NODE_STATE_UP).propose); err != nil {
 		return nil, err
 	}
-	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; 'cordwood rebalance' moves replicas there", p.label(id))}, nil
+	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; 'cordwood rebalance' moves replicas there", snap.Label(id))}, nil
 }
 
 // removeNode forgets a node that holds nothing and does not run.
-func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
-	id, err := p.find(r.Node)
+func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+	id, err := findNode(snap, r.Node)
 	if err != nil {
 		return nil, err
 	}
-	label := p.label(id)
-	for _, s := range p.status.Shards {
+	label := snap.Label(id)
+	for _, s := range snap.Status.Shards {
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
 			return nil, bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first", label, s.Id, label)
 		}
 	}
-	if n := p.nodes[id]; p.alive(id) && !n.GetReport().GetStopping() {
-		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label, p.cfg.DownAfter)
+	if n := snap.Nodes[id]; snap.Alive(id) && !n.GetReport().GetStopping() {
+		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label, snap.Limits.DownAfter)
 	}
-	if slices.Contains(p.unheard(), id) {
-		return nil, bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s", label, p.cfg.DownAfter)
+	if slices.Contains(snap.Unheard(), id) {
+		return nil, bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s", label, snap.Limits.DownAfter)
 	}
-	if p.drained(id) {
+	if beingEmptied(snap, id) {
 		return nil, bad("node %s is being drained: wait until that has ended", label)
 	}
-	if m := p.member(id); m != nil {
-		if why := p.weakensMeta(id); why != "" && !r.Force {
+	if m := snap.Member(id); m != nil {
+		if why := whyMetaWeaker(snap, id); why != "" && !r.Force {
 			return nil, bad("%s", why)
 		}
-		if m.Voter && !p.metaSafeWithout(id) {
+		if m.Voter && !metaSafeWithout(snap, id) {
 			return nil, bad("without node %s the metadata group would have no majority: bring its other voters back, or add a node with the role meta", label)
 		}
 		if _, err := a.meta.ChangeMembers(ctx, id, metapb.ChangeMembersRequest_CHANGE_REMOVE); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
+	if _, err := a.meta.Propose(ctx, command(snap, func(c *metapb.Command) {
 		c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}
 	})); err != nil {
 		return nil, err
@@ -323,13 +327,13 @@ func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRe
 	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label)}, nil
 }
 
-func (a *Admin) pause(ctx context.Context, p *picture, paused bool) (*httpapi.ClusterAnswer, error) {
+func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool) (*httpapi.ClusterAnswer, error) {
 	next := &metapb.Settings{}
-	if s := p.status.Settings; s != nil {
+	if s := snap.Status.Settings; s != nil {
 		next = proto.CloneOf(s)
 	}
 	next.RebalancePaused = paused
-	if _, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
+	if _, err := a.meta.Propose(ctx, command(snap, func(c *metapb.Command) {
 		c.Op = &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: next}}
 	})); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package coordinator
+package view
 
 import (
 	"slices"
@@ -10,39 +10,39 @@ const adviceProtect = "give all nodes the same --cluster-secret-file, or certifi
 
 // unprotected tells of nodes that let in whoever connects to their port between nodes.
 func (d *diagnosis) unprotected() {
-	p := d.p
+	snap := d.snap
 	by := map[metapb.Protection][]string{}
 	plain := map[string]bool{} // nodes that some other one has to call without TLS
-	for _, n := range p.status.Nodes {
+	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
-		if !p.alive(id) || n.Report == nil {
+		if !snap.Alive(id) || n.Report == nil {
 			continue
 		}
 		by[n.Report.Protection] = append(by[n.Report.Protection], id)
 		for _, other := range n.Report.PlainNodes {
-			plain[other] = plain[other] || p.alive(other)
+			plain[other] = plain[other] || snap.Alive(other)
 		}
 	}
 	if ids := by[metapb.Protection_PROTECTION_NONE]; len(ids) > 0 {
 		d.add(warning, adviceProtect+", then leave --rpc-insecure out",
-			"whoever reaches the port between nodes of %s is a node of the cluster, and may read and write everything (--rpc-insecure)", p.labels(ids))
+			"whoever reaches the port between nodes of %s is a node of the cluster, and may read and write everything (--rpc-insecure)", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_OPTIONAL]; len(ids) > 0 {
 		var missing []string
-		for _, n := range p.status.Nodes {
-			if id := n.GetNode().GetId(); plain[id] || p.alive(id) && without(n.GetReport().GetProtection()) {
+		for _, n := range snap.Status.Nodes {
+			if id := n.GetNode().GetId(); plain[id] || snap.Alive(id) && without(n.GetReport().GetProtection()) {
 				missing = append(missing, id)
 			}
 		}
 		advice := "leave --rpc-insecure out: all nodes have the secret or certificates"
 		if len(missing) > 0 {
 			slices.Sort(missing)
-			advice = "give the secret or certificates to " + p.labels(missing) + " as well, then leave --rpc-insecure out everywhere"
+			advice = "give the secret or certificates to " + snap.Labels(missing) + " as well, then leave --rpc-insecure out everywhere"
 		}
-		d.add(warning, advice, "nodes %s let in who comes without TLS, too (--rpc-insecure): whoever reaches their ports between nodes may read and write everything", p.labels(ids))
+		d.add(warning, advice, "nodes %s let in who comes without TLS, too (--rpc-insecure): whoever reaches their ports between nodes may read and write everything", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_MACHINE]; len(ids) > 0 {
-		d.add(info, adviceProtect, "every account of the machine of %s may call it as a node of the cluster: it has neither a secret of the cluster nor certificates, and listens on loopback only", p.labels(ids))
+		d.add(info, adviceProtect, "every account of the machine of %s may call it as a node of the cluster: it has neither a secret of the cluster nor certificates, and listens on loopback only", snap.Labels(ids))
 	}
 }
 

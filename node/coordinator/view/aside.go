@@ -1,4 +1,4 @@
-package coordinator
+package view
 
 import (
 	"cmp"
@@ -6,22 +6,23 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/router/httpapi"
 )
 
 // adviceAside is what to do about rows that cannot be written to segments.
 const adviceAside = "they are kept and queried; start a newer version, which tries again, or drop the table; until then the shard cannot be backed up"
 
-// rowsAside lists the rows that replicas cannot write to segments, by table, shard and node.
-func (p *picture) rowsAside() []httpapi.ClusterRowsAside {
+// listAside lists the rows that replicas cannot write to segments, by table, shard and node.
+func listAside(snap *snapshot.Snapshot) []httpapi.ClusterRowsAside {
 	out := []httpapi.ClusterRowsAside{}
-	for _, s := range p.status.Shards {
+	for _, s := range snap.Status.Shards {
 		for _, id := range slices.Concat(s.Replicas, s.Learners) {
-			for _, a := range p.replica(id, s).GetAside() {
+			for _, a := range snap.Replica(id, s).GetAside() {
 				row := httpapi.ClusterRowsAside{
-					Table: fmt.Sprintf("table id %d", a.TableId), Shard: s.Id, Node: p.label(id), Rows: a.Rows, Bytes: a.Bytes, Reason: a.Reason, Advice: adviceAside,
+					Table: fmt.Sprintf("table id %d", a.TableId), Shard: s.Id, Node: snap.Label(id), Rows: a.Rows, Bytes: a.Bytes, Reason: a.Reason, Advice: adviceAside,
 				}
-				if t := p.tables[a.TableId]; t != nil {
+				if t := snap.Tables[a.TableId]; t != nil {
 					row.Table = t.Database + "." + t.Name
 				}
 				if a.SinceUnixNano != 0 {
@@ -41,10 +42,10 @@ func (p *picture) rowsAside() []httpapi.ClusterRowsAside {
 // rowsAside tells of rows that cannot be written to segments, in one line for each replica;
 // the list beside it has the rest.
 func (d *diagnosis) rowsAside() {
-	p := d.p
-	for _, s := range p.status.Shards {
+	snap := d.snap
+	for _, s := range snap.Status.Shards {
 		for _, id := range slices.Concat(s.Replicas, s.Learners) {
-			r := p.replica(id, s)
+			r := snap.Replica(id, s)
 			if r.GetAsideTables() == 0 {
 				continue
 			}
@@ -56,7 +57,7 @@ func (d *diagnosis) rowsAside() {
 			if int(r.AsideTables) > len(r.Aside) {
 				more = " and more"
 			}
-			d.add(warning, adviceAside, "shard %d: %d rows%s of %d tables cannot be written to segments on node %s", s.Id, rows, more, r.AsideTables, p.label(id))
+			d.add(warning, adviceAside, "shard %d: %d rows%s of %d tables cannot be written to segments on node %s", s.Id, rows, more, r.AsideTables, snap.Label(id))
 		}
 	}
 }

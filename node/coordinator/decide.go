@@ -1,0 +1,46 @@
+package coordinator
+
+import (
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+// decide says what an operation does next. It is a function of its arguments alone: the
+// leader that comes after another one goes on where that was.
+//
+// A leader that is new to the metadata group knows nothing of nodes until they report: it
+// gives nothing up on their account before that, or before they count as down.
+func decide(snap *snapshot.Snapshot, op *metapb.Operation) decision {
+	d := decideKind(snap, op)
+	if d.end == metapb.OperationState_OPERATION_STATE_FAILED {
+		if silent := snap.Unheard(); len(silent) > 0 {
+			return wait(op.Step, "the leader of the metadata group is new: %s may still report to it", snap.Labels(silent))
+		}
+	}
+	return d
+}
+
+func decideKind(snap *snapshot.Snapshot, op *metapb.Operation) decision {
+	switch op.Kind {
+	case operation.ShardAdd:
+		return addShards(snap, op)
+	case operation.ShardMove, operation.ReplicaRepair:
+		return moveReplica(snap, op)
+	case operation.ReplicaRebuild:
+		return rebuildReplica(snap, op)
+	case operation.ReplicaChange:
+		return changeReplicas(snap, op)
+	case operation.TableMove, operation.TablePartition:
+		return moveTable(snap, op)
+	case operation.ShardSplitHot:
+		return splitHot(snap, op)
+	case operation.NodeDrain, operation.NodeDecommission:
+		return drainNode(snap, op)
+	case operation.Rebalance:
+		return rebalance(snap, op)
+	case operation.ShardDrop:
+		return dropShard(snap, op)
+	}
+	return failed(op.Step, "this program does not know operations of kind %q: start one of the same version as the node that began it", op.Kind)
+}

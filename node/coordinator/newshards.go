@@ -1,0 +1,103 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+// initialShards makes the shards of a new cluster, once all nodes that are seeds have come, or, if it
+// is not known which nodes there will be, no other has followed for a moment.
+func initialShards(snap *snapshot.Snapshot) *act {
+	set := snap.Status.GetSettings()
+	if set.GetInitialShards() == 0 {
+		return nil
+	}
+	if snap.FindRunning(func(op *metapb.Operation) bool { return op.Kind == operation.ShardAdd }) != nil {
+		return nil
+	}
+	if slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
+		return op.Notes[operation.NoteInitial] != "" && op.State == metapb.OperationState_OPERATION_STATE_CANCELLED
+	}) {
+		next := &metapb.Settings{Replication: set.Replication, RebalancePaused: set.RebalancePaused}
+		return &act{what: "no more initial shards, as they were cancelled", propose: command(snap, func(c *metapb.Command) {
+			c.Op = &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: next}}
+		})}
+	}
+	replicas := int(max(set.Replication, 1))
+	if _, why := snapshot.Homes(snap, replicas, ""); why != "" || snap.StableFor < snap.Limits.Settle && !snap.Gathered {
+		return nil
+	}
+	return startOperation(snap, operation.ShardAdd, "the first shards of the cluster", func(op *metapb.Operation) {
+		op.Want = uint32(replicas)
+		op.Notes = map[string]string{operation.NoteCount: strconv.FormatUint(uint64(set.InitialShards), 10), operation.NoteInitial: "true"}
+	})
+}
+
+// shardsForNewNodes makes shards for a node that has come and holds none, so that new
+// tables and hot ones have it take their writes at once. There are never more than a few
+// shards a node because of it; then, and for a node that was drained before, replicas are
+// moved there instead.
+func shardsForNewNodes(snap *snapshot.Snapshot) *act {
+	if snap.Status.GetSettings().GetInitialShards() > 0 || len(snap.Shards) == 0 || snap.StableFor < snap.Limits.Settle {
+		return nil
+	}
+	if snap.FindRunning(func(op *metapb.Operation) bool {
+		return op.Kind == operation.ShardAdd || op.Kind == operation.Rebalance
+	}) != nil {
+		return nil
+	}
+	holding, nodes := map[string]bool{}, 0
+	for _, s := range snap.Status.Shards {
+		for _, id := range slices.Concat(s.Replicas, s.Learners) {
+			holding[id] = true
+		}
+	}
+	for _, n := range snap.Status.Nodes {
+		if snapshot.HoldsShards(n.Node) {
+			nodes++
+		}
+	}
+	for _, n := range snap.Status.Nodes {
+		id := n.GetNode().GetId()
+		if holding[id] || snap.WhyNoReplicas(id) != "" || !cameLater(snap, n.Node) || rebuildsOn(snap, id) {
+			continue
+		}
+		others := max(len(holding), 1)
+		per := (len(snap.Shards) + others - 1) / others
+		count := min(per, snap.Limits.ShardsPerNode, snap.Limits.ShardsPerNode*nodes-len(snap.Shards))
+		if count <= 0 || wasDrained(snap, id) {
+			if snap.Status.GetSettings().GetRebalancePaused() || snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest {
+				continue
+			}
+			return startOperation(snap, operation.Rebalance, fmt.Sprintf("node %s holds no shard", snap.Name(id)), func(*metapb.Operation) {})
+		}
+		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(id)), func(op *metapb.Operation) {
+			op.ToNode = id
+			op.Notes = map[string]string{operation.NoteCount: strconv.Itoa(count)}
+		})
+	}
+	return nil
+}
+
+// cameLater tells whether a node came after the first shards had been made: those are as
+// many as the operator asked for, and may be fewer than nodes.
+func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
+	for _, op := range snap.Status.Operations {
+		if op.Notes[operation.NoteInitial] != "" && op.EndedUnixNano > 0 && n.RegisteredUnixNano <= op.EndedUnixNano {
+			return false
+		}
+	}
+	return true
+}
+
+// wasDrained tells whether a node was drained before.
+func wasDrained(snap *snapshot.Snapshot, id string) bool {
+	return slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
+		return op.NodeId == id && op.Kind == operation.NodeDrain
+	})
+}

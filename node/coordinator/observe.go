@@ -1,0 +1,111 @@
+package coordinator
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+)
+
+// gathered tells whether all nodes that may hold shards are here: the seeds are all known, the holders
+// among them have reported, and no other node has come.
+func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
+	if c.cfg.Holders == nil {
+		return false
+	}
+	holders, ok := c.cfg.Holders()
+	for _, id := range holders {
+		ok = ok && snap.Nodes[id] != nil && snap.Nodes[id].Report != nil
+	}
+	for _, n := range snap.Status.Nodes {
+		ok = ok && (!snapshot.HoldsShards(n.Node) || slices.Contains(holders, n.Node.Id))
+	}
+	return ok && len(holders) > 0
+}
+
+func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
+	var tables []*schema.Table
+	for _, d := range l.cfg.Meta.Databases() {
+		tables = append(tables, l.cfg.Meta.Tables(d.Name)...)
+	}
+	now := time.Now()
+	snap := snapshot.New(now, l.cfg.Limits, status, tables, l.answered)
+	snap.Rates = l.meter.read(now, status)
+	snap.Copies = map[uint64]map[uint32]snapshot.Copy{}
+	for _, t := range tables {
+		if t.Handoff != nil && l.copies[t.Handoff.ID] != nil {
+			snap.Copies[t.Handoff.ID] = maps.Clone(l.copies[t.Handoff.ID])
+		}
+	}
+	l.copies = maps.Clone(snap.Copies)
+
+	var there []string
+	for _, n := range status.Nodes {
+		if snapshot.HoldsShards(n.Node) && snap.Alive(n.Node.GetId()) {
+			there = append(there, n.Node.Id)
+		}
+	}
+	slices.Sort(there)
+	if text := strings.Join(there, ","); text != l.nodes || l.stableSince.IsZero() {
+		l.nodes, l.stableSince = text, now
+	}
+	snap.StableFor, snap.MeasuredFor, snap.Gathered = now.Sub(l.stableSince), now.Sub(l.began), l.Coordinator.gathered(snap)
+
+	snap.HotFor = map[uint64]time.Duration{}
+	hotSince := map[uint64]time.Time{}
+	for _, t := range tables {
+		if t.Options[schema.OptionPartitions] != schema.PartitionsAuto || snap.Rates.Table[t.ID] <= l.cfg.HotBytes*float64(len(t.Writable().Shards())) {
+			continue
+		}
+		since, known := l.hotSince[t.ID]
+		if !known {
+			since = now
+		}
+		hotSince[t.ID] = since
+		snap.HotFor[t.ID] = now.Sub(since)
+	}
+	l.hotSince = hotSince
+	snap.ClosedFor, l.closedSince = ages(now, l.closedSince, func(yield func(version) bool) {
+		for _, t := range tables {
+			if w := t.Writable(); w.Closed && !yield(version{t.ID, w.Epoch}) {
+				return
+			}
+		}
+	})
+	snap.UnchangedFor, l.unchangedSince = ages(now, l.unchangedSince, func(yield func(version) bool) {
+		for _, op := range snap.Running() {
+			if !yield(version{op.Id, op.Version}) {
+				return
+			}
+		}
+	})
+	snap.PairedFor, l.pairedSince = ages(now, l.pairedSince, func(yield func(version) bool) {
+		for _, op := range snap.Running() {
+			if at, err := strconv.ParseInt(op.Notes[operation.NotePromoted], 10, 64); err == nil && !yield(version{op.Id, uint32(at / int64(time.Millisecond))}) { //nolint:gosec // to tell promotions apart
+				return
+			}
+		}
+	})
+	return snap
+}
+
+// ages tells for how long versions have been there, as far as this leader has seen, by its monotonic
+// clock: the times in the metadata are of other clocks. since is what it returned before.
+func ages(now time.Time, since map[version]time.Time, there iter.Seq[version]) (map[uint64]time.Duration, map[version]time.Time) {
+	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
+	for v := range there {
+		at, known := since[v]
+		if !known {
+			at = now
+		}
+		next[v], out[v.id] = at, now.Sub(at)
+	}
+	return out, next
+}

@@ -1,0 +1,65 @@
+// Package operation says what an operation of the cluster is: its kinds, and how its record in the
+// metadata is read. What operations do is decided in package coordinator.
+package operation
+
+import (
+	"strconv"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// The kinds of operations.
+const (
+	ShardAdd         = "shard-add"
+	ShardMove        = "shard-move"
+	ShardSplitHot    = "shard-split-hot"
+	ShardDrop        = "shard-drop"
+	TableMove        = "table-move"
+	TablePartition   = "table-partition"
+	NodeDrain        = "node-drain"
+	NodeDecommission = "node-decommission"
+	ReplicaRepair    = "replica-repair"
+	ReplicaRebuild   = "replica-rebuild"
+	ReplicaChange    = "replica-change"
+	Rebalance        = "rebalance"
+)
+
+// Kinds lists all kinds.
+var Kinds = []string{
+	ShardAdd, ShardMove, ShardSplitHot, ShardDrop, TableMove, TablePartition, NodeDrain,
+	NodeDecommission, ReplicaRepair, ReplicaRebuild, ReplicaChange, Rebalance,
+}
+
+// ByCluster is the requester of operations that the cluster begins by itself.
+const ByCluster = "cluster"
+
+// StepCopy is the step in which rows are copied. It takes as long as the rows need.
+const StepCopy = "copy"
+
+// StateName returns the state of an operation as users see it.
+func StateName(s metapb.OperationState) string {
+	switch s {
+	case metapb.OperationState_OPERATION_STATE_RUNNING:
+		return "running"
+	case metapb.OperationState_OPERATION_STATE_DONE:
+		return "done"
+	case metapb.OperationState_OPERATION_STATE_CANCELLED:
+		return "cancelled"
+	case metapb.OperationState_OPERATION_STATE_FAILED:
+		return "failed"
+	}
+	return "unknown"
+}
+
+// Ended returns when an operation ended.
+func Ended(op *metapb.Operation) time.Time { return time.Unix(0, op.EndedUnixNano) }
+
+// About returns the shard that an operation is about; 0: none.
+func About(op *metapb.Operation) uint32 {
+	if op.Kind == ShardDrop {
+		id, _ := strconv.ParseUint(op.Notes[NoteShard], 10, 32)
+		return uint32(id)
+	}
+	return op.ShardId
+}

@@ -1,0 +1,74 @@
+package coordinator
+
+import (
+	"cmp"
+	"strconv"
+
+	"cordwood/meta/placement"
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+	"cordwood/proto/words"
+)
+
+// maxRebalance bounds the parts of one rebalance. It ends long before: each move lowers
+// what the planners measure.
+const maxRebalance = 1000
+
+// rebalance follows the plans of replicas, then those of hot tables, until they are empty.
+func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
+	running, ended := snap.Parts(op.Id)
+	if op.Cancel {
+		if len(running) > 0 {
+			return cancelParts(snap, running)
+		}
+		return cancelled("what was moved stays where it is; parts that were begun: %s", orZero(op.Notes[operation.NoteMoves]))
+	}
+	if snap.Status.GetSettings().GetRebalancePaused() {
+		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %s under way still", words.Count(len(running), "part"))
+	}
+	begun, _ := strconv.Atoi(op.Notes[operation.NoteMoves])
+	even := ""
+	if begun < maxRebalance {
+		plan := snapshot.PlanReplicas(snap, placement.Limits{})
+		even = snap.Relabel(plan.Even)
+		var parts []*metapb.Operation
+		for _, m := range plan.Moves {
+			parts = append(parts, movePart(snap, op, m))
+		}
+		if len(running) == 0 && len(parts) == 0 {
+			parts = tableParts(snap, op)
+		}
+		if len(parts) > 0 && (len(running) == 0 || op.Notes[operation.NoteFailed] == "") {
+			return startParts(snap, op, stepParts, parts)
+		}
+		if len(running) == 0 && len(plan.Blocked) > 0 {
+			b := plan.Blocked[0]
+			return failed("end", "moved %s, and the rest cannot be: shard %d: %s", words.Say(len(ended), "replica or table", "replicas or tables"), b.Shard, snap.Relabel(b.Reason))
+		}
+	}
+	if len(running) > 0 {
+		return waitForParts(snap, op, running, ended)
+	}
+	if begun == 0 {
+		return finished("nothing was moved, and no table is so hot that another shard should take it: %s", even)
+	}
+	return finished("moved %s: %s", words.Say(begun, "replica or table", "replicas or tables"), cmp.Or(even, "one rebalance moves no more; begin another one"))
+}
+
+func tableParts(snap *snapshot.Snapshot, op *metapb.Operation) []*metapb.Operation {
+	var parts []*metapb.Operation
+	for _, m := range placement.SpreadTables(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), placement.TableLimits{}) {
+		parts = append(parts, part(op, operation.TableMove, func(o *metapb.Operation) {
+			o.TableId, o.ToShards, o.Reason = m.Table, []uint32{m.To}, m.Reason
+		}))
+	}
+	return parts
+}
+
+func orZero(n string) string {
+	if n == "" {
+		return "0"
+	}
+	return n
+}

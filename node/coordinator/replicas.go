@@ -1,0 +1,96 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/meta/placement"
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+// changeReplicas is replica-change: a shard gets another number of replicas.
+func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
+	s := snap.Shards[op.ShardId]
+	if s == nil {
+		return failed("end", "there is no shard %d", op.ShardId)
+	}
+	if op.Want < 1 || op.Want > 7 {
+		return failed("end", "shard %d is to have %d replicas: from 1 to 7 are possible", op.ShardId, op.Want)
+	}
+	_, chosen := op.Notes[operation.NoteWas]
+	if !chosen {
+		if op.Cancel {
+			return cancelled("shard %d was not changed", s.Id)
+		}
+		adds, drops, why := chooseReplicas(snap, s, int(op.Want))
+		if why != "" {
+			return failed("end", "%s", why)
+		}
+		d := decision{step: stepWant, reason: "nodes are chosen", again: true}
+		return d.note(operation.NoteWas, strconv.FormatUint(uint64(snapshot.Want(s)), 10)).note(operation.NoteAdd, strings.Join(adds, ",")).note(operation.NoteDrop, strings.Join(drops, ","))
+	}
+	if s.Want != op.Want && op.Notes[operation.NoteUndo] == "" && !op.Cancel {
+		return call(stepWant, fmt.Sprintf("%d replicas are wanted", op.Want), changeShard(snap, "change the wanted replicas", s, func(c *metapb.ChangeShard) {
+			c.Change = &metapb.ChangeShard_Want{Want: op.Want}
+		}))
+	}
+	d := reshape(snap, op, s.Id, operation.List(op.Notes[operation.NoteAdd]), operation.List(op.Notes[operation.NoteDrop]))
+	if d.end == metapb.OperationState_OPERATION_STATE_DONE {
+		d.reason = fmt.Sprintf("shard %d has %d replicas, on %s", s.Id, len(s.Replicas), snap.Names(s.Replicas))
+	}
+	return d
+}
+
+// afterHas leaves out of a reason of the planner how many replicas a shard has on the way there.
+func afterHas(reason string) string {
+	if _, why, ok := strings.Cut(reason, "; "); ok && strings.HasPrefix(reason, "has ") {
+		return why
+	}
+	return reason
+}
+
+// chooseReplicas asks the planner which nodes get a replica of a shard, or lose theirs, so
+// that it has n.
+func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drops []string, why string) {
+	nodes := snapshot.PlannerNodes(snap)
+	for i := range nodes {
+		nodes[i].Moves = 0 // it waits by itself
+	}
+	shards := snapshot.PlannerShards(snap)
+	for i := range shards {
+		shards[i].Busy = shards[i].ID != s.Id
+		if shards[i].ID == s.Id {
+			shards[i].Want = n
+		}
+	}
+	have := slices.Clone(s.Replicas)
+	for len(have) != n {
+		plan := placement.Make(nodes, shards, placement.Limits{NodeMoves: 16})
+		i := slices.IndexFunc(plan.Moves, func(m placement.Move) bool { return m.Shard == s.Id && (m.From == "") != (m.To == "") })
+		if i < 0 {
+			for _, b := range plan.Blocked {
+				if b.Shard == s.Id {
+					return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas: %s", s.Id, n, afterHas(b.Reason))
+				}
+			}
+			return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas now: nodes that hold some do not answer", s.Id, n)
+		}
+		m := plan.Moves[i]
+		if m.To != "" {
+			adds, have = append(adds, m.To), append(have, m.To)
+		} else {
+			drops = append(drops, m.From)
+			have = slices.DeleteFunc(have, func(id string) bool { return id == m.From })
+		}
+		for j := range shards {
+			if shards[j].ID == s.Id {
+				shards[j].Replicas = slices.Clone(have)
+			}
+		}
+	}
+	return adds, drops, ""
+}

@@ -1,0 +1,123 @@
+package snapshot
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/node/coordinator/operation"
+	"cordwood/proto/metapb"
+)
+
+// The conditions of a shard: whether it can be written and read.
+const (
+	ConditionLed      = "led"       // a replica leads it
+	ConditionStarting = "starting"  // it is new, and not all its replicas are there yet
+	ConditionUnknown  = "unknown"   // nobody has reported to lead it, and a node that may has not reported yet
+	ConditionElecting = "electing"  // enough replicas are there to elect a leader; requests wait
+	ConditionNone     = "no leader" // it can be neither written nor read
+)
+
+const (
+	// ElectionTime is how long the replicas of a shard may take to elect a leader. Requests wait for
+	// longer than that.
+	ElectionTime = 10 * time.Second
+	// startingTime is for how long a new shard may be without a leader.
+	startingTime = 30 * time.Second
+)
+
+// Condition returns the condition of a shard.
+func (snap *Snapshot) Condition(s *metapb.Shard) string {
+	g := snap.Groups[s.Id]
+	led := g.Leader != "" && !snap.Silent(g.Leader)
+	switch {
+	case starts(snap, s) && (!led || len(snap.ReadyVoters(s, s.Replicas)) < len(s.Replicas)):
+		return ConditionStarting
+	case led:
+		return ConditionLed
+	case leaderUnknown(snap, s):
+		return ConditionUnknown
+	case canElect(snap, s) && snap.LeaderlessFor(s) < ElectionTime:
+		return ConditionElecting
+	}
+	return ConditionNone
+}
+
+// starts reports whether a shard was made a moment ago by an operation that has not ended. Such a
+// shard holds no rows yet.
+func starts(snap *Snapshot, s *metapb.Shard) bool {
+	return snap.FindRunning(func(op *metapb.Operation) bool {
+		base, err := strconv.ParseUint(op.Notes[operation.NoteBase], 10, 32)
+		return op.Kind == operation.ShardAdd && err == nil && uint64(s.Id) > base && snap.Now.Sub(time.Unix(0, op.UpdatedUnixNano)) < startingTime
+	}) != nil
+}
+
+// leaderUnknown reports whether nobody has claimed to lead a shard, while a node that could has not
+// reported yet.
+func leaderUnknown(snap *Snapshot, s *metapb.Shard) bool {
+	return snap.Groups[s.Id].Leader == "" &&
+		slices.ContainsFunc(snap.Unheard(), func(id string) bool { return slices.Contains(s.Replicas, id) })
+}
+
+// canElect reports whether the voters of a shard that are present can elect a leader.
+func canElect(snap *Snapshot, s *metapb.Shard) bool {
+	voters, n := snap.voters(s), 0
+	for _, id := range voters {
+		if r := snap.Replica(id, s); snap.Present(id) && !snap.Unreachable(id) && (r == nil || r.State != StateFailed) {
+			n++
+		}
+	}
+	return n >= Majority(len(voters))
+}
+
+// voters returns the voters of a shard as its leader reports them, or as the metadata list them if it
+// has no leader.
+func (snap *Snapshot) voters(s *metapb.Shard) []string {
+	if g := snap.Groups[s.Id]; g.Leader != "" {
+		return g.Voters
+	}
+	return s.Replicas
+}
+
+// LeaderlessFor returns for how long nobody has reported to lead a shard. A leader of the metadata
+// group that runs an older program does not say: then the answer is for ever.
+func (snap *Snapshot) LeaderlessFor(s *metapb.Shard) time.Duration {
+	for _, led := range snap.Status.ShardsLed {
+		if led.ShardId == s.Id {
+			return time.Duration(led.SilentNanos)
+		}
+	}
+	return math.MaxInt64
+}
+
+// WhyLeaderless says why a shard has no leader.
+func (snap *Snapshot) WhyLeaderless(s *metapb.Shard) string {
+	var away []string
+	for _, id := range s.Replicas {
+		if !snap.Alive(id) {
+			away = append(away, snap.Name(id))
+		}
+	}
+	if len(away) == 0 {
+		return fmt.Sprintf("shard %d has no leader yet", s.Id)
+	}
+	return fmt.Sprintf("shard %d has no leader: %d of its %d replicas do not answer, on %s", s.Id, len(away), len(s.Replicas), strings.Join(away, ", "))
+}
+
+// Founding reports whether the first shards of the cluster are still being made.
+func (snap *Snapshot) Founding() bool {
+	return len(snap.Shards) == 0 || snap.FindRunning(func(op *metapb.Operation) bool {
+		return op.Kind == operation.ShardAdd && op.Notes[operation.NoteInitial] != ""
+	}) != nil
+}
+
+// Want returns how many replicas a shard is to have.
+func Want(s *metapb.Shard) int {
+	if s.Want > 0 {
+		return int(s.Want)
+	}
+	return max(len(s.Replicas), 1)
+}

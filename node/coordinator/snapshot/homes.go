@@ -1,0 +1,109 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cordwood/proto/metapb"
+)
+
+// homes orders the nodes that may get a replica.
+type homes struct {
+	snap     *Snapshot
+	first    string          // goes before all others; empty: none
+	zones    map[string]bool // those that have a replica of the shard
+	replicas map[string]int  // by node
+	heads    map[string]int  // shards by the first of their nodes, which tends to lead
+}
+
+func newHomes(snap *Snapshot, first string) *homes {
+	h := &homes{snap: snap, first: first, zones: map[string]bool{}, replicas: map[string]int{}, heads: map[string]int{}}
+	for _, s := range snap.Status.Shards {
+		for i, id := range slices.Concat(s.Replicas, s.Learners) {
+			h.replicas[id]++
+			if i == 0 {
+				h.heads[id]++
+			}
+		}
+	}
+	return h
+}
+
+// able returns the nodes that may get a replica, but those in not.
+func (h *homes) able(not []string) (ids []string) {
+	for _, n := range h.snap.Status.Nodes {
+		if id := n.GetNode().GetId(); h.snap.WhyNoReplicas(id) == "" && !slices.Contains(not, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// best returns the node that should get the next replica: in a zone that has none yet, with the fewest
+// replicas.
+func (h *homes) best(ids []string) string {
+	return slices.MinFunc(ids, func(a, b string) int {
+		return cmp.Or(
+			CompareBool(b == h.first, a == h.first),
+			CompareBool(h.zones[h.snap.Zone(a)], h.zones[h.snap.Zone(b)]),
+			cmp.Compare(h.replicas[a], h.replicas[b]), cmp.Compare(h.heads[a], h.heads[b]), cmp.Compare(a, b))
+	})
+}
+
+// use notes that a node gets a replica of the shard, or has one.
+func (h *homes) use(id string) {
+	if z := h.snap.Zone(id); z != "" {
+		h.zones[z] = true
+	}
+}
+
+// Homes chooses n nodes for a new shard: first, if it is set and may get a replica, then those with the
+// fewest replicas, in zones that have none yet as long as there are such. It chooses none of not.
+// why says why there are not enough.
+func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, why string) {
+	h := newHomes(snap, first)
+	able := h.able(not)
+	if len(able) < n {
+		return nil, fmt.Sprintf("a shard of %d replicas needs as many nodes that hold shards, and %d are up: add %d", n, len(able), n-len(able))
+	}
+	for len(nodes) < n {
+		best := h.best(able)
+		able = slices.DeleteFunc(able, func(id string) bool { return id == best })
+		nodes = append(nodes, best)
+		h.use(best)
+	}
+	// The first one tends to lead: that should not always be the same node.
+	slices.SortFunc(nodes, func(a, b string) int {
+		return cmp.Or(CompareBool(b == first, a == first), cmp.Compare(h.heads[a], h.heads[b]), cmp.Compare(a, b))
+	})
+	return nodes, ""
+}
+
+// HomeBeside returns the node that should get a replica of a shard in the place of another node; empty:
+// there is none. It prefers zones that have none of the shard's other replicas, and nodes with few
+// replicas.
+func HomeBeside(snap *Snapshot, s *metapb.Shard, instead string) string {
+	h := newHomes(snap, "")
+	for _, id := range s.Replicas {
+		if id != instead {
+			h.use(id)
+		}
+	}
+	able := h.able(s.Replicas)
+	if len(able) == 0 {
+		return ""
+	}
+	return h.best(able)
+}
+
+// CompareBool orders false before true.
+func CompareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,117 @@
+package snapshot
+
+import (
+	"slices"
+	"time"
+)
+
+// Liveness is what the leader of the metadata group knows of a node from its reports, of which a
+// node sends one every second.
+type Liveness int
+
+const (
+	// Up means that the node reports, and other nodes reach it.
+	Up Liveness = iota
+	// Quiet means that a report is overdue (QuietAfter). Nothing is done about it, but the node must not be
+	// counted as one that survives the failure of another.
+	Quiet
+	// Unreachable means that the node reports, but says that most others cannot reach its port. It leads
+	// nothing that others can lead, and is given nothing.
+	Unreachable
+	// Silent means that several reports are overdue (SilentAfter). Whatever the node leads may have no leader.
+	Silent
+	// Unheard means that the leader is new, and the node has not reported to it yet. Nothing is decided about
+	// such a node; it counts as alive where the cluster is shown to people (Snapshot.Trusting).
+	Unheard
+	// Down means that the node has been silent for so long that others have taken over from it. The leader of
+	// the metadata group decides that, after ten seconds.
+	Down
+	// Lost means that the node has been down for Limits.ReplaceAfter, or was removed from the cluster. Its
+	// replicas, and its vote in the metadata group, go to other nodes.
+	Lost
+)
+
+const (
+	// QuietAfter is the age of the last report at which the next one counts as overdue: one and a
+	// half of the intervals at which nodes report.
+	QuietAfter = 1500 * time.Millisecond
+	// SilentAfter is the age of the last report at which a node counts as silent.
+	SilentAfter = 3 * time.Second
+)
+
+// Liveness returns what is known of a node.
+func (snap *Snapshot) Liveness(id string) Liveness {
+	n, silent := snap.Nodes[id], snap.SilentFor(id)
+	switch {
+	case n == nil, n.Down && silent >= snap.Limits.ReplaceAfter:
+		return Lost
+	case n.Down:
+		return Down
+	case n.Report == nil && (!snap.Trusting || silent < SilentAfter):
+		return Unheard
+	case silent >= SilentAfter:
+		return Silent
+	case n.Report.GetUnreachable():
+		return Unreachable
+	case silent >= QuietAfter:
+		return Quiet
+	}
+	return Up
+}
+
+// SilentFor returns how long ago a node was heard of.
+func (snap *Snapshot) SilentFor(id string) time.Duration {
+	return time.Duration(snap.Nodes[id].GetSilentNanos())
+}
+
+// Alive reports whether a node counts as alive: it has reported, and is not down.
+func (snap *Snapshot) Alive(id string) bool {
+	l := snap.Liveness(id)
+	return l < Unheard || l == Unheard && snap.Trusting
+}
+
+// Silent reports whether a node that still counts as alive has missed several reports.
+func (snap *Snapshot) Silent(id string) bool { return snap.Liveness(id) == Silent }
+
+// Lost reports whether the replicas of a node are replaced.
+func (snap *Snapshot) Lost(id string) bool { return snap.Liveness(id) == Lost }
+
+// Unreachable reports whether a node that counts as alive said in its last report that most others
+// cannot reach its port. It may be silent since.
+func (snap *Snapshot) Unreachable(id string) bool {
+	return snap.Alive(id) && snap.Nodes[id].GetReport().GetUnreachable()
+}
+
+// Stopping reports whether a node said in its last report that it is stopping, or about to. It
+// counts as missing, but as alive.
+func (snap *Snapshot) Stopping(id string) bool { return snap.Nodes[id].GetReport().GetStopping() }
+
+// Present reports whether a node answers and stays.
+func (snap *Snapshot) Present(id string) bool {
+	return snap.Alive(id) && !snap.Silent(id) && !snap.Stopping(id)
+}
+
+// Unheard returns the nodes that have not reported to the leader yet, which is new.
+func (snap *Snapshot) Unheard() (ids []string) {
+	for id := range snap.Nodes {
+		if snap.Liveness(id) == Unheard {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Joining reports whether a node was registered while the present leader has led, and has not
+// reported yet.
+func (snap *Snapshot) Joining(id string) bool {
+	if snap.Liveness(id) != Unheard {
+		return false
+	}
+	age := snap.Now.Sub(time.Unix(0, snap.Nodes[id].GetNode().GetRegisteredUnixNano()))
+	return age < min(snap.Limits.DownAfter, time.Duration(snap.Status.LeadingNanos))
+}
+
+// Unknown returns the nodes whose state is not known, because the leader is new. Those that join are
+// left out: it is known that they start.
+func (snap *Snapshot) Unknown() []string { return slices.DeleteFunc(snap.Unheard(), snap.Joining) }

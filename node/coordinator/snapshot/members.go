@@ -1,0 +1,66 @@
+package snapshot
+
+import (
+	"slices"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// MetaVoters returns the voters of the metadata group.
+func (snap *Snapshot) MetaVoters() []*metapb.MemberStatus {
+	return slices.DeleteFunc(slices.Clone(snap.Status.Members), func(m *metapb.MemberStatus) bool { return !m.Voter })
+}
+
+// Member returns a node's part in the metadata group, or nil.
+func (snap *Snapshot) Member(id string) *metapb.MemberStatus {
+	for _, m := range snap.Status.Members {
+		if m.NodeId == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// MetaAlive reports whether a member answers the leader of the metadata group, which answers itself.
+func (snap *Snapshot) MetaAlive(m *metapb.MemberStatus) bool {
+	if m.NodeId == snap.Status.Leader {
+		return true
+	}
+	return m.SilentNanos >= 0 && time.Duration(m.SilentNanos) < snap.Limits.DownAfter && !snap.Nodes[m.NodeId].GetDown()
+}
+
+// MetaPresent is MetaAlive for what people are shown: a member that stops, or has been silent for a
+// moment, is missing; a member that a new leader has not heard of yet is not.
+func (snap *Snapshot) MetaPresent(m *metapb.MemberStatus) bool {
+	return snap.metaWithin(m, SilentAfter)
+}
+
+// metaWithin reports whether a member answers, stays, and was heard of within limit.
+func (snap *Snapshot) metaWithin(m *metapb.MemberStatus, limit time.Duration) bool {
+	switch {
+	case snap.Stopping(m.NodeId):
+		return false
+	case m.NodeId == snap.Status.Leader:
+		return true
+	case m.SilentNanos < 0:
+		return time.Duration(snap.Status.LeadingNanos) < SilentAfter
+	}
+	return snap.MetaAlive(m) && time.Duration(m.SilentNanos) < limit
+}
+
+// MetaTolerance returns how many voters of the metadata group may fail, not counting one of them;
+// negative: there is no majority. present decides which voters count as there.
+func (snap *Snapshot) MetaTolerance(without string, present func(*metapb.MemberStatus) bool) int {
+	voters, living := 0, 0
+	for _, m := range snap.MetaVoters() {
+		if m.NodeId == without {
+			continue
+		}
+		voters++
+		if present(m) {
+			living++
+		}
+	}
+	return living - Majority(voters)
+}

@@ -1,0 +1,110 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// MaxLag is by how many entries a replica may be behind its leader and still count as caught up.
+// Reports are a second old, so that waiting for less would only move the same moment.
+const MaxLag = 1000
+
+// flushesFailAfter is for how long the flushes of a replica must have failed to count. A flush that
+// failed is tried again, and a disk may stand still for a moment.
+const flushesFailAfter = 30 * time.Second
+
+// CaughtUp reports whether a replica may vote.
+func (snap *Snapshot) CaughtUp(s *metapb.Shard, g *Group, id string) bool {
+	r := snap.Replica(id, s)
+	return r != nil && r.CaughtUp && r.State != StateInstalling && r.State != StateFailed && r.AppliedIndex+MaxLag >= g.Last
+}
+
+// LagWords says how far a replica that has not caught up is.
+func LagWords(r *metapb.ReplicaReport, g *Group) string {
+	switch {
+	case r == nil:
+		return "not heard of"
+	case r.State == StateFailed:
+		return "failed: see the log of its node"
+	case r.InstallTotalBytes > 0 && r.InstallDoneBytes < r.InstallTotalBytes:
+		return "copying segments"
+	case g.Last > r.AppliedIndex:
+		return "catching up with the log"
+	}
+	return "catching up"
+}
+
+// WhyUnready says why a replica that votes cannot do its part although its node answers. Empty: it
+// can, its node does not answer, or its files are damaged, which other lines say.
+func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
+	if !snap.Alive(id) || snap.Stopping(id) || snap.Nodes[id].Report == nil || !slices.Contains(s.Replicas, id) || snap.Damaged(id, s) {
+		return ""
+	}
+	g, r := snap.Groups[s.Id], snap.Replica(id, s)
+	switch {
+	case r == nil:
+		return "is not open yet"
+	case r.State == StateFailed, id == g.Leader:
+		return ""
+	case snap.Unreachable(id):
+		return "is told nothing by the others, which cannot reach it"
+	case r.State == StateInstalling:
+		return fmt.Sprintf("takes over the state of another one (%d of %d bytes)", r.InstallDoneBytes, r.InstallTotalBytes)
+	case g.Leader != "" && r.Leader == "":
+		return "knows no leader"
+	case r.CaughtUp:
+		return ""
+	case g.Applied > r.AppliedIndex+MaxLag:
+		return fmt.Sprintf("lacks %d entries of the log", g.Applied-r.AppliedIndex)
+	case g.Leader != "" && r.CommitIndex == 0:
+		return "has not heard from the leader yet"
+	}
+	return ""
+}
+
+// ReadyVoters returns which of some voters of a shard can do their part.
+func (snap *Snapshot) ReadyVoters(s *metapb.Shard, voters []string) (out []string) {
+	for _, id := range voters {
+		if r := snap.Replica(id, s); snap.Present(id) && r != nil && r.State != StateFailed && snap.WhyUnready(id, s) == "" {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// LivingReplicas returns the voters of a shard on nodes that answer and do not stop.
+func (snap *Snapshot) LivingReplicas(s *metapb.Shard) []string {
+	return slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool { return !snap.Alive(id) || snap.Stopping(id) })
+}
+
+// Damaged reports whether a replica lacks rows because its files are damaged.
+func (snap *Snapshot) Damaged(node string, s *metapb.Shard) bool {
+	r := snap.Replica(node, s)
+	return r.GetDamagedSegments() > 0 || r.GetFilesDamaged()
+}
+
+// CannotFlush says why a replica could not flush, and for how long; "": it can. Such a replica keeps
+// its rows in its log and in memory until that is full. Its log works, so that raft takes it for sound.
+func (snap *Snapshot) CannotFlush(id string, s *metapb.Shard) (why string, since time.Duration) {
+	r := snap.Replica(id, s)
+	if !snap.Alive(id) || !snap.failsToFlush(id, r) {
+		return "", 0
+	}
+	return cmp.Or(r.GetFlushError(), "not known"), time.Duration(r.GetFlushFailingNanos())
+}
+
+// failsToFlush reports whether the flushes of a replica have failed for long although its disk has
+// room. What a full disk does is decided elsewhere.
+func (snap *Snapshot) failsToFlush(node string, r *metapb.ReplicaReport) bool {
+	return time.Duration(r.GetFlushFailingNanos()) >= flushesFailAfter && !snap.Nodes[node].GetReport().GetDiskFull()
+}
+
+// Unfit reports whether a replica should not lead: it lacks rows, or takes no more soon.
+func (snap *Snapshot) Unfit(id string, s *metapb.Shard) bool {
+	why, _ := snap.CannotFlush(id, s)
+	return why != "" || snap.Damaged(id, s)
+}

@@ -1,0 +1,55 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+
+	"cordwood/proto/metapb"
+)
+
+// Tolerance returns how many of the voters of a group may fail before it stops; negative: it has.
+// It is what rules go by: a voter counts as long as its node is alive.
+func (snap *Snapshot) Tolerance(voters []string) int {
+	living := 0
+	for _, id := range voters {
+		if snap.Alive(id) && !snap.Unreachable(id) {
+			living++
+		}
+	}
+	return living - Majority(len(voters))
+}
+
+// ClusterTolerance returns how many more nodes may fail in the worst case, and what stops first;
+// negative: something has. It is what people are shown: shards that start, and nodes that are not
+// known yet, do not count.
+func ClusterTolerance(snap *Snapshot) (int, string) {
+	lowest, what := max(snap.MetaTolerance("", snap.MetaPresent), 0), "the metadata group" // its leader has answered
+	for _, s := range snap.Status.Shards {
+		condition := snap.Condition(s)
+		if condition == ConditionStarting || condition == ConditionUnknown {
+			continue
+		}
+		left := shardTolerance(snap, s)
+		if condition == ConditionNone {
+			left = min(left, -1)
+		} else {
+			left = max(left, 0)
+		}
+		if left < lowest {
+			lowest, what = left, fmt.Sprintf("shard %d", s.Id)
+		}
+	}
+	return lowest, what
+}
+
+// shardTolerance returns how many voters of a shard may fail, if those that are unknown work.
+func shardTolerance(snap *Snapshot, s *metapb.Shard) int {
+	voters := snap.voters(s)
+	left := len(snap.ReadyVoters(s, voters)) - Majority(len(voters))
+	for _, id := range snap.Unknown() {
+		if slices.Contains(voters, id) {
+			left++
+		}
+	}
+	return left
+}

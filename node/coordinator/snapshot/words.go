@@ -1,0 +1,30 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Round writes a time for people: to the second, above a minute to half a minute.
+func Round(d time.Duration) string {
+	unit := time.Second
+	if d > time.Minute {
+		unit = time.Minute / 2
+	}
+	text := d.Round(unit).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// Few lists up to eight things, and counts the others.
+func Few(list []string) string {
+	if len(list) > 8 {
+		return strings.Join(list[:8], ", ") + fmt.Sprintf(" and %d more", len(list)-8)
+	}
+	return strings.Join(list, ", ")
+}

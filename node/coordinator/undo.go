@@ -1,0 +1,49 @@
+package coordinator
+
+import (
+	"slices"
+	"strconv"
+
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+)
+
+// undoReshape takes back what a change of replicas has begun.
+func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string) decision {
+	why := op.Notes[operation.NoteUndo]
+	if was, err := strconv.ParseUint(op.Notes[operation.NoteWas], 10, 32); err == nil && s.Want != uint32(was) {
+		return call(stepUndo, why, changeShard(snap, "restore the wanted replicas", s, func(c *metapb.ChangeShard) {
+			c.Change = &metapb.ChangeShard_Want{Want: uint32(was)}
+		}))
+	}
+	for _, id := range adds {
+		listed := slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id)
+		if listed && g.Leader == "" {
+			return wait(stepUndo, "%s; to be undone: %s", why, snap.WhyLeaderless(s))
+		}
+		if g.Leader == id {
+			d, _ := leadAway(snap, s, g, adds)
+			return d
+		}
+		if g.Leader != "" && g.Has(id) {
+			if unsafe := whyMustStay(snap, s, g, id); unsafe != "" {
+				return wait(stepUndo, "%s; to be undone: %s", why, unsafe)
+			}
+			return call(stepUndo, why, changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE))
+		}
+		if listed {
+			return call(stepUndo, why, changeShard(snap, "remove from the metadata", s, func(c *metapb.ChangeShard) {
+				c.Change = &metapb.ChangeShard_Remove{Remove: id}
+			}))
+		}
+	}
+	if d, hit := waitForCleaning(snap, s, adds); hit {
+		return d
+	}
+	if op.Cancel {
+		return cancelled("%s: shard %d is as it was before", why, s.Id)
+	}
+	return failed("end", "%s: shard %d is as it was before; try again", why, s.Id)
+}

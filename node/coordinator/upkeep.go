@@ -1,0 +1,69 @@
+package coordinator
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+// forgetReplaced forgets a node that holds nothing and has been silent for a while, if another
+// one with its name answers at its address: it was started there with an empty data folder, as
+// after its disk was lost or 'cordwood recover', and the former one cannot come back beside it.
+func forgetReplaced(snap *snapshot.Snapshot) *act {
+	for _, n := range snap.Status.Nodes {
+		id := n.GetNode().GetId()
+		m := snap.Member(id) // one that learns leaves the group when it is forgotten
+		if !n.Down || snap.SilentFor(id) < snap.Limits.GiveUpAfter || m != nil && m.Voter || len(shardsOn(snap, id)) > 0 ||
+			snap.FindRunning(func(op *metapb.Operation) bool { return op.NodeId == id || op.FromNode == id || op.ToNode == id }) != nil {
+			continue
+		}
+		if heir := snapshot.Heir(snap, n.Node); heir != "" {
+			return &act{what: fmt.Sprintf("forget node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name, n.Node.RpcAddr), propose: command(snap, func(c *metapb.Command) {
+				c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}
+			})}
+		}
+	}
+	return nil
+}
+
+// raiseVersion lets the cluster use what all its nodes know, once they have agreed for a
+// while.
+func raiseVersion(snap *snapshot.Snapshot) *act {
+	lowest := uint32(0)
+	for _, n := range snap.Status.Nodes {
+		known := cmp.Or(n.GetReport().GetMaxProtocol(), n.GetNode().GetMaxProtocol(), 1)
+		if !snap.Alive(n.GetNode().GetId()) {
+			return nil // it may come back as an older program
+		}
+		if lowest == 0 || known < lowest {
+			lowest = known
+		}
+	}
+	if lowest <= snap.Status.ClusterVersion || time.Duration(snap.Status.LeadingNanos) < snap.Limits.FinaliseAfter || snap.StableFor < snap.Limits.FinaliseAfter {
+		return nil
+	}
+	return &act{what: fmt.Sprintf("raise the version of the cluster to %d", lowest), propose: command(snap, func(c *metapb.Command) {
+		c.Op = &metapb.Command_SetClusterVersion{SetClusterVersion: &metapb.SetClusterVersion{Version: lowest}}
+	})}
+}
+
+// How many operations that have ended are kept.
+const keepHistory, trimHistoryAt = 200, 250
+
+func trimHistory(snap *snapshot.Snapshot) *act {
+	ended := 0
+	for _, op := range snap.Status.Operations {
+		if op.State != metapb.OperationState_OPERATION_STATE_RUNNING {
+			ended++
+		}
+	}
+	if ended < trimHistoryAt {
+		return nil
+	}
+	return &act{what: "forget old operations", propose: command(snap, func(c *metapb.Command) {
+		c.Op = &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{Keep: keepHistory}}
+	})}
+}

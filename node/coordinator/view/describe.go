@@ -1,0 +1,154 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+	"cordwood/router/httpapi"
+)
+
+// DescribeAlone describes the cluster by what one node knows while no leader of the metadata group answers.
+func DescribeAlone(snap *snapshot.Snapshot, err error) *httpapi.ClusterStatus {
+	out := Describe(snap)
+	var members []string
+	for _, n := range snap.Status.Nodes {
+		if snapshot.InMeta(n.Node) {
+			members = append(members, n.Node.Id)
+		}
+	}
+	for i := range out.Shards {
+		out.Shards[i].State = "unknown"
+	}
+	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
+	out.Problems = []httpapi.ClusterProblem{{
+		Severity: critical,
+		Text:     fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change", snap.Spell(err.Error())),
+		Advice:   fmt.Sprintf("start the nodes with the role meta (%s): more than half of its voters must answer; if they are lost for good, see 'cordwood recover --help'", snap.Labels(members)),
+	}}
+	return out
+}
+
+// Describe lists the nodes, shards and running operations of the cluster.
+func Describe(snap *snapshot.Snapshot) *httpapi.ClusterStatus {
+	out := &httpapi.ClusterStatus{
+		ClusterID: snap.Status.ClusterId, Version: snap.Status.ClusterVersion, Replication: max(snap.Status.GetSettings().GetReplication(), 1),
+		RebalancePaused: snap.Status.GetSettings().GetRebalancePaused(),
+		Nodes:           []httpapi.ClusterNode{}, Shards: []httpapi.ClusterShard{}, Operations: []httpapi.ClusterOperation{}, UnknownNodes: []string{},
+	}
+	if snap.Status.Leader != "" {
+		out.Leader = snap.Label(snap.Status.Leader)
+	}
+	out.FailureTolerance, out.LimitedBy = snapshot.ClusterTolerance(snap)
+	led := snap.Led()
+	for _, n := range snap.Status.Nodes {
+		out.Nodes = append(out.Nodes, describeNode(snap, n, led))
+	}
+	slices.SortFunc(out.Nodes, func(a, b httpapi.ClusterNode) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	})
+	for _, s := range snap.Status.Shards {
+		d := describeShard(snap, s)
+		if d.State != snapshot.ConditionStarting && d.State != snapshot.ConditionUnknown && len(snap.LivingReplicas(s)) < snapshot.Want(s) {
+			out.UnderReplicated++
+		}
+		out.Shards = append(out.Shards, d)
+	}
+	slices.SortFunc(out.Shards, func(a, b httpapi.ClusterShard) int { return cmp.Compare(a.ID, b.ID) })
+	for _, op := range snap.Running() {
+		out.Operations = append(out.Operations, Operation(snap, op))
+	}
+	for _, id := range snap.Unknown() {
+		out.UnknownNodes = append(out.UnknownNodes, snap.Label(id))
+	}
+	out.RowsAside = listAside(snap)
+	return out
+}
+
+func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]int) httpapi.ClusterNode {
+	id := n.GetNode().GetId()
+	out := httpapi.ClusterNode{
+		ID: id, Name: n.Node.GetName(), Zone: n.Node.GetZone(), Roles: n.Node.GetRoles(), State: "up",
+		SilentSeconds: time.Duration(n.SilentNanos).Seconds(), RPCAddr: n.Node.GetRpcAddr(), HTTPAddr: n.Node.GetHttpAddr(),
+		Version: cmp.Or(n.GetReport().GetVersion(), n.Node.GetVersion()), Leads: led[id],
+		DiskUsed: n.GetReport().GetDiskUsed(), DiskCapacity: n.GetReport().GetDiskCapacity(),
+	}
+	for _, s := range snap.Status.Shards {
+		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
+			out.Replicas++
+			if r := snap.Replica(id, s); r != nil {
+				out.Bytes += r.SegmentBytes + r.MemtableBytes + r.LogBytes
+			}
+		}
+	}
+	switch {
+	case n.Down:
+		out.State = "down"
+	case snap.Silent(id) && snap.Stopping(id):
+		out.State = "stopped"
+	case snap.Silent(id):
+		out.State = "silent"
+	case snap.Unreachable(id):
+		out.State = "unreachable"
+	case snap.Stopping(id):
+		out.State = "stopping"
+	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINING:
+		out.State = "draining"
+	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINED:
+		out.State = "drained"
+	case snap.Joining(id):
+		out.State = "starting"
+	case n.Report == nil:
+		out.State = "unknown"
+	}
+	if m := snap.Member(id); m != nil {
+		switch {
+		case snap.Status.Leader == id:
+			out.Meta = "leader"
+		case m.Voter:
+			out.Meta = "voter"
+		default:
+			out.Meta = "learner"
+		}
+	}
+	return out
+}
+
+func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) httpapi.ClusterShard {
+	g := snap.Groups[s.Id]
+	out := httpapi.ClusterShard{
+		ID: s.Id, Want: snapshot.Want(s), State: "ok", Term: g.Term, Index: g.Last, Bytes: g.Bytes, Replicas: []string{}, Learners: []string{}, Unready: []string{},
+	}
+	for _, id := range s.Replicas {
+		out.Replicas = append(out.Replicas, snap.Label(id))
+		if r := snap.Replica(id, s); r != nil && snap.Alive(id) && !r.CaughtUp && g.Applied > r.AppliedIndex {
+			out.Lag = max(out.Lag, g.Applied-r.AppliedIndex)
+		}
+		if snap.WhyUnready(id, s) != "" {
+			out.Unready = append(out.Unready, snap.Label(id))
+		}
+	}
+	for _, id := range s.Learners {
+		out.Learners = append(out.Learners, snap.Label(id))
+	}
+	switch condition := snap.Condition(s); {
+	case condition == snapshot.ConditionNone && g.Leader != "":
+		out.State = "leader silent"
+	case condition != snapshot.ConditionLed:
+		out.State = condition
+	case len(snap.LivingReplicas(s)) < snapshot.Want(s):
+		out.State = "under-replicated"
+	case len(out.Unready) > 0:
+		out.State = "catching up"
+	case snap.FindRunning(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil:
+		out.State = "moving"
+	}
+	if g.Leader != "" {
+		out.Leader = snap.Label(g.Leader)
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package view
+
+import (
+	"slices"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/router/httpapi"
+)
+
+// The verdicts on the cluster. docs/operating.md has the table of what leads to which.
+const (
+	healthOK       = "ok"
+	healthStarting = "starting" // a new cluster, whose first shards are being made
+	healthUnknown  = "unknown"  // nothing is known to be wrong, but not all has been heard of
+	healthDegraded = "degraded" // it works, and something is to be done
+	healthBroken   = "broken"   // something does not work
+)
+
+// Health is the cluster in one word.
+func Health(snap *snapshot.Snapshot, problems []httpapi.ClusterProblem) string {
+	has := func(severity string) bool {
+		return slices.ContainsFunc(problems, func(p httpapi.ClusterProblem) bool { return p.Severity == severity })
+	}
+	switch {
+	case has(critical):
+		return healthBroken
+	case has(warning):
+		return healthDegraded
+	case len(snap.Unknown()) > 0:
+		return healthUnknown
+	case snap.Founding():
+		return healthStarting
+	}
+	return healthOK
+}

@@ -1,0 +1,87 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+// diskWarning is how full a disk may be without a word.
+const diskWarning = 0.85
+
+func (d *diagnosis) disks() {
+	snap := d.snap
+	var filling []*metapb.NodeStatus
+	for _, n := range snap.Status.Nodes {
+		r := n.GetReport()
+		switch {
+		case r.GetDiskFull():
+			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes", "the disk of node %s is full: it takes no rows", snap.Label(n.Node.GetId()))
+		case r.GetDiskCapacity() > 0 && diskUse(r) > diskWarning:
+			filling = append(filling, n)
+		}
+	}
+	if len(filling) == 0 {
+		return
+	}
+	// One line: nodes often share a disk, or fill up together.
+	slices.SortStableFunc(filling, func(a, b *metapb.NodeStatus) int { return cmp.Compare(diskUse(b.Report), diskUse(a.Report)) })
+	var texts []string
+	for _, n := range filling {
+		texts = append(texts, fmt.Sprintf("%s %.0f %%", snap.Label(n.Node.GetId()), 100*diskUse(n.Report)))
+	}
+	d.add(warning, "add nodes or space, or shorten the ttl of tables", "disks are filling up: %s", snapshot.Few(texts))
+}
+
+// diskUse is the part of a node's disk that is used.
+func diskUse(r *metapb.ReportRequest) float64 { return float64(r.DiskUsed) / float64(r.DiskCapacity) }
+
+// maxSkew is by how much the clock of a node may be off.
+const maxSkew = 2 * time.Second
+
+func (d *diagnosis) clocks() {
+	var clocks []int64
+	for _, n := range d.snap.Status.Nodes {
+		if !n.Down && n.GetReport().GetTimeUnixNano() != 0 {
+			clocks = append(clocks, n.Report.TimeUnixNano+n.SilentNanos)
+		}
+	}
+	if len(clocks) < 2 {
+		return
+	}
+	slices.Sort(clocks)
+	median := clocks[len(clocks)/2]
+	for _, n := range d.snap.Status.Nodes {
+		if n.Down || n.GetReport().GetTimeUnixNano() == 0 {
+			continue
+		}
+		if skew := time.Duration(n.Report.TimeUnixNano + n.SilentNanos - median); skew.Abs() > maxSkew {
+			d.add(warning, "have its clock set by NTP: what expires, and times that the server adds, would be off", "the clock of node %s is %s off those of the others", d.snap.Label(n.Node.GetId()), skew.Round(100*time.Millisecond))
+		}
+	}
+}
+
+func (d *diagnosis) versions() {
+	snap := d.snap
+	programs := map[string][]string{}
+	for _, n := range snap.Status.Nodes {
+		v := n.GetReport().GetVersion()
+		if v == "" {
+			v = n.GetNode().GetVersion()
+		}
+		programs[v] = append(programs[v], n.Node.GetId())
+	}
+	if len(programs) < 2 {
+		return
+	}
+	var words []string
+	for v, ids := range programs {
+		words = append(words, fmt.Sprintf("%s on %s", v, snap.Labels(ids)))
+	}
+	slices.Sort(words)
+	d.add(info, "finish the upgrade; the cluster uses what is new once all nodes know it", "nodes run different programs: %s", snapshot.Few(words))
+}

@@ -1,0 +1,48 @@
+package view
+
+import (
+	"slices"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+func (d *diagnosis) metadata() {
+	snap := d.snap
+	if len(snap.Status.Members) == 0 {
+		return
+	}
+	var silent, stopping []string
+	for _, m := range snap.MetaVoters() {
+		switch {
+		case snap.MetaPresent(m):
+		case snap.Stopping(m.NodeId):
+			stopping = append(stopping, m.NodeId)
+		default:
+			silent = append(silent, m.NodeId)
+		}
+	}
+	missing := slices.Concat(silent, stopping)
+	does, advice := "does not answer", "look whether other nodes reach it, and start it again if nothing runs there"
+	switch {
+	case len(silent) == 0 && len(missing) == 1:
+		does, advice = "is stopping", "start it again once it has ended"
+	case len(silent) == 0:
+		does, advice = "are stopping", "start them again once they have ended"
+	case len(missing) > 1:
+		does, advice = "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
+	}
+	switch tolerance := snap.MetaTolerance("", snap.MetaPresent); {
+	case len(missing) > 0 && tolerance <= 0:
+		d.add(warning, advice+"; a voter whose node is lost is replaced after a while, if another node has the role meta",
+			"the metadata group has %d voters, of which %s %s: if another one fails, schemas and placement cannot change", len(snap.MetaVoters()), snap.Labels(missing), does)
+	case len(missing) > 0:
+		d.add(warning, advice, "voter %s of the metadata group %s", snap.Labels(missing), does)
+	case len(snap.MetaVoters())%2 == 0:
+		severity := info
+		if slices.ContainsFunc(snap.Status.Shards, func(s *metapb.Shard) bool { return snapshot.Want(s) > 2 }) {
+			severity = warning // others are to survive the loss of a node
+		}
+		d.add(severity, "add a node with the role meta, which becomes a voter by itself", "the metadata group has %d voters, which tolerate no more than %d do: %d may fail", len(snap.MetaVoters()), len(snap.MetaVoters())-1, max(tolerance, 0))
+	}
+}

@@ -1,0 +1,72 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"cordwood/meta/placement"
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+)
+
+// rebalanceLater says from when on replicas are moved to nodes that hold less, if nobody asks for it
+// before: nodes have to stay as they are for a while.
+func (d *diagnosis) rebalanceLater() {
+	snap := d.snap
+	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 {
+		return
+	}
+	plan := snapshot.PlanReplicas(snap, placement.Limits{Spread: snapshot.BalanceSpread})
+	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 || slices.ContainsFunc(plan.Moves, func(m placement.Move) bool { return m.From == "" || m.To == "" }) {
+		return
+	}
+	since := snap.Now.Add(-snap.SinceLast(operation.Rebalance))
+	for _, n := range snap.Status.Nodes {
+		if at := time.Unix(0, n.GetNode().GetRegisteredUnixNano()); at.After(since) {
+			since = at
+		}
+	}
+	if at := since.Add(snap.Limits.RebalanceRest); at.After(snap.Now) {
+		d.add(info, "'cordwood rebalance' begins now", "replicas are moved to node %s, which holds less than others, from %s UTC on, if no node comes or goes before", snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
+	}
+}
+
+// notes are no faults, and yet worth a line.
+func (d *diagnosis) notes() {
+	snap := d.snap
+	d.rebalanceLater()
+	for _, n := range snap.Status.Nodes {
+		if left := n.GetReport().GetLeftShards(); len(left) > 0 && !n.Down {
+			var ids []string
+			for _, id := range left {
+				ids = append(ids, strconv.FormatUint(uint64(id), 10))
+			}
+			d.add(info, "they are never read or deleted by the cluster; what is not needed may be removed from the folder shards of its data folder",
+				"node %s has folders of shards %s that the cluster does not use: it places them elsewhere, or made them anew", snap.Label(n.Node.GetId()), snapshot.Few(ids))
+		}
+	}
+	if snap.Status.GetSettings().GetRebalancePaused() {
+		d.add(info, "'cordwood cluster resume rebalance' ends that", "rebalancing is paused: replicas and tables are not moved for balance")
+	}
+	var alone []string
+	nodes := 0
+	for _, n := range snap.Status.Nodes {
+		if snapshot.HoldsShards(n.Node) {
+			nodes++
+		}
+	}
+	for _, s := range snap.Status.Shards {
+		if snapshot.Want(s) == 1 {
+			alone = append(alone, strconv.FormatUint(uint64(s.Id), 10))
+		}
+	}
+	if nodes >= 3 && len(alone) > 0 {
+		words := "shard " + alone[0] + " has one replica"
+		if len(alone) > 1 {
+			words = "shards " + snapshot.Few(alone) + " have one replica each"
+		}
+		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", alone[0]), "%s: while its node is down, its rows can be neither written nor read", words)
+	}
+}

@@ -1,0 +1,45 @@
+package view
+
+import (
+	"slices"
+
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/router/httpapi"
+)
+
+// Diagnose says what is wrong with the cluster, in words, and what to do, the worst first.
+func Diagnose(snap *snapshot.Snapshot) []httpapi.ClusterProblem {
+	d := &diagnosis{snap: snap}
+	d.leaderlessShards()
+	d.metadata()
+	d.starting()
+	d.downNodes()
+	d.stoppingNodes()
+	d.silentNodes()
+	d.unheardNodes()
+	d.unreachableNodes()
+	d.apart()
+	d.damagedReplicas()
+	d.stuckReplicas()
+	d.rowsAside()
+	d.missingReplicas()
+	d.unreadyReplicas()
+	d.operations()
+	d.disks()
+	d.clocks()
+	d.versions()
+	d.unprotected()
+	d.notes()
+	slices.SortStableFunc(d.out, func(a, b httpapi.ClusterProblem) int {
+		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
+	})
+	if d.out == nil {
+		return []httpapi.ClusterProblem{}
+	}
+	return d.out
+}
+
+type diagnosis struct {
+	snap *snapshot.Snapshot
+	out  []httpapi.ClusterProblem
+}

@@ -1,0 +1,20 @@
+package view
+
+import (
+	"fmt"
+
+	"cordwood/router/httpapi"
+)
+
+// The severities of problems.
+const (
+	critical = "critical" // something does not work
+	warning  = "warning"  // something is to be done
+	info     = "info"     // good to know
+)
+
+var severities = []string{critical, warning, info}
+
+func (d *diagnosis) add(severity, advice, format string, args ...any) {
+	d.out = append(d.out, httpapi.ClusterProblem{Severity: severity, Text: fmt.Sprintf(format, args...), Advice: advice})
+}

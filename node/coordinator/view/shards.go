@@ -1,0 +1,183 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/meta/placement"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+)
+
+// foundingTime is for how long a cluster may be without a shard.
+const foundingTime = 5 * time.Minute
+
+// starting says which shards and nodes are new.
+func (d *diagnosis) starting() {
+	snap := d.snap
+	var shards, nodes []string
+	for _, s := range snap.Status.Shards {
+		if snap.Condition(s) == snapshot.ConditionStarting {
+			shards = append(shards, strconv.FormatUint(uint64(s.Id), 10))
+		}
+	}
+	for _, n := range snap.Status.Nodes {
+		if id := n.GetNode().GetId(); snap.Joining(id) {
+			nodes = append(nodes, snap.Label(id))
+		}
+	}
+	if len(shards) > 0 {
+		word := "shard " + shards[0] + " is new and starts: it holds"
+		if len(shards) > 1 {
+			word = "shards " + snapshot.Few(shards) + " are new and start: they hold"
+		}
+		d.add(info, "nothing: requests to new tables wait until it has started", "%s no rows yet", word)
+	}
+	if len(nodes) > 0 {
+		slices.Sort(nodes)
+		d.add(info, "nothing: nodes report every second", "new nodes, which have not reported yet: %s", snapshot.Few(nodes))
+	}
+}
+
+// leaderlessShards tells of shards that nobody leads.
+func (d *diagnosis) leaderlessShards() {
+	snap := d.snap
+	for _, s := range snap.Status.Shards {
+		switch snap.Condition(s) {
+		case snapshot.ConditionElecting:
+			d.electing(s)
+		case snapshot.ConditionNone:
+			d.leaderless(s)
+		}
+	}
+	if len(snap.Status.Shards) > 0 {
+		return
+	}
+	n, severity := snap.Status.GetSettings().GetInitialShards(), warning
+	_, why := snapshot.Homes(snap, int(max(snap.Status.GetSettings().GetReplication(), 1)), "")
+	switch {
+	case time.Duration(snap.Status.LeadingNanos) >= foundingTime:
+		severity = critical
+	case why == "":
+		severity = info
+	}
+	advice := "nothing: that takes some seconds"
+	if why != "" {
+		advice = fmt.Sprintf("start %d or more nodes with the role shard", max(snap.Status.GetSettings().GetReplication(), 1))
+	}
+	d.add(severity, advice, "there is no shard yet: rows can be neither written nor read; %d are to be made", n)
+}
+
+// electing tells of a shard whose replicas elect a leader. If all of them are there it was handed on,
+// which is nothing to look after.
+func (d *diagnosis) electing(s *metapb.Shard) {
+	snap := d.snap
+	severity, missing := info, []string{}
+	for _, id := range s.Replicas {
+		if !snap.Present(id) {
+			severity, missing = warning, append(missing, id)
+		}
+	}
+	without := ""
+	if len(missing) > 0 {
+		without = " without " + snap.Labels(missing)
+	}
+	d.add(severity, fmt.Sprintf("nothing, if it has one within %s: requests wait meanwhile", snapshot.ElectionTime),
+		"shard %d elects a leader%s; the last one was heard of %s ago", s.Id, without, snapshot.Round(snap.LeaderlessFor(s)))
+}
+
+// leaderless tells of a shard that does not work.
+func (d *diagnosis) leaderless(s *metapb.Shard) {
+	snap := d.snap
+	var away, stopping, hushed []string
+	for _, id := range s.Replicas {
+		switch {
+		case !snap.Alive(id):
+			away = append(away, id)
+		case snap.Stopping(id):
+			stopping = append(stopping, id)
+		case snap.Silent(id):
+			hushed = append(hushed, id)
+		}
+	}
+	gone := slices.Concat(away, stopping)
+	silence := "does not answer"
+	switch {
+	case len(away) == 0 && len(stopping) > 0:
+		silence = "has said that it stops"
+	case len(stopping) > 0 || len(away) > 1:
+		silence = "do not answer"
+	}
+	switch {
+	case len(gone) == 0 && len(hushed) == len(s.Replicas):
+		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk", snap.Labels(hushed)),
+			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
+	case len(gone) == 0 && 2*len(hushed) >= len(s.Replicas):
+		d.add(critical, fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority", snap.Labels(hushed)),
+			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(hushed), len(s.Replicas), snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
+	case len(gone) == 0 && len(hushed) > 0:
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader", "shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
+	case len(gone) == 0:
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas), "shard %d has no leader: its rows can be neither written nor read", s.Id)
+	case len(s.Replicas) == 1:
+		d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them", snap.Labels(gone), s.Id),
+			"shard %d is unavailable: its only replica is on node %s, which %s", s.Id, snap.Labels(gone), silence)
+	case len(s.Replicas)-len(gone) < snapshot.Majority(len(s.Replicas)):
+		d.add(critical, fmt.Sprintf("start nodes %s again; if most of the replicas are lost for good, see 'cordwood recover --help'", snap.Labels(gone)),
+			"shard %d is unavailable: %d of its %d replicas, on %s, do not answer, and a majority is needed", s.Id, len(gone), len(s.Replicas), snap.Labels(gone))
+	default:
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader", "shard %d has no leader since %s %s", s.Id, snap.Labels(gone), silence)
+	}
+}
+
+// blockedRepairs says of shards why they would get no new replicas for those on nodes that
+// are down, also before that is tried.
+func blockedRepairs(snap *snapshot.Snapshot) map[uint32]string {
+	nodes := snapshot.PlannerNodes(snap)
+	for i, n := range nodes {
+		if snap.Nodes[n.ID].Down {
+			nodes[i].State = placement.Down
+		}
+	}
+	out := map[uint32]string{}
+	for _, b := range placement.Make(nodes, snapshot.PlannerShards(snap), placement.Limits{NodeMoves: 1 << 20}).Blocked {
+		out[b.Shard] = snap.Relabel(b.Reason)
+	}
+	return out
+}
+
+// missingReplicas tells of shards that have fewer replicas than they should, by what is
+// done about it.
+func (d *diagnosis) missingReplicas() {
+	snap := d.snap
+	blocked := blockedRepairs(snap)
+	groups, order := map[string][]string{}, []string{}
+	for _, s := range snap.Status.Shards {
+		living := len(snap.LivingReplicas(s))
+		if c := snap.Condition(s); living >= snapshot.Want(s) || c != snapshot.ConditionLed && c != snapshot.ConditionElecting {
+			continue
+		}
+		advice := "nothing: the replicas are replaced when their nodes have been silent for " + snapshot.Round(snap.Limits.ReplaceAfter)
+		if op := snap.FindRunning(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); op != nil {
+			advice = fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind)
+		} else if why := blocked[s.Id]; why != "" {
+			advice = why
+		}
+		key := fmt.Sprintf("%d of %d\x00%s", living, snapshot.Want(s), advice)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], strconv.FormatUint(uint64(s.Id), 10))
+	}
+	for _, key := range order {
+		numbers, advice, _ := strings.Cut(key, "\x00")
+		word := "shard"
+		if len(groups[key]) > 1 {
+			word = "shards"
+		}
+		d.add(warning, advice, "%s %s: %s replicas answer", word, snapshot.Few(groups[key]), numbers)
+	}
+}
