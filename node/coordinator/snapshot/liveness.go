@@ -12,8 +12,7 @@ type Liveness int
 const (
 	// Up means that the node reports, and other nodes reach it.
 	Up Liveness = iota
-	// Quiet means that a report is overdue (QuietAfter). Nothing is done about it, but the node must not be
-	// counted as one that survives the failure of another.
+	// Quiet means that a report is overdue (QuietAfter). Rules and views treat such a node as Up.
 	Quiet
 	// Unreachable means that the node reports, but says that most others cannot reach its port. It leads
 	// nothing that others can lead, and is given nothing.
