@@ -26,7 +26,7 @@ func Inspect(w io.Writer, stateDBPath string) error {
 }
 
 // InspectCommand prints one command of the group's log as text; it is what
-// replica.InspectLog needs to print that log.
+// raftlog.Inspect needs to print that log.
 func InspectCommand(w io.Writer, data []byte) {
 	cmd, err := decodeCommand(data)
 	if err != nil {

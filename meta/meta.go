@@ -35,6 +35,8 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/guard"
 )
 
 // StateFile is the name of the state's file in Config.Dir.
@@ -62,7 +64,7 @@ type Config struct {
 	// Logger receives events. The default value discards.
 	Logger *slog.Logger
 	// LogStore, if set, opens the log; see replica.Config.Store.
-	LogStore func() (replica.Store, error)
+	LogStore func() (raftlog.Store, error)
 	// Registerer receives the metrics. Nil: none are kept.
 	Registerer prometheus.Registerer
 	// FailStop is called once when the group's log or state failed for good, or a
@@ -183,11 +185,11 @@ func Open(cfg Config) (_ *Meta, err error) {
 	}
 	m.machine.cutBytes = cfg.SnapshotBytes
 	m.machine.whenRoom = func(do func() error) error {
-		return replica.WaitForRoom(m.stop, cfg.Logger, cfg.DiskFull, "apply to the metadata", do)
+		return guard.WaitForRoom(m.stop, cfg.Logger, cfg.DiskFull, "apply to the metadata", do)
 	}
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
-		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, Store: cfg.LogStore, FSM: m.machine,
+		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: raftlog.Bolt, Store: cfg.LogStore, FSM: m.machine,
 		Bootstrap: cfg.Bootstrap, Founders: cfg.Founders, CommitTimeout: commitTimeout, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
 		HeartbeatTimeout: cfg.HeartbeatTimeout, SnapshotEvery: cfg.SnapshotEvery,
 		AppendDeadline: cfg.LogDeadline, DiskFull: cfg.DiskFull,

@@ -23,6 +23,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 )
 
 func mustOpen(t *testing.T, cfg Config) *Meta {
@@ -431,7 +432,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := replica.InspectLog(&out, dir, InspectCommand); err != nil {
+	if err := raftlog.Inspect(&out, dir, InspectCommand); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "create_database:{name:\"web\"") && !strings.Contains(out.String(), "create_database:{name: \"web\"") {

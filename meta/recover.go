@@ -12,6 +12,7 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/metapb"
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 )
 
 // Recover makes the member in a folder the only one of its group; see replica.Recover. The member
@@ -25,7 +26,7 @@ func Recover(dir, nodeID string, now time.Time) (raised bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	cfg := replica.RecoverConfig{Dir: dir, Log: replica.Bolt, NodeID: nodeID}
+	cfg := replica.RecoverConfig{Dir: dir, Log: raftlog.Bolt, NodeID: nodeID}
 	if raised = version >= metapb.ProtocolMarks; raised {
 		data, err := proto.Marshal(&metapb.Command{TimeUnixNano: now.UnixNano(), Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{Recovered: true}}})
 		if err != nil {

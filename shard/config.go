@@ -19,6 +19,7 @@ import (
 	"cordwood/shard/compaction"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/vfs"
 )
 
@@ -120,7 +121,7 @@ type Config struct {
 	// value is vfs.OS.
 	FS vfs.FS
 	// LogStore, if set, opens the log; see replica.Config.Store.
-	LogStore func() (replica.Store, error)
+	LogStore func() (raftlog.Store, error)
 	// Logger takes what an operator should know. The default value discards it.
 	Logger *slog.Logger
 	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.

@@ -11,6 +11,7 @@ import (
 
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/vfs"
 )
 
@@ -137,7 +138,7 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 	if st != nil {
 		r.StateIndex = st.AppliedIndex
 	}
-	r.Copy, err = replica.Peek(filepath.Join(dir, raftDirName), replica.WAL)
+	r.Copy, err = replica.Peek(filepath.Join(dir, raftDirName), raftlog.WAL)
 	return r, err
 }
 

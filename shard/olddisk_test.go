@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 )
 
 // snapshotDisk copies the folder of a replica, which must not be open.
@@ -86,7 +87,7 @@ func TestOldDisk(t *testing.T) {
 			if _, err := Open(g.joined(g.node("a"))); !IsDamaged(err) {
 				t.Errorf("the replica opens again: %v", err)
 			}
-			if why, err := replica.Diverged(filepath.Join(a.cfg.Dir, raftDirName)); err != nil || why == "" {
+			if why, err := raftlog.Diverged(filepath.Join(a.cfg.Dir, raftDirName)); err != nil || why == "" {
 				t.Errorf("the folder says %q, %v", why, err)
 			}
 			if diff := g.leader().rows(1); len(diff) != 6 {

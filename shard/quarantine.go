@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/manifest"
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -54,18 +54,18 @@ var errOldManifest = errors.New("the manifest is damaged or was replaced by an o
 // gone: trying again does not help, the other replicas or a backup do.
 func IsDamaged(err error) bool {
 	state := (*manifest.ErrCorrupt)(nil)
-	return errors.As(err, &state) || errors.Is(err, replica.ErrDamaged) || errors.Is(err, errOldManifest)
+	return errors.As(err, &state) || errors.Is(err, raftlog.ErrDamaged) || errors.Is(err, errOldManifest)
 }
 
 // Diverged says why the replica in a shard's folder has another past than the others of its
-// group; empty: nobody has found that. See replica.Diverged.
+// group; empty: nobody has found that. See raftlog.Diverged.
 func Diverged(dir string) (why string, err error) {
-	return replica.Diverged(filepath.Join(dir, raftDirName))
+	return raftlog.Diverged(filepath.Join(dir, raftDirName))
 }
 
-// MarkDiverged has the replica in a shard's folder made anew; see replica.MarkDiverged.
+// MarkDiverged has the replica in a shard's folder made anew; see raftlog.MarkDiverged.
 func MarkDiverged(dir, why string) error {
-	return replica.MarkDiverged(filepath.Join(dir, raftDirName), why)
+	return raftlog.MarkDiverged(filepath.Join(dir, raftDirName), why)
 }
 
 // checkSegment checks at the start what can be checked at once: size and footer, and

@@ -17,7 +17,8 @@ import (
 
 	"cordwood/shard"
 	"cordwood/shard/manifest"
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/snapshot"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
@@ -78,7 +79,7 @@ func inspect(w io.Writer, path string) error {
 	case name == "state.db":
 		return meta.Inspect(w, path)
 	case name == "state.bin" || name == "meta.json":
-		return replica.InspectSnapshot(w, filepath.Dir(path))
+		return snapshot.Inspect(w, filepath.Dir(path))
 	case strings.HasSuffix(name, shard.DamagedSuffix):
 		b, err := os.ReadFile(path)
 		if err == nil {
@@ -136,13 +137,13 @@ func inspectDir(w io.Writer, dir string) error {
 		}
 		switch {
 		case len(wal) > 0:
-			return replica.InspectLog(w, path, func(w io.Writer, data []byte) {
+			return raftlog.Inspect(w, path, func(w io.Writer, data []byte) {
 				if err := rules.InspectEntry(w, data); err != nil {
 					fmt.Fprintf(w, "  %v\n", err)
 				}
 			})
 		case len(bolt) > 0 && filepath.Base(bolt[0]) == "raft.db":
-			return replica.InspectLog(w, path, meta.InspectCommand)
+			return raftlog.Inspect(w, path, meta.InspectCommand)
 		}
 	}
 	return fmt.Errorf("inspect %s: no log lies there; 'cordwood inspect --help' lists what can be read", dir)

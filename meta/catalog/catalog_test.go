@@ -14,7 +14,7 @@ import (
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog/boltfile"
 )
 
 func mustOpen(t *testing.T, path string) *Catalog {
@@ -220,7 +220,7 @@ func TestDamage(t *testing.T) {
 	}
 	all := func() (string, error) {
 		var out strings.Builder
-		err := replica.WalkBolt(path, func(bucket string, key, value []byte) error {
+		err := boltfile.Walk(path, func(bucket string, key, value []byte) error {
 			fmt.Fprintf(&out, "%s %x %x\n", bucket, key, value)
 			return nil
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"go.etcd.io/bbolt"
 
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog/boltfile"
 )
 
 // bbolt has no checksums over what it keeps. The digest is the sum, modulo 2^64, of
@@ -42,7 +42,7 @@ func verifyFile(path string) error {
 	var digest []byte
 	strange := ""
 	empty, known := true, 0
-	err := replica.WalkBolt(path, func(bucket string, key, value []byte) error {
+	err := boltfile.Walk(path, func(bucket string, key, value []byte) error {
 		empty = false
 		if key == nil {
 			is := func(name []byte) bool { return string(name) == bucket }

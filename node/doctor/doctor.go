@@ -25,7 +25,7 @@ import (
 	"cordwood/proto/words"
 	"cordwood/shard"
 	"cordwood/shard/manifest"
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
@@ -206,7 +206,7 @@ func (d *doctor) meta() []uint32 {
 	applied, shards, err := meta.Check(d.path(state))
 	d.add(err, state, restoreFolder)
 	d.know(state)
-	v, verr := replica.Verify(d.path("meta"), func(_ uint64, data []byte) error { return meta.CheckCommand(data) }, nil)
+	v, verr := raftlog.Verify(d.path("meta"), func(_ uint64, data []byte) error { return meta.CheckCommand(data) }, nil)
 	d.add(verr, "meta/log", restoreFolder)
 	if err == nil && verr == nil && max(v.Last, v.Snapshot) < applied {
 		d.find(Damage, "meta/log", restoreFolder, "the state holds commands up to %d, and the log ends with %d", applied, max(v.Last, v.Snapshot))
@@ -247,14 +247,14 @@ func (d *doctor) shard(id uint32) {
 		return
 	}
 	raft := filepath.Join(dir, "raft")
-	v, verr := replica.Verify(d.path(raft), func(index uint64, data []byte) error {
+	v, verr := raftlog.Verify(d.path(raft), func(index uint64, data []byte) error {
 		if err := rules.CheckEntry(data); err != nil {
 			return fmt.Errorf("entry %d: %w", index, err)
 		}
 		return nil
 	}, shard.CheckSnapshot)
 	do := restoreFolder
-	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil && replica.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
+	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil && raftlog.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
 		do = "start the server: the rows of the damaged entries are in segments, and it cuts them off; then look at the disk"
 	}
 	d.add(verr, raft, do)

@@ -22,6 +22,7 @@ import (
 	"cordwood/node/registry"
 	"cordwood/shard"
 	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 )
 
 // Config says what to recover. DataDir and Group are required.
@@ -212,7 +213,7 @@ func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	c := &copyOf{folder: data.Path, node: data.NodeID, addrs: registry.Kept(filepath.Join(data.Path, "PEERS"))}
 	if !isShard {
 		var err error
-		c.Copy, err = replica.Peek(metaDir(data), replica.Bolt)
+		c.Copy, err = replica.Peek(metaDir(data), raftlog.Bolt)
 		return c, err
 	}
 	r, err := shard.PeekCopy(shardDir(data, id), id)

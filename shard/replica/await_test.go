@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // TestAwaitAfterTheEnd asks raft for everything that it answers with a future when its main loop has
 // ended: about every second time the question lies in a queue that nobody reads.
 func TestAwaitAfterTheEnd(t *testing.T) {
-	r := mustOpen(t, config(t.TempDir(), WAL, &list{}))
+	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, &list{}))
 	r.fail(errors.New("the disk is gone"))
 	for ctx := within(t); r.raft.State() != raft.Shutdown; {
 		select {
@@ -64,7 +66,7 @@ func (b blockedList) Apply(index, term uint64, data []byte) any {
 // machine: nobody waits for the answers that raft does not give any more.
 func TestNoProposalOutlivesTheFailure(t *testing.T) {
 	fsm := blockedList{list: &list{}, let: make(chan struct{})}
-	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
+	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, fsm))
 	const proposals = 50
 	ended := make(chan error, proposals)
 	for i := range proposals {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // cutOff is a transport that reaches nobody while it is cut off.
@@ -21,7 +23,7 @@ func (c *cutOff) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *
 	c.mu.Lock()
 	cut := c.cut
 	if cut {
-		if isHeartbeat(args) {
+		if len(args.Entries) == 0 && args.PrevLogEntry == 0 && args.LeaderCommitIndex == 0 {
 			c.beats++
 		} else {
 			c.appends++
@@ -59,7 +61,7 @@ func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 		if id == "n1" {
 			only = &toOne{cutOff: trans[id], id: "n3"}
 		}
-		r, err := Open(Config{Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: only, Log: WAL})
+		r, err := Open(Config{Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: only, Log: raftlog.WAL})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // gated is a transport whose appends to one member wait at a gate; heartbeats pass.
@@ -41,7 +43,7 @@ func TestBacklogIsSentAtOnce(t *testing.T) {
 	}
 	for _, id := range ids {
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: WAL,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: raftlog.WAL,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
@@ -12,36 +11,17 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlogger"
 )
-
-// Store is a log and the few values that raft keeps beside it. What an append or a Set
-// stored is durable when it returns.
-type Store interface {
-	raft.LogStore
-	raft.StableStore
-	io.Closer
-}
-
-// LogKind names the format of the log on disk.
-type LogKind int
-
-const (
-	// WAL is hashicorp/raft-wal: append-only segment files, for shards.
-	WAL LogKind = iota
-	// Bolt is raft-boltdb: one B+tree file, for the metadata group.
-	Bolt
-)
-
-// String is the kind's name in messages.
-func (k LogKind) String() string {
-	if k == Bolt {
-		return "bolt"
-	}
-	return "wal"
-}
 
 // MaxEntryBytes is the size that no entry may exceed, whatever the log's kind.
 const MaxEntryBytes = 32 << 20
+
+// stuckAfter is how long one write of the log may take before a leader stops telling the others
+// that it lives, so that one of them takes over.
+const stuckAfter = 2 * time.Second
 
 // Config says what Open opens. Group, NodeID, Dir and FSM are required.
 type Config struct {
@@ -52,10 +32,10 @@ type Config struct {
 	NodeID string
 	// Dir holds the log (Dir/log) and the snapshots (Dir/snapshots). It is made if missing.
 	Dir string
-	// Log is the format of the log. The default value is WAL.
-	Log LogKind
+	// Log is the format of the log. The default value is raftlog.WAL.
+	Log raftlog.Kind
 	// Store, if set, opens the log instead: tests give one that loses what was not synced.
-	Store func() (Store, error)
+	Store func() (raftlog.Store, error)
 	// FSM is the state machine.
 	FSM FSM
 	// Bootstrap makes an empty Dir a group with Founders as its voters. It has no effect
@@ -65,10 +45,11 @@ type Config struct {
 	// bootstraps with the same list. The default value is this node alone.
 	Founders []string
 	// Transport reaches the other members; its LocalAddr must be NodeID, and Close
-	// closes it if it can be closed. Nil means that there are none.
+	// closes it if it can be closed. Nil means that there are none. A Transport with the
+	// method LostPeers, as in package transport, says where lost nodes are noted.
 	Transport raft.Transport
-	// Logger receives what raft has to say; its chatter has level debug. The default
-	// value discards.
+	// Logger receives what the replica and raft log; most of raft's lines have level debug.
+	// The default value discards.
 	Logger *slog.Logger
 	// Registerer receives the metrics, labelled with the group. Nil: none are kept.
 	Registerer prometheus.Registerer
@@ -97,27 +78,22 @@ type Config struct {
 	// applies, holds. The default value is 16.
 	MaxAppendEntries int
 	// SnapshotEvery is the number of entries after which the replica takes a snapshot by
-	// itself; it looks every few minutes. The default value, 0, means that only Snapshot
-	// takes one.
+	// itself; it looks every few minutes. With the default value, 0, only Snapshot takes one.
 	SnapshotEvery uint64
-	// TrailingLogs is how many entries stay in the log behind a snapshot at least while
-	// the group has other members. The default value is 1 without a transport and 256
-	// with one. One entry stays in a group of this node alone.
+	// TrailingLogs is the least number of entries that stay in the log behind a snapshot
+	// while the group has other members. The default value is 1 without a transport and 256
+	// with one. In a group of this node alone one entry stays.
 	TrailingLogs uint64
-	// TrailingBytes is how many bytes of entries stay in the log behind a snapshot at
-	// most, but for TrailingLogs, while the group has other members: they can catch up by
-	// the log alone. The default value is 256 MiB.
+	// TrailingBytes bounds the bytes of the entries that stay in the log behind a snapshot
+	// while the group has other members, unless TrailingLogs asks for more: members that lack
+	// no more than that catch up by the log alone. The default value is 256 MiB.
 	TrailingBytes int64
 	// MaxEntryBytes is the largest entry that Propose takes. The default value,
 	// and the highest allowed one, is MaxEntryBytes.
 	MaxEntryBytes int
-	// SegmentBytes is the size of a WAL segment. The default value is 2 MiB.
+	// SegmentBytes is the size of a segment file of a WAL. The default value is
+	// raftlog.DefaultSegmentBytes.
 	SegmentBytes int
-
-	// needless is the index up to which damaged entries of a WAL may be cut off; cut is called
-	// if that was done.
-	needless uint64
-	cut      func()
 }
 
 func (c Config) withDefaults() Config {
@@ -143,7 +119,6 @@ func (c Config) withDefaults() Config {
 		c.Founders = []string{c.NodeID}
 	}
 	c.MaxEntryBytes = cmp.Or(c.MaxEntryBytes, MaxEntryBytes)
-	c.SegmentBytes = cmp.Or(c.SegmentBytes, 2<<20)
 	return c
 }
 
@@ -159,7 +134,7 @@ func (c Config) Validate() error {
 	fault(c.NodeID == "", "NodeID is empty")
 	fault(c.Dir == "", "Dir is empty")
 	fault(c.FSM == nil, "FSM is nil")
-	fault(c.Log != WAL && c.Log != Bolt, "Log is %d, want WAL or Bolt", c.Log)
+	fault(c.Log != raftlog.WAL && c.Log != raftlog.Bolt, "Log is %d, want WAL or Bolt", c.Log)
 	fault(len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID), "Founders %v are without NodeID %s", c.Founders, c.NodeID)
 	fault(len(c.Founders) > 1 && c.Transport == nil, "Founders are %v, and there is no Transport to reach them", c.Founders)
 	fault(c.TrailingBytes < 0, "TrailingBytes is %d, want a positive number", c.TrailingBytes)
@@ -167,6 +142,14 @@ func (c Config) Validate() error {
 	fault(c.MaxAppendEntries < 0 || c.MaxAppendEntries > 1024, "MaxAppendEntries is %d, want 1 to 1024", c.MaxAppendEntries)
 	fault(c.Transport != nil && c.NodeID != "" && string(c.Transport.LocalAddr()) != c.NodeID, "Transport's address is not NodeID")
 	return errors.Join(faults...)
+}
+
+// lostPeers returns where lost nodes are noted.
+func (c Config) lostPeers() *raftlogger.Peers {
+	if t, ok := c.Transport.(interface{ LostPeers() *raftlogger.Peers }); ok {
+		return t.LostPeers()
+	}
+	return raftlogger.NewPeers()
 }
 
 func raftConfig(cfg Config) *raft.Config {

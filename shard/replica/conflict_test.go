@@ -9,13 +9,15 @@ import (
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/errs"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // TestConflictingEntryAtSnapshot has a leader that was cut off come back with entries that
 // nobody else has, one of them with the index of the snapshot that it needs. It takes one
 // snapshot, not one after the other for ever (raft issue 697).
 func TestConflictingEntryAtSnapshot(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2", "n3"}
 		trans, fsms, members := map[string]*raft.InmemTransport{}, map[string]*list{}, map[string]*Replica{}
 		for _, id := range ids {

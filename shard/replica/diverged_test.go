@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // lateSnapshot opens a group of two, has the leader take a snapshot and goes on. It returns the
 // follower and its state machine, and what sends the snapshot once more, which a test may change.
-func lateSnapshot(t *testing.T, kind LogKind) (follower *Replica, fsm *list, send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error)) {
+func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list, send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error)) {
 	ids := []string{"n1", "n2"}
 	trans, fsms := map[string]*raft.InmemTransport{}, map[string]*list{}
 	for _, id := range ids {
@@ -77,7 +79,7 @@ func lateSnapshot(t *testing.T, kind LogKind) (follower *Replica, fsm *list, sen
 // TestLateSnapshot: a snapshot of what a member has applied already, which was held up on its way,
 // does not set the member back.
 func TestLateSnapshot(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
 		resp, err := send(func(*raft.InstallSnapshotRequest) {})
 		if err != nil || !resp.Success {
@@ -88,7 +90,7 @@ func TestLateSnapshot(t *testing.T) {
 			t.Errorf("restored %d times, the log ends with %d", fsm.restored, last)
 		}
 		// The same, found only when raft is about to install it.
-		follower.snaps.installing.Store(1)
+		follower.install.installing.Store(true)
 		list, err := follower.snaps.List()
 		if err != nil || len(list) != 0 {
 			t.Fatalf("snapshots of the follower: %v, %v", list, err)
@@ -96,20 +98,20 @@ func TestLateSnapshot(t *testing.T) {
 		if _, err := follower.snaps.Create(raft.SnapshotVersionMax, 3, 2, raft.Configuration{}, 1, nil); err == nil {
 			t.Error("a snapshot that is late by then is installed")
 		}
-		follower.snaps.installing.Store(0)
+		follower.install.installing.Store(false)
 	})
 }
 
 // TestSnapshotOfAnotherPast: a member that has applied another entry than the one that a snapshot of
 // its leader ends with does not follow it.
 func TestSnapshotOfAnotherPast(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
 		if _, err := send(func(req *raft.InstallSnapshotRequest) { req.LastLogTerm += 7 }); err == nil || !strings.Contains(err.Error(), "went back in time") {
 			t.Errorf("the answer is %v", err)
 		}
 		select {
-		case <-follower.Failed():
+		case <-follower.failed:
 		case <-time.After(10 * time.Second):
 			t.Fatal("it goes on")
 		}
@@ -117,7 +119,7 @@ func TestSnapshotOfAnotherPast(t *testing.T) {
 		if err := follower.Close(); err != nil {
 			t.Error(err)
 		}
-		if why, err := Diverged(follower.cfg.Dir); err != nil || why == "" {
+		if why, err := raftlog.Diverged(follower.cfg.Dir); err != nil || why == "" {
 			t.Errorf("the mark says %q, %v", why, err)
 		}
 	})
@@ -134,7 +136,7 @@ func (l termed) AppliedTerm() uint64 { return l.term }
 // TestStateOfAnotherPast: a log whose entry is of another term than what the state has at its index
 // does not open, and nothing is changed.
 func TestStateOfAnotherPast(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir, fsm := t.TempDir(), &list{}
 		r := mustOpen(t, config(dir, kind, fsm))
 		mustPropose(t, r, "a", "b", "c")
@@ -158,34 +160,4 @@ func TestStateOfAnotherPast(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestHistory: what was applied is not taken back by the log store, whoever asks.
-func TestHistory(t *testing.T) {
-	for _, c := range []struct {
-		name           string
-		from, to, last uint64
-		replaced, ok   bool
-	}{
-		{"entries that nobody committed", 8, 10, 10, false, true},
-		{"the last one that was committed", 7, 10, 10, false, false},
-		{"all of the log", 1, 10, 10, false, false},
-		{"all of it, for the state of another member", 1, 10, 10, true, true},
-		{"the beginning, behind a snapshot", 1, 6, 10, false, true},
-	} {
-		h := &history{dir: t.TempDir(), held: func() uint64 { return 7 }}
-		h.replaced.Store(c.replaced)
-		if err := h.cutting(c.from, c.to, c.last); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	h := &history{dir: t.TempDir(), command: 5, term: 2}
-	for _, c := range []struct {
-		index, term uint64
-		ok          bool
-	}{{5, 2, true}, {4, 1, true}, {6, 9, true}, {5, 3, false}} {
-		if err := h.storing([]*raft.Log{{Index: c.index, Term: c.term}}); (err == nil) != c.ok {
-			t.Errorf("an entry %d of term %d: %v", c.index, c.term, err)
-		}
-	}
 }

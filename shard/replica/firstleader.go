@@ -1,41 +1,49 @@
 package replica
 
 import (
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// How often the others are asked whether they are there.
 const (
+	// The other founders are asked whether they are there after pauses that grow from
+	// shortestProbe to longestProbe.
 	shortestProbe = 5 * time.Millisecond
 	longestProbe  = 100 * time.Millisecond
-	// patience is for how long the rest is waited for once more than half are there. A leader that
-	// calls somebody in vain takes longer until it calls again.
-	patience = 500 * time.Millisecond
+	// founderPatience is for how long the remaining founders are waited for once more than half
+	// are there. A leader that called a node in vain takes longer until it calls again.
+	founderPatience = 500 * time.Millisecond
 )
 
-// electFirst has the first of the founders of a new group stand for election as soon as all of them
-// answer, or more than half for a moment. Else each would wait for the heartbeats of a leader that there has never been, and
-// the first to lose patience would ask others that may not be there yet. If this member is away, that
-// is what happens still.
-func (r *Replica) electFirst(others raft.WithPreVote) {
+// firstLeader makes the first of the founders of a new group its leader.
+type firstLeader struct {
+	r      *Replica
+	others raft.WithPreVote
+}
+
+// elect stands for election, if this member is the first of the founders, as soon as all of them
+// answer, or more than half for a moment. Otherwise each would wait for the heartbeats of a leader
+// that never existed, and the first to time out would ask others that may not be there yet. If
+// the first founder is away, that is what still happens.
+func (f firstLeader) elect() {
+	r := f.r
 	founders := r.cfg.Founders
 	if len(founders) < 2 || founders[0] != r.cfg.NodeID || r.raft.LastIndex() != 1 {
 		return
 	}
-	var enough time.Time // since when more than half of them answer
-	for pause := shortestProbe; r.undecided(); pause = min(2*pause, longestProbe) {
-		there := r.answering(others) + 1
+	var enough time.Time // when more than half of them first answered
+	for pause := shortestProbe; f.isUndecided(); pause = min(2*pause, longestProbe) {
+		there := f.countAnswering() + 1
 		if there > len(founders)/2 && enough.IsZero() {
 			enough = time.Now()
 		}
-		if there == len(founders) || !enough.IsZero() && time.Since(enough) > patience {
-			if r.undecided() {
+		if there == len(founders) || !enough.IsZero() && time.Since(enough) > founderPatience {
+			if f.isUndecided() {
 				r.first.Store(true)
-				r.wire.electNow()
+				r.wire.ElectNow()
 			}
 			return
 		}
@@ -47,30 +55,33 @@ func (r *Replica) electFirst(others raft.WithPreVote) {
 	}
 }
 
-// undecided tells whether nobody has led the group or stood for election, as far as this member knows.
-func (r *Replica) undecided() bool {
-	_, leader := r.raft.LeaderWithID()
-	return leader == "" && r.raft.State() == raft.Follower && r.raft.LastIndex() == 1 && r.raft.CurrentTerm() <= 1
+// isUndecided reports whether nobody has led the group or stood for election, as far as this
+// member knows.
+func (f firstLeader) isUndecided() bool {
+	running := f.r.raft
+	return f.r.Leader() == "" && running.State() == raft.Follower && running.LastIndex() == 1 && running.CurrentTerm() <= 1
 }
 
-// answering counts the other founders that answer. They are asked whether they would vote for this
-// member, which binds nobody.
-func (r *Replica) answering(others raft.WithPreVote) int {
-	term := r.raft.CurrentTerm()
-	answers := make([]bool, len(r.cfg.Founders))
-	var group sync.WaitGroup
-	for i, id := range r.cfg.Founders {
-		if id == r.cfg.NodeID {
+// countAnswering returns how many of the other founders answer. They are asked whether they would
+// vote for this member, which binds nobody.
+func (f firstLeader) countAnswering() int {
+	term, self := f.r.raft.CurrentTerm(), []byte(f.r.cfg.NodeID)
+	var answers atomic.Int32
+	var asked sync.WaitGroup
+	for _, id := range f.r.cfg.Founders {
+		if id == f.r.cfg.NodeID {
 			continue
 		}
-		group.Go(func() {
+		asked.Go(func() {
 			req := &raft.RequestPreVoteRequest{
-				RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(r.cfg.NodeID), Addr: []byte(r.cfg.NodeID)},
+				RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: self, Addr: self},
 				Term:      term + 1, LastLogIndex: 1, LastLogTerm: 1,
 			}
-			answers[i] = others.RequestPreVote(raft.ServerID(id), raft.ServerAddress(id), req, &raft.RequestPreVoteResponse{}) == nil
+			if f.others.RequestPreVote(raft.ServerID(id), raft.ServerAddress(id), req, &raft.RequestPreVoteResponse{}) == nil {
+				answers.Add(1)
+			}
 		})
 	}
-	group.Wait()
-	return len(slices.DeleteFunc(answers, func(ok bool) bool { return !ok }))
+	asked.Wait()
+	return int(answers.Load())
 }

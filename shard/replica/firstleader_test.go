@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // TestFirstLeaderAtOnce: a new group has a leader, and its members are ready, once more than half of
@@ -21,7 +23,7 @@ func TestFirstLeaderAtOnce(t *testing.T) {
 			trans[id].Connect(raft.ServerAddress(other), trans[other])
 		}
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: Bolt,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: raftlog.Bolt,
 			HeartbeatTimeout: 10 * time.Minute, CommitTimeout: 10 * time.Minute,
 		})
 		if err != nil {

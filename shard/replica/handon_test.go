@@ -8,10 +8,12 @@ import (
 	"cordwood/proto/errs"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
-// group opens a group of several members over a network that can be cut.
-func group(t *testing.T, ids ...string) (members map[string]*Replica, trans map[string]*raft.InmemTransport) {
+// openGroup opens a group of several members over a network that can be cut.
+func openGroup(t *testing.T, ids ...string) (members map[string]*Replica, trans map[string]*raft.InmemTransport) {
 	t.Helper()
 	trans, members = map[string]*raft.InmemTransport{}, map[string]*Replica{}
 	for _, id := range ids {
@@ -24,7 +26,7 @@ func group(t *testing.T, ids ...string) (members map[string]*Replica, trans map[
 	}
 	for _, id := range ids {
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: Bolt,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: raftlog.Bolt,
 			HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond,
 		})
 		if err != nil {
@@ -40,7 +42,7 @@ func group(t *testing.T, ids ...string) (members map[string]*Replica, trans map[
 // only if the others are enough without it; and it stays a follower that disturbs nobody.
 func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
-	members, trans := group(t, ids...)
+	members, trans := openGroup(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
 	mustPropose(t, leader, "a")
 	self := leader.cfg.NodeID
@@ -52,7 +54,7 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 		}
 	}
 	for ctx := within(t); ; { // both have to have answered lately, however slow the machine is
-		ready, _ := leader.successors(nil)
+		ready, _ := leader.group.successors(nil, leader.cfg.HeartbeatTimeout)
 		if len(ready) == 2 {
 			break
 		}

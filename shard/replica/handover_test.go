@@ -15,7 +15,7 @@ import (
 // until raft gives the hand-over up.
 func TestNoHandOverToASilentMember(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
-	members, trans := group(t, ids...)
+	members, trans := openGroup(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
 	mustPropose(t, leader, "a")
 	former := leader.cfg.NodeID
@@ -33,7 +33,7 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 		trans[id].Disconnect(raft.ServerAddress(dead))
 	}
 	trans[dead].DisconnectAll()
-	silent := func() bool { return time.Since(leader.wire.progress(dead).at) > leader.cfg.HeartbeatTimeout }
+	silent := func() bool { return time.Since(leader.wire.Progress(dead).Answered) > leader.cfg.HeartbeatTimeout }
 	for ctx := within(t); !silent(); {
 		select {
 		case <-ctx.Done():

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // list is a state machine that remembers its commands; what is durable of it
@@ -116,7 +118,7 @@ func (b batchList) ApplyBatch(entries []Entry) []any {
 	return out
 }
 
-func config(dir string, kind LogKind, fsm FSM) Config {
+func config(dir string, kind raftlog.Kind, fsm FSM) Config {
 	return Config{Group: "test", NodeID: "n1", Dir: dir, Log: kind, FSM: fsm, Bootstrap: true}
 }
 
@@ -164,8 +166,8 @@ func wantList(t *testing.T, l *list, want []string) {
 	}
 }
 
-func kinds(t *testing.T, f func(t *testing.T, kind LogKind)) {
-	for _, kind := range []LogKind{WAL, Bolt} {
+func kinds(t *testing.T, f func(t *testing.T, kind raftlog.Kind)) {
+	for _, kind := range []raftlog.Kind{raftlog.WAL, raftlog.Bolt} {
 		t.Run(kind.String(), func(t *testing.T) { f(t, kind) })
 	}
 }

@@ -3,59 +3,126 @@ package replica
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 )
+
+// leadership is whether this member leads and is ready to: it has applied everything that was
+// committed before its term.
+type leadership struct {
+	mu      sync.Mutex    // guards the rest
+	term    uint64        // in which the member is ready to lead; 0: it is not
+	changed chan struct{} // closed, and replaced, when term changes
+}
+
+func (l *leadership) init() { l.changed = make(chan struct{}) }
+
+// set notes in which term this member is ready to lead; 0: it is not.
+func (l *leadership) set(term uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.term == term {
+		return
+	}
+	l.term = term
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// get returns the term, and a channel that is closed when it has changed.
+func (l *leadership) get() (term uint64, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term, l.changed
+}
+
+// IsLeader reports whether this replica leads and has applied all that was
+// committed before it did. It may be out of date when it is read.
+func (r *Replica) IsLeader() bool {
+	_, leads := r.leadsIn()
+	return leads
+}
+
+// leadsIn is IsLeader with the term.
+func (r *Replica) leadsIn() (term uint64, leads bool) {
+	term, _ = r.leading.get()
+	return term, term > 0 && r.failure() == nil
+}
+
+// LeadsChanged returns a channel that is closed when the result of IsLeader has changed. To
+// miss nothing, take it before asking.
+func (r *Replica) LeadsChanged() <-chan struct{} {
+	_, changed := r.leading.get()
+	return changed
+}
 
 // WaitLeader waits until this replica leads its group and has applied everything
 // that was committed before. It returns ctx's error, what ended the replica, or
 // an error if the replica was closed.
 func (r *Replica) WaitLeader(ctx context.Context) error {
+	return r.waitChange(ctx, "wait for leadership", nil, r.IsLeader)
+}
+
+// waitChange waits until holds returns true. It asks again whenever leadership changes, and
+// when tick, which may be nil, receives.
+func (r *Replica) waitChange(ctx context.Context, what string, tick <-chan time.Time, holds func() bool) error {
 	for {
-		r.leading.Lock()
-		ready, changed := r.ready, r.changed
-		r.leading.Unlock()
-		if ready && r.failure() == nil { // what failed stays ready for a moment
+		changed := r.LeadsChanged()
+		if holds() {
 			return nil
 		}
+		var err error
 		select {
 		case <-changed:
+			continue
+		case <-tick:
+			continue
 		case <-r.failed:
-			return fmt.Errorf("replica %s: wait for leadership: %w", r.cfg.Group, r.failErr)
+			err = r.failErr
 		case <-r.stop:
-			return fmt.Errorf("replica %s: wait for leadership: %w", r.cfg.Group, ErrClosed)
+			err = ErrClosed
 		case <-ctx.Done():
-			return fmt.Errorf("replica %s: wait for leadership: %w", r.cfg.Group, ctx.Err())
+			err = ctx.Err()
 		}
+		return fmt.Errorf("replica %s: %s: %w", r.cfg.Group, what, err)
 	}
 }
 
-// watchLeadership keeps ready up to date until the replica stops.
+// watchLeadership keeps leading up to date until the replica stops.
 func (r *Replica) watchLeadership() {
-	defer r.watching.Done()
 	for {
 		select {
 		case <-r.stop:
 			return
 		case <-r.failed:
-			r.setReady(0)
+			r.leading.set(0)
 			return
 		case leads := <-r.raft.LeaderCh():
 			r.metrics.changes.Inc()
-			r.setReady(0)
-			term := r.raft.CurrentTerm()
-			if leads && r.barrier() && r.raft.CurrentTerm() == term {
-				r.setReady(term)
-				if r.first.CompareAndSwap(true, false) {
-					// The next entry tells the others what is committed: else they would hear it with a
-					// heartbeat, and not be ready before.
-					r.barrier()
-				}
+			r.leading.set(0)
+			if leads {
+				r.beginToLead()
 			}
 		}
 	}
 }
 
-// barrier waits until everything committed before has been applied. It is false
-// if leadership was lost first.
+// beginToLead waits until everything that was committed before has been applied.
+func (r *Replica) beginToLead() {
+	term := r.raft.CurrentTerm()
+	if !r.barrier() || r.raft.CurrentTerm() != term {
+		return
+	}
+	r.leading.set(term)
+	if r.first.CompareAndSwap(true, false) {
+		// The next entry tells the others what is committed. Otherwise they would hear it with
+		// a later append, and not be ready before.
+		r.barrier()
+	}
+}
+
+// barrier waits until everything committed before has been applied. It returns
+// false if leadership was lost first.
 func (r *Replica) barrier() bool {
 	if !r.enter() {
 		return false
@@ -72,17 +139,4 @@ func (r *Replica) barrier() bool {
 	case <-r.stop:
 	}
 	return false
-}
-
-// setReady notes in which term this member leads and has applied all that was committed
-// before; 0: it does not.
-func (r *Replica) setReady(term uint64) {
-	r.leading.Lock()
-	defer r.leading.Unlock()
-	if r.ready == (term > 0) && r.readyTerm == term {
-		return
-	}
-	r.ready, r.readyTerm = term > 0, term
-	close(r.changed)
-	r.changed = make(chan struct{})
 }

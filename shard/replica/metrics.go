@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are those of one group. Without a registerer they are kept, but nobody
+// metrics are the metrics of one group. Without a registerer they are kept, but nothing
 // reads them.
 type metrics struct {
 	reg        prometheus.Registerer
@@ -30,7 +30,7 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17), // 0.1 ms to 6.5 s
 		}),
 		fsyncSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "cordwood_raft_log_fsync_seconds", Help: "Time of one fsync of a file of the raft log; nothing for the metadata group, whose log is a database file.",
+			Name: "cordwood_raft_log_fsync_seconds", Help: "Time of one fsync of a file of the raft log. The metadata group has none: its log is a database file.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17),
 		}),
 		appendBytes: prometheus.NewCounter(prometheus.CounterOpts{
@@ -40,10 +40,10 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 			Name: "cordwood_raft_log_failures_total", Help: "Failures of the raft log that ended the replica.",
 		}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_raft_log_damage_cut_total", Help: "Times that the log was found damaged when it was opened, in entries that the state holds and nobody needs, and these were cut off: nothing is lost, and the disk is not to be trusted.",
+			Name: "cordwood_raft_log_damage_cut_total", Help: "Times damage was found and cut off in log entries no longer needed. No data was lost; replace the disk.",
 		}),
 		changes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_raft_leadership_changes_total", Help: "Times that this member began or ceased to lead its group.",
+			Name: "cordwood_raft_leadership_changes_total", Help: "Times this member became or ceased to be the leader of its group.",
 		}),
 	}
 	if reg != nil {
@@ -53,7 +53,7 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 	return m
 }
 
-// watch adds the gauges that are read when asked; the replica must run.
+// watch registers the gauges that are read when they are collected; the replica must run.
 func (m *metrics) watch(r *Replica) { m.register(raftCollector{r}) }
 
 func (m *metrics) register(cs ...prometheus.Collector) {
@@ -79,9 +79,7 @@ func (m *metrics) appended(d time.Duration, bytes int64) {
 
 func (m *metrics) synced(d time.Duration) { m.fsyncSeconds.Observe(d.Seconds()) }
 
-func (m *metrics) failed() { m.failures.Inc() }
-
-// raftCollector tells how a member is, all of it as of one moment.
+// raftCollector reports the state of a member, all of it at one moment.
 type raftCollector struct{ r *Replica }
 
 var (
@@ -89,23 +87,23 @@ var (
 	knowsDesc     = raftDesc("leader_known", "1 if this member knows who leads its group.")
 	termDesc      = raftDesc("term", "Term of the group, as this member knows it; it rises with every election.")
 	lastDesc      = raftDesc("last_index", "Index of the last entry of this member's log.")
-	committedDesc = raftDesc("commit_index", "Index of the last entry that this member knows to be on a majority.")
+	committedDesc = raftDesc("commit_index", "Index of the last entry that this member knows to be committed.")
 	appliedDesc   = raftDesc("applied_index", "Index of the last command that this member has applied.")
-	lagDesc       = raftDesc("apply_lag_entries", "Entries that are committed, as far as this member knows, and that it has not applied.")
-	votersDesc    = raftDesc("voters", "Voters of the group, as this member knows it.")
-	learnersDesc  = raftDesc("learners", "Members of the group without a vote, as replicas that are being made, as this member knows it.")
-	bytesDesc     = raftDesc("log_bytes", "Bytes of entries in the raft log that no snapshot cut off.")
-	oldestDesc    = raftDesc("log_oldest_age_seconds", "Age of the oldest entry behind the last snapshot, which a restart would apply again; 0 if there is none.")
-	snapshotDesc  = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; missing until there is one. A group that nothing is written to takes none.")
-	followerDesc  = raftDesc("follower_lag_entries", "Entries that another member lacks, by what it said last; on the leader only.", "peer")
-	silentDesc    = raftDesc("follower_silent_seconds", "Time since another member answered last; on the leader only, and missing if it never has.", "peer")
+	lagDesc       = raftDesc("apply_lag_entries", "Entries that this member knows to be committed and has not applied.")
+	votersDesc    = raftDesc("voters", "Voters of the group, as this member knows them.")
+	learnersDesc  = raftDesc("learners", "Members of the group without a vote, such as new replicas, as this member knows them.")
+	bytesDesc     = raftDesc("log_bytes", "Bytes of entries in the raft log.")
+	oldestDesc    = raftDesc("log_oldest_age_seconds", "Age of the oldest entry behind the last snapshot, from which a restart would apply entries again; 0 if there is none.")
+	snapshotDesc  = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; missing until there is one. A group without writes takes none.")
+	followerDesc  = raftDesc("follower_lag_entries", "Entries that another member lacks, by its last answer; on the leader only.", "peer")
+	silentDesc    = raftDesc("follower_silent_seconds", "Time since the last answer of another member; on the leader only, and missing if it never answered.", "peer")
 )
 
 func raftDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cordwood_raft_"+name, help, labels, nil)
 }
 
-// Describe is that of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c raftCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		leaderDesc, knowsDesc, termDesc, lastDesc, committedDesc, appliedDesc, lagDesc, votersDesc, learnersDesc,
@@ -115,7 +113,7 @@ func (c raftCollector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is that of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
 	s := c.r.Stats()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
@@ -135,7 +133,7 @@ func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(lagDesc, lag)
 	gauge(bytesDesc, float64(s.LogBytes))
 	oldest := 0.0
-	if since := c.r.fsm.since.Load(); since != 0 {
+	if since := c.r.fsm.oldest.Load(); since != 0 {
 		oldest = max(time.Since(time.Unix(0, since)).Seconds(), 0)
 	}
 	gauge(oldestDesc, oldest)
@@ -166,7 +164,7 @@ func number(b bool) float64 {
 	return 0
 }
 
-// snapshotTime is when a snapshot was taken, by its name; zero if that does not say.
+// snapshotTime returns when a snapshot was taken, by its name; zero if the name does not say.
 func snapshotTime(id string) time.Time {
 	millis, err := strconv.ParseInt(id[strings.LastIndexByte(id, '-')+1:], 10, 64)
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	cfg := config(t.TempDir(), WAL, &list{})
+	cfg := config(t.TempDir(), raftlog.WAL, &list{})
 	cfg.Registerer = reg
 	r := mustOpen(t, cfg)
 	mustPropose(t, r, "a")

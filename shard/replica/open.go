@@ -3,265 +3,265 @@ package replica
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"cordwood/shard/vfs"
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/snapshot"
+	"cordwood/shard/replica/raftlogger"
+	"cordwood/shard/replica/wire"
 )
 
-func (r *Replica) open() (err error) {
-	cfg := r.cfg
-	logger := newHCLogger(cfg.Logger.With("group", cfg.Group))
-	if err := makeDirs(filepath.Join(cfg.Dir, "log"), filepath.Join(cfg.Dir, "snapshots")); err != nil {
-		return err
+// Open opens or creates the member in cfg.Dir and starts it. On return all
+// directories are durable; with cfg.Bootstrap so is the group.
+//
+// A Transport is closed if Open fails.
+//
+// If the state machine is Durable and holds less than the newest snapshot, it is
+// restored from that snapshot before anything is applied.
+func Open(cfg Config) (*Replica, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("replica %s: config: %w", cfg.Group, err)
 	}
-	if err := checkMark(cfg.Dir); err != nil {
-		return err
+	cfg = cfg.withDefaults()
+	r := &Replica{
+		life: newLife(), cfg: cfg, snapshots: make(chan struct{}, 1), closed: make(chan struct{}),
+		metrics: newMetrics(cfg.Registerer, cfg.Group),
 	}
-	g := newGuard(cfg.AppendDeadline, cfg.Logger.With("group", cfg.Group), cfg.DiskFull, func(err error) {
-		r.metrics.failed()
-		r.fail(err)
-	})
-	g.synced = r.metrics.synced
-	if err := sweepSnapshots(filepath.Join(cfg.Dir, "snapshots")); err != nil {
-		return fmt.Errorf("snapshots: %w", err)
+	r.leading.init()
+	o := opening{r: r, cfg: cfg}
+	if err := o.run(); err != nil {
+		r.metrics.unregister()
+		if c, ok := cfg.Transport.(raft.WithClose); ok {
+			err = errors.Join(err, c.Close())
+		}
+		return nil, fmt.Errorf("replica %s: open %s: %w", cfg.Group, cfg.Dir, err)
 	}
-	newest, command, err := verifySnapshots(filepath.Join(cfg.Dir, "snapshots"), nil)
-	if err != nil {
-		return err
+	r.watching.Go(r.watchLeadership)
+	if cfg.SnapshotEvery > 0 {
+		r.watching.Go(r.takeSnapshots)
 	}
-	cfg.needless, cfg.cut = needless(cfg, newest, command), r.metrics.cut.Inc
-	backend, marks, err := openBackend(cfg, g, logger)
-	if err != nil {
+	return r, nil
+}
+
+// opening is one Open. What is checked, and in which order, so that no step trusts what a later
+// one would find damaged:
+//
+//  1. The mark of a member that diverged (raftlog.CheckNotDiverged): it does not open at all.
+//  2. Every snapshot, from the first byte to the last (snapshot.VerifyAll), after what crashes
+//     left of unfinished ones was removed.
+//  3. Every byte of the log, before the library sees it (raftlog.Open). What the newest snapshot
+//     makes unneeded may be cut off if it is damaged, in a group of one.
+//  4. The state machine is restored if it holds less than the newest snapshot (catchUp).
+//  5. A snapshot that was stored but not installed clears the log (raftlog.FinishInstall).
+//  6. Log and state have the same past (Log.Protect); from here on nothing that was applied can
+//     be deleted from the log.
+//  7. There is no hole between snapshot, log and state (raftlog.CheckContinuity).
+//
+// Steps 1, 2 and 7 change nothing. Step 3 changes nothing if it fails. Then the wire is made, an
+// empty log gets its group (bootstrap), and raft starts: it reads the entries behind the newest
+// snapshot and waits for a leader, or stands for election.
+type opening struct {
+	r      *Replica
+	cfg    Config
+	logger hclog.Logger // for the libraries
+	past   *raftlog.History
+}
+
+func (o *opening) run() (err error) {
+	o.logger = raftlogger.New(o.cfg.Logger.With("group", o.cfg.Group), o.cfg.lostPeers())
+	if err := o.openLog(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, backend.Close())
+			err = errors.Join(err, o.r.log.Close())
 		}
 	}()
-	snaps, err := openSnapshots(cfg.Dir, logger)
-	if err != nil {
+	if err := o.checkState(); err != nil {
+		return err
+	}
+	if err := o.makeWire(); err != nil {
+		return err
+	}
+	return o.start()
+}
+
+// openLog does steps 1 to 3.
+func (o *opening) openLog() error {
+	r, cfg := o.r, o.cfg
+	if err := raftlog.MakeDirs(cfg.Dir); err != nil {
+		return err
+	}
+	if err := raftlog.CheckNotDiverged(cfg.Dir); err != nil {
+		return err
+	}
+	if err := snapshot.Sweep(cfg.Dir); err != nil {
 		return fmt.Errorf("snapshots: %w", err)
 	}
-	r.store = newLogStore(backend, g, r.metrics, cfg.Log)
-	r.fsm = newFSMAdapter(cfg.FSM, r.fail)
-	if err := r.fsm.catchUp(snaps); err != nil {
+	newest, err := snapshot.VerifyAll(cfg.Dir)
+	if err != nil {
 		return err
 	}
-	if err := finishInstall(r.store, snaps); err != nil {
-		return err
+	unneeded := uint64(0)
+	if durable, ok := cfg.FSM.(Durable); ok {
+		unneeded = raftlog.Unneeded(newest, cfg.NodeID, durable.AppliedIndex())
 	}
-	past := &history{dir: cfg.Dir, held: r.committed}
-	if fsm, ok := cfg.FSM.(Termed); ok {
-		past.command, past.term = fsm.AppliedIndex(), fsm.AppliedTerm()
-	}
-	if err := past.check(r.store); err != nil {
-		return err
-	}
-	r.store.history, snaps.history, snaps.outdated = past, past, r.outdated
-	r.snaps = snaps
-	held := r.fsm.Applied()
-	if ahead, ok := cfg.FSM.(Ahead); ok && held <= ahead.AheadIndex() {
-		held = 0
-	}
-	if err := checkContinuity(r.store, snaps, held); err != nil {
-		return err
-	}
+	r.log, err = raftlog.Open(raftlog.Config{
+		Dir: cfg.Dir, Kind: cfg.Log, Store: cfg.Store, SegmentBytes: cfg.SegmentBytes,
+		AppendDeadline: cfg.AppendDeadline, DiskFull: cfg.DiskFull, Unneeded: unneeded,
+		Fail: func(err error) {
+			r.metrics.failures.Inc()
+			r.fail(err)
+		},
+		Logger: cfg.Logger.With("group", cfg.Group), Library: o.logger,
+		Appended: r.metrics.appended, Synced: r.metrics.synced, Cut: r.metrics.cut.Inc,
+	})
+	return err
+}
 
-	below := cfg.Transport
-	if below == nil {
-		below = newLoopback(raft.ServerAddress(cfg.NodeID))
+// checkState does steps 4 to 7.
+func (o *opening) checkState() (err error) {
+	r, fsm := o.r, o.cfg.FSM
+	if r.snaps, err = snapshot.Open(o.cfg.Dir, o.logger); err != nil {
+		return fmt.Errorf("snapshots: %w", err)
 	}
-	var transport raft.Transport
+	r.fsm = newFSMAdapter(fsm, r.fail)
+	if err := r.fsm.catchUp(r.snaps); err != nil {
+		return err
+	}
+	if err := raftlog.FinishInstall(r.log, r.snaps); err != nil {
+		return err
+	}
+	o.past = &raftlog.History{
+		Dir:       o.cfg.Dir,
+		Committed: func() uint64 { return max(r.fsm.Applied(), r.running.commitIndex()) },
+	}
+	if termed, ok := fsm.(Termed); ok {
+		o.past.Command, o.past.Term = termed.AppliedIndex(), termed.AppliedTerm()
+	}
+	if err := r.log.Protect(o.past); err != nil {
+		return err
+	}
+	held := r.fsm.Applied()
+	if ahead, ok := fsm.(Ahead); ok && held <= ahead.AheadIndex() {
+		held = 0 // the state need not be in the log
+	}
+	return raftlog.CheckContinuity(r.log, r.snaps, held)
+}
+
+// makeWire puts the wire between raft and the transport.
+func (o *opening) makeWire() error {
+	r, cfg := o.r, o.cfg
 	fenced, err := readFence(cfg.Dir)
 	if err != nil {
 		return err
 	}
-	stuck := func() bool { return g.busyFor() > stuckAfter }
-	bounded, ok := cfg.FSM.(Bounded)
-	if ok {
-		stuck = func() bool { return g.busyFor() > stuckAfter || bounded.Stuck() }
+	below := cfg.Transport
+	if below == nil {
+		below = wire.Loopback(raft.ServerAddress(cfg.NodeID))
 	}
-	r.wire, transport = newWire(below, stuck, r.fence(fenced), r.lastIndex)
-	if ok {
-		r.wire.crowded = bounded.Crowded
+	conf := wire.Config{
+		Below: below, Ended: r.ended, Leads: r.running.leads, LastIndex: r.running.lastIndex, Refuse: r.refuseFenced(fenced),
+		Stuck:    func() bool { return r.log.BusyFor() > stuckAfter },
+		Snapshot: func(rpc raft.RPC, req *raft.InstallSnapshotRequest) { r.install.take(rpc, req) },
 	}
-	r.wire.snapshot = r.takeSnapshot
-	r.wire.ended, r.wire.leads = r.ended, r.leads
-	covered := uint64(0)
-	if list, err := snaps.List(); err == nil && len(list) > 0 {
-		covered = list[0].Index
-		r.fsm.tookSnapshot(snapshotTime(list[0].ID))
+	if bounded, ok := cfg.FSM.(Bounded); ok {
+		conf.Crowded = bounded.Crowded
+		conf.Stuck = func() bool { return r.log.BusyFor() > stuckAfter || bounded.Stuck() }
 	}
-	if err := r.store.preload(marks, covered); err != nil {
-		return err
-	}
-	conf := raftConfig(cfg)
-	conf.Logger = logger
-	if cfg.Bootstrap {
-		if err := bootstrap(conf, cfg.Founders, r.store, snaps, transport); err != nil {
-			return fmt.Errorf("bootstrap: %w", err)
-		}
-	}
-	r.raft, err = raft.NewRaft(conf, r.fsm, r.store, r.store, snaps, transport)
+	r.wire = wire.New(conf)
+	return nil
+}
+
+// start makes the group if there is none, and starts raft.
+func (o *opening) start() (err error) {
+	r, cfg := o.r, o.cfg
+	newest, err := r.snaps.Newest()
 	if err != nil {
 		return err
 	}
-	r.store.loaded(covered)
-	r.ref.Store(r.raft)
+	covered := uint64(0)
+	if newest != nil {
+		covered = newest.Index
+		r.fsm.tookSnapshot(snapshotTime(newest.ID))
+	}
+	if err := r.log.CountCovered(covered); err != nil {
+		return err
+	}
+	conf := raftConfig(cfg)
+	conf.Logger = o.logger
+	if cfg.Bootstrap {
+		if err := o.bootstrap(conf); err != nil {
+			return fmt.Errorf("bootstrap: %w", err)
+		}
+	}
+	r.install = installer{r: r, past: o.past, staging: make(chan struct{}, 1)}
+	r.snaps.BeforeCreate = r.install.beforeCreate
+	r.raft, err = raft.NewRaft(conf, r.fsm, r.log, r.log, r.snaps, r.wire.ForRaft())
+	if err != nil {
+		return err
+	}
+	r.log.Loaded(covered)
+	r.running.Store(r.raft)
+	r.group = group{r.raft, r.wire, cfg.NodeID}
 	r.metrics.watch(r)
 	select {
 	case <-r.failed:
 		r.raft.Shutdown()
 	default:
 	}
-	r.wire.start()
-	members := r.raft.GetConfiguration().Configuration().Servers
-	if cfg.Transport == nil && len(members) > 0 && !r.soleVoter() {
+	r.wire.Start()
+	return o.elect()
+}
+
+// elect has the member stand for election at once where nobody else could lead, and where it is
+// the first of the founders.
+func (o *opening) elect() error {
+	r, cfg := o.r, o.cfg
+	alone := r.group.isSoleVoter()
+	if members := r.group.servers(); cfg.Transport == nil && len(members) > 0 && !alone {
 		// It would wait for the votes of others for ever.
 		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: the head of the newest snapshot is damaged, or the directory is another node's; restore it from a backup",
 			members, cfg.NodeID), r.raft.Shutdown().Error())
 	}
-	if r.soleVoter() || cfg.Transport == nil {
-		r.wire.electNow()
-	} else if others, ok := below.(raft.WithPreVote); ok && cfg.Bootstrap {
-		r.watching.Go(func() { r.electFirst(others) })
+	if alone || cfg.Transport == nil {
+		r.wire.ElectNow()
+	} else if others, ok := cfg.Transport.(raft.WithPreVote); ok && cfg.Bootstrap {
+		first := firstLeader{r: r, others: others}
+		r.watching.Go(first.elect)
 	}
 	return nil
 }
 
-// leads tells whether this member leads another one, in a term.
-func (r *Replica) leads(id raft.ServerID, term uint64) bool {
-	running := r.ref.Load()
-	if running == nil || running.State() != raft.Leader || running.CurrentTerm() != term {
-		return false
-	}
-	return slices.ContainsFunc(running.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == id })
-}
-
-// committed is the last entry that this member knows to be committed.
-func (r *Replica) committed() uint64 {
-	held := r.fsm.Applied()
-	if running := r.ref.Load(); running != nil {
-		held = max(held, running.CommitIndex())
-	}
-	return held
-}
-
-// lastIndex is the last index of the log, once raft runs.
-func (r *Replica) lastIndex() uint64 {
-	if running := r.ref.Load(); running != nil {
-		return running.LastIndex()
-	}
-	return 0
-}
-
-// finishInstall clears the log if a snapshot of another member was stored and a crash
-// came before raft did it. Entries up to the snapshot's that are not those that it was
-// made of would else keep raft from appending what follows it.
-func finishInstall(store *logStore, snaps raft.SnapshotStore) error {
-	list, err := snaps.List()
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	newest := list[0]
-	first, err := store.FirstIndex()
+// bootstrap makes an empty log a group with the founders as its voters.
+func (o *opening) bootstrap(conf *raft.Config) error {
+	r := o.r
+	last, err := r.log.LastIndex()
 	if err != nil {
 		return err
 	}
-	last, err := store.LastIndex()
-	if err != nil || last == 0 || first > newest.Index {
-		return err
-	}
-	if last >= newest.Index {
-		var l raft.Log
-		if err := store.GetLog(newest.Index, &l); err != nil {
-			return err
-		}
-		if l.Term == newest.Term {
-			return nil
-		}
-	}
-	if err := store.DeleteRange(first, last); err != nil {
-		return fmt.Errorf("clear the log behind an installed snapshot: %w", err)
-	}
-	return nil
-}
-
-// checkContinuity finds holes: entries that neither the log nor the state has. What
-// is appended behind a hole would be taken for what the state already holds.
-func checkContinuity(store *logStore, snaps raft.SnapshotStore, applied uint64) error {
-	first, err := store.FirstIndex()
+	newest, err := r.snaps.Newest()
 	if err != nil {
 		return err
 	}
-	last, err := store.LastIndex()
-	if err != nil {
-		return err
-	}
-	list, err := snaps.List()
-	if err != nil {
-		return err
-	}
-	covered := uint64(0) // by the newest snapshot
-	if len(list) > 0 {
-		covered = list[0].Index
-	}
-	switch {
-	case last > 0 && first > covered+1:
-		return damagedf("the log begins with entry %d and the newest snapshot ends with entry %d: those between are lost; restore the directory from a replica or a backup", first, covered)
-	case max(last, covered) < applied:
-		return damagedf("the state holds entries up to %d and the log ends with entry %d: its end is lost; restore the directory from a replica or a backup", applied, max(last, covered))
-	}
-	if last > 0 {
-		if term, err := store.GetUint64([]byte("CurrentTerm")); err != nil || term == 0 {
-			return damagedf("the log has entries up to %d and no current term: its stable values are lost or damaged (%w); restore the directory from a replica or a backup", last, err)
-		}
-	}
-	return nil
-}
-
-// bootstrap makes an empty store a group of the given voters.
-func bootstrap(conf *raft.Config, founders []string, store *logStore, snaps raft.SnapshotStore, transport raft.Transport) error {
-	last, err := store.LastIndex()
-	if err != nil {
-		return err
-	}
-	list, err := snaps.List()
-	if err != nil {
-		return err
-	}
-	if last > 0 || len(list) > 0 {
+	if last > 0 || newest != nil {
 		return nil
 	}
 	// A crash in the middle of an earlier bootstrap leaves the term behind, but no
 	// log: nothing was ever stored here, so the term means nothing.
-	if err := store.SetUint64([]byte("CurrentTerm"), 0); err != nil {
+	if err := r.log.SetTerm(0); err != nil {
 		return err
 	}
-	var group raft.Configuration
-	for _, id := range founders {
-		group.Servers = append(group.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
+	var founders raft.Configuration
+	for _, id := range o.cfg.Founders {
+		founders.Servers = append(founders.Servers, voter(id))
 	}
-	return raft.BootstrapCluster(conf, store, store, snaps, transport, group)
+	return raft.BootstrapCluster(conf, r.log, r.log, r.snaps, r.wire.ForRaft(), founders)
 }
 
-// makeDirs makes the directories and every missing one above them durable.
-func makeDirs(dirs ...string) error {
-	for _, dir := range dirs {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		parent := filepath.Dir(dir)
-		for _, d := range []string{dir, parent, filepath.Dir(parent)} {
-			if err := vfs.OS.SyncDir(d); err != nil {
-				return fmt.Errorf("sync directory: %w", err)
-			}
-		}
-	}
-	return nil
+// voter returns a node as a voter of a group. Its address is its id, see Config.NodeID.
+func voter(id string) raft.Server {
+	return raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)}
 }

@@ -30,7 +30,7 @@ type Applied struct {
 //
 // data belongs to the log and the state machine from now on, whatever Propose
 // returns; the caller must not change it. An error is an *errs.Error whose reason
-// tells what became of the entry:
+// says what became of the entry:
 //
 //	NotLeader       not appended; another replica leads (its id is in the text)
 //	Busy            not appended; try again after RetryAfter
@@ -90,19 +90,7 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 	}
 }
 
-// enter counts one more proposal in flight, unless the replica is closing. The
-// caller must call inflight.Done.
-func (r *Replica) enter() bool {
-	r.gate.RLock()
-	defer r.gate.RUnlock()
-	if r.closing {
-		return false
-	}
-	r.inflight.Add(1)
-	return true
-}
-
-// refusal gives raft's error its reason.
+// refusal returns raft's error with its reason.
 func (r *Replica) refusal(err error) *errs.Error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader):
@@ -114,7 +102,7 @@ func (r *Replica) refusal(err error) *errs.Error {
 		return errs.New(errs.ShardNotReady, "propose to %s: node %s does not lead it; %s", r.cfg.Group, r.cfg.NodeID, hint).
 			WithLeader(string(leader)).WithRetryAfter(50 * time.Millisecond)
 	case errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		// Not Busy, which callers bear for a short time only.
+		// Not Busy, which callers try again for a short time only.
 		return errs.Wrap(errs.ShardNotReady, err, "propose to %s: another member takes over", r.cfg.Group).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrAbortedByRestore):
@@ -124,6 +112,7 @@ func (r *Replica) refusal(err error) *errs.Error {
 	}
 }
 
+// unknown returns the error for an entry that may be appended or not.
 func (r *Replica) unknown(code errs.Code, err error) *errs.Error {
 	return errs.Wrap(code, err, "propose to %s: the outcome is unknown", r.cfg.Group).WithReason(errs.OutcomeUnknown)
 }

@@ -4,19 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"cordwood/shard/vfs"
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/snapshot"
+	"cordwood/shard/replica/raftlogger"
+	"cordwood/shard/replica/wire"
 )
 
-// Copy is what lies in the directory of a member that does not run.
+// Copy describes the files of a member that does not run.
 type Copy struct {
 	// LastIndex and LastTerm are those of the last entry of the log, or of the newest
 	// snapshot if there is nothing behind it.
@@ -28,45 +27,30 @@ type Copy struct {
 	Voters, Learners []string
 }
 
-// Peek reads what lies in a member's directory, and changes nothing. The member must not
+// Peek reads the files in a member's directory, and changes nothing. The member must not
 // run.
-func Peek(dir string, kind LogKind) (Copy, error) {
+func Peek(dir string, kind raftlog.Kind) (Copy, error) {
 	var c Copy
 	var members raft.Configuration
-	entries, err := os.ReadDir(filepath.Join(dir, "snapshots"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	newest, err := snapshot.VerifyAll(dir)
+	if err != nil {
 		return c, fmt.Errorf("look at %s: %w", dir, err)
 	}
-	for _, e := range entries {
-		if !e.IsDir() || strings.HasSuffix(e.Name(), ".tmp") {
-			continue
-		}
-		m, err := verifySnapshot(filepath.Join(dir, "snapshots", e.Name()))
-		if err != nil {
-			return c, fmt.Errorf("look at snapshot %s of %s: %w", e.Name(), dir, err)
-		}
-		if m.Index >= c.SnapshotIndex {
-			c.SnapshotIndex, c.LastIndex, c.LastTerm, members = m.Index, m.Index, m.Term, m.Configuration
-		}
+	if newest != nil {
+		c.SnapshotIndex, c.LastIndex, c.LastTerm, members = newest.Index, newest.Index, newest.Term, newest.Configuration
 	}
-	show := func(l *raft.Log) error {
+	err = raftlog.EachEntry(dir, kind, func(l *raft.Log) error {
 		if l.Index <= c.SnapshotIndex {
-			return nil // also what was cut off
+			return nil // also entries that were cut off
 		}
 		c.LastIndex, c.LastTerm = l.Index, l.Term
 		if l.Type == raft.LogConfiguration {
 			members = raft.DecodeConfiguration(l.Data)
 		}
 		return nil
-	}
-	log := filepath.Join(dir, "log")
-	if kind == Bolt {
-		err = inspectBolt(filepath.Join(log, boltFile), show)
-	} else {
-		err = inspectWAL(log, show)
-	}
+	})
 	if err != nil {
-		return c, fmt.Errorf("look at the log in %s: %w", log, err)
+		return c, fmt.Errorf("look at the log of %s: %w", dir, err)
 	}
 	for _, s := range members.Servers {
 		if s.Suffrage == raft.Voter {
@@ -81,25 +65,25 @@ func Peek(dir string, kind LogKind) (Copy, error) {
 // RecoverConfig says whose membership Recover replaces. Dir and NodeID are required.
 type RecoverConfig struct {
 	Dir    string
-	Log    LogKind
+	Log    raftlog.Kind
 	NodeID string
 	// StateIndex and StateTerm are those of the last entry in the state machine's durable
 	// state, and State writes what FSM.Snapshot would persist of it. They are needed by
 	// state machines that may be ahead of the log (Ahead).
 	StateIndex, StateTerm uint64
 	State                 func(w io.Writer) error
-	// Commands are appended to the log behind the new membership: the first ones that the group
-	// applies. They are not for state machines that are ahead of the log.
+	// Commands are appended to the log behind the new membership; the group applies them
+	// first. They are not for state machines that are ahead of the log.
 	Commands [][]byte
 }
 
 // Recover makes the member in a directory the only one of its group, without asking the
-// others: for a group that has lost most of its voters for good. Everything that is in
-// this log counts as committed from then on, and what only others have is lost. The other
+// others: for a group that has lost most of its voters for good. Everything in this log
+// counts as committed from then on, and what only other members have is lost. The other
 // members must not take part in a group of this name any more. The member must not run.
 //
 // It returns what it found. When it returns without error the change is on disk; if it
-// is cut short it may be begun anew.
+// is interrupted, call it again.
 func Recover(cfg RecoverConfig) (Copy, error) {
 	c, err := recoverMember(cfg)
 	if err != nil {
@@ -108,6 +92,8 @@ func Recover(cfg RecoverConfig) (Copy, error) {
 	return c, nil
 }
 
+// recoverMember does it in an order in which each step may be the last one before a crash: the
+// fence and a term of its own come first, and the membership that makes them count last.
 func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if found, err = Peek(cfg.Dir, cfg.Log); err != nil {
 		return found, err
@@ -115,56 +101,60 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if found.LastIndex == 0 {
 		return found, errors.New("there is neither a log nor a snapshot")
 	}
-	group := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(cfg.NodeID), Address: raft.ServerAddress(cfg.NodeID)}}}
-	logger := newHCLogger(slog.New(slog.DiscardHandler))
 	var broken error
-	g := newGuard(10*time.Second, nil, nil, func(err error) { broken = err })
-	defer g.close()
-	full := Config{Dir: cfg.Dir, Log: cfg.Log}.withDefaults()
-	b, _, err := openBackend(full, g, logger)
+	log, err := raftlog.Open(raftlog.Config{
+		Dir: cfg.Dir, Kind: cfg.Log, AppendDeadline: recoverDeadline, Fail: func(err error) { broken = err },
+	})
 	if err != nil {
 		return found, err
 	}
-	defer func() { err = errors.Join(err, broken, b.Close()) }()
-	snaps, err := openSnapshots(cfg.Dir, logger)
+	defer func() { err = errors.Join(err, broken, log.Close()) }()
+	snaps, err := snapshot.Open(cfg.Dir, raftlogger.Discard())
 	if err != nil {
 		return found, err
 	}
-	store := newLogStore(b, g, newMetrics(nil, ""), cfg.Log)
-	if err := finishInstall(store, snaps); err != nil {
+	if err := raftlog.FinishInstall(log, snaps); err != nil {
 		return found, err
 	}
-	term, err := store.GetUint64([]byte("CurrentTerm"))
-	if err != nil && !errors.Is(err, errNotFound) {
+	term, err := log.Term()
+	if err != nil {
 		return found, err
 	}
-	// A term of its own: nobody has voted in it.
-	term = max(term, found.LastTerm) + 1
-	if err := store.SetUint64([]byte("CurrentTerm"), term); err != nil {
+	term = max(term, found.LastTerm) + 1 // nobody has voted in it
+	if err := log.SetTerm(term); err != nil {
 		return found, err
 	}
 	if err := writeFence(cfg.Dir, cfg.NodeID, append(slices.Clone(found.Voters), found.Learners...)); err != nil {
 		return found, err
 	}
+	alone := raft.Configuration{Servers: []raft.Server{voter(cfg.NodeID)}}
 	if cfg.StateIndex > found.LastIndex {
-		return found, recoverAhead(cfg, group, store, snaps)
+		return found, recoverAhead(cfg, alone, log, snaps)
 	}
 	now := time.Now()
-	logs := []*raft.Log{{Index: found.LastIndex + 1, Term: term, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(group), AppendedAt: now}}
+	logs := []*raft.Log{{Index: found.LastIndex + 1, Term: term, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(alone), AppendedAt: now}}
 	for i, data := range cfg.Commands {
 		logs = append(logs, &raft.Log{Index: found.LastIndex + 2 + uint64(i), Term: term, Type: raft.LogCommand, Data: data, AppendedAt: now})
 	}
-	return found, store.StoreLogs(logs)
+	return found, log.StoreLogs(logs)
 }
 
-// recoverAhead makes a snapshot of a state that has more than the log, which goes: what
+// recoverDeadline is how long one write of Recover may take.
+const recoverDeadline = 10 * time.Second
+
+// recoverAhead makes a snapshot of a state that holds more than the log, and clears the log: what
 // is appended next must come behind the state.
-func recoverAhead(cfg RecoverConfig, group raft.Configuration, store *logStore, snaps *snapshotStore) error {
-	sink, err := snaps.create(raft.SnapshotVersionMax, cfg.StateIndex, cfg.StateTerm, group, cfg.StateIndex, newLoopback(raft.ServerAddress(cfg.NodeID)))
+func recoverAhead(cfg RecoverConfig, alone raft.Configuration, log *raftlog.Log, snaps *snapshot.Store) error {
+	below := wire.Loopback(raft.ServerAddress(cfg.NodeID))
+	sink, err := snaps.Create(raft.SnapshotVersionMax, cfg.StateIndex, cfg.StateTerm, alone, cfg.StateIndex, below)
 	if err != nil {
 		return err
 	}
-	_, err = sink.Write(header{index: cfg.StateIndex, term: cfg.StateTerm, meta: sink.sum}.encode())
+	head := snapshot.Header{Index: cfg.StateIndex, Term: cfg.StateTerm}
+	if summed, ok := sink.(*snapshot.Sink); ok {
+		head.Sum = summed.Sum
+	}
+	_, err = sink.Write(head.Encode())
 	if err == nil {
 		err = cfg.State(sink)
 	}
@@ -174,58 +164,5 @@ func recoverAhead(cfg RecoverConfig, group raft.Configuration, store *logStore, 
 	if err := sink.Close(); err != nil {
 		return err
 	}
-	return finishInstall(store, snaps)
-}
-
-// fenceFile lists the nodes that were members before Recover, one a line. What they send
-// is refused until they are members again: they may still think that they lead.
-const fenceFile = "FENCED"
-
-// writeFence adds nodes to the list.
-func writeFence(dir, self string, nodes []string) error {
-	have, err := readFence(dir)
-	if err != nil {
-		return err
-	}
-	for _, n := range nodes {
-		if n != self && !slices.Contains(have, n) {
-			have = append(have, n)
-		}
-	}
-	var lines []byte
-	for _, n := range have {
-		lines = append(append(lines, n...), '\n')
-	}
-	return vfs.Publish(vfs.OS, filepath.Join(dir, fenceFile), lines)
-}
-
-func readFence(dir string) ([]string, error) {
-	b, err := os.ReadFile(filepath.Join(dir, fenceFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return strings.Fields(string(b)), err
-}
-
-// Fenced tells whether Recover has been at work in a member's directory.
-func Fenced(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, fenceFile))
-	return err == nil
-}
-
-// fence is what refuses requests of the nodes on the list.
-func (r *Replica) fence(nodes []string) func(string) string {
-	return func(node string) string {
-		if !slices.Contains(nodes, node) {
-			return ""
-		}
-		if running := r.ref.Load(); running != nil {
-			for _, s := range running.GetConfiguration().Configuration().Servers {
-				if string(s.ID) == node {
-					return ""
-				}
-			}
-		}
-		return fmt.Sprintf("group %s went on without node %s: it was recovered with 'cordwood recover', and what that node has of the group is of no use any more", r.cfg.Group, node)
-	}
+	return raftlog.FinishInstall(log, snaps)
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // TestRecover has one of three members go on alone. The others, which do not know, elect
 // a leader among themselves: it is not heard.
 func TestRecover(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2", "n3"}
 		dirs, fsms, members := map[string]string{}, map[string]*list{}, map[string]*Replica{}
 		trans := map[string]*raft.InmemTransport{}

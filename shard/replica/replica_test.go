@@ -15,10 +15,12 @@ import (
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/errs"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir := t.TempDir()
 		fsm := &list{}
 		r := mustOpen(t, config(dir, kind, fsm))
@@ -56,7 +58,7 @@ func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
 
 // A copy of the directory, taken while the replica runs, is what a kill leaves.
 func TestOpenAfterKill(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir, copied := t.TempDir(), t.TempDir()
 		fsm := &list{}
 		r := mustOpen(t, config(dir, kind, fsm))
@@ -76,7 +78,7 @@ func TestOpenAfterKill(t *testing.T) {
 
 func TestConcurrentProposals(t *testing.T) {
 	fsm := batchList{&list{}}
-	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
+	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, fsm))
 	const writers, each = 8, 25
 	var wg sync.WaitGroup
 	indexes := make([][]uint64, writers)
@@ -116,7 +118,7 @@ func TestConcurrentProposals(t *testing.T) {
 }
 
 func TestProposeRefusals(t *testing.T) {
-	cfg := config(t.TempDir(), WAL, &list{})
+	cfg := config(t.TempDir(), raftlog.WAL, &list{})
 	cfg.MaxEntryBytes = 100
 	r := mustOpen(t, cfg)
 	ended, cancel := context.WithCancel(context.Background())
@@ -158,7 +160,7 @@ func (b blocker) Apply(index, term uint64, data []byte) any {
 
 func TestProposeEndsWithItsContext(t *testing.T) {
 	fsm := blocker{&list{}, make(chan struct{}), make(chan struct{})}
-	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
+	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, fsm))
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-fsm.entered; cancel() }()
 	_, err := r.Propose(ctx, []byte("block"))
@@ -173,7 +175,7 @@ func TestProposeEndsWithItsContext(t *testing.T) {
 func TestUnknownCommandHalts(t *testing.T) {
 	dir := t.TempDir()
 	stopped := make(chan error, 2)
-	cfg := config(dir, WAL, &list{})
+	cfg := config(dir, raftlog.WAL, &list{})
 	cfg.FailStop = func(err error) { stopped <- err }
 	r := mustOpen(t, cfg)
 	mustPropose(t, r, "a1")
@@ -216,35 +218,34 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 
 func TestBootstrapAfterItWasCutShort(t *testing.T) {
 	dir := t.TempDir()
-	if err := makeDirs(filepath.Join(dir, "log")); err != nil {
+	if err := raftlog.MakeDirs(dir); err != nil {
 		t.Fatal(err)
 	}
-	g := newGuard(time.Minute, nil, nil, func(error) {})
-	b, _, err := openBackend(Config{Dir: dir, SegmentBytes: 8 << 20}, g, newHCLogger(Config{}.withDefaults().Logger))
+	log, err := raftlog.Open(raftlog.Config{Dir: dir, AppendDeadline: time.Minute, Fail: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := newLogStore(b, g, newMetrics(nil, "g"), WAL).SetUint64([]byte("CurrentTerm"), 1); err != nil {
+	if err := log.SetTerm(1); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Close(); err != nil {
+	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mustPropose(t, mustOpen(t, config(dir, WAL, &list{})), "a")
+	mustPropose(t, mustOpen(t, config(dir, raftlog.WAL, &list{})), "a")
 }
 
 func TestInspectLog(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir := t.TempDir()
 		r := mustOpen(t, config(dir, kind, &list{}))
 		mustPropose(t, r, "alpha", "beta")
-		if kind == Bolt { // one process at a time
+		if kind == raftlog.Bolt { // one process at a time
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var out strings.Builder
-		if err := InspectLog(&out, dir, func(w io.Writer, data []byte) { _, _ = fmt.Fprintf(w, "  %s\n", data) }); err != nil {
+		if err := raftlog.Inspect(&out, dir, func(w io.Writer, data []byte) { _, _ = fmt.Fprintf(w, "  %s\n", data) }); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"1 term 1 membership", "Voter n1 at n1", "command, 5 bytes\n  alpha\n", "command, 4 bytes\n  beta\n"} {
@@ -253,7 +254,7 @@ func TestInspectLog(t *testing.T) {
 			}
 		}
 	})
-	if err := InspectLog(io.Discard, filepath.Join(t.TempDir(), "none"), nil); err == nil {
+	if err := raftlog.Inspect(io.Discard, filepath.Join(t.TempDir(), "none"), nil); err == nil {
 		t.Error("a missing directory is no error")
 	}
 }
@@ -275,7 +276,7 @@ func TestThreeMembers(t *testing.T) {
 	open := func(id string, bootstrap bool) {
 		fsms[id] = &list{}
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: bootstrap, Transport: trans[id], Log: Bolt,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: bootstrap, Transport: trans[id], Log: raftlog.Bolt,
 			HeartbeatTimeout: 150 * time.Millisecond, CommitTimeout: 20 * time.Millisecond, TrailingLogs: 1,
 		})
 		if err != nil {

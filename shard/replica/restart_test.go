@@ -1,18 +1,19 @@
 package replica
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog"
 )
 
 // TestReadyAfterElections restarts a group whose last entries are no commands and in a
 // snapshot, but still in the log: every member gets ready, and reads are answered, although
 // nothing is written after that.
 func TestReadyAfterElections(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2"}
 		dirs, fsms, members := map[string]string{}, map[string]*list{}, map[string]*Replica{}
 		for _, id := range ids {
@@ -77,58 +78,4 @@ func TestReadyAfterElections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// What stays in the log behind a snapshot, for other members, counts after a restart, too:
-// else it would grow by as much again before it is cut.
-func TestTrailingLogCountsAfterRestart(t *testing.T) {
-	for _, kind := range []LogKind{WAL, Bolt} {
-		dir := t.TempDir()
-		if err := makeDirs(filepath.Join(dir, "log")); err != nil {
-			t.Fatal(err)
-		}
-		open := func() (*logStore, []mark) {
-			g := newGuard(time.Minute, nil, nil, func(err error) { t.Error(err) })
-			b, marks, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return newLogStore(b, g, newMetrics(nil, "test"), kind), marks
-		}
-		s, _ := open()
-		for from := uint64(1); from <= 1000; from += 20 {
-			var logs []*raft.Log
-			for i := from; i < from+20; i++ {
-				logs = append(logs, &raft.Log{Index: i, Term: 1, Data: make([]byte, 1000)})
-			}
-			if err := s.StoreLogs(logs); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := s.DeleteRange(1, 200); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.backend.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s, marks := open()
-		if err := s.preload(marks, 900); err != nil {
-			t.Fatal(err)
-		}
-		for i := uint64(901); i <= 1000; i++ { // as raft does
-			if err := s.GetLog(i, &raft.Log{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s.loaded(900)
-		if n := s.Bytes(); n < 700_000 || n > 1_000_000 {
-			t.Errorf("%v: the log has %d bytes, want about 800 * 1032", kind, n)
-		}
-		if n := s.entriesOf(500_000, 1000); n < 350 || n > 500 {
-			t.Errorf("%v: the last 500,000 bytes are %d entries, want about 480", kind, n)
-		}
-		if err := s.backend.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

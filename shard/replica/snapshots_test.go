@@ -2,50 +2,14 @@ package replica
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"cordwood/shard/replica/raftlog"
 )
 
-// TestKilledWhileSnapshotsGo ends a process after each file that it removes of a snapshot that is no
-// longer kept: the replica opens all the same, and removes the rest.
-func TestKilledWhileSnapshotsGo(t *testing.T) {
-	dir, fsm := t.TempDir(), &list{}
-	killed := errors.New("killed")
-	for removed := range 3 {
-		r := mustOpen(t, config(dir, WAL, fsm))
-		r.snaps.remove = func(dir string) error {
-			for _, name := range []string{"meta.json", "state.bin"}[:removed] {
-				if err := os.Remove(filepath.Join(dir, name)); err != nil {
-					t.Error(err)
-				}
-			}
-			return killed
-		}
-		var err error
-		for range keptSnapshots + 1 {
-			mustPropose(t, r, "a")
-			if err = r.Snapshot(); err != nil {
-				break
-			}
-		}
-		if err == nil || !strings.Contains(err.Error(), killed.Error()) {
-			t.Errorf("the removal was not broken off: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		fsm = fsm.reopened()
-	}
-	mustPropose(t, mustOpen(t, config(dir, WAL, fsm)), "b")
-	if left, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(left) != keptSnapshots {
-		t.Errorf("there are %v, want %d snapshots: %v", left, keptSnapshots, err)
-	}
-}
-
 func TestSnapshotCutsTheLog(t *testing.T) {
-	kinds(t, func(t *testing.T, kind LogKind) {
+	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		cfg := config(t.TempDir(), kind, &list{})
 		cfg.SegmentBytes = 64 << 10
 		r := mustOpen(t, cfg)
@@ -60,14 +24,14 @@ func TestSnapshotCutsTheLog(t *testing.T) {
 		if err := r.Snapshot(); err != nil {
 			t.Fatal(err)
 		}
-		first, err := r.store.FirstIndex()
+		first, err := r.log.FirstIndex()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if last := r.Stats().LastIndex; first < last {
 			t.Errorf("log still holds entries %d to %d", first, last)
 		}
-		if after := r.LogBytes(); after > markBytes+20_000 {
+		if after := r.LogBytes(); after > 64<<10+20_000 {
 			t.Errorf("LogBytes is %d after the snapshot, was %d", after, before)
 		}
 	})
@@ -76,7 +40,7 @@ func TestSnapshotCutsTheLog(t *testing.T) {
 func TestLogBytesAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	fsm := &list{}
-	r := mustOpen(t, config(dir, WAL, fsm))
+	r := mustOpen(t, config(dir, raftlog.WAL, fsm))
 	for range 20 {
 		mustPropose(t, r, strings.Repeat("x", 50_000))
 	}
@@ -84,7 +48,7 @@ func TestLogBytesAfterRestart(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r = mustOpen(t, config(dir, WAL, fsm.reopened()))
+	r = mustOpen(t, config(dir, raftlog.WAL, fsm.reopened()))
 	if got := r.LogBytes(); got < want || got > want+1000 { // an election and a barrier more
 		t.Errorf("LogBytes is %d after the restart, was %d", got, want)
 	}
@@ -93,7 +57,7 @@ func TestLogBytesAfterRestart(t *testing.T) {
 func TestStateBehindSnapshotIsRestored(t *testing.T) {
 	dir := t.TempDir()
 	fsm := &list{}
-	r := mustOpen(t, config(dir, WAL, fsm))
+	r := mustOpen(t, config(dir, raftlog.WAL, fsm))
 	mustPropose(t, r, words("a", 1, 3)...)
 	if err := r.Snapshot(); err != nil {
 		t.Fatal(err)
@@ -103,7 +67,7 @@ func TestStateBehindSnapshotIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := &list{}
-	mustOpen(t, config(dir, WAL, lost))
+	mustOpen(t, config(dir, raftlog.WAL, lost))
 	if lost.restored != 1 {
 		t.Errorf("restored %d times, want once", lost.restored)
 	}
@@ -112,36 +76,14 @@ func TestStateBehindSnapshotIsRestored(t *testing.T) {
 
 func TestSnapshotError(t *testing.T) {
 	fsm := &list{persistErr: errors.New("no room")}
-	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
+	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, fsm))
 	mustPropose(t, r, words("a", 1, 3)...)
-	first, _ := r.store.FirstIndex()
+	first, _ := r.log.FirstIndex()
 	if err := r.Snapshot(); !errors.Is(err, fsm.persistErr) {
 		t.Errorf("Snapshot returned %v, want the error of Persist", err)
 	}
-	if now, _ := r.store.FirstIndex(); now != first {
+	if now, _ := r.log.FirstIndex(); now != first {
 		t.Errorf("a failed snapshot cut the log to %d", now)
 	}
 	mustPropose(t, r, "a4")
-}
-
-func TestSnapshotHeader(t *testing.T) {
-	h := header{index: 7, term: 3}
-	got, err := readHeader(strings.NewReader(string(h.encode())))
-	if err != nil || got != h {
-		t.Errorf("read %+v, %v", got, err)
-	}
-	const golden = "CWSN\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00" // version 1, for ever
-	if string(h.encode()) != golden {
-		t.Errorf("the header is % x", h.encode())
-	}
-	newer := h.encode()
-	newer[4] = 9
-	if _, err := readHeader(strings.NewReader(string(newer))); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a newer version gives %v", err)
-	}
-	for _, bad := range []string{"", "CWSN", "XXXX" + string(h.encode()[4:])} {
-		if _, err := readHeader(strings.NewReader(bad)); err == nil || errors.Is(err, ErrUnsupported) {
-			t.Errorf("%q gives %v", bad, err)
-		}
-	}
 }

@@ -1,12 +1,8 @@
 package replica
 
-import (
-	"time"
+import "github.com/hashicorp/raft"
 
-	"github.com/hashicorp/raft"
-)
-
-// Stats is a picture of a replica.
+// Stats is the state of a replica at a moment.
 type Stats struct {
 	Group string
 	// State is Leader, Follower, Candidate, Shutdown or Failed.
@@ -19,46 +15,33 @@ type Stats struct {
 	LastIndex, CommitIndex, AppliedIndex uint64
 	// LogBytes is what LogBytes returns.
 	LogBytes int64
-	// ToldIndex is the highest index that this member knows to be committed, if it is a
-	// follower by what leaders said: it has not caught up while AppliedIndex is behind.
+	// ToldIndex is the highest index that this member knows to be committed; a follower knows
+	// it from leaders. The member has not caught up while AppliedIndex is behind.
 	ToldIndex uint64
-	// CaughtUp tells that everything up to ToldIndex is applied.
+	// CaughtUp says that everything up to ToldIndex is applied.
 	CaughtUp bool
-	// Members are those of the group, as this one knows them.
+	// Members are the members of the group, as this one knows them.
 	Members []Member
-}
-
-// Member is a member of the group.
-type Member struct {
-	NodeID string
-	Voter  bool
-	// Silent is how long ago it last answered this member, which leads; negative if it
-	// has not answered at all, and 0 for this member itself.
-	Silent time.Duration
-	// LastIndex is the last entry of its log, by what it said last; of this member itself
-	// the last one of its own.
-	LastIndex uint64
 }
 
 // Stats returns the replica's present state.
 func (r *Replica) Stats() Stats {
-	_, leader := r.raft.LeaderWithID()
 	s := Stats{
-		Group: r.cfg.Group, State: r.raft.State().String(), Leader: string(leader), Term: r.raft.CurrentTerm(),
+		Group: r.cfg.Group, State: r.raft.State().String(), Leader: r.Leader(), Term: r.raft.CurrentTerm(),
 		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.fsm.Applied(), LogBytes: r.LogBytes(),
 	}
 	if r.failure() != nil {
 		s.State = "Failed"
 	}
-	s.ToldIndex = max(s.CommitIndex, r.wire.told.Load())
+	s.ToldIndex = max(s.CommitIndex, r.wire.LeaderCommit())
 	s.CaughtUp = r.hasApplied(s.ToldIndex) && (s.State == raft.Leader.String() || s.Leader != "" && s.ToldIndex > 0)
-	s.Members = r.members()
+	s.Members = r.group.members()
 	return s
 }
 
-// LogBytes is about how many bytes of entries the log holds that the last
+// LogBytes returns about how many bytes of entries the log holds that the last
 // snapshot did not cut off; it is right to 64 KiB and one entry.
-func (r *Replica) LogBytes() int64 { return r.store.Bytes() }
+func (r *Replica) LogBytes() int64 { return r.log.Bytes() }
 
-// LogBytesAfter is about how many bytes of entries the log holds behind an index.
-func (r *Replica) LogBytesAfter(index uint64) int64 { return r.store.BytesAfter(index) }
+// LogBytesAfter returns about how many bytes of entries the log holds behind an index.
+func (r *Replica) LogBytesAfter(index uint64) int64 { return r.log.BytesAfter(index) }

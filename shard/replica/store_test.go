@@ -12,11 +12,12 @@ import (
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/replica/raftlog"
 )
 
 // faulty is a backend whose writes fail, or hang, when told to.
 type faulty struct {
-	Store
+	raftlog.Store
 	mu    sync.Mutex
 	err   error
 	hang  chan struct{}
@@ -46,14 +47,12 @@ func (f *faulty) set(err error, hang chan struct{}) {
 func openFaulty(t *testing.T, deadline time.Duration) (*Replica, *faulty, chan error) {
 	t.Helper()
 	stopped := make(chan error, 4)
-	cfg := config(t.TempDir(), WAL, &list{})
+	cfg := config(t.TempDir(), raftlog.WAL, &list{})
 	cfg.FailStop = func(err error) { stopped <- err }
+	cfg.AppendDeadline = deadline
+	f := &faulty{Store: memStore{raft.NewInmemStore(), io.NopCloser(nil)}}
+	cfg.Store = func() (raftlog.Store, error) { return f, nil }
 	r := mustOpen(t, cfg)
-	// No append is under way here: the barrier of WaitLeader was the last one.
-	f := &faulty{Store: r.store.backend}
-	r.store.mu.Lock()
-	r.store.backend, r.store.deadline = f, deadline
-	r.store.mu.Unlock()
 	return r, f, stopped
 }
 
@@ -71,13 +70,13 @@ func TestFirstStoreErrorLatches(t *testing.T) {
 	}
 	f.set(nil, nil) // the disk is well again, but the log must not be trusted
 	calls := f.calls
-	if err := r.store.StoreLog(&raft.Log{Index: 99}); !errors.Is(err, ioErr) {
+	if err := r.log.StoreLog(&raft.Log{Index: 99}); !errors.Is(err, ioErr) {
 		t.Errorf("a later write gives %v", err)
 	}
 	noted, ended := false, make(chan struct{})
 	go func() { // raft would panic over an error of it, and must not go on
 		defer close(ended)
-		_ = r.store.SetUint64([]byte("k"), 1)
+		_ = r.log.SetUint64([]byte("k"), 1)
 		noted = true
 	}()
 	if <-ended; noted {
@@ -106,7 +105,7 @@ func TestFirstStoreErrorLatches(t *testing.T) {
 }
 
 func TestHangingStoreLatches(t *testing.T) {
-	r, f, stopped := openFaulty(t, 20*time.Millisecond)
+	r, f, stopped := openFaulty(t, time.Second)
 	release := make(chan struct{})
 	f.set(nil, release)
 	_, err := r.Propose(within(t), []byte("a1"))
@@ -124,46 +123,9 @@ func TestHangingStoreLatches(t *testing.T) {
 
 func TestSecondOpenOfBoltLog(t *testing.T) {
 	dir := t.TempDir()
-	mustOpen(t, config(dir, Bolt, &list{}))
-	if _, err := Open(config(dir, Bolt, &list{})); err == nil {
+	mustOpen(t, config(dir, raftlog.Bolt, &list{}))
+	if _, err := Open(config(dir, raftlog.Bolt, &list{})); err == nil {
 		t.Error("a log was opened twice")
-	}
-}
-
-func TestSizes(t *testing.T) {
-	add := func(from, to uint64, each int64) func(*sizes) {
-		return func(s *sizes) {
-			for i := from; i <= to; i++ {
-				s.add(i, each)
-			}
-		}
-	}
-	head := func(to uint64) func(*sizes) { return func(s *sizes) { s.cutHead(to) } }
-	tail := func(from uint64) func(*sizes) { return func(s *sizes) { s.cutTail(from) } }
-	tests := []struct {
-		name  string
-		steps []func(*sizes)
-		want  int64
-	}{
-		{"empty", nil, 0},
-		{"small entries", []func(*sizes){add(1, 100, 10)}, 1000},
-		{"all cut", []func(*sizes){add(1, 100, markBytes), head(100)}, 0},
-		{"half cut", []func(*sizes){add(1, 100, markBytes), head(50)}, 50 * markBytes},
-		{"within a mark nothing is cut", []func(*sizes){add(1, 100, 10), head(99)}, 1000},
-		{"tail cut", []func(*sizes){add(1, 100, markBytes), tail(91)}, 90 * markBytes},
-		{"tail cut and appended", []func(*sizes){add(1, 10, markBytes), tail(6), add(6, 7, markBytes)}, 7 * markBytes},
-		{"cut beyond the end", []func(*sizes){add(1, 10, markBytes), head(50), add(51, 51, 7)}, 7},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var s sizes
-			for _, step := range test.steps {
-				step(&s)
-			}
-			if got := s.total(); got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
-			}
-		})
 	}
 }
 
@@ -209,41 +171,7 @@ func (discard) Restore(io.Reader) error           { return nil }
 func (discard) Persist(w io.Writer) error         { _, err := w.Write([]byte("-")); return err }
 func (discard) Release()                          {}
 
-// TestLastCommandBehindSnapshot: the entry before the first one of the log is in a
-// snapshot, also if nobody here has seen it and the snapshot holds no command of its index.
-func TestLastCommandBehindSnapshot(t *testing.T) {
-	for _, c := range []struct {
-		first, last uint64
-		others      []uint64
-		index, want uint64
-		known       bool
-	}{
-		{0, 0, nil, 259, 0, false},
-		{260, 260, []uint64{260}, 260, 0, false},
-		{260, 262, []uint64{260, 262}, 262, 261, true},
-		{258, 260, []uint64{260}, 260, 259, true},
-	} {
-		backend := raft.NewInmemStore()
-		s := newLogStore(struct {
-			*raft.InmemStore
-			io.Closer
-		}{backend, io.NopCloser(nil)}, nil, nil, WAL)
-		for _, index := range c.others {
-			s.others[index] = struct{}{}
-		}
-		for index := c.first; index > 0 && index <= c.last; index++ {
-			if err := backend.StoreLog(&raft.Log{Index: index}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if last, known := s.lastCommand(c.index); known != c.known || known && last != c.want {
-			t.Errorf("log %d to %d without commands at %v: the last command up to %d is %d, %v; want %d, %v",
-				c.first, c.last, c.others, c.index, last, known, c.want, c.known)
-		}
-	}
-}
-
-// TestRefusals tells callers what became of a proposal that raft did not take.
+// TestRefusals says what became of a proposal that raft did not take.
 func TestRefusals(t *testing.T) {
 	r := &Replica{cfg: Config{Group: "g", NodeID: "n"}}
 	for err, want := range map[error]errs.Reason{

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/damage"
 )
 
 // TestDamagedHead changes what raft noted of a snapshot: what was noted under another name
@@ -26,7 +29,7 @@ func TestDamagedHead(t *testing.T) {
 func damageHead(t *testing.T, was, is string) {
 	t.Helper()
 	dir := t.TempDir()
-	r := mustOpen(t, config(dir, WAL, &list{}))
+	r := mustOpen(t, config(dir, raftlog.WAL, &list{}))
 	mustPropose(t, r, "a1")
 	if err := r.Snapshot(); err != nil {
 		t.Fatal(err)
@@ -49,7 +52,7 @@ func damageHead(t *testing.T, was, is string) {
 	if err := os.WriteFile(metas[0], []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(config(dir, WAL, &list{})); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "meta.json") {
+	if _, err := Open(config(dir, raftlog.WAL, &list{})); !errors.Is(err, damage.ErrDamaged) || !strings.Contains(err.Error(), "meta.json") {
 		t.Errorf("opened with %v", err)
 	}
 }
@@ -61,14 +64,14 @@ func TestLogWithoutBuckets(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	db, err := bbolt.Open(filepath.Join(dir, "log", boltFile), 0o600, nil)
+	db, err := bbolt.Open(filepath.Join(dir, "log", "raft.db"), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r := mustOpen(t, config(dir, Bolt, &list{}))
+	r := mustOpen(t, config(dir, raftlog.Bolt, &list{}))
 	mustPropose(t, r, "a1")
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -80,16 +83,16 @@ func TestLogWithoutBuckets(t *testing.T) {
 func TestDamageBehindLookalikes(t *testing.T) {
 	for shift := range 8 {
 		dir := t.TempDir()
-		r := mustOpen(t, config(dir, WAL, &list{}))
+		r := mustOpen(t, config(dir, raftlog.WAL, &list{}))
 		var words []byte
 		for range 400 {
-			words = binary.LittleEndian.AppendUint64(words, walCommit)
+			words = binary.LittleEndian.AppendUint64(words, 3) // the head of a commit
 		}
 		mustPropose(t, r, "one"+strings.Repeat("y", 61+shift)+string(words)+string(make([]byte, 2048)), "two", "three")
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "log", "*"+walSuffix))
+		files, err := filepath.Glob(filepath.Join(dir, "log", "*"+".wal"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("files %v, %v", files, err)
 		}
@@ -101,7 +104,7 @@ func TestDamageBehindLookalikes(t *testing.T) {
 		if err := os.WriteFile(files[0], b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Open(config(dir, WAL, &list{})); !errors.Is(err, ErrDamaged) {
+		if again, err := Open(config(dir, raftlog.WAL, &list{})); !errors.Is(err, damage.ErrDamaged) {
 			t.Errorf("shift %d: it opens: %v", shift, err)
 			if err == nil {
 				_ = again.Close()
@@ -109,3 +112,32 @@ func TestDamageBehindLookalikes(t *testing.T) {
 		}
 	}
 }
+
+// TestHoles opens logs that do not continue the state.
+func TestHoles(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		applied uint64
+		want    string
+	}{
+		{"the log ends before the state", 1000, "its end is lost"},
+	} {
+		dir := t.TempDir()
+		r := mustOpen(t, config(dir, raftlog.WAL, &list{}))
+		mustPropose(t, r, "a")
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		cfg := config(dir, raftlog.WAL, &durableList{applied: test.applied})
+		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v", test.name, err)
+		}
+	}
+}
+
+type durableList struct {
+	list
+	applied uint64
+}
+
+func (d *durableList) AppliedIndex() uint64 { return d.applied }

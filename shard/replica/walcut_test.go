@@ -13,13 +13,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/raftlogtest"
+	"cordwood/shard/replica/raftlog/snapshot"
 )
 
 // stopped makes a group of one whose log has files before and behind a snapshot, and
 // returns its state.
 func stopped(t *testing.T, dir string, behind int) *list {
 	t.Helper()
-	cfg := config(dir, WAL, &list{})
+	cfg := config(dir, raftlog.WAL, &list{})
 	cfg.SegmentBytes = 16 << 10
 	state, _ := cfg.FSM.(*list)
 	r := mustOpen(t, cfg)
@@ -59,7 +63,7 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 			master := t.TempDir()
 			state := stopped(t, master, test.behind)
 			want := state.all()
-			files, err := filepath.Glob(filepath.Join(master, "log", "*"+walSuffix))
+			files, err := filepath.Glob(filepath.Join(master, "log", "*"+".wal"))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("%v, %v", files, err)
 			}
@@ -70,11 +74,11 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				offsets := damageOffsets(rng, sound)
+				offsets := raftlogtest.DamageOffsets(rng, sound)
 				rng.Shuffle(len(offsets), func(i, j int) { offsets[i], offsets[j] = offsets[j], offsets[i] })
 				for i, at := range offsets[:min(len(offsets), 25)] {
 					dir := t.TempDir()
-					copyDir(t, dir, master)
+					raftlogtest.CopyDir(t, dir, master)
 					target := filepath.Join(dir, "log", filepath.Base(file))
 					bad := slices.Clone(sound)
 					what := "changed"
@@ -84,10 +88,10 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 					if err := os.WriteFile(target, bad, 0o600); err != nil {
 						t.Fatal(err)
 					}
-					_, damage := Verify(dir, nil, nil)
-					will := damage != nil && WillCut(dir, "n1", state.AppliedIndex(), damage)
+					_, damage := raftlog.Verify(dir, nil, nil)
+					will := damage != nil && raftlog.WillCut(dir, "n1", state.AppliedIndex(), damage)
 					reg := prometheus.NewRegistry()
-					cfg := config(dir, WAL, state.reopened())
+					cfg := config(dir, raftlog.WAL, state.reopened())
 					cfg.Registerer = reg
 					r, err := Open(cfg)
 					if cut := err == nil && counterValue(t, reg, "cordwood_raft_log_damage_cut_total") > 0; cut != will {
@@ -95,7 +99,7 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 					}
 					if err != nil {
 						refused++
-						if after, rerr := os.ReadFile(target); !errors.Is(err, ErrDamaged) || rerr != nil || !bytes.Equal(after, bad) {
+						if after, rerr := os.ReadFile(target); !errors.Is(err, raftlog.ErrDamaged) || rerr != nil || !bytes.Equal(after, bad) {
 							t.Errorf("%s %s at %d: not as it was, or: %v, %v", filepath.Base(file), what, at, err, rerr)
 						}
 						continue
@@ -113,7 +117,7 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 						t.Fatal(err)
 					}
 					again := state.reopened()
-					r = mustOpen(t, config(dir, WAL, again))
+					r = mustOpen(t, config(dir, raftlog.WAL, again))
 					if got := again.all(); !slices.Equal(got, append(slices.Clone(want), "later")) {
 						t.Errorf("%s %s at %d: %d commands, want %d and one", filepath.Base(file), what, at, len(got), len(want))
 					}
@@ -146,30 +150,29 @@ func counterValue(t *testing.T, reg *prometheus.Registry, name string) (sum floa
 	return sum
 }
 
-// TestCutOnlyAlone says up to which index entries are not needed.
+// TestCutOnlyAlone: entries are not needed only in a group of one whose state holds the snapshot.
 func TestCutOnlyAlone(t *testing.T) {
 	dir := t.TempDir()
-	state := stopped(t, dir, 1)
-	newest, command, err := verifySnapshots(filepath.Join(dir, "snapshots"), nil)
+	stopped(t, dir, 1)
+	newest, err := snapshot.VerifyAll(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config(dir, WAL, state.reopened())
-	if got := needless(cfg, newest, command); got != newest.Index {
+	if got := raftlog.Unneeded(newest, "n1", newest.Command); got != newest.Index {
 		t.Errorf("alone: %d, want %d", got, newest.Index)
 	}
-	behind := cfg
-	behind.FSM = &durableList{applied: command - 1}
-	if got := needless(behind, newest, command); got != 0 {
+	if got := raftlog.Unneeded(newest, "n1", newest.Command-1); got != 0 {
 		t.Errorf("the state holds less than the snapshot: %d", got)
 	}
-	others := *newest
-	others.Configuration.Servers = append(slices.Clone(others.Configuration.Servers), others.Configuration.Servers[0])
-	if got := needless(cfg, &others, command); got != 0 {
-		t.Errorf("there is another member: %d", got)
+	if got := raftlog.Unneeded(newest, "n2", newest.Command); got != 0 {
+		t.Errorf("the only member is another one: %d", got)
 	}
-	if got := needless(cfg, nil, 0); got != 0 {
+	if got := raftlog.Unneeded(nil, "n1", 0); got != 0 {
 		t.Errorf("no snapshot: %d", got)
+	}
+	newest.Configuration.Servers = append(slices.Clone(newest.Configuration.Servers), newest.Configuration.Servers[0])
+	if got := raftlog.Unneeded(newest, "n1", newest.Command); got != 0 {
+		t.Errorf("there is another member: %d", got)
 	}
 }
 
@@ -197,15 +200,11 @@ func BenchmarkVerifyLog(b *testing.B) {
 	if err := r.Close(); err != nil {
 		b.Fatal(err)
 	}
-	state, written, err := readWALMeta(filepath.Join(dir, "log"))
-	if err != nil {
-		b.Fatal(err)
-	}
 	b.SetBytes(size)
 	b.ResetTimer()
 	before := cpuTime(b)
 	for range b.N {
-		if _, err := checkWAL(filepath.Join(dir, "log"), state, written); err != nil {
+		if _, err := raftlog.Verify(dir, nil, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 )
 
 // The checkers themselves: each finds what it is for, made by hand, and nothing else.
@@ -115,7 +115,7 @@ func TestFlippedLog(t *testing.T) {
 	}
 	l.Crash()
 	index, mend := l.Flip(func(n int) int { return n - 1 })
-	if _, err := open(); index != 3 || !errors.Is(err, replica.ErrDamaged) || !strings.Contains(err.Error(), "entry 3") {
+	if _, err := open(); index != 3 || !errors.Is(err, raftlog.ErrDamaged) || !strings.Contains(err.Error(), "entry 3") {
 		t.Errorf("a flipped bit of entry %d: %v", index, err)
 	}
 	mend()

@@ -10,7 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/replica/raftlog/walfile"
 )
 
 // Log is the disk of one raft group on one node: what was synced survives Crash, by
@@ -57,12 +58,12 @@ func (l *Log) Crash() {
 
 // Open returns a handle that lives until the next Crash. It checks all entries, as the logs
 // on real files do; name is for the error.
-func (l *Log) Open(name string) (replica.Store, error) {
+func (l *Log) Open(name string) (raftlog.Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, e := range l.entries {
 		if sum := crc32.ChecksumIEEE(e.Data); sum != l.sums[i] {
-			return nil, &replica.ErrCorrupt{File: name, What: fmt.Sprintf("entry %d has checksum %08x, want %08x", i, sum, l.sums[i])}
+			return nil, &walfile.ErrCorrupt{File: name, What: fmt.Sprintf("entry %d has checksum %08x, want %08x", i, sum, l.sums[i])}
 		}
 	}
 	return &LogHandle{log: l, gen: l.gen}, nil

@@ -27,7 +27,7 @@ import (
 	"cordwood/shard"
 	"cordwood/shard/compaction"
 	"cordwood/shard/memtable"
-	"cordwood/shard/replica"
+	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
 	"cordwood/shard/vfs"
@@ -105,7 +105,7 @@ func (p *process) openMeta() error {
 	}
 	cfg := meta.Config{
 		Dir: filepath.Join(n.dir, "meta"), NodeID: n.ID, Transport: t, Logger: n.log, FailStop: p.fail,
-		LogStore:      func() (replica.Store, error) { return n.store("meta").Open("meta") },
+		LogStore:      func() (raftlog.Store, error) { return n.store("meta").Open("meta") },
 		SnapshotEvery: 200,
 	}
 	if slices.Contains(n.cluster.founders, n.ID) && !n.hasMeta {
@@ -156,7 +156,7 @@ func (p *process) openHost() {
 			clock := p.clock()
 			s, err := shard.Open(shard.Config{
 				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: members, Peers: p.dial,
-				FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space, LogStore: func() (replica.Store, error) { return log.Open(group) },
+				FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space, LogStore: func() (raftlog.Store, error) { return log.Open(group) },
 				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
 				TrailingBytes: 8 << 10, Now: n.now, Monotonic: clock.elapsed, Agreed: clock.agreed, TTL: func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
 				Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,

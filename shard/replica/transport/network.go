@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlogger"
 )
 
 // class says what a connection is for.
@@ -98,6 +100,7 @@ type Network struct {
 	closed bool
 
 	serving sync.WaitGroup
+	lost    *raftlogger.Peers
 }
 
 var errClosed = errors.New("raft network: closed")
@@ -107,7 +110,10 @@ func New(cfg Config) (*Network, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("raft network: config: %w", err)
 	}
-	n := &Network{cfg: cfg.withDefaults(), groups: map[string]*Transport{}, peers: map[string]*peer{}, conns: map[net.Conn]struct{}{}}
+	n := &Network{
+		cfg: cfg.withDefaults(), groups: map[string]*Transport{}, peers: map[string]*peer{}, conns: map[net.Conn]struct{}{},
+		lost: raftlogger.NewPeers(),
+	}
 	n.ctx, n.end = context.WithCancel(context.Background())
 	return n, nil
 }

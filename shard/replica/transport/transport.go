@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlogger"
 )
 
 // Transport is how a group's member on this node reaches the others.
@@ -46,6 +48,10 @@ func newTransport(n *Network, name string) *Transport {
 	go t.serveInbox()
 	return t
 }
+
+// LostPeers returns the nodes that raft could not call, in one record for all groups of the
+// network, so that a lost node is logged once and not once for each group.
+func (t *Transport) LostPeers() *raftlogger.Peers { return t.net.lost }
 
 // Close unregisters the group and ends its calls. It may be called twice.
 func (t *Transport) Close() error {

@@ -1,0 +1,72 @@
+package raftlog
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog/damage"
+	"cordwood/shard/replica/raftlog/snapshot"
+)
+
+// FinishInstall clears the log if a snapshot of another member was stored, and a crash came
+// before raft cleared it. Entries up to the snapshot's index that are not those that the
+// snapshot was made of would otherwise keep raft from appending what follows it.
+func FinishInstall(log *Log, snaps *snapshot.Store) error {
+	newest, err := snaps.Newest()
+	if err != nil || newest == nil {
+		return err
+	}
+	first, last, err := log.Bounds()
+	if err != nil || last == 0 || first > newest.Index {
+		return err
+	}
+	if last >= newest.Index {
+		var l raft.Log
+		if err := log.GetLog(newest.Index, &l); err != nil {
+			return err
+		}
+		if l.Term == newest.Term {
+			return nil
+		}
+	}
+	if err := log.DeleteRange(first, last); err != nil {
+		return fmt.Errorf("clear the log behind an installed snapshot: %w", err)
+	}
+	return nil
+}
+
+// CheckContinuity returns an error that matches damage.ErrDamaged if entries are in neither the
+// log nor the state, which holds them up to applied: what is appended behind such a hole would
+// be taken for what the state already holds.
+func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
+	first, last, err := log.Bounds()
+	if err != nil {
+		return err
+	}
+	newest, err := snaps.Newest()
+	if err != nil {
+		return err
+	}
+	covered := uint64(0) // by the newest snapshot
+	if newest != nil {
+		covered = newest.Index
+	}
+	switch {
+	case last > 0 && first > covered+1:
+		return damage.Errorf("the log begins with entry %d and the newest snapshot ends with entry %d: those between are lost; restore the directory from a replica or a backup", first, covered)
+	case max(last, covered) < applied:
+		return damage.Errorf("the state holds entries up to %d and the log ends with entry %d: its end is lost; restore the directory from a replica or a backup", applied, max(last, covered))
+	}
+	if last == 0 {
+		return nil
+	}
+	term, err := log.GetUint64(currentTerm)
+	if err == nil && term == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return damage.Errorf("the log has entries up to %d and no current term: its stable values are lost or damaged (%w); restore the directory from a replica or a backup", last, err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var noRoom = &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+
+// fullFor returns a write that finds the disk full for that long.
+func fullFor(d time.Duration) func() error {
+	since := time.Now()
+	return func() error {
+		if time.Since(since) < d {
+			return noRoom
+		}
+		return nil
+	}
+}
+
+// TestFullDiskUntilDeadline has room again in the very moment in which the deadline of the write is
+// put off once more: the write is done, and nothing fails when that has passed as well.
+func TestFullDiskUntilDeadline(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			g := New(Config{Deadline: 4 * retryFull, Fail: func(err error) { t.Errorf("the log failed: %v", err) }})
+			if err := g.Write("append", func() error { return g.WhileFull("append", WriteFull, fullFor(4*retryFull)) }); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute) // of virtual time
+		})
+	}
+}
+
+// TestDeadlineBetweenWaitAndEnd has the timer go off when the wait for room is over and the write
+// is not done yet, in each place where the deadline may come first.
+func TestDeadlineBetweenWaitAndEnd(t *testing.T) {
+	const deadline = 4*retryFull + 1
+	for _, test := range []struct {
+		name    string
+		after   time.Duration // what the disk takes after it has room again
+		overdue bool
+	}{
+		{"at once", 1, false},
+		{"shortly before the deadline that was put off", deadline, false},
+		{"never", 3 * deadline, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var failed error
+				g := New(Config{Deadline: deadline, Fail: func(err error) { failed = err }})
+				since := time.Now()
+				err := g.Write("append", func() error {
+					if err := g.WhileFull("append", WriteFull, fullFor(4*retryFull)); err != nil {
+						return err
+					}
+					if waited := time.Since(since); waited != deadline-1 || g.waiting.load().underWay() != 0 {
+						t.Errorf("waited %s, and %d still wait", waited, g.waiting.load().underWay())
+					}
+					time.Sleep(test.after)
+					return nil
+				})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if (err != nil) != test.overdue || !errors.Is(failed, err) {
+					t.Errorf("the write returned %v, and the log failed with %v", err, failed)
+				}
+				if test.overdue && !strings.Contains(err.Error(), "did not answer") {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadlineAndEnd lets the write and its deadline end in either order: what the write returns is
+// what becomes of the log.
+func TestDeadlineAndEnd(t *testing.T) {
+	for range 500 {
+		synctest.Test(t, func(t *testing.T) {
+			var failed error
+			g := New(Config{Deadline: time.Second, Fail: func(err error) { failed = err }})
+			err := g.Write("append", func() error {
+				time.Sleep(time.Second)
+				return nil
+			})
+			before := g.broken.Load()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if (err == nil) != (failed == nil) || g.broken.Load() != before {
+				t.Fatalf("the write returned %v, and the log failed with %v afterwards", err, failed)
+			}
+		})
+	}
+	g := New(Config{Deadline: time.Second, Fail: func(err error) { t.Errorf("the log failed: %v", err) }})
+	w := watch{guard: g, what: "append"}
+	w.ended.Store(true)
+	w.fire() // which was under way when the write ended
+}
+
+// TestFullDisk has no room for a while: nothing fails, nothing is latched, and the
+// log goes on when there is room.
+func TestFullDisk(t *testing.T) {
+	told := make(chan error, 100)
+	g := New(Config{
+		Deadline: 20 * time.Millisecond, Full: func(err error) { told <- err },
+		Fail: func(err error) { t.Errorf("the log failed: %v", err) },
+	})
+	full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	tries := 0
+	err := g.Write("append", func() error {
+		return g.WhileFull("append", WriteFull, func() error {
+			if tries++; tries < 3 {
+				return full
+			}
+			return nil
+		})
+	})
+	if err != nil || tries != 3 || len(told) != 2 {
+		t.Errorf("got %v after %d tries, told %d times", err, tries, len(told))
+	}
+	// The same error of an fsync is one that nothing can be known after.
+	if sync := (&fs.PathError{Op: "sync", Path: "x", Err: syscall.ENOSPC}); WriteFull(sync) {
+		t.Error("an fsync was taken for a write")
+	}
+	done := make(chan error)
+	go func() {
+		done <- g.Write("append", func() error { return g.WhileFull("append", WriteFull, func() error { return full }) })
+	}()
+	for range 3 {
+		if err := <-told; !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("told of %v", err)
+		}
+	}
+	g.Close()
+	if err := <-done; !errors.Is(err, ErrClosed) {
+		t.Errorf("a wait that was ended gives %v", err)
+	}
+}

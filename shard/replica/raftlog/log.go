@@ -1,0 +1,264 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog/damage"
+	"cordwood/shard/replica/raftlog/guard"
+	"cordwood/shard/replica/raftlog/walfile"
+)
+
+// Log is the log and the stable store that raft uses. The first error of a write, and a write
+// that takes too long, ends it; a full disk makes it wait (see guard.Guard). It checks what it
+// reads, and counts bytes.
+//
+// Reads may come from several goroutines. Appends and deletions come from raft's main and
+// snapshot goroutines, and the backend orders them.
+type Log struct {
+	guard    *guard.Guard
+	backend  Store
+	appended func(took time.Duration, bytes int64)
+	// finished are the files of a WAL that took no more entries when it was opened.
+	finished []walfile.Finished
+	// sealed says that every entry carries a checksum, because the backend adds none.
+	sealed bool
+	// history keeps what was applied from being taken back; nil until Protect.
+	history *History
+
+	mu      sync.Mutex // guards what is below; held for moments only
+	sizes   sizes
+	recent  recent
+	loading bool
+	// covered is the index of the newest snapshot when the log was opened: raft reads only the
+	// entries behind it, and the last one.
+	covered uint64
+	// others are the entries, of those that were read or written since, that are no commands.
+	others map[uint64]struct{}
+}
+
+// CountCovered counts the bytes of the log up to covered, the index of the newest snapshot; raft
+// reads only what is behind that (see Loaded). Of a WAL it counts the finished files, from their
+// list; of a bolt log, which is small, it reads the entries. Call it before raft runs.
+func (s *Log) CountCovered(covered uint64) error {
+	first, err := s.backend.FirstIndex()
+	if err != nil || first == 0 {
+		return err
+	}
+	for _, f := range s.finished {
+		if f.Last >= first && f.Last <= covered {
+			s.sizes.add(f.Last, f.Bytes)
+		}
+	}
+	if !s.sealed {
+		return nil
+	}
+	for index := first; index <= covered; index++ {
+		var l raft.Log
+		if err := s.backend.GetLog(index, &l); errors.Is(err, raft.ErrLogNotFound) {
+			break // the log ends before the snapshot does
+		} else if err != nil {
+			return err
+		}
+		s.sizes.add(index, entryBytes(&l))
+	}
+	return nil
+}
+
+// Loaded ends the time in which raft reads the log through once, and Bytes learns from that how
+// large it is. Raft began behind the snapshot with the index covered.
+func (s *Log) Loaded(covered uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loading, s.covered = false, covered
+}
+
+// isLoading reports whether raft has not begun its work.
+func (s *Log) isLoading() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loading
+}
+
+// Bytes returns about how many bytes of entries the log holds.
+func (s *Log) Bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sizes.total()
+}
+
+// IsMonotonic returns true, so that raft removes all older entries after it restored a snapshot.
+// raft-wal needs that. With bolt it prevents a follower from downloading the same snapshot for
+// ever because an old entry at its end disagrees (raft issue 697).
+func (s *Log) IsMonotonic() bool { return true }
+
+// FirstIndex returns the index of the first entry, 0 if there is none.
+func (s *Log) FirstIndex() (uint64, error) { return s.backend.FirstIndex() }
+
+// LastIndex returns the index of the last entry, 0 if there is none.
+func (s *Log) LastIndex() (uint64, error) { return s.backend.LastIndex() }
+
+// Bounds returns the indexes of the first and the last entry, 0 if there is none.
+func (s *Log) Bounds() (first, last uint64, err error) {
+	if first, err = s.backend.FirstIndex(); err != nil {
+		return 0, 0, err
+	}
+	last, err = s.backend.LastIndex()
+	return first, last, err
+}
+
+// GetLog reads an entry into l, from memory if it is still there. It returns
+// raft.ErrLogNotFound for an entry that the log does not hold.
+func (s *Log) GetLog(index uint64, l *raft.Log) error {
+	s.mu.Lock()
+	found := s.recent.get(index, l)
+	s.mu.Unlock()
+	if found {
+		return nil
+	}
+	err := s.backend.GetLog(index, l)
+	if err == nil && s.sealed {
+		err = damage.OpenEntry(l)
+	}
+	if err == nil {
+		s.mu.Lock()
+		if s.loading {
+			s.note(l)
+		}
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// StoreLog appends an entry; it is durable when StoreLog returns nil.
+func (s *Log) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs appends entries; they are durable when it returns nil. Raft's entries have no gaps.
+func (s *Log) StoreLogs(logs []*raft.Log) error {
+	if len(logs) == 0 {
+		return nil
+	}
+	first, last := logs[0].Index, logs[len(logs)-1].Index
+	var bytes int64
+	for _, l := range logs {
+		bytes += entryBytes(l)
+	}
+	if err := s.history.mayStore(logs); err != nil {
+		s.guard.Latch(err)
+		return err
+	}
+	stored := logs
+	if s.sealed {
+		stored = damage.SealEntries(logs)
+	}
+	start := time.Now()
+	err := s.change(fmt.Sprintf("append entries %d to %d", first, last), func() error { return s.backend.StoreLogs(stored) })
+	if err != nil {
+		return err
+	}
+	s.appended(time.Since(start), bytes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range logs {
+		s.note(l)
+	}
+	s.recent.add(logs)
+	return nil
+}
+
+// note takes an entry into account; mu is held.
+func (s *Log) note(l *raft.Log) {
+	s.sizes.add(l.Index, entryBytes(l))
+	if l.Type == raft.LogCommand {
+		delete(s.others, l.Index)
+	} else {
+		s.others[l.Index] = struct{}{}
+	}
+}
+
+// LastCommand returns the index of the last command up to index. known is false if that command
+// is before everything that this process has read or written of the log, or before the log: a
+// snapshot covers it, so it is applied. Which entries there are commands is not known: entries
+// that stay in the log behind a snapshot, for other members, are not read.
+func (s *Log) LastCommand(index uint64) (last uint64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if _, other := s.others[index]; !other {
+			break
+		}
+		index--
+	}
+	if index <= s.covered {
+		return 0, false
+	}
+	if first, err := s.backend.FirstIndex(); err == nil && (first == 0 || index < first) {
+		return 0, false
+	}
+	return index, true
+}
+
+// BytesAfter returns about how many bytes of entries the log holds behind index.
+func (s *Log) BytesAfter(index uint64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sizes.after(index)
+}
+
+// EntriesWithin returns how many of the entries up to last, counted from the end, have at most
+// so many bytes together.
+func (s *Log) EntriesWithin(bytes int64, last uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return last - min(last, s.sizes.from(bytes))
+}
+
+// DeleteRange deletes entries, from one end of the log. It refuses to delete what was applied
+// (see History) unless a snapshot covers it.
+func (s *Log) DeleteRange(from, to uint64) error {
+	first, last, err := s.Bounds()
+	if err != nil {
+		return err
+	}
+	if err := s.history.mayDelete(from, to, last); err != nil {
+		s.guard.Latch(err)
+		return err
+	}
+	err = s.change(fmt.Sprintf("delete entries %d to %d", from, to), func() error { return s.backend.DeleteRange(from, to) })
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recent.cut(from, to)
+	if from <= first {
+		s.sizes.cutHead(to)
+	} else {
+		s.sizes.cutTail(from)
+	}
+	for index := range s.others {
+		if index >= from && index <= to {
+			delete(s.others, index)
+		}
+	}
+	return nil
+}
+
+// change does one write of the backend under the guard. A WAL also waits for room by itself,
+// below what it has in memory.
+func (s *Log) change(what string, do func() error) error {
+	return s.guard.Write(what, func() error { return s.guard.WhileFull(what, guard.WriteFull, do) })
+}
+
+// Latch ends the log because of err.
+func (s *Log) Latch(err error) { s.guard.Latch(err) }
+
+// Waiting reports whether a write waits for room on the disk.
+func (s *Log) Waiting() bool { return s.guard.Waiting() }
+
+// BusyFor returns how long the write under way has taken so far; 0: there is none.
+func (s *Log) BusyFor() time.Duration { return s.guard.BusyFor() }

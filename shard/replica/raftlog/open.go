@@ -1,0 +1,164 @@
+// Package raftlog is the log of a member of a raft group, as hashicorp/raft uses it: entries
+// and raft's few values (term, vote), in one of two formats (Kind).
+//
+// It fences what the libraries of both formats do and lay down privately: walfile and boltfile
+// check every byte before the library sees it, guard ends the log with the first write that
+// fails, damage has the checksums that the libraries lack. snapshot keeps the snapshots beside
+// the log. Above that this package adds what raft needs and no library has: how many bytes the
+// log holds, which entries are commands, the last entries in memory, and that nothing which was
+// applied is taken back (History).
+//
+// It knows nothing of what entries mean, of other members, or of the running raft.
+package raftlog
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica/raftlog/boltfile"
+	"cordwood/shard/replica/raftlog/damage"
+	"cordwood/shard/replica/raftlog/guard"
+	"cordwood/shard/replica/raftlog/snapshot"
+	"cordwood/shard/replica/raftlog/walfile"
+	"cordwood/shard/vfs"
+)
+
+// Store is a log and the few values that raft keeps beside it. What an append or a Set
+// stored is durable when it returns.
+type Store interface {
+	raft.LogStore
+	raft.StableStore
+	io.Closer
+}
+
+// ErrDamaged is damage.ErrDamaged: it matches every error about damaged or missing files of a
+// member, for callers that need not know what a log is made of.
+var ErrDamaged = damage.ErrDamaged
+
+// Kind names the format of the log on disk.
+type Kind int
+
+const (
+	// WAL is hashicorp/raft-wal: append-only segment files, for shards.
+	WAL Kind = iota
+	// Bolt is raft-boltdb: one B+tree file, for the metadata group.
+	Bolt
+)
+
+// String returns the kind's name in messages.
+func (k Kind) String() string {
+	if k == Bolt {
+		return "bolt"
+	}
+	return "wal"
+}
+
+// Config says what Open opens. Dir, AppendDeadline and Fail are required.
+type Config struct {
+	// Dir is the directory of the member; the log is in Dir/log.
+	Dir string
+	// Kind is the format of the log.
+	Kind Kind
+	// Store, if set, opens the log instead, for tests.
+	Store func() (Store, error)
+	// SegmentBytes is the size of a segment file of a WAL. The default value is 2 MiB.
+	SegmentBytes int
+	// AppendDeadline is how long one append with its fsync may take before the log counts as
+	// failed. Waiting for room does not count.
+	AppendDeadline time.Duration
+	// Fail is called once, with the error that ended the log. It must not block.
+	Fail func(error)
+	// DiskFull is called, again and again, while a write waits for room. It must not block.
+	// The default value does nothing.
+	DiskFull func(error)
+	// Unneeded is the index up to which damaged entries of a WAL may be cut off; 0: none may.
+	// See Unneeded.
+	Unneeded uint64
+	// Logger gets what an operator should see, Library what the libraries log. The default
+	// values discard.
+	Logger  *slog.Logger
+	Library hclog.Logger
+	// Appended is called with the time and the bytes of each append, Synced with the time of
+	// each fsync of a WAL, and Cut when damage was cut off. Their default values do nothing.
+	Appended func(took time.Duration, bytes int64)
+	Synced   func(took time.Duration)
+	Cut      func()
+}
+
+// DefaultSegmentBytes is the default value of Config.SegmentBytes.
+const DefaultSegmentBytes = 2 << 20
+
+// logDir returns the directory of the log of the member in dir.
+func logDir(dir string) string { return filepath.Join(dir, "log") }
+
+// MakeDirs makes the directories of the log and the snapshots of the member in dir, and every
+// missing one above them, durable.
+func MakeDirs(dir string) error {
+	for _, sub := range []string{logDir(dir), snapshot.Dir(dir)} {
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{logDir(dir), snapshot.Dir(dir), dir, filepath.Dir(dir)} {
+		if err := vfs.OS.SyncDir(d); err != nil {
+			return fmt.Errorf("sync directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// Open checks the log of a member and opens it, or makes a new one. It returns an error that
+// matches damage.ErrDamaged, and has changed nothing, if the log is damaged.
+func Open(cfg Config) (*Log, error) {
+	g := guard.New(guard.Config{Deadline: cfg.AppendDeadline, Fail: cfg.Fail, Full: cfg.DiskFull, Logger: cfg.Logger})
+	l := &Log{
+		guard: g, appended: cfg.Appended, sealed: cfg.Kind == Bolt, loading: true, others: map[uint64]struct{}{},
+	}
+	if l.appended == nil {
+		l.appended = func(time.Duration, int64) {}
+	}
+	if err := l.open(cfg); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s *Log) open(cfg Config) (err error) {
+	switch {
+	case cfg.Store != nil:
+		s.backend, err = cfg.Store()
+		return err
+	case cfg.Kind == Bolt:
+		s.backend, err = boltfile.OpenLog(filepath.Join(logDir(cfg.Dir), boltfile.LogName))
+		return err
+	}
+	if cfg.SegmentBytes == 0 {
+		cfg.SegmentBytes = DefaultSegmentBytes
+	}
+	log, err := walfile.Open(walfile.Config{
+		Dir: logDir(cfg.Dir), SegmentBytes: cfg.SegmentBytes, Guard: s.guard, Unneeded: cfg.Unneeded, Cut: cfg.Cut, Synced: cfg.Synced,
+		Logger: cfg.Logger, Library: cfg.Library,
+	})
+	if err != nil {
+		return err
+	}
+	s.backend, s.finished = log, log.Finished()
+	return nil
+}
+
+// EndWaits ends the waits for room on the disk, so that raft can be shut down, and the deadline
+// of a write that has not returned. Close comes after it, when raft uses the log no more.
+func (s *Log) EndWaits() { s.guard.Close() }
+
+// Close closes the log's files.
+func (s *Log) Close() error {
+	s.guard.Close()
+	return s.backend.Close()
+}

@@ -1,0 +1,126 @@
+// Package snapshot keeps the snapshots of a raft group on disk, and checks and prints them.
+//
+// The files are those of raft's FileSnapshotStore. This package adds a header in front of the
+// content, with the index of the last command and a checksum of what raft notes beside the
+// content, which raft's own checksum does not cover. The content goes to other members as it
+// is, header included; what they note of it is the same.
+//
+// The life of a snapshot: Create makes a directory that ends in .tmp; Close of the sink syncs
+// and renames it, and removes those that are not kept any more (see reap); a crash before the
+// rename leaves a directory that Sweep removes at the next start.
+package snapshot
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"cordwood/shard/vfs"
+)
+
+// Kept is how many snapshots there are: the one before the newest is there while the newest
+// is sent.
+const Kept = 2
+
+// unfinished ends the names of directories that are no snapshots yet, or not any more.
+const unfinished = ".tmp"
+
+// Store is the snapshot store that raft uses. Its methods may be called concurrently.
+type Store struct {
+	raft.SnapshotStore
+	// BeforeCreate, if not nil, is called before raft creates a snapshot, with its index and
+	// term; an error refuses it. Set it before raft runs.
+	BeforeCreate func(index, term uint64) error
+
+	dir    string
+	remove func(dir string) error // os.RemoveAll
+}
+
+// Dir returns the directory of the snapshots of the member in dir.
+func Dir(dir string) string { return filepath.Join(dir, "snapshots") }
+
+// Open opens the snapshots of the member in a directory. It makes a missing Dir(dir).
+func Open(dir string, logger hclog.Logger) (*Store, error) {
+	// Raft would remove old snapshots file by file, where they are: see reap.
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, math.MaxInt, logger)
+	return &Store{SnapshotStore: files, dir: Dir(dir), remove: os.RemoveAll}, err
+}
+
+// Newest returns what raft noted of the newest snapshot; nil if there is none.
+func (s *Store) Newest() (*raft.SnapshotMeta, error) {
+	list, err := s.List()
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// Create begins a snapshot, unless BeforeCreate refuses it. Raft's main goroutine calls it for
+// a snapshot of another member that it installs; nothing is appended or committed meanwhile.
+func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
+	if s.BeforeCreate != nil {
+		if err := s.BeforeCreate(index, term); err != nil {
+			return nil, err
+		}
+	}
+	sink, err := s.SnapshotStore.Create(version, index, term, members, membersIndex, trans)
+	if err != nil {
+		return nil, err
+	}
+	notes := raft.SnapshotMeta{Version: version, Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex}
+	return &Sink{sink, s, notesSum(&notes)}, nil
+}
+
+// Sink is a snapshot that is written. A Header with its Sum comes first.
+type Sink struct {
+	raft.SnapshotSink
+	store *Store
+	// Sum is the checksum of what raft notes of the snapshot.
+	Sum uint32
+}
+
+// Close makes the snapshot durable, and removes those that are not kept any more.
+func (s *Sink) Close() error {
+	if err := s.SnapshotSink.Close(); err != nil {
+		return err
+	}
+	return s.store.reap()
+}
+
+// reap removes the snapshots that are not kept any more. It first gives each the name of an
+// unfinished one: otherwise a crash while its files are removed would leave a snapshot without
+// some of them, which counts as damage, and the replica would not open.
+func (s *Store) reap() error {
+	list, err := s.List()
+	if err != nil || len(list) <= Kept {
+		return err
+	}
+	for _, old := range list[Kept:] {
+		from := filepath.Join(s.dir, old.ID)
+		to := from + unfinished
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
+		if err := vfs.OS.SyncDir(s.dir); err != nil {
+			return err
+		}
+		if err := s.remove(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep removes what crashes left of unfinished snapshots; raft leaves that where it is. dir is
+// the directory of the member.
+func Sweep(dir string) error {
+	left, err := filepath.Glob(filepath.Join(Dir(dir), "*"+unfinished))
+	for _, path := range left {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
+}

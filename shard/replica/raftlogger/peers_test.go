@@ -1,0 +1,47 @@
+package raftlogger
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// TestLostPeerIsNotedOnce: whatever raft says of a node that is away, of any group, is one line
+// when it is lost, one a minute, and one when it is back.
+func TestLostPeerIsNotedOnce(t *testing.T) {
+	p := NewPeers()
+	now := time.Unix(1000, 0)
+	warned, noted := 0, 0
+	say := func(level slog.Level, msg string, args ...any) {
+		switch got, _ := p.rewrite(level, msg, args, now); {
+		case got >= slog.LevelWarn:
+			warned++
+		case got == slog.LevelInfo:
+			noted++
+		}
+	}
+	for i := range 1200 { // two minutes
+		now = time.Unix(1000, 0).Add(time.Duration(i) * 100 * time.Millisecond)
+		say(slog.LevelError, "failed to heartbeat to", "peer", raft.ServerAddress("n2"), "error", "refused")
+		say(slog.LevelError, "failed to appendEntries to", "peer", raft.Server{ID: "n2"}, "error", "refused")
+		say(slog.LevelError, "failed to make requestVote RPC", "target", raft.Server{ID: "n2"})
+		say(slog.LevelWarn, "failed to contact", "server-id", raft.ServerID("n2"))
+	}
+	if warned != 2 || noted != 0 {
+		t.Errorf("%d warnings and %d notes in two minutes, want 2 and 0", warned, noted)
+	}
+	for range 2 {
+		say(slog.LevelDebug, "pipelining replication", "peer", raft.Server{ID: "n2"})
+	}
+	if warned != 2 || noted != 1 {
+		t.Errorf("%d warnings and %d notes when it is back, want 2 and 1", warned, noted)
+	}
+	say(slog.LevelError, "failed to heartbeat to", "peer", raft.ServerAddress("n2"))
+	say(slog.LevelError, "failed to heartbeat to", "peer", raft.ServerAddress("n3"))
+	say(slog.LevelError, "failed to commit logs", "error", "disk")
+	if warned != 5 {
+		t.Errorf("%d warnings, want 5: two lost nodes more, and what is about none", warned)
+	}
+}

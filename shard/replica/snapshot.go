@@ -1,0 +1,86 @@
+package replica
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Snapshot has the state machine make everything applied so far durable, keeps
+// what it persists as the group's newest snapshot, and then cuts the log behind
+// it: to Config.TrailingBytes if there are other members, otherwise to one entry.
+// It returns nil, and does nothing, if no entry was ever applied by this process.
+// Calls are taken one after another.
+func (r *Replica) Snapshot() error {
+	err := r.takeSnapshot()
+	if err == nil || errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil
+	}
+	return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
+}
+
+func (r *Replica) takeSnapshot() error {
+	select {
+	case r.snapshots <- struct{}{}:
+		defer func() { <-r.snapshots }()
+	case <-r.ended:
+		return cmp.Or(r.failure(), ErrClosed)
+	}
+	if err := r.failure(); err != nil {
+		return err
+	}
+	if err := r.setTrailing(); err != nil {
+		return err
+	}
+	r.fsm.setSnapshotErr(nil)
+	err := r.raft.Snapshot().Error()
+	if cause := r.fsm.takeSnapshotErr(); err != nil && cause != nil {
+		return cause // raft keeps only the text
+	}
+	return err
+}
+
+// setTrailing tells raft how much of the log to keep behind the next snapshot.
+func (r *Replica) setTrailing() error {
+	n := uint64(1)
+	if !r.SoleMember() {
+		n = max(r.cfg.TrailingLogs, r.log.EntriesWithin(r.cfg.TrailingBytes, r.raft.LastIndex()))
+	}
+	conf := r.raft.ReloadableConfig()
+	if conf.TrailingLogs == n {
+		return nil
+	}
+	conf.TrailingLogs = n
+	return r.raft.ReloadConfig(conf)
+}
+
+// snapshotCheck is how often a member checks whether its log has grown enough to be cut; up to
+// as much again is added by chance, so that members do not all do it at once.
+const snapshotCheck = 2 * time.Minute
+
+// takeSnapshots takes a snapshot whenever Config.SnapshotEvery entries were appended since the
+// newest one, until the member ends. The library could do this by itself, but it would do so also
+// while a snapshot of another member is installed: its snapshot would wait for the main loop,
+// which waits for the state machine to restore, which waits until the frozen state is released.
+// None of the three would ever go on.
+func (r *Replica) takeSnapshots() {
+	for {
+		select {
+		case <-r.ended:
+			return
+		case <-time.After(snapshotCheck + rand.N(snapshotCheck)):
+		}
+		newest, err := strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
+		if err == nil && r.raft.LastIndex()-min(newest, r.raft.LastIndex()) < r.cfg.SnapshotEvery {
+			continue
+		}
+		if err := r.Snapshot(); err != nil && r.failure() == nil {
+			r.cfg.Logger.Warn("the log was not cut; this is tried again", "group", r.cfg.Group, "error", err)
+		}
+	}
+}

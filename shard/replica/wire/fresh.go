@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// How a follower knows how old its state may be.
+//
+// A leader sends its commit index with every append, and an idle leader sends an append each
+// second besides the heartbeats. Whatever the leader acknowledged before it sent an append has an
+// index of at most the commit index in it, because an entry is acknowledged after it is
+// committed. So once a follower has applied up to that commit index, its state is as new as that
+// append. freshness keeps marks (moment of arrival, commit index), and the staleness of the
+// member is the age of the newest mark up to which it has applied.
+//
+// Two conditions keep this true:
+//
+//   - A new leader knows what its predecessors committed only when an entry of its own term is
+//     committed. Its appends count from then on (first).
+//   - A leader that was deposed and does not know it yet goes on sending. Its appends count as
+//     long as this member has heard of no newer term.
+//
+// The second condition gives the worst case. While this member still follows a deposed leader, a
+// new leader may acknowledge entries that this member cannot know of. The deposed leader stops
+// when it has heard nothing from a majority for one heartbeat timeout (its lease), so what a
+// follower calls its staleness may be short by at most that time. Clocks of other nodes do not
+// matter: every moment is read from this member's own monotonic clock, at the arrival of an
+// append. The time that an append was on its way is therefore not part of the staleness.
+//
+// A member that lags by more marks than are kept does not know its staleness.
+const (
+	// marksEvery is how far apart the kept moments are at least, and maxMarks how many there
+	// are: a minute of a busy group.
+	marksEvery = 250 * time.Millisecond
+	maxMarks   = 256
+)
+
+// freshness remembers when a leader said how much was committed.
+type freshness struct {
+	mu   sync.Mutex // guards the rest
+	term uint64
+	// first is the lowest entry known to be of that term; 0: none is.
+	first uint64
+	marks []commitMark // ascending
+}
+
+// commitMark records that everything acknowledged before at has an index of at most commit.
+type commitMark struct {
+	at     time.Time
+	commit uint64
+}
+
+// note takes an append of a leader into account.
+func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if req.Term < f.term {
+		return // of a leader that was deposed
+	}
+	if req.Term > f.term {
+		f.term, f.first = req.Term, 0
+	}
+	if f.first == 0 {
+		f.first = firstOfTerm(req)
+	}
+	if f.first == 0 || req.LeaderCommitIndex < f.first {
+		return
+	}
+	m := commitMark{now, req.LeaderCommitIndex}
+	if n := len(f.marks); n > 0 && f.marks[n-1].commit >= m.commit {
+		f.marks[n-1].at = now // nothing was committed since
+		return
+	} else if n > 1 && now.Sub(f.marks[n-2].at) < marksEvery {
+		f.marks[n-1] = m
+		return
+	}
+	if len(f.marks) == maxMarks {
+		f.marks = append(f.marks[:0], f.marks[1:]...)
+	}
+	f.marks = append(f.marks, m)
+}
+
+// firstOfTerm returns the lowest index that an append shows to be of the leader's own term; 0 if
+// it shows none.
+func firstOfTerm(req *raft.AppendEntriesRequest) uint64 {
+	if req.PrevLogTerm == req.Term {
+		return req.PrevLogEntry
+	}
+	for _, e := range req.Entries {
+		if e.Term == req.Term {
+			return e.Index
+		}
+	}
+	return 0
+}
+
+// since returns the newest moment before which everything acknowledged is applied; ok is false if
+// that is not known. applied reports whether everything up to an index is applied.
+func (f *freshness) since(applied func(index uint64) bool) (at time.Time, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.marks) - 1; i >= 0; i-- {
+		if applied(f.marks[i].commit) {
+			return f.marks[i].at, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Progress is what the answers of a member said. The zero value is that of a member that never
+// answered.
+type Progress struct {
+	// Answered is when the last answer came, and Last the end of the member's log by it.
+	Answered time.Time
+	Last     uint64
+	// Confirmed is the newest message that the member answered as a follower of this one.
+	Confirmed Confirmation
+}
+
+// Confirmation is a message that a member answered as a follower of this member. When it was
+// sent, nobody else had been elected with the vote of that member.
+type Confirmation struct {
+	Term  uint64    // in which this member led
+	Round uint64    // the newest round of questions that had begun when it was sent, see NextRound
+	Sent  time.Time // by the monotonic clock
+}
+
+// Progress returns what is known of a member.
+func (w *Wire) Progress(id string) Progress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.peers[id]
+}
+
+// NextRound begins a round of questions to the other members whether this one still leads, and
+// returns its number.
+func (w *Wire) NextRound() uint64 { return w.rounds.Add(1) }
+
+// NewestTerm returns the highest term that a member answered with.
+func (w *Wire) NewestTerm() uint64 { return w.newest.Load() }
+
+// Answered returns a channel that is closed when a member has confirmed a message as a follower,
+// or has answered with a newer term.
+func (w *Wire) Answered() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.answered == nil {
+		w.answered = make(chan struct{})
+	}
+	return w.answered
+}
+
+// signal closes the channel that Answered returned; mu is held.
+func (w *Wire) signal() {
+	if w.answered != nil {
+		close(w.answered)
+		w.answered = nil
+	}
+}
+
+// noteAnswer takes an answer to an append into account.
+func (w *Wire) noteAnswer(id raft.ServerID, resp *raft.AppendEntriesResponse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if resp.Term > w.newest.Load() {
+		w.newest.Store(resp.Term)
+		w.signal()
+	}
+	p := w.peers[string(id)]
+	p.Answered, p.Last = time.Now(), resp.LastLog
+	w.peers[string(id)] = p
+	if lost, ok := w.lost[string(id)]; ok {
+		close(lost.back)
+		delete(w.lost, string(id))
+	}
+}
+
+// confirm notes that a member answered a message as a follower of this one.
+func (w *Wire) confirm(id raft.ServerID, c Confirmation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.peers[string(id)]
+	if old := p.Confirmed; c.Term < old.Term || c.Term == old.Term && (c.Round < old.Round || c.Sent.Before(old.Sent)) {
+		return // an answer that was overtaken
+	}
+	p.Confirmed = c
+	w.peers[string(id)] = p
+	w.signal()
+}

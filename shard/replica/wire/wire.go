@@ -1,0 +1,356 @@
+// Package wire stands between raft and its transport. It learns from the messages that pass, and
+// it holds back those that raft should not send or get at the moment.
+//
+// # Messages
+//
+// Raft sends six kinds of request; each has one answer.
+//
+//	request            from               passes                        here
+//	heartbeat          leader, 10 a       past raft's main loop, by a   refused from fenced nodes; the answer
+//	                   second             handler of the transport      confirms the leader, and ends an absence
+//	append             leader             through the main loop;        see below
+//	                                      usually in a pipeline
+//	vote, pre-vote     candidate          through the main loop         refused from fenced nodes
+//	snapshot           leader             through the main loop,        given to Config.Snapshot first, in a
+//	                                      which it blocks               goroutine of its own
+//	hand-over          leader             through the main loop         refused from fenced nodes; made by
+//	(TimeoutNow)                                                        ElectNow for this member itself
+//
+// A heartbeat is an append without entries, previous entry and commit index.
+//
+// # Receiving
+//
+// One goroutine (run) takes requests from the transport in the order in which they came and gives
+// them to raft. It must not block for long: behind it wait the appends of the leader, and raft
+// stands for election if none arrives for a heartbeat timeout (heartbeats do not pass here).
+// It waits only until raft's main loop takes the request. What takes longer has a goroutine of
+// its own: a snapshot, whose data Config.Snapshot fetches first, and the answer to an append that
+// was held (hold).
+//
+// An append tells what is committed: run notes that before raft gets it (LeaderCommit,
+// AppliedSince). If the member has no memory for more commands (Config.Crowded), raft gets the
+// append without its entries, and the leader gets an error and tries again.
+//
+// # Sending
+//
+// Raft has one goroutine for each other member that sends appends, and one that sends
+// heartbeats; both call AppendEntries here. A member that has caught up is sent appends through
+// a pipeline, which does not wait for answers: a goroutine for each pipeline (pipeline.run)
+// takes the answers and hands them on. Appends may block, heartbeats may not.
+//
+//   - While a write to this member's log hangs (Config.Stuck) nothing is sent: raft would go on
+//     sending heartbeats, and nobody would take over (raft issue 503).
+//   - An append to a member that did not answer the last one waits until the member answers a
+//     heartbeat (awaitBack).
+//   - An append that tells nothing new is not sent (pipeline.AppendEntries).
+//
+// # A lost connection
+//
+// The call, or every append in the pipeline, returns an error. It renews no lease and confirms
+// nothing: a failed append is not handed on to raft, which would take it for contact. The
+// member counts as absent until it answers a heartbeat, and raft begins a new pipeline when an
+// append without one has brought the member up to date. What the lost appends did on the other
+// side is unknown; raft sends them again, and followers skip what they have. On the receiving
+// side nothing happens: a follower that hears no heartbeat for one to two heartbeat timeouts
+// asks for pre-votes.
+//
+// # Locks
+//
+// Wire.mu guards what answers said. It is held for moments only, and no other lock is taken
+// under it. freshness has a lock of its own.
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// errStuck is why a leader sends nothing.
+var errStuck = errors.New("the disk of this node does not answer: it does not act as leader")
+
+// Config says what a Wire asks of the member that it belongs to. All fields but Crowded are
+// required. The functions must not block, but for Snapshot, and may be called before raft runs.
+type Config struct {
+	// Below is the transport that reaches the other members.
+	Below raft.Transport
+	// Stuck reports whether a write of the log, or Apply, has been under way for too long.
+	Stuck func() bool
+	// Refuse returns why requests of a node are not answered; empty: they are.
+	Refuse func(node string) string
+	// Crowded returns why this member takes no more commands; nil: it does.
+	Crowded func() error
+	// LastIndex returns the last index of this member's log.
+	LastIndex func() uint64
+	// Leads reports whether this member leads another one in a term.
+	Leads func(id raft.ServerID, term uint64) bool
+	// Snapshot is called with each snapshot that a leader sends, in a goroutine of its own. It
+	// answers the request, or passes it on by Pass.
+	Snapshot func(raft.RPC, *raft.InstallSnapshotRequest)
+	// Ended is closed when the member is about to stop.
+	Ended <-chan struct{}
+}
+
+// Wire stands between raft and its transport; see the package. Its methods may be called
+// concurrently.
+type Wire struct {
+	raft.Transport // Config.Below
+	cfg            Config
+
+	out     chan raft.RPC // what raft is to get
+	done    chan struct{} // closed by Close
+	end     func()        // closes done
+	running sync.WaitGroup
+
+	// leaderCommit is the highest index that a leader said is committed.
+	leaderCommit atomic.Uint64
+	fresh        freshness
+
+	// rounds counts the questions to the other members whether this one still leads.
+	rounds atomic.Uint64
+	// newest is the highest term that a member answered with; it changes with mu held.
+	newest atomic.Uint64
+
+	mu    sync.Mutex // guards the fields below
+	peers map[string]Progress
+	// answered is closed, and replaced, when a member has answered; nil if nobody waits.
+	answered chan struct{}
+	// lost has the members that did not answer their last append.
+	lost map[string]absence
+}
+
+// New returns a wire that hands nothing on until Start.
+func New(cfg Config) *Wire {
+	if cfg.Crowded == nil {
+		cfg.Crowded = func() error { return nil }
+	}
+	w := &Wire{
+		Transport: cfg.Below, cfg: cfg, out: make(chan raft.RPC), done: make(chan struct{}),
+		peers: map[string]Progress{}, lost: map[string]absence{},
+	}
+	w.end = sync.OnceFunc(func() { close(w.done) })
+	return w
+}
+
+// ForRaft returns the transport that raft is to be given: w, with pre-votes if the transport
+// below has them. Raft looks for the method.
+func (w *Wire) ForRaft() raft.Transport {
+	if pre, ok := w.Transport.(raft.WithPreVote); ok {
+		return withPreVote{w, pre}
+	}
+	return w
+}
+
+type withPreVote struct {
+	*Wire
+	raft.WithPreVote
+}
+
+// Start begins to hand requests on.
+func (w *Wire) Start() {
+	w.running.Add(1)
+	go w.run()
+}
+
+func (w *Wire) run() {
+	defer w.running.Done()
+	for {
+		select {
+		case rpc := <-w.Transport.Consumer():
+			if w.refused(rpc) {
+				continue
+			}
+			switch req := rpc.Command.(type) {
+			case *raft.AppendEntriesRequest:
+				raise(&w.leaderCommit, req.LeaderCommitIndex)
+				w.fresh.note(req, time.Now())
+				if why := w.tooMuch(req); why != nil {
+					w.hold(rpc, req, why)
+					continue
+				}
+			case *raft.InstallSnapshotRequest:
+				w.running.Add(1)
+				go func() {
+					defer w.running.Done()
+					w.cfg.Snapshot(rpc, req)
+				}()
+				continue
+			}
+			w.Pass(rpc)
+		case <-w.done:
+			return
+		}
+	}
+}
+
+// refused answers a request of a node that is refused, and reports whether it did.
+func (w *Wire) refused(rpc raft.RPC) bool {
+	h, ok := rpc.Command.(raft.WithRPCHeader)
+	if !ok {
+		return false
+	}
+	why := w.cfg.Refuse(string(h.GetRPCHeader().ID))
+	if why == "" {
+		return false
+	}
+	if rpc.Reader != nil {
+		_, _ = io.Copy(io.Discard, rpc.Reader)
+	}
+	rpc.Respond(nil, errors.New(why))
+	return true
+}
+
+// SetHeartbeatHandler has the transport answer heartbeats by handler, without waiting for raft's
+// main loop, except those of refused nodes.
+func (w *Wire) SetHeartbeatHandler(handler func(raft.RPC)) {
+	w.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
+		if !w.refused(rpc) {
+			handler(rpc)
+		}
+	})
+}
+
+// tooMuch returns why this member does not take the entries of an append; nil if it does. Only
+// commands take memory, and a new leader needs its first entry, which is none, on a majority.
+func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
+	if !slices.ContainsFunc(req.Entries, func(l *raft.Log) bool { return l.Type == raft.LogCommand }) {
+		return nil
+	}
+	return w.cfg.Crowded()
+}
+
+// hold answers an append for which this member has no memory, with an error: the leader tries
+// it again, with pauses, as if the member were away. Raft gets the append without its entries,
+// because it tells what is committed of those that are here, and this member must be able to
+// apply and to flush them. The commit index is cut to the entry that the append continues:
+// beyond it the log may not be the leader's.
+func (w *Wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
+	empty := *req
+	empty.Entries = nil
+	empty.LeaderCommitIndex = min(req.LeaderCommitIndex, req.PrevLogEntry)
+	answers := make(chan raft.RPCResponse, 1)
+	if !w.Pass(raft.RPC{Command: &empty, RespChan: answers}) {
+		return
+	}
+	w.running.Go(func() {
+		select {
+		case a := <-answers:
+			if resp, ok := a.Response.(*raft.AppendEntriesResponse); a.Error == nil && ok && resp.Success {
+				a = raft.RPCResponse{Error: why}
+			}
+			rpc.Respond(a.Response, a.Error)
+		case <-w.done:
+		}
+	})
+}
+
+// Pass gives a request to raft. It returns false, and nothing is answered, if the wire was closed.
+func (w *Wire) Pass(rpc raft.RPC) bool {
+	select {
+	case w.out <- rpc:
+		return true
+	case <-w.done:
+		return false
+	}
+}
+
+// Consumer returns the channel from which raft takes requests.
+func (w *Wire) Consumer() <-chan raft.RPC { return w.out }
+
+// Done is closed when the wire is.
+func (w *Wire) Done() <-chan struct{} { return w.done }
+
+// Close ends the wire and closes the transport below, if that can be closed. It waits for the
+// wire's goroutines.
+func (w *Wire) Close() error {
+	w.end()
+	var err error
+	if c, ok := w.Transport.(raft.WithClose); ok {
+		err = c.Close()
+	}
+	w.running.Wait()
+	return err
+}
+
+// ElectNow has the member stand for election without waiting for a heartbeat timeout. It is only
+// right for a sole voter, and in a group that has had no leader.
+func (w *Wire) ElectNow() {
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		w.Pass(raft.RPC{
+			Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
+			RespChan: make(chan raft.RPCResponse, 1),
+		})
+	}()
+}
+
+// LeaderCommit returns the highest index that a leader said is committed; 0: none said anything.
+func (w *Wire) LeaderCommit() uint64 { return w.leaderCommit.Load() }
+
+// AppliedSince returns the newest moment before which everything that was acknowledged is
+// applied here, by what leaders said; known is false if they said too little. applied reports
+// whether everything up to an index is applied. See freshness for what this promises.
+func (w *Wire) AppliedSince(applied func(index uint64) bool) (at time.Time, known bool) {
+	return w.fresh.since(applied)
+}
+
+// AppendEntries sends entries, or a heartbeat.
+func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if w.cfg.Stuck() {
+		return errStuck
+	}
+	beat := isHeartbeat(args)
+	if !beat {
+		w.fresh.note(args, time.Now()) // this member keeps knowing it when it leads no more
+		if err := w.awaitBack(id, args.Term); err != nil {
+			return err
+		}
+	}
+	c := Confirmation{Term: args.Term, Round: w.rounds.Load(), Sent: time.Now()}
+	err := w.Transport.AppendEntries(id, addr, args, resp)
+	switch {
+	case err != nil && !beat:
+		w.noteLost(id, args.Term)
+	case err == nil:
+		w.noteAnswer(id, resp)
+		if resp.Success && resp.Term == args.Term {
+			w.confirm(id, c)
+		}
+		if beat && resp.Term > args.Term {
+			// Raft takes any answer to a heartbeat for one that renews the lease.
+			return fmt.Errorf("node %s is in term %d, and this one leads in term %d", id, resp.Term, args.Term)
+		}
+	}
+	return err
+}
+
+// AppendEntriesPipeline starts a pipeline whose answers the wire sees.
+func (w *Wire) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
+	if w.cfg.Stuck() {
+		return nil, errStuck
+	}
+	below, err := w.Transport.AppendEntriesPipeline(id, addr)
+	if err != nil {
+		return nil, err
+	}
+	p := newPipeline(w, id, below)
+	go p.run()
+	return p, nil
+}
+
+// raise sets v to n if n is higher.
+func raise(v *atomic.Uint64, n uint64) {
+	for {
+		have := v.Load()
+		if n <= have || v.CompareAndSwap(have, n) {
+			return
+		}
+	}
+}
