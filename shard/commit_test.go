@@ -1,9 +1,10 @@
 package shard
 
 import (
-	"cordwood/shard/rules"
 	"strings"
 	"testing"
+
+	"cordwood/shard/rules"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"

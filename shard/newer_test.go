@@ -1,11 +1,12 @@
 package shard
 
 import (
-	"cordwood/shard/rules"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cordwood/shard/rules"
 )
 
 // TestNewerVersions reads what versions may write that do not exist yet: it is refused

@@ -76,8 +76,10 @@ func (st *State) StoredSessions() []manifest.Session {
 	out := make([]manifest.Session, 0, len(st.sessions)+len(st.unlogged))
 	for unlogged, sessions := range map[bool]map[uint64]*session{false: st.sessions, true: st.unlogged} {
 		for id, s := range sessions {
-			out = append(out, manifest.Session{ID: id, Unlogged: unlogged, High: s.high, Seen: slices.Clone(s.seen[:]),
-				LastUnixNano: s.last})
+			out = append(out, manifest.Session{
+				ID: id, Unlogged: unlogged, High: s.high, Seen: slices.Clone(s.seen[:]),
+				LastUnixNano: s.last,
+			})
 		}
 	}
 	slices.SortFunc(out, func(a, b manifest.Session) int {
