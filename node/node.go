@@ -145,7 +145,7 @@ var exit = os.Exit
 func newNode(cfg *Config, proc Process) *node {
 	return &node{
 		cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess(), lines: newLineCounter(),
-		hurry: make(chan struct{}, 1),
+		hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1),
 	}
 }
 
@@ -215,6 +215,8 @@ type node struct {
 	stopping atomic.Value
 	// hurry has a report sent at once.
 	hurry chan struct{}
+	// reporting holds a value while a report is sent.
+	reporting chan struct{}
 	// failed takes the error of a part that cannot go on.
 	failed chan error
 	// closers are run in reverse by stop.

@@ -19,7 +19,7 @@ func (n *node) report(ctx context.Context) error {
 	failing := false
 	for {
 		call, cancel := context.WithTimeout(ctx, 3*reportEvery)
-		_, err := n.meta.Report(call, n.newReport())
+		err := n.sendReport(call)
 		cancel()
 		if ctx.Err() != nil {
 			return nil
@@ -57,9 +57,22 @@ const reportLimit = 300 * time.Millisecond
 func (n *node) reportNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
-	if _, err := n.meta.Report(ctx, n.newReport()); err != nil {
+	if err := n.sendReport(ctx); err != nil {
 		n.log.Debug("a report was not taken; the next one says the same", "error", err)
 	}
+}
+
+// sendReport sends a report of this moment and waits until the leader of the metadata group has
+// taken it. Reports go one after the other, so that a report never arrives after a newer one.
+func (n *node) sendReport(ctx context.Context) error {
+	select {
+	case n.reporting <- struct{}{}:
+		defer func() { <-n.reporting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err := n.meta.Report(ctx, n.newReport())
+	return err
 }
 
 func (n *node) newReport() *metapb.ReportRequest {

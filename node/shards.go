@@ -143,8 +143,14 @@ func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanReques
 // fetchRate is how many bytes a second the replicas of a node fetch from others, together.
 const fetchRate = 100e6
 
-// forgetReplica tells the metadata that a removed replica is gone from this node.
+// forgetReplica tells the metadata that a removed replica is gone from this node. It first sends a
+// report without the replica: once the metadata forget the replica, a new one may be placed here,
+// and the coordinating node would take an older report for a report of the new replica, and let it
+// vote before it has any rows.
 func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
+	if err := n.sendReport(ctx); err != nil {
+		return fmt.Errorf("report that the replica of shard %d is gone: %w", s.Id, err)
+	}
 	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
 		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Forget{Forget: n.data.nodeID},
 	}}})
