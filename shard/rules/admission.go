@@ -48,6 +48,7 @@ func (a *Admission) Learn(defs []*Definition) {
 // Verdict is the answer of Admit.
 type Verdict int
 
+// The answers of Admit.
 const (
 	Admitted   Verdict = iota // append it
 	Duplicate                 // it was appended before

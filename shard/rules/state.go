@@ -34,6 +34,7 @@ type State struct {
 	expires map[uint64]struct{}
 }
 
+// NewState returns the state that a manifest holds.
 func NewState(shardID uint32, m *manifest.State) (*State, error) {
 	st := &State{
 		ShardID: shardID, Clock: m.Clock, Tables: make(map[uint64]*Definition, len(m.Tables)),
