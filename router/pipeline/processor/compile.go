@@ -7,22 +7,6 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// Step is a compiled processor of a pipeline.
-type Step struct {
-	Name  string
-	Apply Apply
-}
-
-// List is the compiled processors of a pipeline.
-type List struct {
-	Steps []Step
-	// Times are the fields that date and epoch processors fill, in order.
-	Times []TimeField
-	// Texts has the fields that are known to be texts after all processors, and the kind of the
-	// processor that made each.
-	Texts map[string]string
-}
-
 // maxSteps bounds the processors of a pipeline.
 const maxSteps = 1000
 

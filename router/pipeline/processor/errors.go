@@ -1,0 +1,69 @@
+package processor
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"cordwood/router/vrl/value"
+)
+
+// Error is why a processor failed on a record.
+type Error struct {
+	// Processor and Position, in the list of the pipeline from 0, are set by the pipeline.
+	Processor string
+	Position  int
+	// Field is the field that it failed on; "" if it is none in particular.
+	Field string
+	// Value is the value that it failed on as JSON, cut; "" if there is none.
+	Value  string
+	Reason string
+}
+
+func (e *Error) Error() string {
+	var s strings.Builder
+	s.WriteString("Processor " + e.Processor + ": " + e.Reason)
+	if e.Value != "" {
+		s.WriteString(": " + e.Value)
+	}
+	s.WriteString(" (")
+	if e.Field != "" {
+		s.WriteString("field " + strconv.Quote(Cut(e.Field)) + ", ")
+	}
+	s.WriteString("processors[" + strconv.Itoa(e.Position) + "])")
+	return s.String()
+}
+
+// Located returns err as the error of the processor of that name and position.
+func Located(err error, name string, position int) error {
+	e := (*Error)(nil)
+	if !errors.As(err, &e) {
+		return &Error{Processor: name, Position: position, Reason: err.Error()}
+	}
+	c := *e
+	c.Processor, c.Position = name, position
+	return &c
+}
+
+// Describe is v for an error message: JSON, cut.
+func Describe(v value.Value) string {
+	if s := v.Str(); len(s) > 4*maxShown {
+		v = value.NewString(s[:4*maxShown])
+	} else if !v.IsString() && v.Len() > maxShown {
+		return "(" + v.Kind().String() + " of " + strconv.Itoa(v.Len()) + " elements)"
+	}
+	return Cut(string(value.AppendJSON(nil, v)))
+}
+
+// maxShown bounds the bytes of a value that a message quotes.
+const maxShown = 64
+
+// Cut shortens client text for an error message.
+func Cut(s string) string { return cutTo(s, maxShown) }
+
+func cutTo(s string, most int) string {
+	if len(s) <= most {
+		return strings.Clone(s)
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,63 @@
+package processor
+
+// Kind is a processor that a pipeline may name.
+type Kind struct {
+	Name string
+	// Compile reads the options. It notes what is wrong with them in o, whereupon the
+	// Apply is not used and may be nil.
+	Compile func(o *Options) Apply
+}
+
+// kinds is every processor, by name.
+var kinds = []Kind{
+	{"cmcd", compileCMCD},
+	{"csv", compileCSV},
+	{"date", compileDate},
+	{"decolorize", compileDecolorize},
+	{"digest", compileDigest},
+	{"dissect", compileDissect},
+	{"epoch", compileEpoch},
+	{"filter", compileFilter},
+	{"geoip", compileGeoIP},
+	{"grok", compileGrok},
+	{"gsub", compileGsub},
+	{"join", compileJoin},
+	{"json_parse", compileJSONParse},
+	{"json_path", compileJSONPath},
+	{"key_value", compileKeyValue},
+	{"letter", compileLetter},
+	{"logfmt", compileLogfmt},
+	{"regex", compileRegex},
+	{"select", compileSelect},
+	{"simple_extract", compileSimpleExtract},
+	{"syslog", compileSyslog},
+	{"urlencoding", compileURLEncoding},
+	{"user_agent", compileUserAgent},
+	{"vrl", compileVRL},
+}
+
+// Find returns the processor of that name.
+func Find(name string) (Kind, bool) {
+	for _, k := range kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// KindNames lists the names of all processors.
+func KindNames() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// ownFieldsOnly has the processors that change no fields but those that they name in Options: the
+// fields of their lists and those that they declare. Others may change any field.
+var ownFieldsOnly = map[string]bool{
+	"csv": true, "date": true, "decolorize": true, "digest": true, "dissect": true, "epoch": true,
+	"filter": true, "gsub": true, "letter": true, "regex": true, "urlencoding": true,
+}
