@@ -182,7 +182,8 @@ func (s Sender) Require(n Need) error {
 	if len(enough) > 1 {
 		recommended += " or " + enough[1].String()
 	}
-	return errs.New(errs.PermissionDenied, "%s: %s %s; %s needs the right %s: send it as another user, or have an administrator change the user's right in the list of users",
+	return errs.New(errs.PermissionDenied, "%s: %s %s; %s needs the right %s: send it as another user, or have an "+
+		"administrator change the user's right in the list of users",
 		refused, s.User, has, n.what(), recommended)
 }
 

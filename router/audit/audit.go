@@ -87,7 +87,8 @@ func cut(text string, most int) string {
 }
 
 // secret is a literal after a word that says that it is one. The literal may be cut off.
-var secret = regexp.MustCompile(`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
+var secret = regexp.MustCompile(
+	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
 
 // withoutSecrets puts a sign in the place of secrets in a statement.
 func withoutSecrets(text string) string { return secret.ReplaceAllString(text, "$1$2'…'") }

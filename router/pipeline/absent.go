@@ -36,8 +36,8 @@ func (s *seenFields) note(p *Pipeline, rec *processor.Record) {
 	}
 }
 
-// warnings name the listed fields that no record had, with the nearest of the fields that none lists. A
-// field with a default may well be absent, and is named only if there is such a field.
+// warnings name the listed fields that no record had, with the nearest of the fields that none
+// lists. A field with a default may well be absent, and is named only if there is such a field.
 func (s *seenFields) warnings(p *Pipeline) (out []string) {
 	others := slices.Sorted(maps.Keys(s.others))
 	for i, had := range s.listed {

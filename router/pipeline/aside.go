@@ -32,7 +32,8 @@ type adapted struct {
 }
 
 // aside reports whether values that do not go into the column are put aside. Those of tags and of
-// the time index are not: they are the identity of rows. Nor those of a column that must not be null.
+// the time index are not: they are the identity of rows. Nor those of a column that must not be
+// null.
 func (d *dest) aside(col *column.Col) bool {
 	return d.rule.PutsAside() && col.Semantic == schema.Field && !col.NotNull
 }
@@ -58,8 +59,8 @@ func (d *dest) newColumn(name []byte, row int, v *cell) (*column.Col, error) {
 	return d.column(name, v.kind.columnType())
 }
 
-// putAside writes the value as text into the column that takes those of the named one, which is null
-// in this row.
+// putAside writes the value as text into the column that takes those of the named one, which is
+// null in this row.
 func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 	to, err := d.column([]byte(name+schema.ConflictSuffix), schema.String)
 	switch {
@@ -67,7 +68,8 @@ func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 		return err
 	case to.Type != schema.String || to.Semantic != schema.Field:
 		return &kindError{SkipType, errs.New(errs.InvalidArguments,
-			"column %q: %s does not go into it, nor aside: the column %q, which takes such values as text, is a %s %s", name, processor.Cut(string(d.text(v))), to.Name, to.Type, to.Semantic)}
+			"column %q: %s does not go into it, nor aside: the column %q, which takes such values as text, is a %s %s", name,
+			processor.Cut(string(d.text(v))), to.Name, to.Type, to.Semantic)}
 	case to.Has(row):
 		return d.asideTaken(to)
 	}
@@ -81,7 +83,8 @@ func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 
 func (d *dest) asideTaken(col *column.Col) error {
 	return &kindError{SkipType, errs.New(errs.InvalidArguments,
-		"column %q: the record has a field of that name, and a value of another field that goes aside there; rename one of them", col.Name)}
+		"column %q: the record has a field of that name, and a value of another field that goes aside there; rename one "+
+			"of them", col.Name)}
 }
 
 // text is v as it is put aside.
@@ -138,7 +141,8 @@ func (d *dest) cast(col *column.Col, row int, v *cell) error {
 	return nil
 }
 
-// convert returns v as a cell of a kind that goes into a column of type t, if it is there without loss.
+// convert returns v as a cell of a kind that goes into a column of type t, if it is there without
+// loss.
 func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	switch {
 	case t == schema.String:
@@ -183,15 +187,19 @@ func (t *TableRows) AsideWarnings() (out []string) {
 			more += a.Count
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s of the column %s of table %s.%s %s put aside, as text in %s: %s is not the column's; the first is %s",
-			words.Count(a.Count, "value"), a.Column, t.Database, t.Table, words.Pick(a.Count, "was", "were"), a.Column+schema.ConflictSuffix, words.Pick(a.Count, "its type", "their type"), a.First))
+		out = append(out, fmt.Sprintf("%s of the column %s of table %s.%s %s put aside, as text in %s: %s is not the "+
+			"column's; the first is %s",
+			words.Count(a.Count, "value"), a.Column, t.Database, t.Table, words.Pick(a.Count, "was", "were"), a.Column+
+				schema.ConflictSuffix, words.Pick(a.Count, "its type", "their type"), a.First))
 	}
 	if more > 0 {
 		out = append(out, fmt.Sprintf("%s of %s of table %s.%s %s put aside",
-			words.Count(more, "value"), words.Count(len(t.Asides)-maxTold, "more column"), t.Database, t.Table, words.Pick(more, "was", "were")))
+			words.Count(more, "value"), words.Count(len(t.Asides)-maxTold, "more column"), t.Database, t.Table,
+			words.Pick(more, "was", "were")))
 	}
 	if t.Cast > 0 {
-		out = append(out, fmt.Sprintf("%s converted to the %s in table %s.%s", words.Say(t.Cast, "value was", "values were"), words.Pick(t.Cast, "type of its column", "types of their columns"), t.Database, t.Table))
+		out = append(out, fmt.Sprintf("%s converted to the %s in table %s.%s", words.Say(t.Cast, "value was", "values were"),
+			words.Pick(t.Cast, "type of its column", "types of their columns"), t.Database, t.Table))
 	}
 	return out
 }

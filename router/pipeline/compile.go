@@ -187,7 +187,8 @@ func (p *Pipeline) autoTimeIndex(m *document.Map, list processor.List) {
 			}
 		}
 		if len(must) != 1 {
-			m.Fault("%d fields could be the time index, those that date and epoch fill; add a transform list with `index: timestamp` for one of them, or set ignore_missing for all but one", len(fields))
+			m.Fault("%d fields could be the time index, those that date and epoch fill; add a transform list with `index: "+
+				"timestamp` for one of them, or set ignore_missing for all but one", len(fields))
 			return
 		}
 		fields = must

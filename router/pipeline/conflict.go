@@ -11,12 +11,14 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// put writes v, which is not null, to the column, by the rule of its table: what the column can hold without
-// loss, unless the rule is schema.ConflictError, which takes values of the very type only. A column of
-// integers becomes Float64 with its first fraction if the rule widens and no integer is beyond schema.MaxExact.
-// A column of this batch with no integer below 0 becomes UInt64 with the first that is beyond int64.
+// put writes v, which is not null, to the column, by the rule of its table: what the column can
+// hold without loss, unless the rule is schema.ConflictError, which takes values of the very type
+// only. A column of integers becomes Float64 with its first fraction if the rule widens and no
+// integer is beyond schema.MaxExact. A column of this batch with no integer below 0 becomes UInt64
+// with the first that is beyond int64.
 //
-// Its error leaves the row as it was. It is errConflict, without a text, if the value can be put aside.
+// Its error leaves the row as it was. It is errConflict, without a text, if the value can be put
+// aside.
 func (d *dest) put(col *column.Col, row int, v *cell) error {
 	switch {
 	case v.kind == kindBig && (col.Type != schema.JSON || d.rule == schema.ConflictError):
@@ -107,8 +109,8 @@ func (d *dest) putInteger(col *column.Col, row int, v *cell) error {
 	return d.typeError(col, v)
 }
 
-// widens reports whether a column of integers can become Float64: its integers keep their value, those of the
-// request and those of its table.
+// widens reports whether a column of integers can become Float64: its integers keep their value,
+// those of the request and those of its table.
 func widens(col *column.Col) bool {
 	return !col.Wide() && (col.ID == 0 || col.Exact())
 }
@@ -147,7 +149,8 @@ func fitsFloat32(f float64) bool {
 		return false
 	}
 	var a, b [32]byte
-	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1, 32))
+	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1,
+		32))
 }
 
 // retyped is a column that a row of the record under way gave another type.
@@ -201,7 +204,8 @@ func (d *dest) unsaid(col *column.Col) error {
 	return nil
 }
 
-// wayOut ends the error for a value of another type, unless the request has its record left out already.
+// wayOut ends the error for a value of another type, unless the request has its record left out
+// already.
 func (d *dest) wayOut(col *column.Col) string {
 	switch {
 	case d.s.req.SkipError:
@@ -219,9 +223,11 @@ func (d *dest) typeError(col *column.Col, v *cell) error {
 	shown := processor.Cut(string(d.s.jsonText(v)))
 	var err error
 	if col.ID != 0 {
-		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s%s", col.Name, d.table, col.Type, v.kind.columnType(), shown, d.wayOut(col))
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s%s", col.Name, d.table,
+			col.Type, v.kind.columnType(), shown, d.wayOut(col))
 	} else {
-		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s%s", col.Name, col.Type, v.kind.columnType(), shown, d.wayOut(col))
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s%s", col.Name,
+			col.Type, v.kind.columnType(), shown, d.wayOut(col))
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, err}}
 }
@@ -233,7 +239,8 @@ func (d *dest) rangeError(col *column.Col, v *cell) error {
 	}
 	shown := processor.Cut(string(v.bytes))
 	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
-		"column %q: the integer %s is beyond -9223372036854775808 to 18446744073709551615, and no 64-bit float holds it exactly; send it as text", col.Name, shown)}}
+		"column %q: the integer %s is beyond -9223372036854775808 to 18446744073709551615, and no 64-bit float holds it "+
+			"exactly; send it as text", col.Name, shown)}}
 }
 
 func (d *dest) lossError(col *column.Col, v *cell) error {
@@ -246,7 +253,8 @@ func (d *dest) lossError(col *column.Col, v *cell) error {
 		whose += " of table " + strconv.Quote(d.table)
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
-		"column %s: expected %s, actual %s %s, which it cannot hold without loss", whose, col.Type, v.kind.columnType(), shown)}}
+		"column %s: expected %s, actual %s %s, which it cannot hold without loss", whose, col.Type, v.kind.columnType(),
+		shown)}}
 }
 
 // blurError is the error for a fraction in a column of integers that cannot become Float64.
@@ -257,10 +265,13 @@ func (d *dest) blurError(col *column.Col, v *cell) error {
 	shown := processor.Cut(string(d.s.jsonText(v)))
 	var err error
 	if col.Wide() {
-		err = errs.New(errs.InvalidArguments, "column %q: expected %s, actual Float64: %s; the column cannot become Float64, which would round an integer beyond 2^53 of an earlier record",
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s, actual Float64: %s; the column cannot become "+
+			"Float64, which would round an integer beyond 2^53 of an earlier record",
 			col.Name, col.Type, shown)
 	} else {
-		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual Float64: %s; it may hold integers beyond 2^53, which Float64 would round; run ALTER TABLE %s MODIFY COLUMN %s DOUBLE, which checks the stored values",
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual Float64: %s; it may hold "+
+			"integers beyond 2^53, which Float64 would round; run ALTER TABLE %s MODIFY COLUMN %s DOUBLE, which checks the "+
+			"stored values",
 			col.Name, d.table, col.Type, shown, schema.QuoteIdent(d.table), schema.QuoteIdent(col.Name))
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, err}}

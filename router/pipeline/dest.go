@@ -61,16 +61,21 @@ type mustColumn struct {
 	def *defaultValue
 }
 
-// timeAdvice says what to do where a table has another time index, named has, than the records bring.
+// timeAdvice says what to do where a table has another time index, named has, than the records
+// bring.
 func (s *sink) timeAdvice(has string) string {
 	again := "drop or rename the table and send all rows again"
 	switch arrival := s.req.TimestampColumn; {
 	case s.ownTime:
-		return fmt.Sprintf("have the pipeline make %q the time index, in its transform list or by date or epoch; or %s", has, again)
+		return fmt.Sprintf("have the pipeline make %q the time index, in its transform list or by date or epoch; or %s", has,
+			again)
 	case s.timeName == arrival:
-		return fmt.Sprintf("if they have a time in %q, send custom_time_index=%s;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); if they have none, the table needs %s TIMESTAMP(9) TIME INDEX in CREATE TABLE", has, has, arrival)
+		return fmt.Sprintf("if they have a time in %q, send custom_time_index=%s;rfc3339 (or ;epoch;ms, "+
+			";datestr;PATTERN); if they have none, the table needs %s TIMESTAMP(9) TIME INDEX in CREATE TABLE", has, has,
+			arrival)
 	case has == arrival:
-		return fmt.Sprintf("rows without custom_time_index go there, with the time of their arrival; to have the time of %q, %s", s.timeName, again)
+		return fmt.Sprintf("rows without custom_time_index go there, with the time of their arrival; to have the time of "+
+			"%q, %s", s.timeName, again)
 	}
 	return fmt.Sprintf("name %q by custom_time_index; or %s", has, again)
 }
@@ -98,7 +103,8 @@ func (d *dest) open() {
 			d.err = errs.New(errs.Internal, "table %q has no time index", d.table)
 		case c.Name != s.timeName:
 			d.err = &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
-				"table %q has the time index %q, and these records bring %q; %s", d.table, c.Name, s.timeName, s.timeAdvice(c.Name))}
+				"table %q has the time index %q, and these records bring %q; %s", d.table, c.Name, s.timeName,
+				s.timeAdvice(c.Name))}
 		default:
 			index = *c
 		}
@@ -145,7 +151,8 @@ func (d *dest) addListed() {
 		have := d.existingColumn([]byte(c.Name))
 		switch {
 		case have != nil && (have.Semantic != c.Semantic):
-			d.err = &kindError{SkipType, errs.New(errs.InvalidArguments, "table %q has the column %q as %s, and the pipeline lists it as %s; change the pipeline, or send to another table",
+			d.err = &kindError{SkipType, errs.New(errs.InvalidArguments,
+				"table %q has the column %q as %s, and the pipeline lists it as %s; change the pipeline, or send to another table",
 				d.table, c.Name, have.Semantic, c.Semantic)}
 			return
 		case have != nil:
@@ -188,7 +195,8 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	}
 	s := d.s
 	if s.top().columns >= maxColumns {
-		return nil, limitError("more than %d columns over all tables of one request; send fewer tables per request", maxColumns)
+		return nil, limitError("more than %d columns over all tables of one request; send fewer tables per request",
+			maxColumns)
 	}
 	var c schema.Column
 	if found := d.existingColumn(name); found != nil {
@@ -206,7 +214,8 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 				return nil, errSkippedWide
 			}
 			return nil, limitError(
-				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels", d.table, s.req.MaxColumns, cut(string(name)))
+				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels",
+				d.table, s.req.MaxColumns, cut(string(name)))
 		}
 		c = schema.Column{Name: string(name), Type: typ, Semantic: schema.Field}
 		d.columns++
@@ -235,7 +244,8 @@ func checkFieldName(name string) error {
 }
 
 // nameAdvice is what to do about records with names that columns cannot have.
-const nameAdvice = "rename or remove the field before it is sent or in a pipeline, or leave such records out with skip_error=true"
+const nameAdvice = "rename or remove the field before it is sent or in a pipeline, or leave such records out with " +
+	"skip_error=true"
 
 func limitError(format string, args ...any) error {
 	return &kindError{SkipLimit, errs.New(errs.InvalidArguments, format, args...)}
@@ -247,7 +257,8 @@ func (d *dest) end(t int64) error {
 	row := d.rows.Rows()
 	v, over, ok := convertMoment(t, d.s.timeRest, d.s.timeUnit, d.time.Type)
 	if !ok {
-		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.s.timeUnit, d.time.Type)}
+		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
+			"time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.s.timeUnit, d.time.Type)}
 	}
 	for i := range d.must {
 		m := &d.must[i]
@@ -255,7 +266,8 @@ func (d *dest) end(t int64) error {
 			continue
 		}
 		if m.def == nil {
-			return &kindError{SkipType, errs.New(errs.InvalidArguments, "missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)}
+			return &kindError{SkipType, errs.New(errs.InvalidArguments,
+				"missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)}
 		}
 		m.def.write(m.col, row, d.s.now())
 	}
@@ -282,7 +294,8 @@ func (d *dest) checkSize() error {
 		return nil
 	}
 	return errs.New(errs.InvalidArguments,
-		"the request's %d rows for table %q have %d columns, nearly all of them empty, which takes too much memory at once; send fewer rows per request",
+		"the request's %d rows for table %q have %d columns, nearly all of them empty, which takes too much memory at "+
+			"once; send fewer rows per request",
 		rows, d.table, len(d.rows.Cols()))
 }
 

@@ -9,11 +9,11 @@ import (
 	"cordwood/proto/schema"
 )
 
-// A text of a number may have more digits than a float keeps. Whoever converts one decides by keepsDigits
-// alone whether the float is still the number of the text.
+// A text of a number may have more digits than a float keeps. Whoever converts one decides by
+// keepsDigits alone whether the float is still the number of the text.
 
-// The significant digits of a decimal that every normal float of each type keeps, and the smallest of
-// those floats.
+// The significant digits of a decimal that every normal float of each type keeps, and the smallest
+// of those floats.
 const (
 	float64Digits = 15
 	float32Digits = 6
@@ -21,8 +21,8 @@ const (
 	minNormal32   = 0x1p-126
 )
 
-// keepsDigits reports whether f, which was read from text as a float of type t, has the digits of text: the
-// shortest text that is read as f again, which queries show, is the same decimal number.
+// keepsDigits reports whether f, which was read from text as a float of type t, has the digits of
+// text: the shortest text that is read as f again, which queries show, is the same decimal number.
 func keepsDigits(text string, f float64, t schema.Type) bool {
 	always, smallest, bits := float64Digits, minNormal64, 64
 	if t == schema.Float32 {
@@ -60,8 +60,8 @@ func significantDigits(text string) (n int) {
 // maxNumber bounds the text of a number; no longer one says more.
 const maxNumber = 400
 
-// numberOf reads a text that is a number as JSON has it, and that a number of ours is without loss: an
-// integer of 64 bits, or a double whose shortest text has the same digits.
+// numberOf reads a text that is a number as JSON has it, and that a number of ours is without loss:
+// an integer of 64 bits, or a double whose shortest text has the same digits.
 func numberOf(b []byte) (v cell, ok bool) {
 	if !isNumber(b) {
 		return v, false

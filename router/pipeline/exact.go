@@ -279,7 +279,8 @@ func (r *identity) flatten(d *dest, list []int, depth int) error {
 		}
 		x.leaves = append(x.leaves, leaf{name: len(x.names), nlen: len(r.name), pos: m.pos, depth: depth})
 		if x.names = append(x.names, r.name...); len(x.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {
-			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(x.leaves), maxNames)}
+			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes",
+				len(x.leaves), maxNames)}
 		}
 	}
 	return nil
@@ -314,7 +315,8 @@ func (r *identity) findCollision() error {
 // collision is the error of a record two fields of which would be one column.
 func collision(name []byte) error {
 	return &kindError{SkipTable, errs.New(errs.InvalidArguments,
-		"two fields become the column %q: one has the key as it is, the other the keys of objects inside each other; rename one of them", cut(string(name)))}
+		"two fields become the column %q: one has the key as it is, the other the keys of objects inside each other; "+
+			"rename one of them", cut(string(name)))}
 }
 
 func (r *identity) storeLeaves(d *dest) error {

@@ -104,7 +104,8 @@ func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 		}
 		from := len(f.names)
 		if f.names = append(f.names, f.prefix...); len(f.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {
-			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(f.leaves), maxNames)}
+			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes",
+				len(f.leaves), maxNames)}
 		}
 		f.leaves = append(f.leaves, flatLeaf{name: from, end: len(f.names), value: v, isTime: kind == timeKey})
 	}

@@ -52,7 +52,8 @@ func (c *listed) readIndex(n *document.Node) bool {
 			at.Fault("a fulltext index needs a string column, not %s", c.column.Type)
 		}
 	default:
-		at.Fault("unknown index %q, expected one of %s%s", processor.Cut(word), strings.Join(indexWords, ", "), nearest.DidYouMean(", ", word, indexWords))
+		at.Fault("unknown index %q, expected one of %s%s", processor.Cut(word), strings.Join(indexWords, ", "),
+			nearest.DidYouMean(", ", word, indexWords))
 		return false
 	}
 	if kind != 0 {

@@ -367,7 +367,8 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 		case jsonscan.Uint, jsonscan.Inexact:
 			if s.big == nil {
 				s.big = errs.New(errs.InvalidArguments,
-					"the integer %s is beyond -9223372036854775808 to 9223372036854775807, which is what records of a pipeline hold; send it as text", processor.Cut(string(t.Bytes()[pos:next])))
+					"the integer %s is beyond -9223372036854775808 to 9223372036854775807, which is what records of a pipeline "+
+						"hold; send it as text", processor.Cut(string(t.Bytes()[pos:next])))
 			}
 			return value.Value{}, next, nil
 		}

@@ -32,26 +32,32 @@ type lost [losses]struct {
 	first string // the column of the first of them
 }
 
-// lostTexts are the words behind the count of each kind but those that notes counts: for one value, and for more.
+// lostTexts are the words behind the count of each kind but those that notes counts: for one value,
+// and for more.
 var lostTexts = [losses][2]string{
 	lossFraction: {
-		"number lost its fraction, because the transform list makes an integer of it, for column %q: the type float64 keeps it",
-		"numbers lost their fraction, because the transform list makes integers of them, the first for column %q: the type float64 keeps it",
+		"number lost its fraction, because the transform list makes an integer of it, for column %q: the type float64 " +
+			"keeps it",
+		"numbers lost their fraction, because the transform list makes integers of them, the first for column %q: the " +
+			"type float64 keeps it",
 	},
 	lossRange: {
-		"number was beyond the range of its type in the transform list, for column %q: the nearest number of that type was stored",
-		"numbers were beyond the range of their type in the transform list, the first for column %q: the nearest number of that type was stored",
+		"number was beyond the range of its type in the transform list, for column %q: the nearest number of that type " +
+			"was stored",
+		"numbers were beyond the range of their type in the transform list, the first for column %q: the nearest number " +
+			"of that type was stored",
 	},
 	lossDigits: {
 		"number has more digits than its type in the transform list, for column %q: the nearest float was stored; " +
 			"a type of integers, or string, keeps all digits",
-		"numbers have more digits than their type in the transform list, the first for column %q: the nearest float was stored; " +
-			"a type of integers, or string, keeps all digits",
+		"numbers have more digits than their type in the transform list, the first for column %q: " +
+			"the nearest float was stored; a type of integers, or string, keeps all digits",
 	},
 	lossTruth: {
-		"number other than 0 and 1 became true, because the transform list makes a boolean of it, for column %q: a type of numbers keeps it",
-		"numbers other than 0 and 1 became true, because the transform list makes booleans of them, the first for column %q: " +
-			"a type of numbers keeps them",
+		"number other than 0 and 1 became true, because the transform list makes a boolean of it, for column %q: a type " +
+			"of numbers keeps it",
+		"numbers other than 0 and 1 became true, because the transform list makes booleans of them, " +
+			"the first for column %q: a type of numbers keeps them",
 	},
 }
 

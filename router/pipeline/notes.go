@@ -45,37 +45,45 @@ func (c Changes) Warnings() []string {
 
 // ExpiredWarning tells clients of the rows that they do not find.
 func (t *TableRows) ExpiredWarning() string {
-	return fmt.Sprintf("%s older than the ttl of table %s.%s: stored, shown by no query, and deleted soon; ALTER TABLE can set a longer ttl",
+	return fmt.Sprintf("%s older than the ttl of table %s.%s: stored, shown by no query, and deleted soon; ALTER "+
+		"TABLE can set a longer ttl",
 		words.Say(t.Expired, "row is", "rows are"), t.Database, t.Table)
 }
 
 // warnings are the notes in words.
 func (n *notes) warnings(timeName string) (out []string) {
 	if n.replaced > 0 {
-		out = append(out, fmt.Sprintf("%s of the field %q %s not stored: the column of that name has the time of arrival; custom_time_index or a pipeline makes a field the time", words.Count(n.replaced, "value"), timeName, words.Pick(n.replaced, "was", "were")))
+		out = append(out, fmt.Sprintf("%s of the field %q %s not stored: the column of that name has the time of "+
+			"arrival; custom_time_index or a pipeline makes a field the time", words.Count(n.replaced, "value"), timeName,
+			words.Pick(n.replaced, "was", "were")))
 	}
 	if n.repeated > 0 {
 		out = append(out, words.Say(n.repeated, "key came more than once in an object: its last value was stored",
 			"keys came more than once in an object: the last value of each was stored"))
 	}
 	if n.lone > 0 {
-		out = append(out, words.Say(n.lone, `escape \ud800 to \udfff is no character by itself: U+FFFD was stored in its place`,
+		out = append(out, words.Say(n.lone,
+			`escape \ud800 to \udfff is no character by itself: U+FFFD was stored in its place`,
 			`escapes \ud800 to \udfff are no character by themselves: U+FFFD was stored in the place of each`))
 	}
 	if n.cut > 0 {
-		out = append(out, words.Say(n.cut, "time is finer than the column that it was stored in: it was rounded down to the column's unit",
+		out = append(out, words.Say(n.cut, "time is finer than the column that it was stored in: it was rounded down to "+
+			"the column's unit",
 			"times are finer than the columns that they were stored in: they were rounded down to the columns' units"))
 	}
 	if n.rounded > 0 {
-		out = append(out, words.Say(n.rounded, "integer beyond 64 bits was rounded to a float by parse_json: have it sent as text to keep all digits",
+		out = append(out, words.Say(n.rounded,
+			"integer beyond 64 bits was rounded to a float by parse_json: have it sent as text to keep all digits",
 			"integers beyond 64 bits were rounded to floats by parse_json: have them sent as text to keep all digits"))
 	}
 	if n.vanished > 0 {
-		out = append(out, words.Say(n.vanished, "number is nearer to 0 than any float, as 1e-400 is: 0 was stored in its place",
+		out = append(out, words.Say(n.vanished,
+			"number is nearer to 0 than any float, as 1e-400 is: 0 was stored in its place",
 			"numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"))
 	}
 	if n.fractions > 0 {
-		out = append(out, fmt.Sprintf("%s had a fraction, which the processor epoch dropped: a finer resolution, or a time as text for date, keeps it", words.Count(n.fractions, "number")))
+		out = append(out, fmt.Sprintf("%s had a fraction, which the processor epoch dropped: a finer resolution, or a "+
+			"time as text for date, keeps it", words.Count(n.fractions, "number")))
 	}
 	return out
 }

@@ -42,7 +42,8 @@ func (d *dest) grew(bytes int) error {
 	if d.load += bytes; bytes > column.MaxInflated/8 {
 		d.rows.Finish()
 		if n := d.rows.Rows(); d.rows.SizeBound(n-1, n) > column.MaxInflated {
-			return errs.New(errs.InvalidArguments, "a record takes more than %d MiB as a row of table %q; send smaller records", column.MaxInflated>>20, d.table)
+			return errs.New(errs.InvalidArguments, "a record takes more than %d MiB as a row of table %q; send smaller records",
+				column.MaxInflated>>20, d.table)
 		}
 	}
 	m, cols := d.s.ledger, len(d.rows.Cols())

@@ -292,7 +292,8 @@ func (r *runner) process(v value.Value) error {
 	case value.Array:
 		return r.storeMany(rec.Value)
 	}
-	return &kindError{SkipProcessor, errs.New(errs.InvalidArguments, "the result of the processors must be map, or a list of maps: %s", processor.Describe(rec.Value))}
+	return &kindError{SkipProcessor, errs.New(errs.InvalidArguments,
+		"the result of the processors must be map, or a list of maps: %s", processor.Describe(rec.Value))}
 }
 
 // dispatch returns the runner of the pipeline that the record is to go to; nil if it
@@ -330,19 +331,22 @@ func (r *runner) branch(i int) (*runner, error) {
 		if len(path) > 300 {
 			path = "… " + path[len(path)-300:]
 		}
-		return nil, &kindError{SkipOther, errs.New(errs.InvalidArguments, "dispatched more than %d times: %s", maxDispatches, path)}
+		return nil, &kindError{SkipOther, errs.New(errs.InvalidArguments, "dispatched more than %d times: %s", maxDispatches,
+			path)}
 	}
 	top := r
 	for top.over != nil {
 		top = top.over
 	}
 	if top.branched++; top.branched > maxBranches {
-		return nil, &fatal{errs.New(errs.InvalidArguments, "records of one request are dispatched in more than %d ways", maxBranches)}
+		return nil, &fatal{errs.New(errs.InvalidArguments, "records of one request are dispatched in more than %d ways",
+			maxBranches)}
 	}
 	p := identityPipeline
 	if rule.pipeline != IdentityName {
 		if r.lookup == nil {
-			return nil, &fatal{errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: latest; a dispatcher names it", rule.pipeline)}
+			return nil, &fatal{errs.New(errs.InvalidArguments,
+				"Pipeline not found, name: %s, version: latest; a dispatcher names it", rule.pipeline)}
 		}
 		var err error
 		if p, err = r.lookup(rule.pipeline, ""); err != nil {
@@ -372,8 +376,8 @@ func (r *runner) Finish() (*Output, error) {
 	return out, nil
 }
 
-// collect adds the tables and warnings of r, which is the branch of that number, and of the branches
-// below it. It returns the next number.
+// collect adds the tables and warnings of r, which is the branch of that number, and of the
+// branches below it. It returns the next number.
 func (r *runner) collect(out *Output, branch int) int {
 	r.appendTables(out, branch)
 	if r.seen != nil {

@@ -154,7 +154,8 @@ func (s *sink) newTable(name string) error {
 		return nil
 	}
 	if len(s.newTables) >= limit {
-		return limitError("table %q would be one more than %d new tables in one request (--max-new-tables-per-request); send fewer new ones per request", cut(name), limit)
+		return limitError("table %q would be one more than %d new tables in one request (--max-new-tables-per-request); "+
+			"send fewer new ones per request", cut(name), limit)
 	}
 	if s.newTables == nil {
 		s.newTables = map[string]struct{}{}
@@ -170,7 +171,8 @@ func (s *sink) rowTime() (int64, error) {
 	}
 	s.timeRest, s.timeCut = 0, false
 	if s.req.TimeIndex != nil && !s.req.IgnoreErrors {
-		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", s.timeName)}
+		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null",
+			s.timeName)}
 	}
 	t, _ := convertTime(s.now(), schema.TimestampNanosecond, s.timeUnit)
 	return t, nil
@@ -191,12 +193,14 @@ func (s *sink) setTime(v *cell) error {
 	case v.kind == kindString:
 		m, err = ti.parse(v.bytes)
 	default:
-		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s: %s", ti.Field, ti.want(), v.kind.columnType(), processor.Cut(string(s.jsonText(v))))
+		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s: %s", ti.Field, ti.want(),
+			v.kind.columnType(), processor.Cut(string(s.jsonText(v))))
 	}
 	t := m.value
 	if err == nil && !timeInRange(t, ti.Unit) {
 		lo, hi := ti.Unit.TimeRange()
-		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d (%s)", ti.Field, t, ti.Unit, lo, hi, ti.Unit.TimeSpan())
+		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d (%s)", ti.Field, t,
+			ti.Unit, lo, hi, ti.Unit.TimeSpan())
 	}
 	if err != nil {
 		if s.req.IgnoreErrors {
@@ -238,12 +242,16 @@ func (s *sink) ended(err error) error {
 	at := s.top().records
 	switch {
 	case errors.Is(err, fn.ErrSteps):
-		return errs.New(errs.InvalidArguments, "record %d: the request needs more work than one may take: %d steps, and %d more for each byte of its records; "+
-			"send fewer records per request, make the pipeline cheaper, or raise --pipeline-request-steps", at, s.req.Steps, stepsPerByte)
+		return errs.New(errs.InvalidArguments,
+			"record %d: the request needs more work than one may take: %d steps, and %d more for each byte of its records; "+
+				"send fewer records per request, make the pipeline cheaper, or raise --pipeline-request-steps", at, s.req.Steps,
+			stepsPerByte)
 	case errors.Is(err, context.DeadlineExceeded):
-		return errs.Wrap(errs.DeadlineExceeded, err, "record %d: the time of the request was up before all records had gone through the pipeline", at)
+		return errs.Wrap(errs.DeadlineExceeded, err,
+			"record %d: the time of the request was up before all records had gone through the pipeline", at)
 	}
-	return errs.Wrap(errs.Cancelled, err, "record %d: the request ended before all records had gone through the pipeline", at)
+	return errs.Wrap(errs.Cancelled, err, "record %d: the request ended before all records had gone through the pipeline",
+		at)
 }
 
 // Refuse counts a record that was skipped because of err.

@@ -26,7 +26,8 @@ func (r *runner) storeMany(v value.Value) error {
 			}
 			top.notes, top.lost = before, lost
 			if e.Kind() == value.Object && !r.rec.Quiet {
-				err = WithKind(KindOf(err), errs.Wrap(errs.InvalidArguments, err, "element %d of the list that the processors made", i))
+				err = WithKind(KindOf(err), errs.Wrap(errs.InvalidArguments, err,
+					"element %d of the list that the processors made", i))
 			}
 			r.refuseElement(err)
 			continue
@@ -43,7 +44,8 @@ func (r *runner) storeMany(v value.Value) error {
 
 func (r *runner) storeElement(i int, e value.Value) (*dest, error) {
 	if e.Kind() != value.Object {
-		return nil, &kindError{SkipProcessor, errs.New(errs.InvalidArguments, "element %d of the list that the processors made must be map: %s", i, processor.Describe(e))}
+		return nil, &kindError{SkipProcessor, errs.New(errs.InvalidArguments,
+			"element %d of the list that the processors made must be map: %s", i, processor.Describe(e))}
 	}
 	r.rec.Value = e
 	return r.store()
@@ -190,7 +192,8 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 			if rec.Quiet {
 				return 0, errQuiet
 			}
-			return 0, errs.New(errs.InvalidArguments, "time index %q must not be null: field %q is missing, null or no time", c.column.Name, c.in.Text)
+			return 0, errs.New(errs.InvalidArguments, "time index %q must not be null: field %q is missing, null or no time",
+				c.column.Name, c.in.Text)
 		}
 		return r.nowIn(), nil
 	}
@@ -203,7 +206,8 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	case v.Kind() == value.Timestamp:
 		t, ok := instant(v, r.timeUnit)
 		if !ok {
-			return 0, errs.New(errs.InvalidArguments, "time index %q: %s is out of the range of a %s", r.timeName, processor.Describe(v), r.timeUnit)
+			return 0, errs.New(errs.InvalidArguments, "time index %q: %s is out of the range of a %s", r.timeName,
+				processor.Describe(v), r.timeUnit)
 		}
 		r.timeCut = finerInstant(v, r.timeUnit)
 		return t, nil
@@ -341,7 +345,8 @@ func (r *runner) skips(key string) bool {
 	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
 }
 
-// auto reads v, which is not null, as a column without a declared type holds it; k.loss is what it lost.
+// auto reads v, which is not null, as a column without a declared type holds it; k.loss is what it
+// lost.
 func (k *converter) auto(out *cell, v value.Value) bool {
 	k.loss = lossNone
 	switch v.Kind() {

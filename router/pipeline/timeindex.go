@@ -38,12 +38,14 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 	}
 	if len(parts) != 3 {
 		return nil, errs.New(errs.InvalidArguments,
-			"Invalid custom_time_index: %q has %d parts, expected <field>;rfc3339, <field>;epoch;<s|ms|us|ns> or <field>;datestr;<pattern>", cut(text), len(parts))
+			"Invalid custom_time_index: %q has %d parts, expected <field>;rfc3339, <field>;epoch;<s|ms|us|ns> or "+
+				"<field>;datestr;<pattern>", cut(text), len(parts))
 	}
 	field, kind, config := parts[0], parts[1], parts[2]
 	if kind == kindRFC3339 {
 		if config != "" {
-			return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: rfc3339 takes nothing after it, got %q", cut(config))
+			return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: rfc3339 takes nothing after it, got %q",
+				cut(config))
 		}
 		kind, config = "datestr", patternRFC3339
 	}
@@ -62,13 +64,16 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 			ti.Unit = schema.TimestampMicrosecond
 		case "ns":
 		default:
-			return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: epoch unit %q, expected one of s, ms, us, ns", cut(config))
+			return nil, errs.New(errs.InvalidArguments,
+				"Invalid custom_time_index: epoch unit %q, expected one of s, ms, us, ns", cut(config))
 		}
 	case "datestr":
 		f, err := timefmt.Compile(config)
 		switch {
 		case err != nil && strings.Contains(config, "% "):
-			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q (in a URL + is read as a blank: write rfc3339 for %%+, or %%25%%2B)", cut(config))
+			return nil, errs.Wrap(errs.InvalidArguments, err,
+				"Invalid custom_time_index: datestr pattern %q (in a URL + is read as a blank: write rfc3339 for %%+, or %%25%%2B)",
+				cut(config))
 		case err != nil:
 			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q", cut(config))
 		}
@@ -81,7 +86,8 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 			ti.warning = "custom_time_index: " + processor.NanosecondsAdvice(config)
 		}
 	default:
-		return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: kind %q, expected rfc3339, epoch or datestr", cut(kind))
+		return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: kind %q, expected rfc3339, epoch or datestr",
+			cut(kind))
 	}
 	return ti, nil
 }
@@ -102,7 +108,9 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 	if ti.format == nil {
 		m, ok := parseEpoch(s, ti.Unit)
 		if !ok {
-			return moment{}, errs.New(errs.InvalidArguments, "time index %q: the string %q is no number of %s; for times as text use %s;rfc3339 or %s;datestr;PATTERN", ti.Field, cut(s), ti.Unit, ti.Field, ti.Field)
+			return moment{}, errs.New(errs.InvalidArguments,
+				"time index %q: the string %q is no number of %s; for times as text use %s;rfc3339 or %s;datestr;PATTERN",
+				ti.Field, cut(s), ti.Unit, ti.Field, ti.Field)
 		}
 		return m, nil
 	}
@@ -113,12 +121,13 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 	return moment{value: v}, nil
 }
 
-// number reads a JSON number with a fraction or exponent, by the fewest digits that make the double f:
-// those that were written, if there were at most 15.
+// number reads a JSON number with a fraction or exponent, by the fewest digits that make the double
+// f: those that were written, if there were at most 15.
 func (ti *TimeIndex) number(f float64) (moment, error) {
 	m, ok := parseEpoch(strconv.FormatFloat(f, 'f', -1, 64), ti.Unit)
 	if !ok {
-		return moment{}, errs.New(errs.InvalidArguments, "time index %q: %v of %s is out of range, which is %s", ti.Field, f, ti.Unit, ti.Unit.TimeSpan())
+		return moment{}, errs.New(errs.InvalidArguments, "time index %q: %v of %s is out of range, which is %s", ti.Field, f,
+			ti.Unit, ti.Unit.TimeSpan())
 	}
 	return m, nil
 }

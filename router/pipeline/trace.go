@@ -146,7 +146,8 @@ func (t *tracer) row(r *runner, d *dest) {
 	t.at = r
 	t.record.Rows = append(t.record.Rows, RowTrace{
 		Table: d.table, Options: d.opts.options, NoCreate: d.opts.noCreate || !r.req.AutoCreate,
-		Row: d.rows.Rows() - 1, Record: jsonOf(withoutVariables(r.rec.Value)), Dropped: r.p.dropped(withoutVariables(r.rec.Value)),
+		Row: d.rows.Rows() - 1, Record: jsonOf(withoutVariables(r.rec.Value)),
+		Dropped: r.p.dropped(withoutVariables(r.rec.Value)),
 	})
 }
 

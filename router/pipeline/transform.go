@@ -35,8 +35,8 @@ const (
 // maxListed bounds the columns of a transform list.
 const maxListed = 4096
 
-// compileTransform compiles the transform list at n; an empty one counts as none. texts has the fields
-// that are texts after the processors.
+// compileTransform compiles the transform list at n; an empty one counts as none. texts has the
+// fields that are texts after the processors.
 func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[string]string) {
 	var index *document.Node // of the time index
 	byName := map[string]*document.Node{}
@@ -91,20 +91,23 @@ func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[strin
 	case p.version == 2:
 		n.Fault("a transform list of version 2 needs exactly one column with `index: timestamp`")
 	case other != nil:
-		other.Fault("the column %s is the time index that is added when none is listed; give it `index: timestamp`, or another name", o.TimestampColumn)
+		other.Fault("the column %s is the time index that is added when none is listed; give it `index: timestamp`, or "+
+			"another name", o.TimestampColumn)
 	}
 	// Version 1: the time of processing, unless the record has a time of that name.
 	p.timeName, p.timeField = o.TimestampColumn, p.names.Name(o.TimestampColumn)
 	p.timePlace = len(p.columns)
 }
 
-// warnOfTimeText warns of a time index whose field stays the text that a processor of the kind by makes;
-// "": it does not, as far as is known. Whoever writes the type epoch expects such a text, of a number.
+// warnOfTimeText warns of a time index whose field stays the text that a processor of the kind by
+// makes; "": it does not, as far as is known. Whoever writes the type epoch expects such a text, of
+// a number.
 func warnOfTimeText(m *document.Map, pair processor.FieldPair, by string) {
 	if typ := m.String("type", ""); by == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(typ)), "epoch") {
 		return
 	}
-	pair.Node.Warn("the time index is the text that %s makes of the field %q: it is read if it is RFC 3339 or an integer; "+
+	pair.Node.Warn("the time index is the text that %s makes of the field %q: it is read if it is RFC 3339 or an "+
+		"integer; "+
 		"for other forms add a `date` processor for the field", by, processor.Cut(pair.In))
 }
 
@@ -208,7 +211,9 @@ func columnType(text string) (t schema.Type, why string) {
 	if s := nearest.DidYouMean(", ", word, words); s != "" {
 		return 0, "unknown type " + quoted(text) + s
 	}
-	return 0, "unknown type " + quoted(text) + ", expected int8 to int64, uint8 to uint64, float32, float64, boolean, string, json, or timestamp, epoch or time with a resolution, as in `epoch, ms`"
+	return 0, "unknown type " + quoted(text) +
+		", expected int8 to int64, uint8 to uint64, float32, float64, boolean, string, json, or timestamp, epoch or time " +
+		"with a resolution, as in `epoch, ms`"
 }
 
 func quoted(s string) string { return `"` + processor.Cut(s) + `"` }
@@ -233,7 +238,8 @@ func (e *transformError) Error() string {
 // errQuiet stands for a transform error while quiet.
 var errQuiet = &transformError{reason: "failed"}
 
-// read reads the column's value from a record; k.loss is what it lost. A cell of kindNone is a null.
+// read reads the column's value from a record; k.loss is what it lost. A cell of kindNone is a
+// null.
 func (c *listed) read(out *cell, rec *processor.Record, k *converter) error {
 	k.loss = lossNone
 	v, ok := rec.Get(c.in)

@@ -126,7 +126,8 @@ func (d *dest) putBytes(col *column.Col, row int, b []byte) error {
 	d.texts += len(b)
 	buf := col.BeginBytes(row)
 	if len(buf)+len(b) > maxColumnBytes {
-		return errs.New(errs.InvalidArguments, "column %q: more than %d bytes in one request; send fewer rows per request", col.Name, maxColumnBytes)
+		return errs.New(errs.InvalidArguments, "column %q: more than %d bytes in one request; send fewer rows per request",
+			col.Name, maxColumnBytes)
 	}
 	col.EndBytes(row, append(buf, b...))
 	return nil

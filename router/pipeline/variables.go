@@ -73,7 +73,8 @@ func (v *variables) any() bool { return v.set != [varCount]bool{} }
 func (v *variables) refused() error {
 	for i, set := range v.set {
 		if set {
-			return &kindError{SkipOption, errs.New(errs.InvalidArguments, "the record sets %s, and this server lets only pipelines set table options", variableNames[i])}
+			return &kindError{SkipOption, errs.New(errs.InvalidArguments,
+				"the record sets %s, and this server lets only pipelines set table options", variableNames[i])}
 		}
 	}
 	return nil
@@ -106,7 +107,8 @@ func (s *sink) optionsFor(v *variables) (*optionSet, error) {
 		return set, nil
 	}
 	if len(s.optionSets) >= maxOptionSets {
-		return nil, errs.New(errs.InvalidArguments, "more than %d different sets of table options in one request; send fewer per request", maxOptionSets)
+		return nil, errs.New(errs.InvalidArguments,
+			"more than %d different sets of table options in one request; send fewer per request", maxOptionSets)
 	}
 	options := maps.Clone(s.hints)
 	if options == nil {

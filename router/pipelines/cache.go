@@ -208,7 +208,8 @@ func (c *Cache[P]) load(ctx context.Context, k key) (*entry[P], error) {
 	e := &entry[P]{key: k}
 	if e.pipeline, e.err = c.cfg.Compile(source); e.err != nil {
 		c.failed.Inc()
-		e.err = errs.Wrap(errs.InvalidArguments, e.err, "pipeline %s, version %s, does not compile with this version of the program",
+		e.err = errs.Wrap(errs.InvalidArguments, e.err,
+			"pipeline %s, version %s, does not compile with this version of the program",
 			k.name, FormatVersion(k.version))
 		e.bytes = int64(len(e.err.Error()))
 	} else {

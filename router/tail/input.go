@@ -101,14 +101,17 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 	}
 	ttl := h.ttl(t)
 	if ttl.Instant {
-		return nil, nil, errs.New(errs.InvalidArguments, "table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database, t.Name)
+		return nil, nil, errs.New(errs.InvalidArguments,
+			"table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database,
+			t.Name)
 	}
 	def := t.ToProto()
 	var reqs []*shardpb.TailRequest
 	for _, shard := range t.Shards() {
 		req := &shardpb.TailRequest{
-			ShardId: shard, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where, TtlNanos: int64(ttl.D),
-			Share: access.From(ctx).KnownShare(),
+			ShardId: shard, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where,
+			TtlNanos: int64(ttl.D),
+			Share:    access.From(ctx).KnownShare(),
 		}
 		if in.since > 0 {
 			from, ok := schema.TTL{D: in.since}.ExpiredBefore(h.cfg.Now(), t.TimeIndex().Type)
@@ -132,7 +135,8 @@ func (h *Handler) table(in *input) (*schema.Table, error) {
 		if t, ok := h.cfg.Meta.Table(strings.ToLower(in.database), in.table); ok {
 			return t, nil
 		}
-		return nil, errs.New(errs.Unsupported, "%s.%s cannot be followed: the rows of a system table are made when it is read; use /v1/sql", in.database, in.table)
+		return nil, errs.New(errs.Unsupported,
+			"%s.%s cannot be followed: the rows of a system table are made when it is read; use /v1/sql", in.database, in.table)
 	}
 	if t, ok := h.cfg.Meta.Table(in.database, in.table); ok {
 		return t, nil
@@ -159,12 +163,14 @@ func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where s
 	if where == "" {
 		return nil
 	}
-	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(where), Database: t.Database, Share: access.From(ctx).KnownShare()})
+	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(where), Database: t.Database,
+		Share: access.From(ctx).KnownShare()})
 	if err != nil {
 		return statement.InAlone(err)
 	}
 	if len(a.Tables) > 0 || statement.HasQuery(where) {
-		return errs.New(errs.Unsupported, "parameter where: a condition of a tail uses the columns of %s.%s; it cannot have a query in it", t.Database, t.Name)
+		return errs.New(errs.Unsupported, "parameter where: a condition of a tail uses the columns of %s.%s; it cannot "+
+			"have a query in it", t.Database, t.Name)
 	}
 	return nil
 }

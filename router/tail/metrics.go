@@ -17,7 +17,8 @@ func newMetrics(reg prometheus.Registerer, h *Handler) (*metrics, error) {
 			Name: "cordwood_tail_rows_total", Help: "Rows sent to clients that follow a table.",
 		}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_tail_ended_total", Help: "Tails that ended, by reason: client, timeout, slow, stopping, access (the user may no longer read) or error.",
+			Name: "cordwood_tail_ended_total", Help: "Tails that ended, by reason: client, timeout, slow, stopping, access " +
+				"(the user may no longer read) or error.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range []string{"client", "timeout", "slow", "stopping", "access", "error"} {

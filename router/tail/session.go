@@ -43,15 +43,18 @@ type session struct {
 	brief bool // what is sent now may take next to no time
 }
 
-func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool, cancel context.CancelCauseFunc) *session {
-	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events, cancel: cancel}
+func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool,
+	cancel context.CancelCauseFunc) *session {
+	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events,
+		cancel: cancel}
 	s.table.Store(schema.FormatTableName(t.Database, t.Name))
 	return s
 }
 
 var (
-	errStalled = errs.New(errs.RateLimited, "the reader is too slow: one write to it did not end in time; its place is lost")
-	errGone    = errors.New("tail: the client went away")
+	errStalled = errs.New(errs.RateLimited,
+		"the reader is too slow: one write to it did not end in time; its place is lost")
+	errGone = errors.New("tail: the client went away")
 )
 
 // run sends rows until the client, the server, a shard or the clock ends it, and says

@@ -135,7 +135,8 @@ func (h *Handler) Close() {
 }
 
 // errStopping ends the tails of a server that stops.
-var errStopping = errs.New(errs.ShardNotReady, "the server is stopping; follow again in a moment").WithRetryAfter(time.Second)
+var errStopping = errs.New(errs.ShardNotReady, "the server is stopping; follow again in a moment").
+	WithRetryAfter(time.Second)
 
 // enter counts a session among the open ones, and to a user's share of them.
 func (h *Handler) enter(s *session, share string) error {
@@ -145,10 +146,12 @@ func (h *Handler) enter(s *session, share string) error {
 	case h.closed:
 		return errStopping
 	case len(h.open) >= h.cfg.MaxOpen:
-		return errs.New(errs.RateLimited, "%d tails are open, which is the most that are allowed (--max-tails); end one, or try again later",
+		return errs.New(errs.RateLimited, "%d tails are open, which is the most that are allowed (--max-tails); end one, "+
+			"or try again later",
 			len(h.open)).WithRetryAfter(5 * time.Second)
 	case h.shares[share] >= h.cfg.MaxOpenPerUser:
-		return errs.New(errs.RateLimited, "%d tails of this user are open, which is the most that are allowed for one (--max-tails-per-user); end one, or try again later",
+		return errs.New(errs.RateLimited, "%d tails of this user are open, which is the most that are allowed for one "+
+			"(--max-tails-per-user); end one, or try again later",
 			h.shares[share]).WithRetryAfter(5 * time.Second)
 	}
 	h.open[s] = share

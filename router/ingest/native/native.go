@@ -92,7 +92,8 @@ var bom = []byte("\xef\xbb\xbf")
 // and is to be released. Read does not change body and keeps no part of it.
 func Read(body []byte, kind Kind, opt Options, run pipeline.Runner) error {
 	if len(body) > MaxBody {
-		return errs.New(errs.InvalidArguments, "the body has %d bytes, at most %d can be read at once; send fewer records per request", len(body), MaxBody)
+		return errs.New(errs.InvalidArguments,
+			"the body has %d bytes, at most %d can be read at once; send fewer records per request", len(body), MaxBody)
 	}
 	body = bytes.TrimPrefix(body, bom)
 	s := &reader{body: body, opt: opt, run: run, valid: utf8.Valid(body)}
@@ -150,7 +151,8 @@ func (s *reader) pad() {
 func (s *reader) jsonLine(line []byte, index int) error {
 	if !s.valid && !utf8.Valid(line) {
 		return s.badLine(line, func() error {
-			return errs.New(errs.InvalidArguments, "invalid line at index: %d: it is not valid UTF-8 at column %d", index, invalidAt(line)+1)
+			return errs.New(errs.InvalidArguments, "invalid line at index: %d: it is not valid UTF-8 at column %d", index,
+				invalidAt(line)+1)
 		})
 	}
 	err := s.run.ScanLine(line)
@@ -163,7 +165,8 @@ func (s *reader) jsonLine(line []byte, index int) error {
 			if e.TooLarge() {
 				advice = largeAdvice + "; skip_error=true leaves such records out"
 			}
-			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d%s", index, e.Message(), e.Offset+1, advice)
+			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d%s", index, e.Message(), e.Offset+
+				1, advice)
 		})
 	}
 	return err

@@ -55,7 +55,8 @@ func (s *reader) syntaxError(e *jsonscan.Error) error {
 		// Where the next record of an array begins is not known then.
 		advice = largeAdvice + "; of application/x-ndjson skip_error=true leaves such records out"
 	}
-	return errs.New(errs.InvalidArguments, "Failed to parse payload as json: %s at %s%s", e.Message(), s.place(e.Offset), advice)
+	return errs.New(errs.InvalidArguments, "Failed to parse payload as json: %s at %s%s", e.Message(), s.place(e.Offset),
+		advice)
 }
 
 // stream reads the values in body[pos:limit]. With a *jsonscan.Error comes the position
@@ -117,7 +118,8 @@ func (s *reader) scalar(t jsonscan.Text, pos int) (int, error) {
 		return pos, err
 	}
 	return next, s.badLine(s.body[pos:next], func() error {
-		return errs.New(errs.InvalidArguments, "Invalid JSON: a top-level value must be an object or an array of objects, at %s", s.place(pos))
+		return errs.New(errs.InvalidArguments,
+			"Invalid JSON: a top-level value must be an object or an array of objects, at %s", s.place(pos))
 	})
 }
 

@@ -180,7 +180,8 @@ func (m *Map) Choice(key string, words ...string) string {
 			return w
 		}
 	}
-	n.Fault("unknown value %q, expected one of %s%s", cut(text), strings.Join(words, ", "), nearest.DidYouMean(", ", cut(text), words))
+	n.Fault("unknown value %q, expected one of %s%s", cut(text), strings.Join(words, ", "),
+		nearest.DidYouMean(", ", cut(text), words))
 	return words[0]
 }
 

@@ -51,11 +51,13 @@ func (n *Node) FaultAt(line int, message, excerpt string) {
 // Warn notes something that is allowed and that the author of the document probably did not mean.
 func (n *Node) Warn(format string, args ...any) {
 	if len(n.out.warnings) < maxWarnings {
-		n.out.warnings = append(n.out.warnings, Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
+		n.out.warnings = append(n.out.warnings,
+			Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
-// Warnings returns the texts of the warnings noted in the whole document, in the order of their lines.
+// Warnings returns the texts of the warnings noted in the whole document, in the order of their
+// lines.
 func (n *Node) Warnings() []string {
 	slices.SortStableFunc(n.out.warnings, func(a, b Fault) int { return a.Line - b.Line })
 	var texts []string
@@ -168,7 +170,8 @@ func (n *Node) Int() (int64, bool) {
 func (n *Node) Float() (float64, bool) {
 	if n.y.Kind == yaml.ScalarNode {
 		var v float64
-		if tag := n.y.ShortTag(); (tag == "!!int" || tag == "!!float") && n.y.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if tag := n.y.ShortTag(); (tag == "!!int" || tag == "!!float") && n.y.Decode(&v) == nil && !math.IsNaN(v) &&
+			!math.IsInf(v, 0) {
 			return v, true
 		}
 	}

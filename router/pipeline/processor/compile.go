@@ -67,7 +67,8 @@ func (l *List) compileStep(n *document.Node, env Env, names *Names) (Step, bool)
 	}
 	for i := range entries[1:] {
 		e := &entries[i+1]
-		e.KeyFault("a processor has one key, its name, and %q stands beside %q; begin another list entry, or indent it as an option", Cut(e.Key), Cut(entries[0].Key))
+		e.KeyFault("a processor has one key, its name, and %q stands beside %q; begin another list entry, or indent it "+
+			"as an option", Cut(e.Key), Cut(entries[0].Key))
 	}
 	e := &entries[0]
 	kind, ok := Find(e.Key)

@@ -117,8 +117,8 @@ func timeFormats(o *Options) []timeFormat {
 	return formats
 }
 
-// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits, which reads a
-// count of nanoseconds: nearly always a fraction of a second was meant.
+// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits, which
+// reads a count of nanoseconds: nearly always a fraction of a second was meant.
 func CountsNanoseconds(pattern string) bool {
 	for i := 0; i+1 < len(pattern); i++ {
 		if pattern[i] != '%' {
@@ -135,7 +135,8 @@ func CountsNanoseconds(pattern string) bool {
 	return false
 }
 
-// NanosecondsAdvice says what a pattern for which CountsNanoseconds is true does, and what to write.
+// NanosecondsAdvice says what a pattern for which CountsNanoseconds is true does, and what to
+// write.
 func NanosecondsAdvice(pattern string) string {
 	return "%f in " + strconv.Quote(Cut(pattern)) + " reads a count of nanoseconds, so that .5 becomes 5 ns; " +
 		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"

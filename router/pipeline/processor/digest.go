@@ -114,7 +114,8 @@ next:
 				continue next
 			}
 		}
-		n.Fault("unknown preset %q, expected one of %s%s", Cut(text), strings.Join(names, ", "), nearest.DidYouMean(", ", text, names))
+		n.Fault("unknown preset %q, expected one of %s%s", Cut(text), strings.Join(names, ", "),
+			nearest.DidYouMean(", ", text, names))
 	}
 	return steps
 }

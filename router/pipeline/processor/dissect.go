@@ -235,7 +235,8 @@ func whyNoMatch(patterns []dissector, s string) string {
 			_, after, ok := d.captures[k].match(rest)
 			if !ok {
 				if at := len(s) - len(rest); at > farthest {
-					farthest, why = at, fmt.Sprintf(", %q is missing after byte %d, at the end of %s", Cut(d.captures[k].until), at, d.captures[k])
+					farthest, why = at, fmt.Sprintf(", %q is missing after byte %d, at the end of %s", Cut(d.captures[k].until), at,
+						d.captures[k])
 				}
 				break
 			}

@@ -74,7 +74,8 @@ func parseDissect(pattern string) (*dissectPattern, error) {
 				return nil, err
 			}
 			if n := len(p.captures); n > 0 && p.captures[n-1].until == "" {
-				return nil, fmt.Errorf("there is no text between the names %s and %s at byte %d, so that nothing ends the first", p.captures[n-1], c, at)
+				return nil, fmt.Errorf("there is no text between the names %s and %s at byte %d, so that nothing ends the first",
+					p.captures[n-1], c, at)
 			}
 			if p.captures = append(p.captures, c); len(p.captures) > maxDissectCaptures {
 				return nil, fmt.Errorf("more than %d names", maxDissectCaptures)
@@ -225,7 +226,8 @@ type joined struct {
 func (p *dissectPattern) joins() []joined {
 	var joins []joined
 	for i := range p.captures {
-		if c := &p.captures[i]; c.kind == captureAppend && !slices.ContainsFunc(joins, func(j joined) bool { return j.place == c.place }) {
+		if c := &p.captures[i]; c.kind == captureAppend &&
+			!slices.ContainsFunc(joins, func(j joined) bool { return j.place == c.place }) {
 			joins = append(joins, joined{place: c.place})
 		}
 	}

@@ -25,7 +25,10 @@ func compileJSONPath(o *Options) Apply {
 	} else if text, ok := n.String(); ok {
 		before := n.Faults()
 		var err error
-		path, err = jsonpath.Compile(text, func(pattern string) (*regexp.Regexp, error) { return compileQueryRegex(n, pattern) })
+		path, err = jsonpath.Compile(text, func(pattern string) (*regexp.Regexp,
+			error) {
+			return compileQueryRegex(n, pattern)
+		})
 		if err != nil && n.Faults() == before { // a bad pattern is noted already
 			n.Fault("invalid JSONPath %q: %s", Cut(text), err)
 		}

@@ -24,7 +24,8 @@ func (o *Options) properties(names []string) []string {
 		switch {
 		case !ok:
 		case !slices.Contains(names, text):
-			e.Fault("unknown property %q, known are %s%s", Cut(text), strings.Join(names, ", "), nearest.DidYouMean(", ", text, names))
+			e.Fault("unknown property %q, known are %s%s", Cut(text), strings.Join(names, ", "),
+				nearest.DidYouMean(", ", text, names))
 		case slices.Contains(chosen, text):
 			e.Fault("the property %q is given twice", text)
 		default:

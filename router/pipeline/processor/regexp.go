@@ -33,7 +33,8 @@ func affordable(n *document.Node, instructions int) bool {
 		return false
 	}
 	if n.Spend(instructions) > maxInstructions {
-		n.Fault("with this pattern, those of the pipeline compile to more than %d instructions; use fewer, or smaller repetitions", maxInstructions)
+		n.Fault("with this pattern, those of the pipeline compile to more than %d instructions; use fewer, or smaller "+
+			"repetitions", maxInstructions)
 		return false
 	}
 	return true
@@ -62,7 +63,8 @@ func CompileRegex(n *document.Node, pattern string) *regexp.Regexp {
 	}
 	if len(prog.Inst) > maxPatternInstructions {
 		n.Spend(refusedInstructions)
-		n.Fault("the pattern compiles to %d instructions, at most %d are allowed; use smaller repetitions", len(prog.Inst), maxPatternInstructions)
+		n.Fault("the pattern compiles to %d instructions, at most %d are allowed; use smaller repetitions", len(prog.Inst),
+			maxPatternInstructions)
 		return nil
 	}
 	if !affordable(n, len(prog.Inst)) {

@@ -39,7 +39,8 @@ func compileVRL(o *Options) Apply {
 		return nil
 	}
 	if path, found := regexIn(result); found {
-		at.Fault("the program's value has a regular expression at %s, which no column can hold; delete it with del(%[1]s)", path)
+		at.Fault("the program's value has a regular expression at %s, which no column can hold; delete it with del(%[1]s)",
+			path)
 		return nil
 	}
 	if fields := result.Object(); fields != nil && result.Within(kind.ObjectBit|kind.NullBit) {

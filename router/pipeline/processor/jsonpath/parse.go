@@ -145,7 +145,8 @@ func (r *reader) member() ([]selector, error) {
 // isNameByte tells whether a name after a dot may have c. RFC 9535 wants names with - in
 // brackets, but it can mean nothing else here.
 func isNameByte(c byte) bool {
-	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+		c >= utf8.RuneSelf
 }
 
 // brackets reads a list of selectors in brackets.
