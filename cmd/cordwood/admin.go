@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -25,8 +26,8 @@ knows no users. 'cordwood node drain' is another thing: it moves what a node hol
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentPreRunE = checkEnvironment
-	cmd.PersistentFlags().String("admin", envOr("CORDWOOD_ADMIN", "http://127.0.0.1:4002"), "`URL` of the administrator's port (environment: CORDWOOD_ADMIN)")
+	cmd.PersistentPreRunE = cli.CheckEnvironment
+	cmd.PersistentFlags().String("admin", cli.EnvOr("CORDWOOD_ADMIN", "http://127.0.0.1:4002"), "`URL` of the administrator's port (environment: CORDWOOD_ADMIN)")
 	cmd.AddCommand(newAdminDrainCommand(), newAdminUndrainCommand(), newAdminLogLevelCommand())
 	return cmd
 }
@@ -85,7 +86,7 @@ func askAdmin(cmd *cobra.Command, r client.Request) error {
 	}
 	c, err := client.New(client.Config{Servers: []string{server}, Flag: "--admin", Serve: "cordwood serve --admin-addr 127.0.0.1:4002", UserAgent: "cordwood-cli", Attempts: 1})
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	resp, err := c.Do(cmd.Context(), r)
 	if err != nil {

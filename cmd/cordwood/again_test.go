@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"cordwood/cmd/cordwood/cli"
 )
 
 // failingOnce is a server that fails the first request, and notes the keys of all.
@@ -172,7 +174,7 @@ func TestReadFlags(t *testing.T) {
 		t.Errorf("%v, %q, %q", err, query, errOut)
 	}
 	for _, args := range [][]string{{"--consistency", "strong"}, {"--max-staleness", "1m"}, {"--consistency", "any", "--max-staleness", "soon"}, {"--idempotency-key", strings.Repeat("k", 300)}} {
-		if code := run(append([]string{"sql", "SELECT 1", "--server", s.URL}, args...), io.Discard); code != exitUsage {
+		if code := run(append([]string{"sql", "SELECT 1", "--server", s.URL}, args...), io.Discard); code != cli.ExitUsage {
 			t.Errorf("%v: status %d", args, code)
 		}
 	}
@@ -222,12 +224,12 @@ func TestTableNames(t *testing.T) {
 			for i := range args {
 				args[i] = strings.Replace(args[i], "TABLE", name, 1)
 			}
-			if code := run(append(args, "--server", s.URL), io.Discard); code != exitUsage && name != "" {
+			if code := run(append(args, "--server", s.URL), io.Discard); code != cli.ExitUsage && name != "" {
 				t.Errorf("%q: status %d, want a wrong usage", args, code)
 			}
 		}
 		args := strings.Fields(strings.Replace(command.args, "TABLE", "shop.app", 1))
-		if code := run(append(args, "--db", "other", "--server", s.URL), io.Discard); code != exitUsage {
+		if code := run(append(args, "--db", "other", "--server", s.URL), io.Discard); code != cli.ExitUsage {
 			t.Errorf("%q with another --db: status %d, want a wrong usage", args, code)
 		}
 	}

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"gopkg.in/yaml.v3"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/node"
 	"cordwood/node/backup"
 	"cordwood/node/backup/store"
@@ -65,17 +64,17 @@ func (f *repositoryFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path, also for Amazon; other services get it there anyway")
 	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "", "`FILE` of certificates that the S3 service may have (PEM; environment: AWS_CA_BUNDLE)")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for files on their way to or from a bucket (default: the system's)")
-	listOutput(cmd, &f.output)
+	cli.ListOutput(cmd, &f.output)
 	fs.BoolVar(&f.json, "json", false, "the same as --output json")
 }
 
 func (f *repositoryFlags) store(location string) (store.Store, error) {
 	if f.output != "table" && f.output != "json" && f.output != "yaml" {
-		return nil, usageError{fmt.Errorf("--output %s: use table, json or yaml", f.output)}
+		return nil, cli.WrongUsage(fmt.Errorf("--output %s: use table, json or yaml", f.output))
 	}
 	st, err := store.Open(location, store.Config{S3: f.s3, TempDir: f.tempDir})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
 	return st, nil
 }
@@ -102,7 +101,7 @@ func (f *repositoryFlags) print(cmd *cobra.Command, result any, table func(w io.
 			return err
 		}
 	}
-	return printList(cmd.OutOrStdout(), f.output, result, table)
+	return cli.PrintList(cmd.OutOrStdout(), f.output, result, table)
 }
 
 // transferFlags say how fast bytes may go.
@@ -118,20 +117,14 @@ func (f *transferFlags) add(cmd *cobra.Command) {
 
 func (f *transferFlags) check() error {
 	if f.parallel < 1 || f.parallel > 64 {
-		return usageError{fmt.Errorf("--parallel %d: want 1 to 64", f.parallel)}
+		return cli.WrongUsage(fmt.Errorf("--parallel %d: want 1 to 64", f.parallel))
 	}
 	return nil
 }
 
-// interruptible is a context that ends with Ctrl-C, so that what is half done is
-// cleared away.
-func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-}
-
 // connect connects to the cluster that the flags name.
 func connect(ctx context.Context, cmd *cobra.Command) (*backup.Cluster, func(), error) {
-	c, err := newClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
+	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +159,7 @@ func newBackupCreateCommand() *cobra.Command {
 				if cmd.HasSubCommands() {
 					return cmd.Help()
 				}
-				return usageError{errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX")}
+				return cli.WrongUsage(errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX"))
 			}
 			if cmd.HasSubCommands() {
 				if err := checkRepositoryName(args[0]); err != nil {
@@ -176,7 +169,7 @@ func newBackupCreateCommand() *cobra.Command {
 			if err := transfer.check(); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return createBackup(ctx, cmd, args[0], &repository, &transfer)
 		},
@@ -195,7 +188,7 @@ func checkRepositoryName(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil
 	}
-	return usageError{fmt.Errorf("%s is no folder, and no command: write ./%s for a new repository; commands are create, list, verify, delete, prune", name, name)}
+	return cli.WrongUsage(fmt.Errorf("%s is no folder, and no command: write ./%s for a new repository; commands are create, list, verify, delete, prune", name, name))
 }
 
 func createBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags, transfer *transferFlags) error {
@@ -214,7 +207,7 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 	}
 	var p backup.Progress
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
-		return fmt.Sprintf("backing up: %s of %s, %d of %d files", formatSize(p.Bytes.Load()), formatSize(p.TotalBytes.Load()), p.Segments.Load(), p.TotalSegments.Load())
+		return fmt.Sprintf("backing up: %s of %s, %d of %d files", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()), p.Segments.Load(), p.TotalSegments.Load())
 	})
 	made, err := r.Create(ctx, backup.CreateConfig{
 		Source: cluster, Version: version().Version, Parallel: transfer.parallel, Rate: backup.NewLimiter(int64(transfer.rate)), Progress: &p,
@@ -225,8 +218,8 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 		return err
 	}
 	err = repository.print(cmd, made, func(w io.Writer) {
-		fmt.Fprintf(w, "backup %s: %s, %s in %s (%s); %s (%s) %s new; %.1f s\n", made.ID, count(made.Tables, "table"), count(made.Rows, "row"),
-			count(made.Segments, "file"), formatSize(made.Bytes), count(made.NewSegments, "file"), formatSize(made.NewBytes), words.Pick(made.NewSegments, "was", "were"), made.Finished.Sub(made.Started).Seconds())
+		fmt.Fprintf(w, "backup %s: %s, %s in %s (%s); %s (%s) %s new; %.1f s\n", made.ID, cli.Count(made.Tables, "table"), cli.Count(made.Rows, "row"),
+			cli.Count(made.Segments, "file"), cli.FormatSize(made.Bytes), cli.Count(made.NewSegments, "file"), cli.FormatSize(made.NewBytes), words.Pick(made.NewSegments, "was", "were"), made.Finished.Sub(made.Started).Seconds())
 	})
 	if err == nil && len(made.Damaged) > 0 {
 		err = fmt.Errorf("the backup was made without rows that are damaged in the cluster: %s: run 'cordwood doctor' on the nodes", shortList(made.Damaged))
@@ -258,7 +251,7 @@ func newBackupListCommand() *cobra.Command {
 						continue
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.ID, s.Started.Local().Format(time.DateTime),
-						s.Finished.Sub(s.Started).Round(100*time.Millisecond), s.Shards, s.Tables, s.Rows, formatSize(s.Bytes), s.Version)
+						s.Finished.Sub(s.Started).Round(100*time.Millisecond), s.Shards, s.Tables, s.Rows, cli.FormatSize(s.Bytes), s.Version)
 				}
 			})
 		},
@@ -287,9 +280,9 @@ needs, and files of others, are named but do no harm.
 				return err
 			}
 			if cfg.Quick && cfg.Deep {
-				return usageError{errors.New("--quick and --deep exclude each other")}
+				return cli.WrongUsage(errors.New("--quick and --deep exclude each other"))
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			r, err := repository.open(ctx, args[0])
 			if err != nil {
@@ -298,7 +291,7 @@ needs, and files of others, are named but do no harm.
 			var p backup.Progress
 			cfg.Parallel, cfg.Rate, cfg.Progress, cfg.TempDir = transfer.parallel, backup.NewLimiter(int64(transfer.rate)), &p, repository.tempDir
 			done := showProgress(cmd.ErrOrStderr(), func() string {
-				return fmt.Sprintf("verifying: %s of %s", formatSize(p.Bytes.Load()), formatSize(p.TotalBytes.Load()))
+				return fmt.Sprintf("verifying: %s of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()))
 			})
 			v, err := r.Verify(ctx, cfg)
 			done()
@@ -362,9 +355,9 @@ func printVerified(w io.Writer, v *backup.Verified) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s, %s, %s read", count(len(v.Backups), "backup"), count(v.Objects, "file"), formatSize(v.Bytes))
+	fmt.Fprintf(w, "%s, %s, %s read", cli.Count(len(v.Backups), "backup"), cli.Count(v.Objects, "file"), cli.FormatSize(v.Bytes))
 	if v.Rows > 0 {
-		fmt.Fprintf(w, ", %s", count(v.Rows, "row"))
+		fmt.Fprintf(w, ", %s", cli.Count(v.Rows, "row"))
 	}
 	if v.Serious() {
 		fmt.Fprintln(w, ": NOT WHOLE")
@@ -413,16 +406,16 @@ either of them keeps it. While another process uses the repository nothing is re
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cfg.KeepLast < 0 {
-				return usageError{fmt.Errorf("--keep-last %d: want a positive number", cfg.KeepLast)}
+				return cli.WrongUsage(fmt.Errorf("--keep-last %d: want a positive number", cfg.KeepLast))
 			}
 			if within != "" {
 				ttl, err := schema.ParseTTL(within)
 				if err != nil || ttl.D <= 0 {
-					return usageError{fmt.Errorf("--keep-within %q: want a duration, as 30d", within)}
+					return cli.WrongUsage(fmt.Errorf("--keep-within %q: want a duration, as 30d", within))
 				}
 				cfg.KeepWithin = ttl.D
 			}
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			r, err := repository.open(ctx, args[0])
 			if err != nil {
@@ -437,7 +430,7 @@ either of them keeps it. While another process uses the repository nothing is re
 				if cfg.DryRun {
 					verb = "would remove"
 				}
-				fmt.Fprintf(w, "%s %s and %s, %s\n", verb, count(len(out.Backups), "backup"), count(out.Objects, "file"), formatSize(out.Bytes))
+				fmt.Fprintf(w, "%s %s and %s, %s\n", verb, cli.Count(len(out.Backups), "backup"), cli.Count(out.Objects, "file"), cli.FormatSize(out.Bytes))
 				for _, id := range out.Backups {
 					fmt.Fprintf(w, "  %s\n", id)
 				}

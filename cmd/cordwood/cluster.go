@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -47,7 +48,7 @@ done, as while a node is stopping or down; or broken, if something does not work
 		Example: "  cordwood cluster status\n  cordwood cluster status --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			color, err := wantsColor(cmd)
+			color, err := cli.WantsColor(cmd)
 			if err != nil {
 				return err
 			}
@@ -56,43 +57,43 @@ done, as while a node is stopping or down; or broken, if something does not work
 				return err
 			}
 			if output == "table" {
-				err = printStatus(cmd.OutOrStdout(), status, palette(color))
+				err = printStatus(cmd.OutOrStdout(), status, cli.Palette(color))
 			} else {
-				err = printList(cmd.OutOrStdout(), output, status, nil)
+				err = cli.PrintList(cmd.OutOrStdout(), output, status, nil)
 			}
 			if err == nil && status.Health == "broken" {
-				return statusError{exitFailed}
+				return cli.ExitWith(cli.ExitFailed)
 			}
 			return err
 		},
 	}
-	listOutput(cmd, &output)
-	colorFlag(cmd, "states")
+	cli.ListOutput(cmd, &output)
+	cli.ColorFlag(cmd, "states")
 	return cmd
 }
 
 // printStatus prints the cluster for people.
-func printStatus(w io.Writer, s *httpapi.ClusterStatus, color palette) error {
-	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, color.state(s.Health))
+func printStatus(w io.Writer, s *httpapi.ClusterStatus, color cli.Palette) error {
+	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, color.State(s.Health))
 	switch {
 	case s.FailureTolerance < 0:
 		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
 	case s.Health == "starting":
 		fmt.Fprintln(w, "the first shards are being made: rows can be written once they are there")
 	case s.Health == "unknown" && s.FailureTolerance > 0:
-		fmt.Fprintf(w, "as far as is known any %s may fail; %s\n", count(s.FailureTolerance, "node"), notHeard(s))
+		fmt.Fprintf(w, "as far as is known any %s may fail; %s\n", cli.Count(s.FailureTolerance, "node"), notHeard(s))
 	case s.Health == "unknown":
 		fmt.Fprintf(w, "as far as is known no node may fail: %s would stop; %s\n", s.LimitedBy, notHeard(s))
 	case s.FailureTolerance == 0:
 		fmt.Fprintf(w, "no node may fail: %s would stop\n", s.LimitedBy)
 	case s.Health == "broken":
-		fmt.Fprintf(w, "something does not work, see below; what works survives the failure of any %s\n", count(s.FailureTolerance, "node"))
+		fmt.Fprintf(w, "something does not work, see below; what works survives the failure of any %s\n", cli.Count(s.FailureTolerance, "node"))
 	default:
-		fmt.Fprintf(w, "any %s may fail\n", count(s.FailureTolerance, "node"))
+		fmt.Fprintf(w, "any %s may fail\n", cli.Count(s.FailureTolerance, "node"))
 	}
 	fmt.Fprintf(w, "protocol version %d\n", s.Version)
 	for _, p := range s.Problems {
-		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", color.state(p.Severity), p.Text, p.Advice)
+		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", color.State(p.Severity), p.Text, p.Advice)
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "\n")
@@ -101,9 +102,9 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus, color palette) error {
 		return err
 	}
 	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh httpapi.ClusterShard) bool { return sh.State != "unknown" }) {
-		fmt.Fprintf(w, "\n%s; how they are is not known now\n", count(len(s.Shards), "shard"))
+		fmt.Fprintf(w, "\n%s; how they are is not known now\n", cli.Count(len(s.Shards), "shard"))
 	} else {
-		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
+		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", cli.Count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
 	}
 	shardTable(t, someShards(s.Shards), color)
 	if err := t.Flush(); err != nil {
@@ -177,8 +178,8 @@ func withoutLeader(shards []httpapi.ClusterShard) int {
 	return n
 }
 
-func nodeTable(w io.Writer, nodes []httpapi.ClusterNode, color palette) {
-	fmt.Fprintln(w, "NODE\t"+color.heading("STATE")+"\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tVERSION\tADDRESS")
+func nodeTable(w io.Writer, nodes []httpapi.ClusterNode, color cli.Palette) {
+	fmt.Fprintln(w, "NODE\t"+color.Heading("STATE")+"\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tVERSION\tADDRESS")
 	for _, n := range nodes {
 		state := n.State
 		switch n.State {
@@ -186,17 +187,17 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode, color palette) {
 			state = fmt.Sprintf("%s %s", n.State, time.Duration(n.SilentSeconds*float64(time.Second)).Round(time.Second))
 		}
 		disk := percent(n.DiskUsed, n.DiskCapacity)
-		leads, bytes := strconv.Itoa(n.Leads), formatSize(n.Bytes)
+		leads, bytes := strconv.Itoa(n.Leads), cli.FormatSize(n.Bytes)
 		if n.State == "unknown" {
 			leads, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, color.like(n.State, state), strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
-			n.Replicas, leads, bytes, disk, dash(n.Version), n.RPCAddr)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, color.Like(n.State, state), strings.Join(n.Roles, ","), cli.Dash(n.Zone), cli.Dash(n.Meta),
+			n.Replicas, leads, bytes, disk, cli.Dash(n.Version), n.RPCAddr)
 	}
 }
 
-func shardTable(w io.Writer, shards []httpapi.ClusterShard, color palette) {
-	fmt.Fprintln(w, "SHARD\t"+color.heading("STATE")+"\tLEADER\tREPLICAS\tWANT\tLAG\tBYTES")
+func shardTable(w io.Writer, shards []httpapi.ClusterShard, color cli.Palette) {
+	fmt.Fprintln(w, "SHARD\t"+color.Heading("STATE")+"\tLEADER\tREPLICAS\tWANT\tLAG\tBYTES")
 	for _, s := range shards {
 		names := slices.Clone(s.Replicas)
 		for i, name := range names {
@@ -208,11 +209,11 @@ func shardTable(w io.Writer, shards []httpapi.ClusterShard, color palette) {
 		if len(s.Learners) > 0 {
 			replicas += " +" + strings.Join(s.Learners, ",")
 		}
-		lag, bytes := strconv.FormatUint(s.Lag, 10), formatSize(s.Bytes)
+		lag, bytes := strconv.FormatUint(s.Lag, 10), cli.FormatSize(s.Bytes)
 		if s.State == "unknown" {
 			lag, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, color.state(s.State), dash(s.Leader), replicas, s.Want, lag, bytes)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, color.State(s.State), cli.Dash(s.Leader), replicas, s.Want, lag, bytes)
 	}
 }
 
@@ -223,7 +224,7 @@ func asideTable(w io.Writer, list []httpapi.ClusterRowsAside) {
 		if a.Since != nil {
 			since = a.Since.UTC().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", a.Table, a.Shard, a.Node, a.Rows, formatSize(a.Bytes), since, one(a.Reason))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", a.Table, a.Shard, a.Node, a.Rows, cli.FormatSize(a.Bytes), since, cli.FirstLine(a.Reason))
 	}
 }
 
@@ -233,25 +234,4 @@ func percent(used, of int64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d %%", 100*used/of)
-}
-
-// one is a text on one line, for a table.
-func one(text string) string {
-	const limit = 160
-	first, rest, more := strings.Cut(strings.TrimSpace(text), "\n")
-	first = strings.TrimSpace(first)
-	if more && strings.TrimSpace(rest) != "" {
-		first += " …"
-	}
-	if r := []rune(first); len(r) > limit {
-		first = string(r[:limit-1]) + "…"
-	}
-	return first
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

@@ -11,30 +11,31 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/httpapi"
 )
 
-func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool, color palette) {
+func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool, color cli.Palette) {
 	head := "ID\tKIND\tABOUT\tSTEP\tDONE\tBY\tREASON"
 	if states {
-		head = "ID\tKIND\tABOUT\t" + color.heading("STATE") + "\tTOOK\tBY\tREASON"
+		head = "ID\tKIND\tABOUT\t" + color.Heading("STATE") + "\tTOOK\tBY\tREASON"
 	}
 	fmt.Fprintln(w, head)
 	for _, op := range ops {
 		if !states {
 			done := "-"
 			if op.TotalBytes > 0 {
-				done = fmt.Sprintf("%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
+				done = fmt.Sprintf("%s of %s", cli.FormatSize(op.DoneBytes), cli.FormatSize(op.TotalBytes))
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By, one(op.Reason))
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By, cli.FirstLine(op.Reason))
 			continue
 		}
 		end := time.Now()
 		if op.Ended != nil {
 			end = *op.Ended
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, color.state(op.State), end.Sub(op.Created).Round(100*time.Millisecond), op.By, one(op.Reason))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, color.State(op.State), end.Sub(op.Created).Round(100*time.Millisecond), op.By, cli.FirstLine(op.Reason))
 	}
 }
 
@@ -49,7 +50,7 @@ func newClusterOperationsCommand() *cobra.Command {
   cordwood cluster operations 12 --wait`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			color, err := wantsColor(cmd)
+			color, err := cli.WantsColor(cmd)
 			if err != nil {
 				return err
 			}
@@ -62,14 +63,14 @@ func newClusterOperationsCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 && wait {
-				return usageError{fmt.Errorf("--wait needs the ID of an operation")}
+				return cli.WrongUsage(fmt.Errorf("--wait needs the ID of an operation"))
 			}
 			var list []httpapi.ClusterOperation
-			detail := func(w io.Writer) { operationTable(w, list, true, palette(color)) }
+			detail := func(w io.Writer) { operationTable(w, list, true, cli.Palette(color)) }
 			if len(args) == 1 {
 				detail = func(w io.Writer) {
 					if len(list) == 1 { // --running may have left it out
-						operationDetail(w, &list[0], palette(color))
+						operationDetail(w, &list[0], cli.Palette(color))
 					}
 				}
 				id, err := operationNumber(args[0])
@@ -90,18 +91,18 @@ func newClusterOperationsCommand() *cobra.Command {
 			if running {
 				list = slices.DeleteFunc(list, func(op httpapi.ClusterOperation) bool { return op.State != "running" })
 			}
-			return printList(cmd.OutOrStdout(), output, list, detail)
+			return cli.PrintList(cmd.OutOrStdout(), output, list, detail)
 		},
 	}
-	listOutput(cmd, &output)
-	colorFlag(cmd, "states")
+	cli.ListOutput(cmd, &output)
+	cli.ColorFlag(cmd, "states")
 	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
 	waitFlag(cmd, &wait)
 	return cmd
 }
 
 // operationDetail prints all of one operation.
-func operationDetail(w io.Writer, op *httpapi.ClusterOperation, color palette) {
+func operationDetail(w io.Writer, op *httpapi.ClusterOperation, color cli.Palette) {
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" {
 			fmt.Fprintf(w, "%s\t%s\n", name, strings.ReplaceAll(text, "\n", "\n\t"))
@@ -115,14 +116,14 @@ func operationDetail(w io.Writer, op *httpapi.ClusterOperation, color palette) {
 	if len(op.ToShards) > 0 {
 		line("to shards", "%s", strings.Trim(fmt.Sprint(op.ToShards), "[]"))
 	}
-	state := color.state(op.State)
+	state := color.State(op.State)
 	if op.Cancel && op.State == "running" {
 		state += ", being cancelled"
 	}
 	line("state", "%s", state)
 	line("step", "%s, try %d", op.Step, op.Attempt)
 	if op.TotalBytes > 0 {
-		line("done", "%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
+		line("done", "%s of %s", cli.FormatSize(op.DoneBytes), cli.FormatSize(op.TotalBytes))
 	}
 	if op.ETASeconds != nil {
 		line("left", "about %s", time.Duration(*op.ETASeconds*float64(time.Second)).Round(time.Second))
@@ -143,7 +144,7 @@ func operationDetail(w io.Writer, op *httpapi.ClusterOperation, color palette) {
 func operationNumber(text string) (uint64, error) {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || id == 0 {
-		return 0, usageError{fmt.Errorf("%q is no operation: they are numbered, 'cordwood cluster operations' lists them", text)}
+		return 0, cli.WrongUsage(fmt.Errorf("%q is no operation: they are numbered, 'cordwood cluster operations' lists them", text))
 	}
 	return id, nil
 }
@@ -195,7 +196,7 @@ func newClusterPauseCommand(verb, kind, short string) *cobra.Command {
 		ValidArgs: []string{"rebalance"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] != "rebalance" {
-				return usageError{fmt.Errorf("%q cannot be %sd: only rebalance can", args[0], verb)}
+				return cli.WrongUsage(fmt.Errorf("%q cannot be %sd: only rebalance can", args[0], verb))
 			}
 			return begin(cmd, &httpapi.ClusterRequest{Kind: kind}, false)
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -33,10 +34,10 @@ three times as much.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && !planOnly {
-				return usageError{fmt.Errorf("--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output)}
+				return cli.WrongUsage(fmt.Errorf("--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output))
 			}
 			if planOnly && (yes || wait) {
-				return usageError{errors.New("--plan only shows what would be done: leave it out, or leave out --yes and --wait")}
+				return cli.WrongUsage(errors.New("--plan only shows what would be done: leave it out, or leave out --yes and --wait"))
 			}
 			a, err := newClusterAPI(cmd)
 			if err != nil {
@@ -47,7 +48,7 @@ three times as much.`,
 				return err
 			}
 			if planOnly && output != "table" {
-				return printList(cmd.OutOrStdout(), output, plan, nil)
+				return cli.PrintList(cmd.OutOrStdout(), output, plan, nil)
 			}
 			if err := printPlan(cmd.OutOrStdout(), plan); err != nil || planOnly {
 				return err
@@ -57,7 +58,7 @@ three times as much.`,
 				if len(plan.Moves) == 0 {
 					question = "look for hot tables, and move those?"
 				}
-				if err := confirm(cmd, question); err != nil {
+				if err := cli.Confirm(cmd, question); err != nil {
 					return err
 				}
 			}
@@ -67,7 +68,7 @@ three times as much.`,
 	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	waitFlag(cmd, &wait)
-	listOutput(cmd, &output)
+	cli.ListOutput(cmd, &output)
 	return cmd
 }
 
@@ -100,7 +101,7 @@ func printPlan(w io.Writer, plan *httpapi.ClusterPlan) error {
 	}
 	fmt.Fprintln(t, "SHARD\tFROM\tTO\tBYTES\tREASON")
 	for _, m := range plan.Moves {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", m.Shard, dash(m.From), dash(m.To), formatSize(m.Bytes), m.Reason)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", m.Shard, cli.Dash(m.From), cli.Dash(m.To), cli.FormatSize(m.Bytes), m.Reason)
 	}
 	return t.Flush()
 }

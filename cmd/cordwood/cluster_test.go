@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -48,15 +48,12 @@ func runCluster(args ...string) (out, errOut string, status int) {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
 	if err == nil {
-		return stdout.String(), stderr.String(), exitOK
+		return stdout.String(), stderr.String(), cli.ExitOK
 	}
-	if s := (statusError{}); errors.As(err, &s) {
-		return stdout.String(), stderr.String(), s.status
+	if cli.IsSilent(err) {
+		return stdout.String(), stderr.String(), cli.ExitStatus(err)
 	}
-	if u := (usageError{}); errors.As(err, &u) {
-		status = exitUsage - exitFailed
-	}
-	return stdout.String(), stderr.String() + describe(cmd, err), exitFailed + status
+	return stdout.String(), stderr.String() + cli.Describe(cmd, err), cli.ExitStatus(err)
 }
 
 func TestClusterCommands(t *testing.T) {
@@ -129,7 +126,7 @@ func TestStatusOfUnreadyServer(t *testing.T) {
 	for _, args := range []string{"cluster status", "node list", "shard list"} {
 		asked = 0
 		_, errOut, status := runCluster(append(strings.Fields(args), "--server", s.URL)...)
-		if status != exitFailed || asked != 1 || !strings.Contains(errOut, "waiting for all seeds to answer") {
+		if status != cli.ExitFailed || asked != 1 || !strings.Contains(errOut, "waiting for all seeds to answer") {
 			t.Errorf("%s: asked %d times, status %d: %s", args, asked, status, errOut)
 		}
 	}
@@ -154,9 +151,9 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 		asks       int
 		status     int
 	}{
-		{"shard drop 3", "say --confirm 3", 1, exitUsage},
-		{"shard drop 3 --confirm 4", `"4" is not the number of shard 3: nothing was changed`, 1, exitFailed},
-		{"shard drop 3 --confirm 3", "operation 7: shard-drop shard 3", 2, exitOK},
+		{"shard drop 3", "say --confirm 3", 1, cli.ExitUsage},
+		{"shard drop 3 --confirm 4", `"4" is not the number of shard 3: nothing was changed`, 1, cli.ExitFailed},
+		{"shard drop 3 --confirm 3", "operation 7: shard-drop shard 3", 2, cli.ExitOK},
 	} {
 		asked = nil
 		out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", s.URL)...)
@@ -174,12 +171,12 @@ func TestStatusVerdicts(t *testing.T) {
 		want   string
 		exit   int
 	}{
-		{httpapi.ClusterStatus{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", exitOK},
-		{httpapi.ClusterStatus{Health: "starting"}, "c1: starting\nthe first shards are being made", exitOK},
-		{httpapi.ClusterStatus{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", exitOK},
-		{httpapi.ClusterStatus{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", exitOK},
-		{httpapi.ClusterStatus{Health: "degraded", LimitedBy: "shard 4"}, "c1: degraded\nno node may fail: shard 4 would stop\n", exitOK},
-		{httpapi.ClusterStatus{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"}, "c1: broken\ntoo much has failed already: shard 4 does not work\n", exitFailed},
+		{httpapi.ClusterStatus{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", cli.ExitOK},
+		{httpapi.ClusterStatus{Health: "starting"}, "c1: starting\nthe first shards are being made", cli.ExitOK},
+		{httpapi.ClusterStatus{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", cli.ExitOK},
+		{httpapi.ClusterStatus{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", cli.ExitOK},
+		{httpapi.ClusterStatus{Health: "degraded", LimitedBy: "shard 4"}, "c1: degraded\nno node may fail: shard 4 would stop\n", cli.ExitOK},
+		{httpapi.ClusterStatus{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"}, "c1: broken\ntoo much has failed already: shard 4 does not work\n", cli.ExitFailed},
 	} {
 		c.status.ClusterID, c.status.Nodes = "c1", nodes
 		url, _ := clusterServer(t, &c.status, httpapi.ClusterOperation{})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -21,7 +22,7 @@ func TestColorsOfStates(t *testing.T) {
 		Operations: []httpapi.ClusterOperation{{ID: 1, State: "running"}},
 	}
 	var plain, colored bytes.Buffer
-	for out, color := range map[*bytes.Buffer]palette{&plain: false, &colored: true} {
+	for out, color := range map[*bytes.Buffer]cli.Palette{&plain: false, &colored: true} {
 		if err := printStatus(out, status, color); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestColorsOfStates(t *testing.T) {
 func TestColorFlag(t *testing.T) {
 	for _, args := range []string{"cluster status", "cluster operations", "node list", "shard list", "tail t"} {
 		var stderr bytes.Buffer
-		if status := run(append(strings.Fields(args), "--color", "sometimes"), &stderr); status != exitUsage || !strings.Contains(stderr.String(), "--color sometimes: use auto, always or never") {
+		if status := run(append(strings.Fields(args), "--color", "sometimes"), &stderr); status != cli.ExitUsage || !strings.Contains(stderr.String(), "--color sometimes: use auto, always or never") {
 			t.Errorf("%s: status %d, %s", args, status, stderr.String())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -156,7 +157,7 @@ func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) 
 	if cmd.Flag("server") == nil {
 		return nil
 	}
-	c, err := newClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
+	c, err := cli.NewClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
 	if err != nil {
 		return nil
 	}
@@ -171,7 +172,7 @@ func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) 
 
 // namesBy completes with the first column of the rows of a statement.
 func namesBy(cmd *cobra.Command, sql string) []string {
-	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) { return firstColumn(ctx, c, sql) })
+	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) { return cli.FirstColumn(ctx, c, sql) })
 }
 
 func databaseNames(cmd *cobra.Command) []string {
@@ -184,7 +185,7 @@ func tableNames(cmd *cobra.Command) []string {
 	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {
 		db = f.Value.String()
 	}
-	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+quoteLiteral(db)+" ORDER BY 1")
+	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+cli.Literal(db)+" ORDER BY 1")
 }
 
 func nodeNames(cmd *cobra.Command) []string {

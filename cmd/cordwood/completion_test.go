@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
+
 	"github.com/spf13/pflag"
 )
 
@@ -126,7 +128,7 @@ func TestProgressLine(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
-		"0 rows": count(0, "row"), "1 row": count(int64(1), "row"), "2 batches": count(uint64(2), "batch"), "3 entries": count(3, "entry"), "1 batch": count(1, "batch"),
+		"0 rows": cli.Count(0, "row"), "1 row": cli.Count(int64(1), "row"), "2 batches": cli.Count(uint64(2), "batch"), "3 entries": cli.Count(3, "entry"), "1 batch": cli.Count(1, "batch"),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -216,7 +218,7 @@ func TestSuggestions(t *testing.T) {
 		"tail something_at_all": "(server answered 400, code 4001)",
 	} {
 		var stderr bytes.Buffer
-		if status := run(append(strings.Fields(args), "--server", s.URL), &stderr); status != exitFailed || !strings.HasSuffix(stderr.String(), want+"\n") {
+		if status := run(append(strings.Fields(args), "--server", s.URL), &stderr); status != cli.ExitFailed || !strings.HasSuffix(stderr.String(), want+"\n") {
 			t.Errorf("%s: status %d, %s, want %s", args, status, stderr.String(), want)
 		}
 	}

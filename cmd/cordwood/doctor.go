@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/node"
 	"cordwood/node/doctor"
@@ -76,7 +76,7 @@ Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 				err = printReport(cmd.OutOrStdout(), report)
 			}
 			if status := report.Status(); err == nil && status != 0 {
-				return statusError{status}
+				return cli.ExitWith(status)
 			}
 			return err
 		},
@@ -104,7 +104,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	if cfg.DataDir == "" {
 		cfg.DataDir = settings.DataDir
 	}
-	servers, err := serversOf(cmd)
+	servers, err := cli.ServersOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	}
 	c, err := client.New(client.Config{Servers: servers, User: user, UserAgent: "cordwood-cli", Attempts: 1})
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	cfg.Server, cfg.Version = askedServer{c}, version().Version
 	return nil
@@ -131,11 +131,6 @@ type askedServer struct{ *client.Client }
 func (s askedServer) Get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	return s.Do(ctx, client.Request{Method: http.MethodGet, Path: path, Query: query})
 }
-
-// statusError ends the program with a status, and says nothing more.
-type statusError struct{ status int }
-
-func (e statusError) Error() string { return "status " + strconv.Itoa(e.status) }
 
 func progressLine(w io.Writer) func(string, int64, int64) {
 	last := int64(-1)
@@ -165,7 +160,7 @@ func printReport(w io.Writer, r *doctor.Report) error {
 		case "server":
 			fmt.Fprintf(&out, ": %s", r.Server)
 		case "data":
-			fmt.Fprintf(&out, ": %s, %s, %s read", r.DataDir, count(r.Files, "file"), count(r.Bytes, "byte"))
+			fmt.Fprintf(&out, ": %s, %s, %s read", r.DataDir, cli.Count(r.Files, "file"), cli.Count(r.Bytes, "byte"))
 		}
 		out.WriteByte('\n')
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -20,14 +21,14 @@ and 1 if not, with what it waits for. Neither needs a user.`,
 		Example: "  cordwood health\n  cordwood health --ready --server http://10.0.0.7:4000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			servers, err := serversOf(cmd)
+			servers, err := cli.ServersOf(cmd)
 			if err != nil {
 				return err
 			}
 			// One try: who asks, asks again.
 			c, err := client.New(client.Config{Servers: servers, UserAgent: "cordwood-cli", Attempts: 1})
 			if err != nil {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			path := "/health"
 			if ready {

@@ -5,18 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -85,42 +84,42 @@ const stopGrace = 10 * time.Second
 
 func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if o.table == "" {
-		return usageError{errors.New("say which table to write to: --table TABLE")}
+		return cli.WrongUsage(errors.New("say which table to write to: --table TABLE"))
 	}
 	var err error
-	if o.db, o.table, err = tableName(cmd, o.db, o.table); err != nil {
+	if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
 		return err
 	}
 	format, err := parseInputFormat(o.format)
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
-	batch, err := parseSize(o.batch)
+	batch, err := cli.ParseSize(o.batch)
 	if err != nil {
-		return usageError{fmt.Errorf("--batch: %w", err)}
+		return cli.WrongUsage(fmt.Errorf("--batch: %w", err))
 	}
 	if batch < 1<<10 || batch > maxRecord {
-		return usageError{fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20)}
+		return cli.WrongUsage(fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20))
 	}
 	if o.flushAfter < 0 || o.flushAfter > time.Hour {
-		return usageError{fmt.Errorf("--flush-after %v: it must be 0 to 1h", o.flushAfter)}
+		return cli.WrongUsage(fmt.Errorf("--flush-after %v: it must be 0 to 1h", o.flushAfter))
 	}
 	if o.onReject != "" && o.onReject != "drop" && o.onReject != "store" {
-		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
+		return cli.WrongUsage(fmt.Errorf("--on-reject %s: use drop or store", o.onReject))
 	}
 	hints, err := hintList(o.hints)
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	if o.parallel < 1 || o.parallel > 64 {
-		return usageError{errors.New("--parallel: it must be 1 to 64")}
+		return cli.WrongUsage(errors.New("--parallel: it must be 1 to 64"))
 	}
 	signalled, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	progress := newProgress(cmd.ErrOrStderr(), totalSize(files))
-	c, err := newClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever })
+	c, err := cli.NewClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever })
 	if err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 	}
 	seconds := max(took.Seconds(), 1e-3)
 	fmt.Fprintf(out, "%s written, %d skipped, %s in %.1f s (%.0f rows/s)\n",
-		count(j.written, "row"), j.skipped, formatSize(j.sent), seconds, float64(j.written)/seconds)
+		cli.Count(j.written, "row"), j.skipped, cli.FormatSize(j.sent), seconds, float64(j.written)/seconds)
 }
 
 // totalSize is the size of all files together, or -1 if it cannot be known.
@@ -213,52 +212,4 @@ func totalSize(files []string) int64 {
 		total += info.Size()
 	}
 	return total
-}
-
-// sizeUnits are the suffixes of sizes, the longer ones first.
-var sizeUnits = []struct {
-	suffix string
-	bytes  int64
-}{
-	{"KiB", 1 << 10},
-	{"MiB", 1 << 20},
-	{"GiB", 1 << 30},
-	{"KB", 1000},
-	{"MB", 1000 * 1000},
-	{"GB", 1000 * 1000 * 1000},
-	{"K", 1 << 10},
-	{"M", 1 << 20},
-	{"G", 1 << 30},
-	{"B", 1},
-	{"", 1},
-}
-
-// parseSize reads a size such as 4MiB, 500KB or 1048576.
-func parseSize(s string) (int64, error) {
-	text := strings.TrimSpace(s)
-	for _, u := range sizeUnits {
-		if len(text) < len(u.suffix) || !strings.EqualFold(text[len(text)-len(u.suffix):], u.suffix) {
-			continue
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(text[:len(text)-len(u.suffix)]), 64)
-		if err == nil && v >= 0 && v*float64(u.bytes) < math.MaxInt64/2 {
-			return int64(v * float64(u.bytes)), nil
-		}
-		break
-	}
-	return 0, fmt.Errorf("%q is no size: write it like 4MiB", s)
-}
-
-// formatSize prints a size for people.
-func formatSize(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	default:
-		return fmt.Sprintf("%d B", n)
-	}
 }

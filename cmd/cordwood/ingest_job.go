@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -297,7 +298,7 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	j.sent += int64(len(p.data))
 	for _, r := range a.Skipped.Reasons {
 		if len(j.reasons) < maxReasons {
-			j.reasons = append(j.reasons, fmt.Sprintf("%s, %s: %s", p.file, p.record(r.Index), oneLine(r.Error)))
+			j.reasons = append(j.reasons, fmt.Sprintf("%s, %s: %s", p.file, p.record(r.Index), cli.Printable(r.Error)))
 		}
 	}
 	rows := int64(0)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
+
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 )
@@ -113,14 +115,14 @@ func (p *progress) line(after time.Duration) string {
 	seconds := max(after.Seconds(), 1)
 	var b strings.Builder
 	if p.file != "" {
-		fmt.Fprintf(&b, "%s  ", filepath.Base(oneLine(p.file)))
+		fmt.Fprintf(&b, "%s  ", filepath.Base(cli.Printable(p.file)))
 	}
 	if p.total > 0 {
-		fmt.Fprintf(&b, "%d %%  %s of %s", 100*n/p.total, formatSize(n), formatSize(p.total))
+		fmt.Fprintf(&b, "%d %%  %s of %s", 100*n/p.total, cli.FormatSize(n), cli.FormatSize(p.total))
 	} else {
-		b.WriteString(formatSize(n))
+		b.WriteString(cli.FormatSize(n))
 	}
-	fmt.Fprintf(&b, ", %s, %s/s, %.0f rows/s", count(p.rows, "row"), formatSize(int64(float64(n)/seconds)), float64(p.rows)/seconds)
+	fmt.Fprintf(&b, ", %s, %s/s, %.0f rows/s", cli.Count(p.rows, "row"), cli.FormatSize(int64(float64(n)/seconds)), float64(p.rows)/seconds)
 	if p.total > n && n > 0 {
 		left := time.Duration(float64(after) * float64(p.total-n) / float64(n))
 		fmt.Fprintf(&b, ", %v left", left.Round(time.Second))
@@ -151,7 +153,7 @@ func (p *progress) note(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// count returns a reader that counts what is read from r.
+// Count returns a reader that counts what is read from r.
 func (p *progress) count(r io.Reader) io.Reader { return countingReader{r, &p.read} }
 
 type countingReader struct {

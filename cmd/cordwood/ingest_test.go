@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/httpapi/params"
 
@@ -171,7 +172,7 @@ func TestIngest(t *testing.T) {
 			if joined != tt.want {
 				t.Errorf("sent %.300q", joined)
 			}
-			if want := count(tt.rows, "row") + " written, 0 skipped, "; !strings.HasPrefix(stdout, want) || stderr != "" {
+			if want := cli.Count(tt.rows, "row") + " written, 0 skipped, "; !strings.HasPrefix(stdout, want) || stderr != "" {
 				t.Errorf("printed %q, %q", stdout, stderr)
 			}
 		})
@@ -323,7 +324,7 @@ func TestIngestHints(t *testing.T) {
 	}
 	for _, hint := range []string{"ttl", "=7d", "ttl=", "ttl=7d,append_mode=false", "ttl=\r\nX: y"} {
 		_, _, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", hint)
-		if u := (usageError{}); !errors.As(err, &u) || len(got) != 1 {
+		if cli.ExitStatus(err) != cli.ExitUsage || len(got) != 1 {
 			t.Errorf("%q: %v", hint, err)
 		}
 	}
@@ -420,17 +421,17 @@ func TestIngestUsage(t *testing.T) {
 		{"x", "--nonsense"},
 	} {
 		_, _, err := execute(t, "", append([]string{"ingest"}, args...)...)
-		if u := (usageError{}); !errors.As(err, &u) {
+		if cli.ExitStatus(err) != cli.ExitUsage {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if code := run([]string{"ingest"}, io.Discard); code != exitUsage {
+	if code := run([]string{"ingest"}, io.Discard); code != cli.ExitUsage {
 		t.Errorf("without files: status %d", code)
 	}
-	if code := run([]string{"completion", "nope"}, io.Discard); code != exitUsage {
+	if code := run([]string{"completion", "nope"}, io.Discard); code != cli.ExitUsage {
 		t.Errorf("completion of an unknown shell: status %d", code)
 	}
-	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}, io.Discard); code != exitFailed {
+	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}, io.Discard); code != cli.ExitFailed {
 		t.Errorf("a missing file: status %d", code)
 	}
 }
@@ -502,13 +503,13 @@ func TestSizes(t *testing.T) {
 		"4MiB": 4 << 20, "4mib": 4 << 20, "4 M": 4 << 20, "1.5KiB": 1536, "500KB": 500_000, "7": 7, "7B": 7, "1G": 1 << 30,
 		"": -1, "x": -1, "-1": -1, "4XiB": -1, "1e30": -1, "MiB": -1, "NaN": -1,
 	} {
-		got, err := parseSize(text)
+		got, err := cli.ParseSize(text)
 		if (err != nil) != (want < 0) || err == nil && got != want {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}
 	}
 	for n, want := range map[int64]string{5: "5 B", 2048: "2.0 KiB", 3 << 20: "3.0 MiB", 5 << 30: "5.0 GiB"} {
-		if got := formatSize(n); got != want {
+		if got := cli.FormatSize(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
 	}

@@ -1,12 +1,13 @@
 // Command cordwood is the whole of cordwood in one binary: the server and the
-// programs that talk to it. There is a file per subcommand.
+// programs that talk to it. A file holds a subcommand; cli is what they share.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"cordwood/cmd/cordwood/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -15,28 +16,17 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stderr))
 }
 
-// Exit statuses.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
-)
-
 func run(args []string, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	if s := (statusError{}); errors.As(err, &s) {
-		return s.status
+	if !cli.IsSilent(err) {
+		fmt.Fprintln(stderr, cli.Describe(cmd, suggest(cmd, err)))
 	}
-	fmt.Fprintln(stderr, describe(cmd, suggest(cmd, err)))
-	if u := (usageError{}); errors.As(err, &u) {
-		return exitUsage
-	}
-	return exitFailed
+	return cli.ExitStatus(err)
 }
 
 const overview = `cordwood takes in logs over HTTP, cuts them to typed rows, and answers SQL.
@@ -60,17 +50,17 @@ func newRootCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(flagFault)
+	root.SetFlagErrorFunc(cli.FlagFault)
 	root.Version = version().Version
 	root.SetVersionTemplate(versionText(version()))
 	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newShardCommand(), newNodeCommand(), newClusterCommand(), newRebalanceCommand(), newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand()} {
-		addClientFlags(client)
+		cli.AddClientFlags(client)
 		root.AddCommand(client)
 	}
 	root.AddCommand(newServeCommand(), newSecretCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	completeArguments(root)
-	settle(root)
+	cli.Settle(root)
 	return root
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -33,7 +34,7 @@ func newNodeListCommand() *cobra.Command {
 		Example: "  cordwood node list\n  cordwood node list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			color, err := wantsColor(cmd)
+			color, err := cli.WantsColor(cmd)
 			if err != nil {
 				return err
 			}
@@ -41,11 +42,11 @@ func newNodeListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes, palette(color)) })
+			return cli.PrintList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes, cli.Palette(color)) })
 		},
 	}
-	listOutput(cmd, &output)
-	colorFlag(cmd, "states")
+	cli.ListOutput(cmd, &output)
+	cli.ColorFlag(cmd, "states")
 	return cmd
 }
 
@@ -94,7 +95,7 @@ take stays, unless --force says that the group may tolerate less from then on.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				if err := confirm(cmd, fmt.Sprintf("move everything away from node %s for good?", args[0])); err != nil {
+				if err := cli.Confirm(cmd, fmt.Sprintf("move everything away from node %s for good?", args[0])); err != nil {
 					return err
 				}
 			}

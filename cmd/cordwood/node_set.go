@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -31,7 +32,7 @@ status is 1.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("to") || to < 0 {
-				return usageError{errors.New("--to is needed: how many nodes there are to be, 0 or more")}
+				return cli.WrongUsage(errors.New("--to is needed: how many nodes there are to be, 0 or more"))
 			}
 			a, err := newClusterAPI(cmd)
 			if err != nil {
@@ -102,7 +103,7 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) e
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%s may have %s\n", row, count(to, "node"))
+	fmt.Fprintf(out, "%s may have %s\n", row, cli.Count(to, "node"))
 	return nil
 }
 
@@ -137,7 +138,7 @@ func roomFor(status *httpapi.ClusterStatus, row string, to int) error {
 	for _, s := range status.Shards {
 		if leave > 0 && s.Want > stay {
 			return fmt.Errorf("%s cannot be %s: shard %d wants %d replicas, and %d nodes would be left to hold one: keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
-				row, count(to, "node"), s.ID, s.Want, stay, s.ID, max(stay-(stay+1)%2, 1)) // odd
+				row, cli.Count(to, "node"), s.ID, s.Want, stay, s.ID, max(stay-(stay+1)%2, 1)) // odd
 		}
 	}
 	return nil
@@ -200,7 +201,7 @@ router that was forgotten comes back only with an empty data folder.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if silent < 0 {
-				return usageError{fmt.Errorf("--silent %s: want a duration that is not negative, as 15m", silent)}
+				return cli.WrongUsage(fmt.Errorf("--silent %s: want a duration that is not negative, as 15m", silent))
 			}
 			a, status, err := askStatus(cmd)
 			if err != nil {
@@ -218,7 +219,7 @@ router that was forgotten comes back only with an empty data folder.`,
 				}
 				forgotten++
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s forgotten\n", count(forgotten, "router"))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s forgotten\n", cli.Count(forgotten, "router"))
 			return errors.Join(errs...)
 		},
 	}

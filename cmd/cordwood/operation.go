@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/httpapi"
 )
@@ -27,7 +28,7 @@ type clusterAPI struct {
 
 func newClusterAPI(cmd *cobra.Command, change ...func(*client.Config)) (*clusterAPI, error) {
 	errOut := cmd.ErrOrStderr()
-	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) }, change...)
+	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) }, change...)
 	return &clusterAPI{client: c}, err
 }
 
@@ -138,7 +139,7 @@ func (a *clusterAPI) wait(cmd *cobra.Command, id uint64) error {
 		switch {
 		case ctx.Err() != nil:
 			fmt.Fprintf(cmd.ErrOrStderr(), "operation %d goes on without you: 'cordwood cluster operations %d' shows it, 'cordwood cluster cancel %d' cancels it\n", id, id, id)
-			return statusError{exitFailed}
+			return cli.ExitWith(cli.ExitFailed)
 		case err != nil:
 			// A node that restarts, or a leader that is lost, is no end.
 			if e := (*client.Error)(nil); errors.As(err, &e) && e.Status < 500 || failures >= 30 {
@@ -173,7 +174,7 @@ func operationLine(op *httpapi.ClusterOperation) string {
 		line = fmt.Sprintf("operation %d, %s: %s", op.ID, op.Step, reason)
 	}
 	if op.TotalBytes > 0 {
-		line += fmt.Sprintf(" (%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
+		line += fmt.Sprintf(" (%s of %s", cli.FormatSize(op.DoneBytes), cli.FormatSize(op.TotalBytes))
 		if op.ETASeconds != nil && op.DoneBytes < op.TotalBytes {
 			line += fmt.Sprintf(", about %s left", time.Duration(*op.ETASeconds*float64(time.Second)).Round(time.Second))
 		}
@@ -186,7 +187,7 @@ func operationLine(op *httpapi.ClusterOperation) string {
 func shardNumber(text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n == 0 {
-		return 0, usageError{fmt.Errorf("%q is no shard: shards are numbered from 1, 'cordwood shard list' lists them", text)}
+		return 0, cli.WrongUsage(fmt.Errorf("%q is no shard: shards are numbered from 1, 'cordwood shard list' lists them", text))
 	}
 	return uint32(n), nil
 }

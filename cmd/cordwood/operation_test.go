@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi"
 )
 
@@ -19,7 +20,7 @@ func TestReasonsOfSeveralLines(t *testing.T) {
 			t.Errorf("not one line of a head and one of the operation:\n%s", got)
 		}
 	}
-	if got := one(strings.Repeat("é", 300)); len([]rune(got)) != 160 {
+	if got := cli.FirstLine(strings.Repeat("é", 300)); len([]rune(got)) != 160 {
 		t.Errorf("a long reason is %d characters of a table", len([]rune(got)))
 	}
 	if got := operationLine(&op); strings.Contains(got, "\n") {

@@ -9,13 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -47,7 +45,7 @@ type pipelineAPI struct {
 
 func newPipelineAPI(cmd *cobra.Command) (*pipelineAPI, error) {
 	errOut := cmd.ErrOrStderr()
-	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
+	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
 	return &pipelineAPI{client: c}, err
 }
 
@@ -114,7 +112,7 @@ func (a *pipelineAPI) put(cmd *cobra.Command, name string, source []byte) (store
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
 	}
 	if err != nil {
-		err = linesError{err} // excerpts of programs, and one mistake a line
+		err = cli.SeveralLines(err) // excerpts of programs, and one mistake a line
 	}
 	return p, err
 }
@@ -132,7 +130,7 @@ func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s: more than %s", file, formatSize(limit))
+		err = fmt.Errorf("%s: more than %s", file, cli.FormatSize(limit))
 	}
 	return text, err
 }
@@ -213,44 +211,6 @@ func (a *pipelineAPI) list(ctx context.Context, name string) ([]listedPipeline, 
 	return answer.Pipelines, err
 }
 
-// listOutput is the flag --output of commands that list.
-func listOutput(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "table", "`FORMAT`: table, json or yaml")
-	// Before anything is asked of a server.
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if !slices.Contains([]string{"table", "json", "yaml"}, *output) {
-			return outputFault(*output)
-		}
-		return nil
-	}
-}
-
-func outputFault(output string) error {
-	return usageError{fmt.Errorf("--output %s: use table, json or yaml", output)}
-}
-
-// printList prints a list: as JSON or YAML, or as a table by what table writes.
-func printList(w io.Writer, output string, list any, table func(w io.Writer)) error {
-	switch output {
-	case "table":
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		table(t)
-		return t.Flush()
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(list)
-	case "yaml":
-		text, err := yaml.Marshal(list)
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		return err
-	}
-	return outputFault(output)
-}
-
 func newPipelineListCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -270,15 +230,15 @@ func newPipelineListCommand() *cobra.Command {
 			if list == nil {
 				list = []listedPipeline{}
 			}
-			return printList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
+			return cli.PrintList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
 				fmt.Fprintln(w, "NAME\tNEWEST VERSION\tVERSIONS\tSIZE")
 				for _, p := range list {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.Version, len(p.Versions), formatSize(int64(p.Size)))
+					fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.Version, len(p.Versions), cli.FormatSize(int64(p.Size)))
 				}
 			})
 		},
 	}
-	listOutput(cmd, &output)
+	cli.ListOutput(cmd, &output)
 	return cmd
 }
 
@@ -301,15 +261,15 @@ func newPipelineVersionsCommand() *cobra.Command {
 			if len(list) == 0 {
 				return fmt.Errorf("there is no pipeline %s: 'cordwood pipeline list' lists them", args[0])
 			}
-			return printList(cmd.OutOrStdout(), output, list[0].Versions, func(w io.Writer) {
+			return cli.PrintList(cmd.OutOrStdout(), output, list[0].Versions, func(w io.Writer) {
 				fmt.Fprintln(w, "VERSION\tSIZE")
 				for _, v := range list[0].Versions {
-					fmt.Fprintf(w, "%s\t%s\n", v.Version, formatSize(int64(v.Size)))
+					fmt.Fprintf(w, "%s\t%s\n", v.Version, cli.FormatSize(int64(v.Size)))
 				}
 			})
 		},
 	}
-	listOutput(cmd, &output)
+	cli.ListOutput(cmd, &output)
 	return cmd
 }
 
@@ -329,7 +289,7 @@ the newest. Tables stay as they are.`,
 				version = args[1]
 			}
 			if (version == "") == !all {
-				return usageError{errors.New("say what to delete: --version V or --all")}
+				return cli.WrongUsage(errors.New("say what to delete: --version V or --all"))
 			}
 			a, err := newPipelineAPI(cmd)
 			if err != nil {

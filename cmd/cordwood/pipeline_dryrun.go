@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -56,20 +57,20 @@ record failed.`,
 	f.IntVarP(&o.records, "records", "n", maxDryRunRecords, "`NUMBER` of records to try, 10 at most")
 	f.StringVar(&o.db, "db", "public", "`DATABASE` of the table")
 	f.StringVar(&o.table, "table", "", "`TABLE` to hold the result against")
-	listOutput(cmd, &o.output)
+	cli.ListOutput(cmd, &o.output)
 	return cmd
 }
 
 func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 	format, err := parseInputFormat(o.format)
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	if o.records < 1 || o.records > maxDryRunRecords {
-		return usageError{fmt.Errorf("--records %d: it must be 1 to %d", o.records, maxDryRunRecords)}
+		return cli.WrongUsage(fmt.Errorf("--records %d: it must be 1 to %d", o.records, maxDryRunRecords))
 	}
 	if o.table != "" {
-		if o.db, o.table, err = tableName(cmd, o.db, o.table); err != nil {
+		if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		form["pipeline"] = string(source)
 	} else {
 		if len(args) == 0 {
-			return usageError{errors.New("say which pipeline to try: NAME or --file FILE")}
+			return cli.WrongUsage(errors.New("say which pipeline to try: NAME or --file FILE"))
 		}
 		form["pipeline_name"], args = args[0], args[1:]
 		if o.version != "" && o.version != "latest" {
@@ -90,7 +91,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		}
 	}
 	if len(args) > 1 {
-		return usageError{errors.New("with --file only the file of data follows")}
+		return cli.WrongUsage(errors.New("with --file only the file of data follows"))
 	}
 	data := "-"
 	if len(args) == 1 {
@@ -120,7 +121,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Reads: true,
 	}, &answer)
 	if err != nil {
-		return linesError{err}
+		return cli.SeveralLines(err)
 	}
 	if err := printDryRun(cmd.OutOrStdout(), o.output, answer); err != nil {
 		return err
@@ -140,7 +141,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		return fmt.Errorf("reading the server's answer: %w", err)
 	}
 	if slices.ContainsFunc(shown.Records, func(r dryRunRecord) bool { return r.Outcome == "failed" }) {
-		return statusError{exitFailed}
+		return cli.ExitWith(cli.ExitFailed)
 	}
 	return nil
 }
@@ -291,13 +292,13 @@ func printDryRun(w io.Writer, output string, answer json.RawMessage) error {
 			return fmt.Errorf("reading the server's answer: %w", err)
 		}
 		if output == "yaml" {
-			node, err := yamlNode(jsonDecoder(answer))
+			node, err := cli.YamlNode(jsonDecoder(answer))
 			if err != nil {
 				return fmt.Errorf("reading the server's answer: %w", err)
 			}
 			list = node
 		}
-		return printList(w, output, list, nil)
+		return cli.PrintList(w, output, list, nil)
 	}
 	var a dryRunAnswer
 	if err := json.Unmarshal(answer, &a); err != nil {
@@ -450,7 +451,7 @@ func (s *dryRunStep) print(out *strings.Builder) {
 }
 
 func (t *dryRunTable) print(out *strings.Builder) {
-	fmt.Fprintf(out, "table %s: %s", t.Name, count(len(t.Rows), "row"))
+	fmt.Fprintf(out, "table %s: %s", t.Name, cli.Count(len(t.Rows), "row"))
 	switch {
 	case t.Exists:
 		out.WriteString(", exists")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
@@ -87,14 +88,14 @@ func rejectKinds() []string {
 // where is the condition of the flags.
 func (o *replayOptions) where() (string, error) {
 	if o.kind != "" && !slices.Contains(rejectKinds(), o.kind) {
-		return "", usageError{fmt.Errorf("--kind %s: use %s", o.kind, strings.Join(rejectKinds(), ", "))}
+		return "", cli.WrongUsage(fmt.Errorf("--kind %s: use %s", o.kind, strings.Join(rejectKinds(), ", ")))
 	}
 	conditions := []string{"true"}
 	for _, c := range []struct{ column, value string }{
 		{"pipeline", o.pipeline}, {"table_schema", o.db}, {"table_name", o.table}, {"kind", o.kind},
 	} {
 		if c.value != "" {
-			conditions = append(conditions, c.column+" = "+literal(c.value))
+			conditions = append(conditions, c.column+" = "+cli.Literal(c.value))
 		}
 	}
 	for _, c := range []struct{ flag, op, value string }{{"since", ">=", o.since}, {"until", "<", o.until}} {
@@ -103,7 +104,7 @@ func (o *replayOptions) where() (string, error) {
 		}
 		at, err := parseMoment(c.value)
 		if err != nil {
-			return "", usageError{fmt.Errorf("--%s: %w", c.flag, err)}
+			return "", cli.WrongUsage(fmt.Errorf("--%s: %w", c.flag, err))
 		}
 		conditions = append(conditions, fmt.Sprintf("rejected_at %s TIMESTAMP_NS '%s'", c.op, at.Format("2006-01-02 15:04:05.000000000")))
 	}
@@ -122,10 +123,10 @@ func parseMoment(text string) (time.Time, error) {
 
 func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.onReject != "drop" && o.onReject != "store" {
-		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
+		return cli.WrongUsage(fmt.Errorf("--on-reject %s: use drop or store", o.onReject))
 	}
 	if o.limit < 0 {
-		return usageError{fmt.Errorf("--limit %d: want 0 or more", o.limit)}
+		return cli.WrongUsage(fmt.Errorf("--limit %d: want 0 or more", o.limit))
 	}
 	if err := o.names(cmd); err != nil {
 		return err
@@ -153,7 +154,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	for _, reason := range job.order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
 	}
-	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", count(job.records, "record"), count(job.written, "row"), job.skipped)
+	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(job.records, "record"), cli.Count(job.written, "row"), job.skipped)
 	if job.before > 0 {
 		fmt.Fprintf(out, "; %d were stored by an earlier run", job.before)
 	}
@@ -165,7 +166,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	case err != nil && ctx.Err() != nil:
 		return errors.New("interrupted: run the command again within 15 minutes, and nothing is stored twice")
 	case err == nil && job.skipped > 0:
-		return statusError{exitFailed}
+		return cli.ExitWith(cli.ExitFailed)
 	}
 	return err
 }
@@ -177,13 +178,13 @@ const replayOverlap = time.Hour
 // names reads the names of tables in the flags.
 func (o *replayOptions) names(cmd *cobra.Command) (err error) {
 	if o.table != "" {
-		if o.db, o.table, err = tableName(cmd, o.db, o.table); err != nil {
+		if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
 			return err
 		}
 	}
 	if o.toTable != "" {
 		if o.toDB, o.toTable, err = schema.ParseTableName(o.toTable); err != nil {
-			return usageError{err}
+			return cli.WrongUsage(err)
 		}
 	}
 	return nil

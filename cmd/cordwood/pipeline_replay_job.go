@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -131,7 +132,7 @@ func (j *replay) run(ctx context.Context, where string) error {
 	}
 	defer rows.Close()
 	taken := 0
-	err = eachLine(rows, func(line []byte) error {
+	err = cli.EachLine(rows, func(line []byte) error {
 		if j.options.limit > 0 && taken == j.options.limit {
 			return nil
 		}
@@ -176,7 +177,7 @@ func (j *replay) readNotes(ctx context.Context, where string) error {
 		return err
 	}
 	defer rows.Close()
-	return eachLine(rows, func(line []byte) error {
+	return cli.EachLine(rows, func(line []byte) error {
 		var r struct{ ID string }
 		if err := json.Unmarshal(line, &r); err != nil {
 			return fmt.Errorf("reading what was sent again before: %w", err)
@@ -238,7 +239,7 @@ func (j *replay) send(ctx context.Context) error {
 	if !j.options.again {
 		ids := make([]string, len(chunk))
 		for i := range chunk {
-			ids[i] = literal(chunk[i].id)
+			ids[i] = cli.Literal(chunk[i].id)
 		}
 		if err := j.readNotes(ctx, " WHERE id IN ("+strings.Join(ids, ", ")+")"); err != nil {
 			return err

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"cordwood/cmd/cordwood/cli"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func TestDryRunTellsTheRest(t *testing.T) {
 		{writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1", "the first 1 of more than 65 records were tried; -n tries up to 10\n"},
 	} {
 		_, stderr, err := execute(t, "", "pipeline", "dryrun", "edge", tt.file, "-n", tt.n, "--server", server)
-		if status := (statusError{}); err != nil && !errors.As(err, &status) || stderr != tt.want {
+		if err != nil && !cli.IsSilent(err) || stderr != tt.want {
 			t.Errorf("%s, %s: %q, %v, want %q", tt.file, tt.n, stderr, err, tt.want)
 		}
 	}
@@ -297,7 +298,7 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 				}
 				return
 			}
-			if status := (statusError{}); err != nil && (!errors.As(err, &status) || !strings.HasPrefix(tt.args, "dryrun")) {
+			if err != nil && (!cli.IsSilent(err) || !strings.HasPrefix(tt.args, "dryrun")) {
 				t.Fatal(err)
 			}
 			if failed := strings.Contains(out, ": failed at"); failed != (err != nil) {
@@ -320,7 +321,7 @@ func TestDryRunOutputs(t *testing.T) {
 	server, _ := pipelineServer(t)
 	for output, want := range map[string]string{"json": "\"table_name\": \"dry_run_web\"", "yaml": "table_name: dry_run_web"} {
 		out, _, err := against(t, server, "x\n", "pipeline", "dryrun", "edge", "--output", output)
-		if status := (statusError{}); !errors.As(err, &status) || !strings.Contains(out, want) {
+		if !cli.IsSilent(err) || !strings.Contains(out, want) {
 			t.Errorf("%s: %v, want status 1, as a record fails\n%s", output, err, out)
 		}
 	}
@@ -417,7 +418,7 @@ func TestReplay(t *testing.T) {
 		reject("2024-07-04T08:31:02.123456789Z", "b", "text", "x"), reject("2024-07-04T08:31:03Z", "b", "text", " "),
 	)
 	out, errOut, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to", "new", "--to-table", "d.new")
-	if status := (statusError{}); !errors.As(err, &status) || status.status != exitFailed {
+	if !cli.IsSilent(err) || cli.ExitStatus(err) != cli.ExitFailed {
 		t.Errorf("two records failed again: %v, want status 1", err)
 	}
 	const to = `db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new `
@@ -470,7 +471,7 @@ func TestReplayAfterAKill(t *testing.T) {
 	kills := 0
 	for ; kills < 100; kills++ {
 		_, _, err := against(t, s.URL, "", "pipeline", "replay-rejects")
-		if status := (statusError{}); errors.As(err, &status) {
+		if cli.IsSilent(err) {
 			break
 		}
 		s.posts = s.posts[:0]

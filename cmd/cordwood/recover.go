@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/node/recovery"
 )
 
@@ -47,12 +48,12 @@ too are made anew from those; for them move the folder away and start the node w
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Group == "":
-				return usageError{errors.New("say what to recover: --group all, --group meta, --group shard/7, or --group node")}
+				return cli.WrongUsage(errors.New("say what to recover: --group all, --group meta, --group shard/7, or --group node"))
 			case cfg.DataDir == "":
-				return usageError{errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped")}
+				return cli.WrongUsage(errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped"))
 			}
 			if err := recovery.CheckGroup(cfg.Group); err != nil {
-				return usageError{fmt.Errorf("--group: %w", err)}
+				return cli.WrongUsage(fmt.Errorf("--group: %w", err))
 			}
 			return recovery.Run(cfg, cmd.OutOrStdout())
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/node/backup"
 	"cordwood/proto/words"
 )
@@ -58,7 +59,7 @@ not end has left is used or removed by the next run.
 				cfg.Existing = backup.Add
 			}
 			cfg.Parallel, cfg.Rate, cfg.TempDir = transfer.parallel, backup.NewLimiter(int64(transfer.rate)), repository.tempDir
-			ctx, stop := interruptible(cmd)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return restoreBackup(ctx, cmd, args[0], &repository, cfg)
 		},
@@ -90,7 +91,7 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	cfg.Target, cfg.Progress, cfg.Logger = cluster, &p, noteLogger(cmd.ErrOrStderr())
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
 		if p.TotalRows.Load() == 0 && p.TotalBytes.Load() > 0 {
-			return fmt.Sprintf("checking the backup: %s of %s", formatSize(p.Bytes.Load()), formatSize(p.TotalBytes.Load()))
+			return fmt.Sprintf("checking the backup: %s of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()))
 		}
 		return fmt.Sprintf("restoring: %d of %d rows", p.Rows.Load(), p.TotalRows.Load())
 	})
@@ -106,8 +107,8 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 		return fmt.Errorf("%w; %s restored: run the same command again to go on", err, were(result.Rows, "row"))
 	}
 	return repository.print(cmd, result, func(w io.Writer) {
-		fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup, count(result.Databases, "database"),
-			count(result.Tables, "table"), count(result.Rows, "row"), count(result.Pipelines, "version"))
+		fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup, cli.Count(result.Databases, "database"),
+			cli.Count(result.Tables, "table"), cli.Count(result.Rows, "row"), cli.Count(result.Pipelines, "version"))
 		if result.Replaced > 0 {
 			fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/node/secret"
 )
 
@@ -24,10 +25,10 @@ func TestNewSecret(t *testing.T) {
 		want   string
 	}{
 		{[]string{"new-secret", file}, 0, ""},
-		{[]string{"new-secret", file}, exitFailed, "exists"},
+		{[]string{"new-secret", file}, cli.ExitFailed, "exists"},
 		{[]string{"new-secret", file, "--keep"}, 0, ""},
-		{[]string{"new-secret", empty, "--keep"}, exitFailed, "it is empty"},
-		{[]string{"new-secret", "/no/such/folder/secret"}, exitFailed, "no such file or directory"},
+		{[]string{"new-secret", empty, "--keep"}, cli.ExitFailed, "it is empty"},
+		{[]string{"new-secret", "/no/such/folder/secret"}, cli.ExitFailed, "no such file or directory"},
 	} {
 		var stderr bytes.Buffer
 		if status := run(c.args, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) {

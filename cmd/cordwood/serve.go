@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/node"
 )
 
@@ -39,10 +40,10 @@ CORDWOOD_, but for those that Kubernetes sets for services.`,
 			// The server's settings alone, without the flags of other commands.
 			fs := cmd.LocalNonPersistentFlags()
 			if err := errors.Join(node.CheckEnvironment(os.Environ()), node.Load(fs, file, os.LookupEnv)); err != nil {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			if err := cfg.Validate(); err != nil {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			if printConfig {
 				text, err := node.ConfigYAML(fs)
@@ -62,7 +63,7 @@ CORDWOOD_, but for those that Kubernetes sets for services.`,
 				Stderr: os.Stderr, ConfigText: text, Version: version(), Reload: hangups(),
 			})
 			if wrong := (*node.SettingsError)(nil); errors.As(err, &wrong) {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			return err
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi"
 )
@@ -35,7 +36,7 @@ func newShardListCommand() *cobra.Command {
 		Example: "  cordwood shard list\n  cordwood shard list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			color, err := wantsColor(cmd)
+			color, err := cli.WantsColor(cmd)
 			if err != nil {
 				return err
 			}
@@ -43,11 +44,11 @@ func newShardListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards, palette(color)) })
+			return cli.PrintList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards, cli.Palette(color)) })
 		},
 	}
-	listOutput(cmd, &output)
-	colorFlag(cmd, "states")
+	cli.ListOutput(cmd, &output)
+	cli.ColorFlag(cmd, "states")
 	return cmd
 }
 
@@ -64,10 +65,10 @@ tables that exist.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if number < 1 {
-				return usageError{fmt.Errorf("--count %d: at least 1", number)}
+				return cli.WrongUsage(fmt.Errorf("--count %d: at least 1", number))
 			}
 			if replication < 0 {
-				return usageError{fmt.Errorf("--replication %d: at least 1, or 0 for the cluster's own", replication)}
+				return cli.WrongUsage(fmt.Errorf("--replication %d: at least 1, or 0 for the cluster's own", replication))
 			}
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-add", Count: number, Replicas: replication}, wait)
 		},
@@ -94,7 +95,7 @@ over everything before it votes, and the old one leaves after that.`,
 				return err
 			}
 			if from == "" || to == "" {
-				return usageError{fmt.Errorf("--from NODE and --to NODE are needed: 'cordwood shard list' shows where the replicas are")}
+				return cli.WrongUsage(fmt.Errorf("--from NODE and --to NODE are needed: 'cordwood shard list' shows where the replicas are"))
 			}
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-move", Shard: shard, From: from, To: to}, wait)
 		},
@@ -121,7 +122,7 @@ fail and nothing is lost or stops; with one, none.`,
 			}
 			n, err := strconv.Atoi(args[1])
 			if err != nil || n < 1 {
-				return usageError{fmt.Errorf("%q is no number of replicas: 1, 3 or 5 make sense", args[1])}
+				return cli.WrongUsage(fmt.Errorf("%q is no number of replicas: 1, 3 or 5 make sense", args[1]))
 			}
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-change", Shard: shard, Replicas: n}, wait)
 		},
@@ -147,7 +148,7 @@ by itself for replicas whose files it found damaged.`,
 				return err
 			}
 			if node == "" {
-				return usageError{fmt.Errorf("--node NODE is needed: 'cordwood shard list' shows where the replicas are")}
+				return cli.WrongUsage(fmt.Errorf("--node NODE is needed: 'cordwood shard list' shows where the replicas are"))
 			}
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-rebuild", Shard: shard, Node: node}, wait)
 		},
@@ -208,7 +209,7 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 			if answer.Confirm != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), answer.Message)
 				if r.Confirm = typed; typed == "" {
-					if r.Confirm, err = ask(cmd, "type the number of the shard to give it up: ", fmt.Sprintf("say --confirm %s", answer.Confirm)); err != nil {
+					if r.Confirm, err = cli.Ask(cmd, "type the number of the shard to give it up: ", fmt.Sprintf("say --confirm %s", answer.Confirm)); err != nil {
 						return err
 					}
 				}
@@ -245,9 +246,9 @@ former shards have none of them afterwards. A table that merges rows always take
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(to) == 0 {
-				return usageError{fmt.Errorf("--to SHARD is needed: 'cordwood shard list' lists the shards")}
+				return cli.WrongUsage(fmt.Errorf("--to SHARD is needed: 'cordwood shard list' lists the shards"))
 			}
-			database, table, err := tableName(cmd, *db, args[0])
+			database, table, err := cli.TableName(cmd, *db, args[0])
 			if err != nil {
 				return err
 			}
@@ -255,7 +256,7 @@ former shards have none of them afterwards. A table that merges rows always take
 			for _, text := range to {
 				id, err := shardNumber(text)
 				if err != nil {
-					return usageError{fmt.Errorf("--to: %w", err)}
+					return cli.WrongUsage(fmt.Errorf("--to: %w", err))
 				}
 				r.ToShards = append(r.ToShards, id)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/query/statement"
 )
@@ -54,7 +55,7 @@ start: it is the zone of times that are written without one. Answers are in UTC.
 				return s.script(cmd.Context(), strings.NewReader(args[0]))
 			}
 			if in, isFile := cmd.InOrStdin().(*os.File); isFile && term.IsTerminal(int(in.Fd())) {
-				once, err := newClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
+				once, err := cli.NewClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
 				if err != nil {
 					return err
 				}
@@ -107,9 +108,9 @@ var outputFormats = map[string]string{
 
 func newSQLSession(cmd *cobra.Command, o *sqlOptions) (*sqlSession, error) {
 	if err := checkOutput(o.output); err != nil {
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
-	timeout, err := parseDuration("timeout", o.timeout)
+	timeout, err := cli.ParseDuration("timeout", o.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +118,10 @@ func newSQLSession(cmd *cobra.Command, o *sqlOptions) (*sqlSession, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(o.key) != o.key || len(o.key) > maxKey {
-		return nil, usageError{fmt.Errorf("--idempotency-key: want 1 to %d characters, without a space at the ends", maxKey)}
+		return nil, cli.WrongUsage(fmt.Errorf("--idempotency-key: want 1 to %d characters, without a space at the ends", maxKey))
 	}
 	s := &sqlSession{db: o.db, output: o.output, timeout: timeout, key: o.key, zone: strings.TrimSpace(o.zone), read: o.read, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
-	s.client, err = newClient(cmd, func(text string) { fmt.Fprintln(s.errOut, text) })
+	s.client, err = cli.NewClient(cmd, func(text string) { fmt.Fprintln(s.errOut, text) })
 	return s, err
 }
 
@@ -163,7 +164,7 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 		}
 	}
 	if !ran {
-		return usageError{errors.New("no statement: write one as the argument or on standard input")}
+		return cli.WrongUsage(errors.New("no statement: write one as the argument or on standard input"))
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ func (s *sqlSession) view(text string) (as string, show func(body io.Reader) err
 		case as == "arrow":
 			return s.printScreen(out, body)
 		}
-		return printRows(out, s.output, body)
+		return cli.PrintRows(out, s.output, body)
 	}
 }
 
@@ -265,7 +266,7 @@ func (s *sqlSession) printScreen(out io.Writer, body io.Reader) error {
 	if n, ok := affected(rows); ok {
 		text := "OK\n"
 		if n > 0 {
-			text = fmt.Sprintf("OK, %s\n", count(int(n), "row"))
+			text = fmt.Sprintf("OK, %s\n", cli.Count(int(n), "row"))
 		}
 		if err := rows.Err(); err != nil {
 			return err

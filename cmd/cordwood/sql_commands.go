@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/proto/nearest"
 	"cordwood/router/query/statement"
 )
@@ -174,13 +175,13 @@ func (p *prompt) connect(ctx context.Context, name string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	c := p.session.client
-	found, err := firstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata WHERE schema_name = "+quoteLiteral(name))
+	found, err := cli.FirstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata WHERE schema_name = "+cli.Literal(name))
 	if err != nil {
 		return fmt.Errorf("%w; still in %s", err, p.session.db)
 	}
 	if len(found) == 0 {
 		like := ""
-		if all, err := firstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata ORDER BY 1"); err == nil {
+		if all, err := cli.FirstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata ORDER BY 1"); err == nil {
 			like = nearest.DidYouMean("; ", name, all)
 		}
 		return fmt.Errorf("there is no database %q%s still in %s", name, orSemicolon(like), p.session.db)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/query/statement"
 	"cordwood/shard/query/engine"
@@ -345,8 +346,7 @@ const (
 	namesWait = 400 * time.Millisecond
 	// namesAway is for how long a server that did not answer in time is not asked again.
 	namesAway = 10 * time.Second
-	// maxNames bounds the names of a kind, and maxNamed the lists of them that are kept.
-	maxNames = 10_000
+	// maxNamed bounds the lists of names that are kept.
 	maxNamed = 100
 )
 
@@ -373,12 +373,12 @@ func (s *serverNames) databases() []string {
 }
 
 func (s *serverNames) tables(db string) []string {
-	return s.list("SELECT table_name FROM information_schema.tables WHERE table_schema = " + quoteLiteral(db) + " ORDER BY 1")
+	return s.list("SELECT table_name FROM information_schema.tables WHERE table_schema = " + cli.Literal(db) + " ORDER BY 1")
 }
 
 func (s *serverNames) columns(db, table string) []string {
-	return s.list("SELECT column_name FROM information_schema.columns WHERE table_schema = " + quoteLiteral(db) +
-		" AND lower(table_name) = lower(" + quoteLiteral(table) + ") ORDER BY ordinal_position")
+	return s.list("SELECT column_name FROM information_schema.columns WHERE table_schema = " + cli.Literal(db) +
+		" AND lower(table_name) = lower(" + cli.Literal(table) + ") ORDER BY ordinal_position")
 }
 
 // list is the first column of the answer to a statement; what is known of it if the server
@@ -391,7 +391,7 @@ func (s *serverNames) list(sql string) []string {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, namesWait)
 	defer cancel()
-	names, err := firstColumn(ctx, s.client, sql)
+	names, err := cli.FirstColumn(ctx, s.client, sql)
 	if err != nil {
 		s.away = s.now()
 		return known.names
@@ -402,6 +402,3 @@ func (s *serverNames) list(sql string) []string {
 	s.lists[sql] = namesList{names, s.now()}
 	return names
 }
-
-// quoteLiteral writes a text as a literal of SQL.
-func quoteLiteral(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

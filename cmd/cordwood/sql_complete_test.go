@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,8 +179,9 @@ func TestSyntaxIsTaken(t *testing.T) {
 // TestCompletionDoesNotWait: a server that hangs does not hold the prompt up, neither the
 // first time for long, nor again.
 func TestCompletionDoesNotWait(t *testing.T) {
-	asked, hang := 0, make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++; <-hang }))
+	var asked atomic.Int64
+	hang := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1); <-hang }))
 	defer s.Close()
 	defer close(hang)
 	c, err := client.New(client.Config{Servers: []string{s.URL}, Attempts: 1})
@@ -193,8 +195,8 @@ func TestCompletionDoesNotWait(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
-	if took := time.Since(start); took > 10*namesWait || asked != 1 {
-		t.Errorf("asked %d times in %v", asked, took)
+	if took := time.Since(start); took > 10*namesWait || asked.Load() != 1 {
+		t.Errorf("asked %d times in %v", asked.Load(), took)
 	}
 }
 

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
-	"cordwood/proto/schema"
 	"cordwood/router/query/statement"
 )
 
@@ -55,20 +54,6 @@ func within(r client.Request, limit time.Duration) client.Request {
 	return r
 }
 
-// parseDuration reads a duration as the server does: 30s, 1h30m, 2 days; nothing is 0.
-func parseDuration(flag, text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return d, nil
-	}
-	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 {
-		return ttl.D, nil
-	}
-	return 0, usageError{fmt.Errorf("--%s %s: want a duration, as 30s or 10m", flag, text)}
-}
-
 // readFlags are the flags of statements that read.
 type readFlags struct {
 	consistency  string
@@ -81,12 +66,12 @@ func (f *readFlags) check() error {
 	switch f.consistency {
 	case "", "linear", "any":
 	default:
-		return usageError{fmt.Errorf("--consistency %s: use linear or any", f.consistency)}
+		return cli.WrongUsage(fmt.Errorf("--consistency %s: use linear or any", f.consistency))
 	}
 	if f.maxStaleness != "" && f.consistency != "any" {
-		return usageError{fmt.Errorf("--max-staleness goes with --consistency any")}
+		return cli.WrongUsage(fmt.Errorf("--max-staleness goes with --consistency any"))
 	}
-	_, err := parseDuration("max-staleness", f.maxStaleness)
+	_, err := cli.ParseDuration("max-staleness", f.maxStaleness)
 	return err
 }
 
@@ -109,16 +94,5 @@ func explainUnknown(err error, r *client.Request) error {
 	if key == "" {
 		return err
 	}
-	return fmt.Errorf("%w; rows may be stored: run the same statement within 15 minutes with --idempotency-key %s, and they are stored once", err, shellWord(key))
-}
-
-// shellWord quotes a text for a shell if it has to be.
-func shellWord(text string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.:/", c)
-	}
-	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return fmt.Errorf("%w; rows may be stored: run the same statement within 15 minutes with --idempotency-key %s, and they are stored once", err, cli.ShellWord(key))
 }

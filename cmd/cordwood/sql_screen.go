@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/mattn/go-runewidth"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
 )
@@ -95,7 +96,7 @@ func printTable(w io.Writer, rows format.Rows, mode expandedMode, width int) err
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "(%s)\n", count(int(n), "row"))
+	_, err = fmt.Fprintf(w, "(%s)\n", cli.Count(int(n), "row"))
 	return err
 }
 
@@ -157,7 +158,7 @@ func printExpanded(w io.Writer, rows format.Rows) error {
 	names := make([]string, 0, rows.Schema().NumFields())
 	width := 0
 	for _, f := range rows.Schema().Fields() {
-		name := oneLine(f.Name)
+		name := cli.Printable(f.Name)
 		names = append(names, name)
 		width = max(width, runewidth.StringWidth(name))
 	}
@@ -171,9 +172,9 @@ func printExpanded(w io.Writer, rows format.Rows) error {
 		if _, err := format.Write(&text, format.NDJSON, batch); err != nil {
 			return err
 		}
-		err = eachLine(&text, func(line []byte) error {
+		err = cli.EachLine(&text, func(line []byte) error {
 			n++
-			_, cells, err := rowCells(line, "NULL", strings.NewReplacer("\r", `\r`, "\x1b", `\x1b`).Replace)
+			_, cells, err := cli.RowCells(line, "NULL", strings.NewReplacer("\r", `\r`, "\x1b", `\x1b`).Replace)
 			if err != nil {
 				return err
 			}
@@ -183,7 +184,7 @@ func printExpanded(w io.Writer, rows format.Rows) error {
 			for i, cell := range cells {
 				name := names[i] + strings.Repeat(" ", width-runewidth.StringWidth(names[i]))
 				for part := range strings.SplitSeq(cell, "\n") {
-					b.WriteString(name + " | " + oneLine(part) + "\n")
+					b.WriteString(name + " | " + cli.Printable(part) + "\n")
 					name = strings.Repeat(" ", width)
 				}
 			}
@@ -197,18 +198,8 @@ func printExpanded(w io.Writer, rows format.Rows) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "(%s)\n", count(n, "row"))
+	_, err := fmt.Fprintf(w, "(%s)\n", cli.Count(n, "row"))
 	return err
-}
-
-// oneLine is a text without characters that move the cursor.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // explains tells whether a text is one EXPLAIN.
@@ -221,8 +212,8 @@ func explains(text string) bool {
 // printExplained prints the answer to EXPLAIN, of the format ndjson, without a frame: a plan is a
 // drawing of many lines.
 func printExplained(w io.Writer, rows io.Reader) error {
-	return eachLine(rows, func(line []byte) error {
-		_, cells, err := rowCells(line, "", nil)
+	return cli.EachLine(rows, func(line []byte) error {
+		_, cells, err := cli.RowCells(line, "", nil)
 		if err != nil {
 			return err
 		}

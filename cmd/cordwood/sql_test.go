@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,11 +108,11 @@ func TestSQLScript(t *testing.T) {
 	}
 	for _, args := range [][]string{{"sql", " ; -- nothing"}, {"sql", "SELECT 1", "-o", "xml"}, {"sql", "SELECT 1", "--server", "ftp://x"}} {
 		_, _, err := execute(t, "", args...)
-		if u := (usageError{}); !errors.As(err, &u) {
+		if cli.ExitStatus(err) != cli.ExitUsage {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if code := run([]string{"sql", "a", "b"}, io.Discard); code != exitUsage {
+	if code := run([]string{"sql", "a", "b"}, io.Discard); code != cli.ExitUsage {
 		t.Errorf("two arguments: status %d", code)
 	}
 }
@@ -255,12 +255,12 @@ func TestDurationsOfFlags(t *testing.T) {
 	} {
 		// No server answers there: the command must not get as far as to ask one.
 		_, _, err := execute(t, "", append(args, "--server", "http://127.0.0.1:1")...)
-		if u := (usageError{}); !errors.As(err, &u) || !strings.Contains(err.Error(), "want a duration") {
+		if cli.ExitStatus(err) != cli.ExitUsage || !strings.Contains(err.Error(), "want a duration") {
 			t.Errorf("%q: error %v, want a wrong usage that asks for a duration", args, err)
 		}
 	}
 	for _, text := range []string{"", "0", "30s", "1h30m", "500ms", "2 days", "1d 12h"} {
-		if _, err := parseDuration("since", text); err != nil {
+		if _, err := cli.ParseDuration("since", text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/proto/schema"
 )
@@ -49,7 +46,7 @@ type tableAPI struct {
 
 func newTableAPI(cmd *cobra.Command, db string) (*tableAPI, error) {
 	errOut := cmd.ErrOrStderr()
-	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
+	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
 	return &tableAPI{client: c, db: db}, err
 }
 
@@ -60,19 +57,13 @@ func (a *tableAPI) rows(ctx context.Context, statement string, fn func(row []byt
 		return err
 	}
 	defer resp.Body.Close()
-	return eachLine(resp.Body, fn)
+	return cli.EachLine(resp.Body, fn)
 }
 
 // change runs a statement that has no rows.
 func (a *tableAPI) change(ctx context.Context, statement string) error {
 	return a.rows(ctx, statement, func([]byte) error { return nil })
 }
-
-// quoted is a name as an identifier in a statement.
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-// literal is a text as one in a statement.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // listedTable is a table in a list.
 type listedTable struct {
@@ -97,9 +88,9 @@ func newTableListCommand(db *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			where := "table_schema = " + literal(*db)
+			where := "table_schema = " + cli.Literal(*db)
 			if like != "" {
-				where += " AND table_name LIKE " + literal(like)
+				where += " AND table_name LIKE " + cli.Literal(like)
 			}
 			list := []listedTable{}
 			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, ttl, shard_id AS shard, options, create_time AS created FROM information_schema.tables WHERE `+
@@ -114,7 +105,7 @@ func newTableListCommand(db *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
+			return cli.PrintList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
 				fmt.Fprintln(w, "NAME\tROWS\tBYTES\tTTL\tSHARD")
 				for _, t := range list {
 					ttl := t.TTL
@@ -126,7 +117,7 @@ func newTableListCommand(db *string) *cobra.Command {
 			})
 		},
 	}
-	listOutput(cmd, &output)
+	cli.ListOutput(cmd, &output)
 	cmd.Flags().StringVar(&like, "like", "", "only tables whose name is like `PATTERN`; % stands for any text, _ for any character")
 	return cmd
 }
@@ -143,7 +134,7 @@ func knownSize(n *int64) string {
 	if n == nil {
 		return "-"
 	}
-	return formatSize(*n)
+	return cli.FormatSize(*n)
 }
 
 func newTableShowCommand(db *string) *cobra.Command {
@@ -153,7 +144,7 @@ func newTableShowCommand(db *string) *cobra.Command {
 		Example: "  cordwood table show access",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			database, table, err := tableName(cmd, *db, args[0])
+			database, table, err := cli.TableName(cmd, *db, args[0])
 			if err != nil {
 				return err
 			}
@@ -161,7 +152,7 @@ func newTableShowCommand(db *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.rows(cmd.Context(), "SHOW CREATE TABLE "+quoted(table), func(row []byte) error {
+			return a.rows(cmd.Context(), "SHOW CREATE TABLE "+cli.Quoted(table), func(row []byte) error {
 				var t struct {
 					Statement string `json:"Create Table"`
 				}
@@ -188,9 +179,9 @@ by their time: ttl=30d, ttl=12h, ttl=forever.`,
 			for _, arg := range args[1:] {
 				key, value, ok := strings.Cut(arg, "=")
 				if !ok || key == "" {
-					return usageError{fmt.Errorf("%q: write OPTION=VALUE, as ttl=30d", arg)}
+					return cli.WrongUsage(fmt.Errorf("%q: write OPTION=VALUE, as ttl=30d", arg))
 				}
-				pairs = append(pairs, literal(key)+"="+literal(value))
+				pairs = append(pairs, cli.Literal(key)+"="+cli.Literal(value))
 			}
 			return changeTable(cmd, *db, args[0], "ALTER TABLE", "SET "+strings.Join(pairs, ", "), "changed")
 		},
@@ -206,7 +197,7 @@ func newTableUnsetCommand(db *string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var keys []string
 			for _, key := range args[1:] {
-				keys = append(keys, literal(key))
+				keys = append(keys, cli.Literal(key))
 			}
 			return changeTable(cmd, *db, args[0], "ALTER TABLE", "UNSET "+strings.Join(keys, ", "), "changed")
 		},
@@ -220,18 +211,18 @@ func newTableRenameCommand(db *string) *cobra.Command {
 		Example: "  cordwood table rename access access_2025",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			database, _, err := tableName(cmd, *db, args[0])
+			database, _, err := cli.TableName(cmd, *db, args[0])
 			if err != nil {
 				return err
 			}
-			other, name, err := tableName(cmd, database, args[1])
+			other, name, err := cli.TableName(cmd, database, args[1])
 			if err != nil {
 				return err
 			}
 			if other != database {
-				return usageError{fmt.Errorf("the table stays in its database %s: %s names another one", database, args[1])}
+				return cli.WrongUsage(fmt.Errorf("the table stays in its database %s: %s names another one", database, args[1]))
 			}
-			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+quoted(name), "renamed")
+			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+cli.Quoted(name), "renamed")
 		},
 	}
 }
@@ -256,11 +247,11 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				database, table, err := tableName(cmd, *db, args[0])
+				database, table, err := cli.TableName(cmd, *db, args[0])
 				if err != nil {
 					return err
 				}
-				if err := confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, table, database)); err != nil {
+				if err := cli.Confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, table, database)); err != nil {
 					return err
 				}
 			}
@@ -271,35 +262,9 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 	return cmd
 }
 
-// confirm asks on the terminal, and fails unless the answer is yes.
-func confirm(cmd *cobra.Command, question string) error {
-	answer, err := ask(cmd, question+" [y/N] ", "say --yes")
-	if err != nil {
-		return err
-	}
-	switch strings.ToLower(answer) {
-	case "y", "yes":
-		return nil
-	}
-	return errors.New("nothing was changed")
-}
-
-// ask has whoever sits there type something; instead is what to do where nobody does.
-func ask(cmd *cobra.Command, question, instead string) (string, error) {
-	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
-		return "", usageError{fmt.Errorf("nobody can be asked here: %s", instead)}
-	}
-	fmt.Fprint(cmd.ErrOrStderr(), question)
-	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.TrimSpace(answer), nil
-}
-
 // changeTable runs a statement about a table, whose name stands between verb and rest.
 func changeTable(cmd *cobra.Command, db, name, verb, rest, done string) error {
-	database, table, err := tableName(cmd, db, name)
+	database, table, err := cli.TableName(cmd, db, name)
 	if err != nil {
 		return err
 	}
@@ -307,7 +272,7 @@ func changeTable(cmd *cobra.Command, db, name, verb, rest, done string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.change(cmd.Context(), strings.TrimSpace(verb+" "+quoted(table)+" "+rest)); err != nil {
+	if err := a.change(cmd.Context(), strings.TrimSpace(verb+" "+cli.Quoted(table)+" "+rest)); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", done, schema.FormatTableName(database, table))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -39,20 +40,20 @@ says so on standard error. It ends when the table is dropped.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "table" && output != "ndjson" {
-				return usageError{fmt.Errorf("--output %s: use ndjson or table", output)}
+				return cli.WrongUsage(fmt.Errorf("--output %s: use ndjson or table", output))
 			}
-			if _, err := parseDuration("since", since); err != nil {
+			if _, err := cli.ParseDuration("since", since); err != nil {
 				return err
 			}
-			database, table, err := tableName(cmd, db, args[0])
+			database, table, err := cli.TableName(cmd, db, args[0])
 			if err != nil {
 				return err
 			}
-			c, err := newClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
+			c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
 			if err != nil {
 				return err
 			}
-			color, err := wantsColor(cmd)
+			color, err := cli.WantsColor(cmd)
 			if err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ says so on standard error. It ends when the table is dropped.`,
 	f.StringVar(&where, "where", "", "SQL `CONDITION` on the columns of the table")
 	f.StringVar(&since, "since", "", "`AGE` of the oldest stored rows to print first, such as 10m; none by default")
 	f.StringVarP(&output, "output", "o", "ndjson", "`FORMAT` of rows: ndjson or table")
-	colorFlag(cmd, "levels of -o table")
+	cli.ColorFlag(cmd, "levels of -o table")
 	return cmd
 }
 

@@ -3,11 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"strings"
+
+	"cordwood/cmd/cordwood/cli"
 
 	"github.com/mattn/go-runewidth"
 )
@@ -97,10 +98,10 @@ func (p *tailPrinter) line(cells []string) {
 			b.WriteString("  ")
 		}
 		code := ""
-		if p.color && levelColumn[strings.ToLower(p.columns[i])] {
-			code = levelColor(cell)
+		if p.color && cli.LevelColumn[strings.ToLower(p.columns[i])] {
+			code = cli.LevelColor(cell)
 		}
-		b.WriteString(painted(cell, code))
+		b.WriteString(cli.Painted(cell, code))
 		if i < len(cells)-1 {
 			b.WriteString(strings.Repeat(" ", max(0, p.widths[i]-runewidth.StringWidth(cell))))
 		}
@@ -112,38 +113,5 @@ func (p *tailPrinter) flush() error { return p.w.Flush() }
 
 // tailCells are the names and values of a row, in the order of the server.
 func tailCells(line []byte) (columns, cells []string, err error) {
-	return rowCells(line, "", oneLine) // a row is one line, and no text moves the cursor
-}
-
-// rowCells are the names and values of a row of NDJSON, in the order of the server, texts as
-// clean makes them if it is given.
-func rowCells(line []byte, null string, clean func(string) string) (columns, cells []string, err error) {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	if _, err := d.Token(); err != nil {
-		return nil, nil, err
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return nil, nil, err
-		}
-		name, _ := key.(string)
-		cell := string(raw)
-		var text string
-		switch {
-		case cell == "null":
-			cell = null
-		case json.Unmarshal(raw, &text) == nil:
-			if cell = text; clean != nil {
-				cell = clean(text)
-			}
-		}
-		columns, cells = append(columns, name), append(cells, cell)
-	}
-	return columns, cells, nil
+	return cli.RowCells(line, "", cli.Printable) // a row is one line, and no text moves the cursor
 }

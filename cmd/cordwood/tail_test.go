@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,14 +151,14 @@ func TestTailTableOnTerminal(t *testing.T) {
 		if err := cmd.Flags().Set("color", when); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := wantsColor(cmd); err != nil || got != want {
+		if got, err := cli.WantsColor(cmd); err != nil || got != want {
 			t.Errorf("--color %s: %v, %v", when, got, err)
 		}
 	}
 	if err := cmd.Flags().Set("color", "sometimes"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := wantsColor(cmd); err == nil {
+	if _, err := cli.WantsColor(cmd); err == nil {
 		t.Error("--color sometimes is accepted")
 	}
 }

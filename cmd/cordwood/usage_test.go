@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"cordwood/cmd/cordwood/cli"
+
 	"github.com/spf13/cobra"
 )
 
@@ -40,7 +42,7 @@ func TestWrongUsage(t *testing.T) {
 		{"backup vrify", `cordwood backup: vrify is no folder, and no command: write ./vrify for a new repository; commands are create, list, verify, delete, prune (see 'cordwood backup --help')`},
 	} {
 		var stderr bytes.Buffer
-		if status := run(strings.Fields(tt.args), &stderr); status != exitUsage || stderr.String() != tt.want+"\n" {
+		if status := run(strings.Fields(tt.args), &stderr); status != cli.ExitUsage || stderr.String() != tt.want+"\n" {
 			t.Errorf("%s: status %d and\n%s, want\n%s", tt.args, status, stderr.String(), tt.want)
 		}
 	}
@@ -67,7 +69,7 @@ func TestServeReadsNamedFilesFirst(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		var stderr bytes.Buffer
 		args := append([]string{"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0"}, flags...)
-		if status := run(args, &stderr); status != exitUsage || strings.Count(stderr.String(), "\n") != 1 {
+		if status := run(args, &stderr); status != cli.ExitUsage || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%v: status %d: %s", flags, status, stderr.String())
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -87,7 +89,7 @@ func TestServeWithoutAPort(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		var stderr bytes.Buffer
 		args := []string{"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--" + flag, taken.Addr().String()}
-		if status := run(args, &stderr); status != exitFailed || !strings.Contains(stderr.String(), "choose another --"+flag) {
+		if status := run(args, &stderr); status != cli.ExitFailed || !strings.Contains(stderr.String(), "choose another --"+flag) {
 			t.Errorf("--%s: status %d: %s", flag, status, stderr.String())
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -122,13 +124,13 @@ func TestUnknownEnvironment(t *testing.T) {
 	t.Setenv("CORDWOOD_HEADLESS_SERVICE_PORT", "4001")
 	for _, args := range []string{"serve --data-dir " + t.TempDir(), "serve --print-config", "sql SELECT", "table list", "admin drain", "restore x"} {
 		var stderr bytes.Buffer
-		if status := run(strings.Fields(args), &stderr); status != exitUsage || !strings.Contains(stderr.String(), "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
+		if status := run(strings.Fields(args), &stderr); status != cli.ExitUsage || !strings.Contains(stderr.String(), "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
 			t.Errorf("%s: status %d: %s", args, status, stderr.String())
 		}
 	}
 	for _, args := range []string{"version", "help sql", "secret --help"} {
 		var stderr bytes.Buffer
-		if status := run(strings.Fields(args), &stderr); status != exitOK {
+		if status := run(strings.Fields(args), &stderr); status != cli.ExitOK {
 			t.Errorf("%s: status %d: %s", args, status, stderr.String())
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
@@ -32,7 +33,7 @@ func (f *vrlFlags) options(stderr io.Writer) (vrl.Options, error) {
 	o := vrl.Options{Logger: slog.New(slog.NewTextHandler(stderr, nil))}
 	zone, err := vrl.ParseZone(f.timezone)
 	if err != nil {
-		return o, usageError{err}
+		return o, cli.WrongUsage(err)
 	}
 	o.Zone = zone
 	for _, g := range f.grants {
@@ -44,7 +45,7 @@ func (f *vrlFlags) options(stderr io.Writer) (vrl.Options, error) {
 		case "files":
 			o.Grants |= fn.Files
 		default:
-			return o, usageError{fmt.Errorf("--grant %s: there are environment, network and files", g)}
+			return o, cli.WrongUsage(fmt.Errorf("--grant %s: there are environment, network and files", g))
 		}
 	}
 	return o, nil
@@ -80,7 +81,7 @@ func compileProgram(cmd *cobra.Command, name, source string, o vrl.Options) (*vr
 	var d *vrl.Diagnostics
 	if errors.As(err, &d) {
 		fmt.Fprint(cmd.ErrOrStderr(), d.Render(name))
-		return nil, fmt.Errorf("%s does not compile: %s", name, count(len(d.List), "error"))
+		return nil, fmt.Errorf("%s does not compile: %s", name, cli.Count(len(d.List), "error"))
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ are reported on standard error, and the exit status is 1.`,
 			name, source := "program", program
 			if source == "" {
 				if len(args) == 0 {
-					return usageError{errors.New("name the file of the program, or give the program with --program")}
+					return cli.WrongUsage(errors.New("name the file of the program, or give the program with --program"))
 				}
 				var err error
 				name, args = args[0], args[1:]
@@ -179,7 +180,7 @@ func runEvents(p *vrl.Program, in io.Reader, out, problems io.Writer, result boo
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("the program failed on %s", count(failed, "event"))
+		return fmt.Errorf("the program failed on %s", cli.Count(failed, "event"))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/peterh/liner"
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/value"
 )
@@ -43,7 +44,7 @@ func newVRLReplCommand() *cobra.Command {
 			}
 			start, err := value.ParseJSON(event, value.JSONOptions{})
 			if err != nil {
-				return usageError{fmt.Errorf("--event: %w", err)}
+				return cli.WrongUsage(fmt.Errorf("--event: %w", err))
 			}
 			r := &repl{session: vrl.NewSession(o, start), out: cmd.OutOrStdout()}
 			if cmd.InOrStdin() == io.Reader(os.Stdin) && isatty.IsTerminal(os.Stdin.Fd()) {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,9 +9,11 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// firstColumn runs a statement that reads, and returns the first column of its rows, of which
-// there are at most maxNames.
-func firstColumn(ctx context.Context, c *client.Client, sql string) ([]string, error) {
+// maxNames bounds the number of names of one kind.
+const maxNames = 10_000
+
+// FirstColumn runs a statement that reads and returns the first column of its rows, at most maxNames.
+func FirstColumn(ctx context.Context, c *client.Client, sql string) ([]string, error) {
 	resp, err := c.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Reads: true, Body: []byte(sql), Header: http.Header{"Content-Type": {"application/sql"}},
 		Query: url.Values{"format": {"ndjson"}, "limit": {strconv.Itoa(maxNames)}},
@@ -21,8 +23,8 @@ func firstColumn(ctx context.Context, c *client.Client, sql string) ([]string, e
 	}
 	defer resp.Body.Close()
 	var names []string
-	err = eachLine(resp.Body, func(line []byte) error {
-		_, cells, err := rowCells(line, "", nil)
+	err = EachLine(resp.Body, func(line []byte) error {
+		_, cells, err := RowCells(line, "", nil)
 		if err == nil && len(cells) > 0 {
 			names = append(names, cells[0])
 		}

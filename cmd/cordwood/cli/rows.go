@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// printRows prints an answer in the format that was asked for. json and yaml are made of
-// ndjson row by row, so that memory does not grow with the answer.
-func printRows(w io.Writer, output string, rows io.Reader) error {
+// PrintRows prints rows of NDJSON in a format. It converts to json and yaml row by row, so that memory
+// does not grow with the answer.
+func PrintRows(w io.Writer, output string, rows io.Reader) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var err error
 	switch output {
@@ -30,8 +30,8 @@ func printRows(w io.Writer, output string, rows io.Reader) error {
 	return err
 }
 
-// eachLine calls fn with each line that is not empty.
-func eachLine(rows io.Reader, fn func(line []byte) error) error {
+// EachLine calls fn with each line that is not empty.
+func EachLine(rows io.Reader, fn func(line []byte) error) error {
 	r := bufio.NewReaderSize(rows, 64<<10)
 	var line []byte
 	for {
@@ -58,7 +58,7 @@ func eachLine(rows io.Reader, fn func(line []byte) error) error {
 // printJSON prints rows as one array.
 func printJSON(w *bufio.Writer, rows io.Reader) error {
 	separator := "[\n  "
-	err := eachLine(rows, func(line []byte) error {
+	err := EachLine(rows, func(line []byte) error {
 		_, _ = w.WriteString(separator)
 		separator = ",\n  "
 		_, werr := w.Write(line)
@@ -78,11 +78,11 @@ func printJSON(w *bufio.Writer, rows io.Reader) error {
 // printYAML prints rows as one list.
 func printYAML(w *bufio.Writer, rows io.Reader) error {
 	none := true
-	err := eachLine(rows, func(line []byte) error {
+	err := EachLine(rows, func(line []byte) error {
 		none = false
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.UseNumber()
-		node, err := yamlNode(d)
+		node, err := YamlNode(d)
 		if err != nil {
 			return fmt.Errorf("reading a row: %w", err)
 		}
@@ -98,8 +98,8 @@ func printYAML(w *bufio.Writer, rows io.Reader) error {
 	return err
 }
 
-// yamlNode reads the next JSON value; keys keep their order.
-func yamlNode(d *json.Decoder) (*yaml.Node, error) {
+// YamlNode reads the next JSON value as YAML; keys keep their order.
+func YamlNode(d *json.Decoder) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 			node.Kind = yaml.MappingNode
 		}
 		for d.More() {
-			child, err := yamlNode(d)
+			child, err := YamlNode(d)
 			if err != nil {
 				return nil, err
 			}
@@ -135,4 +135,37 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	default:
 		return scalar("!!null", "null"), nil
 	}
+}
+
+// RowCells returns the names and values of a row of NDJSON in the order of the server. null is the
+// text of a null; clean, if given, edits texts.
+func RowCells(line []byte, null string, clean func(string) string) (columns, cells []string, err error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if _, err := d.Token(); err != nil {
+		return nil, nil, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, nil, err
+		}
+		name, _ := key.(string)
+		cell := string(raw)
+		var text string
+		switch {
+		case cell == "null":
+			cell = null
+		case json.Unmarshal(raw, &text) == nil:
+			if cell = text; clean != nil {
+				cell = clean(text)
+			}
+		}
+		columns, cells = append(columns, name), append(cells, cell)
+	}
+	return columns, cells, nil
 }

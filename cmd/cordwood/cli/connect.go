@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -14,30 +14,30 @@ import (
 
 const defaultServer = "http://127.0.0.1:4000"
 
-// addClientFlags gives a command that talks to a server, and its subcommands, the
-// flags that say to which one and as whom.
-func addClientFlags(cmd *cobra.Command) {
-	servers := &serverList{urls: splitServers(envOr("CORDWOOD_SERVER", defaultServer))}
+// AddClientFlags adds the flags --server and --user to a command and its subcommands.
+func AddClientFlags(cmd *cobra.Command) {
+	servers := &serverList{urls: splitServers(EnvOr("CORDWOOD_SERVER", defaultServer))}
 	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; of several nodes of a cluster, with commas or repeated: if one is not there the next one is asked (environment: CORDWOOD_SERVER)")
 	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
 	// A password must not show up as a default in help texts.
 	cmd.PersistentFlags().Lookup("user").DefValue = ""
 	cmd.PersistentFlags().Lookup("server").DefValue = defaultServer
 	if cmd.Name() != "doctor" { // which reports it with the settings
-		cmd.PersistentPreRunE = checkEnvironment
+		cmd.PersistentPreRunE = CheckEnvironment
 	}
 }
 
-// checkEnvironment refuses variables that begin as ours do and are none: the command would go to
-// another server than was meant.
-func checkEnvironment(*cobra.Command, []string) error {
+// CheckEnvironment refuses environment variables that have our prefix and are unknown: with a mistyped
+// CORDWOOD_SERVER the command would talk to another server than was meant.
+func CheckEnvironment(*cobra.Command, []string) error {
 	if err := node.CheckEnvironment(os.Environ()); err != nil {
-		return usageError{err}
+		return WrongUsage(err)
 	}
 	return nil
 }
 
-func envOr(name, otherwise string) string {
+// EnvOr returns the environment variable name, or otherwise if it is not set or empty.
+func EnvOr(name, otherwise string) string {
 	if v, ok := os.LookupEnv(name); ok && v != "" {
 		return v
 	}
@@ -66,8 +66,8 @@ func (l *serverList) String() string { return strings.Join(l.urls, ",") }
 // Type implements pflag.Value.
 func (l *serverList) Type() string { return "URL" }
 
-// Set implements pflag.Value. The flag takes the place of the environment, and adds to
-// itself when it is repeated.
+// Set implements pflag.Value. The flag replaces the value of the environment; a repeated flag adds
+// to it.
 func (l *serverList) Set(text string) error {
 	if !l.set {
 		l.urls, l.set = nil, true
@@ -76,8 +76,8 @@ func (l *serverList) Set(text string) error {
 	return nil
 }
 
-// serversOf returns what --server of a command says.
-func serversOf(cmd *cobra.Command) ([]string, error) {
+// ServersOf returns the URLs of the flag --server of a command.
+func ServersOf(cmd *cobra.Command) ([]string, error) {
 	list, ok := cmd.Flag("server").Value.(*serverList)
 	if !ok {
 		return nil, fmt.Errorf("the command %s has no flag --server", cmd.CommandPath())
@@ -85,10 +85,10 @@ func serversOf(cmd *cobra.Command) ([]string, error) {
 	return list.urls, nil
 }
 
-// newClient makes a client from the flags that all commands share. note is told what a
-// person should know while a request waits.
-func newClient(cmd *cobra.Command, note func(text string), change ...func(*client.Config)) (*client.Client, error) {
-	servers, err := serversOf(cmd)
+// NewClient makes a client from the flags of AddClientFlags. It calls note with messages for a person
+// while a request is retried; change edits the configuration.
+func NewClient(cmd *cobra.Command, note func(text string), change ...func(*client.Config)) (*client.Client, error) {
+	servers, err := ServersOf(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func newClient(cmd *cobra.Command, note func(text string), change ...func(*clien
 	}
 	c, err := client.New(cfg)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, WrongUsage(err)
 	}
 	return c, nil
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -10,22 +10,11 @@ import (
 
 	"cordwood/node"
 	"cordwood/proto/nearest"
-	"cordwood/proto/words"
 )
 
-// usageError marks an error that comes from how the command was called.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// linesError marks an error whose lines stay as they are, as those with excerpts.
-type linesError struct{ error }
-
-func (e linesError) Unwrap() error { return e.error }
-
-// describe is what standard error shows of a command that failed: one line, whatever
-// the layout of the error but for a linesError, and where help is if the command was called wrongly.
-func describe(cmd *cobra.Command, err error) string {
+// Describe returns the message of a command that failed: one line, except for an error of
+// SeveralLines, and where to find help if the command was called wrongly.
+func Describe(cmd *cobra.Command, err error) string {
 	if lines := (linesError{}); errors.As(err, &lines) {
 		return cmd.CommandPath() + ": " + err.Error()
 	}
@@ -36,9 +25,9 @@ func describe(cmd *cobra.Command, err error) string {
 	return cmd.CommandPath() + ": " + text
 }
 
-// settle gives a command and those below it, which are all there, the errors of this
-// program for wrong arguments.
-func settle(cmd *cobra.Command) {
+// Settle gives a command and all commands below it our errors for wrong arguments. Call it once,
+// after all commands are added.
+func Settle(cmd *cobra.Command) {
 	switch {
 	case cmd.Name() == "completion" && cmd.HasSubCommands():
 		// cobra shows its help, and succeeds, whatever the argument is.
@@ -53,25 +42,25 @@ func settle(cmd *cobra.Command) {
 			if check(cmd, args) == nil {
 				return nil
 			}
-			return usageError{argumentFault(cmd, args)}
+			return WrongUsage(argumentFault(cmd, args))
 		}
 	}
 	for _, c := range cmd.Commands() {
-		settle(c)
+		Settle(c)
 	}
 }
 
-// helpFor is 'cordwood help COMMAND'.
+// helpFor runs 'cordwood help COMMAND'.
 func helpFor(cmd *cobra.Command, args []string) error {
 	c, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 && c.HasAvailableSubCommands() {
-		return usageError{argumentFault(c, rest)}
+		return WrongUsage(argumentFault(c, rest))
 	}
 	c.InitDefaultHelpFlag()
 	return c.Help()
 }
 
-// argumentFault says what is wrong with the arguments of a command that refuses them.
+// argumentFault returns what is wrong with the arguments of a command that refuses them.
 func argumentFault(cmd *cobra.Command, args []string) error {
 	_, arguments, takesAny := strings.Cut(cmd.Use, " ")
 	switch {
@@ -82,7 +71,7 @@ func argumentFault(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return fmt.Errorf("want %s, got nothing", arguments)
 	}
-	return fmt.Errorf("want %s, got %s", arguments, count(len(args), "argument"))
+	return fmt.Errorf("want %s, got %s", arguments, Count(len(args), "argument"))
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -98,8 +87,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// flagFault says what is wrong with a flag of a command that was called with it.
-func flagFault(cmd *cobra.Command, err error) error {
+// FlagFault returns what is wrong with a flag that a command was called with.
+func FlagFault(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
@@ -108,18 +97,18 @@ func flagFault(cmd *cobra.Command, err error) error {
 	var bad *pflag.InvalidValueError
 	if _, _, takesAny := strings.Cut(cmd.Use, " "); !takesAny && cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
 		// The flag is one of the command that was meant.
-		return usageError{unknownCommand(cmd, cmd.Flags().Arg(0))}
+		return WrongUsage(unknownCommand(cmd, cmd.Flags().Arg(0)))
 	}
 	switch {
 	case errors.As(err, &bad):
-		return usageError{fmt.Errorf("--%s %s", bad.GetFlag().Name, node.ValueFault(bad.GetFlag(), bad.GetValue(), err))}
+		return WrongUsage(fmt.Errorf("--%s %s", bad.GetFlag().Name, node.ValueFault(bad.GetFlag(), bad.GetValue(), err)))
 	case errors.As(err, &noValue):
 		kind, _ := pflag.UnquoteUsage(noValue.GetFlag())
-		return usageError{fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name, strings.ToUpper(kind))}
+		return WrongUsage(fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name, strings.ToUpper(kind)))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return usageError{fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())}
+		return WrongUsage(fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName()))
 	case errors.As(err, &unknown) && node.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":
-		return usageError{fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), node.Removed(unknown.GetSpecifiedName()))}
+		return WrongUsage(fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), node.Removed(unknown.GetSpecifiedName())))
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -128,12 +117,9 @@ func flagFault(cmd *cobra.Command, err error) error {
 			}
 		})
 		if like := nearest.Name(unknown.GetSpecifiedName(), names); like != "" {
-			return usageError{fmt.Errorf("there is no flag --%s: did you mean --%s?", unknown.GetSpecifiedName(), like)}
+			return WrongUsage(fmt.Errorf("there is no flag --%s: did you mean --%s?", unknown.GetSpecifiedName(), like))
 		}
-		return usageError{fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName())}
+		return WrongUsage(fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName()))
 	}
-	return usageError{err}
+	return WrongUsage(err)
 }
-
-// count is a number of things, such as "1 row" or "3 batches".
-func count[N int | int64 | uint64](n N, what string) string { return words.Count(n, what) }

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+)
+
+// Confirm asks question on the terminal and returns an error unless the answer is yes.
+func Confirm(cmd *cobra.Command, question string) error {
+	answer, err := Ask(cmd, question+" [y/N] ", "say --yes")
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed")
+}
+
+// Ask prints question on the terminal and returns the line that a person types. Without a
+// terminal it fails; the error says instead, such as the flag that answers.
+func Ask(cmd *cobra.Command, question, instead string) (string, error) {
+	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
+		return "", WrongUsage(fmt.Errorf("nobody can be asked here: %s", instead))
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), question)
+	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimSpace(answer), nil
+}
+
+// Interruptible returns a context that ends with Ctrl-C or SIGTERM, so that the command can remove
+// what is half done.
+func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+}
