@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/browser"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
 )
 
@@ -49,7 +49,7 @@ func (n *node) openRules(users bool) (err error) {
 func (n *node) guard(rules *browser.Rules, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := rules.Check(r, n.proxies.Address(r), n.proxies.Secure(r)); err != nil {
-			httpapi.WriteError(w, r, err)
+			exchange.WriteError(w, r, err)
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
 	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/exchange"
 )
 
 // wait notes what the node waits for; empty once it serves.
@@ -87,14 +88,14 @@ func (n *node) setAlone(alone bool) {
 func (n *node) beforeReady() http.Handler {
 	return n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		err := errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(n.unready(), "; ")).WithRetryAfter(time.Second)
-		httpapi.WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 	})
 }
 
 // serveOperations is the user port of a node that has no router.
 func (n *node) serveOperations() {
 	h := n.guard(n.browsers, n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
-		httpapi.WriteError(w, r, errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").WithStatus(http.StatusNotFound))
+		exchange.WriteError(w, r, errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").WithStatus(http.StatusNotFound))
 	}))
 	n.users.setHandler(h)
 	if n.usersV1 != nil {
@@ -114,7 +115,7 @@ func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Han
 	mux.HandleFunc("/v1/health", empty)
 	mux.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
 		if why := n.unready(); len(why) > 0 {
-			httpapi.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(why, "; ")).WithRetryAfter(time.Second))
+			exchange.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(why, "; ")).WithRetryAfter(time.Second))
 			return
 		}
 		if warnings := append(n.refusals(), n.warnings()...); len(warnings) > 0 {
@@ -152,7 +153,7 @@ func (n *node) metricsOfUserPort() http.Handler {
 			err = sender.Require(access.Need{Privilege: access.Monitor, Action: "read metrics"})
 		}
 		if err != nil {
-			httpapi.WriteError(w, r, err)
+			exchange.WriteError(w, r, err)
 			return
 		}
 		all.ServeHTTP(w, r)

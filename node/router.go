@@ -11,6 +11,7 @@ import (
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/query"
@@ -55,9 +56,9 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		return err
 	}
 	sql, err := sqlhttp.New(sqlhttp.Config{
-		Service: service, Bodies: bodies, Start: httpapi.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
-		WriteError: httpapi.WriteError,
-		Named:      httpapi.NamedNodes,
+		Service: service, Bodies: bodies, Start: exchange.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
+		WriteError: exchange.WriteError,
+		Named:      exchange.NamedNodes,
 	})
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 // openTail makes the handler of tails, which end when their port closes.
 func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
 	h, err := tail.New(tail.Config{
-		Meta: client, Analyze: shards.Analyze, WriteError: httpapi.WriteError, MaxOpen: n.cfg.MaxTails, MaxOpenPerUser: n.cfg.MaxTailsPerUser,
+		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.MaxTails, MaxOpenPerUser: n.cfg.MaxTailsPerUser,
 		Follow: func(ctx context.Context, req *shardpb.TailRequest) (tail.Reader, error) {
 			r, err := shards.Tail(ctx, req)
 			if err != nil {

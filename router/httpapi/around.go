@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/access"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 )
 
@@ -46,16 +47,16 @@ func (s *Server) guardBrowsers(next http.Handler) http.Handler {
 			AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"},
 			AllowedHeaders: []string{"*"},
 			ExposedHeaders: []string{
-				headerFormat, headerExecutionTime, headerErrCode, headerErrMsg, headerMetrics,
-				headerSkipped, headerExpired, headerSkipReasons, headerWarnings, headerPartial, "X-Svc-Partial", "Retry-After",
+				exchange.HeaderFormat, exchange.HeaderExecutionTime, exchange.HeaderErrCode, exchange.HeaderErrMsg, exchange.HeaderMetrics,
+				exchange.HeaderSkipped, exchange.HeaderExpired, exchange.HeaderSkipReasons, exchange.HeaderWarnings, exchange.HeaderPartial, "X-Svc-Partial", "Retry-After",
 			},
 			MaxAge:               600,
 			OptionsSuccessStatus: http.StatusOK,
 		}).Handler(next)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.cfg.Browsers.Check(r, exchangeOf(r).client, s.cfg.Proxies.Secure(r)); err != nil {
-			WriteError(w, r, err)
+		if err := s.cfg.Browsers.Check(r, exchange.Of(r).Client, s.cfg.Proxies.Secure(r)); err != nil {
+			exchange.WriteError(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -78,60 +79,61 @@ func compressible(contentType string) bool {
 func (s *Server) observe(next http.Handler) http.Handler {
 	other := s.metrics.route("other")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x, r := begin(w, r, s.log, other)
-		x.nodeNames = s.cfg.NodeNames
-		x.client = s.clientAddress(r)
+		x, r := exchange.Begin(w, r, s.log)
+		x.Route, x.Answered = other.route, other.answered
+		x.NodeNames = s.cfg.NodeNames
+		x.Client = s.cfg.Proxies.Address(r)
 		defer func() {
 			p := recover()
 			if p != nil {
 				s.panicked(x, r, p)
 			}
 			s.finish(x, r)
-			if p != nil && x.broken {
+			if p != nil && x.Broken {
 				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 			}
 		}()
-		s.boundBody(x, r)
+		s.cfg.Bodies.Bound(x.ResponseWriter, r, x.Start)
 		next.ServeHTTP(x, r)
 	})
 }
 
 // panicked answers a request whose handler panicked, be it on purpose, to break the
 // answer off, or by a bug.
-func (s *Server) panicked(x *exchange, r *http.Request, p any) {
-	x.broken = x.status != 0
+func (s *Server) panicked(x *exchange.Exchange, r *http.Request, p any) {
+	x.Broken = x.Status != 0
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		x.broken = true
+		x.Broken = true
 		return
 	}
-	s.log.ErrorContext(x.context(r), "panic while answering", "method", r.Method, "path", r.URL.Path, "remote", x.client,
+	s.log.ErrorContext(x.Context(r), "panic while answering", "method", r.Method, "path", r.URL.Path, "remote", x.Client,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	s.metrics.panics.Inc()
-	if !x.broken {
-		WriteError(x, r, errs.New(errs.Internal, "panic: %v", p))
+	if !x.Broken {
+		exchange.WriteError(x, r, errs.New(errs.Internal, "panic: %v", p))
 	}
 }
 
-func (s *Server) finish(x *exchange, r *http.Request) {
-	if x.status == 0 {
-		x.status = http.StatusOK // net/http sends it when a handler wrote nothing
+func (s *Server) finish(x *exchange.Exchange, r *http.Request) {
+	if x.Status == 0 {
+		x.Status = http.StatusOK // net/http sends it when a handler wrote nothing
 	}
-	x.counts.answered(x.status, time.Since(x.start))
+	x.Answered(x.Status, time.Since(x.Start))
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
-		s.log.DebugContext(x.context(r), "request", "method", r.Method, "path", r.URL.Path, "remote", x.client, "answer", x)
+		s.log.DebugContext(x.Context(r), "request", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "answer", x)
 	}
 }
 
 // authenticate finds out who asks.
-func (s *Server) authenticate(x *exchange, r *http.Request) error {
+func (s *Server) authenticate(x *exchange.Exchange, r *http.Request) error {
 	if s.cfg.Auth == nil {
-		x.caller = access.Caller{Sender: access.Everybody(), Address: x.client}
+		x.Caller = access.Caller{Sender: access.Everybody(), Address: x.Client}
 		return nil
 	}
-	sender, err := s.cfg.Auth.Authenticate(r, x.client)
+	sender, err := s.cfg.Auth.Authenticate(r, x.Client)
 	if err != nil {
 		e := errs.From(err)
-		if x.exactRetry = e.Code == errs.RateLimited; !x.exactRetry {
+		if x.ExactRetry = e.Code == errs.RateLimited; !x.ExactRetry {
 			e = e.WithStatus(http.StatusUnauthorized)
 		}
 		if asksForPassword(r) {
@@ -139,7 +141,7 @@ func (s *Server) authenticate(x *exchange, r *http.Request) error {
 		}
 		return e
 	}
-	x.caller = access.Caller{Sender: sender, Address: x.client}
+	x.Caller = access.Caller{Sender: sender, Address: x.Client}
 	return nil
 }
 
@@ -153,7 +155,7 @@ func asksForPassword(r *http.Request) bool {
 
 // withDeadline gives the request its time limit: that of x-svc-timeout, else the
 // server's own. A route with limits of its own reads the header itself.
-func (s *Server) withDeadline(x *exchange, r *http.Request, rt route) (*http.Request, context.CancelFunc, error) {
+func (s *Server) withDeadline(x *exchange.Exchange, r *http.Request, rt route) (*http.Request, context.CancelFunc, error) {
 	limit := s.cfg.Timeout
 	if rt.endless {
 		limit = 0
@@ -171,8 +173,8 @@ func (s *Server) withDeadline(x *exchange, r *http.Request, rt route) (*http.Req
 	if limit <= 0 {
 		return r, func() {}, nil
 	}
-	x.deadline = x.start.Add(limit)
-	ctx, cancel := context.WithDeadline(r.Context(), x.deadline)
+	x.Deadline = x.Start.Add(limit)
+	ctx, cancel := context.WithDeadline(r.Context(), x.Deadline)
 	return r.WithContext(ctx), cancel, nil
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+
+	"cordwood/router/httpapi/exchange"
 )
 
 // Cluster describes the cluster, and begins and cancels its operations.
@@ -259,12 +261,12 @@ func (s *Server) handleOperations(w http.ResponseWriter, r *http.Request) {
 func (s *Server) handleOperation(w http.ResponseWriter, r *http.Request) {
 	id, err := operationID(r)
 	if err != nil {
-		WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 		return
 	}
 	list, err := s.cfg.Cluster.Operations(r.Context())
 	if err != nil {
-		WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 		return
 	}
 	for _, op := range list {
@@ -273,7 +275,7 @@ func (s *Server) handleOperation(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound))
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound))
 }
 
 // maxClusterRequest bounds the body of a request, in bytes.
@@ -282,11 +284,11 @@ const maxClusterRequest = 64 << 10
 func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxClusterRequest+1))
 	if err != nil {
-		WriteError(w, r, errs.Wrap(errs.InvalidArguments, err, "read the request"))
+		exchange.WriteError(w, r, errs.Wrap(errs.InvalidArguments, err, "read the request"))
 		return
 	}
 	if len(text) > maxClusterRequest {
-		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes", maxClusterRequest).WithStatus(http.StatusRequestEntityTooLarge))
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes", maxClusterRequest).WithStatus(http.StatusRequestEntityTooLarge))
 		return
 	}
 	request := &ClusterRequest{}
@@ -296,19 +298,19 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			err = errors.New("there is more after it")
 		}
-		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
 		return
 	}
-	x := exchangeOf(r)
-	x.statement, x.need.Object.Name = string(text), request.Kind
+	x := exchange.Of(r)
+	x.Statement, x.Need.Object.Name = string(text), request.Kind
 	if need, known := access.OfOperation(request.Kind); known {
-		if err := x.caller.Require(need); err != nil {
-			WriteError(w, r, err)
+		if err := x.Caller.Require(need); err != nil {
+			exchange.WriteError(w, r, err)
 			return
 		}
 	}
-	answer, err := s.cfg.Cluster.Start(r.Context(), request, x.caller.User)
-	x.unchanged = err == nil && answer.Confirm != ""
+	answer, err := s.cfg.Cluster.Start(r.Context(), request, x.Caller.User)
+	x.Unchanged = err == nil && answer.Confirm != ""
 	answerCluster(w, r, answer, err)
 }
 
@@ -336,7 +338,7 @@ func jsonFault(err error) string {
 func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	id, err := operationID(r)
 	if err != nil {
-		WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 		return
 	}
 	answer, err := s.cfg.Cluster.Cancel(r.Context(), id)
@@ -354,13 +356,13 @@ func operationID(r *http.Request) (uint64, error) {
 
 func answerCluster(w http.ResponseWriter, r *http.Request, v any, err error) {
 	if err != nil {
-		WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 		return
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
-		WriteError(w, r, errs.Wrap(errs.Internal, err, "cluster"))
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "cluster"))
 		return
 	}
-	writeJSON(w, http.StatusOK, out)
+	exchange.WriteJSON(w, http.StatusOK, out)
 }

@@ -7,6 +7,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
@@ -75,30 +76,30 @@ type dryRunForm struct {
 }
 
 func (s *Server) handleDryRun(w http.ResponseWriter, r *http.Request) {
-	x := exchangeOf(r)
+	x := exchange.Of(r)
 	out, d, err := s.dryRun(x, r)
 	if err != nil {
-		WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 		return
 	}
 	h := w.Header()
-	h.Set(headerExecutionTime, strconv.FormatInt(x.millis(), 10))
-	h.Set(headerSkipped, strconv.Itoa(len(d.skipReasons)))
+	h.Set(exchange.HeaderExecutionTime, strconv.FormatInt(x.Millis(), 10))
+	h.Set(exchange.HeaderSkipped, strconv.Itoa(len(d.skipReasons)))
 	if len(d.skipReasons) > 0 {
-		h.Set(headerSkipReasons, skipReasons(d.skipReasons))
+		h.Set(exchange.HeaderSkipReasons, skipReasons(d.skipReasons))
 	}
 	for _, warning := range d.warnings {
-		h.Add(headerWarnings, headerText(warning))
+		h.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 	}
-	writeJSON(w, http.StatusOK, out)
+	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
-func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, *dryRun, error) {
+func (s *Server) dryRun(x *exchange.Exchange, r *http.Request) ([]byte, *dryRun, error) {
 	query, err := params.Parse(r.URL.RawQuery)
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := s.readBody(x, r)
+	body, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/pipeline"
 )
 
@@ -61,13 +62,13 @@ func appendTables(out []byte, tables []*dryTable, more func(out []byte, t *dryTa
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendJSONString(append(out, `{"table_name":`...), t.name)
+		out = exchange.AppendJSONString(append(out, `{"table_name":`...), t.name)
 		out = append(out, `,"schema":[`...)
 		for i, c := range t.cols {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = appendJSONString(append(out, `{"name":`...), c.Name)
+			out = exchange.AppendJSONString(append(out, `{"name":`...), c.Name)
 			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","column_type":"`+c.Semantic.String()+`","fulltext":`...)
 			out = append(strconv.AppendBool(out, c.Index != nil && c.Index.Kind == schema.FulltextIndex), '}')
 		}
@@ -101,7 +102,7 @@ func (t *dryTable) appendRows(out []byte, part *pipeline.TableRows, first bool) 
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = appendJSONString(append(out, `{"key":`...), c.Name)
+			out = exchange.AppendJSONString(append(out, `{"key":`...), c.Name)
 			out = append(out, `,"value":`...)
 			out = appendCell(out, cols[i], row)
 			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","semantic_type":"`+c.Semantic.String()+`"}`...)
@@ -128,11 +129,11 @@ func appendCell(out []byte, c *column.Col, row int) []byte {
 		}
 		return append(out, text...)
 	case t == schema.Binary:
-		return appendJSONString(out, base64.StdEncoding.EncodeToString(c.Bytes(row)))
+		return exchange.AppendJSONString(out, base64.StdEncoding.EncodeToString(c.Bytes(row)))
 	case t == schema.JSON:
 		return appendJSONOrText(out, string(c.Bytes(row)))
 	case t.IsBytes():
-		return appendJSONString(out, string(c.Bytes(row)))
+		return exchange.AppendJSONString(out, string(c.Bytes(row)))
 	}
 	return strconv.AppendInt(out, c.Int(row), 10)
 }
@@ -142,7 +143,7 @@ func appendJSONOrText(out []byte, text string) []byte {
 	if text != "" && json.Valid([]byte(text)) {
 		return append(out, text...)
 	}
-	return appendJSONString(out, text)
+	return exchange.AppendJSONString(out, text)
 }
 
 // refusal is why ingestion would refuse all rows of the table: it does not exist and must
@@ -194,7 +195,7 @@ func (s *Server) refuseRecords(d *dryRun, traces []pipeline.RecordTrace, tables 
 }
 
 // traceAnswer is the answer with every step of every record.
-func (s *Server) traceAnswer(x *exchange, d *dryRun, tables []*dryTable) []byte {
+func (s *Server) traceAnswer(x *exchange.Exchange, d *dryRun, tables []*dryTable) []byte {
 	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte { return s.appendDifference(out, d, t) })
 	out = append(out, `,"records":[`...)
 	traces := s.completeTraces(d)
@@ -208,7 +209,7 @@ func (s *Server) traceAnswer(x *exchange, d *dryRun, tables []*dryTable) []byte 
 	out = append(out, `],"skipped":`...)
 	out = strconv.AppendInt(out, int64(len(d.skipReasons)), 10)
 	out = append(out, `,"execution_time_ms":`...)
-	return append(strconv.AppendInt(out, x.millis(), 10), '}')
+	return append(strconv.AppendInt(out, x.Millis(), 10), '}')
 }
 
 // completeTraces adds, in the order of the records, those that failed before a pipeline
@@ -233,13 +234,13 @@ func (s *Server) completeTraces(d *dryRun) []pipeline.RecordTrace {
 // it differs from the one that exists.
 func (s *Server) appendDifference(out []byte, d *dryRun, t *dryTable) []byte {
 	options := t.parts[0].Options
-	out = appendJSONString(append(out, `,"database":`...), t.parts[0].Database)
+	out = exchange.AppendJSONString(append(out, `,"database":`...), t.parts[0].Database)
 	out = appendOptions(append(out, `,"options":`...), options)
 	existing := t.parts[0].Existing
 	if !d.real || existing == nil {
 		out = append(out, `,"exists":false`...)
 		if err := s.refusal(d, t.name, t.noCreate()); err != nil {
-			out = appendJSONString(append(out, `,"refused":`...), err.Error())
+			out = exchange.AppendJSONString(append(out, `,"refused":`...), err.Error())
 		}
 		return out
 	}
@@ -247,7 +248,7 @@ func (s *Server) appendDifference(out []byte, d *dryRun, t *dryTable) []byte {
 	sep := ""
 	for _, c := range t.cols {
 		if existing.Column(c.Name) == nil {
-			out = appendJSONString(append(out, sep...), c.Name)
+			out = exchange.AppendJSONString(append(out, sep...), c.Name)
 			sep = ","
 		}
 	}
@@ -257,9 +258,9 @@ func (s *Server) appendDifference(out []byte, d *dryRun, t *dryTable) []byte {
 		if key == schema.OptionComment || existing.Options[key] == options[key] {
 			continue
 		}
-		out = appendJSONString(append(append(out, sep...), `{"option":`...), key)
-		out = appendJSONString(append(out, `,"wanted":`...), options[key])
-		out = appendJSONString(append(out, `,"table":`...), existing.Options[key])
+		out = exchange.AppendJSONString(append(append(out, sep...), `{"option":`...), key)
+		out = exchange.AppendJSONString(append(out, `,"wanted":`...), options[key])
+		out = exchange.AppendJSONString(append(out, `,"table":`...), existing.Options[key])
 		out = append(out, '}')
 		sep = ","
 	}
@@ -274,8 +275,8 @@ func appendOptions(out []byte, options map[string]string) []byte {
 		if key == schema.OptionComment && options[key] == schema.CreatedOnInsertion {
 			continue
 		}
-		out = appendJSONString(append(out, sep...), key)
-		out = appendJSONString(append(out, ':'), options[key])
+		out = exchange.AppendJSONString(append(out, sep...), key)
+		out = exchange.AppendJSONString(append(out, ':'), options[key])
 		sep = ","
 	}
 	return append(out, '}')
@@ -313,8 +314,8 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendJSONString(append(out, `{"pipeline":`...), step.Pipeline)
-		out = appendJSONString(append(out, `,"step":`...), step.Step)
+		out = exchange.AppendJSONString(append(out, `{"pipeline":`...), step.Pipeline)
+		out = exchange.AppendJSONString(append(out, `,"step":`...), step.Step)
 		out = appendJSONOrText(append(out, `,"record":`...), step.Record)
 		out = appendNames(append(out, `,"added":`...), step.Added)
 		out = appendNames(append(out, `,"changed":`...), step.Changed)
@@ -326,7 +327,7 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendJSONString(append(out, `{"table":`...), row.Table)
+		out = exchange.AppendJSONString(append(out, `{"table":`...), row.Table)
 		if n := rowNumber(&row, tables); n >= 0 {
 			out = append(out, `,"row":`...)
 			out = strconv.AppendInt(out, int64(n), 10)
@@ -342,13 +343,13 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 	}
 	out = append(out, ']')
 	if e := t.Error; e != nil {
-		out = appendJSONString(append(out, `,"error":{"pipeline":`...), e.Pipeline)
-		out = appendJSONString(append(out, `,"step":`...), e.Step)
+		out = exchange.AppendJSONString(append(out, `,"error":{"pipeline":`...), e.Pipeline)
+		out = exchange.AppendJSONString(append(out, `,"step":`...), e.Step)
 		out = append(out, `,"position":`...)
 		out = strconv.AppendInt(out, int64(e.Position), 10)
-		out = appendJSONString(append(out, `,"field":`...), e.Field)
-		out = appendJSONString(append(out, `,"value":`...), e.Value)
-		out = appendJSONString(append(out, `,"reason":`...), e.Reason)
+		out = exchange.AppendJSONString(append(out, `,"field":`...), e.Field)
+		out = exchange.AppendJSONString(append(out, `,"value":`...), e.Value)
+		out = exchange.AppendJSONString(append(out, `,"reason":`...), e.Reason)
 		out = append(out, '}')
 	}
 	return append(out, '}')
@@ -361,7 +362,7 @@ func appendNames(out []byte, names []string) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendJSONString(out, name)
+		out = exchange.AppendJSONString(out, name)
 	}
 	return append(out, ']')
 }

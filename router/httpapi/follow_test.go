@@ -17,6 +17,8 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/auth"
+
+	"cordwood/router/httpapi/exchange"
 )
 
 // userFile is a provider of users whose file tests change.
@@ -91,7 +93,7 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 			one.handler = func(w http.ResponseWriter, r *http.Request) {
 				close(began)
 				<-r.Context().Done()
-				WriteError(w, r, r.Context().Err())
+				exchange.WriteError(w, r, r.Context().Err())
 			}
 			h, err := f.build([]route{one})
 			if err != nil {
@@ -125,7 +127,7 @@ func TestLostRightEndsRequest(t *testing.T) {
 		c.Tail = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(began)
 			<-r.Context().Done()
-			WriteError(w, r, r.Context().Err())
+			exchange.WriteError(w, r, r.Context().Err())
 		})
 	})
 	srv := httptest.NewServer(f.Handler())
@@ -181,7 +183,7 @@ func TestConnectionServesOthersAfterwards(t *testing.T) {
 		c.SQL = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(began)
 			<-r.Context().Done()
-			WriteError(w, r, r.Context().Err())
+			exchange.WriteError(w, r, r.Context().Err())
 		})
 	})
 	srv := httptest.NewServer(f.Handler())
@@ -197,7 +199,7 @@ func TestConnectionServesOthersAfterwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	// For longer than a deadline that were left would allow.
-	for until := time.Now().Add(lostWait + 100*time.Millisecond); time.Now().Before(until); {
+	for until := time.Now().Add(500*time.Millisecond + 100*time.Millisecond); time.Now().Before(until); {
 		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,13 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/labels"
 )
 
 // handleHealth tells that the process lives, and nothing else.
 func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, []byte("{}"))
+	exchange.WriteJSON(w, http.StatusOK, []byte("{}"))
 }
 
 // handleReady tells whether the node can serve, and if not, why. A node that refuses
@@ -26,25 +27,25 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 // and not ready for those who ask with ?for=writes.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	if reasons := s.cfg.Ready(); len(reasons) > 0 {
-		WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
+		exchange.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
 		return
 	}
 	refusals := s.cfg.Refusals()
 	if len(refusals) > 0 && r.URL.Query().Get("for") == "writes" {
-		WriteError(w, r, errs.New(errs.StorageUnavailable, "not ready for writes: %s", strings.Join(refusals, "; ")))
+		exchange.WriteError(w, r, errs.New(errs.StorageUnavailable, "not ready for writes: %s", strings.Join(refusals, "; ")))
 		return
 	}
 	warnings := s.troubles()
 	if len(warnings) == 0 {
-		writeJSON(w, http.StatusOK, []byte("{}"))
+		exchange.WriteJSON(w, http.StatusOK, []byte("{}"))
 		return
 	}
 	out, err := json.Marshal(map[string][]string{"warnings": warnings})
 	if err != nil {
-		WriteError(w, r, errs.Wrap(errs.Internal, err, "ready"))
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "ready"))
 		return
 	}
-	writeJSON(w, http.StatusOK, out)
+	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
 // troubles says what does not work although the node may be ready: anybody may read it.
@@ -65,10 +66,10 @@ func (s *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 	status.Warnings = s.troubles()
 	out, err := json.Marshal(status)
 	if err != nil {
-		WriteError(w, r, errs.Wrap(errs.Internal, err, "status"))
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "status"))
 		return
 	}
-	writeJSON(w, http.StatusOK, out)
+	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
 func (s *Server) handleConfig(w http.ResponseWriter, _ *http.Request) {
@@ -102,10 +103,10 @@ func PublicMetrics(g prometheus.Gatherer) prometheus.Gatherer { return labels.Bl
 func (s *Server) handleOpenAPI(w http.ResponseWriter, r *http.Request) {
 	doc, err := s.describe()
 	if err != nil {
-		WriteError(w, r, errs.Wrap(errs.Internal, err, "describe the API"))
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe the API"))
 		return
 	}
-	writeJSON(w, http.StatusOK, doc)
+	exchange.WriteJSON(w, http.StatusOK, doc)
 }
 
 const indexPage = `<!DOCTYPE html>

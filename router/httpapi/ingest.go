@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/tracing"
 	"cordwood/proto/words"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
@@ -50,11 +51,11 @@ type ingestResult struct {
 
 // handleIngest stores the logs in the body of a request.
 func (s *Server) handleIngest(w http.ResponseWriter, r *http.Request) {
-	x := exchangeOf(r)
-	x.plainTimeout = true
+	x := exchange.Of(r)
+	x.PlainTimeout = true
 	res, err := s.ingest(x, r)
 	if err != nil {
-		WriteError(w, r, err)
+		exchange.WriteError(w, r, err)
 		return
 	}
 	s.answerIngest(w, x, res)
@@ -62,13 +63,13 @@ func (s *Server) handleIngest(w http.ResponseWriter, r *http.Request) {
 
 // ingest is the whole way of a request, in the order in which clients learn of their
 // mistakes: parameters, body, meaning of the parameters, records, write.
-func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
+func (s *Server) ingest(x *exchange.Exchange, r *http.Request) (ingestResult, error) {
 	p, err := readIngestParams(r)
 	if err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)
 	}
 	if p.replayed != nil {
-		if err := p.replayed.permit(&x.caller); err != nil {
+		if err := p.replayed.permit(&x.Caller); err != nil {
 			return ingestResult{}, s.failedAt("parameters", err)
 		}
 	}
@@ -81,7 +82,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 			"the shards of table %s.%s are busy: try again later", p.database, cutText(p.table)).WithRetryAfter(after))
 	}
 	if p.key.Text != "" {
-		p.key.User = x.caller.User
+		p.key.User = x.Caller.User
 		if p.replayed != nil {
 			p.key.User = replayUser
 		}
@@ -89,7 +90,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	}
 	begin := time.Now()
 	_, span := tracing.Start(r.Context(), "read body")
-	b, err := s.readBody(x, r)
+	b, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
 	if err == nil {
 		span.Number("bytes", int64(len(b.Data)))
 	}
@@ -140,7 +141,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 }
 
 // ingestOnce runs the pipeline over the body, on the tables as they are now, and writes.
-func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, kind native.Kind, b *body.Body) (ingestResult, error) {
+func (s *Server) ingestOnce(ctx context.Context, x *exchange.Exchange, p *ingestParams, kind native.Kind, b *body.Body) (ingestResult, error) {
 	q := &pipeline.Request{
 		Database: p.database, Table: p.table, Catalog: s.cfg.Catalog, Pipeline: p.pipeline,
 		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
@@ -208,14 +209,14 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 			return ingestResult{}, s.failedAt("parameters", err)
 		}
 	}
-	if x.timedOut() {
+	if x.TimedOut() {
 		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
 	}
 	// The body may have come for long, and the user may have lost the right meanwhile.
-	if err := x.caller.Require(x.need); err != nil {
+	if err := x.Caller.Require(x.Need); err != nil {
 		return ingestResult{}, s.failedAt("write", err)
 	}
-	if err := s.newTables.charge(x.caller.User, out, s.cfg.Now()); err != nil {
+	if err := s.newTables.charge(x.Caller.User, out, s.cfg.Now()); err != nil {
 		return ingestResult{}, s.failedAt("write", err)
 	}
 	start = time.Now()
@@ -288,22 +289,22 @@ func (s *Server) failedAt(stage string, err error) error {
 }
 
 // answerIngest answers a request that went well.
-func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResult) {
+func (s *Server) answerIngest(w http.ResponseWriter, x *exchange.Exchange, res ingestResult) {
 	h := w.Header()
-	h.Set(headerFormat, "svcdb_v1")
-	h.Set(headerMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.writeCost.Milliseconds(), 10)+`}`)
-	h.Set(headerSkipped, strconv.Itoa(res.skipped))
+	h.Set(exchange.HeaderFormat, "svcdb_v1")
+	h.Set(exchange.HeaderMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.writeCost.Milliseconds(), 10)+`}`)
+	h.Set(exchange.HeaderSkipped, strconv.Itoa(res.skipped))
 	if res.expired > 0 {
-		h.Set(headerExpired, strconv.Itoa(res.expired))
+		h.Set(exchange.HeaderExpired, strconv.Itoa(res.expired))
 	}
 	if len(res.reasons) > 0 {
-		h.Set(headerSkipReasons, skipReasons(res.reasons))
+		h.Set(exchange.HeaderSkipReasons, skipReasons(res.reasons))
 	}
 	for _, warning := range slices.Concat(res.warnings, res.written.Warnings) {
-		h.Add(headerWarnings, headerText(warning))
+		h.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 	}
-	millis := strconv.FormatInt(x.millis(), 10)
-	h.Set(headerExecutionTime, millis)
+	millis := strconv.FormatInt(x.Millis(), 10)
+	h.Set(exchange.HeaderExecutionTime, millis)
 
 	out := make([]byte, 0, 128)
 	out = append(out, '{')
@@ -325,7 +326,7 @@ func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResu
 	out = append(out, `"execution_time_ms":`...)
 	out = append(out, millis...)
 	out = append(out, '}')
-	writeJSON(w, http.StatusOK, out)
+	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
 // appendSkipped appends the report of skipped records: how many, and why the first.
@@ -345,7 +346,7 @@ func appendSkipped(out []byte, res ingestResult) []byte {
 		out = append(out, `,"kind":"`...)
 		out = append(out, r.Kind.String()...)
 		out = append(out, `","error":`...)
-		out = appendJSONString(out, r.Error)
+		out = exchange.AppendJSONString(out, r.Error)
 		out = append(out, '}')
 	}
 	return append(out, `]},`...)

@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
@@ -177,5 +178,5 @@ func skipReasons(reasons []pipeline.Reason) string {
 	for _, r := range reasons[:min(len(reasons), most)] {
 		parts = append(parts, fmt.Sprintf("record %d: %s", r.Index, r.Error))
 	}
-	return headerText(strings.Join(parts, "; "))
+	return exchange.HeaderText(strings.Join(parts, "; "))
 }

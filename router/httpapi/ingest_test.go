@@ -254,7 +254,7 @@ func TestPipelineRunsAgain(t *testing.T) {
 }
 
 func BenchmarkIngest(b *testing.B) {
-	f := newFixture(b, func(c *Config) { c.Logger = nil })
+	f := newFixture(b, func(c *Config) { c.Logger, c.MaxNewTablesPerMinute = nil, 1<<40 })
 	var body strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&body, `{"host":"web-%d","status":200,"bytes":%d,"path":"/a/b/%d","ok":true}`+"\n", i%8, i*7, i)

@@ -56,16 +56,16 @@ func TestRoutesAreDescribed(t *testing.T) {
 		}
 	}
 	routed := map[string]bool{}
-	err = d.router.Walk(func(r *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+	err = d.Walk(func(r *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := r.GetPathTemplate()
 		if err != nil {
 			return err
 		}
-		methods, err := r.GetMethods()
+		methods, _ := r.GetMethods() // none: it refuses the others
 		for _, m := range methods {
 			routed[m+" "+path] = true
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
@@ -86,18 +87,18 @@ func (s *Server) lookup(ctx context.Context) pipeline.Lookup {
 
 // manage makes a handler of a function that returns the members of the answer, without
 // braces and time.
-func (s *Server) manage(f func(x *exchange, r *http.Request) ([]byte, error)) http.HandlerFunc {
+func (s *Server) manage(f func(x *exchange.Exchange, r *http.Request) ([]byte, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		x := exchangeOf(r)
+		x := exchange.Of(r)
 		members, err := f(x, r)
 		if err != nil {
-			WriteError(w, r, err)
+			exchange.WriteError(w, r, err)
 			return
 		}
-		millis := strconv.FormatInt(x.millis(), 10)
-		w.Header().Set(headerFormat, "svcdb_manage")
-		w.Header().Set(headerExecutionTime, millis)
-		writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{%s,"execution_time_ms":%s}`, members, millis))
+		millis := strconv.FormatInt(x.Millis(), 10)
+		w.Header().Set(exchange.HeaderFormat, "svcdb_manage")
+		w.Header().Set(exchange.HeaderExecutionTime, millis)
+		exchange.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{%s,"execution_time_ms":%s}`, members, millis))
 	}
 }
 
@@ -142,7 +143,7 @@ func manageQuery(r *http.Request, names ...string) (params.Values, error) {
 }
 
 // putPipeline stores a pipeline as the newest version of its name, if it compiles.
-func (s *Server) putPipeline(x *exchange, r *http.Request) ([]byte, error) {
+func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := changeableName(r)
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func (s *Server) putPipeline(x *exchange, r *http.Request) ([]byte, error) {
 	}
 	version := result.GetPipeline().GetVersion()
 	s.pipelines.Add(name, version, compiled, source)
-	x.message = "version " + pipelines.FormatVersion(version)
+	x.Message = "version " + pipelines.FormatVersion(version)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
 	return s.appendPipelineWarnings(out, name, compiled), nil
 }
@@ -202,14 +203,14 @@ func (s *Server) appendPipelineWarnings(out []byte, name string, p *pipeline.Pip
 
 // appendVersion appends an object with name and version, without its closing brace.
 func appendVersion(out []byte, name string, version int64) []byte {
-	out = appendJSONString(append(out, `{"name":`...), name)
+	out = exchange.AppendJSONString(append(out, `{"name":`...), name)
 	out = append(out, `,"version":"`...)
 	out = append(out, pipelines.FormatVersion(version)...)
 	return append(out, '"')
 }
 
 // getPipeline answers with a version's text, byte for byte.
-func (s *Server) getPipeline(_ *exchange, r *http.Request) ([]byte, error) {
+func (s *Server) getPipeline(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func (s *Server) getPipeline(_ *exchange, r *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	out := appendVersion([]byte(`"pipelines":[`), name, found.Version)
-	out = appendJSONString(append(out, `,"pipeline":`...), string(text))
+	out = exchange.AppendJSONString(append(out, `,"pipeline":`...), string(text))
 	return append(out, "}]"...), nil
 }
 
@@ -251,7 +252,7 @@ func (s *Server) findVersion(name string, query params.Values) (*metapb.Pipeline
 }
 
 // deletePipeline removes one version. Removing none is no error.
-func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
+func (s *Server) deletePipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := changeableName(r)
 	if err != nil {
 		return nil, err
@@ -268,7 +269,7 @@ func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.message = "version " + pipelines.FormatVersion(version)
+	x.Message = "version " + pipelines.FormatVersion(version)
 	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
 		TimeUnixNano: s.cfg.Now().UnixNano(),
 		Op:           &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: name, Version: version}},
@@ -277,7 +278,7 @@ func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	if result.GetPipeline() == nil {
-		x.message += " did not exist"
+		x.Message += " did not exist"
 		return []byte(`"pipelines":[]`), nil
 	}
 	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
@@ -285,7 +286,7 @@ func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
 
 // listPipelines lists the pipelines, each with its newest version and all versions, the
 // newest first. The query parameter name asks for one only.
-func (s *Server) listPipelines(_ *exchange, r *http.Request) ([]byte, error) {
+func (s *Server) listPipelines(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := manageQuery(r, "name")
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 )
 
@@ -19,7 +20,7 @@ const maxPipelineBytes = 1 << 20
 
 // readPipeline reads an uploaded pipeline: the body itself, or the first part of a form.
 // The bytes are the caller's.
-func (s *Server) readPipeline(x *exchange, r *http.Request) ([]byte, error) {
+func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	contentType := params.Header(r.Header, "Content-Type")
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -29,7 +30,7 @@ func (s *Server) readPipeline(x *exchange, r *http.Request) ([]byte, error) {
 			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it as the first part", cutText(contentType)).
 			WithStatus(http.StatusUnsupportedMediaType)
 	}
-	body, err := s.readBody(x, r)
+	body, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
 	if err != nil {
 		return nil, err
 	}

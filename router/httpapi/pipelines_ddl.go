@@ -6,12 +6,13 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/pipeline"
 )
 
 // pipelineDDL answers with the statement that creates the table which a pipeline wants.
-func (s *Server) pipelineDDL(_ *exchange, r *http.Request) ([]byte, error) {
+func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
 		return nil, err
@@ -40,9 +41,9 @@ func (s *Server) pipelineDDL(_ *exchange, r *http.Request) ([]byte, error) {
 		return nil, errs.New(errs.InvalidArguments, "pipeline %s has no transform list and so no fixed table schema: it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
-	out := appendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
+	out := exchange.AppendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
 	if message := s.ddlMessage(databaseOf(r, query), table, p); message != "" {
-		out = appendJSONString(append(out, `,"message":`...), message)
+		out = exchange.AppendJSONString(append(out, `,"message":`...), message)
 	}
 	return append(out, '}'), nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -107,7 +108,7 @@ func TestReplayedNotNoted(t *testing.T) {
 		return write.Result{}, nil
 	}
 	w := f.ingest("", `{"a":1}`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x")
-	if w.Code != 503 || w.Header().Get(headerOutcome) != "unknown" || w.Header().Get("Retry-After") == "" {
+	if w.Code != 503 || w.Header().Get(exchange.HeaderOutcome) != "unknown" || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 )
 
@@ -126,40 +127,44 @@ func (s *Server) build(routes []route) (http.Handler, error) {
 	return s.around(d), nil
 }
 
-// dispatch makes what finds the routes of requests.
-func (s *Server) dispatch(routes []route) (*dispatcher, error) {
+// dispatch makes what finds the routes of requests. Behind the routes of a path stands the
+// answer to other methods, and paths without a variable stand first: _dryrun is no name of
+// a pipeline, whatever the method.
+func (s *Server) dispatch(routes []route) (*mux.Router, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
-	seen := map[string]bool{}
-	exact := map[string][]exactRoute{}
+	var paths []string
+	methods := map[string][]string{}
 	for _, rt := range routes {
 		if rt.needs == access.Undeclared {
 			return nil, fmt.Errorf("httpapi: %s does not say who may use it", rt.path)
 		}
-		handler := s.guard(rt)
+		if methods[rt.path] == nil {
+			paths = append(paths, rt.path)
+		}
 		for _, m := range rt.methods {
-			key := m + " " + rt.path
-			if seen[key] {
-				return nil, fmt.Errorf("httpapi: %s is routed twice", key)
+			if slices.Contains(methods[rt.path], m) {
+				return nil, fmt.Errorf("httpapi: %s %s is routed twice", m, rt.path)
 			}
-			seen[key] = true
-			if !strings.Contains(rt.path, "{") {
-				exact[rt.path] = append(exact[rt.path], exactRoute{m, handler})
+			methods[rt.path] = append(methods[rt.path], m)
+		}
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{")) })
+	for _, path := range paths {
+		for _, rt := range routes {
+			if rt.path == path {
+				router.Handle(path, s.guard(rt)).Methods(rt.methods...)
 			}
 		}
-		router.Handle(rt.path, handler).Methods(rt.methods...)
+		router.Handle(path, s.refuse(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(methods[path], ", "))
+			exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
+				r.Method, cutPath(r), strings.Join(methods[path], " or ")).WithStatus(http.StatusMethodNotAllowed))
+		}))
 	}
 	router.NotFoundHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
-		WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r)).WithStatus(http.StatusNotFound))
+		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r)).WithStatus(http.StatusNotFound))
 	})
-	d := &dispatcher{exact: exact, router: router}
-	d.notAllowed = s.refuse(func(w http.ResponseWriter, r *http.Request) {
-		allowed := d.allowedMethods(r)
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
-			r.Method, cutPath(r), strings.Join(allowed, " or ")).WithStatus(http.StatusMethodNotAllowed))
-	})
-	router.MethodNotAllowedHandler = d.notAllowed
-	return d, nil
+	return router, nil
 }
 
 // cutPath is the path of a request in a message, which is no place for a long one.
@@ -171,44 +176,12 @@ func cutPath(r *http.Request) string {
 	return r.URL.Path
 }
 
-// dispatcher finds the routes of most requests by their whole path; the others are the
-// router's, which knows patterns, and what to answer if there is no route.
-type dispatcher struct {
-	exact      map[string][]exactRoute
-	router     *mux.Router
-	notAllowed http.Handler
-}
-
-// exactRoute is a route whose path holds no variable.
-type exactRoute struct {
-	method  string
-	handler http.Handler
-}
-
-func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.RawPath == "" {
-		routes, found := d.exact[r.URL.Path]
-		for _, e := range routes {
-			if e.method == r.Method {
-				e.handler.ServeHTTP(w, r)
-				return
-			}
-		}
-		if found {
-			// A pattern may fit too, but _dryrun is no name of a pipeline.
-			d.notAllowed.ServeHTTP(w, r)
-			return
-		}
-	}
-	d.router.ServeHTTP(w, r)
-}
-
 // guard puts authentication, permission and the time limit before a route's handler.
 func (s *Server) guard(rt route) http.Handler {
 	counts := s.metrics.route(rt.path)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := exchangeOf(r)
-		x.counts = counts
+		x := exchange.Of(r)
+		x.Route, x.Answered = rt.path, counts.answered
 		if rt.needs == access.Open {
 			rt.handler(w, r)
 			return
@@ -217,36 +190,39 @@ func (s *Server) guard(rt route) http.Handler {
 		defer end()
 		r, cancel, err := s.withDeadline(x, r, rt)
 		if err != nil {
-			WriteError(w, r, err)
+			exchange.WriteError(w, r, err)
 			return
 		}
 		defer cancel()
 		if err := s.authenticate(x, r); err != nil {
-			WriteError(w, r, err)
+			exchange.WriteError(w, r, err)
 			return
 		}
 		if !rt.asksAgain {
-			x.caller.RequestID = requestID(r)
+			x.Caller.RequestID = requestID(r)
 		}
-		r, done := s.follow(x, r, rt)
-		defer done()
-		x.need = rt.need(r)
+		if s.cfg.Auth != nil {
+			followed, stop := x.Follow(r, rt.asksAgain, s.cfg.Auth.Begin)
+			defer stop()
+			r = followed
+		}
+		x.Need = rt.need(r)
 		if rt.changes {
 			answered := false
 			defer func() { s.record(x, r, answered) }()
-			defer func() { answered = x.status != 0 }()
+			defer func() { answered = x.Status != 0 }()
 		}
-		if err := x.caller.Require(x.need); err != nil {
-			WriteError(w, r, err)
+		if err := x.Caller.Require(x.Need); err != nil {
+			exchange.WriteError(w, r, err)
 			return
 		}
 		if underV1(rt.path) {
 			if err := params.CheckNames(r.URL.RawQuery, rt.params); err != nil {
-				WriteError(w, r, err)
+				exchange.WriteError(w, r, err)
 				return
 			}
 			for _, warning := range params.UnknownHeaders(r.Header) {
-				w.Header().Add(headerWarnings, warning)
+				w.Header().Add(exchange.HeaderWarnings, warning)
 			}
 		}
 		rt.handler(w, r)
@@ -264,15 +240,15 @@ func requestID(r *http.Request) string {
 }
 
 // record writes down what became of a request that changes something.
-func (s *Server) record(x *exchange, r *http.Request, answered bool) {
-	err := x.failed
+func (s *Server) record(x *exchange.Exchange, r *http.Request, answered bool) {
+	err := x.Failed
 	switch {
-	case x.unchanged:
+	case x.Unchanged:
 		return
 	case !answered:
 		err = errs.New(errs.Internal, "the request was not answered")
 	}
-	s.changes.Record(x.context(r), audit.Change{By: &x.caller, Need: x.need, Statement: x.statement, Message: x.message, Err: err})
+	s.changes.Record(x.Context(r), audit.Change{By: &x.Caller, Need: x.Need, Statement: x.Statement, Message: x.Message, Err: err})
 }
 
 // need is what the sender of r must be allowed to.
@@ -289,33 +265,11 @@ func (rt route) need(r *http.Request) access.Need {
 func (s *Server) refuse(answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if auth.Protected(r.URL.Path) {
-			if err := s.authenticate(exchangeOf(r), r); err != nil {
-				WriteError(w, r, err)
+			if err := s.authenticate(exchange.Of(r), r); err != nil {
+				exchange.WriteError(w, r, err)
 				return
 			}
 		}
 		answer(w, r)
 	})
-}
-
-// allowedMethods are the methods that the request's path does have.
-func (d *dispatcher) allowedMethods(r *http.Request) []string {
-	var out []string
-	if r.URL.RawPath == "" {
-		for _, e := range d.exact[r.URL.Path] {
-			out = append(out, e.method)
-		}
-	}
-	if out != nil {
-		return out
-	}
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {
-		probe := *r
-		probe.Method = m
-		var match mux.RouteMatch
-		if d.router.Match(&probe, &match) && match.MatchErr == nil && !slices.Contains(out, m) {
-			out = append(out, m)
-		}
-	}
-	return out
 }

@@ -243,7 +243,6 @@ type Server struct {
 	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
 	whole     http.Handler
 	public    http.Handler
-	patience  time.Duration // for a body, at first
 	// describe returns the description of the API, made at the first call.
 	describe func() ([]byte, error)
 }
@@ -261,7 +260,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience, running: newRunning(), newTables: newTables{limit: cfg.MaxNewTablesPerMinute}, changes: audit.New(cfg.Logger)}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, running: newRunning(), newTables: newTables{limit: cfg.MaxNewTablesPerMinute}, changes: audit.New(cfg.Logger)}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}

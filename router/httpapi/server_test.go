@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"io"
@@ -20,11 +19,14 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/body"
 	"cordwood/router/httpapi/browser"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
 )
 
 func TestPermissions(t *testing.T) {
-	sql := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, SenderOf(r).User) })
+	sql := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, exchange.Of(r).Caller.Sender.User)
+	})
 	f := newWhole(t, func(c *Config) { c.Auth = byUser{}; c.SQL = sql; c.MetricsClosed = true })
 	paths := []struct {
 		method, path string
@@ -425,29 +427,6 @@ func TestInFlightLimit(t *testing.T) {
 	}
 	defer release()
 	checkError(t, f.ingest("", `{"a":1}`), 429, errs.RateLimited)
-}
-
-func TestHeaderText(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain": "plain", "a\r\nSet-Cookie: x": "a  Set-Cookie: x", "tab\tünï": "tab  n ", "±2^53 …": "+/-2^53 ...", strings.Repeat("x", 5000): strings.Repeat("x", maxHeaderText),
-	} {
-		if got := headerText(in); got != want {
-			t.Errorf("%q: %q", in, got)
-		}
-	}
-}
-
-func TestAppendJSONString(t *testing.T) {
-	for _, s := range []string{"", `a"b\c`, "line\nbreak\x00\x1f\x7f", "<script>&", "ünï\U0001F600", "bad\xffutf"} {
-		var got string
-		out := appendJSONString(nil, s)
-		if err := json.Unmarshal(out, &got); err != nil || got != strings.ToValidUTF8(s, "\uFFFD") {
-			t.Errorf("%q: %s (%v)", s, out, err)
-		}
-		if bytes.ContainsAny(out, "<>&") {
-			t.Errorf("%s is not safe in HTML", out)
-		}
-	}
 }
 
 func TestNew(t *testing.T) {

@@ -85,8 +85,11 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 		{"no such encoding", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Encoding: rot13\r\nTransfer-Encoding: chunked", "4\r\n{\"a\"\r\n", 20 * time.Millisecond, 415},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newPipelineFixture(t)
-			f.patience = tt.patience
+			bodies, err := body.New(body.Config{Patience: tt.patience})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := newPipelineFixture(t, func(c *Config) { c.Bodies = bodies })
 			srv := httptest.NewServer(f.Handler())
 			defer srv.Close()
 			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
@@ -115,12 +118,11 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 // Clients that fill the memory for bodies and then stall hear 429 and when to come back, and
 // others get through.
 func TestStalledBodiesMakeRoom(t *testing.T) {
-	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, MaxWait: time.Hour})
+	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, MaxWait: time.Hour, Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newPipelineFixture(t, func(c *Config) { c.Bodies = bodies })
-	f.patience = time.Hour
 	srv := httptest.NewServer(f.Handler())
 	defer srv.Close()
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
@@ -163,28 +165,3 @@ func TestStalledBodiesMakeRoom(t *testing.T) {
 		t.Errorf("the one that stalled: %s, %v, %q, %v", answer.Status, answer.Header, text, err)
 	}
 }
-
-// A body that keeps coming may take longer than one that does not.
-func TestSlowBodyMovesItsDeadline(t *testing.T) {
-	start := time.Unix(1_000_000, 0)
-	var at time.Time
-	w := &deadlines{ResponseWriter: httptest.NewRecorder(), at: &at}
-	b := &slowBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 3*bodyStep+1))), control: http.NewResponseController(w), until: start}
-	if n, err := io.Copy(io.Discard, b); n != 3*bodyStep+1 || err != nil {
-		t.Fatal(n, err)
-	}
-	if want := start.Add(3 * bodyStepTime); !at.Equal(want) {
-		t.Errorf("the deadline is %s, want %s", at, want)
-	}
-	b = &slowBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", bodyStep))), control: http.NewResponseController(w), until: start, last: start.Add(time.Second)}
-	if _, err := io.Copy(io.Discard, b); err != nil || !at.Equal(start.Add(time.Second)) {
-		t.Errorf("the deadline is %s, beyond that of the request; %v", at, err)
-	}
-}
-
-type deadlines struct {
-	http.ResponseWriter
-	at *time.Time
-}
-
-func (d *deadlines) SetReadDeadline(t time.Time) error { *d.at = t; return nil }

@@ -1,13 +1,14 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"cordwood/router/httpapi/exchange"
 )
 
 // headerTrace is the trace of a request, if it has one, so that it can be found.
@@ -16,7 +17,7 @@ const headerTrace = "X-Svc-Trace-Id"
 // trace begins the trace of a request, or goes on with that of its client, who says by the
 // header traceparent (W3C Trace Context) whether it is recorded. end must be called when the
 // request is over. Without Config.Tracer it does nothing.
-func (s *Server) trace(x *exchange, r *http.Request, rt route) (_ *http.Request, end func()) {
+func (s *Server) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http.Request, end func()) {
 	if s.cfg.Tracer == nil {
 		return r, func() {}
 	}
@@ -25,29 +26,21 @@ func (s *Server) trace(x *exchange, r *http.Request, rt route) (_ *http.Request,
 	if !span.IsRecording() {
 		return r, func() { span.End() }
 	}
-	x.traced = ctx
+	x.Traced = ctx
 	x.Header().Set(headerTrace, span.SpanContext().TraceID().String())
 	span.SetAttributes(
 		attribute.String("http.request.method", r.Method), attribute.String("http.route", rt.path),
 		attribute.String("client.address", r.RemoteAddr), attribute.Int64("http.request.body.size", r.ContentLength),
 	)
 	return r.WithContext(ctx), func() {
-		status := x.status
+		status := x.Status
 		if status == 0 {
 			status = http.StatusOK
 		}
-		span.SetAttributes(attribute.Int("http.response.status_code", status), attribute.Int64("http.response.body.size", x.bytes))
+		span.SetAttributes(attribute.Int("http.response.status_code", status), attribute.Int64("http.response.body.size", x.Bytes))
 		if status >= 500 {
 			span.SetStatus(codes.Error, http.StatusText(status))
 		}
 		span.End()
 	}
-}
-
-// context is that of the request, with its trace.
-func (x *exchange) context(r *http.Request) context.Context {
-	if x.traced != nil {
-		return x.traced
-	}
-	return r.Context()
 }

@@ -9,6 +9,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+
+	"cordwood/router/httpapi/exchange"
 )
 
 // TunnelProtocol is what a client upgrades its connection to, to call the parts of the
@@ -20,29 +22,29 @@ const TunnelProtocol = "cordwood-rpc"
 func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), TunnelProtocol) || !strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
 		w.Header().Set("Upgrade", TunnelProtocol)
-		WriteError(w, r, errs.New(errs.InvalidArguments, "this path is for 'cordwood backup' and 'cordwood restore': it takes requests with the header Upgrade: %s", TunnelProtocol).
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "this path is for 'cordwood backup' and 'cordwood restore': it takes requests with the header Upgrade: %s", TunnelProtocol).
 			WithStatus(http.StatusUpgradeRequired))
 		return
 	}
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		WriteError(w, r, errs.Wrap(errs.Unsupported, err, "the connection cannot be used for calls: use HTTP/1.1"))
+		exchange.WriteError(w, r, errs.Wrap(errs.Unsupported, err, "the connection cannot be used for calls: use HTTP/1.1"))
 		return
 	}
-	x := exchangeOf(r)
-	x.status = http.StatusSwitchingProtocols
+	x := exchange.Of(r)
+	x.Status = http.StatusSwitchingProtocols
 	_, err = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + TunnelProtocol + "\r\n\r\n")
 	if err = errors.Join(err, rw.Flush()); err != nil {
 		conn.Close()
 		return
 	}
 	// The request ends here, and the connection goes on: it is followed by itself.
-	caller, c := x.caller, &tunnelConn{Conn: conn, r: rw.Reader}
+	caller, c := x.Caller, &tunnelConn{Conn: conn, r: rw.Reader}
 	if s.cfg.Auth != nil {
 		c.work = s.cfg.Auth.Begin(caller.Sender, func(error) { conn.Close() })
 		caller.Work = c.work
 	}
-	if err := caller.Require(x.need); err != nil {
+	if err := caller.Require(x.Need); err != nil {
 		_ = c.Close() // nothing was done on it
 		return
 	}

@@ -51,6 +51,8 @@ type Config struct {
 	Policy Policy
 	// MaxWait is how long a request waits in all under policy Wait; 0 is 10 seconds.
 	MaxWait time.Duration
+	// Patience is how long Receive and Bound wait for a body at first; 0 is 30 seconds.
+	Patience time.Duration
 	// Registerer takes the metrics; nil keeps them unpublished.
 	Registerer prometheus.Registerer
 }
@@ -74,6 +76,9 @@ type Reader struct {
 func New(cfg Config) (*Reader, error) {
 	if cfg.MaxWait <= 0 {
 		cfg.MaxWait = 10 * time.Second
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = defaultPatience
 	}
 	r := &Reader{cfg: cfg, budget: newBudget(cfg.MaxInFlight)}
 	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{

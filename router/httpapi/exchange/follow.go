@@ -1,4 +1,4 @@
-package httpapi
+package exchange
 
 import (
 	"context"
@@ -26,21 +26,21 @@ type follower struct {
 	over bool
 }
 
-// follow has the request end when its user may no longer send it: the returned request's
-// context is cancelled then. The caller of x asks the list of users as it is from now on.
-// A handler that asks for itself before its last step is not cancelled.
-func (s *Server) follow(x *exchange, r *http.Request, rt route) (*http.Request, func()) {
-	if s.cfg.Auth == nil {
-		return r, func() {}
-	}
-	if rt.asksAgain {
-		x.caller.Work = s.cfg.Auth.Begin(x.caller.Sender, nil)
-		return r, x.caller.Work.End
+// Follow has the request end when its user may no longer send it: the returned request's
+// context is cancelled then. begin begins the work of a sender (see httpapi.Authenticator);
+// the caller of x asks the list of users as it is from now on. stop must be called when the
+// handler has returned.
+//
+// The context of a handler that asks again itself, before its last step, is not cancelled.
+func (x *Exchange) Follow(r *http.Request, asksAgain bool, begin func(access.Sender, func(error)) access.Work) (_ *http.Request, stop func()) {
+	if asksAgain {
+		x.Caller.Work = begin(x.Caller.Sender, nil)
+		return r, x.Caller.Work.End
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	f := &follower{cancel: cancel, rc: http.NewResponseController(x.ResponseWriter)}
-	f.work = s.cfg.Auth.Begin(x.caller.Sender, f.end)
-	x.caller.Work, x.follower = f.work, f
+	f.work = begin(x.Caller.Sender, f.end)
+	x.Caller.Work, x.follower = f.work, f
 	return r.WithContext(ctx), func() {
 		f.work.End()
 		f.finish()
@@ -83,7 +83,7 @@ func (f *follower) reason() error {
 
 // lostRight replaces an error that came about because the request was ended by the reason
 // for that, and gives the client time to read it.
-func (x *exchange) lostRight(err error) error {
+func (x *Exchange) lostRight(err error) error {
 	lost := x.follower.reason()
 	if lost == nil || errs.ReasonOf(err) == errs.OutcomeUnknown || errs.From(err).Status() < 500 && errs.CodeOf(err) != errs.QueryTimeout {
 		return err

@@ -1,0 +1,41 @@
+package exchange
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// WriteJSON answers with a JSON text and a line end, so that a shell's prompt does not follow
+// on the same line.
+func WriteJSON(w http.ResponseWriter, status int, body []byte) {
+	end := []byte("\n")
+	if bytes.HasSuffix(body, end) {
+		end = nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone; nobody else wants to know
+	_, _ = w.Write(end)
+}
+
+// AppendJSONString appends s as a JSON string, safe in HTML too.
+func AppendJSONString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, c := range strings.ToValidUTF8(s, "\uFFFD") {
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', byte(c))
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c < ' ' || c == '<' || c == '>' || c == '&' || c == 0x7f:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, string(c)...)
+		}
+	}
+	return append(dst, '"')
+}
