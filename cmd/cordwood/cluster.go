@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 func newClusterCommand() *cobra.Command {
@@ -73,7 +73,7 @@ done, as while a node is stopping or down; or broken, if something does not work
 }
 
 // printStatus prints the cluster for people.
-func printStatus(w io.Writer, s *httpapi.ClusterStatus, color cli.Palette) error {
+func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, color.State(s.Health))
 	switch {
 	case s.FailureTolerance < 0:
@@ -101,7 +101,7 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus, color cli.Palette) error
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh httpapi.ClusterShard) bool { return sh.State != "unknown" }) {
+	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool { return sh.State != "unknown" }) {
 		fmt.Fprintf(w, "\n%s; how they are is not known now\n", cli.Count(len(s.Shards), "shard"))
 	} else {
 		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", cli.Count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
@@ -130,7 +130,7 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus, color cli.Palette) error
 }
 
 // notHeard names the nodes that have not reported, and since when.
-func notHeard(s *httpapi.ClusterStatus) string {
+func notHeard(s *clusterapi.Status) string {
 	since := 0.0
 	for _, n := range s.Nodes {
 		if slices.Contains(s.UnknownNodes, n.Name) || slices.Contains(s.UnknownNodes, n.ID) {
@@ -144,12 +144,12 @@ func notHeard(s *httpapi.ClusterStatus) string {
 // maxStatusShards is how many shards the status lists; those that are not well come first.
 const maxStatusShards = 24
 
-func someShards(all []httpapi.ClusterShard) []httpapi.ClusterShard {
+func someShards(all []clusterapi.Shard) []clusterapi.Shard {
 	if len(all) <= maxStatusShards {
 		return all
 	}
 	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b httpapi.ClusterShard) int {
+	slices.SortStableFunc(sorted, func(a, b clusterapi.Shard) int {
 		return cmp.Compare(well(a.State), well(b.State))
 	})
 	unwell := 0
@@ -168,7 +168,7 @@ func well(state string) int {
 	return 0
 }
 
-func withoutLeader(shards []httpapi.ClusterShard) int {
+func withoutLeader(shards []clusterapi.Shard) int {
 	n := 0
 	for _, s := range shards {
 		if s.Leader == "" {
@@ -178,7 +178,7 @@ func withoutLeader(shards []httpapi.ClusterShard) int {
 	return n
 }
 
-func nodeTable(w io.Writer, nodes []httpapi.ClusterNode, color cli.Palette) {
+func nodeTable(w io.Writer, nodes []clusterapi.Node, color cli.Palette) {
 	fmt.Fprintln(w, "NODE\t"+color.Heading("STATE")+"\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tVERSION\tADDRESS")
 	for _, n := range nodes {
 		state := n.State
@@ -196,7 +196,7 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode, color cli.Palette) {
 	}
 }
 
-func shardTable(w io.Writer, shards []httpapi.ClusterShard, color cli.Palette) {
+func shardTable(w io.Writer, shards []clusterapi.Shard, color cli.Palette) {
 	fmt.Fprintln(w, "SHARD\t"+color.Heading("STATE")+"\tLEADER\tREPLICAS\tWANT\tLAG\tBYTES")
 	for _, s := range shards {
 		names := slices.Clone(s.Replicas)
@@ -217,7 +217,7 @@ func shardTable(w io.Writer, shards []httpapi.ClusterShard, color cli.Palette) {
 	}
 }
 
-func asideTable(w io.Writer, list []httpapi.ClusterRowsAside) {
+func asideTable(w io.Writer, list []clusterapi.RowsAside) {
 	fmt.Fprintln(w, "TABLE\tSHARD\tNODE\tROWS\tBYTES\tSINCE\tREASON")
 	for _, a := range list {
 		since := "-"

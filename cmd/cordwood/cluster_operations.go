@@ -13,10 +13,10 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
-func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool, color cli.Palette) {
+func operationTable(w io.Writer, ops []clusterapi.Operation, states bool, color cli.Palette) {
 	head := "ID\tKIND\tABOUT\tSTEP\tDONE\tBY\tREASON"
 	if states {
 		head = "ID\tKIND\tABOUT\t" + color.Heading("STATE") + "\tTOOK\tBY\tREASON"
@@ -65,7 +65,7 @@ func newClusterOperationsCommand() *cobra.Command {
 			if len(args) == 0 && wait {
 				return cli.WrongUsage(fmt.Errorf("--wait needs the ID of an operation"))
 			}
-			var list []httpapi.ClusterOperation
+			var list []clusterapi.Operation
 			detail := func(w io.Writer) { operationTable(w, list, true, cli.Palette(color)) }
 			if len(args) == 1 {
 				detail = func(w io.Writer) {
@@ -84,12 +84,12 @@ func newClusterOperationsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				list = []httpapi.ClusterOperation{*op}
+				list = []clusterapi.Operation{*op}
 			} else if list, err = a.operations(cmd.Context()); err != nil {
 				return err
 			}
 			if running {
-				list = slices.DeleteFunc(list, func(op httpapi.ClusterOperation) bool { return op.State != "running" })
+				list = slices.DeleteFunc(list, func(op clusterapi.Operation) bool { return op.State != "running" })
 			}
 			return cli.PrintList(cmd.OutOrStdout(), output, list, detail)
 		},
@@ -102,7 +102,7 @@ func newClusterOperationsCommand() *cobra.Command {
 }
 
 // operationDetail prints all of one operation.
-func operationDetail(w io.Writer, op *httpapi.ClusterOperation, color cli.Palette) {
+func operationDetail(w io.Writer, op *clusterapi.Operation, color cli.Palette) {
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" {
 			fmt.Fprintf(w, "%s\t%s\n", name, strings.ReplaceAll(text, "\n", "\n\t"))
@@ -167,7 +167,7 @@ be undone any more is finished instead.`,
 			if err != nil {
 				return err
 			}
-			var answer httpapi.ClusterAnswer
+			var answer clusterapi.Answer
 			if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+args[0], nil, &answer); err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func newClusterPauseCommand(verb, kind, short string) *cobra.Command {
 			if args[0] != "rebalance" {
 				return cli.WrongUsage(fmt.Errorf("%q cannot be %sd: only rebalance can", args[0], verb))
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: kind}, false)
+			return begin(cmd, &clusterapi.Request{Kind: kind}, false)
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 func newRebalanceCommand() *cobra.Command {
@@ -43,7 +43,7 @@ three times as much.`,
 			if err != nil {
 				return err
 			}
-			plan := &httpapi.ClusterPlan{}
+			plan := &clusterapi.Plan{}
 			if err := a.call(cmd.Context(), http.MethodGet, "/plan", nil, plan); err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ three times as much.`,
 					return err
 				}
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "rebalance"}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "rebalance"}, wait)
 		},
 	}
 	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")
@@ -72,7 +72,7 @@ three times as much.`,
 	return cmd
 }
 
-func printPlan(w io.Writer, plan *httpapi.ClusterPlan) error {
+func printPlan(w io.Writer, plan *clusterapi.Plan) error {
 	if plan.Paused {
 		fmt.Fprintln(w, "rebalancing is paused: 'cordwood cluster resume rebalance' ends that")
 	}

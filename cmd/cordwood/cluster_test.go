@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // clusterServer answers /v1/cluster: the operation runs once, and then is as ended says.
-func clusterServer(t *testing.T, status *httpapi.ClusterStatus, ended httpapi.ClusterOperation) (url string, asked *[]string) {
+func clusterServer(t *testing.T, status *clusterapi.Status, ended clusterapi.Operation) (url string, asked *[]string) {
 	asked = &[]string{}
 	polls := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -24,14 +24,14 @@ func clusterServer(t *testing.T, status *httpapi.ClusterStatus, ended httpapi.Cl
 		var answer any = status
 		switch {
 		case r.Method == http.MethodPost:
-			answer = httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{ID: 7, Kind: "shard-move", Subject: "shard 3", State: "running"}}
+			answer = clusterapi.Answer{Operation: &clusterapi.Operation{ID: 7, Kind: "shard-move", Subject: "shard 3", State: "running"}}
 		case strings.HasPrefix(r.URL.Path, "/v1/cluster/operations/"):
 			op := ended
 			if polls++; polls == 1 {
 				eta := 12.0
-				op = httpapi.ClusterOperation{ID: 7, State: "running", Step: "copy", Reason: "node n4 is copying segments", DoneBytes: 1 << 20, TotalBytes: 4 << 20, ETASeconds: &eta}
+				op = clusterapi.Operation{ID: 7, State: "running", Step: "copy", Reason: "node n4 is copying segments", DoneBytes: 1 << 20, TotalBytes: 4 << 20, ETASeconds: &eta}
 			}
-			answer = httpapi.ClusterAnswer{Operation: &op}
+			answer = clusterapi.Answer{Operation: &op}
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
@@ -58,18 +58,18 @@ func runCluster(args ...string) (out, errOut string, status int) {
 
 func TestClusterCommands(t *testing.T) {
 	since := time.Date(2026, 11, 23, 4, 5, 6, 0, time.UTC)
-	broken := &httpapi.ClusterStatus{
+	broken := &clusterapi.Status{
 		ClusterID: "c1", Health: "broken", FailureTolerance: -1, LimitedBy: "shard 2",
-		Problems:  []httpapi.ClusterProblem{{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"}},
-		Nodes:     []httpapi.ClusterNode{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
-		Shards:    []httpapi.ClusterShard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
-		RowsAside: []httpapi.ClusterRowsAside{{Table: "public.t", Shard: 2, Node: "n2", Rows: 12, Bytes: 3 << 10, Reason: "index out of range\nstack", Since: &since, Advice: "drop it"}},
+		Problems:  []clusterapi.Problem{{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"}},
+		Nodes:     []clusterapi.Node{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
+		Shards:    []clusterapi.Shard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
+		RowsAside: []clusterapi.RowsAside{{Table: "public.t", Shard: 2, Node: "n2", Rows: 12, Bytes: 3 << 10, Reason: "index out of range\nstack", Since: &since, Advice: "drop it"}},
 	}
-	done := httpapi.ClusterOperation{ID: 7, State: "done", Reason: "shard 3 went from node n1 to node n4"}
-	failed := httpapi.ClusterOperation{ID: 7, State: "failed", Reason: "node n4 went away"}
+	done := clusterapi.Operation{ID: 7, State: "done", Reason: "shard 3 went from node n1 to node n4"}
+	failed := clusterapi.Operation{ID: 7, State: "failed", Reason: "node n4 went away"}
 	for _, c := range []struct {
 		args   string
-		ended  httpapi.ClusterOperation
+		ended  clusterapi.Operation
 		status int
 		wants  []string
 		asks   string
@@ -139,9 +139,9 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked = append(asked, string(body))
-		answer := httpapi.ClusterAnswer{Confirm: "3", Message: "shard 3 is given up for good, with all rows of public.a"}
+		answer := clusterapi.Answer{Confirm: "3", Message: "shard 3 is given up for good, with all rows of public.a"}
 		if strings.Contains(string(body), `"confirm":"3"`) {
-			answer = httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{ID: 7, Kind: "shard-drop", Subject: "shard 3"}}
+			answer = clusterapi.Answer{Operation: &clusterapi.Operation{ID: 7, Kind: "shard-drop", Subject: "shard 3"}}
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
@@ -165,21 +165,21 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 
 // TestStatusVerdicts: each verdict is said in the first lines, and only what is broken fails.
 func TestStatusVerdicts(t *testing.T) {
-	nodes := []httpapi.ClusterNode{{Name: "n1", State: "up"}, {Name: "n2", State: "unknown", SilentSeconds: 0.4}}
+	nodes := []clusterapi.Node{{Name: "n1", State: "up"}, {Name: "n2", State: "unknown", SilentSeconds: 0.4}}
 	for _, c := range []struct {
-		status httpapi.ClusterStatus
+		status clusterapi.Status
 		want   string
 		exit   int
 	}{
-		{httpapi.ClusterStatus{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", cli.ExitOK},
-		{httpapi.ClusterStatus{Health: "starting"}, "c1: starting\nthe first shards are being made", cli.ExitOK},
-		{httpapi.ClusterStatus{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", cli.ExitOK},
-		{httpapi.ClusterStatus{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", cli.ExitOK},
-		{httpapi.ClusterStatus{Health: "degraded", LimitedBy: "shard 4"}, "c1: degraded\nno node may fail: shard 4 would stop\n", cli.ExitOK},
-		{httpapi.ClusterStatus{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"}, "c1: broken\ntoo much has failed already: shard 4 does not work\n", cli.ExitFailed},
+		{clusterapi.Status{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", cli.ExitOK},
+		{clusterapi.Status{Health: "starting"}, "c1: starting\nthe first shards are being made", cli.ExitOK},
+		{clusterapi.Status{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", cli.ExitOK},
+		{clusterapi.Status{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", cli.ExitOK},
+		{clusterapi.Status{Health: "degraded", LimitedBy: "shard 4"}, "c1: degraded\nno node may fail: shard 4 would stop\n", cli.ExitOK},
+		{clusterapi.Status{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"}, "c1: broken\ntoo much has failed already: shard 4 does not work\n", cli.ExitFailed},
 	} {
 		c.status.ClusterID, c.status.Nodes = "c1", nodes
-		url, _ := clusterServer(t, &c.status, httpapi.ClusterOperation{})
+		url, _ := clusterServer(t, &c.status, clusterapi.Operation{})
 		out, errOut, exit := runCluster("cluster", "status", "--server", url)
 		if exit != c.exit || !strings.Contains(out, c.want) {
 			t.Errorf("%s: exit status %d, want %d\n%s%s\nwant %q", c.status.Health, exit, c.exit, out, errOut, c.want)
@@ -189,8 +189,8 @@ func TestStatusVerdicts(t *testing.T) {
 
 // TestNodeVersions: an upgrade is followed by the versions of the nodes, which both tables have.
 func TestNodeVersions(t *testing.T) {
-	status := &httpapi.ClusterStatus{Health: "ok", Nodes: []httpapi.ClusterNode{{Name: "n1", State: "up", Version: "v1.4.2", RPCAddr: "10.0.0.1:4001"}, {Name: "n2", State: "up"}}}
-	url, _ := clusterServer(t, status, httpapi.ClusterOperation{})
+	status := &clusterapi.Status{Health: "ok", Nodes: []clusterapi.Node{{Name: "n1", State: "up", Version: "v1.4.2", RPCAddr: "10.0.0.1:4001"}, {Name: "n2", State: "up"}}}
+	url, _ := clusterServer(t, status, clusterapi.Operation{})
 	for _, args := range [][]string{{"cluster", "status"}, {"node", "list"}} {
 		out, errOut, _ := runCluster(append(args, "--server", url)...)
 		if !strings.Contains(out, "VERSION") || !strings.Contains(out, "v1.4.2") {

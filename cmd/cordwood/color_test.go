@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -15,11 +15,11 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // TestColorsOfStates: states have colours only where they are wanted, and coloured columns are as
 // wide as others.
 func TestColorsOfStates(t *testing.T) {
-	status := &httpapi.ClusterStatus{
-		ClusterID: "c", Health: "broken", Problems: []httpapi.ClusterProblem{{Severity: "critical", Text: "t", Advice: "a"}},
-		Nodes:      []httpapi.ClusterNode{{Name: "n1", State: "up"}, {Name: "n2", State: "down", SilentSeconds: 100}, {Name: "n3", State: "drained"}},
-		Shards:     []httpapi.ClusterShard{{ID: 1, State: "ok"}, {ID: 2, State: "no leader"}, {ID: 3, State: "under-replicated"}},
-		Operations: []httpapi.ClusterOperation{{ID: 1, State: "running"}},
+	status := &clusterapi.Status{
+		ClusterID: "c", Health: "broken", Problems: []clusterapi.Problem{{Severity: "critical", Text: "t", Advice: "a"}},
+		Nodes:      []clusterapi.Node{{Name: "n1", State: "up"}, {Name: "n2", State: "down", SilentSeconds: 100}, {Name: "n3", State: "drained"}},
+		Shards:     []clusterapi.Shard{{ID: 1, State: "ok"}, {ID: 2, State: "no leader"}, {ID: 3, State: "under-replicated"}},
+		Operations: []clusterapi.Operation{{ID: 1, State: "running"}},
 	}
 	var plain, colored bytes.Buffer
 	for out, color := range map[*bytes.Buffer]cli.Palette{&plain: false, &colored: true} {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 func newNodeCommand() *cobra.Command {
@@ -61,7 +61,7 @@ replicas, and comes back with them.`,
 		Example: "  cordwood node drain n3 --wait\n  cordwood node drain n3 --for-restart --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-drain", Node: args[0], ForRestart: restart}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "node-drain", Node: args[0], ForRestart: restart}, wait)
 		},
 	}
 	cmd.Flags().BoolVar(&restart, "for-restart", false, "move leaders only")
@@ -76,7 +76,7 @@ func newNodeUndrainCommand() *cobra.Command {
 		Example: "  cordwood node undrain n3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-undrain", Node: args[0]}, false)
+			return begin(cmd, &clusterapi.Request{Kind: "node-undrain", Node: args[0]}, false)
 		},
 	}
 }
@@ -99,7 +99,7 @@ take stays, unless --force says that the group may tolerate less from then on.`,
 					return err
 				}
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: args[0], Force: force}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "node-decommission", Node: args[0], Force: force}, wait)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -123,7 +123,7 @@ decommissioned. It can come back with an empty data folder only.`,
 		Example: "  cordwood node remove n3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-remove", Node: args[0], Force: force}, false)
+			return begin(cmd, &clusterapi.Request{Kind: "node-remove", Node: args[0], Force: force}, false)
 		},
 	}
 	forceFlag(cmd, &force)

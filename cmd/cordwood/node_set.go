@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // newNodeScaleCommand is for orchestrators, which start and stop the last ones of a row of
@@ -66,7 +66,7 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) e
 		return err
 	}
 	nodes := slices.Clone(status.Nodes)
-	slices.SortStableFunc(nodes, func(x, y httpapi.ClusterNode) int {
+	slices.SortStableFunc(nodes, func(x, y clusterapi.Node) int {
 		nx, _ := ordinal(x.Name, row)
 		ny, _ := ordinal(y.Name, row)
 		return cmp.Compare(ny, nx)
@@ -80,7 +80,7 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) e
 		case !ok, number < to && !leaving && (n.State != "down" || !empty || decommissioning(status, &n) != 0):
 		case number < to:
 			// One that is down may have been emptied before it was stopped, and is to be started now.
-			answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-undrain", Node: n.ID})
+			answer, err := a.request(cmd, &clusterapi.Request{Kind: "node-undrain", Node: n.ID})
 			if err != nil {
 				return fmt.Errorf("let node %s take part again: %w", n.Name, err)
 			}
@@ -109,7 +109,7 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) e
 
 // knownRow refuses a row of which there is no node: who misspells it would stop nodes that
 // hold something.
-func knownRow(status *httpapi.ClusterStatus, row string) error {
+func knownRow(status *clusterapi.Status, row string) error {
 	var names []string
 	for _, n := range status.Nodes {
 		if _, ok := ordinal(n.Name, row); ok {
@@ -122,7 +122,7 @@ func knownRow(status *httpapi.ClusterStatus, row string) error {
 
 // roomFor tells whether the nodes that stay can hold all replicas. The server asks that for one
 // node at a time, before those that were begun right before count as leaving.
-func roomFor(status *httpapi.ClusterStatus, row string, to int) error {
+func roomFor(status *clusterapi.Status, row string, to int) error {
 	stay, leave := 0, 0
 	for _, n := range status.Nodes {
 		number, ok := ordinal(n.Name, row)
@@ -146,11 +146,11 @@ func roomFor(status *httpapi.ClusterStatus, row string, to int) error {
 
 // decommission begins to empty a node, or finds the operation that does it already, as when
 // this command was interrupted and runs again.
-func (a *clusterAPI) decommission(cmd *cobra.Command, status *httpapi.ClusterStatus, n *httpapi.ClusterNode, force bool) (uint64, error) {
+func (a *clusterAPI) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clusterapi.Node, force bool) (uint64, error) {
 	if id := decommissioning(status, n); id != 0 {
 		return id, nil
 	}
-	answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: n.ID, Force: force})
+	answer, err := a.request(cmd, &clusterapi.Request{Kind: "node-decommission", Node: n.ID, Force: force})
 	if err != nil {
 		return 0, err
 	}
@@ -161,7 +161,7 @@ func (a *clusterAPI) decommission(cmd *cobra.Command, status *httpapi.ClusterSta
 }
 
 // decommissioning is the operation that empties a node for good, 0 if there is none.
-func decommissioning(status *httpapi.ClusterStatus, n *httpapi.ClusterNode) uint64 {
+func decommissioning(status *clusterapi.Status, n *clusterapi.Node) uint64 {
 	for _, op := range status.Operations {
 		if op.Kind == "node-decommission" && op.State == "running" && op.Subject == "node "+n.Name {
 			return op.ID
@@ -174,7 +174,7 @@ func decommissioning(status *httpapi.ClusterStatus, n *httpapi.ClusterNode) uint
 func (a *clusterAPI) undo(cmd *cobra.Command, ids []uint64) error {
 	var errs []error
 	for _, id := range ids {
-		var answer httpapi.ClusterAnswer
+		var answer clusterapi.Answer
 		if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+strconv.FormatUint(id, 10), nil, &answer); err != nil {
 			errs = append(errs, fmt.Errorf("cancel operation %d, which was begun for this: %w", id, err))
 		}
@@ -182,8 +182,8 @@ func (a *clusterAPI) undo(cmd *cobra.Command, ids []uint64) error {
 	return errors.Join(errs...)
 }
 
-func (a *clusterAPI) request(cmd *cobra.Command, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
-	answer := &httpapi.ClusterAnswer{}
+func (a *clusterAPI) request(cmd *cobra.Command, r *clusterapi.Request) (*clusterapi.Answer, error) {
+	answer := &clusterapi.Answer{}
 	return answer, a.call(cmd.Context(), http.MethodPost, "/operations", r, answer)
 }
 
@@ -213,7 +213,7 @@ router that was forgotten comes back only with an empty data folder.`,
 				if !slices.Equal(n.Roles, []string{"router"}) || n.State != "down" || n.SilentSeconds < silent.Seconds() {
 					continue
 				}
-				if _, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-remove", Node: n.ID}); err != nil {
+				if _, err := a.request(cmd, &clusterapi.Request{Kind: "node-remove", Node: n.ID}); err != nil {
 					errs = append(errs, fmt.Errorf("forget node %s: %w", n.Name, err))
 					continue
 				}

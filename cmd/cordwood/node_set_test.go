@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // nodeSet is a server of /v1/cluster that writes down what it is asked to change.
 type nodeSet struct {
-	status  httpapi.ClusterStatus
+	status  clusterapi.Status
 	refuse  string // id of a node that cannot be decommissioned
 	outcome string // of operations; empty: done
 	asked   []string
@@ -30,12 +30,12 @@ func (s *nodeSet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if outcome == "" {
 			outcome = "done"
 		}
-		answer(httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{State: outcome, Reason: "the reason"}})
+		answer(clusterapi.Answer{Operation: &clusterapi.Operation{State: outcome, Reason: "the reason"}})
 	case r.Method == http.MethodDelete:
 		s.asked = append(s.asked, "cancel "+path)
-		answer(httpapi.ClusterAnswer{Message: "cancelled"})
+		answer(clusterapi.Answer{Message: "cancelled"})
 	default:
-		var req httpapi.ClusterRequest
+		var req clusterapi.Request
 		_ = json.NewDecoder(r.Body).Decode(&req)
 		s.asked = append(s.asked, req.Kind+" "+req.Node)
 		switch {
@@ -43,9 +43,9 @@ func (s *nodeSet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"code":1004,"error":"2 more nodes are needed"}`)
 		case req.Kind == "node-decommission":
-			answer(httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{ID: uint64(len(s.asked)), Kind: req.Kind, State: "running"}})
+			answer(clusterapi.Answer{Operation: &clusterapi.Operation{ID: uint64(len(s.asked)), Kind: req.Kind, State: "running"}})
 		default:
-			answer(httpapi.ClusterAnswer{Message: "so be it"})
+			answer(clusterapi.Answer{Message: "so be it"})
 		}
 	}
 }
@@ -66,17 +66,17 @@ func (s *nodeSet) run(t *testing.T, args ...string) (stdout, errText string) {
 	return out.String(), errText
 }
 
-func setNode(name, state string, replicas int, meta string) httpapi.ClusterNode {
-	return httpapi.ClusterNode{ID: "id-" + name, Name: name, State: state, Replicas: replicas, Meta: meta, Roles: []string{"shard"}}
+func setNode(name, state string, replicas int, meta string) clusterapi.Node {
+	return clusterapi.Node{ID: "id-" + name, Name: name, State: state, Replicas: replicas, Meta: meta, Roles: []string{"shard"}}
 }
 
 func TestNodeScaleDecommissionsTheLast(t *testing.T) {
-	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
 		setNode("db-shard-0", "up", 2, ""), setNode("db-shard-1", "down", 2, ""), setNode("db-shard-2", "drained", 0, ""),
 		setNode("db-shard-3", "up", 2, ""), setNode("db-shard-10", "up", 0, ""), setNode("db-shard-11", "drained", 0, ""),
 		setNode("db-shard-12", "down", 0, ""), setNode("db-shard-13", "down", 1, ""), setNode("db-shard-14", "draining", 1, ""),
 		setNode("db-shard-x", "up", 1, ""), setNode("db-shard-04", "up", 1, ""), setNode("db-meta-7", "up", 0, "voter"), setNode("other-shard-5", "up", 1, ""),
-	}, Operations: []httpapi.ClusterOperation{{ID: 77, Kind: "node-decommission", State: "running", Subject: "node db-shard-14"}}}}
+	}, Operations: []clusterapi.Operation{{ID: 77, Kind: "node-decommission", State: "running", Subject: "node db-shard-14"}}}}
 	out, fault := s.run(t, "scale", "db-shard", "--to", "3")
 	if fault != "" {
 		t.Fatal(fault)
@@ -96,9 +96,9 @@ func TestNodeScaleDecommissionsTheLast(t *testing.T) {
 }
 
 func TestNodeScaleUpTakesBackWhatWasEmptied(t *testing.T) {
-	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
 		setNode("s-0", "up", 2, ""), setNode("s-1", "down", 0, ""), setNode("s-2", "down", 0, ""), setNode("s-3", "drained", 0, ""),
-	}, Operations: []httpapi.ClusterOperation{{ID: 5, Kind: "node-decommission", State: "running", Subject: "node s-2"}}}}
+	}, Operations: []clusterapi.Operation{{ID: 5, Kind: "node-decommission", State: "running", Subject: "node s-2"}}}}
 	if _, fault := s.run(t, "scale", "s", "--to", "5"); fault != "" {
 		t.Fatal(fault)
 	}
@@ -108,7 +108,7 @@ func TestNodeScaleUpTakesBackWhatWasEmptied(t *testing.T) {
 }
 
 func TestNodeScaleRefusedUndoesTheRest(t *testing.T) {
-	s := &nodeSet{refuse: "id-s-1", status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+	s := &nodeSet{refuse: "id-s-1", status: clusterapi.Status{Nodes: []clusterapi.Node{
 		setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, ""), setNode("s-2", "up", 2, ""),
 	}}}
 	_, fault := s.run(t, "scale", "s", "--to", "1")
@@ -121,9 +121,9 @@ func TestNodeScaleRefusedUndoesTheRest(t *testing.T) {
 }
 
 func TestNodeScaleCountsAllThatLeave(t *testing.T) {
-	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
 		setNode("s-0", "up", 1, ""), setNode("s-1", "up", 1, ""), setNode("s-2", "up", 1, ""), setNode("s-3", "up", 0, ""),
-	}, Shards: []httpapi.ClusterShard{{ID: 1, Want: 3}}}}
+	}, Shards: []clusterapi.Shard{{ID: 1, Want: 3}}}}
 	if _, fault := s.run(t, "scale", "s", "--to", "2"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 2 nodes would be left") || !strings.Contains(fault, "'cordwood shard replicas 1 1'") || len(s.asked) > 0 {
 		t.Errorf("the error is %q, and it asked for %q", fault, s.asked)
 	}
@@ -133,7 +133,7 @@ func TestNodeScaleCountsAllThatLeave(t *testing.T) {
 }
 
 func TestNodeScaleOfAnUnknownRow(t *testing.T) {
-	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{setNode("db-shard-0", "up", 2, ""), setNode("solo", "up", 2, "")}}}
+	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{setNode("db-shard-0", "up", 2, ""), setNode("solo", "up", 2, "")}}}
 	for _, row := range []string{"db-shrad", "solo", "db-shard-0"} {
 		out, fault := s.run(t, "scale", row, "--to", "1")
 		if !strings.Contains(fault, "there is no node "+row+"-0") || !strings.Contains(fault, "there are db-shard-0, solo") || out != "" {
@@ -143,7 +143,7 @@ func TestNodeScaleOfAnUnknownRow(t *testing.T) {
 }
 
 func TestNodeScaleFailsWithItsOperations(t *testing.T) {
-	s := &nodeSet{outcome: "failed", status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, "")}}}
+	s := &nodeSet{outcome: "failed", status: clusterapi.Status{Nodes: []clusterapi.Node{setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, "")}}}
 	if out, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "failed: the reason") || strings.Contains(out, "may have") {
 		t.Errorf("the error is %q after\n%s", fault, out)
 	}
@@ -153,10 +153,10 @@ func TestNodeScaleFailsWithItsOperations(t *testing.T) {
 }
 
 func TestNodeForgetRouters(t *testing.T) {
-	node := func(name, state string, silent float64, roles ...string) httpapi.ClusterNode {
-		return httpapi.ClusterNode{ID: "id-" + name, Name: name, State: state, SilentSeconds: silent, Roles: roles}
+	node := func(name, state string, silent float64, roles ...string) clusterapi.Node {
+		return clusterapi.Node{ID: "id-" + name, Name: name, State: state, SilentSeconds: silent, Roles: roles}
 	}
-	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
 		node("gone", "down", 901, "router"), node("late", "down", 899, "router"), node("here", "up", 0, "router"),
 		node("rows", "down", 5000, "router", "shard"), node("lost", "down", 5000, "meta"),
 	}}}

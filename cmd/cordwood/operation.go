@@ -18,7 +18,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // clusterAPI talks to /v1/cluster.
@@ -58,13 +58,13 @@ func (a *clusterAPI) call(ctx context.Context, method, path string, body, out an
 	return nil
 }
 
-func (a *clusterAPI) status(ctx context.Context) (*httpapi.ClusterStatus, error) {
-	out := &httpapi.ClusterStatus{}
+func (a *clusterAPI) status(ctx context.Context) (*clusterapi.Status, error) {
+	out := &clusterapi.Status{}
 	return out, a.call(ctx, http.MethodGet, "", nil, out)
 }
 
 // askStatus asks the server for the state of the cluster.
-func askStatus(cmd *cobra.Command) (*clusterAPI, *httpapi.ClusterStatus, error) {
+func askStatus(cmd *cobra.Command) (*clusterAPI, *clusterapi.Status, error) {
 	a, err := newClusterAPI(cmd, asIs)
 	if err != nil {
 		return nil, nil, err
@@ -73,16 +73,16 @@ func askStatus(cmd *cobra.Command) (*clusterAPI, *httpapi.ClusterStatus, error) 
 	return a, status, err
 }
 
-func (a *clusterAPI) operations(ctx context.Context) ([]httpapi.ClusterOperation, error) {
+func (a *clusterAPI) operations(ctx context.Context) ([]clusterapi.Operation, error) {
 	var out struct {
-		Operations []httpapi.ClusterOperation `json:"operations"`
+		Operations []clusterapi.Operation `json:"operations"`
 	}
 	err := a.call(ctx, http.MethodGet, "/operations", nil, &out)
 	return out.Operations, err
 }
 
-func (a *clusterAPI) operation(ctx context.Context, id uint64) (*httpapi.ClusterOperation, error) {
-	var out httpapi.ClusterAnswer
+func (a *clusterAPI) operation(ctx context.Context, id uint64) (*clusterapi.Operation, error) {
+	var out clusterapi.Answer
 	if err := a.call(ctx, http.MethodGet, "/operations/"+strconv.FormatUint(id, 10), nil, &out); err != nil {
 		return nil, err
 	}
@@ -98,12 +98,12 @@ func waitFlag(cmd *cobra.Command, wait *bool) {
 }
 
 // begin asks for an operation, and waits for its end if wait says so.
-func begin(cmd *cobra.Command, r *httpapi.ClusterRequest, wait bool) error {
+func begin(cmd *cobra.Command, r *clusterapi.Request, wait bool) error {
 	a, err := newClusterAPI(cmd)
 	if err != nil {
 		return err
 	}
-	var answer httpapi.ClusterAnswer
+	var answer clusterapi.Answer
 	if err := a.call(cmd.Context(), http.MethodPost, "/operations", r, &answer); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func begin(cmd *cobra.Command, r *httpapi.ClusterRequest, wait bool) error {
 }
 
 // follow says what became of a request.
-func (a *clusterAPI) follow(cmd *cobra.Command, answer *httpapi.ClusterAnswer, wait bool) error {
+func (a *clusterAPI) follow(cmd *cobra.Command, answer *clusterapi.Answer, wait bool) error {
 	out, op := cmd.OutOrStdout(), answer.Operation
 	switch {
 	case op == nil:
@@ -167,7 +167,7 @@ func (a *clusterAPI) wait(cmd *cobra.Command, id uint64) error {
 }
 
 // operationLine is a running operation in one line.
-func operationLine(op *httpapi.ClusterOperation) string {
+func operationLine(op *clusterapi.Operation) string {
 	reason := strings.ReplaceAll(op.Reason, "\n", "; ")
 	line := fmt.Sprintf("operation %d: %s", op.ID, reason)
 	if op.Step != "" {

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // An error of several lines is one line of the table, and whole where one operation is shown.
 func TestReasonsOfSeveralLines(t *testing.T) {
 	reason := "shard 3 copies its rows\nask node n4 (127.0.0.1:4104): refused\n" + strings.Repeat("x", 300)
-	op := httpapi.ClusterOperation{ID: 7, Kind: "table-move", Subject: "table public.m", State: "running", Step: "copy", Attempt: 2, Reason: reason, By: "ann", Created: time.Unix(1e9, 0).UTC()}
+	op := clusterapi.Operation{ID: 7, Kind: "table-move", Subject: "table public.m", State: "running", Step: "copy", Attempt: 2, Reason: reason, By: "ann", Created: time.Unix(1e9, 0).UTC()}
 	for _, states := range []bool{false, true} {
 		var table strings.Builder
-		operationTable(&table, []httpapi.ClusterOperation{op}, states, false)
+		operationTable(&table, []clusterapi.Operation{op}, states, false)
 		if got := table.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "shard 3 copies its rows …") {
 			t.Errorf("not one line of a head and one of the operation:\n%s", got)
 		}
@@ -36,14 +36,14 @@ func TestReasonsOfSeveralLines(t *testing.T) {
 }
 
 func TestPlanInWords(t *testing.T) {
-	nodes := []httpapi.ClusterLoad{{Node: "n1", Replicas: 8, DiskUsed: 30, DiskCapacity: 100, IngestShare: 0.5, Load: 0.37}, {Node: "n2"}}
+	nodes := []clusterapi.Load{{Node: "n1", Replicas: 8, DiskUsed: 30, DiskCapacity: 100, IngestShare: 0.5, Load: 0.37}, {Node: "n2"}}
 	for _, c := range []struct {
-		plan  httpapi.ClusterPlan
+		plan  clusterapi.Plan
 		wants []string
 	}{
-		{httpapi.ClusterPlan{Nodes: nodes, Even: "the loads are close"}, []string{"n1    8         30 %  50 %    0.37", "n2    0         -     0 %     0.00", "no replica is to be moved: the loads are close"}},
-		{httpapi.ClusterPlan{Nodes: nodes, Blocked: []string{"shard 1: no room"}}, []string{"cannot be done: shard 1: no room", "no replica is to be moved"}},
-		{httpapi.ClusterPlan{Nodes: nodes, Moves: []httpapi.ClusterMove{{Shard: 3, From: "n1", To: "n2", Reason: "balance"}}}, []string{"3      n1    n2  0 B    balance"}},
+		{clusterapi.Plan{Nodes: nodes, Even: "the loads are close"}, []string{"n1    8         30 %  50 %    0.37", "n2    0         -     0 %     0.00", "no replica is to be moved: the loads are close"}},
+		{clusterapi.Plan{Nodes: nodes, Blocked: []string{"shard 1: no room"}}, []string{"cannot be done: shard 1: no room", "no replica is to be moved"}},
+		{clusterapi.Plan{Nodes: nodes, Moves: []clusterapi.Move{{Shard: 3, From: "n1", To: "n2", Reason: "balance"}}}, []string{"3      n1    n2  0 B    balance"}},
 	} {
 		var out strings.Builder
 		if err := printPlan(&out, &c.plan); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/proto/schema"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 func newShardCommand() *cobra.Command {
@@ -70,7 +70,7 @@ tables that exist.`,
 			if replication < 0 {
 				return cli.WrongUsage(fmt.Errorf("--replication %d: at least 1, or 0 for the cluster's own", replication))
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-add", Count: number, Replicas: replication}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "shard-add", Count: number, Replicas: replication}, wait)
 		},
 	}
 	cmd.Flags().IntVar(&number, "count", 1, "how many `SHARDS`")
@@ -97,7 +97,7 @@ over everything before it votes, and the old one leaves after that.`,
 			if from == "" || to == "" {
 				return cli.WrongUsage(fmt.Errorf("--from NODE and --to NODE are needed: 'cordwood shard list' shows where the replicas are"))
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-move", Shard: shard, From: from, To: to}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "shard-move", Shard: shard, From: from, To: to}, wait)
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "`NODE` that gives its replica up")
@@ -124,7 +124,7 @@ fail and nothing is lost or stops; with one, none.`,
 			if err != nil || n < 1 {
 				return cli.WrongUsage(fmt.Errorf("%q is no number of replicas: 1, 3 or 5 make sense", args[1]))
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-change", Shard: shard, Replicas: n}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "replica-change", Shard: shard, Replicas: n}, wait)
 		},
 	}
 	waitFlag(cmd, &wait)
@@ -150,7 +150,7 @@ by itself for replicas whose files it found damaged.`,
 			if node == "" {
 				return cli.WrongUsage(fmt.Errorf("--node NODE is needed: 'cordwood shard list' shows where the replicas are"))
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-rebuild", Shard: shard, Node: node}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "replica-rebuild", Shard: shard, Node: node}, wait)
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "", "`NODE` whose replica is made anew")
@@ -173,7 +173,7 @@ hot table is spread by its option partitions instead.`,
 			if err != nil {
 				return err
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-split-hot", Shard: shard}, wait)
+			return begin(cmd, &clusterapi.Request{Kind: "shard-split-hot", Shard: shard}, wait)
 		},
 	}
 	waitFlag(cmd, &wait)
@@ -201,7 +201,7 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 			if err != nil {
 				return err
 			}
-			r := &httpapi.ClusterRequest{Kind: "shard-drop", Shard: shard}
+			r := &clusterapi.Request{Kind: "shard-drop", Shard: shard}
 			answer, err := a.request(cmd, r)
 			if err != nil {
 				return err
@@ -252,7 +252,7 @@ former shards have none of them afterwards. A table that merges rows always take
 			if err != nil {
 				return err
 			}
-			r := &httpapi.ClusterRequest{Kind: "table-move", Table: schema.FormatTableName(database, table), WithRows: rows}
+			r := &clusterapi.Request{Kind: "table-move", Table: schema.FormatTableName(database, table), WithRows: rows}
 			for _, text := range to {
 				id, err := shardNumber(text)
 				if err != nil {

@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // Catalog is what Admin needs of the metadata, beside Meta: this node's copy, for when no
@@ -45,7 +45,7 @@ func NewAdmin(meta Catalog) *Admin {
 	return &Admin{meta: meta, limits: snapshot.Limits{}.WithDefaults()}
 }
 
-var _ httpapi.Cluster = (*Admin)(nil)
+var _ clusterapi.Cluster = (*Admin)(nil)
 
 // statusTimeout bounds the question to the leader.
 const statusTimeout = 5 * time.Second
@@ -78,8 +78,8 @@ func (a *Admin) snapshotOf(status *metapb.StatusResponse) *snapshot.Snapshot {
 	return snap
 }
 
-// Status implements httpapi.Cluster.
-func (a *Admin) Status(ctx context.Context) (*httpapi.ClusterStatus, error) {
+// Status implements clusterapi.Cluster.
+func (a *Admin) Status(ctx context.Context) (*clusterapi.Status, error) {
 	snap, err := a.snapshot(ctx)
 	if err != nil {
 		return a.withoutLeader(err), nil
@@ -92,7 +92,7 @@ func (a *Admin) Status(ctx context.Context) (*httpapi.ClusterStatus, error) {
 }
 
 // withoutLeader describes the cluster as this node knows it by itself.
-func (a *Admin) withoutLeader(err error) *httpapi.ClusterStatus {
+func (a *Admin) withoutLeader(err error) *clusterapi.Status {
 	status := &metapb.StatusResponse{
 		ClusterId: a.meta.ClusterID(), ClusterVersion: a.meta.ClusterVersion(), Settings: a.meta.Settings(),
 		Shards: a.meta.Shards(), Operations: a.meta.Operations(),
@@ -103,17 +103,17 @@ func (a *Admin) withoutLeader(err error) *httpapi.ClusterStatus {
 	return view.DescribeAlone(a.snapshotOf(status), err)
 }
 
-// Operations implements httpapi.Cluster.
-func (a *Admin) Operations(ctx context.Context) ([]httpapi.ClusterOperation, error) {
+// Operations implements clusterapi.Cluster.
+func (a *Admin) Operations(ctx context.Context) ([]clusterapi.Operation, error) {
 	snap, err := a.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := []httpapi.ClusterOperation{}
+	out := []clusterapi.Operation{}
 	for _, op := range snap.Status.Operations {
 		out = append(out, view.Operation(snap, op))
 	}
-	slices.SortFunc(out, func(a, b httpapi.ClusterOperation) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(out, func(a, b clusterapi.Operation) int { return cmp.Compare(b.ID, a.ID) })
 	return out, nil
 }
 
@@ -121,8 +121,8 @@ func (a *Admin) Operations(ctx context.Context) ([]httpapi.ClusterOperation, err
 // are made while the metadata are led know that of the last minute.
 const planMeasure = 2 * time.Second
 
-// Plan implements httpapi.Cluster.
-func (a *Admin) Plan(ctx context.Context) (*httpapi.ClusterPlan, error) {
+// Plan implements clusterapi.Cluster.
+func (a *Admin) Plan(ctx context.Context) (*clusterapi.Plan, error) {
 	before, err := a.snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -139,22 +139,22 @@ func (a *Admin) Plan(ctx context.Context) (*httpapi.ClusterPlan, error) {
 	}
 	snap.Rates.Shard = between(before.Status, snap.Status, time.Since(begin))
 	plan := snapshot.PlanReplicas(snap, placement.Limits{})
-	out := &httpapi.ClusterPlan{Moves: []httpapi.ClusterMove{}, Blocked: []string{}, Paused: snap.Status.GetSettings().GetRebalancePaused()}
-	out.Nodes, out.Even = []httpapi.ClusterLoad{}, snap.Relabel(plan.Even)
+	out := &clusterapi.Plan{Moves: []clusterapi.Move{}, Blocked: []string{}, Paused: snap.Status.GetSettings().GetRebalancePaused()}
+	out.Nodes, out.Even = []clusterapi.Load{}, snap.Relabel(plan.Even)
 	ingest := 0.0
 	for _, l := range plan.Loads {
 		ingest += l.Ingest
 	}
 	for _, l := range plan.Loads {
-		load := httpapi.ClusterLoad{Node: snap.Label(l.Node), Replicas: l.Replicas, DiskUsed: l.Used, DiskCapacity: l.Capacity, Load: l.Score}
+		load := clusterapi.Load{Node: snap.Label(l.Node), Replicas: l.Replicas, DiskUsed: l.Used, DiskCapacity: l.Capacity, Load: l.Score}
 		if ingest > 0 {
 			load.IngestShare = l.Ingest / ingest
 		}
 		out.Nodes = append(out.Nodes, load)
 	}
-	slices.SortFunc(out.Nodes, func(a, b httpapi.ClusterLoad) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(out.Nodes, func(a, b clusterapi.Load) int { return cmp.Compare(a.Node, b.Node) })
 	for _, m := range plan.Moves {
-		move := httpapi.ClusterMove{Shard: m.Shard, Bytes: m.Bytes, Reason: snap.Relabel(m.Reason)}
+		move := clusterapi.Move{Shard: m.Shard, Bytes: m.Bytes, Reason: snap.Relabel(m.Reason)}
 		if m.From != "" {
 			move.From = snap.Label(m.From)
 		}
@@ -169,8 +169,8 @@ func (a *Admin) Plan(ctx context.Context) (*httpapi.ClusterPlan, error) {
 	return out, nil
 }
 
-// Cancel implements httpapi.Cluster.
-func (a *Admin) Cancel(ctx context.Context, id uint64) (*httpapi.ClusterAnswer, error) {
+// Cancel implements clusterapi.Cluster.
+func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, error) {
 	for range 5 { // the coordinator may be quicker
 		snap, err := a.snapshot(ctx)
 		if err != nil {
@@ -186,7 +186,7 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*httpapi.ClusterAnswer, 
 			return nil, errs.New(errs.IllegalState, "operation %d has ended: it is %s", id, operation.StateName(op.State)).WithStatus(http.StatusConflict)
 		case op.Cancel:
 			d := view.Operation(snap, op)
-			return &httpapi.ClusterAnswer{Operation: &d, Message: "it is being cancelled already"}, nil
+			return &clusterapi.Answer{Operation: &d, Message: "it is being cancelled already"}, nil
 		}
 		result, err := a.meta.Propose(ctx, cancelOperation(snap, op))
 		if errs.CodeOf(err) == errs.RequestOutdated {
@@ -196,7 +196,7 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*httpapi.ClusterAnswer, 
 			return nil, err
 		}
 		d := view.Operation(snap, result.Operation)
-		return &httpapi.ClusterAnswer{Operation: &d, Message: "it ends at the next step where it can; what cannot be undone any more is finished"}, nil
+		return &clusterapi.Answer{Operation: &d, Message: "it ends at the next step where it can; what cannot be undone any more is finished"}, nil
 	}
 	return nil, errs.New(errs.RequestOutdated, "operation %d changes too quickly: try again", id).WithStatus(http.StatusConflict)
 }

@@ -12,7 +12,7 @@ import (
 	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // catalog is a process's copy of the metadata.
@@ -57,7 +57,7 @@ func (c catalog) ClusterVersion() uint32 { return c.w.version }
 
 func (c catalog) ClusterID() string { return "c" }
 
-func (c catalog) text(s *httpapi.ClusterStatus) (out string) {
+func (c catalog) text(s *clusterapi.Status) (out string) {
 	for _, p := range s.Problems {
 		out += p.Severity + ": " + p.Text + " -> " + p.Advice + "\n"
 	}
@@ -225,33 +225,33 @@ func TestStatusInWords(t *testing.T) {
 // TestStartRefuses: what cannot be done is refused before anything is begun.
 func TestStartRefuses(t *testing.T) {
 	for _, c := range []struct {
-		r    httpapi.ClusterRequest
+		r    clusterapi.Request
 		want string // of the error; empty: it is begun, or done
 	}{
-		{httpapi.ClusterRequest{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
-		{httpapi.ClusterRequest{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be made"},
-		{httpapi.ClusterRequest{Kind: operation.ShardAdd, Replicas: 2}, "2 replicas survive the loss of 0 nodes, as 1 would"},
-		{httpapi.ClusterRequest{Kind: operation.ShardAdd, Replicas: 7}, "a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4"},
-		{httpapi.ClusterRequest{Kind: operation.ShardAdd, Replicas: 8}, "1, 3, 5 or 7 are possible"},
-		{httpapi.ClusterRequest{Kind: operation.ReplicaChange, Shard: 1, Replicas: 2}, "have 1 or 3"},
-		{httpapi.ClusterRequest{Kind: operation.ReplicaChange, Shard: 1}, "1, 3, 5 or 7 are possible"},
-		{httpapi.ClusterRequest{Kind: operation.ShardAdd}, ""},
-		{httpapi.ClusterRequest{Kind: operation.ShardMove, Shard: 1, From: "node-a"}, "needs shard, from and to"},
-		{httpapi.ClusterRequest{Kind: operation.ShardMove, Shard: 1, From: "node-a", To: "node-x"}, `there is no node "node-x": there are node-a, node-b, node-c`},
-		{httpapi.ClusterRequest{Kind: operation.ShardMove, Shard: 2, From: "node-a", To: "node-b"}, "has a replica on node node-b already"},
-		{httpapi.ClusterRequest{Kind: operation.ShardMove, Shard: 1, From: "a", To: "node-b"}, ""},
-		{httpapi.ClusterRequest{Kind: operation.ReplicaChange, Shard: 1, Replicas: 5}, "shard 1 cannot have 5 replicas"},
-		{httpapi.ClusterRequest{Kind: operation.TableMove, Table: "t7", ToShards: []uint32{2}}, "as DATABASE.TABLE"},
-		{httpapi.ClusterRequest{Kind: operation.TableMove, Table: "public.t9", ToShards: []uint32{2}}, "table public.t9 does not exist"},
-		{httpapi.ClusterRequest{Kind: operation.TableMove, Table: "public.t8", ToShards: []uint32{2}}, ""},
-		{httpapi.ClusterRequest{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2, 2}}, "shard 2 is given twice"},
-		{httpapi.ClusterRequest{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
-		{httpapi.ClusterRequest{Kind: operation.NodeDrain, Node: "node-a"}, "node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: add 1 node, or have the shard keep fewer with 'cordwood shard replicas 2 1'"},
-		{httpapi.ClusterRequest{Kind: operation.NodeDrain, Node: "node-a", ForRestart: true}, ""},
-		{httpapi.ClusterRequest{Kind: operation.NodeDrain, Node: "node-a", WithRows: true}, "with_rows goes with table-move and table-partition"},
-		{httpapi.ClusterRequest{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
-		{httpapi.ClusterRequest{Kind: requestUndrain, Node: "node-a"}, ""},
-		{httpapi.ClusterRequest{Kind: requestPause}, ""},
+		{clusterapi.Request{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
+		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be made"},
+		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 2}, "2 replicas survive the loss of 0 nodes, as 1 would"},
+		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 7}, "a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4"},
+		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 8}, "1, 3, 5 or 7 are possible"},
+		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1, Replicas: 2}, "have 1 or 3"},
+		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1}, "1, 3, 5 or 7 are possible"},
+		{clusterapi.Request{Kind: operation.ShardAdd}, ""},
+		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "node-a"}, "needs shard, from and to"},
+		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "node-a", To: "node-x"}, `there is no node "node-x": there are node-a, node-b, node-c`},
+		{clusterapi.Request{Kind: operation.ShardMove, Shard: 2, From: "node-a", To: "node-b"}, "has a replica on node node-b already"},
+		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "a", To: "node-b"}, ""},
+		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1, Replicas: 5}, "shard 1 cannot have 5 replicas"},
+		{clusterapi.Request{Kind: operation.TableMove, Table: "t7", ToShards: []uint32{2}}, "as DATABASE.TABLE"},
+		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t9", ToShards: []uint32{2}}, "table public.t9 does not exist"},
+		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t8", ToShards: []uint32{2}}, ""},
+		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2, 2}}, "shard 2 is given twice"},
+		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
+		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a"}, "node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: add 1 node, or have the shard keep fewer with 'cordwood shard replicas 2 1'"},
+		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", ForRestart: true}, ""},
+		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", WithRows: true}, "with_rows goes with table-move and table-partition"},
+		{clusterapi.Request{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
+		{clusterapi.Request{Kind: requestUndrain, Node: "node-a"}, ""},
+		{clusterapi.Request{Kind: requestPause}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -276,13 +276,13 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 		admin := NewAdmin(cat)
 		for _, kind := range []string{operation.NodeDecommission, requestRemove} {
 			w.stopping["c"] = kind == requestRemove
-			_, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: kind, Node: "c"}, "ann")
+			_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: kind, Node: "c"}, "ann")
 			if err == nil || !strings.Contains(err.Error(), "one of 3 voters of the metadata group, and no other node") || !strings.Contains(err.Error(), "--force") {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
 		w.stopping["c"] = false
-		if _, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: operation.NodeDecommission, Node: "c", Force: true}, "ann"); err != nil {
+		if _, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "c", Force: true}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		run(t, w, 10*time.Minute, w.idle)
@@ -296,7 +296,7 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "e:meta").shard(1, "a").voting("a", "b", "c")
-		if _, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &httpapi.ClusterRequest{Kind: operation.NodeDecommission, Node: "c"}, "ann"); err != nil {
+		if _, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "c"}, "ann"); err != nil {
 			t.Errorf("with a node that can take its place: %v", err)
 		}
 	})
@@ -308,10 +308,10 @@ func TestNodesAreEmptiedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 		admin := NewAdmin(catalog{&process{w: w, leads: true}, false})
-		if _, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: operation.NodeDecommission, Node: "node-d"}, "ann"); err != nil {
+		if _, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-d"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: operation.NodeDecommission, Node: "node-a"}, "ann")
+		_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-a"}, "ann")
 		if err == nil || !strings.Contains(err.Error(), "node node-a cannot be emptied") {
 			t.Errorf("a second node is emptied: %v", err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // TestShardDrop: the rows of a shard are given up only when nobody can bring them back but
@@ -45,7 +45,7 @@ func TestShardDrop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := lostWorld(t)
 				c.set(w)
-				answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &httpapi.ClusterRequest{Kind: operation.ShardDrop, Shard: 2, Confirm: c.confirm}, "ann")
+				answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &clusterapi.Request{Kind: operation.ShardDrop, Shard: 2, Confirm: c.confirm}, "ann")
 				switch {
 				case c.refused != "":
 					if err == nil || !strings.Contains(err.Error(), c.refused) {
@@ -86,7 +86,7 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 		w := lostWorld(t)
 		w.down["b"] = time.Now().Add(-time.Minute)
 		admin := NewAdmin(catalog{&process{w: w, leads: true}, false})
-		begin := func(r httpapi.ClusterRequest) uint64 {
+		begin := func(r clusterapi.Request) uint64 {
 			t.Helper()
 			answer, err := admin.Start(t.Context(), &r, "ann")
 			if err != nil || answer.Operation == nil {
@@ -94,10 +94,10 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 			}
 			return answer.Operation.ID
 		}
-		gone := begin(httpapi.ClusterRequest{Kind: operation.NodeDecommission, Node: "b"})
+		gone := begin(clusterapi.Request{Kind: operation.NodeDecommission, Node: "b"})
 		until := func(done func() bool) { t.Helper(); run(t, w, 10*time.Minute, done) }
 		until(func() bool { return strings.Contains(w.ops[gone].Reason, "'cordwood shard drop 2' gives its rows up") })
-		drop := begin(httpapi.ClusterRequest{Kind: operation.ShardDrop, Shard: 2, Confirm: "2"})
+		drop := begin(clusterapi.Request{Kind: operation.ShardDrop, Shard: 2, Confirm: "2"})
 		until(func() bool { return w.ops[drop].State == metapb.OperationState_OPERATION_STATE_DONE })
 		if op := w.ops[drop]; !strings.Contains(op.Reason, "shard 2 was made anew without rows on node-c; given up are all rows of public.t7") || op.RequestedBy != "ann" {
 			t.Errorf("the record: %v", op)

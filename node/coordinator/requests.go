@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // Requests that are done at once, or change an operation, and are none themselves.
@@ -28,8 +28,8 @@ const (
 	requestResume  = "rebalance-resume"
 )
 
-// Start implements httpapi.Cluster.
-func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user string) (*httpapi.ClusterAnswer, error) {
+// Start implements clusterapi.Cluster.
+func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (*clusterapi.Answer, error) {
 	snap, err := a.snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -64,12 +64,12 @@ func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user strin
 		return nil, err
 	}
 	d := view.Operation(snap, result.Operation)
-	return &httpapi.ClusterAnswer{Operation: &d}, nil
+	return &clusterapi.Answer{Operation: &d}, nil
 }
 
 // consent asks for a confirmation of what cannot be taken back; nil: it was given, or none is
 // needed.
-func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *httpapi.ClusterRequest) *httpapi.ClusterAnswer {
+func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) *clusterapi.Answer {
 	if op.Kind != operation.ShardDrop || decide(snap, op).end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil
 	}
@@ -77,7 +77,7 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *httpapi.ClusterRe
 	if r.Confirm == id {
 		return nil
 	}
-	return &httpapi.ClusterAnswer{Confirm: id, Message: fmt.Sprintf(
+	return &clusterapi.Answer{Confirm: id, Message: fmt.Sprintf(
 		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and read again. If its node comes back, what it has is left on its disk and not taken back. Requests with an Idempotency-Key that are repeated may be stored again",
 		id, op.Notes[operation.NoteLoss])}
 }
@@ -85,7 +85,7 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *httpapi.ClusterRe
 func bad(format string, args ...any) error { return errs.New(errs.InvalidArguments, format, args...) }
 
 // operation makes the record of an operation that is asked for.
-func (a *Admin) operation(snap *snapshot.Snapshot, r *httpapi.ClusterRequest) (*metapb.Operation, error) {
+func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*metapb.Operation, error) {
 	op := &metapb.Operation{Kind: r.Kind, ShardId: r.Shard, ToShards: r.ToShards, Notes: map[string]string{}}
 	var err error
 	for _, n := range []struct {
@@ -193,7 +193,7 @@ var kinds = []string{
 	requestUndrain, operation.NodeDecommission, requestRemove, operation.Rebalance, requestPause, requestResume,
 }
 
-func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) error {
+func (a *Admin) tableOperation(op *metapb.Operation, r *clusterapi.Request) error {
 	database, name, err := schema.ParseTableName(r.Table)
 	if err != nil || database == "" {
 		return bad("%s needs table, as DATABASE.TABLE, with quotes around a name that has a dot", r.Kind)
@@ -268,7 +268,7 @@ func whyNotEmptied(snap *snapshot.Snapshot, id string) string {
 	return ""
 }
 
-func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot, r *clusterapi.Request) (*clusterapi.Answer, error) {
 	id, err := findNode(snap, r.Node)
 	if err != nil {
 		return nil, err
@@ -279,16 +279,16 @@ func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot, r *httpapi
 		return a.Cancel(ctx, op.Id)
 	}
 	if !snap.Drained(id) {
-		return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part: it is not drained", snap.Label(id))}, nil
+		return &clusterapi.Answer{Message: fmt.Sprintf("node %s takes part: it is not drained", snap.Label(id))}, nil
 	}
 	if _, err := a.meta.Propose(ctx, setState(snap, id, metapb.NodeState_NODE_STATE_UP).propose); err != nil {
 		return nil, err
 	}
-	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; 'cordwood rebalance' moves replicas there", snap.Label(id))}, nil
+	return &clusterapi.Answer{Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; 'cordwood rebalance' moves replicas there", snap.Label(id))}, nil
 }
 
 // removeNode forgets a node that holds nothing and does not run.
-func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *clusterapi.Request) (*clusterapi.Answer, error) {
 	id, err := findNode(snap, r.Node)
 	if err != nil {
 		return nil, err
@@ -324,10 +324,10 @@ func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *http
 	})); err != nil {
 		return nil, err
 	}
-	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label)}, nil
+	return &clusterapi.Answer{Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label)}, nil
 }
 
-func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool) (*httpapi.ClusterAnswer, error) {
+func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool) (*clusterapi.Answer, error) {
 	next := &metapb.Settings{}
 	if s := snap.Status.Settings; s != nil {
 		next = proto.CloneOf(s)
@@ -339,7 +339,7 @@ func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool)
 		return nil, err
 	}
 	if paused {
-		return &httpapi.ClusterAnswer{Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and what users ask for go on"}, nil
+		return &clusterapi.Answer{Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and what users ask for go on"}, nil
 	}
-	return &httpapi.ClusterAnswer{Message: "rebalancing goes on"}, nil
+	return &clusterapi.Answer{Message: "rebalancing goes on"}, nil
 }

@@ -7,38 +7,39 @@ import (
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // fakeCluster notes what it is asked for.
 type fakeCluster struct {
-	request *ClusterRequest
+	request *clusterapi.Request
 	user    string
 	id      uint64
 }
 
-func (c *fakeCluster) Status(context.Context) (*ClusterStatus, error) {
-	return &ClusterStatus{ClusterID: "c1", Health: "ok"}, nil
+func (c *fakeCluster) Status(context.Context) (*clusterapi.Status, error) {
+	return &clusterapi.Status{ClusterID: "c1", Health: "ok"}, nil
 }
 
-func (c *fakeCluster) Operations(context.Context) ([]ClusterOperation, error) {
-	return []ClusterOperation{{ID: 7, Kind: "shard-add"}}, nil
+func (c *fakeCluster) Operations(context.Context) ([]clusterapi.Operation, error) {
+	return []clusterapi.Operation{{ID: 7, Kind: "shard-add"}}, nil
 }
 
-func (c *fakeCluster) Start(_ context.Context, r *ClusterRequest, user string) (*ClusterAnswer, error) {
+func (c *fakeCluster) Start(_ context.Context, r *clusterapi.Request, user string) (*clusterapi.Answer, error) {
 	c.request, c.user = r, user
 	if r.Shard == 9 {
 		return nil, errs.New(errs.InvalidArguments, "there is no shard 9")
 	}
-	return &ClusterAnswer{Operation: &ClusterOperation{ID: 8}}, nil
+	return &clusterapi.Answer{Operation: &clusterapi.Operation{ID: 8}}, nil
 }
 
-func (c *fakeCluster) Cancel(_ context.Context, id uint64) (*ClusterAnswer, error) {
+func (c *fakeCluster) Cancel(_ context.Context, id uint64) (*clusterapi.Answer, error) {
 	c.id = id
-	return &ClusterAnswer{Message: "it ends"}, nil
+	return &clusterapi.Answer{Message: "it ends"}, nil
 }
 
-func (c *fakeCluster) Plan(context.Context) (*ClusterPlan, error) {
-	return &ClusterPlan{Moves: []ClusterMove{{Shard: 3}}}, nil
+func (c *fakeCluster) Plan(context.Context) (*clusterapi.Plan, error) {
+	return &clusterapi.Plan{Moves: []clusterapi.Move{{Shard: 3}}}, nil
 }
 
 func TestCluster(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/router/access"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // newWhole returns a server that has all routes.
@@ -110,9 +111,9 @@ func TestUndeclaredRoute(t *testing.T) {
 func TestSchemasOfStructs(t *testing.T) {
 	doc := described(t, newWhole(t))
 	for name, value := range map[string]any{
-		"ClusterStatus": ClusterStatus{}, "ClusterProblem": ClusterProblem{}, "ClusterNode": ClusterNode{}, "ClusterShard": ClusterShard{},
-		"ClusterOperation": ClusterOperation{}, "ClusterAnswer": ClusterAnswer{}, "ClusterPlan": ClusterPlan{}, "ClusterLoad": ClusterLoad{},
-		"ClusterMove": ClusterMove{}, "Status": Status{}, "DryRunForm": dryRunForm{}, "ClusterRequest": ClusterRequest{},
+		"ClusterStatus": clusterapi.Status{}, "ClusterProblem": clusterapi.Problem{}, "ClusterNode": clusterapi.Node{}, "ClusterShard": clusterapi.Shard{},
+		"ClusterOperation": clusterapi.Operation{}, "ClusterAnswer": clusterapi.Answer{}, "ClusterPlan": clusterapi.Plan{}, "ClusterLoad": clusterapi.Load{},
+		"ClusterMove": clusterapi.Move{}, "Status": Status{}, "DryRunForm": dryRunForm{}, "ClusterRequest": clusterapi.Request{},
 	} {
 		schema := doc.Components.Schemas[name]
 		if schema == nil {

@@ -15,6 +15,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 )
@@ -102,6 +103,20 @@ func (s *Server) pipelineRoutes() []route {
 		{methods: post, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline)},
 		{methods: get, path: "/v1/events/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline)},
 		{methods: del, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline)},
+	}
+}
+
+// clusterRoutes are those of the cluster.
+func (s *Server) clusterRoutes() []route {
+	cluster := clusterapi.Handlers{Cluster: s.cfg.Cluster}
+	const read = "read the state of the cluster"
+	return []route{
+		{methods: get, path: "/v1/cluster", needs: access.Monitor, action: read, handler: cluster.Status},
+		{methods: get, path: "/v1/cluster/plan", needs: access.Monitor, action: read, handler: cluster.Plan},
+		{methods: get, path: "/v1/cluster/operations", needs: access.Monitor, action: read, handler: cluster.Operations},
+		{methods: post, path: "/v1/cluster/operations", needs: access.Operate, action: "start operation", object: access.Operation, changes: true, handler: cluster.Start},
+		{methods: get, path: "/v1/cluster/operations/{id}", needs: access.Monitor, action: read, handler: cluster.Operation},
+		{methods: del, path: "/v1/cluster/operations/{id}", needs: access.Operate, action: "cancel operation", object: access.Operation, changes: true, handler: cluster.Cancel},
 	}
 }
 

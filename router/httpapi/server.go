@@ -29,6 +29,7 @@ import (
 	"cordwood/router/audit"
 	"cordwood/router/httpapi/body"
 	"cordwood/router/httpapi/browser"
+	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/openapi"
 	"cordwood/router/httpapi/peer"
 	"cordwood/router/pipeline"
@@ -83,7 +84,7 @@ type Config struct {
 	NodeNames func(text string) string
 	// Cluster describes the cluster and begins operations. Without it the paths under
 	// /v1/cluster do not exist.
-	Cluster Cluster
+	Cluster clusterapi.Cluster
 	// Auth tells who asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // watch asks nodes for the state of the cluster without a pause, and keeps each verdict that differs
@@ -28,7 +28,7 @@ type watch struct {
 
 type verdict struct {
 	phase  string
-	status httpapi.ClusterStatus
+	status clusterapi.Status
 }
 
 func (w *watch) at(node *Node, phase string) {
@@ -45,7 +45,7 @@ func (w *watch) look() {
 	if err != nil || a.Status != http.StatusOK {
 		return
 	}
-	var s httpapi.ClusterStatus
+	var s clusterapi.Status
 	if json.Unmarshal(a.Body, &s) != nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (w *watch) look() {
 }
 
 // until waits for a verdict in the present phase.
-func (w *watch) until(t *testing.T, what string, ok func(httpapi.ClusterStatus) bool) {
+func (w *watch) until(t *testing.T, what string, ok func(clusterapi.Status) bool) {
 	t.Helper()
 	Eventually(t, 40*time.Second, func() error {
 		w.mu.Lock()
@@ -82,8 +82,8 @@ func (w *watch) until(t *testing.T, what string, ok func(httpapi.ClusterStatus) 
 }
 
 // health is the verdict but for disks, which all nodes share with other programs.
-func health(s httpapi.ClusterStatus) string {
-	if s.Health == "degraded" && !slices.ContainsFunc(s.Problems, func(p httpapi.ClusterProblem) bool {
+func health(s clusterapi.Status) string {
+	if s.Health == "degraded" && !slices.ContainsFunc(s.Problems, func(p clusterapi.Problem) bool {
 		return p.Severity == "warning" && !strings.HasPrefix(p.Text, "disks are")
 	}) {
 		return "ok"
@@ -92,7 +92,7 @@ func health(s httpapi.ClusterStatus) string {
 }
 
 // missing are the nodes that are not heard of.
-func missing(s httpapi.ClusterStatus) (names []string) {
+func missing(s clusterapi.Status) (names []string) {
 	for _, n := range s.Nodes {
 		if n.State == "stopped" || n.State == "down" || n.State == "silent" {
 			names = append(names, n.Name)
@@ -101,8 +101,8 @@ func missing(s httpapi.ClusterStatus) (names []string) {
 	return names
 }
 
-func isOK(s httpapi.ClusterStatus) bool {
-	return health(s) == "ok" && !slices.ContainsFunc(s.Shards, func(sh httpapi.ClusterShard) bool { return sh.State != "ok" })
+func isOK(s clusterapi.Status) bool {
+	return health(s) == "ok" && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool { return sh.State != "ok" })
 }
 
 // TestStatusThroughChanges asks for the verdict all the time while a node is added, killed, drained and
@@ -134,18 +134,18 @@ func TestStatusThroughChanges(t *testing.T) {
 	w.at(c.Nodes[0], "added")
 	added := c.Add("router,meta,shard")
 	added.Start()
-	w.until(t, "the new node to have shards", func(s httpapi.ClusterStatus) bool { return len(s.Shards) > 2 && isOK(s) && len(s.Operations) == 0 })
+	w.until(t, "the new node to have shards", func(s clusterapi.Status) bool { return len(s.Shards) > 2 && isOK(s) && len(s.Operations) == 0 })
 
 	w.at(c.Nodes[0], "killed")
 	c.Nodes[2].Kill()
-	w.until(t, "the killed node to be missed", func(s httpapi.ClusterStatus) bool { return health(s) == "degraded" && s.FailureTolerance == 0 })
+	w.until(t, "the killed node to be missed", func(s clusterapi.Status) bool { return health(s) == "degraded" && s.FailureTolerance == 0 })
 	w.at(c.Nodes[0], "started again")
 	c.Nodes[2].Start()
 	w.until(t, "the cluster to be ok", isOK)
 
 	w.at(c.Nodes[0], "stopping")
 	c.Nodes[1].signal(syscall.SIGTERM)
-	w.until(t, "the node to be missed", func(s httpapi.ClusterStatus) bool { return health(s) == "degraded" && s.FailureTolerance == 0 })
+	w.until(t, "the node to be missed", func(s clusterapi.Status) bool { return health(s) == "degraded" && s.FailureTolerance == 0 })
 	c.Nodes[1].awaitStop()
 	w.at(c.Nodes[0], "started again after a stop")
 	c.Nodes[1].Start()

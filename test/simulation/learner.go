@@ -6,7 +6,7 @@ import (
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 	"cordwood/shard"
 )
 
@@ -23,7 +23,7 @@ func (w *World) cutLearner() {
 		return
 	}
 	with, late := w.rng.IntN(4), time.Duration(w.rng.IntN(300))*time.Millisecond
-	w.ask(&httpapi.ClusterRequest{
+	w.ask(&clusterapi.Request{
 		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
 	})
 	for begun := time.Now(); time.Since(begun) < learnerWait; time.Sleep(5 * time.Millisecond) {

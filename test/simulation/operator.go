@@ -8,13 +8,13 @@ import (
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/proto/schema"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // What an operator asks of the cluster, by the same calls as the HTTP API.
 
 // ask begins an operation; that it is refused is no fault.
-func (w *World) ask(req *httpapi.ClusterRequest) {
+func (w *World) ask(req *clusterapi.Request) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	answer, err := w.routers[w.rng.IntN(len(w.routers))].admin.Start(ctx, req, "simulation")
@@ -36,7 +36,7 @@ func (w *World) moveShard() {
 	if len(free) == 0 || len(s.Replicas) == 0 {
 		return
 	}
-	w.ask(&httpapi.ClusterRequest{
+	w.ask(&clusterapi.Request{
 		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
 	})
 }
@@ -52,16 +52,16 @@ func (w *World) moveTable() {
 	for _, i := range w.rng.Perm(len(all))[:1+w.rng.IntN(2)] {
 		to = append(to, all[i].Id)
 	}
-	w.ask(&httpapi.ClusterRequest{Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0})
+	w.ask(&clusterapi.Request{Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0})
 }
 
 // drain empties a node, undrain lets one that was emptied take part again.
 func (w *World) drain() {
-	w.ask(&httpapi.ClusterRequest{Kind: operation.NodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
+	w.ask(&clusterapi.Request{Kind: operation.NodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
 }
 
 func (w *World) undrain() {
-	w.ask(&httpapi.ClusterRequest{Kind: "node-undrain", Node: w.anyNode().ID})
+	w.ask(&clusterapi.Request{Kind: "node-undrain", Node: w.anyNode().ID})
 }
 
 // cancel ends an operation that runs.
@@ -105,7 +105,7 @@ func (w *World) awaitOperations() {
 		case status.UnderReplicated > 0:
 			last = fmt.Sprintf("%d shards lack replicas: %v", status.UnderReplicated, status.Problems)
 		default:
-			i := slices.IndexFunc(status.Shards, func(s httpapi.ClusterShard) bool { return s.State != "ok" })
+			i := slices.IndexFunc(status.Shards, func(s clusterapi.Shard) bool { return s.State != "ok" })
 			if i < 0 {
 				w.event("no operation runs any more")
 				return

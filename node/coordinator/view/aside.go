@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"cordwood/node/coordinator/snapshot"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // adviceAside is what to do about rows that cannot be written to segments.
 const adviceAside = "they are kept and queried; start a newer version, which tries again, or drop the table; until then the shard cannot be backed up"
 
 // listAside lists the rows that replicas cannot write to segments, by table, shard and node.
-func listAside(snap *snapshot.Snapshot) []httpapi.ClusterRowsAside {
-	out := []httpapi.ClusterRowsAside{}
+func listAside(snap *snapshot.Snapshot) []clusterapi.RowsAside {
+	out := []clusterapi.RowsAside{}
 	for _, s := range snap.Status.Shards {
 		for _, id := range slices.Concat(s.Replicas, s.Learners) {
 			for _, a := range snap.Replica(id, s).GetAside() {
-				row := httpapi.ClusterRowsAside{
+				row := clusterapi.RowsAside{
 					Table: fmt.Sprintf("table id %d", a.TableId), Shard: s.Id, Node: snap.Label(id), Rows: a.Rows, Bytes: a.Bytes, Reason: a.Reason, Advice: adviceAside,
 				}
 				if t := snap.Tables[a.TableId]; t != nil {
@@ -33,7 +33,7 @@ func listAside(snap *snapshot.Snapshot) []httpapi.ClusterRowsAside {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b httpapi.ClusterRowsAside) int {
+	slices.SortFunc(out, func(a, b clusterapi.RowsAside) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Node, b.Node))
 	})
 	return out

@@ -9,11 +9,11 @@ import (
 
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // DescribeAlone describes the cluster by what one node knows while no leader of the metadata group answers.
-func DescribeAlone(snap *snapshot.Snapshot, err error) *httpapi.ClusterStatus {
+func DescribeAlone(snap *snapshot.Snapshot, err error) *clusterapi.Status {
 	out := Describe(snap)
 	var members []string
 	for _, n := range snap.Status.Nodes {
@@ -25,7 +25,7 @@ func DescribeAlone(snap *snapshot.Snapshot, err error) *httpapi.ClusterStatus {
 		out.Shards[i].State = "unknown"
 	}
 	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
-	out.Problems = []httpapi.ClusterProblem{{
+	out.Problems = []clusterapi.Problem{{
 		Severity: critical,
 		Text:     fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change", snap.Spell(err.Error())),
 		Advice:   fmt.Sprintf("start the nodes with the role meta (%s): more than half of its voters must answer; if they are lost for good, see 'cordwood recover --help'", snap.Labels(members)),
@@ -34,11 +34,11 @@ func DescribeAlone(snap *snapshot.Snapshot, err error) *httpapi.ClusterStatus {
 }
 
 // Describe lists the nodes, shards and running operations of the cluster.
-func Describe(snap *snapshot.Snapshot) *httpapi.ClusterStatus {
-	out := &httpapi.ClusterStatus{
+func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
+	out := &clusterapi.Status{
 		ClusterID: snap.Status.ClusterId, Version: snap.Status.ClusterVersion, Replication: max(snap.Status.GetSettings().GetReplication(), 1),
 		RebalancePaused: snap.Status.GetSettings().GetRebalancePaused(),
-		Nodes:           []httpapi.ClusterNode{}, Shards: []httpapi.ClusterShard{}, Operations: []httpapi.ClusterOperation{}, UnknownNodes: []string{},
+		Nodes:           []clusterapi.Node{}, Shards: []clusterapi.Shard{}, Operations: []clusterapi.Operation{}, UnknownNodes: []string{},
 	}
 	if snap.Status.Leader != "" {
 		out.Leader = snap.Label(snap.Status.Leader)
@@ -48,7 +48,7 @@ func Describe(snap *snapshot.Snapshot) *httpapi.ClusterStatus {
 	for _, n := range snap.Status.Nodes {
 		out.Nodes = append(out.Nodes, describeNode(snap, n, led))
 	}
-	slices.SortFunc(out.Nodes, func(a, b httpapi.ClusterNode) int {
+	slices.SortFunc(out.Nodes, func(a, b clusterapi.Node) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
 	for _, s := range snap.Status.Shards {
@@ -58,7 +58,7 @@ func Describe(snap *snapshot.Snapshot) *httpapi.ClusterStatus {
 		}
 		out.Shards = append(out.Shards, d)
 	}
-	slices.SortFunc(out.Shards, func(a, b httpapi.ClusterShard) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out.Shards, func(a, b clusterapi.Shard) int { return cmp.Compare(a.ID, b.ID) })
 	for _, op := range snap.Running() {
 		out.Operations = append(out.Operations, Operation(snap, op))
 	}
@@ -69,9 +69,9 @@ func Describe(snap *snapshot.Snapshot) *httpapi.ClusterStatus {
 	return out
 }
 
-func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]int) httpapi.ClusterNode {
+func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]int) clusterapi.Node {
 	id := n.GetNode().GetId()
-	out := httpapi.ClusterNode{
+	out := clusterapi.Node{
 		ID: id, Name: n.Node.GetName(), Zone: n.Node.GetZone(), Roles: n.Node.GetRoles(), State: "up",
 		SilentSeconds: time.Duration(n.SilentNanos).Seconds(), RPCAddr: n.Node.GetRpcAddr(), HTTPAddr: n.Node.GetHttpAddr(),
 		Version: cmp.Or(n.GetReport().GetVersion(), n.Node.GetVersion()), Leads: led[id],
@@ -118,9 +118,9 @@ func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]
 	return out
 }
 
-func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) httpapi.ClusterShard {
+func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) clusterapi.Shard {
 	g := snap.Groups[s.Id]
-	out := httpapi.ClusterShard{
+	out := clusterapi.Shard{
 		ID: s.Id, Want: snapshot.Want(s), State: "ok", Term: g.Term, Index: g.Last, Bytes: g.Bytes, Replicas: []string{}, Learners: []string{}, Unready: []string{},
 	}
 	for _, id := range s.Replicas {

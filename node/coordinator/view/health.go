@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"cordwood/node/coordinator/snapshot"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // The verdicts on the cluster. docs/operating.md has the table of what leads to which.
@@ -17,9 +17,9 @@ const (
 )
 
 // Health is the cluster in one word.
-func Health(snap *snapshot.Snapshot, problems []httpapi.ClusterProblem) string {
+func Health(snap *snapshot.Snapshot, problems []clusterapi.Problem) string {
 	has := func(severity string) bool {
-		return slices.ContainsFunc(problems, func(p httpapi.ClusterProblem) bool { return p.Severity == severity })
+		return slices.ContainsFunc(problems, func(p clusterapi.Problem) bool { return p.Severity == severity })
 	}
 	switch {
 	case has(critical):

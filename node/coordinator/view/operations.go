@@ -8,12 +8,12 @@ import (
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // Operation describes an operation.
-func Operation(snap *snapshot.Snapshot, op *metapb.Operation) httpapi.ClusterOperation {
-	out := httpapi.ClusterOperation{
+func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operation {
+	out := clusterapi.Operation{
 		ID: op.Id, Kind: op.Kind, State: operation.StateName(op.State), Subject: snapshot.Subject(snap, op), Step: op.Step, Attempt: op.Attempt, Reason: op.Reason,
 		Shard: operation.About(op), ToShards: op.ToShards, Replicas: op.Want, DoneBytes: op.DoneBytes, TotalBytes: op.TotalBytes,
 		Parent: op.Parent, By: op.RequestedBy, Cancel: op.Cancel, Created: time.Unix(0, op.CreatedUnixNano).UTC(), Updated: time.Unix(0, op.UpdatedUnixNano).UTC(),

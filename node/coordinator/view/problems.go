@@ -4,11 +4,11 @@ import (
 	"slices"
 
 	"cordwood/node/coordinator/snapshot"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // Diagnose says what is wrong with the cluster, in words, and what to do, the worst first.
-func Diagnose(snap *snapshot.Snapshot) []httpapi.ClusterProblem {
+func Diagnose(snap *snapshot.Snapshot) []clusterapi.Problem {
 	d := &diagnosis{snap: snap}
 	d.leaderlessShards()
 	d.metadata()
@@ -30,16 +30,16 @@ func Diagnose(snap *snapshot.Snapshot) []httpapi.ClusterProblem {
 	d.versions()
 	d.unprotected()
 	d.notes()
-	slices.SortStableFunc(d.out, func(a, b httpapi.ClusterProblem) int {
+	slices.SortStableFunc(d.out, func(a, b clusterapi.Problem) int {
 		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
 	})
 	if d.out == nil {
-		return []httpapi.ClusterProblem{}
+		return []clusterapi.Problem{}
 	}
 	return d.out
 }
 
 type diagnosis struct {
 	snap *snapshot.Snapshot
-	out  []httpapi.ClusterProblem
+	out  []clusterapi.Problem
 }

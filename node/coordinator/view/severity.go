@@ -3,7 +3,7 @@ package view
 import (
 	"fmt"
 
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // The severities of problems.
@@ -16,5 +16,5 @@ const (
 var severities = []string{critical, warning, info}
 
 func (d *diagnosis) add(severity, advice, format string, args ...any) {
-	d.out = append(d.out, httpapi.ClusterProblem{Severity: severity, Text: fmt.Sprintf(format, args...), Advice: advice})
+	d.out = append(d.out, clusterapi.Problem{Severity: severity, Text: fmt.Sprintf(format, args...), Advice: advice})
 }

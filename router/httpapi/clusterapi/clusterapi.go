@@ -1,50 +1,37 @@
-package httpapi
+// Package clusterapi is the part of the API that shows the cluster and has it change: the
+// forms of requests and answers (this file), and the handlers (handlers.go). What is asked
+// for is done by an implementation of Cluster, of which node/coordinator has one.
+package clusterapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"reflect"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/gorilla/mux"
-
-	"cordwood/proto/errs"
-	"cordwood/router/access"
-
-	"cordwood/router/httpapi/exchange"
 )
 
 // Cluster describes the cluster, and begins and cancels its operations.
 type Cluster interface {
 	// Status describes the cluster as the leader of its metadata group knows it, or, if
 	// none answers, as this node does.
-	Status(ctx context.Context) (*ClusterStatus, error)
+	Status(ctx context.Context) (*Status, error)
 	// Operations lists those that are remembered, the newest first.
-	Operations(ctx context.Context) ([]ClusterOperation, error)
+	Operations(ctx context.Context) ([]Operation, error)
 	// Start begins an operation. What cannot be done is refused with code InvalidArguments.
-	Start(ctx context.Context, request *ClusterRequest, user string) (*ClusterAnswer, error)
+	Start(ctx context.Context, request *Request, user string) (*Answer, error)
 	// Cancel has an operation end where it can.
-	Cancel(ctx context.Context, id uint64) (*ClusterAnswer, error)
+	Cancel(ctx context.Context, id uint64) (*Answer, error)
 	// Plan shows what a rebalance would do.
-	Plan(ctx context.Context) (*ClusterPlan, error)
+	Plan(ctx context.Context) (*Plan, error)
 }
 
-// ClusterStatus is the cluster on one screen. Nodes are called by their names where these
+// Status is the cluster on one screen. Nodes are called by their names where these
 // are unique, else by their ids.
-type ClusterStatus struct {
+type Status struct {
 	ClusterID string `json:"cluster_id" yaml:"cluster_id"`
 	// Health is ok, starting (a new cluster makes its first shards), unknown (nothing is known to
 	// be wrong, but some nodes have not reported yet), degraded (it works, and something is to be
 	// done) or broken (something does not work).
-	Health   string           `json:"health" yaml:"health"`
-	Problems []ClusterProblem `json:"problems" yaml:"problems"`
+	Health   string    `json:"health" yaml:"health"`
+	Problems []Problem `json:"problems" yaml:"problems"`
 	// FailureTolerance is how many more nodes may fail in the worst case, as far as is known;
 	// LimitedBy is what stops first. It is negative if something does not work.
 	FailureTolerance int    `json:"failure_tolerance" yaml:"failure_tolerance"`
@@ -54,20 +41,20 @@ type ClusterStatus struct {
 	UnknownNodes    []string `json:"unknown_nodes" yaml:"unknown_nodes"`
 	UnderReplicated int      `json:"under_replicated_shards" yaml:"under_replicated_shards"`
 	// Leader is the node that leads the metadata group; empty: none is known.
-	Leader          string             `json:"meta_leader" yaml:"meta_leader"`
-	Version         uint32             `json:"cluster_version" yaml:"cluster_version"`
-	Replication     uint32             `json:"replication" yaml:"replication"`
-	RebalancePaused bool               `json:"rebalance_paused" yaml:"rebalance_paused"`
-	Nodes           []ClusterNode      `json:"nodes" yaml:"nodes"`
-	Shards          []ClusterShard     `json:"shards" yaml:"shards"`
-	Operations      []ClusterOperation `json:"operations" yaml:"operations"`
+	Leader          string      `json:"meta_leader" yaml:"meta_leader"`
+	Version         uint32      `json:"cluster_version" yaml:"cluster_version"`
+	Replication     uint32      `json:"replication" yaml:"replication"`
+	RebalancePaused bool        `json:"rebalance_paused" yaml:"rebalance_paused"`
+	Nodes           []Node      `json:"nodes" yaml:"nodes"`
+	Shards          []Shard     `json:"shards" yaml:"shards"`
+	Operations      []Operation `json:"operations" yaml:"operations"`
 	// RowsAside are rows that replicas cannot write to segments.
-	RowsAside []ClusterRowsAside `json:"rows_aside" yaml:"rows_aside"`
+	RowsAside []RowsAside `json:"rows_aside" yaml:"rows_aside"`
 }
 
-// ClusterRowsAside are rows of a table that a replica cannot write to segments. They are
+// RowsAside are rows of a table that a replica cannot write to segments. They are
 // kept in the memory and on the disk of its node, and queries see them.
-type ClusterRowsAside struct {
+type RowsAside struct {
 	// Table is DATABASE.TABLE, or "table id N" of one that the metadata does not know.
 	Table string `json:"table" yaml:"table"`
 	Shard uint32 `json:"shard" yaml:"shard"`
@@ -82,16 +69,16 @@ type ClusterRowsAside struct {
 	Advice string     `json:"advice" yaml:"advice"`
 }
 
-// ClusterProblem is something that is wrong, and what to do about it.
-type ClusterProblem struct {
+// Problem is something that is wrong, and what to do about it.
+type Problem struct {
 	// Severity is critical, warning or info.
 	Severity string `json:"severity" yaml:"severity"`
 	Text     string `json:"text" yaml:"text"`
 	Advice   string `json:"advice" yaml:"advice"`
 }
 
-// ClusterNode is a node.
-type ClusterNode struct {
+// Node is a node.
+type Node struct {
 	ID    string   `json:"id" yaml:"id"`
 	Name  string   `json:"name" yaml:"name"`
 	Zone  string   `json:"zone" yaml:"zone"`
@@ -113,8 +100,8 @@ type ClusterNode struct {
 	DiskCapacity int64 `json:"disk_capacity" yaml:"disk_capacity"`
 }
 
-// ClusterShard is a shard.
-type ClusterShard struct {
+// Shard is a shard.
+type Shard struct {
 	ID       uint32   `json:"id" yaml:"id"`
 	Replicas []string `json:"replicas" yaml:"replicas"`
 	Learners []string `json:"learners" yaml:"learners"`
@@ -134,8 +121,8 @@ type ClusterShard struct {
 	Bytes int64  `json:"bytes" yaml:"bytes"`
 }
 
-// ClusterOperation is work of the cluster on itself.
-type ClusterOperation struct {
+// Operation is work of the cluster on itself.
+type Operation struct {
 	ID   uint64 `json:"id" yaml:"id"`
 	Kind string `json:"kind" yaml:"kind"`
 	// State is running, done, cancelled or failed.
@@ -163,9 +150,9 @@ type ClusterOperation struct {
 	Ended      *time.Time `json:"ended,omitempty" yaml:"ended,omitempty"`
 }
 
-// ClusterRequest asks for an operation. Nodes are given by name or id, tables as
+// Request asks for an operation. Nodes are given by name or id, tables as
 // DATABASE.TABLE (schema.ParseTableName).
-type ClusterRequest struct {
+type Request struct {
 	// Kind is one of shard-add, shard-move, shard-split-hot, shard-drop, replica-change, replica-rebuild,
 	// table-move, table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
 	// rebalance-pause and rebalance-resume.
@@ -187,33 +174,33 @@ type ClusterRequest struct {
 	// Force has node-decommission and node-remove take a voter out of the metadata group although
 	// nobody can take its place.
 	Force bool `json:"force,omitempty"`
-	// Confirm is what ClusterAnswer.Confirm asks for, for what cannot be taken back.
+	// Confirm is what Answer.Confirm asks for, for what cannot be taken back.
 	Confirm string `json:"confirm,omitempty"`
 }
 
-// ClusterAnswer is what became of a request: the operation that was begun, or, of what is
+// Answer is what became of a request: the operation that was begun, or, of what is
 // done at once, words.
-type ClusterAnswer struct {
-	Operation *ClusterOperation `json:"operation,omitempty"`
-	Message   string            `json:"message,omitempty"`
+type Answer struct {
+	Operation *Operation `json:"operation,omitempty"`
+	Message   string     `json:"message,omitempty"`
 	// Confirm, if set, says that nothing was done: what Message says is done if the request is
 	// sent again with this in its confirm.
 	Confirm string `json:"confirm,omitempty"`
 }
 
-// ClusterPlan is what a rebalance would do, and what it could not.
-type ClusterPlan struct {
-	Moves   []ClusterMove `json:"moves" yaml:"moves"`
-	Blocked []string      `json:"blocked" yaml:"blocked"`
-	Paused  bool          `json:"paused" yaml:"paused"`
+// Plan is what a rebalance would do, and what it could not.
+type Plan struct {
+	Moves   []Move   `json:"moves" yaml:"moves"`
+	Blocked []string `json:"blocked" yaml:"blocked"`
+	Paused  bool     `json:"paused" yaml:"paused"`
 	// Nodes are what was looked at; Even is why nothing is moved for balance, if nothing is.
-	Nodes []ClusterLoad `json:"nodes" yaml:"nodes"`
-	Even  string        `json:"even" yaml:"even"`
+	Nodes []Load `json:"nodes" yaml:"nodes"`
+	Even  string `json:"even" yaml:"even"`
 }
 
-// ClusterLoad is what counts of a node for balance. Load weighs the used part of its disk
+// Load is what counts of a node for balance. Load weighs the used part of its disk
 // (half), its part of what all replicas take in (0.3, less below 1 MiB/s for each node) and its part of all replicas (0.2).
-type ClusterLoad struct {
+type Load struct {
 	Node         string  `json:"node" yaml:"node"`
 	Replicas     int     `json:"replicas" yaml:"replicas"`
 	DiskUsed     int64   `json:"disk_used" yaml:"disk_used"`
@@ -222,147 +209,11 @@ type ClusterLoad struct {
 	Load         float64 `json:"load" yaml:"load"`
 }
 
-// ClusterMove is one step of a plan.
-type ClusterMove struct {
+// Move is one step of a plan.
+type Move struct {
 	Shard  uint32 `json:"shard" yaml:"shard"`
 	From   string `json:"from" yaml:"from"`
 	To     string `json:"to" yaml:"to"`
 	Bytes  int64  `json:"bytes" yaml:"bytes"`
 	Reason string `json:"reason" yaml:"reason"`
-}
-
-// clusterRoutes are those of the cluster.
-func (s *Server) clusterRoutes() []route {
-	return []route{
-		{methods: get, path: "/v1/cluster", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleClusterStatus},
-		{methods: get, path: "/v1/cluster/plan", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleClusterPlan},
-		{methods: get, path: "/v1/cluster/operations", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleOperations},
-		{methods: post, path: "/v1/cluster/operations", needs: access.Operate, action: "start operation", object: access.Operation, changes: true, handler: s.handleStart},
-		{methods: get, path: "/v1/cluster/operations/{id}", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleOperation},
-		{methods: del, path: "/v1/cluster/operations/{id}", needs: access.Operate, action: "cancel operation", object: access.Operation, changes: true, handler: s.handleCancel},
-	}
-}
-
-func (s *Server) handleClusterStatus(w http.ResponseWriter, r *http.Request) {
-	status, err := s.cfg.Cluster.Status(r.Context())
-	answerCluster(w, r, status, err)
-}
-
-func (s *Server) handleClusterPlan(w http.ResponseWriter, r *http.Request) {
-	plan, err := s.cfg.Cluster.Plan(r.Context())
-	answerCluster(w, r, plan, err)
-}
-
-func (s *Server) handleOperations(w http.ResponseWriter, r *http.Request) {
-	list, err := s.cfg.Cluster.Operations(r.Context())
-	answerCluster(w, r, map[string]any{"operations": list}, err)
-}
-
-func (s *Server) handleOperation(w http.ResponseWriter, r *http.Request) {
-	id, err := operationID(r)
-	if err != nil {
-		exchange.WriteError(w, r, err)
-		return
-	}
-	list, err := s.cfg.Cluster.Operations(r.Context())
-	if err != nil {
-		exchange.WriteError(w, r, err)
-		return
-	}
-	for _, op := range list {
-		if op.ID == id {
-			answerCluster(w, r, &ClusterAnswer{Operation: &op}, nil)
-			return
-		}
-	}
-	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound))
-}
-
-// maxClusterRequest bounds the body of a request, in bytes.
-const maxClusterRequest = 64 << 10
-
-func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, maxClusterRequest+1))
-	if err != nil {
-		exchange.WriteError(w, r, errs.Wrap(errs.InvalidArguments, err, "read the request"))
-		return
-	}
-	if len(text) > maxClusterRequest {
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes", maxClusterRequest).WithStatus(http.StatusRequestEntityTooLarge))
-		return
-	}
-	request := &ClusterRequest{}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(request); err != nil || d.More() {
-		if err == nil {
-			err = errors.New("there is more after it")
-		}
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
-		return
-	}
-	x := exchange.Of(r)
-	x.Statement, x.Need.Object.Name = string(text), request.Kind
-	if need, known := access.OfOperation(request.Kind); known {
-		if err := x.Caller.Require(need); err != nil {
-			exchange.WriteError(w, r, err)
-			return
-		}
-	}
-	answer, err := s.cfg.Cluster.Start(r.Context(), request, x.Caller.User)
-	x.Unchanged = err == nil && answer.Confirm != ""
-	answerCluster(w, r, answer, err)
-}
-
-// jsonFault is an error of JSON without the types of this program.
-func jsonFault(err error) string {
-	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
-	switch {
-	case errors.As(err, &typed):
-		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Struct: "an object"}[typed.Type.Kind()]
-		if want == "" {
-			want = "a whole number, not below 0 and not too large"
-		}
-		if typed.Field == "" {
-			return fmt.Sprintf("it is a JSON %s, and %s is needed", typed.Value, want)
-		}
-		return fmt.Sprintf("%s is a JSON %s, and %s is needed", typed.Field, typed.Value, want)
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("it is not valid JSON at byte %d: %s", syntax.Offset, syntax)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it ends too early"
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
-}
-
-func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
-	id, err := operationID(r)
-	if err != nil {
-		exchange.WriteError(w, r, err)
-		return
-	}
-	answer, err := s.cfg.Cluster.Cancel(r.Context(), id)
-	answerCluster(w, r, answer, err)
-}
-
-func operationID(r *http.Request) (uint64, error) {
-	text := mux.Vars(r)["id"]
-	id, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, errs.New(errs.InvalidArguments, "%.40q is no id of an operation: it is a number", text)
-	}
-	return id, nil
-}
-
-func answerCluster(w http.ResponseWriter, r *http.Request, v any, err error) {
-	if err != nil {
-		exchange.WriteError(w, r, err)
-		return
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "cluster"))
-		return
-	}
-	exchange.WriteJSON(w, http.StatusOK, out)
 }

@@ -1,0 +1,152 @@
+package clusterapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/httpapi/exchange"
+)
+
+// Handlers answer the paths under /v1/cluster.
+type Handlers struct{ Cluster Cluster }
+
+// Status answers with the state of the cluster.
+func (h Handlers) Status(w http.ResponseWriter, r *http.Request) {
+	status, err := h.Cluster.Status(r.Context())
+	answer(w, r, status, err)
+}
+
+// Plan answers with what a rebalance would do.
+func (h Handlers) Plan(w http.ResponseWriter, r *http.Request) {
+	plan, err := h.Cluster.Plan(r.Context())
+	answer(w, r, plan, err)
+}
+
+// Operations lists the operations that are remembered.
+func (h Handlers) Operations(w http.ResponseWriter, r *http.Request) {
+	list, err := h.Cluster.Operations(r.Context())
+	answer(w, r, map[string]any{"operations": list}, err)
+}
+
+// Operation answers with one operation.
+func (h Handlers) Operation(w http.ResponseWriter, r *http.Request) {
+	id, err := operationID(r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	list, err := h.Cluster.Operations(r.Context())
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	for _, op := range list {
+		if op.ID == id {
+			answer(w, r, &Answer{Operation: &op}, nil)
+			return
+		}
+	}
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound))
+}
+
+// maxRequest bounds the body of a request, in bytes.
+const maxRequest = 64 << 10
+
+// Start begins the operation that the body asks for.
+func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxRequest+1))
+	if err != nil {
+		exchange.WriteError(w, r, errs.Wrap(errs.InvalidArguments, err, "read the request"))
+		return
+	}
+	if len(text) > maxRequest {
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes", maxRequest).WithStatus(http.StatusRequestEntityTooLarge))
+		return
+	}
+	request := &Request{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(request); err != nil || d.More() {
+		if err == nil {
+			err = errors.New("there is more after it")
+		}
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
+		return
+	}
+	x := exchange.Of(r)
+	x.Statement, x.Need.Object.Name = string(text), request.Kind
+	if need, known := access.OfOperation(request.Kind); known {
+		if err := x.Caller.Require(need); err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+	}
+	done, err := h.Cluster.Start(r.Context(), request, x.Caller.User)
+	x.Unchanged = err == nil && done.Confirm != ""
+	answer(w, r, done, err)
+}
+
+// jsonFault is an error of JSON without the types of this program.
+func jsonFault(err error) string {
+	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
+	switch {
+	case errors.As(err, &typed):
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Struct: "an object"}[typed.Type.Kind()]
+		if want == "" {
+			want = "a whole number, not below 0 and not too large"
+		}
+		if typed.Field == "" {
+			return fmt.Sprintf("it is a JSON %s, and %s is needed", typed.Value, want)
+		}
+		return fmt.Sprintf("%s is a JSON %s, and %s is needed", typed.Field, typed.Value, want)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it is not valid JSON at byte %d: %s", syntax.Offset, syntax)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// Cancel has an operation end where it can.
+func (h Handlers) Cancel(w http.ResponseWriter, r *http.Request) {
+	id, err := operationID(r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	done, err := h.Cluster.Cancel(r.Context(), id)
+	answer(w, r, done, err)
+}
+
+func operationID(r *http.Request) (uint64, error) {
+	text := mux.Vars(r)["id"]
+	id, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, errs.New(errs.InvalidArguments, "%.40q is no id of an operation: it is a number", text)
+	}
+	return id, nil
+}
+
+func answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "cluster"))
+		return
+	}
+	exchange.WriteJSON(w, http.StatusOK, out)
+}
