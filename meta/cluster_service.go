@@ -81,8 +81,11 @@ func prepareRaiseCounters(r *metapb.RaiseCounters) error {
 // minVersion is the version of the cluster that a command needs. What is new in a version
 // is refused before, because members that do not know it would halt.
 func minVersion(cmd *metapb.Command) uint32 {
-	if cmd.GetChangeShard().GetMadeAnew() != nil {
+	switch cmd.GetChangeShard().GetChange().(type) {
+	case *metapb.ChangeShard_MadeAnew:
 		return metapb.ProtocolAnew
+	case *metapb.ChangeShard_Retiring:
+		return metapb.ProtocolRetire
 	}
 	switch cmd.GetAlterTable().GetChange().(type) {
 	case *metapb.AlterTable_RenameColumn, *metapb.AlterTable_ModifyColumn, *metapb.AlterTable_ModifyIndex:
@@ -94,6 +97,8 @@ func minVersion(cmd *metapb.Command) uint32 {
 			return metapb.ProtocolMarks
 		}
 		return metapb.MinProtocol
+	case *metapb.Command_RetireShard:
+		return metapb.ProtocolRetire
 	case *metapb.Command_FoundShards, *metapb.Command_RaiseCounters:
 		return metapb.ProtocolMarks
 	case *metapb.Command_ReplaceTables:

@@ -201,7 +201,7 @@ func dropTable(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) error {
 	return tx.Tables.Drop(t, c.Index, now)
 }
 
-// needShards refuses shards that do not exist.
+// needShards refuses shards that do not exist, and those that are retiring.
 func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 	for _, id := range ids {
 		s, err := tx.Shards.Get(id)
@@ -210,6 +210,9 @@ func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 		}
 		if s == nil {
 			return errs.New(errs.ShardNotFound, "Table `%s` cannot be placed on shard %d: there is no such shard", table, id)
+		}
+		if s.Retiring {
+			return errs.New(errs.IllegalState, "Table `%s` cannot be placed on shard %d, which is being taken away: choose another one", table, id)
 		}
 	}
 	return nil

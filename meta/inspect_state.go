@@ -44,8 +44,19 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		tables[l.ShardID] = l.Tables
 	}
 	for _, s := range shards {
-		p.line("shard %d incarnation=%d version=%d want=%d replicas=%s learners=%s founders=%s removed=%s tables=%d", s.Id, s.Incarnation, s.Version, s.Want,
-			strings.Join(s.Replicas, ","), strings.Join(s.Learners, ","), strings.Join(s.Founders, ","), strings.Join(s.Removed, ","), tables[s.Id])
+		state := ""
+		if s.Retiring {
+			state = " retiring"
+		}
+		p.line("shard %d incarnation=%d version=%d want=%d replicas=%s learners=%s founders=%s removed=%s tables=%d%s", s.Id, s.Incarnation, s.Version, s.Want,
+			strings.Join(s.Replicas, ","), strings.Join(s.Learners, ","), strings.Join(s.Founders, ","), strings.Join(s.Removed, ","), tables[s.Id], state)
+	}
+	retired, err := tx.Shards.AllRetired()
+	if err != nil {
+		return err
+	}
+	for _, s := range retired {
+		p.line("retired shard %d incarnation=%d removed=%s", s.Id, s.Incarnation, strings.Join(s.Removed, ","))
 	}
 	if err := printOperations(p, tx); err != nil {
 		return err

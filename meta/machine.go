@@ -250,6 +250,8 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyCreateShard(tx, op.CreateShard, c)
 	case *metapb.Command_ChangeShard:
 		return applyChangeShard(tx, op.ChangeShard, c)
+	case *metapb.Command_RetireShard:
+		return applyRetireShard(tx, op.RetireShard, c)
 	case *metapb.Command_FoundShards:
 		return applyFoundShards(tx, op.FoundShards, c)
 	case *metapb.Command_RaiseCounters:

@@ -380,6 +380,8 @@ func prepare(cmd *metapb.Command) error {
 		return prepareCreateShard(op.CreateShard)
 	case *metapb.Command_ChangeShard:
 		return prepareChangeShard(op.ChangeShard)
+	case *metapb.Command_RetireShard:
+		return nil
 	case *metapb.Command_FoundShards:
 		return prepareFoundShards(op.FoundShards)
 	case *metapb.Command_RaiseCounters:

@@ -120,6 +120,9 @@ func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change)
 		}
 		c.Shards = append(c.Shards, s)
 	}
+	if err := forgetRetired(tx, r.NodeId, c); err != nil {
+		return nil, err
+	}
 	c.DroppedNodes = []string{r.NodeId}
 	return &metapb.Result{}, tx.Nodes.Remove(r.NodeId, c.Index, now)
 }

@@ -289,6 +289,11 @@ func (m *Meta) status() (*metapb.StatusResponse, error) {
 		if resp.Shards, err = tx.Shards.All(); err != nil {
 			return err
 		}
+		if resp.RetiredShards, err = tx.Shards.AllRetired(); err != nil {
+			return err
+		}
+		resp.RetiredShards = slices.DeleteFunc(resp.RetiredShards, func(s *metapb.Shard) bool { return len(s.Removed) == 0 })
+		resp.LastShardId = tx.Shards.LastID()
 		resp.Operations, err = tx.Operations.All()
 		return err
 	})

@@ -24,7 +24,7 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 	if cmd.ShardId != 0 && cmd.ShardId != id {
 		return nil, errs.New(errs.RequestOutdated, "Shard %d cannot be created: the next one is %d; another was made meanwhile", cmd.ShardId, id)
 	}
-	if id > catalog.MaxShards {
+	if tx.Shards.Count() >= catalog.MaxShards {
 		return nil, errs.New(errs.InvalidArguments, "A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
 	}
 	s := &metapb.Shard{Id: id, Incarnation: tx.Shards.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
@@ -101,7 +101,7 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return nil, errs.New(errs.ShardNotFound, "Shard %d not found", cmd.ShardId)
+		return changeRetired(tx, cmd, c)
 	case s.Version != cmd.Version:
 		return nil, errs.New(errs.RequestOutdated, "Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
 	}
@@ -123,6 +123,8 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 		err = madeAnew(tx, s, change.MadeAnew.NodeIds)
 	case *metapb.ChangeShard_Want:
 		s.Want = change.Want
+	case *metapb.ChangeShard_Retiring:
+		err = setRetiring(tx, s, change.Retiring)
 	default:
 		err = errs.New(errs.InvalidArguments, "Change shard %d: no change is given", s.Id)
 	}
@@ -261,9 +263,9 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	return &metapb.Result{Tables: c.Tables}, tx.Tables.Place(t, old)
 }
 
-// loads tells which shards a new table may get, and how many tables each has. From
-// version 2 on those that are about to move, because a node of theirs is drained, are
-// left out while there are others.
+// loads returns the shards that a new table may get, and how many tables each has. Shards that
+// are retiring get none. From version 2 on those that are about to move, because a node of theirs is
+// drained, are left out while there are others.
 func loads(tx *catalog.Tx) ([]placement.Load, error) {
 	all := tx.Shards.Loads()
 	if tx.ClusterVersion() < metapb.ProtocolCluster {
@@ -279,20 +281,22 @@ func loads(tx *catalog.Tx) ([]placement.Load, error) {
 			leaving[n.Id] = true
 		}
 	}
-	if len(leaving) == 0 {
+	if len(leaving) == 0 && tx.Shards.Retiring() == 0 {
 		return all, nil
 	}
 	shards, err := tx.Shards.All()
 	if err != nil {
 		return nil, err
 	}
-	avoid := map[uint32]bool{}
+	avoid, retiring := map[uint32]bool{}, map[uint32]bool{}
 	for _, s := range shards {
 		avoid[s.Id] = slices.ContainsFunc(s.Replicas, func(id string) bool { return leaving[id] })
+		retiring[s.Id] = s.Retiring
 	}
-	staying := slices.DeleteFunc(slices.Clone(all), func(l placement.Load) bool { return avoid[l.ShardID] })
+	open := slices.DeleteFunc(all, func(l placement.Load) bool { return retiring[l.ShardID] })
+	staying := slices.DeleteFunc(slices.Clone(open), func(l placement.Load) bool { return avoid[l.ShardID] })
 	if len(staying) == 0 {
-		return all, nil
+		return open, nil
 	}
 	return staying, nil
 }

@@ -70,6 +70,8 @@ func prepareChangeShard(s *metapb.ChangeShard) error {
 		return checkFounders(fmt.Sprintf("Make shard %d anew", s.ShardId), change.MadeAnew.GetNodeIds())
 	case *metapb.ChangeShard_Want:
 		return checkWant(change.Want)
+	case *metapb.ChangeShard_Retiring:
+		return nil
 	default:
 		return errs.New(errs.InvalidArguments, "Change shard %d: no change is given", s.ShardId)
 	}

@@ -75,6 +75,9 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 		if first.Shards, err = tx.Shards.All(); err != nil {
 			return err
 		}
+		if first.RetiredShards, err = tx.Shards.AllRetired(); err != nil {
+			return err
+		}
 		if first.Settings, err = tx.Settings(); err != nil {
 			return err
 		}

@@ -15,6 +15,15 @@ func (a args) number(key string) uint32 {
 	return uint32(n)
 }
 
+// shards are the ids of an option, with commas.
+func (a args) shards(key string) (ids []uint32) {
+	for _, s := range strings.FieldsFunc(a.options[key], func(r rune) bool { return r == ',' }) {
+		n, _ := strconv.ParseUint(s, 10, 32)
+		ids = append(ids, uint32(n))
+	}
+	return ids
+}
+
 // markWord is the mark 3b: number 3, and as tag the word.
 func markWord(w string) *metapb.FolderMark {
 	n, _ := strconv.ParseUint(strings.TrimRight(w, "abcdefghx"), 10, 64)
@@ -58,6 +67,8 @@ func clusterCommand(word string, a args) *metapb.Command {
 				c.Change = &metapb.ChangeShard_Forget{Forget: v}
 			case "want":
 				c.Change = &metapb.ChangeShard_Want{Want: a.number("want")}
+			case "retiring":
+				c.Change = &metapb.ChangeShard_Retiring{Retiring: v == "true"}
 			case "anew":
 				c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: strings.Split(v, ",")}}
 			case "recovered":
@@ -65,15 +76,14 @@ func clusterCommand(word string, a args) *metapb.Command {
 			}
 		}
 		return &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: c}}
+	case "retire":
+		return &metapb.Command{Op: &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{ShardId: uint32(id), Version: a.number("v")}}}
 	case "place":
 		p := &metapb.PlaceTable{TableId: id, Epoch: a.number("epoch"), HandoffId: uint64(a.number("copy"))}
 		if step := a.options["step"]; step != "" {
 			p.Step = metapb.PlaceTable_Step(metapb.PlaceTable_Step_value["STEP_"+strings.ReplaceAll(strings.ToUpper(step), " ", "_")])
 		}
-		for _, s := range strings.FieldsFunc(a.options["shards"], func(r rune) bool { return r == ',' }) {
-			n, _ := strconv.ParseUint(s, 10, 32)
-			p.ShardIds = append(p.ShardIds, uint32(n))
-		}
+		p.ShardIds = a.shards("shards")
 		return &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: p}}
 	case "found":
 		f := &metapb.FoundShards{NodeId: first()}
@@ -93,7 +103,7 @@ func clusterCommand(word string, a args) *metapb.Command {
 		}
 		return &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: &metapb.Operation{
 			Id: uint64(a.number("id")), Version: a.number("v"), Kind: first(), State: state, Parent: uint64(a.number("parent")),
-			ShardId: a.number("shard"), TableId: uint64(a.number("table")), NodeId: a.options["node"],
+			ShardId: a.number("shard"), TableId: uint64(a.number("table")), NodeId: a.options["node"], ToShards: a.shards("to"),
 		}}}}
 	}
 	return nil

@@ -271,6 +271,9 @@ func describe(r *metapb.Result) string {
 	}
 	if sh := r.Shard; sh != nil {
 		text := fmt.Sprintf("shard %d v%d want%d %v learners%v founders%v removed%v", sh.Id, sh.Version, sh.Want, sh.Replicas, sh.Learners, sh.Founders, sh.Removed)
+		if sh.Retiring {
+			text += " retiring"
+		}
 		if len(sh.Founded) > 0 {
 			text += fmt.Sprintf(" founded%v", sh.Founded)
 		}

@@ -10,7 +10,7 @@ import (
 // MaxShards is the most shards that a cluster has: every router keeps a list of them.
 const MaxShards = 4096
 
-// Shards are the shards of the cluster. They are never removed.
+// Shards are the shards of the cluster, and the records of those that were taken away.
 type Shards struct{ *store }
 
 // FirstIncarnation is the incarnation with which a new shard begins. It is above 1 if the state
@@ -30,13 +30,8 @@ func (t Shards) Get(id uint32) (*metapb.Shard, error) {
 	return s, err
 }
 
-// NextID returns an id that no shard has. Shards are never removed.
-func (t Shards) NextID() uint32 {
-	if k, _ := t.tx.Bucket(bucketShards).Cursor().Last(); k != nil {
-		return binary.BigEndian.Uint32(k) + 1
-	}
-	return 1
-}
+// NextID returns an id that no shard ever had.
+func (t Shards) NextID() uint32 { return t.LastID() + 1 }
 
 // All lists the shards by id.
 func (t Shards) All() ([]*metapb.Shard, error) {

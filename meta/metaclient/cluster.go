@@ -21,6 +21,12 @@ func (c *Client) Operations() []*metapb.Operation { return c.view.operationList(
 // Operation returns the operation with the id.
 func (c *Client) Operation(id uint64) (*metapb.Operation, bool) { return c.view.operation(id) }
 
+// RetiredShards lists the shards that were taken away and whose replicas are not all deleted yet, by id.
+func (c *Client) RetiredShards() []*metapb.Shard { return c.view.retiredShards() }
+
+// ShardRetired reports whether there was a shard with the id that was taken away.
+func (c *Client) ShardRetired(id uint32) bool { return c.view.shardRetired(id) }
+
 // Settings are those of the cluster.
 func (c *Client) Settings() *metapb.Settings { return c.view.clusterSettings() }
 
@@ -98,7 +104,13 @@ func (s *state) addCluster(r *metapb.WatchResponse) {
 		s.nodes[n.Id] = n
 	}
 	for _, sh := range r.Shards {
-		s.shards[sh.Id] = sh
+		if s.retired[sh.Id] == nil {
+			s.shards[sh.Id] = sh
+		}
+	}
+	for _, sh := range r.RetiredShards {
+		s.retired[sh.Id] = sh
+		delete(s.shards, sh.Id)
 	}
 	for _, id := range r.DroppedOperations {
 		delete(s.operations, id)
@@ -127,6 +139,25 @@ func (v *view) operation(id uint64) (*metapb.Operation, bool) {
 	defer v.mu.RUnlock()
 	o, ok := v.state.operations[id]
 	return o, ok
+}
+
+// retiredShards returns the shards that were taken away and that a node still has to delete, by id.
+func (v *view) retiredShards() []*metapb.Shard {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var out []*metapb.Shard
+	for _, id := range slices.Sorted(maps.Keys(v.state.retired)) {
+		if s := v.state.retired[id]; len(s.Removed) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (v *view) shardRetired(id uint32) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.retired[id] != nil
 }
 
 func (v *view) clusterSettings() *metapb.Settings {

@@ -32,6 +32,7 @@ type state struct {
 	byName    map[string]map[string]entry // database, table
 	lists     map[string]*tableList       // by database, of those that were asked for
 	shards    map[uint32]*metapb.Shard
+	retired   map[uint32]*metapb.Shard // those that were taken away
 	nodes     map[string]*metapb.Node
 	dropped   map[uint64]struct{}
 	pipelines map[string][]*metapb.PipelineVersion // by age
@@ -44,7 +45,7 @@ type state struct {
 func newState() *state {
 	return &state{
 		dbs: map[string]*schemapb.Database{}, byID: map[uint64]entry{}, byName: map[string]map[string]entry{},
-		lists: map[string]*tableList{}, shards: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
+		lists: map[string]*tableList{}, shards: map[uint32]*metapb.Shard{}, retired: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
 		pipelines:  map[string][]*metapb.PipelineVersion{},
 		operations: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
 	}

@@ -126,3 +126,28 @@ func BenchmarkTable(b *testing.B) {
 		}
 	})
 }
+
+// A shard that was taken away is none any more, also if an older message of it comes late.
+func TestViewRetiredShards(t *testing.T) {
+	v := newView()
+	state := newState()
+	state.add(&metapb.WatchResponse{Index: 5, Shards: []*metapb.Shard{{Id: 1}, {Id: 2, Retiring: true}}, RetiredShards: []*metapb.Shard{{Id: 3}}})
+	v.replace(state)
+	v.change(&metapb.WatchResponse{Index: 6, RetiredShards: []*metapb.Shard{{Id: 2, Removed: []string{"n1"}}}})
+	v.change(&metapb.WatchResponse{Index: 7, Shards: []*metapb.Shard{{Id: 2}}})
+	if all := v.shardList(); len(all) != 1 || all[0].Id != 1 {
+		t.Errorf("shards %v", all)
+	}
+	if left := v.retiredShards(); len(left) != 1 || left[0].Id != 2 {
+		t.Errorf("shards %v are to be deleted", left)
+	}
+	v.change(&metapb.WatchResponse{Index: 8, RetiredShards: []*metapb.Shard{{Id: 2}}})
+	if left := v.retiredShards(); len(left) != 0 {
+		t.Errorf("shards %v are to be deleted", left)
+	}
+	for id, want := range map[uint32]bool{1: false, 2: true, 3: true, 4: false} {
+		if got := v.shardRetired(id); got != want {
+			t.Errorf("shard %d was taken away: %t", id, got)
+		}
+	}
+}

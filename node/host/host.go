@@ -34,6 +34,8 @@ import (
 type Catalog interface {
 	// Shards lists all shards of the cluster.
 	Shards() []*metapb.Shard
+	// RetiredShards lists the shards that were taken away and whose replicas are not all deleted.
+	RetiredShards() []*metapb.Shard
 	// TableByID returns the table of that id.
 	TableByID(id uint64) (*schema.Table, bool)
 	// DroppedTables lists the ids of tables that no longer exist, ascending.
@@ -215,6 +217,12 @@ func (h *Host) follow(ctx context.Context) {
 			}
 		case h.outdated(m):
 			h.begin(m.Id, func() { h.retire(m) })
+		}
+	}
+	for _, m := range h.cfg.Catalog.RetiredShards() {
+		if slices.Contains(m.Removed, h.cfg.NodeID) {
+			known[m.Id] = true
+			h.begin(m.Id, func() { h.remove(ctx, m) })
 		}
 	}
 	h.count(known)

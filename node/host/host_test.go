@@ -23,6 +23,7 @@ import (
 type catalog struct {
 	mu      sync.Mutex
 	shards  []*metapb.Shard
+	retired []*metapb.Shard
 	dropped []uint64
 	tables  map[uint64]*schema.Table
 	changed chan struct{}
@@ -63,6 +64,22 @@ func (c *catalog) set(ids ...uint32) {
 	c.changed = make(chan struct{})
 }
 
+func (c *catalog) RetiredShards() []*metapb.Shard {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.retired
+}
+
+// retire takes a shard away.
+func (c *catalog) retire(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shards = slices.DeleteFunc(slices.Clone(c.shards), func(s *metapb.Shard) bool { return s.Id == id })
+	c.retired = append(c.retired, &metapb.Shard{Id: id, Incarnation: 1, Removed: []string{"me"}})
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
 // change replaces the shard of that id.
 func (c *catalog) change(m *metapb.Shard) {
 	c.mu.Lock()
@@ -79,6 +96,9 @@ func (c *catalog) change(m *metapb.Shard) {
 
 // forget is what the metadata does when a removed replica is gone.
 func (c *catalog) forget(id uint32) {
+	c.mu.Lock()
+	c.retired = slices.DeleteFunc(slices.Clone(c.retired), func(s *metapb.Shard) bool { return s.Id == id })
+	c.mu.Unlock()
 	for _, s := range c.Shards() {
 		if s.Id == id {
 			c.change(&metapb.Shard{Id: id, Incarnation: s.Incarnation, Replicas: s.Replicas})

@@ -313,7 +313,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -369,7 +369,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65, 0}
 }
 
 type ProposeRequest struct {
@@ -507,6 +507,7 @@ type Command struct {
 	//	*Command_PlaceTable
 	//	*Command_FoundShards
 	//	*Command_RaiseCounters
+	//	*Command_RetireShard
 	//	*Command_PutOperation
 	//	*Command_DropOperations
 	Op            isCommand_Op `protobuf_oneof:"op"`
@@ -788,6 +789,15 @@ func (x *Command) GetRaiseCounters() *RaiseCounters {
 	return nil
 }
 
+func (x *Command) GetRetireShard() *RetireShard {
+	if x != nil {
+		if x, ok := x.Op.(*Command_RetireShard); ok {
+			return x.RetireShard
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetPutOperation() *PutOperation {
 	if x != nil {
 		if x, ok := x.Op.(*Command_PutOperation); ok {
@@ -906,6 +916,10 @@ type Command_RaiseCounters struct {
 	RaiseCounters *RaiseCounters `protobuf:"bytes,54,opt,name=raise_counters,json=raiseCounters,proto3,oneof"`
 }
 
+type Command_RetireShard struct {
+	RetireShard *RetireShard `protobuf:"bytes,55,opt,name=retire_shard,json=retireShard,proto3,oneof"`
+}
+
 type Command_PutOperation struct {
 	PutOperation *PutOperation `protobuf:"bytes,60,opt,name=put_operation,json=putOperation,proto3,oneof"`
 }
@@ -961,6 +975,8 @@ func (*Command_PlaceTable) isCommand_Op() {}
 func (*Command_FoundShards) isCommand_Op() {}
 
 func (*Command_RaiseCounters) isCommand_Op() {}
+
+func (*Command_RetireShard) isCommand_Op() {}
 
 func (*Command_PutOperation) isCommand_Op() {}
 
@@ -3084,7 +3100,9 @@ type Shard struct {
 	AnewIncarnation uint32 `protobuf:"varint,9,opt,name=anew_incarnation,json=anewIncarnation,proto3" json:"anew_incarnation,omitempty"`
 	// Founders of this incarnation that have made their replica: one that has none any more has
 	// lost it, and does not found again. Since version 8.
-	Founded       []string `protobuf:"bytes,10,rep,name=founded,proto3" json:"founded,omitempty"`
+	Founded []string `protobuf:"bytes,10,rep,name=founded,proto3" json:"founded,omitempty"`
+	// The shard is about to be taken away: it gets no tables. Since version 9.
+	Retiring      bool `protobuf:"varint,11,opt,name=retiring,proto3" json:"retiring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3187,6 +3205,13 @@ func (x *Shard) GetFounded() []string {
 		return x.Founded
 	}
 	return nil
+}
+
+func (x *Shard) GetRetiring() bool {
+	if x != nil {
+		return x.Retiring
+	}
+	return false
 }
 
 // SetNodeState changes what is to become of a node.
@@ -3519,6 +3544,7 @@ type ChangeShard struct {
 	//	*ChangeShard_Forget
 	//	*ChangeShard_Recovered
 	//	*ChangeShard_MadeAnew
+	//	*ChangeShard_Retiring
 	Change        isChangeShard_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3638,6 +3664,15 @@ func (x *ChangeShard) GetMadeAnew() *MadeAnew {
 	return nil
 }
 
+func (x *ChangeShard) GetRetiring() bool {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_Retiring); ok {
+			return x.Retiring
+		}
+	}
+	return false
+}
+
 type isChangeShard_Change interface {
 	isChangeShard_Change()
 }
@@ -3678,6 +3713,12 @@ type ChangeShard_MadeAnew struct {
 	MadeAnew *MadeAnew `protobuf:"bytes,16,opt,name=made_anew,json=madeAnew,proto3,oneof"`
 }
 
+type ChangeShard_Retiring struct {
+	// The shard gets no tables any more because it is to be taken away, or gets some again. Since
+	// version 9.
+	Retiring bool `protobuf:"varint,17,opt,name=retiring,proto3,oneof"`
+}
+
 func (*ChangeShard_AddLearner) isChangeShard_Change() {}
 
 func (*ChangeShard_Promote) isChangeShard_Change() {}
@@ -3692,6 +3733,64 @@ func (*ChangeShard_Recovered) isChangeShard_Change() {}
 
 func (*ChangeShard_MadeAnew) isChangeShard_Change() {}
 
+func (*ChangeShard_Retiring) isChangeShard_Change() {}
+
+// RetireShard takes a shard away that is retiring and has the given version. It is refused while
+// the shard has rows of a table, or gets some, and while another operation is about it. Its id
+// is not used again. Its replicas are to be removed from disk, each of which ChangeShard notes
+// with forget. Since version 9.
+type RetireShard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Version       uint32                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetireShard) Reset() {
+	*x = RetireShard{}
+	mi := &file_metapb_meta_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetireShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetireShard) ProtoMessage() {}
+
+func (x *RetireShard) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
+func (*RetireShard) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RetireShard) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *RetireShard) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 // FoundShards notes that a founder has made its replicas of shards. What is not so any more,
 // or is noted already, changes nothing. Since version 8.
 type FoundShards struct {
@@ -3704,7 +3803,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3716,7 +3815,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3729,7 +3828,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -3756,7 +3855,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +3867,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +3880,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -3813,7 +3912,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3825,7 +3924,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3838,7 +3937,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -3866,7 +3965,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +3977,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +3990,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -3913,7 +4012,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3925,7 +4024,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3938,7 +4037,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -3975,7 +4074,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4086,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +4099,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -4044,7 +4143,7 @@ type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Given by PutOperation to a new one; never reused.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// shard-add, shard-move, table-move, table-partition, node-drain, node-decommission,
+	// shard-add, shard-remove, shard-move, table-move, table-partition, node-drain, node-decommission,
 	// replica-repair, replica-rebuild, replica-change, rebalance.
 	Kind  string         `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	State OperationState `protobuf:"varint,3,opt,name=state,proto3,enum=cordwood.meta.OperationState" json:"state,omitempty"`
@@ -4083,7 +4182,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4194,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4207,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -4284,7 +4383,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4296,7 +4395,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4309,7 +4408,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -4329,7 +4428,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4440,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4453,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -4372,7 +4471,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4483,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4496,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 type ReadIndexResponse struct {
@@ -4410,7 +4509,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4422,7 +4521,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4435,7 +4534,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -4498,13 +4597,17 @@ type ReplicaReport struct {
 	FlushFailingNanos int64 `protobuf:"varint,26,opt,name=flush_failing_nanos,json=flushFailingNanos,proto3" json:"flush_failing_nanos,omitempty"`
 	// The highest id of a table that the replica knows.
 	HighestTableId uint64 `protobuf:"varint,27,opt,name=highest_table_id,json=highestTableId,proto3" json:"highest_table_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// For how long it has to remember requests with a key that it has stored; 0: it has none.
+	KeysNanos int64 `protobuf:"varint,28,opt,name=keys_nanos,json=keysNanos,proto3" json:"keys_nanos,omitempty"`
+	// How many backups read the replica.
+	Pins          uint32 `protobuf:"varint,29,opt,name=pins,proto3" json:"pins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4516,7 +4619,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4632,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -4721,6 +4824,20 @@ func (x *ReplicaReport) GetHighestTableId() uint64 {
 	return 0
 }
 
+func (x *ReplicaReport) GetKeysNanos() int64 {
+	if x != nil {
+		return x.KeysNanos
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetPins() uint32 {
+	if x != nil {
+		return x.Pins
+	}
+	return 0
+}
+
 // AsideRows are the rows of a table that a replica cannot write to segments. They are kept
 // in memory and on disk, and queries see them.
 type AsideRows struct {
@@ -4739,7 +4856,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4751,7 +4868,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +4881,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -4816,7 +4933,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4828,7 +4945,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4841,7 +4958,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -4877,7 +4994,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4889,7 +5006,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4902,7 +5019,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -4950,7 +5067,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4962,7 +5079,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4975,7 +5092,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -5104,7 +5221,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5116,7 +5233,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5129,7 +5246,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -5164,7 +5281,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5176,7 +5293,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5189,7 +5306,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -5214,7 +5331,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5226,7 +5343,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5239,7 +5356,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 type NodeStatus struct {
@@ -5259,7 +5376,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5271,7 +5388,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5284,7 +5401,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -5339,14 +5456,18 @@ type StatusResponse struct {
 	LeadingNanos int64 `protobuf:"varint,11,opt,name=leading_nanos,json=leadingNanos,proto3" json:"leading_nanos,omitempty"`
 	// How long ago each shard was last said to have a leader. A leader of before this field
 	// sends none.
-	ShardsLed     []*ShardLed `protobuf:"bytes,12,rep,name=shards_led,json=shardsLed,proto3" json:"shards_led,omitempty"`
+	ShardsLed []*ShardLed `protobuf:"bytes,12,rep,name=shards_led,json=shardsLed,proto3" json:"shards_led,omitempty"`
+	// Shards that were taken away and whose replicas are not all removed from disk yet.
+	RetiredShards []*Shard `protobuf:"bytes,13,rep,name=retired_shards,json=retiredShards,proto3" json:"retired_shards,omitempty"`
+	// The highest id that a shard ever had.
+	LastShardId   uint32 `protobuf:"varint,14,opt,name=last_shard_id,json=lastShardId,proto3" json:"last_shard_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5358,7 +5479,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5371,7 +5492,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -5458,6 +5579,20 @@ func (x *StatusResponse) GetShardsLed() []*ShardLed {
 	return nil
 }
 
+func (x *StatusResponse) GetRetiredShards() []*Shard {
+	if x != nil {
+		return x.RetiredShards
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetLastShardId() uint32 {
+	if x != nil {
+		return x.LastShardId
+	}
+	return 0
+}
+
 // ShardLed says when a replica of a shard last reported that it leads.
 type ShardLed struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -5470,7 +5605,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +5617,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +5630,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -5526,7 +5661,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5538,7 +5673,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5551,7 +5686,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -5592,7 +5727,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +5739,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5752,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -5644,7 +5779,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5656,7 +5791,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5669,7 +5804,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -5694,7 +5829,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5706,7 +5841,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5719,7 +5854,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -5790,7 +5925,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5802,7 +5937,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5815,7 +5950,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -5913,7 +6048,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5925,7 +6060,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5938,7 +6073,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -5970,7 +6105,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5982,7 +6117,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5995,7 +6130,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 type ReachRequest struct {
@@ -6008,7 +6143,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6020,7 +6155,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6033,7 +6168,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -6059,7 +6194,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6071,7 +6206,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6084,7 +6219,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -6125,7 +6260,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6137,7 +6272,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6150,7 +6285,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -6168,7 +6303,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6180,7 +6315,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6193,7 +6328,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 type WatchRequest struct {
@@ -6204,7 +6339,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6216,7 +6351,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6229,7 +6364,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -6256,13 +6391,15 @@ type WatchResponse struct {
 	DroppedNodes      []string     `protobuf:"bytes,15,rep,name=dropped_nodes,json=droppedNodes,proto3" json:"dropped_nodes,omitempty"`
 	Settings          *Settings    `protobuf:"bytes,16,opt,name=settings,proto3" json:"settings,omitempty"`
 	ClusterVersion    uint32       `protobuf:"varint,17,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Shards that were taken away: all that ever were, after a reset.
+	RetiredShards []*Shard `protobuf:"bytes,18,rep,name=retired_shards,json=retiredShards,proto3" json:"retired_shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6274,7 +6411,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6287,7 +6424,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -6409,6 +6546,13 @@ func (x *WatchResponse) GetClusterVersion() uint32 {
 	return 0
 }
 
+func (x *WatchResponse) GetRetiredShards() []*Shard {
+	if x != nil {
+		return x.RetiredShards
+	}
+	return nil
+}
+
 var File_metapb_meta_proto protoreflect.FileDescriptor
 
 const file_metapb_meta_proto_rawDesc = "" +
@@ -6418,7 +6562,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xd6\x0e\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x97\x0f\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -6452,7 +6596,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vplace_table\x184 \x01(\v2\x19.cordwood.meta.PlaceTableH\x00R\n" +
 	"placeTable\x12?\n" +
 	"\ffound_shards\x185 \x01(\v2\x1a.cordwood.meta.FoundShardsH\x00R\vfoundShards\x12E\n" +
-	"\x0eraise_counters\x186 \x01(\v2\x1c.cordwood.meta.RaiseCountersH\x00R\rraiseCounters\x12B\n" +
+	"\x0eraise_counters\x186 \x01(\v2\x1c.cordwood.meta.RaiseCountersH\x00R\rraiseCounters\x12?\n" +
+	"\fretire_shard\x187 \x01(\v2\x1a.cordwood.meta.RetireShardH\x00R\vretireShard\x12B\n" +
 	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
 	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperationsB\x04\n" +
 	"\x02op\"\xb8\x03\n" +
@@ -6625,7 +6770,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fmin_protocol\x18\n" +
 	" \x01(\rR\vminProtocol\x12!\n" +
 	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\x12-\n" +
-	"\x04mark\x18\f \x01(\v2\x19.cordwood.meta.FolderMarkR\x04mark\"\x9a\x02\n" +
+	"\x04mark\x18\f \x01(\v2\x19.cordwood.meta.FolderMarkR\x04mark\"\xb6\x02\n" +
 	"\x05Shard\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x1a\n" +
@@ -6637,7 +6782,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\aremoved\x18\b \x03(\tR\aremoved\x12)\n" +
 	"\x10anew_incarnation\x18\t \x01(\rR\x0fanewIncarnation\x12\x18\n" +
 	"\afounded\x18\n" +
-	" \x03(\tR\afounded\"W\n" +
+	" \x03(\tR\afounded\x12\x1a\n" +
+	"\bretiring\x18\v \x01(\bR\bretiring\"W\n" +
 	"\fSetNodeState\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\"%\n" +
@@ -6655,7 +6801,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vCreateShard\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\tR\breplicas\x12\x12\n" +
 	"\x04want\x18\x02 \x01(\rR\x04want\x12\x19\n" +
-	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\xc7\x02\n" +
+	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\xe5\x02\n" +
 	"\vChangeShard\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversion\x12!\n" +
@@ -6667,8 +6813,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x04want\x18\r \x01(\rH\x00R\x04want\x12\x18\n" +
 	"\x06forget\x18\x0e \x01(\tH\x00R\x06forget\x128\n" +
 	"\trecovered\x18\x0f \x01(\v2\x18.cordwood.meta.RecoveredH\x00R\trecovered\x126\n" +
-	"\tmade_anew\x18\x10 \x01(\v2\x17.cordwood.meta.MadeAnewH\x00R\bmadeAnewB\b\n" +
-	"\x06change\"[\n" +
+	"\tmade_anew\x18\x10 \x01(\v2\x17.cordwood.meta.MadeAnewH\x00R\bmadeAnew\x12\x1c\n" +
+	"\bretiring\x18\x11 \x01(\bH\x00R\bretiringB\b\n" +
+	"\x06change\"B\n" +
+	"\vRetireShard\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\"[\n" +
 	"\vFoundShards\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x123\n" +
 	"\x06shards\x18\x02 \x03(\v2\x1b.cordwood.meta.FoundedShardR\x06shards\"@\n" +
@@ -6737,7 +6887,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"=\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xd7\a\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\x8a\b\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -6768,7 +6918,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vflush_error\x18\x19 \x01(\tR\n" +
 	"flushError\x12.\n" +
 	"\x13flush_failing_nanos\x18\x1a \x01(\x03R\x11flushFailingNanos\x12(\n" +
-	"\x10highest_table_id\x18\x1b \x01(\x04R\x0ehighestTableId\"\x90\x01\n" +
+	"\x10highest_table_id\x18\x1b \x01(\x04R\x0ehighestTableId\x12\x1d\n" +
+	"\n" +
+	"keys_nanos\x18\x1c \x01(\x03R\tkeysNanos\x12\x12\n" +
+	"\x04pins\x18\x1d \x01(\rR\x04pins\"\x90\x01\n" +
 	"\tAsideRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
@@ -6818,7 +6971,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06report\x18\x02 \x01(\v2\x1c.cordwood.meta.ReportRequestR\x06report\x12!\n" +
 	"\fsilent_nanos\x18\x03 \x01(\x03R\vsilentNanos\x12\x12\n" +
 	"\x04down\x18\x04 \x01(\bR\x04down\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\tR\arefused\"\x8b\x04\n" +
+	"\arefused\x18\x05 \x01(\tR\arefused\"\xec\x04\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -6836,7 +6989,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"operations\x12#\n" +
 	"\rleading_nanos\x18\v \x01(\x03R\fleadingNanos\x126\n" +
 	"\n" +
-	"shards_led\x18\f \x03(\v2\x17.cordwood.meta.ShardLedR\tshardsLed\"H\n" +
+	"shards_led\x18\f \x03(\v2\x17.cordwood.meta.ShardLedR\tshardsLed\x12;\n" +
+	"\x0eretired_shards\x18\r \x03(\v2\x14.cordwood.meta.ShardR\rretiredShards\x12\"\n" +
+	"\rlast_shard_id\x18\x0e \x01(\rR\vlastShardId\"H\n" +
 	"\bShardLed\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12!\n" +
 	"\fsilent_nanos\x18\x02 \x01(\x03R\vsilentNanos\"r\n" +
@@ -6895,7 +7050,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vEchoRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"\x0e\n" +
 	"\fEchoResponse\"\x0e\n" +
-	"\fWatchRequest\"\x81\x06\n" +
+	"\fWatchRequest\"\xbe\x06\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
 	"\x05reset\x18\x02 \x01(\bR\x05reset\x12\x18\n" +
@@ -6917,7 +7072,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x12dropped_operations\x18\x0e \x03(\x04R\x11droppedOperations\x12#\n" +
 	"\rdropped_nodes\x18\x0f \x03(\tR\fdroppedNodes\x123\n" +
 	"\bsettings\x18\x10 \x01(\v2\x17.cordwood.meta.SettingsR\bsettings\x12'\n" +
-	"\x0fcluster_version\x18\x11 \x01(\rR\x0eclusterVersion*k\n" +
+	"\x0fcluster_version\x18\x11 \x01(\rR\x0eclusterVersion\x12;\n" +
+	"\x0eretired_shards\x18\x12 \x03(\v2\x14.cordwood.meta.ShardR\rretiredShards*k\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
@@ -6965,7 +7121,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -7014,51 +7170,52 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*Settings)(nil),                 // 44: cordwood.meta.Settings
 	(*CreateShard)(nil),              // 45: cordwood.meta.CreateShard
 	(*ChangeShard)(nil),              // 46: cordwood.meta.ChangeShard
-	(*FoundShards)(nil),              // 47: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 48: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 49: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 50: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 51: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 52: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 53: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 54: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 55: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 56: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 57: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 58: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 59: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 60: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 61: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 62: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 63: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 64: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 65: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 66: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 67: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 68: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 69: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 70: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 71: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 72: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 73: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 74: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 75: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 76: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 77: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 78: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 79: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 80: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 81: cordwood.meta.WatchResponse
-	nil,                              // 82: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 83: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 84: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 85: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 86: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 87: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 88: cordwood.schema.Column
-	(schemapb.Type)(0),               // 89: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 90: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 91: cordwood.schema.Database
+	(*RetireShard)(nil),              // 47: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 48: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 49: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 50: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 51: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 52: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 53: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 54: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 55: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 56: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 57: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 58: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 59: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 60: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 61: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 62: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 63: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 64: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 65: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 66: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 67: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 68: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 69: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 70: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 71: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 72: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 73: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 74: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 75: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 76: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 77: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 78: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 79: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 80: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 81: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 82: cordwood.meta.WatchResponse
+	nil,                              // 83: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 84: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 85: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 86: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 87: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 88: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 89: cordwood.schema.Column
+	(schemapb.Type)(0),               // 90: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 91: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 92: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -7084,102 +7241,105 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	34,  // 20: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
 	45,  // 21: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
 	46,  // 22: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	52,  // 23: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	47,  // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	49,  // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	54,  // 26: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	55,  // 27: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	20,  // 28: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	87,  // 29: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	35,  // 30: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	39,  // 31: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	53,  // 32: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	38,  // 33: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	12,  // 34: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	82,  // 35: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	83,  // 36: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	19,  // 37: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	18,  // 38: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	88,  // 39: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	84,  // 40: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	88,  // 41: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	88,  // 42: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	87,  // 43: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	88,  // 44: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	26,  // 45: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	27,  // 46: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	23,  // 47: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	24,  // 48: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	25,  // 49: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	89,  // 50: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 51: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	90,  // 52: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	85,  // 53: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	31,  // 54: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	35,  // 55: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	35,  // 56: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	0,   // 57: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	12,  // 58: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 59: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	44,  // 60: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	51,  // 61: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	50,  // 62: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	48,  // 63: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 64: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 65: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	86,  // 66: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	53,  // 67: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	61,  // 68: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	60,  // 69: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	59,  // 70: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	58,  // 71: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	63,  // 72: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 73: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	38,  // 74: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	62,  // 75: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	44,  // 76: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	69,  // 77: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	66,  // 78: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	39,  // 79: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	53,  // 80: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	68,  // 81: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	5,   // 82: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	38,  // 83: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	91,  // 84: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	87,  // 85: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	38,  // 86: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	39,  // 87: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	35,  // 88: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	35,  // 89: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	53,  // 90: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	44,  // 91: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	6,   // 92: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	80,  // 93: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	36,  // 94: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	56,  // 95: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	62,  // 96: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	65,  // 97: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	70,  // 98: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	72,  // 99: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	74,  // 100: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	76,  // 101: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	78,  // 102: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	7,   // 103: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	81,  // 104: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	37,  // 105: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	57,  // 106: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	64,  // 107: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	67,  // 108: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	71,  // 109: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	73,  // 110: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	75,  // 111: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	77,  // 112: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	79,  // 113: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	103, // [103:114] is the sub-list for method output_type
-	92,  // [92:103] is the sub-list for method input_type
-	92,  // [92:92] is the sub-list for extension type_name
-	92,  // [92:92] is the sub-list for extension extendee
-	0,   // [0:92] is the sub-list for field type_name
+	53,  // 23: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	48,  // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	50,  // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	47,  // 26: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	55,  // 27: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	56,  // 28: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	20,  // 29: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	88,  // 30: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	35,  // 31: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	39,  // 32: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	54,  // 33: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	38,  // 34: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	12,  // 35: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	83,  // 36: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	84,  // 37: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	19,  // 38: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	18,  // 39: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	89,  // 40: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	85,  // 41: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	89,  // 42: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	89,  // 43: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	88,  // 44: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	89,  // 45: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	26,  // 46: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	27,  // 47: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	23,  // 48: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	24,  // 49: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	25,  // 50: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	90,  // 51: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 52: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	91,  // 53: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	86,  // 54: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	31,  // 55: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	35,  // 56: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	35,  // 57: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	0,   // 58: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	12,  // 59: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 60: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	44,  // 61: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	52,  // 62: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	51,  // 63: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	49,  // 64: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 65: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 66: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	87,  // 67: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	54,  // 68: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	62,  // 69: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	61,  // 70: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	60,  // 71: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	59,  // 72: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	64,  // 73: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 74: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	38,  // 75: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	63,  // 76: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	44,  // 77: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	70,  // 78: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	67,  // 79: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	39,  // 80: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	54,  // 81: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	69,  // 82: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	39,  // 83: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 84: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	38,  // 85: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	92,  // 86: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	88,  // 87: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	38,  // 88: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	39,  // 89: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	35,  // 90: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	35,  // 91: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	54,  // 92: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	44,  // 93: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	39,  // 94: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	6,   // 95: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	81,  // 96: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	36,  // 97: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	57,  // 98: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	63,  // 99: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	66,  // 100: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	71,  // 101: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	73,  // 102: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	75,  // 103: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	77,  // 104: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	79,  // 105: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	7,   // 106: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	82,  // 107: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	37,  // 108: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	58,  // 109: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	65,  // 110: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	68,  // 111: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	72,  // 112: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	74,  // 113: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	76,  // 114: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	78,  // 115: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	80,  // 116: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	106, // [106:117] is the sub-list for method output_type
+	95,  // [95:106] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -7212,6 +7372,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_PlaceTable)(nil),
 		(*Command_FoundShards)(nil),
 		(*Command_RaiseCounters)(nil),
+		(*Command_RetireShard)(nil),
 		(*Command_PutOperation)(nil),
 		(*Command_DropOperations)(nil),
 	}
@@ -7234,6 +7395,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_Forget)(nil),
 		(*ChangeShard_Recovered)(nil),
 		(*ChangeShard_MadeAnew)(nil),
+		(*ChangeShard_Retiring)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7241,7 +7403,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   81,
+			NumMessages:   82,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

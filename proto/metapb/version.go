@@ -17,7 +17,7 @@ package metapb
 //	8  marks of data folders, founders that have founded, counters that are raised; ids of batches that tell the
 //	   parameters of a request with a key
 //	9  tables that a restore fills aside and that replace others when they are complete; columns that widen, and
-//	   get other names and indexes; tables that keep every row are handed over
+//	   get other names and indexes; tables that keep every row are handed over; shards are taken away
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
@@ -55,4 +55,6 @@ const (
 	// ProtocolHandoffAppend is the version from which on tables that keep every row are handed over, too: by
 	// all shards that have rows of them.
 	ProtocolHandoffAppend = 9
+	// ProtocolRetire is the version from which on shards are taken away.
+	ProtocolRetire = 9
 )

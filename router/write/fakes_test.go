@@ -62,6 +62,8 @@ func (m *fakeMeta) Fresh(ctx context.Context) error {
 	return nil
 }
 
+func (m *fakeMeta) ShardRetired(uint32) bool { return false }
+
 func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

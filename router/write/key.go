@@ -245,6 +245,9 @@ func (w *Writer) recall(ctx context.Context, req *request) error {
 			continue
 		}
 		for _, shard := range w.epochs.earlier(t.table, now) {
+			if w.cfg.Meta.ShardRetired(shard) {
+				continue // it was taken away after it had forgotten all keys
+			}
 			for _, j := range t.jobs {
 				if !j.acked && j.shard != shard {
 					byShard[shard] = append(byShard[shard], j)

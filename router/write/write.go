@@ -40,6 +40,8 @@ type Meta interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 	Table(database, name string) (*schema.Table, bool)
 	TableByID(id uint64) (*schema.Table, bool)
+	// ShardRetired reports whether there was a shard with the id that was taken away.
+	ShardRetired(id uint32) bool
 	// Fresh waits until the local view has all that was acknowledged before the call.
 	Fresh(ctx context.Context) error
 	// Changed is closed at the next change of the local view.

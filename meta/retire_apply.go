@@ -1,0 +1,131 @@
+package meta
+
+import (
+	"slices"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// After the log: shards that are taken away.
+//
+//	retiring   the shard gets no new tables; those that it has are handed over to others
+//	retired    no table needs it: it is not a shard any more, and its nodes delete its replicas
+//
+// A shard that retires may be kept after all; one that is retired is gone. Its record stays for
+// ever, as the ids of dropped tables do: it is the only ground on which a node deletes rows, its id is
+// not used again, and a node that was away while it retired must still learn of it.
+
+// setRetiring has a shard begin to retire, or keeps it.
+func setRetiring(tx *catalog.Tx, s *metapb.Shard, retiring bool) error {
+	if s.Retiring == retiring {
+		return nil
+	}
+	delta := int64(-1)
+	if retiring {
+		if err := othersStay(tx, s.Id); err != nil {
+			return err
+		}
+		delta = 1
+	}
+	s.Retiring = retiring
+	return tx.Shards.CountRetiring(delta)
+}
+
+// othersStay refuses to take away the last shard that does not retire: tables need one.
+func othersStay(tx *catalog.Tx, id uint32) error {
+	shards, err := tx.Shards.All()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(shards, func(s *metapb.Shard) bool { return s.Id != id && !s.Retiring }) {
+		return errs.New(errs.InvalidArguments, "Shard %d cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'", id)
+	}
+	return nil
+}
+
+// applyRetireShard takes a shard away that nothing needs.
+func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*metapb.Result, error) {
+	s, err := tx.Shards.Get(cmd.ShardId)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return nil, errs.New(errs.ShardNotFound, "Shard %d not found; it may have been taken away already", cmd.ShardId)
+	case s.Version != cmd.Version:
+		return nil, errs.New(errs.RequestOutdated, "Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
+	case !s.Retiring:
+		return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: it is not retiring, so that tables may come to it", s.Id)
+	}
+	if err := othersStay(tx, s.Id); err != nil {
+		return nil, err
+	}
+	table, err := tx.Tables.OnShard(s.Id)
+	if err != nil {
+		return nil, err
+	}
+	if table != nil {
+		return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: table `%s` needs it", s.Id, catalog.TableName(table.Database, table.Name))
+	}
+	operations, err := tx.Operations.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range operations {
+		if running(o) && (o.ShardId == s.Id || slices.Contains(o.ToShards, s.Id)) {
+			return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: operation %d (%s) needs it; wait for it, or cancel it", s.Id, o.Id, o.Kind)
+		}
+	}
+	for _, node := range slices.Concat(s.Replicas, s.Learners) {
+		if !slices.Contains(s.Removed, node) {
+			s.Removed = append(s.Removed, node)
+		}
+	}
+	s.Replicas, s.Learners, s.Founders, s.Founded = nil, nil, nil, nil
+	s.Version++
+	c.RetiredShards = []*metapb.Shard{s}
+	return &metapb.Result{Shard: s}, tx.Shards.Retire(s)
+}
+
+// changeRetired notes that a node has deleted its replica of a shard that was taken away. There is no
+// other change of such a shard.
+func changeRetired(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
+	s, err := tx.Shards.Retired(cmd.ShardId)
+	if err != nil {
+		return nil, err
+	}
+	forget, ok := cmd.Change.(*metapb.ChangeShard_Forget)
+	if s == nil || !ok {
+		return nil, errs.New(errs.ShardNotFound, "Shard %d not found", cmd.ShardId)
+	}
+	rest, had := without(s.Removed, forget.Forget)
+	if !had {
+		return &metapb.Result{Shard: s}, nil // it is noted already
+	}
+	s.Removed = rest
+	s.Version++
+	c.RetiredShards = []*metapb.Shard{s}
+	return &metapb.Result{Shard: s}, tx.Shards.PutRetired(s)
+}
+
+// forgetRetired notes that nobody waits for a node any more which is not part of the cluster.
+func forgetRetired(tx *catalog.Tx, node string, c *change) error {
+	retired, err := tx.Shards.AllRetired()
+	if err != nil {
+		return err
+	}
+	for _, s := range retired {
+		rest, had := without(s.Removed, node)
+		if !had {
+			continue
+		}
+		s.Removed = rest
+		s.Version++
+		if err := tx.Shards.PutRetired(s); err != nil {
+			return err
+		}
+		c.RetiredShards = append(c.RetiredShards, s)
+	}
+	return nil
+}
