@@ -8,16 +8,17 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// After the log: shards that are taken away.
+// Shards that are taken away, after the log.
 //
-//	retiring   the shard gets no new tables; those that it has are handed over to others
-//	retired    no table needs it: it is not a shard any more, and its nodes delete its replicas
+//	retiring   the shard gets no new tables; the tables that it has are handed over to other shards
+//	retired    no table needs the shard: it is out of the list of shards, and its nodes delete its replicas
 //
-// A shard that retires may be kept after all; one that is retired is gone. Its record stays for
-// ever, as the ids of dropped tables do: it is the only ground on which a node deletes rows, its id is
-// not used again, and a node that was away while it retired must still learn of it.
+// The first state can be taken back, the second cannot. The record of a retired shard is kept for
+// ever, as the ids of dropped tables are, for three reasons: a node deletes a replica only because of
+// this record, the id of the shard is not used again, and a node that was away must still learn that
+// the shard was retired.
 
-// setRetiring has a shard begin to retire, or keeps it.
+// setRetiring sets or clears the state retiring of a shard.
 func setRetiring(tx *catalog.Tx, s *metapb.Shard, retiring bool) error {
 	if s.Retiring == retiring {
 		return nil
@@ -33,7 +34,7 @@ func setRetiring(tx *catalog.Tx, s *metapb.Shard, retiring bool) error {
 	return tx.Shards.CountRetiring(delta)
 }
 
-// othersStay refuses to take away the last shard that does not retire: tables need one.
+// othersStay returns an error if all shards but the one with the id are retiring: new tables need one.
 func othersStay(tx *catalog.Tx, id uint32) error {
 	shards, err := tx.Shards.All()
 	if err != nil {
@@ -45,7 +46,7 @@ func othersStay(tx *catalog.Tx, id uint32) error {
 	return nil
 }
 
-// applyRetireShard takes a shard away that nothing needs.
+// applyRetireShard takes away a shard that no table and no other operation needs.
 func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*metapb.Result, error) {
 	s, err := tx.Shards.Get(cmd.ShardId)
 	switch {
@@ -88,8 +89,8 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	return &metapb.Result{Shard: s}, tx.Shards.Retire(s)
 }
 
-// changeRetired notes that a node has deleted its replica of a shard that was taken away. There is no
-// other change of such a shard.
+// changeRetired notes that a node has deleted its replica of a retired shard. A retired shard
+// cannot be changed in any other way.
 func changeRetired(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
 	s, err := tx.Shards.Retired(cmd.ShardId)
 	if err != nil {
@@ -109,7 +110,8 @@ func changeRetired(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.
 	return &metapb.Result{Shard: s}, tx.Shards.PutRetired(s)
 }
 
-// forgetRetired notes that nobody waits for a node any more which is not part of the cluster.
+// forgetRetired takes a node that leaves the cluster off the lists of nodes that still have to delete
+// a replica of a retired shard.
 func forgetRetired(tx *catalog.Tx, node string, c *change) error {
 	retired, err := tx.Shards.AllRetired()
 	if err != nil {

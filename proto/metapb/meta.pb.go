@@ -4597,9 +4597,10 @@ type ReplicaReport struct {
 	FlushFailingNanos int64 `protobuf:"varint,26,opt,name=flush_failing_nanos,json=flushFailingNanos,proto3" json:"flush_failing_nanos,omitempty"`
 	// The highest id of a table that the replica knows.
 	HighestTableId uint64 `protobuf:"varint,27,opt,name=highest_table_id,json=highestTableId,proto3" json:"highest_table_id,omitempty"`
-	// For how long it has to remember requests with a key that it has stored; 0: it has none.
+	// For how long the replica still has to remember the keys of requests that it has stored; 0: it
+	// remembers none. Since version 9.
 	KeysNanos int64 `protobuf:"varint,28,opt,name=keys_nanos,json=keysNanos,proto3" json:"keys_nanos,omitempty"`
-	// How many backups read the replica.
+	// How many queries and backups read the replica. Since version 9.
 	Pins          uint32 `protobuf:"varint,29,opt,name=pins,proto3" json:"pins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

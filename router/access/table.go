@@ -152,6 +152,7 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_DeletePipeline]():    {Nobody, "delete pipeline", Pipeline, true},
 	reflect.TypeFor[*metapb.Command_CreateShard]():       {Nobody, "create shard", Cluster, true},
 	reflect.TypeFor[*metapb.Command_ChangeShard]():       {Nobody, "change shard", Cluster, true},
+	reflect.TypeFor[*metapb.Command_RetireShard]():       {Nobody, "retire shard", Cluster, true},
 	reflect.TypeFor[*metapb.Command_PlaceTable]():        {Nobody, "place table", Table, true},
 	reflect.TypeFor[*metapb.Command_FoundShards]():       {Nobody, "note founders of shards", Cluster, true},
 	reflect.TypeFor[*metapb.Command_RaiseCounters]():     {Nobody, "raise counters", Cluster, true},
