@@ -174,7 +174,9 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		}
 	}
 	out.Aside = s.asideRows()
+	out.KeysNanos = int64(s.state.KeysLast(s.clockLocked()))
 	s.mu.RUnlock()
+	out.Pins = uint32(s.readers.Load())
 	out.AsideTables = uint32(len(out.Aside))
 	out.Aside = out.Aside[:min(len(out.Aside), reportedAside)]
 	out.DamagedSegments = uint32(len(out.Damaged))

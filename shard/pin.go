@@ -67,6 +67,7 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 		p.Expired = append(p.Expired, s.state.Expired[id])
 	}
 	p.Merging = s.pinnedMerging()
+	s.readers.Add(1)
 	s.mu.RUnlock()
 	slices.SortFunc(p.live, func(a, b *liveSegment) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
@@ -111,6 +112,9 @@ func (p *Pinned) Close() {
 	p.once.Do(func() {
 		for _, l := range p.live {
 			l.unref()
+		}
+		if p.State == nil {
+			p.s.readers.Add(-1)
 		}
 	})
 }

@@ -58,6 +58,8 @@ type Shard struct {
 	foundDamaged map[uint64]*damage
 	// flushed is the applied index of the manifest.
 	flushed atomic.Uint64
+	// readers counts what reads the shard: open Views, and open Pinned of backups.
+	readers atomic.Int64
 
 	// Used by the apply goroutine alone.
 	applyIDs     map[rules.BatchID]struct{}

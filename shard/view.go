@@ -171,6 +171,7 @@ type View struct {
 	batches  map[uint64][]*column.Batch
 	merging  map[uint64]merging
 	mems     []*memtable.Memtable
+	readers  *atomic.Int64 // of the shard; Close subtracts the View
 	once     sync.Once
 }
 
@@ -225,7 +226,8 @@ func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
 	if s.closed {
 		return nil
 	}
-	v.index = s.appliedIndex
+	v.index, v.readers = s.appliedIndex, &s.readers
+	v.readers.Add(1)
 	for i, id := range tableIDs {
 		if containsID(tableIDs[:i], id) {
 			continue
@@ -363,5 +365,6 @@ func (v *View) Close() {
 				l.unref()
 			}
 		}
+		v.readers.Add(-1)
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// lastShard is the highest id of a shard.
+// lastShard is the highest id that a shard has, or had before it was retired: no id is used again.
 func lastShard(snap *snapshot.Snapshot) uint32 {
-	last := uint32(0)
+	last := snap.Status.GetLastShardId() // 0 if the leader of the metadata runs an older program
 	for id := range snap.Shards {
 		last = max(last, id)
 	}

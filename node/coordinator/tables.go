@@ -95,6 +95,9 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 		if snap.Shards[id] == nil {
 			return fmt.Sprintf("there is no shard %d", id)
 		}
+		if snap.Shards[id].Retiring {
+			return fmt.Sprintf("shard %d is being taken away: choose another one", id)
+		}
 		if slices.Contains(to[:i], id) {
 			return fmt.Sprintf("shard %d is given twice", id)
 		}

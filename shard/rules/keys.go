@@ -21,6 +21,16 @@ const (
 	maxKeys = 200_000
 )
 
+// KeysLast returns for how long the state still remembers keys of requests if no more come, at a
+// time of the replicated clock; 0: it remembers none.
+func (st *State) KeysLast(now int64) time.Duration {
+	w := st.keys
+	if w.last == none {
+		return 0
+	}
+	return max(0, KeyTTL-time.Duration(now-w.keys[w.last].At))
+}
+
 // keyWindow remembers which batches with a key were appended.
 type keyWindow struct {
 	// byUser has the user with the most batches forget one, if there are too many.

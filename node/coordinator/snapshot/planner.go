@@ -84,7 +84,7 @@ func ShardLoads(snap *Snapshot) []placement.ShardLoad {
 	var out []placement.ShardLoad
 	for _, s := range snap.Status.Shards {
 		l := placement.ShardLoad{ID: s.Id, Node: snap.Groups[s.Id].Leader}
-		l.Open = l.Node != "" && snap.WhyNoReplicas(l.Node) == ""
+		l.Open = l.Node != "" && snap.WhyNoReplicas(l.Node) == "" && !s.Retiring
 		if l.Node == "" && len(s.Replicas) > 0 {
 			l.Node = s.Replicas[0]
 		}

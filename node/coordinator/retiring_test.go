@@ -1,0 +1,53 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/meta/placement"
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+)
+
+// TestRetiringShardGetsNothing chooses no shard that is being taken away, and refuses to move a table there.
+func TestRetiringShardGetsNothing(t *testing.T) {
+	w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1)
+	w.settle()
+	w.shards[2].Retiring = true
+	snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), []*schema.Table{w.tables[7]}, nil)
+	chosen := placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), nil, 3)
+	for _, id := range chosen {
+		if id == 2 {
+			t.Errorf("a table is spread over shards %v, of which shard 2 is being taken away", chosen)
+		}
+	}
+	if len(chosen) != 2 {
+		t.Errorf("shards %v are chosen, want two", chosen)
+	}
+	d := decide(snap, &metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}, Notes: map[string]string{}})
+	if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "shard 2 is being taken away") {
+		t.Errorf("a move to it: %+v", d)
+	}
+}
+
+// TestNewShardAfterRetired makes a shard with an id above those of shards that were retired.
+func TestNewShardAfterRetired(t *testing.T) {
+	w := newWorld(t).node("a").shard(1, "a")
+	w.settle()
+	status := w.status()
+	status.LastShardId = 5
+	snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, nil, nil)
+	op := &metapb.Operation{Id: 1, Kind: operation.ShardAdd, Notes: map[string]string{operation.NoteCount: "1"}}
+	d := decide(snap, op)
+	if d.notes[operation.NoteBase] != "5" {
+		t.Errorf("the last shard is noted as %q, want 5", d.notes[operation.NoteBase])
+	}
+	op.Notes[operation.NoteBase] = "5"
+	d = decide(snap, op)
+	if d.do == nil || d.do.propose.GetCreateShard().GetShardId() != 6 {
+		t.Errorf("the next shard: %+v", d)
+	}
+}
