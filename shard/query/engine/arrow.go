@@ -18,13 +18,6 @@ import (
 */
 import "C"
 
-// TypeKey is the key of the field metadata that names a column's own type where
-// Arrow's does not tell; TypeJSON is its value for JSON texts.
-const (
-	TypeKey  = "cordwood.type"
-	TypeJSON = "Json"
-)
-
 // flushBytes is how many bytes of the stream are collected before emit is called.
 const flushBytes = 1 << 20
 

@@ -97,11 +97,38 @@ type Engine struct {
 	closed bool
 	// current takes new queries; instances that broke down live on until their last
 	// query has returned.
-	current *instance
+	current *database
 	// idle is signalled when an instance is released.
 	idle *sync.Cond
 	busy int
 }
+
+// database is an instance of DuckDB, and who uses it. Engine.mu guards its fields.
+type database struct {
+	*instance
+	users  int
+	broken bool
+	closed bool
+}
+
+func (d *database) close() {
+	d.closed = true
+	d.instance.close()
+}
+
+func openDatabase(cfg Config) (*database, error) {
+	in, err := openInstance(duckConfig{
+		MemoryLimit: cfg.MemoryLimit - cfg.PageCache, Threads: cfg.Threads, TempDir: cfg.TempDir, TempLimit: cfg.TempLimit,
+		Dirs: cfg.Dirs, MaxExpressionDepth: maxExpressionDepth,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &database{instance: in}, nil
+}
+
+// AllocatorSettings is what the environment of a process that opens an Engine should have.
+const AllocatorSettings = allocatorSettings
 
 // errClosed is answered after Close.
 var errClosed = errs.New(errs.IllegalState, "query engine: closed; the process is shutting down")
@@ -118,7 +145,7 @@ func Open(cfg Config) (*Engine, error) {
 		settings: &settings{filters: newFilterCache(maxFilterBytes, pages), threads: cfg.Threads, minAttempt: minAttempt, off: map[string]bool{}},
 	}
 	e.idle = sync.NewCond(&e.mu)
-	in, err := openInstance(cfg)
+	in, err := openDatabase(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("query engine: %w", err)
 	}
@@ -153,7 +180,7 @@ func (e *Engine) Close() error {
 }
 
 // acquire waits for a slot and returns the instance to run on. release gives both back.
-func (e *Engine) acquire(ctx context.Context) (*instance, error) {
+func (e *Engine) acquire(ctx context.Context) (*database, error) {
 	select {
 	case e.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -167,14 +194,14 @@ func (e *Engine) acquire(ctx context.Context) (*instance, error) {
 	return in, nil
 }
 
-func (e *Engine) checkOut() (*instance, error) {
+func (e *Engine) checkOut() (*database, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, errClosed
 	}
 	if e.current.broken {
-		next, err := openInstance(e.cfg)
+		next, err := openDatabase(e.cfg)
 		if err != nil {
 			return nil, errs.Wrap(errs.Internal, err, "query engine: replace a database that broke down")
 		}
@@ -189,7 +216,7 @@ func (e *Engine) checkOut() (*instance, error) {
 }
 
 // release ends what acquire began. broken tells that the instance cannot be used any more.
-func (e *Engine) release(in *instance, broken bool) {
+func (e *Engine) release(in *database, broken bool) {
 	e.mu.Lock()
 	in.users--
 	e.busy--

@@ -105,8 +105,10 @@ func TestErrorKinds(t *testing.T) {
 			t.Errorf("%s: nothing says when to try again", c.message)
 		}
 	}
-	wrong := &syntaxTree{Error: true, ErrorType: "parser", ErrorMessage: "std::bad_alloc"}
-	if err := errs.From(wrong.clientError(&statement{comment: -1})); err.Code != errs.RuntimeResourcesExhausted || err.Status() != 503 || err.RetryAfter == 0 {
+	_, _, wrong := parse("SELECT 1", "public", func(string) (string, error) {
+		return `{"error":true,"error_type":"parser","error_message":"std::bad_alloc"}`, nil
+	})
+	if err := errs.From(wrong); err.Code != errs.RuntimeResourcesExhausted || err.Status() != 503 || err.RetryAfter == 0 {
 		t.Errorf("no memory to parse: %+v", err)
 	}
 }

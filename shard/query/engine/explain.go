@@ -41,11 +41,6 @@ func moment(v int64, c *schema.Column) string {
 	return time.Unix(seconds, (v-seconds*units)*(second/units)).UTC().Format(time.RFC3339Nano)
 }
 
-// explainsInText tells whether the statement is an EXPLAIN whose answer is text.
-func (st *statement) explainsInText() bool {
-	return st.explain != "" && !strings.Contains(strings.ToLower(st.explain), "json")
-}
-
 // withoutPaths is a text of EXPLAIN as the client may read it.
 func (r *run) withoutPaths(text string) string {
 	ran, written := r.text.sql, r.st.explain+r.st.sql

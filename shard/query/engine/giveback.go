@@ -7,10 +7,10 @@ import "cordwood/proto/errs"
 */
 import "C"
 
-// AllocatorSettings is what the environment of a process that opens an Engine should have, so
+// allocatorSettings is what the environment of a process that opens an instance should have, so
 // that memory which is given back is no longer counted as the process's: DuckDB's allocator
 // otherwise keeps the addresses for ever.
-const AllocatorSettings = "DUCKDB_JE_MALLOC_CONF=retain:false"
+const allocatorSettings = "DUCKDB_JE_MALLOC_CONF=retain:false"
 
 // giveBackAfter returns unused memory to the system after a query that failed for want of it,
 // or was stopped while it took ever more.

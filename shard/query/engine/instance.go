@@ -15,14 +15,28 @@ import (
 #include "depth.h"
 #include "epoch.h"
 #include "like.h"
+#include "trunc.h"
 */
 import "C"
 
-// instance is one DuckDB database, in memory. users and broken belong to the Engine.
+// duckConfig configures an instance.
+type duckConfig struct {
+	// MemoryLimit is how many bytes hash tables, sorts and buffers may take.
+	MemoryLimit int64
+	// Threads is how many threads run queries.
+	Threads int
+	// TempDir is where what exceeds MemoryLimit is spilled, empty: nowhere; TempLimit bounds its bytes.
+	TempDir   string
+	TempLimit int64
+	// Dirs are the directories below which files can be read.
+	Dirs []string
+	// MaxExpressionDepth bounds the expressions of a statement in one another.
+	MaxExpressionDepth int
+}
+
+// instance is one DuckDB database, in memory.
 type instance struct {
-	db     duckdb.Database
-	users  int
-	broken bool
+	db duckdb.Database
 }
 
 // setupSQL is run once on a new database, after the settings and before the
@@ -85,7 +99,7 @@ func macro(head, body string) string {
 
 // openInstance opens a database that can read files below cfg.Dirs and nothing else,
 // and whose settings nobody can change.
-func openInstance(cfg Config) (*instance, error) {
+func openInstance(cfg duckConfig) (*instance, error) {
 	var config duckdb.Config
 	if duckdb.CreateConfig(&config) == duckdb.StateError {
 		return nil, fmt.Errorf("create a configuration")
@@ -98,7 +112,7 @@ func openInstance(cfg Config) (*instance, error) {
 		{"allow_unsigned_extensions", "false"},
 		{"allow_persistent_secrets", "false"},
 		{"threads", fmt.Sprint(cfg.Threads)},
-		{"memory_limit", fmt.Sprintf("%dB", cfg.MemoryLimit-cfg.PageCache)},
+		{"memory_limit", fmt.Sprintf("%dB", cfg.MemoryLimit)},
 	} {
 		if duckdb.SetConfig(config, o[0], o[1]) == duckdb.StateError {
 			return nil, fmt.Errorf("configure %s = %s", o[0], o[1])
@@ -116,7 +130,7 @@ func openInstance(cfg Config) (*instance, error) {
 	return in, nil
 }
 
-func (in *instance) setUp(cfg Config) error {
+func (in *instance) setUp(cfg duckConfig) error {
 	s, err := in.connect()
 	if err != nil {
 		return err
@@ -128,7 +142,7 @@ func (in *instance) setUp(cfg Config) error {
 		"SET GLOBAL errors_as_json = true",
 		// Footers are parsed once per file, not once per query and step of planning.
 		"SET GLOBAL parquet_metadata_cache = true",
-		fmt.Sprintf("SET GLOBAL max_expression_depth = %d", maxExpressionDepth),
+		fmt.Sprintf("SET GLOBAL max_expression_depth = %d", cfg.MaxExpressionDepth),
 		"SET temp_directory = " + quoteText(cfg.TempDir),
 		fmt.Sprintf("SET max_temp_directory_size = '%dB'", cfg.TempLimit),
 		"SET allowed_directories = " + quoteList(cfg.Dirs),
@@ -140,28 +154,29 @@ func (in *instance) setUp(cfg Config) error {
 			return fmt.Errorf("%s: %w", sql, err)
 		}
 		if sql == statements[0] {
-			if C.cw_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register the scan of batches")
+			if err := s.register(); err != nil {
+				return err
 			}
-			initMatch()
-			if C.cw_match_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register the search of texts")
-			}
-			if !registerTrunc(s) {
-				return fmt.Errorf("register date_trunc of nanoseconds")
-			}
-			if C.cw_cast_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register the casts that round once")
-			}
-			if C.cw_epoch_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register the times of integers")
-			}
-			if C.cw_depth_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register the bound on the depth of JSON")
-			}
-			if C.cw_like_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register LIKE")
-			}
+		}
+	}
+	return nil
+}
+
+// register adds our own functions to the database.
+func (s *session) register() error {
+	initMatch()
+	conn := C.duckdb_handle(s.conn.Ptr)
+	for what, failed := range map[string]bool{
+		"the scan of batches":            C.cw_register(conn) != 0,
+		"the search of texts":            C.cw_match_register(conn) != 0,
+		"date_trunc of nanoseconds":      C.cw_trunc_register(conn) != 0,
+		"the casts that round once":      C.cw_cast_register(conn) != 0,
+		"the times of integers":          C.cw_epoch_register(conn) != 0,
+		"the bound on the depth of JSON": C.cw_depth_register(conn) != 0,
+		"LIKE":                           C.cw_like_register(conn) != 0,
+	} {
+		if failed {
+			return fmt.Errorf("register %s", what)
 		}
 	}
 	return nil

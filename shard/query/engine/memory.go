@@ -27,31 +27,6 @@ type relation struct {
 	numbers []byte
 }
 
-// duckTypes are the engine's types: their SQL names, and their numbers in its C interface.
-var duckTypes = map[schema.Type]struct {
-	sql    string
-	number int
-}{
-	schema.Boolean:              {"BOOLEAN", 1},
-	schema.Int8:                 {"TINYINT", 2},
-	schema.Int16:                {"SMALLINT", 3},
-	schema.Int32:                {"INTEGER", 4},
-	schema.Int64:                {"BIGINT", 5},
-	schema.Uint8:                {"UTINYINT", 6},
-	schema.Uint16:               {"USMALLINT", 7},
-	schema.Uint32:               {"UINTEGER", 8},
-	schema.Uint64:               {"UBIGINT", 9},
-	schema.Float32:              {"FLOAT", 10},
-	schema.Float64:              {"DOUBLE", 11},
-	schema.TimestampMicrosecond: {"TIMESTAMP", 12},
-	schema.String:               {"VARCHAR", 17},
-	schema.JSON:                 {"VARCHAR", 17},
-	schema.Binary:               {"BLOB", 18},
-	schema.TimestampSecond:      {"TIMESTAMP_S", 20},
-	schema.TimestampMillisecond: {"TIMESTAMP_MS", 21},
-	schema.TimestampNanosecond:  {"TIMESTAMP_NS", 22},
-}
-
 // lendBatches makes the batches readable as cordwood_scan(id), under the given names of the
 // columns. The caller releases them after the last query on them has ended.
 func lendBatches(names []string, columns []schema.Column, batches []part) (lentRows, error) {
@@ -107,9 +82,6 @@ func (r *relation) release() {
 	r.c = nil
 	r.pin.Unpin()
 }
-
-// orderColumnID is the id of the column with a row's order, which is in no batch.
-const orderColumnID = 0xFFFFFFFE
 
 // number makes the numbers of rows that columns of that id refer to.
 func (r *relation) number(rows int) {
@@ -184,42 +156,4 @@ func memory(b []byte) addresses {
 func (a addresses) contains(b []byte) bool {
 	in := memory(b)
 	return in.from >= a.from && in.to <= a.to
-}
-
-// checkView makes sure that reading the view's rows stays within its slices, and that they
-// are values of a column of type want, whose type may have been narrower when they were
-// written. The offsets and codes within them were checked when the batch was decoded.
-func checkView(v *column.View, want schema.Type, rows int) error {
-	if v.Type.Widens(want) == schema.WidensNever {
-		return fmt.Errorf("values of type %s in a column of type %s", v.Type, want)
-	}
-	if v.Rows != rows || v.Validity != nil && len(v.Validity) < (rows+7)/8 {
-		return fmt.Errorf("view of %d rows in a batch of %d, validity %d bytes", v.Rows, rows, len(v.Validity))
-	}
-	width, ok := int(v.Width), false
-	switch v.Encoding {
-	case column.Fixed:
-		switch v.Type {
-		case schema.Float64:
-			ok = (width == 0 || width == 8) && v.Base == 0
-		case schema.Float32:
-			ok = (width == 0 || width == 4) && v.Base == 0
-		default:
-			ok = !want.IsBytes() && (width == 0 || width == 1 || width == 2 || width == 4 || width == 8)
-		}
-		ok = ok && len(v.Data) >= rows*width
-	case column.Plain:
-		ok = want.IsBytes() && stringsFit(v, rows)
-	case column.Dict:
-		ok = want.IsBytes() && width <= 2 && len(v.Codes) >= rows*width && v.DictLen > 0 && stringsFit(v, v.DictLen)
-	}
-	if !ok {
-		return fmt.Errorf("malformed view: type %s, encoding %d, width %d, base %d, dictionary %d, lengths %d %d %d, rows %d",
-			v.Type, v.Encoding, v.Width, v.Base, v.DictLen, len(v.Data), len(v.Offsets), len(v.Codes), rows)
-	}
-	return nil
-}
-
-func stringsFit(v *column.View, n int) bool {
-	return len(v.Offsets) >= 4*(n+1) && int(binary.LittleEndian.Uint32(v.Offsets[4*n:])) <= len(v.Data)
 }

@@ -150,22 +150,22 @@ func TestNeed(t *testing.T) {
 	columns := cols("ts:TimestampSecond", "a:Int64", "b:Int64", "c:Int64", "Big:Int64")
 	tab := table("t", columns, batch(t, columns, []any{1, 2, 3, 4, 5}))
 	for sql, want := range map[string]int{
-		"SELECT count(*) FROM t":                                  1,
-		"SELECT a FROM t WHERE b = 3":                             3,
-		"SELECT big FROM t":                                       2,
-		"SELECT * FROM t":                                         5,
-		"FROM t":                                                  5,
-		"SELECT t FROM t":                                         5,
-		"SELECT x FROM t x":                                       5,
-		"SELECT * EXCLUDE (a) FROM t":                             5,
-		"SELECT COLUMNS('a|b') FROM t":                            5,
-		"SELECT x.a FROM t x JOIN t y USING (b)":                  3,
-		"SELECT a FROM t NATURAL JOIN t x":                        5,
-		"SELECT z FROM t x(z)":                                    5,
+		"SELECT count(*) FROM t":                 1,
+		"SELECT a FROM t WHERE b = 3":            3,
+		"SELECT big FROM t":                      2,
+		"SELECT * FROM t":                        5,
+		"FROM t":                                 5,
+		"SELECT t FROM t":                        5,
+		"SELECT x FROM t x":                      5,
+		"SELECT * EXCLUDE (a) FROM t":            5,
+		"SELECT COLUMNS('a|b') FROM t":           5,
+		"SELECT x.a FROM t x JOIN t y USING (b)": 3,
+		"SELECT a FROM t NATURAL JOIN t x":       5,
+		"SELECT z FROM t x(z)":                   5,
 		"SELECT count(*) FROM (PIVOT t ON a IN (2) USING sum(b))": 5,
-		"SUMMARIZE t":                                             5,
-		"SELECT c FROM t ORDER BY a":                              3,
-		"SELECT a FROM t ORDER BY #1":                             5,
+		"SUMMARIZE t":                 5,
+		"SELECT c FROM t ORDER BY a":  3,
+		"SELECT a FROM t ORDER BY #1": 5,
 	} {
 		planned := plansOf(t, e, sql, tab)
 		if got := len(planned.plans[0].need(planned.plans[0].st.whole)); got != want {

@@ -66,7 +66,7 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 type run struct {
 	ctx     context.Context
 	engine  *Engine
-	in      *instance
+	in      *database
 	st      *studied
 	request *query.Request
 	text    *rewritten

@@ -75,10 +75,10 @@ func TestAnalyze(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for sql, want := range map[string]string{
 		"SELECT 1": "[]",
-		"SELECT * FROM b, a, B, b, other.a, main.b": "[d.b d.a d.B other.a main.b]",
-		"WITH b AS (FROM c) SELECT * FROM b, a":     "[d.c d.a]",
-		`SELECT * FROM "d"."a", a`:                  "[d.a]",
-		"SELECT * FROM cordwood.x.a":                "[x.a]",
+		"SELECT * FROM b, a, B, b, other.a, main.b":                                      "[d.b d.a d.B other.a main.b]",
+		"WITH b AS (FROM c) SELECT * FROM b, a":                                          "[d.c d.a]",
+		`SELECT * FROM "d"."a", a`:                                                       "[d.a]",
+		"SELECT * FROM cordwood.x.a":                                                     "[x.a]",
 		"SELECT (SELECT 1 FROM a WHERE EXISTS (FROM b)) ORDER BY (SELECT max(x) FROM c)": "[d.a d.b d.c]",
 	} {
 		for range 2 { // the second time from the cache
@@ -354,7 +354,7 @@ func TestReplaceBroken(t *testing.T) {
 	}
 	s.close()
 	e.release(first, false)
-	if first.db.Ptr != nil {
+	if !first.closed {
 		t.Error("the old database is still open")
 	}
 }

@@ -96,6 +96,9 @@ const (
 	tableName   = segment.TableColumn
 )
 
+// orderColumnID is the id of the column with a row's order, which is in no batch.
+const orderColumnID = 0xFFFFFFFE
+
 // release takes back what was lent to the engine.
 func (s *source) release() {
 	for _, l := range s.lent {

@@ -203,3 +203,8 @@ func (t *syntaxTree) clientError(st *statement) error {
 	}
 	return errs.New(errs.InvalidSyntax, "syntax error: %s", msg)
 }
+
+// explainsInText tells whether the statement is an EXPLAIN whose answer is text.
+func (st *statement) explainsInText() bool {
+	return st.explain != "" && !strings.Contains(strings.ToLower(st.explain), "json")
+}

@@ -7,11 +7,6 @@ import (
 	"cordwood/proto/schema"
 )
 
-/*
-#include "trunc.h"
-*/
-import "C"
-
 // truncCall is a call of date_trunc that may be about the time index of a table, by a unit
 // of one length. Most of what the engine's own takes is the way of a time in nanoseconds
 // to a date and back; ours divides, and that only where another unit begins.
@@ -114,8 +109,4 @@ func (c *truncCall) edits() []edit {
 // restore puts the client's call in the place of ours in the name of a column.
 func (c *truncCall) restore(name string) string {
 	return strings.ReplaceAll(name, fmt.Sprintf("cordwood_trunc(%d, ", c.microseconds), "date_trunc("+quoteText(c.literal)+", ")
-}
-
-func registerTrunc(s *session) bool {
-	return C.cw_trunc_register(C.duckdb_handle(s.conn.Ptr)) == 0
 }
