@@ -12,7 +12,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/query/statement"
-	"cordwood/shard/query/engine"
+	"cordwood/shard/query/engine/sql"
 )
 
 // completer completes what is typed at the prompt: commands, keywords, functions, and the
@@ -167,7 +167,7 @@ func (c *completer) candidates(typed string, tokens []statement.Token) []string 
 	list = matching(typed, list)
 	if typed != "" { // without a letter it would be hundreds
 		list = append(list, matchingWords(typed, sqlKeywords)...)
-		for _, name := range matchingWords(typed, engine.FunctionNames()) {
+		for _, name := range matchingWords(typed, sql.FunctionNames()) {
 			list = append(list, name+"(")
 		}
 	}

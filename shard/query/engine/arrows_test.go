@@ -8,75 +8,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/sql"
 )
 
-func TestAmend(t *testing.T) {
-	for sql, want := range map[string]string{
-		"SELECT 1 - 2": "SELECT 1 - 2",
-		"SELECT data->>'a'='x' AND data->'b'->>'c'='y'":      "SELECT (data->>'a')='x' AND (data->'b'->>'c')='y'",
-		"WHERE NOT data ->> 'a' = 'x'":                       "WHERE NOT (data ->> 'a') = 'x'",
-		"data->>'a' IN ('b', d->>'c')":                       "(data->>'a') IN ('b', (d->>'c'))",
-		"a BETWEEN b->'c' AND d->'e'":                        "a BETWEEN (b->'c') AND (d->'e')",
-		"data->'a' IS NULL OR x LIKE y->>'z' || '%'":         "(data->'a') IS NULL OR x LIKE (y->>'z') || '%'",
-		"'x' || data->>'a' || 'y'":                           "'x' || (data->>'a') || 'y'",
-		"t.data::JSON->'a'::VARCHAR = 1":                     "(t.data::JSON->'a'::VARCHAR) = 1",
-		"x::DOUBLE PRECISION, y::DECIMAL(3, 1)[]->1 b":       "x::DOUBLE PRECISION, (y::DECIMAL(3, 1)[]->1) b",
-		"x::TIMESTAMP WITH TIME ZONE->'a'=1":                 "(x::TIMESTAMP WITH TIME ZONE->'a')=1",
-		"SELECT JSON '{\"a\":1}'->'a' AS x":                  "SELECT (JSON '{\"a\":1}'->'a') AS x",
-		"SELECT DISTINCT data->'a' at FROM t":                "SELECT DISTINCT (data->'a') at FROM t",
-		"a->-1->>-2":                                         "(a-> -1->> -2)",
-		"a -> - 1 + 2":                                       "(a -> - 1) + 2",
-		"(a)->(b)":                                           "((a)->(b))",
-		"f(x)[1].y->'z' > 1":                                 "(f(x)[1].y->'z') > 1",
-		"[a->'b' for a in c]":                                "[(a->'b') for a in c]",
-		"{'k': a->'b', 'l': MAP {'m':1}->'m'}":               "{'k': (a->'b'), 'l': (MAP {'m':1}->'m')}",
-		"CASE WHEN a->'b'='c' THEN d->'e' ELSE f END->'g'=1": "(CASE WHEN (a->'b')='c' THEN (d->'e') ELSE f END->'g')=1",
-		"count(*) FILTER (WHERE a->>'b'='c') > 1":            "count(*) FILTER (WHERE (a->>'b')='c') > 1",
-		"sum(x) OVER (PARTITION BY a->>'b')->'c'":            "(sum(x) OVER (PARTITION BY (a->>'b'))->'c')",
-		"ORDER BY data->>'a' DESC":                           "ORDER BY (data->>'a') DESC",
-		"ON a.d->>'x'=b.d->>'x'":                             "ON (a.d->>'x')=(b.d->>'x')",
-		"a <-> b, a->b, a<->b->c":                            "a <-> b, (a->b), a<->(b->c)",
-		"'a->b' \"a->b\" $$a->b$$":                           "'a->b' \"a->b\" $$a->b$$",
-		"filter->>'a'='b' AND at->>'a'='b'":                  "(filter->>'a')='b' AND (at->>'a')='b'",
-		"values->>'a'='b'":                                   "(values->>'a')='b'",
-		"extra->>'ts' AT TIME ZONE 'UTC'":                    "(extra->>'ts') AT TIME ZONE 'UTC'",
-		"a-> = b->'c'":                                       "a-> = (b->'c')",
-		"list_transform(l, x -> x + 1)":                      "list_transform(l, x -> x + 1)",
-		"list_transform(l->'a', x -> x->'b' = 1)":            "list_transform((l->'a'), x -> (x->'b') = 1)",
-		"list_transform(l, (x, i) -> x->i = 1)":              "list_transform(l, (x, i) -> (x->i) = 1)",
-		"list_filter(l, (x -> x->'b' = 1))":                  "list_filter(l, (x -> (x->'b') = 1))",
-		"list_reduce(l, (a, b) -> a + b, c->'d' + 1)":        "list_reduce(l, (a, b) -> a + b, (c->'d') + 1)",
-		"l.list_filter(x -> x > 1)":                          "l.list_filter(x -> x > 1)",
-		"list_filter(l, lambda x: x->>'a' = 'b')":            "list_filter(l, lambda x: (x->>'a') = 'b')",
-		"SELECT COLUMNS(c -> c->'b' = 'ts')":                 "SELECT COLUMNS(c -> (c->'b') = 'ts')",
-		"lower(x -> y = z)":                                  "lower((x -> y) = z)",
-		"SELECT `a`, `b\"c`, `d``e`, '`', \"`\" FROM `t`":    "SELECT \"a\", \"b\"\"c\", \"d`e\", '`', \"`\" FROM \"t\"",
-		"`a`->>'b'='c'":                                      "(\"a\"->>'b')='c'",
-		"`a":                                                 "`a",
-	} {
-		got, edits := amend(sql)
-		if got != want {
-			t.Errorf("%s:\n got %s\nwant %s", sql, got, want)
-		}
-		// Each name is where it was.
-		for _, name := range regexp.MustCompile(`[a-z]{3,}`).FindAllString(got, -1) {
-			if at := positionBefore(edits, strings.Index(got, name)); at != strings.Index(sql, name) && !strings.Contains(sql, "`") {
-				t.Errorf("%s: %s comes of position %d", got, name, at)
-			}
-		}
-	}
-}
-
 // amended returns a text as the engine's parser gets it.
-func amended(t *testing.T, in *instance, sql string) string {
+func amended(t *testing.T, in *duck.Instance, text string) string {
 	t.Helper()
 	var last string
-	_, _, err := parse(sql, "public", func(text string) (string, error) {
+	_, _, err := sql.Parse(text, "public", func(text string) (string, error) {
 		last = text
-		return in.syntaxTree(text)
+		return in.SyntaxTree(text)
 	})
 	if last == "" {
-		t.Fatalf("%s: %v", sql, err)
+		t.Fatalf("%s: %v", text, err)
 	}
 	return last // the tables and functions need not exist
 }
@@ -85,19 +31,19 @@ func amended(t *testing.T, in *instance, sql string) string {
 func TestLambdaFunctions(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)
-	got, err := s.queryText("SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE list_contains(parameter_types, ?)", "LAMBDA")
+	got, err := s.QueryText("SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE list_contains(parameter_types, ?)", "LAMBDA")
 	if err != nil {
 		t.Fatal(err)
 	}
 	take := strings.Fields(got)
-	for _, name := range FunctionNames() {
-		sql := "SELECT " + name + "(l, x -> x) FROM t"
+	for _, name := range sql.FunctionNames() {
+		text := "SELECT " + name + "(l, x -> x) FROM t"
 		var last string
-		_, _, _ = parse(sql, "public", func(text string) (string, error) {
+		_, _, _ = sql.Parse(text, "public", func(text string) (string, error) {
 			last = text
 			return "", errors.New("the text is all that matters")
 		})
-		if slices.Contains(take, name) != (last == sql) {
+		if slices.Contains(take, name) != (last == text) {
 			t.Errorf("%s takes a lambda function: %v, and is amended to %s", name, slices.Contains(take, name), last)
 		}
 	}
@@ -106,9 +52,9 @@ func TestLambdaFunctions(t *testing.T) {
 var locations = regexp.MustCompile(`"query_location":\d+,?`)
 
 // meaning is the syntax tree of a SELECT of the expression, without positions.
-func meaning(t *testing.T, in *instance, sql string) string {
+func meaning(t *testing.T, in *duck.Instance, sql string) string {
 	t.Helper()
-	text, err := in.syntaxTree(sql)
+	text, err := in.SyntaxTree(sql)
 	if err != nil || strings.Contains(text, `"error":true`) {
 		t.Fatalf("%s: %v, %s", sql, err, text)
 	}
@@ -237,44 +183,12 @@ func TestArrowsBindAsInPostgreSQL(t *testing.T) {
 		if strings.Contains(short, "->") {
 			arrows++
 		}
-		quoted := amended(t, in.instance, full)
-		if text := amended(t, in.instance, short); meaning(t, in.instance, text) != meaning(t, in.instance, quoted) {
+		quoted := amended(t, in.Instance, full)
+		if text := amended(t, in.Instance, short); meaning(t, in.Instance, text) != meaning(t, in.Instance, quoted) {
 			t.Fatalf("seed %d: not the same:\n%s\n%s\n%s", seed, short, text, full)
 		}
 	}
 	if arrows < 120 {
 		t.Errorf("seed %d: %d expressions with arrows", seed, arrows)
 	}
-}
-
-// FuzzAmend looks for texts of which amending loses something, or takes long.
-func FuzzAmend(f *testing.F) {
-	for _, seed := range []string{
-		"a->'b'='c'", "CASE WHEN a->b END->c", "list_transform(l, (x, y) -> x->y)", "`a``b\"`->>`c", "a::b(c)[d]->-1", ")->(", "END->'a'", "x->>", "$1->$$a$$",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, sql string) {
-		sql = normalize(sql)
-		got, edits := amend(sql)
-		for i, e := range edits {
-			if e.from > e.to || e.to > len(sql) || i > 0 && e.from < edits[i-1].to {
-				t.Fatalf("%q: edits %v", sql, edits)
-			}
-		}
-		if !strings.Contains(sql, "`") {
-			strip := strings.NewReplacer("(", "", ")", "", " ", "")
-			if strip.Replace(got) != strip.Replace(sql) {
-				t.Fatalf("%q became %q", sql, got)
-			}
-			if strings.Count(got, "(")-strings.Count(sql, "(") != strings.Count(got, ")")-strings.Count(sql, ")") {
-				t.Fatalf("%q became %q", sql, got)
-			}
-		}
-		for at := range got {
-			if before := positionBefore(edits, at); before < 0 || before > len(sql) {
-				t.Fatalf("%q: position %d of %q comes of %d", sql, at, got, before)
-			}
-		}
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/plan"
 )
 
 // accessLog is a table of rows like those of a web server's log, in batches of 1000.
@@ -37,7 +38,7 @@ func BenchmarkScan(b *testing.B) {
 	e := openEngine(b, b.TempDir())
 	const rows = 100_000
 	tab := accessLog(b, rows)
-	for _, c := range []struct{ name, sql string }{
+	for _, c := range []struct{ name, SQL string }{
 		{"count", "SELECT count(*) FROM access"},
 		{"group by number", "SELECT status, count(*) FROM access GROUP BY status"},
 		{"group by text", "SELECT path, count(*) FROM access GROUP BY path ORDER BY 2 DESC LIMIT 10"},
@@ -46,7 +47,7 @@ func BenchmarkScan(b *testing.B) {
 		{"newest", "SELECT * FROM access ORDER BY ts DESC LIMIT 100"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab}}
+			req := &query.Request{SQL: c.SQL, Database: "public", Tables: []query.Table{tab}}
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := e.Query(b.Context(), req, func([]byte) error { return nil }); err != nil {
@@ -120,7 +121,7 @@ func BenchmarkPlan(b *testing.B) {
 	merging := tab
 	merging.Merge = query.LastRow
 	for _, c := range []struct {
-		name, sql string
+		name, SQL string
 		tab       query.Table
 	}{
 		{"everything", "SELECT host, count(*) FROM logs GROUP BY host", tab},
@@ -129,18 +130,18 @@ func BenchmarkPlan(b *testing.B) {
 		{"merging", "SELECT host, count(*) FROM logs GROUP BY host", merging},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			st, err := e.parse(b.Context(), c.sql, "public")
+			st, err := e.parse(b.Context(), c.SQL, "public")
 			if err != nil {
 				b.Fatal(err)
 			}
-			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{c.tab}}
+			req := &query.Request{SQL: c.SQL, Database: "public", Tables: []query.Table{c.tab}}
 			b.ReportAllocs()
 			for b.Loop() {
 				r := &run{ctx: b.Context(), engine: e, st: st}
-				if r.planned, err = newPlans(st.statement, st.shape, req, time.Now(), e.settings); err != nil {
+				if r.Planned, err = plan.New(st.Statement, st.shape, req, time.Now(), e.settings); err != nil {
 					b.Fatal(err)
 				}
-				if err := r.rewrite(st.whole); err != nil {
+				if err := r.rewrite(st.Whole); err != nil {
 					b.Fatal(err)
 				}
 				r.release()
@@ -167,7 +168,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	indexed := indexed(b, dir, columns, 0, batches...)
 	indexed.Name = "logs"
-	for _, c := range []struct{ name, sql string }{
+	for _, c := range []struct{ name, SQL string }{
 		{"term", "SELECT count(*) FROM access WHERE matches_term(agent, 'browser')"},
 		{"query", "SELECT count(*) FROM access WHERE matches(agent, 'linux AND NOT windows OR \"x11 linux\"')"},
 		{"like", "SELECT count(*) FROM access WHERE agent ILIKE '%browser%'"},
@@ -175,7 +176,7 @@ func BenchmarkSearch(b *testing.B) {
 		{"rare word of 1M rows", "SELECT count(*) FROM logs WHERE matches_term(message, '777777')"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab, indexed}}
+			req := &query.Request{SQL: c.SQL, Database: "public", Tables: []query.Table{tab, indexed}}
 			for b.Loop() {
 				if err := e.Query(b.Context(), req, func([]byte) error { return nil }); err != nil {
 					b.Fatal(err)

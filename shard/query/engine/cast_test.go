@@ -169,7 +169,7 @@ func TestConstantTimes(t *testing.T) {
 		sql := fmt.Sprintf(`SELECT ?::VARCHAR || string_agg(DISTINCT kind || ' ' || v, ', ') || ' ' || count(*) FROM (
 			SELECT vector_type(v)::VARCHAR AS kind, v::VARCHAR AS v FROM (
 				SELECT t::%s AS v FROM (SELECT make_timestamp_ns(%s)::TIMESTAMP_NS AS t FROM range(5000))))`, c.to, c.nanos)
-		got, err := s.queryText(sql, "")
+		got, err := s.QueryText(sql, "")
 		if want := "CONSTANT_VECTOR " + c.want + " 5000"; err != nil || got != want {
 			t.Errorf("%s::%s is %q, %v; want %q", c.nanos, c.to, got, err, want)
 		}

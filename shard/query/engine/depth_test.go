@@ -7,6 +7,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/duck"
 )
 
 // TestDepth calls the functions that go through JSON level by level with texts of few levels
@@ -17,7 +18,7 @@ func TestDepth(t *testing.T) {
 	columns := cols("ts:TimestampSecond", "m:String")
 	tables := map[bool]query.Table{}
 	for _, deep := range []bool{false, true} {
-		depth := maxJSONDepth
+		depth := duck.MaxJSONDepth
 		if deep {
 			depth = 200_000
 		}
@@ -29,7 +30,7 @@ func TestDepth(t *testing.T) {
 	} {
 		sql := "SELECT " + expression + " FROM t"
 		if _, err := ask(e, sql, tables[false]); err != nil {
-			t.Errorf("%s: %d levels: %v", sql, maxJSONDepth, err)
+			t.Errorf("%s: %d levels: %v", sql, duck.MaxJSONDepth, err)
 		}
 		_, err := ask(e, sql, tables[true])
 		if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "nested more than 100") {
@@ -37,7 +38,7 @@ func TestDepth(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"from_json", "from_json_strict", "json_transform", "json_transform_strict"} {
-		for depth, want := range map[int]errs.Code{maxStructureDepth: errs.Success, maxStructureDepth + 1: errs.InvalidArguments, 20_000: errs.InvalidArguments} {
+		for depth, want := range map[int]errs.Code{duck.MaxStructureDepth: errs.Success, duck.MaxStructureDepth + 1: errs.InvalidArguments, 20_000: errs.InvalidArguments} {
 			structure := strings.Repeat("[", depth) + `"INT"` + strings.Repeat("]", depth)
 			if _, err := ask(e, fmt.Sprintf("SELECT %s('[]', '%s')", name, structure)); errs.CodeOf(err) != want {
 				t.Errorf("%s: structure of %d levels: %v", name, depth, err)

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/plan"
+	"cordwood/shard/query/engine/sql"
 	"cordwood/shard/segment"
 )
 
@@ -88,7 +91,7 @@ type Engine struct {
 	slots chan struct{}
 	cache *cache
 	// settings has the filters of segments, pages what was read of these.
-	settings *settings
+	settings *plan.Settings
 	pages    *segment.PageCache
 	// direct counts the statements that were answered without DuckDB.
 	direct atomic.Int64
@@ -105,7 +108,7 @@ type Engine struct {
 
 // database is an instance of DuckDB, and who uses it. Engine.mu guards its fields.
 type database struct {
-	*instance
+	*duck.Instance
 	users  int
 	broken bool
 	closed bool
@@ -113,22 +116,22 @@ type database struct {
 
 func (d *database) close() {
 	d.closed = true
-	d.instance.close()
+	d.Instance.Close()
 }
 
 func openDatabase(cfg Config) (*database, error) {
-	in, err := openInstance(duckConfig{
+	in, err := duck.Open(duck.Config{
 		MemoryLimit: cfg.MemoryLimit - cfg.PageCache, Threads: cfg.Threads, TempDir: cfg.TempDir, TempLimit: cfg.TempLimit,
-		Dirs: cfg.Dirs, MaxExpressionDepth: maxExpressionDepth,
+		Dirs: cfg.Dirs, MaxExpressionDepth: sql.MaxExpressionDepth,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &database{instance: in}, nil
+	return &database{Instance: in}, nil
 }
 
 // AllocatorSettings is what the environment of a process that opens an Engine should have.
-const AllocatorSettings = allocatorSettings
+const AllocatorSettings = duck.AllocatorSettings
 
 // errClosed is answered after Close.
 var errClosed = errs.New(errs.IllegalState, "query engine: closed; the process is shutting down")
@@ -142,7 +145,7 @@ func Open(cfg Config) (*Engine, error) {
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
-		settings: &settings{filters: newFilterCache(maxFilterBytes, pages), threads: cfg.Threads, minAttempt: minAttempt, off: map[string]bool{}},
+		settings: &plan.Settings{Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads, MinAttempt: plan.MinAttempt, Off: map[string]bool{}},
 	}
 	e.idle = sync.NewCond(&e.mu)
 	in, err := openDatabase(cfg)
@@ -159,7 +162,7 @@ func (e *Engine) PageCache() segment.CacheStats { return e.pages.Stats() }
 // off switches reductions and executors off; tests and benchmarks compare.
 func (e *Engine) off(names ...string) {
 	for _, name := range names {
-		e.settings.off[name] = true
+		e.settings.Off[name] = true
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/sql"
 )
 
 // TestOutsideNanos says what to do about rows with times that nanoseconds do not hold, and that helps.
@@ -97,7 +99,7 @@ func TestErrorKinds(t *testing.T) {
 		{`{"exception_type":"FATAL","exception_message":"database has been invalidated because of a previous fatal error"}`, errs.External, 503, "send the query again"},
 		{`{"exception_type":"Binder","exception_message":"Max expression depth limit of 250 exceeded. Use \"SET max_expression_depth TO x\""}`, errs.Unsupported, 400, "nested too deeply"},
 	} {
-		err := errs.From(toClient(engineError(c.message, 0), nil))
+		err := errs.From(sql.ToClient(duck.EngineError(c.message, 0), nil))
 		if err.Code != c.code || err.Status() != c.status || !strings.Contains(err.ClientMessage(), c.want) || strings.Contains(err.Msg, "Stack") {
 			t.Errorf("%s: %d, status %d, %s", c.message, err.Code, err.Status(), err.ClientMessage())
 		}
@@ -105,7 +107,7 @@ func TestErrorKinds(t *testing.T) {
 			t.Errorf("%s: nothing says when to try again", c.message)
 		}
 	}
-	_, _, wrong := parse("SELECT 1", "public", func(string) (string, error) {
+	_, _, wrong := sql.Parse("SELECT 1", "public", func(string) (string, error) {
 		return `{"error":true,"error_type":"parser","error_message":"std::bad_alloc"}`, nil
 	})
 	if err := errs.From(wrong); err.Code != errs.RuntimeResourcesExhausted || err.Status() != 503 || err.RetryAfter == 0 {

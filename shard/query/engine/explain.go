@@ -7,24 +7,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-runewidth"
-
 	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/plan"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // summary returns the row that EXPLAIN shows in front of DuckDB's plan: what is read, a line for each
 // reference to a table.
 func (r *run) summary() string {
 	if rows, ok := r.readDirectly(); ok {
-		return rows.summary()
+		return rows.Summary()
 	}
 	var lines []string
-	for i, p := range r.plans {
-		lines = append(lines, p.summary(r.sources[i]))
-		if n := r.st.shape.newest; n != nil && n.ref == i {
-			if list := p.attempts(r.request.Limit); len(list) > 0 {
+	for i, p := range r.Plans {
+		lines = append(lines, p.Summary(r.sources[i]))
+		if n := r.st.shape.Newest; n != nil && n.Ref == i {
+			if list := p.Attempts(r.request.Limit); len(list) > 0 {
 				lines = append(lines, fmt.Sprintf("  the newest rows are looked for from %s on first, and before only if those are too few",
-					moment(list[0], p.view.Schema.TimeIndex())))
+					moment(list[0], p.View.Schema.TimeIndex())))
 			}
 		}
 	}
@@ -38,19 +39,19 @@ func moment(v int64, c *schema.Column) string {
 	if v%units < 0 {
 		seconds--
 	}
-	return time.Unix(seconds, (v-seconds*units)*(second/units)).UTC().Format(time.RFC3339Nano)
+	return time.Unix(seconds, (v-seconds*units)*(plan.Second/units)).UTC().Format(time.RFC3339Nano)
 }
 
 // withoutPaths is a text of EXPLAIN as the client may read it.
 func (r *run) withoutPaths(text string) string {
-	ran, written := r.text.sql, r.st.explain+r.st.sql
+	ran, written := r.text.SQL, r.st.Explain+r.st.SQL
 	flat := strings.NewReplacer("\n", " ") // as the engine prints it above a plan
 	text = strings.ReplaceAll(text, flat.Replace(ran), flat.Replace(written))
 	text = strings.ReplaceAll(text, inJSON(ran), inJSON(written))
 	text = blankFileNames(text)
 	// What is left, if the engine prints it otherwise, are names without folders.
-	for _, p := range r.plans {
-		for _, s := range p.view.Segments {
+	for _, p := range r.Plans {
+		for _, s := range p.View.Segments {
 			text = strings.ReplaceAll(text, filepath.Dir(s.Path)+string(filepath.Separator), "")
 		}
 	}

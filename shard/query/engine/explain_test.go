@@ -14,7 +14,7 @@ import (
 func TestExplainSegments(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	e.settings.minAttempt = 1
+	e.settings.MinAttempt = 1
 	tab := hourly(t, dir, "Second", time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), 12)
 	merging := tab
 	merging.Merge = query.LastRow
@@ -30,7 +30,7 @@ func TestExplainSegments(t *testing.T) {
 	before := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC).Unix()
 	expired.ExpiredBefore = &before
 	for _, c := range []struct {
-		sql  string
+		SQL  string
 		tab  query.Table
 		want string
 	}{
@@ -57,9 +57,9 @@ func TestExplainSegments(t *testing.T) {
 		},
 	} {
 		for _, word := range []string{"EXPLAIN ", "EXPLAIN ANALYZE "} {
-			got := mustQuery(t, e, word+c.sql, c.tab)
+			got := mustQuery(t, e, word+c.SQL, c.tab)
 			if len(got) != 2 || got[0] != "segments|"+c.want {
-				t.Errorf("%s%s:\n got %s\nwant segments|%s", word, c.sql, got[0], c.want)
+				t.Errorf("%s%s:\n got %s\nwant segments|%s", word, c.SQL, got[0], c.want)
 			}
 		}
 	}

@@ -13,13 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/parquet-go/parquet-go"
-
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/plan"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/parquet-go/parquet-go"
 )
 
 // openEngine opens an engine that can read files below dir.
@@ -41,18 +43,18 @@ func openEngine(t testing.TB, dir string) *Engine {
 }
 
 // openSession connects to an instance of the engine, past the checks of statements, until the test ends.
-func openSession(t testing.TB, e *Engine) *session {
+func openSession(t testing.TB, e *Engine) *duck.Session {
 	t.Helper()
 	in, err := e.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := in.connect()
+	s, err := in.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.close()
+		s.Close()
 		e.release(in, false)
 	})
 	return s
@@ -313,18 +315,18 @@ func in(database string, t query.Table) query.Table {
 }
 
 // plansOf returns the plans of a statement, without the reductions that off names.
-func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string) *planned {
+func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string) *plan.Planned {
 	t.Helper()
 	st, err := e.parse(t.Context(), sql, "public")
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	settings := *e.settings
-	settings.off = map[string]bool{}
+	settings.Off = map[string]bool{}
 	for _, name := range off {
-		settings.off[name] = true
+		settings.Off[name] = true
 	}
-	planned, err := newPlans(st.statement, st.shape, &query.Request{Tables: []query.Table{tab}}, time.Now(), &settings)
+	planned, err := plan.New(st.Statement, st.shape, &query.Request{Tables: []query.Table{tab}}, time.Now(), &settings)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -332,9 +334,9 @@ func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string
 }
 
 // sourceOf returns what a plan reads.
-func sourceOf(t testing.TB, p *plan, whole bool) *source {
+func sourceOf(t testing.TB, p *plan.Plan, whole bool) *plan.Source {
 	t.Helper()
-	s, err := p.source(t.Context(), whole)
+	s, err := p.Source(t.Context(), whole)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,12 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
 )
 
 // hostile are statements that must be refused before anything of them runs.
 var hostile = []struct {
-	sql  string
+	SQL  string
 	code errs.Code
 }{
 	// Statements that are no SELECT.
@@ -221,29 +222,29 @@ var hostile = []struct {
 	{"SELECT combine(a, a) FROM t", errs.Unsupported},
 	{"SELECT a::AGGREGATE_STATE FROM t", errs.Unsupported},
 	{"SELECT switch(MAP {1: 2}) FROM t", errs.Unsupported},
-	{"SELECT * FROM t" + strings.Repeat(", t", maxTables), errs.Unsupported},
+	{"SELECT * FROM t" + strings.Repeat(", t", sql.MaxTables), errs.Unsupported},
 	// Lists that the planner takes a power of their length for.
 	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" OR a = 2", 20_000), errs.Unsupported},
-	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" OR a = 2", maxListed), errs.Unsupported},
-	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" AND a + 1 <> 2", maxListed), errs.Unsupported},
-	{"SELECT a FROM t WHERE NOT (a = 1" + strings.Repeat(" OR a = 2", maxListed) + ")", errs.Unsupported},
-	{"SELECT 1 FROM t GROUP BY a HAVING a = 1" + strings.Repeat(" OR a = 2", maxListed), errs.Unsupported},
-	{"SELECT 1 FROM t JOIN u ON t.a = 1" + strings.Repeat(" OR t.a = u.a + 1", maxListed), errs.Unsupported},
+	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" OR a = 2", sql.MaxListed), errs.Unsupported},
+	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" AND a + 1 <> 2", sql.MaxListed), errs.Unsupported},
+	{"SELECT a FROM t WHERE NOT (a = 1" + strings.Repeat(" OR a = 2", sql.MaxListed) + ")", errs.Unsupported},
+	{"SELECT 1 FROM t GROUP BY a HAVING a = 1" + strings.Repeat(" OR a = 2", sql.MaxListed), errs.Unsupported},
+	{"SELECT 1 FROM t JOIN u ON t.a = 1" + strings.Repeat(" OR t.a = u.a + 1", sql.MaxListed), errs.Unsupported},
 	{"SELECT coalesce(a" + strings.Repeat(", a", 30_000) + ") FROM t", errs.Unsupported},
-	{"SELECT concat(a" + strings.Repeat(", a", maxListed) + ") FROM t", errs.Unsupported},
-	{"SELECT concat_ws('a'" + strings.Repeat(", 'a'", maxArguments) + ") FROM t", errs.Unsupported},
+	{"SELECT concat(a" + strings.Repeat(", a", sql.MaxListed) + ") FROM t", errs.Unsupported},
+	{"SELECT concat_ws('a'" + strings.Repeat(", 'a'", sql.MaxArguments) + ") FROM t", errs.Unsupported},
 	{"SELECT greatest(1" + strings.Repeat(",1", 100_000) + ") FROM t", errs.Unsupported},
-	{"SELECT [1" + strings.Repeat(", 1", maxArguments) + "] FROM t", errs.Unsupported},
-	{"SELECT a IN (a + 1" + strings.Repeat(", a + 1", maxListed) + ") FROM t", errs.Unsupported},
-	{"SELECT CASE" + strings.Repeat(" WHEN a = 1 THEN 2", maxCases+1) + " END FROM t", errs.Unsupported},
-	{"SELECT CASE a" + strings.Repeat(" WHEN 1 THEN 2", maxCases/2) + " END, CASE a" + strings.Repeat(" WHEN 1 THEN 2", maxCases/2+1) + " END FROM t", errs.Unsupported},
-	{"SELECT a FROM t ORDER BY a" + strings.Repeat(", a + 1", maxListed), errs.Unsupported},
-	{"SELECT DISTINCT ON (a" + strings.Repeat(", a + 1", maxListed) + ") a FROM t", errs.Unsupported},
-	{"SELECT sum(a) OVER (PARTITION BY a" + strings.Repeat(", a + 1", maxListed) + ") FROM t", errs.Unsupported},
-	{"SELECT sum(a) OVER (ORDER BY a)" + strings.Repeat(", sum(a) OVER (ORDER BY a + 1)", maxWindows) + " FROM t", errs.Unsupported},
+	{"SELECT [1" + strings.Repeat(", 1", sql.MaxArguments) + "] FROM t", errs.Unsupported},
+	{"SELECT a IN (a + 1" + strings.Repeat(", a + 1", sql.MaxListed) + ") FROM t", errs.Unsupported},
+	{"SELECT CASE" + strings.Repeat(" WHEN a = 1 THEN 2", sql.MaxCases+1) + " END FROM t", errs.Unsupported},
+	{"SELECT CASE a" + strings.Repeat(" WHEN 1 THEN 2", sql.MaxCases/2) + " END, CASE a" + strings.Repeat(" WHEN 1 THEN 2", sql.MaxCases/2+1) + " END FROM t", errs.Unsupported},
+	{"SELECT a FROM t ORDER BY a" + strings.Repeat(", a + 1", sql.MaxListed), errs.Unsupported},
+	{"SELECT DISTINCT ON (a" + strings.Repeat(", a + 1", sql.MaxListed) + ") a FROM t", errs.Unsupported},
+	{"SELECT sum(a) OVER (PARTITION BY a" + strings.Repeat(", a + 1", sql.MaxListed) + ") FROM t", errs.Unsupported},
+	{"SELECT sum(a) OVER (ORDER BY a)" + strings.Repeat(", sum(a) OVER (ORDER BY a + 1)", sql.MaxWindows) + " FROM t", errs.Unsupported},
 	{"SELECT 1" + strings.Repeat(", sum(a) OVER (PARTITION BY a"+strings.Repeat(", a + 1", 90)+")", 30) + " FROM t", errs.Unsupported},
-	{"SELECT * FROM (VALUES (1" + strings.Repeat(",1", maxSelected) + "))", errs.Unsupported},
-	{"SELECT a" + strings.Repeat(", a + 1", maxByName) + " FROM t UNION BY NAME SELECT 1 AS b", errs.Unsupported},
+	{"SELECT * FROM (VALUES (1" + strings.Repeat(",1", sql.MaxSelected) + "))", errs.Unsupported},
+	{"SELECT a" + strings.Repeat(", a + 1", sql.MaxByName) + " FROM t UNION BY NAME SELECT 1 AS b", errs.Unsupported},
 	// Texts and trees that the parser or the planner take a power of their length for.
 	{"SELECT 0" + strings.Repeat("+", 5000) + "0", errs.InvalidSyntax},
 	{"SELECT a FROM t WHERE a" + strings.Repeat("~@#^&|`?!<>=%", 20) + "b", errs.InvalidSyntax},
@@ -286,15 +287,15 @@ func TestHostile(t *testing.T) {
 	e := openEngine(t, dir)
 	tab := table("t", cols("ts:TimestampSecond", "a:String", "b:Int64"))
 	for _, c := range hostile {
-		_, err := e.Analyze(t.Context(), c.sql, "public")
+		_, err := e.Analyze(t.Context(), c.SQL, "public")
 		if errs.CodeOf(err) != c.code {
-			t.Errorf("Analyze %.80s: %d %v, want %d", c.sql, errs.CodeOf(err), err, c.code)
+			t.Errorf("Analyze %.80s: %d %v, want %d", c.SQL, errs.CodeOf(err), err, c.code)
 		}
 		if err != nil && errs.From(err).Status() != 400 {
-			t.Errorf("Analyze %.80s: status %d", c.sql, errs.From(err).Status())
+			t.Errorf("Analyze %.80s: status %d", c.SQL, errs.From(err).Status())
 		}
-		if _, err := ask(e, c.sql, tab); errs.CodeOf(err) != c.code {
-			t.Errorf("Query %.80s: %d %v, want %d", c.sql, errs.CodeOf(err), err, c.code)
+		if _, err := ask(e, c.SQL, tab); errs.CodeOf(err) != c.code {
+			t.Errorf("Query %.80s: %d %v, want %d", c.SQL, errs.CodeOf(err), err, c.code)
 		}
 	}
 }
@@ -372,11 +373,11 @@ func TestLocked(t *testing.T) {
 		"SELECT * FROM glob('/etc/*')", "COPY (SELECT 1) TO '/tmp/cordwood-test.csv'",
 		"SELECT * FROM cordwood_scan(12345::UBIGINT)",
 	} {
-		if err := s.exec(sql); err == nil {
+		if err := s.Exec(sql); err == nil {
 			t.Errorf("%s: no error", sql)
 		}
 	}
-	if err := s.exec("SELECT * FROM read_text('" + dir + "/nothing*.txt')"); err != nil {
+	if err := s.Exec("SELECT * FROM read_text('" + dir + "/nothing*.txt')"); err != nil {
 		t.Errorf("a file below the directory: %v", err)
 	}
 }
@@ -386,7 +387,7 @@ func TestLocked(t *testing.T) {
 func TestFunctionList(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)
-	text, err := s.queryText(`SELECT string_agg(DISTINCT lower(function_name), ' ') FROM duckdb_functions()
+	text, err := s.QueryText(`SELECT string_agg(DISTINCT lower(function_name), ' ') FROM duckdb_functions()
 		WHERE function_type IN ('scalar', 'aggregate', 'macro') AND ?::VARCHAR = ''`, "")
 	if err != nil {
 		t.Fatal(err)
@@ -394,15 +395,15 @@ func TestFunctionList(t *testing.T) {
 	exist := map[string]bool{"unnest": true, "unlist": true, "grouping": true, "grouping_id": true}
 	for _, name := range strings.Fields(text) {
 		exist[name] = true
-		if functions[name] == unknown && !strings.HasPrefix(name, "cordwood_") {
+		if sql.Functions[name] == sql.Unknown && !strings.HasPrefix(name, "cordwood_") {
 			t.Errorf("%s is not in functions.txt", name)
 		}
 	}
-	for name, v := range functions {
+	for name, v := range sql.Functions {
 		if !exist[name] {
 			t.Errorf("functions.txt names %s, which the engine does not have", name)
 		}
-		if v == unknown {
+		if v == sql.Unknown {
 			t.Errorf("functions.txt: %s has no verdict", name)
 		}
 	}
@@ -410,8 +411,8 @@ func TestFunctionList(t *testing.T) {
 
 func FuzzAnalyze(f *testing.F) {
 	for _, c := range hostile {
-		if len(c.sql) < 300 {
-			f.Add(c.sql)
+		if len(c.SQL) < 300 {
+			f.Add(c.SQL)
 		}
 	}
 	for _, sql := range []string{

@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
 )
 
 // TestLikeAsTheEngine compares LIKE, ILIKE and GLOB in all their forms with the functions of the
@@ -26,7 +27,7 @@ func TestLikeAsTheEngine(t *testing.T) {
 		for range rnd.IntN(most + 1) {
 			b.WriteString(of[rnd.IntN(len(of))])
 		}
-		return quoteText(b.String())
+		return sql.QuoteText(b.String())
 	}
 	letters := []string{"a", "b", "A", "é", "É", "日", "İ", "K", "!", "%", "_", "*", "]", "-", "😀"}
 	// The engine finds a pattern that ends in its escape wrong only at some texts, so no pattern does here.
@@ -57,7 +58,7 @@ func TestLikeAsTheEngine(t *testing.T) {
 	compare := func(form, ours, engines, rows string) {
 		sql := fmt.Sprintf(`SELECT coalesce(string_agg(format('{} {}', a, b), chr(10)), '') FROM
 			(VALUES %s) v(a, b, c) WHERE (%s) IS DISTINCT FROM (%s) AND ?::VARCHAR = ''`, rows, ours, engines)
-		wrong, err := s.queryText(sql, "")
+		wrong, err := s.QueryText(sql, "")
 		if err != nil || wrong != "" {
 			t.Errorf("%s: %v, and is not as the engine's over\n%s", form, err, wrong)
 		}
@@ -112,7 +113,7 @@ func TestLikeErrors(t *testing.T) {
 	tab := table("t", columns, batch(t, columns, []any{0, "abc", 1}))
 	long := strings.Repeat("a_", 600)
 	nested := "m"
-	for range maxLikeDepth + 1 {
+	for range sql.MaxLikeDepth + 1 {
 		nested = "(CASE WHEN m LIKE " + nested + " THEN m END)"
 	}
 	for where, want := range map[string]struct {

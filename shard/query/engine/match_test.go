@@ -12,16 +12,17 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
 
 // search is what a call is to answer, by Go's own means: the literal occurs in the
 // text, and where it begins or ends with a letter or digit, none is beside it.
-func searchModel(text, literal string, a analyzer) bool {
+func searchModel(text, literal string, a sql.Analyzer) bool {
 	fold := func(s string) []rune {
 		out := []rune(s)
-		if !a.caseSensitive {
+		if !a.CaseSensitive {
 			for i, r := range out {
 				out[i] = unicode.ToLower(r)
 			}
@@ -29,7 +30,7 @@ func searchModel(text, literal string, a analyzer) bool {
 		return out
 	}
 	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	isHan := func(r rune) bool { return a.chinese && unicode.Is(unicode.Han, r) }
+	isHan := func(r rune) bool { return a.Chinese && unicode.Is(unicode.Han, r) }
 	inside := func(x, y rune) bool { return isWord(x) && isWord(y) && !isHan(x) && !isHan(y) }
 	raw, t, l := []rune(text), fold(text), fold(literal)
 	given := []rune(literal)
@@ -45,34 +46,6 @@ func searchModel(text, literal string, a analyzer) bool {
 	return false
 }
 
-// TestLetters compares the table of code points with Go's functions.
-func TestLetters(t *testing.T) {
-	numbers, entries := letters()
-	if len(entries) > 1<<17 {
-		t.Errorf("the table has %d entries: pages are to be shared", len(entries))
-	}
-	const word, han, point = 1 << 31, 1 << 30, 1<<21 - 1
-	for r := range rune(unicode.MaxRune + 1) {
-		e := entries[int(numbers[r/pageRunes])*pageRunes+int(r%pageRunes)]
-		if got, want := rune((e+uint32(r))&point), unicode.ToLower(r); got != want {
-			t.Fatalf("the lower case of %U is %U, want %U", r, got, want)
-		}
-		if got, want := e&word != 0, unicode.IsLetter(r) || unicode.IsDigit(r); got != want {
-			t.Fatalf("%U is of a word: %t, want %t", r, got, want)
-		}
-		if got, want := e&han != 0, unicode.Is(unicode.Han, r); got != want {
-			t.Fatalf("%U is Han: %t, want %t", r, got, want)
-		}
-	}
-}
-
-// BenchmarkLetters is part of each start of the engine.
-func BenchmarkLetters(b *testing.B) {
-	for b.Loop() {
-		letters()
-	}
-}
-
 // TestTerm compares matches_term with the model, on texts of awkward letters.
 func TestTerm(t *testing.T) {
 	e := openEngine(t, t.TempDir())
@@ -86,9 +59,9 @@ func TestTerm(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, a := range []analyzer{{}, {caseSensitive: true}, {chinese: true}, {true, true}} {
+	for _, a := range []sql.Analyzer{{}, {CaseSensitive: true}, {Chinese: true}, {CaseSensitive: true, Chinese: true}} {
 		columns[1].Index = &schema.Index{Kind: schema.FulltextIndex, Options: map[string]string{
-			schema.IndexOptionCaseSensitive: fmt.Sprint(a.caseSensitive), schema.IndexOptionAnalyzer: map[bool]string{true: "Chinese", false: "English"}[a.chinese],
+			schema.IndexOptionCaseSensitive: fmt.Sprint(a.CaseSensitive), schema.IndexOptionAnalyzer: map[bool]string{true: "Chinese", false: "English"}[a.Chinese],
 		}}
 		var rows [][]any
 		var texts []string
@@ -108,7 +81,7 @@ func TestTerm(t *testing.T) {
 					want++
 				}
 			}
-			got := mustQuery(t, e, fmt.Sprintf("SELECT count(*) FROM t WHERE matches_term(msg, %s)", quoteText(term)), tab)
+			got := mustQuery(t, e, fmt.Sprintf("SELECT count(*) FROM t WHERE matches_term(msg, %s)", sql.QuoteText(term)), tab)
 			if got[0] != fmt.Sprint(want) {
 				t.Errorf("%+v, %q: got %s rows, want %d", a, term, got[0], want)
 			}
@@ -159,7 +132,7 @@ func TestMatches(t *testing.T) {
 		"conn":                                        "",
 		"(((((((connection)))))) AND (refused peer))": "1",
 	} {
-		got := strings.Join(mustQuery(t, e, "SELECT epoch(ts)::INT FROM t WHERE matches(msg, "+quoteText(query)+") ORDER BY ts", tab), " ")
+		got := strings.Join(mustQuery(t, e, "SELECT epoch(ts)::INT FROM t WHERE matches(msg, "+sql.QuoteText(query)+") ORDER BY ts", tab), " ")
 		if got != want {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
@@ -258,7 +231,7 @@ func FuzzSearchQuery(f *testing.F) {
 		if strings.ToValidUTF8(text, "") != text || strings.Contains(text, "\x00") {
 			return
 		}
-		_, err := ask(e, "SELECT matches('some text', "+quoteText(text)+")")
+		_, err := ask(e, "SELECT matches('some text', "+sql.QuoteText(text)+")")
 		if err != nil && (errs.CodeOf(err) != errs.InvalidArguments || !strings.HasPrefix(err.Error(), "matches: ")) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -332,14 +305,14 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: got %s rows, want %d", c.where, got[0], c.want)
 		}
 		planned := plansOf(t, e, sql, tab, "pages", "codes", "direct")
-		s := sourceOf(t, planned.plans[0], false)
+		s := sourceOf(t, planned.Plans[0], false)
 		left := -1
-		if len(s.plain) > 0 {
+		if len(s.Plain) > 0 {
 			left = 10
-			if s.plain[0].groups != nil {
+			if s.Plain[0].Groups != nil {
 				left = 0
-				for _, run := range s.plain[0].groups {
-					left += int(run.last-run.first+1) / 200
+				for _, run := range s.Plain[0].Groups {
+					left += int(run.Last-run.First+1) / 200
 				}
 			}
 		}

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"cordwood/shard/query/engine/plan"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // mergeColumns has two tags, one of which is a number, and three fields.
@@ -226,7 +228,7 @@ func randomMerge(t *testing.T, r *rand.Rand, dir string, ways []query.Merge) (wr
 // rows before and after them, with field ids that are not the columns' ids.
 func sharedSegment(t testing.TB, dir string, tableID int, columns []schema.Column, rows ...[]any) query.Segment {
 	t.Helper()
-	slots := []schema.Column{{ID: segment.TableFieldID, Name: tableName, Type: schema.Uint64, Semantic: schema.Field}}
+	slots := []schema.Column{{ID: segment.TableFieldID, Name: plan.TableName, Type: schema.Uint64, Semantic: schema.Field}}
 	for i, c := range columns {
 		c.ID = uint32(100 + i)
 		slots = append(slots, c)

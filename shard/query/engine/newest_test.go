@@ -16,7 +16,7 @@ func TestNewest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	e.settings.minAttempt = 1
+	e.settings.MinAttempt = 1
 	plain := openEngine(t, dir) // never tries: its tables are too small
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -111,7 +111,7 @@ func TestNewest(t *testing.T) {
 func TestNewestReadsLittle(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	e.settings.minAttempt = 1
+	e.settings.MinAttempt = 1
 	columns := cols("ts:TimestampSecond", "n:Int64")
 	tab := table("t", columns)
 	for part := range 20 {
@@ -125,15 +125,15 @@ func TestNewestReadsLittle(t *testing.T) {
 		"SELECT * FROM t ORDER BY ts DESC LIMIT 5":                  1,
 		"SELECT * FROM t WHERE n % 2 = 0 ORDER BY ts DESC LIMIT 10": 2,
 	} {
-		p := plansOf(t, e, sql, tab).plans[0]
-		attempts := p.attempts(0)
+		p := plansOf(t, e, sql, tab).Plans[0]
+		attempts := p.Attempts(0)
 		if len(attempts) == 0 {
 			t.Errorf("%s: no attempt", sql)
 			continue
 		}
-		p.from = &attempts[0]
-		if s := sourceOf(t, p, true); len(s.plain) > most {
-			t.Errorf("%s: reads %d segments from %d on, want at most %d", sql, len(s.plain), attempts[0], most)
+		p.From = &attempts[0]
+		if s := sourceOf(t, p, true); len(s.Plain) > most {
+			t.Errorf("%s: reads %d segments from %d on, want at most %d", sql, len(s.Plain), attempts[0], most)
 		}
 	}
 }

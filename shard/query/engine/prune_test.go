@@ -8,6 +8,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/plan"
 )
 
 // hourly is a table of one segment and one batch an hour from base on, in turn.
@@ -45,7 +46,7 @@ func TestPrune(t *testing.T) {
 	e := openEngine(t, dir)
 	base := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
-		sql string
+		SQL string
 		// most is how many of the twelve parts may be read, by all references together.
 		most int
 	}{
@@ -113,17 +114,17 @@ func TestPrune(t *testing.T) {
 	} {
 		for _, unit := range []string{"Second", "Nanosecond"} {
 			tab := hourly(t, dir, unit, base, 12)
-			a, err := ask(e, c.sql, tab)
+			a, err := ask(e, c.SQL, tab)
 			if err != nil {
-				t.Errorf("%s: %v", c.sql, err)
+				t.Errorf("%s: %v", c.SQL, err)
 				continue
 			}
-			want := mustQuery(t, e, c.sql, whole(tab))
+			want := mustQuery(t, e, c.SQL, whole(tab))
 			if got := strings.Join(a.rows, " "); got != strings.Join(want, " ") {
-				t.Errorf("%s, %s: got %s, want %s", unit, c.sql, got, want)
+				t.Errorf("%s, %s: got %s, want %s", unit, c.SQL, got, want)
 			}
-			if n := partsRead(t, e, c.sql, tab); n > c.most {
-				t.Errorf("%s, %s: reads %d parts, want at most %d", unit, c.sql, n, c.most)
+			if n := partsRead(t, e, c.SQL, tab); n > c.most {
+				t.Errorf("%s, %s: reads %d parts, want at most %d", unit, c.SQL, n, c.most)
 			}
 		}
 	}
@@ -134,10 +135,10 @@ func partsRead(t testing.TB, e *Engine, sql string, tab query.Table) int {
 	t.Helper()
 	planned := plansOf(t, e, sql, tab)
 	n := 0
-	for _, p := range planned.plans {
+	for _, p := range planned.Plans {
 		s := sourceOf(t, p, true)
-		n += len(s.plain)
-		for _, group := range s.merges {
+		n += len(s.Plain)
+		for _, group := range s.Merges {
 			n += len(group)
 		}
 	}
@@ -150,25 +151,25 @@ func TestNeed(t *testing.T) {
 	columns := cols("ts:TimestampSecond", "a:Int64", "b:Int64", "c:Int64", "Big:Int64")
 	tab := table("t", columns, batch(t, columns, []any{1, 2, 3, 4, 5}))
 	for sql, want := range map[string]int{
-		"SELECT count(*) FROM t":                 1,
-		"SELECT a FROM t WHERE b = 3":            3,
-		"SELECT big FROM t":                      2,
-		"SELECT * FROM t":                        5,
-		"FROM t":                                 5,
-		"SELECT t FROM t":                        5,
-		"SELECT x FROM t x":                      5,
-		"SELECT * EXCLUDE (a) FROM t":            5,
-		"SELECT COLUMNS('a|b') FROM t":           5,
-		"SELECT x.a FROM t x JOIN t y USING (b)": 3,
-		"SELECT a FROM t NATURAL JOIN t x":       5,
-		"SELECT z FROM t x(z)":                   5,
+		"SELECT count(*) FROM t":                                  1,
+		"SELECT a FROM t WHERE b = 3":                             3,
+		"SELECT big FROM t":                                       2,
+		"SELECT * FROM t":                                         5,
+		"FROM t":                                                  5,
+		"SELECT t FROM t":                                         5,
+		"SELECT x FROM t x":                                       5,
+		"SELECT * EXCLUDE (a) FROM t":                             5,
+		"SELECT COLUMNS('a|b') FROM t":                            5,
+		"SELECT x.a FROM t x JOIN t y USING (b)":                  3,
+		"SELECT a FROM t NATURAL JOIN t x":                        5,
+		"SELECT z FROM t x(z)":                                    5,
 		"SELECT count(*) FROM (PIVOT t ON a IN (2) USING sum(b))": 5,
-		"SUMMARIZE t":                 5,
-		"SELECT c FROM t ORDER BY a":  3,
-		"SELECT a FROM t ORDER BY #1": 5,
+		"SUMMARIZE t":                                             5,
+		"SELECT c FROM t ORDER BY a":                              3,
+		"SELECT a FROM t ORDER BY #1":                             5,
 	} {
 		planned := plansOf(t, e, sql, tab)
-		if got := len(planned.plans[0].need(planned.plans[0].st.whole)); got != want {
+		if got := len(planned.Plans[0].Need(planned.Plans[0].St.Whole)); got != want {
 			t.Errorf("%s: %d columns, want %d", sql, got, want)
 		}
 		mustQuery(t, e, sql, tab)
@@ -195,20 +196,20 @@ func TestMomentBounds(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		c := constants{now: time.Now(), column: func(string) bool { return false }}
-		if len(st.tables[0].conds) != 1 {
+		c := plan.Constants{Now: time.Now(), Column: func(string) bool { return false }}
+		if len(st.Tables[0].Conds) != 1 {
 			t.Fatalf("%s: no condition", text)
 		}
-		s, ok := c.moment(st.tables[0].conds[0].expr["right"])
+		s, ok := c.Moment(st.Tables[0].Conds[0].Expr["right"])
 		if !ok {
 			t.Errorf("%s: no bounds", text)
 			continue
 		}
-		got := mustQuery(t, e, fmt.Sprintf("SELECT epoch_us((%s)::TIMESTAMP) BETWEEN %d AND %d", text, s.lo/1000, s.hi/1000))
+		got := mustQuery(t, e, fmt.Sprintf("SELECT epoch_us((%s)::TIMESTAMP) BETWEEN %d AND %d", text, s.Lo/1000, s.Hi/1000))
 		if got[0] != "true" {
 			t.Errorf("%s: not within %v", text, s)
 		}
-		if width := s.hi - s.lo; width > int64(40*24*time.Hour) && !strings.Contains(text, "decade") {
+		if width := s.Hi - s.Lo; width > int64(40*24*time.Hour) && !strings.Contains(text, "decade") {
 			t.Errorf("%s: bounds are %v apart", text, time.Duration(width))
 		}
 	}
@@ -216,14 +217,14 @@ func TestMomentBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := constants{now: time.Now(), column: func(string) bool { return false }}
-	if _, ok := c.moment(st.tables[0].conds[0].expr["right"]); ok {
+	c := plan.Constants{Now: time.Now(), Column: func(string) bool { return false }}
+	if _, ok := c.Moment(st.Tables[0].Conds[0].Expr["right"]); ok {
 		t.Error("a fraction of a month has bounds")
 	}
-	if _, ok := parseMoment("yesterday"); ok {
+	if _, ok := plan.ParseMoment("yesterday"); ok {
 		t.Error("yesterday has bounds")
 	}
-	if got := nanoseconds(1<<60, schema.TimestampSecond); got != 1<<63-1 {
+	if got := plan.Nanoseconds(1<<60, schema.TimestampSecond); got != 1<<63-1 {
 		t.Errorf("seconds beyond the range: %d", got)
 	}
 }

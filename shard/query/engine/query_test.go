@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var (
@@ -43,7 +44,7 @@ func TestStatements(t *testing.T) {
 		in("information_schema", table("tables", cols("ts:TimestampSecond", "table_name:String"),
 			batch(t, cols("ts:TimestampSecond", "table_name:String"), []any{0, "logs"}))),
 	}
-	for _, c := range []struct{ sql, want string }{
+	for _, c := range []struct{ SQL, want string }{
 		// Projection: any columns in any order, none at all, and one only to filter by.
 		{"SELECT code FROM logs ORDER BY ts", "200 404 500 200 200"},
 		{"SELECT code, host FROM logs ORDER BY ts", "200|a 404|b 500|a 200|NULL 200|c"},
@@ -121,13 +122,13 @@ func TestStatements(t *testing.T) {
 		{"SELECT count(*) FROM logs LEFT JOIN empty USING (code)", "5"},
 		{";; SELECT 1 ; ;", "1"},
 	} {
-		a, err := ask(e, c.sql, tables...)
+		a, err := ask(e, c.SQL, tables...)
 		if err != nil {
-			t.Errorf("%s: %v", c.sql, err)
+			t.Errorf("%s: %v", c.SQL, err)
 			continue
 		}
 		if got := strings.Join(a.rows, " "); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.sql, got, c.want)
+			t.Errorf("%s:\n got %s\nwant %s", c.SQL, got, c.want)
 		}
 	}
 }
@@ -224,7 +225,7 @@ func TestAwkwardColumnNames(t *testing.T) {
 		}
 	}
 	for _, name := range names[1:] {
-		sql := fmt.Sprintf("SELECT count(*) FROM t WHERE %s > 0", quoteName(name))
+		sql := fmt.Sprintf("SELECT count(*) FROM t WHERE %s > 0", sql.QuoteName(name))
 		if got := mustQuery(t, e, sql, tab); got[0] != "2" {
 			t.Errorf("%s: got %s", sql, got)
 		}
@@ -262,7 +263,7 @@ func TestLimit(t *testing.T) {
 	}
 	many := table("many", big, batch(t, big, rows...))
 	for _, c := range []struct {
-		sql   string
+		SQL   string
 		limit uint64
 		want  int
 	}{
@@ -283,11 +284,11 @@ func TestLimit(t *testing.T) {
 		{"SELECT ts FROM many LIMIT 9000", 2047, 2047},
 		{"EXPLAIN SELECT code FROM logs", 3, 2},
 	} {
-		a, err := request(t.Context(), e, &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab, many}, Limit: c.limit})
+		a, err := request(t.Context(), e, &query.Request{SQL: c.SQL, Database: "public", Tables: []query.Table{tab, many}, Limit: c.limit})
 		if err != nil {
-			t.Errorf("%s: %v", c.sql, err)
+			t.Errorf("%s: %v", c.SQL, err)
 		} else if len(a.rows) != c.want {
-			t.Errorf("%s, limit %d: %d rows, want %d", c.sql, c.limit, len(a.rows), c.want)
+			t.Errorf("%s, limit %d: %d rows, want %d", c.SQL, c.limit, len(a.rows), c.want)
 		}
 	}
 }
@@ -299,7 +300,7 @@ func TestErrors(t *testing.T) {
 	gone := fileOf(t, dir, 0, logColumns, logRows...)
 	gone.Path += ".gone"
 	for _, c := range []struct {
-		sql  string
+		SQL  string
 		code errs.Code
 		text string // part of the message
 	}{
@@ -312,7 +313,7 @@ func TestErrors(t *testing.T) {
 		{" -- nothing", errs.InvalidSyntax, "empty"},
 		{"SELECT 1\x00", errs.InvalidSyntax, "NUL"},
 		{"SELECT '\xff'", errs.InvalidSyntax, "UTF-8"},
-		{"SELECT " + strings.Repeat(" ", maxSQL), errs.InvalidArguments, "bytes"},
+		{"SELECT " + strings.Repeat(" ", sql.MaxSQL), errs.InvalidArguments, "bytes"},
 		{"SELECT * FROM nowhere", errs.TableNotFound, "table public.nowhere does not exist"},
 		{"SELECT * FROM other.logs", errs.TableNotFound, "table other.logs does not exist"},
 		{"SELECT nope FROM logs", errs.ColumnNotFound, `"nope"`},
@@ -333,9 +334,9 @@ func TestErrors(t *testing.T) {
 		{"SELECT regexp_matches(host, '(') FROM logs", errs.InvalidArguments, ""},
 		{"SELECT * FROM gone", errs.StorageUnavailable, "read a segment"},
 	} {
-		_, err := ask(e, c.sql, tab, table("gone", logColumns, gone))
+		_, err := ask(e, c.SQL, tab, table("gone", logColumns, gone))
 		if errs.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%.60s:\n got %d %v\nwant %d …%s…", c.sql, errs.CodeOf(err), err, c.code, c.text)
+			t.Errorf("%.60s:\n got %d %v\nwant %d …%s…", c.SQL, errs.CodeOf(err), err, c.code, c.text)
 		}
 	}
 	for zone, ok := range map[string]bool{"": true, "UTC": true, "Etc/UTC": true, "Europe/Atlantis": false, "Nowhere": false} {

@@ -160,7 +160,7 @@ func TestRowsOfSegments(t *testing.T) {
 	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
 	whole.off("pages", "codes", "direct")
-	e.settings.minAttempt, whole.settings.minAttempt = 100, 100
+	e.settings.MinAttempt, whole.settings.MinAttempt = 100, 100
 	lent, lentShared, refused, answered := 0, 0, 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 77))

@@ -9,6 +9,10 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/direct"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/plan"
+	"cordwood/shard/query/engine/sql"
 )
 
 // Query runs a SELECT, or an EXPLAIN of one, and hands the answer to emit as
@@ -38,7 +42,7 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 	}
 	r := &run{ctx: ctx, engine: e, in: in, st: st, request: req, emit: emit}
 	err = r.run()
-	e.release(in, isBroken(err))
+	e.release(in, sql.IsBroken(err))
 	if err == nil {
 		return nil
 	}
@@ -47,18 +51,18 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 	}
 	if ctx.Err() != nil {
 		err = contextError(ctx)
-		giveBackAfter(err)
+		duck.GiveBackAfter(err)
 		return err
 	}
-	if isBroken(err) {
+	if sql.IsBroken(err) {
 		e.cfg.Logger.Error("query engine: query failed", "error", err, "sql", req.SQL)
 	}
-	hint := dottedName(err, r.text, req.Tables)
-	err = toClient(err, r.text)
+	hint := sql.DottedName(err, r.text, req.Tables)
+	err = sql.ToClient(err, r.text)
 	if own := (*errs.Error)(nil); hint != "" && errors.As(err, &own) {
 		own.Msg += hint
 	}
-	giveBackAfter(err)
+	duck.GiveBackAfter(err)
 	return err
 }
 
@@ -69,17 +73,17 @@ type run struct {
 	in      *database
 	st      *studied
 	request *query.Request
-	text    *rewritten
+	text    *sql.Rewritten
 	emit    func([]byte) error
-	*planned
+	*plan.Planned
 	now time.Time
 	// session is the connection on which the statement runs, nil before it is needed.
-	session *session
+	session *duck.Session
 	// sources are of the statement's references to tables.
-	sources  []*source
+	sources  []*plan.Source
 	shadowed map[string]string
 	// times are the edits that make times of integers.
-	times []edit
+	times []sql.Edit
 	// rows counts those sent.
 	rows uint64
 	// ran tells that the statement was prepared and began to run, sent that some of the answer was.
@@ -106,13 +110,13 @@ var executors = []executor{
 func (r *run) run() error {
 	var err error
 	r.now = time.Now()
-	if r.planned, err = newPlans(r.st.statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
+	if r.Planned, err = plan.New(r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
 		return err
 	}
-	r.shadowed = shadowedNames(r.views)
+	r.shadowed = plan.ShadowedNames(r.Views)
 	defer r.close()
 	for _, x := range executors {
-		if r.engine.settings.off[x.name] {
+		if r.engine.settings.Off[x.name] {
 			continue
 		}
 		if done, err := x.answer(r); done || err != nil {
@@ -125,7 +129,7 @@ func (r *run) run() error {
 // connect makes the session. It is interrupted when the context ends.
 func (r *run) connect() (err error) {
 	if r.session == nil {
-		r.session, err = r.in.connect()
+		r.session, err = r.in.Connect()
 	}
 	return err
 }
@@ -133,14 +137,14 @@ func (r *run) connect() (err error) {
 // close frees the session and then what was lent to it: what is left of the query goes with the session.
 func (r *run) close() {
 	if r.session != nil {
-		r.session.close()
+		r.session.Close()
 	}
 	r.release()
 }
 
 // answerDirectly answers statements for whole rows of one table without DuckDB.
 func (r *run) answerDirectly() (done bool, err error) {
-	if r.st.explain != "" {
+	if r.st.Explain != "" {
 		return false, nil
 	}
 	rows, ok := r.readDirectly()
@@ -148,26 +152,26 @@ func (r *run) answerDirectly() (done bool, err error) {
 		return false, nil
 	}
 	r.engine.direct.Add(1)
-	return true, rows.answer(r.send)
+	return true, rows.Answer(r.send)
 }
 
 // readDirectly returns the rows of the answer if the direct executor can find them.
-func (r *run) readDirectly() (*directRows, bool) {
-	d := newDirect(r.ctx, r.st.direct, r.planned, r.request.Limit, r.now)
-	if d == nil || r.engine.settings.off["direct"] {
+func (r *run) readDirectly() (*direct.Rows, bool) {
+	d := direct.New(r.ctx, r.st.direct, r.Planned, r.request.Limit, r.now)
+	if d == nil || r.engine.settings.Off["direct"] {
 		return nil, false
 	}
-	pruned := d.plan.pruned
-	rows, ok := d.rows()
+	pruned := d.Plan.Pruned
+	rows, ok := d.Read()
 	if !ok {
-		d.plan.pruned = pruned
+		d.Plan.Pruned = pruned
 	}
 	return rows, ok
 }
 
 // answerFromAll runs the statement over all rows that the reductions left.
 func (r *run) answerFromAll() (done bool, err error) {
-	if err := r.rewrite(r.st.whole); err != nil {
+	if err := r.rewrite(r.st.Whole); err != nil {
 		return false, err
 	}
 	err = r.execute()
@@ -177,14 +181,14 @@ func (r *run) answerFromAll() (done bool, err error) {
 			break
 		}
 		r.times, r.ran, r.rows = append(r.times, edits...), false, 0
-		if err := r.rewrite(r.st.whole); err != nil {
+		if err := r.rewrite(r.st.Whole); err != nil {
 			return false, err
 		}
 		err = r.execute()
 	}
-	if (!r.st.whole || len(r.truncs) > 0) && !r.ran && isBinding(err) {
+	if (!r.st.Whole || len(r.Truncs) > 0) && !r.ran && sql.IsBinding(err) {
 		// A name that is no column: the engine's message is to know all columns.
-		r.truncs = nil
+		r.Truncs = nil
 		if err := r.rewrite(true); err != nil {
 			return false, err
 		}
@@ -199,38 +203,38 @@ var errLarge = errors.New("too large to be kept")
 // answerNewest runs a query for the newest rows over ever more of them, until it finds all that it
 // asks for.
 func (r *run) answerNewest() (done bool, err error) {
-	if r.st.shape.newest == nil || r.st.explain != "" {
+	if r.st.shape.Newest == nil || r.st.Explain != "" {
 		return false, nil
 	}
 	limit := r.request.Limit
-	p := r.plans[r.st.shape.newest.ref]
-	attempts := p.attempts(limit)
+	p := r.Plans[r.st.shape.Newest.Ref]
+	attempts := p.Attempts(limit)
 	if len(attempts) == 0 {
 		return false, nil
 	}
-	want := r.st.shape.newest.limit
+	want := r.st.shape.Newest.Limit
 	if want == 0 || limit > 0 && limit < want {
 		want = limit
 	}
 	emit := r.emit
-	defer func() { r.emit, p.from, r.ran, r.sent, r.rows = emit, nil, false, false, 0 }()
+	defer func() { r.emit, p.From, r.ran, r.sent, r.rows = emit, nil, false, false, 0 }()
 	var kept [][]byte
 	size := 0
 	r.emit = func(ipc []byte) error {
-		if size += len(ipc); size > maxKept {
+		if size += len(ipc); size > plan.MaxKept {
 			return errLarge
 		}
 		kept = append(kept, bytes.Clone(ipc))
 		return nil
 	}
 	for _, from := range attempts {
-		p.from, r.rows, kept, size = &from, 0, kept[:0], 0
-		if err := r.rewrite(r.st.whole); err != nil {
+		p.From, r.rows, kept, size = &from, 0, kept[:0], 0
+		if err := r.rewrite(r.st.Whole); err != nil {
 			return false, err
 		}
 		if err := r.execute(); err != nil {
 			r.emitErr = nil
-			if isBroken(err) || r.ctx.Err() != nil {
+			if sql.IsBroken(err) || r.ctx.Err() != nil {
 				return false, err
 			}
 			return false, nil // what is wrong is said by the run over everything
@@ -252,36 +256,36 @@ func (r *run) answerNewest() (done bool, err error) {
 // rewrite puts what the statement reads into its text. whole: with all columns.
 func (r *run) rewrite(whole bool) error {
 	r.release()
-	texts := make([]string, len(r.plans))
-	for i, p := range r.plans {
-		src, err := p.source(r.ctx, whole)
+	texts := make([]string, len(r.Plans))
+	for i, p := range r.Plans {
+		src, err := p.Source(r.ctx, whole)
 		if err != nil {
 			return err
 		}
 		r.sources = append(r.sources, src)
-		if texts[i], err = src.sql(lendBatches); err != nil {
-			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)
+		if texts[i], err = src.SQL(duck.LendBatches); err != nil {
+			return errs.Wrap(errs.Internal, err, "table %s", p.Ref.Name)
 		}
 	}
 	calls := slices.Clone(r.times)
-	for _, call := range r.searches {
-		calls = append(calls, call.edits()...)
+	for _, call := range r.Searches {
+		calls = append(calls, call.Edits()...)
 	}
-	for _, call := range r.truncs {
+	for _, call := range r.Truncs {
 		// The engine's own calls are as fast for constants.
-		if src := r.sources[call.ref]; len(src.plain)+len(src.merges) > 0 {
-			calls = append(calls, call.edits()...)
+		if src := r.sources[call.Ref]; len(src.Plain)+len(src.Merges) > 0 {
+			calls = append(calls, call.Edits()...)
 		}
 	}
 	var err error
-	r.text, err = r.st.rewrite(texts, r.shadowed, calls)
+	r.text, err = r.st.Rewrite(texts, r.shadowed, calls)
 	return err
 }
 
 // release takes back what was lent to the engine.
 func (r *run) release() {
 	for _, src := range r.sources {
-		src.release()
+		src.Release()
 	}
 	r.sources = nil
 }
@@ -291,38 +295,38 @@ func (r *run) execute() error {
 	if err := r.connect(); err != nil {
 		return err
 	}
-	defer r.session.watch(r.ctx)()
+	defer r.session.Watch(r.ctx)()
 	p, err := r.prepare()
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.Close()
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	r.ran = true
-	r.restoreNames(p.names)
-	answer := &answering{limit: r.request.Limit, emit: r.send, rows: &r.rows}
-	if r.st.explain != "" {
-		answer.clean = r.withoutPaths
+	r.restoreNames(p.Names)
+	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows}
+	if r.st.Explain != "" {
+		answer.Clean = r.withoutPaths
 	}
-	if r.st.explainsInText() && len(r.plans) > 0 && len(p.names) == 2 {
-		answer.first = r.summary()
+	if r.st.ExplainsInText() && len(r.Plans) > 0 && len(p.Names) == 2 {
+		answer.First = r.summary()
 	}
-	return p.run(r.ctx, answer)
+	return p.Run(r.ctx, answer)
 }
 
 // restoreNames puts what the client wrote into the names of columns.
 func (r *run) restoreNames(names []string) {
 	for i := range names {
-		for _, call := range r.searches {
-			names[i] = call.restore(names[i])
+		for _, call := range r.Searches {
+			names[i] = call.Restore(names[i])
 		}
-		for _, call := range r.truncs {
-			names[i] = call.restore(names[i])
+		for _, call := range r.Truncs {
+			names[i] = call.Restore(names[i])
 		}
 	}
-	ownNames(names, r.st.sql)
+	sql.OwnNames(names, r.st.SQL)
 	r.ownCase(names)
 }
 
@@ -337,19 +341,19 @@ func (r *run) send(ipc []byte) error {
 
 // prepare prepares the statement; with a LIMIT of its own if it has none and the
 // request has one, so that the engine need not sort or compute more.
-func (r *run) prepare() (*prepared, error) {
-	if limit := r.request.Limit; limit > 0 && !r.st.limited && r.st.explain == "" {
-		if p, err := prepareReadable(r.session, r.text.withLimit(limit)); err == nil || r.ctx.Err() != nil || isBroken(err) {
+func (r *run) prepare() (*duck.Prepared, error) {
+	if limit := r.request.Limit; limit > 0 && !r.st.Limited && r.st.Explain == "" {
+		if p, err := duck.Prepare(r.session, r.text.WithLimit(limit)); err == nil || r.ctx.Err() != nil || sql.IsBroken(err) {
 			return p, err
 		}
 	}
-	return prepareReadable(r.session, r.text.sql)
+	return duck.Prepare(r.session, r.text.SQL)
 }
 
 // ownCase puts a column's own name in the place of the one that the engine knows it under, in the header.
 func (r *run) ownCase(names []string) {
 	for own, exposed := range r.shadowed {
-		if r.st.words[lowerASCII(exposed)] > 0 {
+		if r.st.Words[sql.LowerASCII(exposed)] > 0 {
 			continue // the client calls something so
 		}
 		for i, name := range names {

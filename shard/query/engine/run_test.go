@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // Filters on the time index must reach the statistics of the Parquet files, in every unit.
@@ -75,10 +76,10 @@ func TestAnalyze(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for sql, want := range map[string]string{
 		"SELECT 1": "[]",
-		"SELECT * FROM b, a, B, b, other.a, main.b":                                      "[d.b d.a d.B other.a main.b]",
-		"WITH b AS (FROM c) SELECT * FROM b, a":                                          "[d.c d.a]",
-		`SELECT * FROM "d"."a", a`:                                                       "[d.a]",
-		"SELECT * FROM cordwood.x.a":                                                     "[x.a]",
+		"SELECT * FROM b, a, B, b, other.a, main.b": "[d.b d.a d.B other.a main.b]",
+		"WITH b AS (FROM c) SELECT * FROM b, a":     "[d.c d.a]",
+		`SELECT * FROM "d"."a", a`:                  "[d.a]",
+		"SELECT * FROM cordwood.x.a":                "[x.a]",
 		"SELECT (SELECT 1 FROM a WHERE EXISTS (FROM b)) ORDER BY (SELECT max(x) FROM c)": "[d.a d.b d.c]",
 	} {
 		for range 2 { // the second time from the cache
@@ -97,7 +98,7 @@ func TestAnalyze(t *testing.T) {
 func TestLarge(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	tab := table("t", cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), batch(t, cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), []any{0, 1, true}))
-	n := maxExpressionDepth - 30
+	n := sql.MaxExpressionDepth - 30
 	for name, sql := range map[string]string{
 		"sum":        "SELECT a" + strings.Repeat(" + a", n) + " FROM t",
 		"calls":      "SELECT " + strings.Repeat("abs(", n) + "a" + strings.Repeat(")", n) + " FROM t",
@@ -108,10 +109,10 @@ func TestLarge(t *testing.T) {
 		"and":        "SELECT count(*) FROM t WHERE b" + strings.Repeat(" AND b", 5000),
 		"in":         "SELECT count(*) FROM t WHERE a IN (1" + strings.Repeat(", 2", 20000) + ")",
 		"union all":  "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", 1000),
-		"subqueries": strings.Repeat("SELECT * FROM (", maxQueryDepth-5) + "SELECT a FROM t" + strings.Repeat(")", maxQueryDepth-5),
-		"scalar":     strings.Repeat("SELECT (", maxSubqueryDepth) + "SELECT a FROM t" + strings.Repeat(")", maxSubqueryDepth),
-		"exists":     "SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", maxSubqueryDepth) + "true" + strings.Repeat(")", maxSubqueryDepth),
-		"lambdas":    "SELECT " + strings.Repeat("list_transform([1], x -> ", maxLambdaDepth) + "1" + strings.Repeat(")", maxLambdaDepth),
+		"subqueries": strings.Repeat("SELECT * FROM (", sql.MaxQueryDepth-5) + "SELECT a FROM t" + strings.Repeat(")", sql.MaxQueryDepth-5),
+		"scalar":     strings.Repeat("SELECT (", sql.MaxSubqueryDepth) + "SELECT a FROM t" + strings.Repeat(")", sql.MaxSubqueryDepth),
+		"exists":     "SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", sql.MaxSubqueryDepth) + "true" + strings.Repeat(")", sql.MaxSubqueryDepth),
+		"lambdas":    "SELECT " + strings.Repeat("list_transform([1], x -> ", sql.MaxLambdaDepth) + "1" + strings.Repeat(")", sql.MaxLambdaDepth),
 		"cube":       "SELECT count(*) FROM t GROUP BY CUBE (ts, a, b, a + 1, a + 2, a + 3)",
 		"cte tree":   "WITH a AS (FROM t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, d y) SELECT count(*) FROM e x, e y",
 		"ctes": "WITH c0 AS (FROM t)" + func() string {
@@ -123,7 +124,7 @@ func TestLarge(t *testing.T) {
 		}() + " SELECT a FROM c40",
 		"joins": "SELECT count(*) FROM t" + func() string {
 			s := ""
-			for i := range maxTables - 1 {
+			for i := range sql.MaxTables - 1 {
 				s += fmt.Sprintf(" JOIN t t%d ON t%d.a = t.a", i, i)
 			}
 			return s
@@ -323,7 +324,7 @@ func TestNothingLeft(t *testing.T) {
 		_, _ = ask(e, sql, tab)
 	}
 	s := openSession(t, e)
-	text, err := s.queryText(`SELECT (SELECT count(*) FROM duckdb_views() WHERE NOT internal) || ' views, ' ||
+	text, err := s.QueryText(`SELECT (SELECT count(*) FROM duckdb_views() WHERE NOT internal) || ' views, ' ||
 		(SELECT count(*) FROM duckdb_schemas() WHERE NOT internal) || ' schemas' || ?::VARCHAR`, "")
 	if err != nil || text != "0 views, 0 schemas" {
 		t.Errorf("left behind: %s %v", text, err)
@@ -345,14 +346,14 @@ func TestReplaceBroken(t *testing.T) {
 	if got := mustQuery(t, e, "SELECT 1"); got[0] != "1" {
 		t.Errorf("on a new database: %v", got)
 	}
-	s, err := first.connect()
+	s, err := first.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.exec("SELECT 1"); err != nil {
+	if err := s.Exec("SELECT 1"); err != nil {
 		t.Errorf("on the old database: %v", err)
 	}
-	s.close()
+	s.Close()
 	e.release(first, false)
 	if !first.closed {
 		t.Error("the old database is still open")

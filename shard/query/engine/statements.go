@@ -3,9 +3,14 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	"cordwood/proto/lru"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/direct"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/plan"
+	"cordwood/shard/query/engine/sql"
 )
 
 // Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
@@ -19,7 +24,7 @@ func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	if err != nil {
 		return nil, err
 	}
-	return &query.Analysis{Tables: append([]query.TableName(nil), st.names...), Explain: st.explain != ""}, nil
+	return &query.Analysis{Tables: append([]query.TableName(nil), st.Names...), Explain: st.Explain != ""}, nil
 }
 
 // study returns the checked statement of a request, and the request with texts of times in UTC.
@@ -28,7 +33,7 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 	if err != nil {
 		return nil, nil, err
 	}
-	zoned, err := st.inZone(req)
+	zoned, err := st.InZone(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,14 +45,14 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 
 // studied is a checked statement, and what reductions and executors conclude from its text.
 type studied struct {
-	*statement
-	shape  *shape
-	direct *direct
+	*sql.Statement
+	shape  *plan.Shape
+	direct *direct.Shape
 }
 
 // parse returns the checked statement, from the cache if it was met lately.
-func (e *Engine) parse(ctx context.Context, sql, database string) (*studied, error) {
-	key := database + "\x00" + sql
+func (e *Engine) parse(ctx context.Context, text, database string) (*studied, error) {
+	key := database + "\x00" + text
 	if st := e.cache.get(key); st != nil {
 		return st, nil
 	}
@@ -55,14 +60,14 @@ func (e *Engine) parse(ctx context.Context, sql, database string) (*studied, err
 	if err != nil {
 		return nil, err
 	}
-	st, root, err := parse(sql, database, in.syntaxTree)
-	e.release(in, isBroken(err))
+	st, root, err := sql.Parse(text, database, in.SyntaxTree)
+	e.release(in, sql.IsBroken(err))
 	if err != nil {
-		err = toClient(err, nil)
-		giveBackAfter(err)
+		err = sql.ToClient(err, nil)
+		duck.GiveBackAfter(err)
 		return nil, err
 	}
-	out := &studied{statement: st, shape: study(st, root), direct: findDirect(st, root)}
+	out := &studied{Statement: st, shape: plan.Study(st, root), direct: direct.Find(st, root)}
 	e.cache.put(key, out)
 	return out, nil
 }
@@ -94,4 +99,24 @@ func (c *cache) put(key string, st *studied) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept.Put(key, st, 1)
+}
+
+// Needs tells what a statement reads of the request's tables, for who has to fetch rows
+// from elsewhere: which columns, and a condition that all rows meet that matter. Both may
+// be more than need be. The segments and batches of the request are not looked at.
+func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
+	st, req, err := e.study(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	first, err := plan.New(st.Statement, st.shape, req, now, e.settings)
+	if err != nil {
+		return nil, err
+	}
+	later, err := plan.New(st.Statement, st.shape, req, now.Add(plan.NeedsAhead), e.settings)
+	if err != nil {
+		return nil, err
+	}
+	return plan.NeedsOf(first, later, now), nil
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cordwood/shard/query/engine/direct"
+	"cordwood/shard/query/engine/sql"
 )
 
 // signature is a way to call a function.
@@ -41,12 +44,12 @@ func signatures(t testing.TB) [][]signature {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s, err := e.current.connect()
+	s, err := e.current.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	text, err := s.queryText(`SELECT string_agg(line, chr(10) ORDER BY line) FROM (
+	defer s.Close()
+	text, err := s.QueryText(`SELECT string_agg(line, chr(10) ORDER BY line) FROM (
 		SELECT DISTINCT concat_ws('|', lower(function_name), function_type, array_to_string(parameter_types, ';'), coalesce(varargs, '')) AS line
 		FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate', 'macro') AND ?::VARCHAR = '')`, "")
 	if err != nil {
@@ -58,8 +61,8 @@ func signatures(t testing.TB) [][]signature {
 		if len(f) < 4 {
 			continue // an operator with a bar in its name
 		}
-		switch functions[f[0]] {
-		case allow, bound, guard:
+		switch sql.Functions[f[0]] {
+		case sql.Allow, sql.Bound, sql.Guard:
 		default:
 			continue
 		}
@@ -156,7 +159,7 @@ func categoryOf(r *rand.Rand, typ string) string {
 	case strings.HasPrefix(typ, "LAMBDA"):
 		return "LAMBDA"
 	case strings.HasPrefix(typ, "TIMESTAMP"):
-		return choose(r.IntN(2) == 0, "TIMESTAMP", "TIMESTAMP_NS")
+		return direct.Choose(r.IntN(2) == 0, "TIMESTAMP", "TIMESTAMP_NS")
 	case strings.HasPrefix(typ, "TIME"):
 		return "TIME"
 	case strings.HasSuffix(typ, "INT"), strings.HasSuffix(typ, "INTEGER"):
@@ -257,7 +260,7 @@ func call(r *rand.Rand, sig signature, first string) string {
 		args = args[:len(args)-1]
 	}
 	list := strings.Join(args, ", ")
-	if isNameByte(sig.name[0]) {
+	if sql.IsNameByte(sig.name[0]) {
 		call := sig.name + "(" + list + ")"
 		switch {
 		case sig.kind == "window":

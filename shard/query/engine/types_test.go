@@ -5,10 +5,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/plan"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // allTypes has a column of every type.
@@ -64,7 +65,7 @@ func TestAllTypes(t *testing.T) {
 					got += " "
 				}
 				got += f.Name + ":" + f.Type.String()
-				if json, _ := f.Metadata.GetValue(TypeKey); (json == TypeJSON) != (f.Name == "j") {
+				if json, _ := f.Metadata.GetValue(plan.TypeKey); (json == plan.TypeJSON) != (f.Name == "j") {
 					t.Errorf("column %s: metadata %q", f.Name, json)
 				}
 			}
@@ -221,7 +222,7 @@ func TestExposedNames(t *testing.T) {
 		columns = append(columns, schema.Column{Name: n})
 	}
 	want := []string{"A", "a_2", "b", "a_1", "A_3", "_", "rowid", "Ä", "ä", "x\ufffdy"}
-	if diff := cmp.Diff(want, exposedNames(columns)); diff != "" {
+	if diff := cmp.Diff(want, plan.ExposedNames(columns)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -137,7 +137,7 @@ func TestWidened(t *testing.T) {
 	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
 	whole.off("pages", "codes", "direct")
-	e.settings.minAttempt = 100
+	e.settings.MinAttempt = 100
 	seed := uint64(0)
 	for pair, values := range widenings() {
 		for _, merge := range []query.Merge{query.Append, query.LastRow, query.LastNonNull} {
@@ -215,10 +215,10 @@ func TestWidenedBounds(t *testing.T) {
 			t.Errorf("%s: got %s rows, want %d", c.where, got[0], c.want)
 		}
 		planned := plansOf(t, e, sql, tab, "pages", "codes", "direct")
-		p := planned.plans[0]
+		p := planned.Plans[0]
 		s := sourceOf(t, p, false)
-		left := p.pruned.groupsLeft
-		if len(s.plain) > 0 && s.plain[0].groups == nil {
+		left := p.Pruned.GroupsLeft
+		if len(s.Plain) > 0 && s.Plain[0].Groups == nil {
 			left = 10
 		}
 		if left > c.left {

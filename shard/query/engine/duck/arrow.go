@@ -1,0 +1,213 @@
+package duck
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"cordwood/shard/query/engine/plan"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+)
+
+/*
+#include <stdlib.h>
+#include "duckdb_api.h"
+*/
+import "C"
+
+// flushBytes is how many bytes of the stream are collected before emit is called.
+const flushBytes = 1 << 20
+
+// isJSON tells whether t is JSON, which is a text to Arrow.
+func isJSON(t duckdb.LogicalType) bool {
+	return duckdb.GetTypeId(t) == duckdb.TypeVarchar && strings.EqualFold(duckdb.LogicalTypeGetAlias(t), "JSON")
+}
+
+// maxTypeDepth is how many lists and structs may lie in one another in an answer;
+// clients and libraries give up at some depth, and deeper ones are sent as text.
+const maxTypeDepth = 16
+
+// asText tells whether values of t are sent as text: types that Arrow lacks, or whose
+// form in Arrow clients cannot be expected to read. t lies depth levels deep.
+func asText(t duckdb.LogicalType, depth int) bool {
+	if depth > maxTypeDepth {
+		return true
+	}
+	switch duckdb.GetTypeId(t) {
+	case duckdb.TypeEnum, duckdb.TypeUnion, duckdb.TypeBit, duckdb.TypeTimeTZ, duckdb.TypeUHugeInt, duckdb.TypeBigNum,
+		duckdb.TypeTimeNS, duckdb.TypeInterval, duckdb.TypeUUID, duckdb.TypeGeometry, duckdb.TypeVariant, duckdb.TypeSQLNull, duckdb.TypeAny:
+		return true
+	case duckdb.TypeList:
+		child := duckdb.ListTypeChildType(t)
+		defer duckdb.DestroyLogicalType(&child)
+		return asText(child, depth+1)
+	case duckdb.TypeArray:
+		child := duckdb.ArrayTypeChildType(t)
+		defer duckdb.DestroyLogicalType(&child)
+		return asText(child, depth+1)
+	case duckdb.TypeMap:
+		key, value := duckdb.MapTypeKeyType(t), duckdb.MapTypeValueType(t)
+		defer duckdb.DestroyLogicalType(&key)
+		defer duckdb.DestroyLogicalType(&value)
+		return asText(key, depth+1) || asText(value, depth+1)
+	case duckdb.TypeStruct:
+		for i := range duckdb.StructTypeChildCount(t) {
+			child := duckdb.StructTypeChildType(t, i)
+			text := asText(child, depth+1)
+			duckdb.DestroyLogicalType(&child)
+			if text {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readable returns the statement with the columns that asText names cast to text, or
+// "" if there are none.
+func (p *Prepared) readable() string {
+	if duckdb.PreparedStatementType(p.stmt) != duckdb.StatementTypeSelect {
+		return ""
+	}
+	casts, columns, names := 0, make([]string, len(p.types)), make([]string, len(p.types))
+	for i, t := range p.types {
+		names[i] = fmt.Sprintf("c%d", i)
+		columns[i] = names[i]
+		if asText(t, 0) {
+			columns[i] += "::VARCHAR"
+			casts++
+		}
+	}
+	if casts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("SELECT %s FROM (%s\n) AS q(%s)",
+		strings.Join(columns, ", "), strings.TrimRight(p.text, " \t\r\n;"), strings.Join(names, ", "))
+}
+
+// stream turns chunks of a result into an Arrow IPC stream. It is used by one goroutine.
+type stream struct {
+	options duckdb.ArrowOptions
+	schema  *arrow.Schema
+	buf     bytes.Buffer
+	writer  *ipc.Writer
+	send    func([]byte) error
+}
+
+func newStream(p *Prepared, res *duckdb.Result, send func([]byte) error) (*stream, error) {
+	s := &stream{options: duckdb.ResultGetArrowOptions(res), send: send}
+	if err := s.setSchema(p); err != nil {
+		s.release()
+		return nil, err
+	}
+	s.writer = ipc.NewWriter(&s.buf, ipc.WithSchema(s.schema))
+	return s, nil
+}
+
+func (s *stream) release() {
+	duckdb.DestroyArrowOptions(&s.options)
+}
+
+// setSchema asks the engine for the Arrow form of the result's columns.
+func (s *stream) setSchema(p *Prepared) error {
+	n := len(p.types)
+	memTypes := C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof(C.duckdb_handle(nil))))
+	memNames := C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof((*C.char)(nil))))
+	types := unsafe.Slice((*C.duckdb_handle)(memTypes), n+1)
+	names := unsafe.Slice((**C.char)(memNames), n+1)
+	defer func() {
+		for _, name := range names {
+			C.free(unsafe.Pointer(name))
+		}
+		C.free(memNames)
+		C.free(memTypes)
+	}()
+	for i := range n {
+		types[i], names[i] = C.duckdb_handle(p.types[i].Ptr), C.CString(p.Names[i])
+	}
+	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowSchema{})))
+	defer C.free(mem)
+	out := (*cdata.CArrowSchema)(mem)
+	failed := C.duckdb_to_arrow_schema(C.duckdb_handle(s.options.Ptr), &types[0], &names[0], C.idx_t(n), (*C.struct_ArrowSchema)(mem))
+	if err := takeError(failed); err != nil {
+		return fmt.Errorf("the result's columns in Arrow: %w", err)
+	}
+	defer cdata.ReleaseCArrowSchema(out)
+	schema, err := cdata.ImportCArrowSchema(out)
+	if err != nil {
+		return fmt.Errorf("the result's columns in Arrow: %w", err)
+	}
+	fields := schema.Fields()
+	for i := range fields {
+		if ext, ok := fields[i].Type.(arrow.ExtensionType); ok {
+			fields[i].Type = ext.StorageType()
+		}
+		fields[i].Metadata = arrow.Metadata{}
+		if isJSON(p.types[i]) {
+			fields[i].Metadata = arrow.NewMetadata([]string{plan.TypeKey}, []string{plan.TypeJSON})
+		}
+	}
+	s.schema = arrow.NewSchema(fields, nil)
+	return nil
+}
+
+// takeError returns the error that a call returned, nil if it is none, and frees it.
+func takeError(handle C.duckdb_handle) error {
+	data := duckdb.ErrorData{Ptr: unsafe.Pointer(handle)}
+	if data.Ptr == nil {
+		return nil
+	}
+	defer duckdb.DestroyErrorData(&data)
+	if !duckdb.ErrorDataHasError(data) {
+		return nil
+	}
+	return EngineError(duckdb.ErrorDataMessage(data), duckdb.ErrorDataErrorType(data))
+}
+
+// write appends the first rows rows of a chunk.
+func (s *stream) write(chunk duckdb.DataChunk, rows int64) error {
+	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))
+	defer C.free(mem)
+	failed := C.duckdb_data_chunk_to_arrow(C.duckdb_handle(s.options.Ptr), C.duckdb_handle(chunk.Ptr), (*C.struct_ArrowArray)(mem))
+	if err := takeError(failed); err != nil {
+		return fmt.Errorf("rows in Arrow: %w", err)
+	}
+	// The import takes the array over, released when the record is.
+	record, err := cdata.ImportCRecordBatchWithSchema((*cdata.CArrowArray)(mem), s.schema)
+	if err != nil {
+		return fmt.Errorf("rows in Arrow: %w", err)
+	}
+	defer record.Release()
+	if rows < record.NumRows() {
+		part := record.NewSlice(0, rows)
+		defer part.Release()
+		record = part
+	}
+	if err := s.writer.Write(record); err != nil {
+		return fmt.Errorf("write rows as Arrow IPC: %w", err)
+	}
+	if s.buf.Len() < flushBytes {
+		return nil
+	}
+	return s.flush()
+}
+
+// finish writes the end of the stream, and the schema if there was no row.
+func (s *stream) finish() error {
+	if err := s.writer.Close(); err != nil {
+		return fmt.Errorf("write the end of Arrow IPC: %w", err)
+	}
+	return s.flush()
+}
+
+func (s *stream) flush() error {
+	err := s.send(s.buf.Bytes())
+	s.buf.Reset()
+	return err
+}

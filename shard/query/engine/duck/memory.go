@@ -1,0 +1,160 @@
+package duck
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/plan"
+)
+
+/*
+#include <stdlib.h>
+#include "scan.h"
+*/
+import "C"
+
+// morselRows is how many rows of a batch a thread takes at a time.
+const morselRows = 16 << 10
+
+// relation lends the engine the batches of a table, until release.
+type relation struct {
+	c   *C.cw_relation
+	pin runtime.Pinner
+	// numbers are 0, 1, 2 …, as the numbers of a batch's rows.
+	numbers []byte
+}
+
+// LendBatches makes the batches readable as cordwood_scan(id), under the given names of the
+// columns. The caller releases them after the last query on them has ended.
+func LendBatches(names []string, columns []schema.Column, batches []plan.Part) (plan.Lent, error) {
+	morsels, rows := 0, 0
+	for _, p := range batches {
+		morsels += (p.Batch.Rows + morselRows - 1) / morselRows
+		rows = max(rows, p.Batch.Rows)
+	}
+	r := &relation{c: C.cw_relation_new(C.uint32_t(len(columns)), C.uint32_t(len(batches)), C.uint32_t(morsels))}
+	if r.c == nil {
+		return nil, fmt.Errorf("describe %d batches to the engine: out of memory", len(batches))
+	}
+	for i, col := range unsafe.Slice(r.c.columns, len(columns)) {
+		t, ok := plan.EngineTypes[columns[i].Type]
+		if !ok {
+			r.Release()
+			return nil, fmt.Errorf("column %q: no type %d in the engine", columns[i].Name, columns[i].Type)
+		}
+		col.name, col._type, col.json = C.CString(names[i]), C.int(t.Number), C.bool(columns[i].Type == schema.JSON)
+		unsafe.Slice(r.c.columns, len(columns))[i] = col
+	}
+	views := unsafe.Slice(r.c.views, len(batches)*len(columns))
+	runs := unsafe.Slice(r.c.morsels, morsels)[:0]
+	if columns[len(columns)-1].ID == plan.OrderColumnID {
+		r.number(rows)
+	}
+	for i, p := range batches {
+		b := p.Batch
+		if err := r.addBatch(views[i*len(columns):(i+1)*len(columns)], columns, p); err != nil {
+			r.Release()
+			return nil, fmt.Errorf("batch %d of %d: %w", i+1, len(batches), err)
+		}
+		r.c.rows += C.uint64_t(b.Rows)
+		for from := 0; from < b.Rows; from += morselRows {
+			runs = append(runs, C.cw_morsel{
+				batch: C.uint32_t(i), from: C.uint32_t(from), to: C.uint32_t(min(from+morselRows, b.Rows)),
+			})
+		}
+	}
+	if C.cw_relation_publish(r.c) == 0 {
+		r.Release()
+		return nil, fmt.Errorf("describe %d batches to the engine: too many queries at once", len(batches))
+	}
+	return r, nil
+}
+
+// ID is the argument of cordwood_scan.
+func (r *relation) ID() uint64 { return uint64(r.c.id) }
+
+// Release takes the batches back.
+func (r *relation) Release() {
+	C.cw_relation_free(r.c)
+	r.c = nil
+	r.pin.Unpin()
+}
+
+// number makes the numbers of rows that columns of that id refer to.
+func (r *relation) number(rows int) {
+	r.numbers = make([]byte, 0, 4*rows+16)
+	for i := range rows {
+		r.numbers = binary.LittleEndian.AppendUint32(r.numbers, uint32(i))
+	}
+	r.keep(r.numbers)
+}
+
+func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p plan.Part) error {
+	b := p.Batch
+	mem := memory(b.Mem)
+	r.keep(b.Mem)
+	for i := range columns {
+		if columns[i].ID == plan.OrderColumnID {
+			out[i] = C.cw_view{data: start(r.numbers), base: C.int64_t(int64(p.Rank) << plan.RowBits), encoding: C.uint8_t(column.Fixed), width: 4}
+			continue
+		}
+		v := b.Column(columns[i].ID)
+		if v == nil || v.Nulls == b.Rows && b.Rows > 0 {
+			continue
+		}
+		if err := plan.CheckView(v, columns[i].Type, b.Rows); err != nil {
+			return fmt.Errorf("column %q: %w", columns[i].Name, err)
+		}
+		for _, part := range [...][]byte{v.Data, v.Offsets, v.Codes, v.Validity} {
+			if !mem.contains(part) {
+				r.keep(part)
+			}
+		}
+		out[i] = C.cw_view{
+			data: start(v.Data), offsets: start(v.Offsets), codes: start(v.Codes), validity: start(v.Validity),
+			base: C.int64_t(v.Base), dict_len: C.uint32_t(v.DictLen), encoding: C.uint8_t(v.Encoding), width: C.uint8_t(v.Width),
+			from: doublesFrom(v.Type, columns[i].Type),
+		}
+	}
+	return nil
+}
+
+// doublesFrom tells how values of a narrower type become those of a column. Integers need
+// nothing but to be written in the width of the column.
+func doublesFrom(narrow, wide schema.Type) C.uint8_t {
+	switch {
+	case narrow == wide || !wide.IsFloat():
+		return C.CW_AS_IS
+	case narrow == schema.Float32:
+		return C.CW_FROM_FLOAT
+	case narrow == schema.Uint64:
+		return C.CW_FROM_UNSIGNED
+	}
+	return C.CW_FROM_SIGNED
+}
+
+// keep pins memory of the Go heap; for other memory it does nothing.
+func (r *relation) keep(mem []byte) {
+	if cap(mem) > 0 {
+		r.pin.Pin(unsafe.SliceData(mem))
+	}
+}
+
+func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// addresses is where some memory lies.
+type addresses struct{ from, to uintptr }
+
+func memory(b []byte) addresses {
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return addresses{from: from, to: from + uintptr(len(b))}
+}
+
+func (a addresses) contains(b []byte) bool {
+	in := memory(b)
+	return in.from >= a.from && in.to <= a.to
+}

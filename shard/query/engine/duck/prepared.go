@@ -1,0 +1,52 @@
+package duck
+
+import (
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+
+	"cordwood/proto/errs"
+)
+
+// maxColumns is how many columns an answer may have.
+const maxColumns = 100_000
+
+// Prepared is a statement ready to run.
+type Prepared struct {
+	session *Session
+	stmt    duckdb.PreparedStatement
+	text    string
+	Names   []string
+	types   []duckdb.LogicalType
+}
+
+func prepare(s *Session, text string) (*Prepared, error) {
+	p := &Prepared{session: s, text: text}
+	if duckdb.Prepare(s.conn, text, &p.stmt) == duckdb.StateError {
+		err := EngineError(duckdb.PrepareError(p.stmt), duckdb.ErrorTypeInvalid)
+		p.Close()
+		return nil, err
+	}
+	switch kind := duckdb.PreparedStatementType(p.stmt); kind {
+	case duckdb.StatementTypeSelect, duckdb.StatementTypeExplain:
+	default:
+		p.Close()
+		return nil, errs.New(errs.Unsupported, "only SELECT, and EXPLAIN of it, can be run here")
+	}
+	columns := duckdb.PreparedStatementColumnCount(p.stmt)
+	if columns > maxColumns {
+		p.Close()
+		return nil, errs.New(errs.Unsupported, "the answer would have %d columns; %d are allowed", columns, maxColumns)
+	}
+	for i := range columns {
+		p.Names = append(p.Names, duckdb.PreparedStatementColumnName(p.stmt, i))
+		p.types = append(p.types, duckdb.PreparedStatementColumnLogicalType(p.stmt, i))
+	}
+	return p, nil
+}
+
+func (p *Prepared) Close() {
+	for i := range p.types {
+		duckdb.DestroyLogicalType(&p.types[i])
+	}
+	p.types = nil
+	duckdb.DestroyPrepare(&p.stmt)
+}

@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/sql"
+)
+
+// analyzerOf is how words of a column are told apart: as its fulltext index says, else
+// without regard to case.
+func analyzerOf(c *schema.Column) sql.Analyzer {
+	if c == nil || c.Index == nil || c.Index.Kind != schema.FulltextIndex {
+		return sql.Analyzer{}
+	}
+	o := c.Index.Options
+	caseSensitive, err := strconv.ParseBool(o[schema.IndexOptionCaseSensitive])
+	return sql.Analyzer{CaseSensitive: err == nil && caseSensitive, Chinese: o[schema.IndexOptionAnalyzer] == "Chinese"}
+}
+
+// analyzerIn is that of the column that the call searches, told by its name among the
+// columns of the statement's tables.
+func analyzerIn(c *sql.SearchCall, plans []*Plan) sql.Analyzer {
+	path, _ := c.Column["column_names"].([]any)
+	if sql.Text(c.Column, "class") != "COLUMN_REF" || len(path) == 0 {
+		return sql.Analyzer{}
+	}
+	name, _ := path[len(path)-1].(string)
+	for _, p := range plans {
+		if len(path) > 1 {
+			qualifier, _ := path[len(path)-2].(string)
+			if !strings.EqualFold(qualifier, p.Ref.Name.Name) && !strings.EqualFold(qualifier, p.Ref.Given) {
+				continue
+			}
+		}
+		for i := range p.View.Columns {
+			if col := &p.View.Columns[i]; strings.EqualFold(col.Name, name) || strings.EqualFold(p.View.Names[i], name) {
+				return analyzerOf(col)
+			}
+		}
+	}
+	return sql.Analyzer{}
+}

@@ -1,0 +1,375 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file answers from the bounds of parts alone what asks for nothing but times, and
+// for these only as coarsely as the bounds are: hits per minute, rows of last week. If
+// all rows of a part look the same to a statement, it gets as many rows of one value.
+
+// A indistinct tells whether a use of the time index cannot tell moments of a span, in
+// nanoseconds, apart.
+type indistinct func(times Span) bool
+
+// sameRows are rows of one time, as far as the statement can tell.
+type sameRows struct {
+	at   int64 // in the unit of the time index
+	rows int64
+}
+
+const (
+	// maxSame is how many sameRows a reference reads; each is a part of the plan.
+	maxSame = 64
+	// FarAway bounds the moments that are looked at: those beyond may mean infinity.
+	FarAway = math.MaxInt64 / 2
+	// apart is how long before the end of a bucket moments are not looked at, in
+	// nanoseconds: some functions see microseconds, rounded.
+	apart = 1000
+)
+
+// readsTimes tells whether a node may be a use of a time index that readers understand.
+func readsTimes(n sql.Node) bool {
+	switch sql.Text(n, "class") {
+	case "COMPARISON", "BETWEEN", "CAST", "FUNCTION":
+		return true
+	}
+	return false
+}
+
+// findTimes returns the outermost nodes of a tree that may be uses of a time index.
+func findTimes(root sql.Node) (list []sql.Node) {
+	sql.EachNode(root, func(n sql.Node) bool {
+		found := readsTimes(n)
+		if found {
+			list = append(list, n)
+		}
+		return !found
+	})
+	return list
+}
+
+// readers returns what the statement reads of the time index of its only table, if that
+// is all that it reads of it, and nothing in another way.
+func (p *Plan) readers(now time.Time) (list []indistinct, ok bool) {
+	st := p.St
+	index := p.View.Schema.TimeIndex()
+	if index == nil || len(st.Tables) != 1 || st.Whole {
+		return nil, false
+	}
+	pl := &Scope{Schema: p.View.Schema, Names: p.View.Names, Alias: p.Ref.CalledAs(), Alone: true}
+	pl.Constants = p.Constants(now)
+	if pl.Named(index.Name) == nil {
+		return nil, false
+	}
+	uses := 0
+	for _, n := range p.shape.times {
+		sql.EachNode(n, func(n sql.Node) bool {
+			found := pl.readersOf(n)
+			if found != nil {
+				list = append(list, found...)
+				uses++
+			}
+			return found == nil
+		})
+	}
+	// Whatever else has the name of the column may be another use of it.
+	return list, uses == st.Words[sql.LowerASCII(index.Name)]
+}
+
+// readersOf returns what an expression with one use of the time index reads of it, or nil.
+func (p *Scope) readersOf(n sql.Node) []indistinct {
+	switch kind := sql.Text(n, "type"); sql.Text(n, "class") {
+	case "COMPARISON":
+		if r := p.readerOf(n["left"], n["right"]); r != nil {
+			return []indistinct{r}
+		}
+		if r := p.readerOf(n["right"], n["left"]); r != nil {
+			return []indistinct{r}
+		}
+	case "BETWEEN":
+		lower, upper := p.readerOf(n["input"], n["lower"]), p.readerOf(n["input"], n["upper"])
+		if lower != nil && upper != nil {
+			return []indistinct{lower, upper}
+		}
+	case "CAST":
+		cast, _ := n["cast_type"].(sql.Node)
+		if kind == "OPERATOR_CAST" && sql.Text(cast, "id") == "DATE" && p.isTimeIndex(n["child"]) {
+			return []indistinct{sameBucket(day, 0)}
+		}
+	case "FUNCTION":
+		list := sql.Args(n)
+		switch name := sql.LowerASCII(sql.Text(n, "function_name")); {
+		case len(list) != 2 || !p.isTimeIndex(list[1]):
+		case name == "date_trunc" || name == "datetrunc":
+			if r := sameUnit(list[0]); r != nil {
+				return []indistinct{r}
+			}
+		case name == "time_bucket":
+			// Buckets are counted from the third of January 2000, a Monday.
+			if by, ok := p.duration(list[0]); ok && by.Lo == by.Hi && by.Lo > 0 && by.Lo%apart == 0 {
+				return []indistinct{sameBucket(by.Lo, 946857600*Second)}
+			}
+		}
+	}
+	return nil
+}
+
+// readerOf is about the comparison of an expression of the time index with a constant.
+func (p *Scope) readerOf(expr, constant any) indistinct {
+	at, back, forth, ok := p.compared(expr, constant)
+	if !ok {
+		return nil
+	}
+	border := Span{Plus(at.Lo, -forth), Plus(at.Hi, back)}
+	return func(times Span) bool { return !times.Meets(border) }
+}
+
+func (p *Scope) isTimeIndex(v any) bool { return p.timeIndex(v) != nil }
+
+// sameUnit is about date_trunc.
+func sameUnit(v any) indistinct {
+	n, _ := v.(sql.Node)
+	value, _ := n["value"].(sql.Node)
+	name, ok := value["value"].(string)
+	if sql.Text(n, "class") != "CONSTANT" || !ok {
+		return nil
+	}
+	switch strings.ToLower(name) {
+	case "second", "seconds":
+		return sameBucket(Second, 0)
+	case "minute", "minutes":
+		return sameBucket(60*Second, 0)
+	case "hour", "hours":
+		return sameBucket(3600*Second, 0)
+	case "day", "days":
+		return sameBucket(day, 0)
+	case "week", "weeks":
+		return sameBucket(7*day, 4*day) // 1970-01-05 was a Monday
+	case "month", "months":
+		return func(times Span) bool {
+			lo, hi := time.Unix(0, times.Lo).UTC(), time.Unix(0, times.Hi).UTC()
+			return lo.Year() == hi.Year() && lo.Month() == hi.Month()
+		}
+	}
+	return nil
+}
+
+// sameBucket is about buckets of so many nanoseconds of which one begins at origin.
+func sameBucket(size, origin int64) indistinct {
+	floor := func(v int64) int64 {
+		v -= origin
+		if v < 0 {
+			return (v - size + 1) / size
+		}
+		return v / size
+	}
+	return func(times Span) bool { return floor(times.Lo) == floor(times.Hi) }
+}
+
+// alike tells whether the statement cannot tell moments of a span, in the unit of the
+// time index, apart.
+func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
+	times := Span{Nanoseconds(lo, timeType), Nanoseconds(hi, timeType)}
+	if before := p.View.ExpiredBefore; before != nil && lo < *before && hi >= *before {
+		return false
+	}
+	if lo > hi || times.Lo < -FarAway || times.Hi > FarAway {
+		return false
+	}
+	times.Hi = Plus(times.Hi, apart)
+	return !slices.ContainsFunc(p.reads, func(r indistinct) bool { return !r(times) })
+}
+
+// countByBounds takes what the statement need not read out of the source: parts, or row groups of
+// segments, whose rows are alike to it.
+func countByBounds(_ context.Context, p *Plan, s *Source) error {
+	if !p.timesOnly || len(s.need) != 1 || s.Columns[s.need[0]].Semantic != schema.Timestamp {
+		return nil
+	}
+	timeType := p.View.timeType()
+	var units []alikeRows
+	for i := range s.Plain {
+		units = append(units, p.alikeIn(s, i, timeType)...)
+	}
+	same := p.join(units, timeType)
+	if len(same) > maxSame {
+		slices.SortStableFunc(same, func(a, b []alikeRows) int { return cmp.Compare(rowsOf(b), rowsOf(a)) })
+		same = same[:maxSame]
+	}
+	taken := make(map[int][]rowRun) // of s.plain
+	whole := make(map[int]bool)
+	for _, list := range same {
+		s.same = append(s.same, sameRows{at: list[0].min, rows: rowsOf(list)})
+		for _, u := range list {
+			taken[u.part] = append(taken[u.part], u.run)
+			whole[u.part] = whole[u.part] || u.whole
+		}
+	}
+	var left []Part
+	for i, part := range s.Plain {
+		switch runs, some := taken[i]; {
+		case !some:
+			left = append(left, part)
+		case !whole[i]:
+			if part.Groups = without(part.Segment.Rows, runs); len(part.Groups) > 0 {
+				left = append(left, part)
+			}
+		}
+	}
+	s.Plain = left
+	return nil
+}
+
+func explainBounds(_ *Plan, s *Source) string {
+	n := int64(0)
+	for _, same := range s.same {
+		n += same.rows
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d rows counted by the bounds of their times", n)
+}
+
+// alikeRows are rows of a part that are alike to a statement.
+type alikeRows struct {
+	part     int // in source.plain
+	whole    bool
+	run      rowRun // of the file, if not whole
+	min, max int64
+	rows     int64
+}
+
+func rowsOf(list []alikeRows) (n int64) {
+	for _, u := range list {
+		n += u.rows
+	}
+	return n
+}
+
+// alikeIn returns what of part i of the source is alike: all of it, or row groups.
+func (p *Plan) alikeIn(s *Source, i int, timeType schema.Type) (out []alikeRows) {
+	part := &s.Plain[i]
+	if part.far {
+		return nil
+	}
+	if part.Batch != nil {
+		if part.Batch.Column(schema.DeletedColumnID) == nil && p.alike(part.min, part.Max, timeType) {
+			out = append(out, alikeRows{part: i, whole: true, min: part.min, max: part.Max, rows: int64(part.Batch.Rows)})
+		}
+		return out
+	}
+	index := s.Columns[s.need[0]]
+	fields := fieldsOf(part.Segment)
+	_, has := fields[index.ID]
+	if _, marked := fields[schema.DeletedColumnID]; part.Groups != nil || marked || !has {
+		return nil
+	}
+	if p.alike(part.min, part.Max, timeType) {
+		return append(out, alikeRows{part: i, whole: true, min: part.min, max: part.Max, rows: part.Segment.Rows})
+	}
+	if part.Segment.Shared || p.hasColumn("file_row_number") {
+		return nil
+	}
+	f := p.Filters.Get(part.Segment)
+	if f == nil {
+		return nil
+	}
+	factor, total := int64(1), int64(0)
+	if index.Type == schema.TimestampSecond {
+		factor = 1000 // files have milliseconds
+	}
+	for g, group := range f.Groups {
+		total += group.Rows
+		lo, hi, ok := f.Bounds(fields[index.ID], g)
+		if !ok {
+			continue
+		}
+		lo, hi = max(lo/factor, part.min), min(hi/factor, part.Max)
+		if p.alike(lo, hi, timeType) {
+			out = append(out, alikeRows{part: i, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi, rows: group.Rows})
+		}
+	}
+	if total != part.Segment.Rows {
+		return nil
+	}
+	return fewRuns(out, total)
+}
+
+// fewRuns leaves out the smallest of some runs of a file, until those that are not among
+// them are few enough to be told apart.
+func fewRuns(list []alikeRows, rows int64) []alikeRows {
+	for {
+		var runs []rowRun
+		for _, u := range list {
+			runs = append(runs, u.run)
+		}
+		if len(list) == 0 || len(without(rows, runs)) <= maxRuns {
+			return list
+		}
+		// Of neighbours, which are one gap, all or none are of use.
+		first, end, least := 0, 0, int64(math.MaxInt64)
+		for i := 0; i < len(list); {
+			k, n := i+1, list[i].rows
+			for ; k < len(list) && list[k].run.First == list[k-1].run.Last+1; k++ {
+				n += list[k].rows
+			}
+			if n < least {
+				first, end, least = i, k, n
+			}
+			i = k
+		}
+		list = slices.Delete(list, first, end)
+	}
+}
+
+// without returns the runs of a file's rows that are not among some.
+func without(rows int64, runs []rowRun) (out []rowRun) {
+	runs = slices.Clone(runs)
+	slices.SortFunc(runs, func(a, b rowRun) int { return cmp.Compare(a.First, b.First) })
+	next := int64(0)
+	for _, r := range append(runs, rowRun{rows, rows}) {
+		if r.First > next {
+			out = append(out, rowRun{next, r.First - 1})
+		}
+		next = r.Last + 1
+	}
+	return out
+}
+
+// join puts together what is alike.
+func (p *Plan) join(units []alikeRows, timeType schema.Type) (out [][]alikeRows) {
+	slices.SortStableFunc(units, func(a, b alikeRows) int { return cmp.Compare(a.min, b.min) })
+	end := int64(0)
+	for _, u := range units {
+		if n := len(out); n > 0 && p.alike(out[n-1][0].min, max(end, u.max), timeType) {
+			out[n-1] = append(out[n-1], u)
+			end = max(end, u.max)
+			continue
+		}
+		out, end = append(out, []alikeRows{u}), u.max
+	}
+	return out
+}
+
+// repeat writes the query of rows that are alike.
+func (s *Source) repeat(b *strings.Builder, same sameRows) {
+	at, c := s.need[0], s.Columns[s.need[0]]
+	moment := fmt.Sprintf("make_timestamp_ns(%d)", same.at)
+	if c.Type != schema.TimestampNanosecond {
+		moment = fmt.Sprintf("make_timestamp(%d)", Nanoseconds(same.at, c.Type)/1000)
+	}
+	name := sql.QuoteName(s.Names[at])
+	fmt.Fprintf(b, "SELECT %s::%s AS %s FROM range(%d)", moment, EngineTypes[c.Type].SQL, name, same.rows)
+	s.conditions(b)
+}

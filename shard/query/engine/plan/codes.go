@@ -1,0 +1,279 @@
+package plan
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/segment"
+)
+
+// This file counts rows by the codes of a dictionary, for statements that read one column
+// and cannot tell in which order its rows come: count by status. Of rows that have one
+// value the engine gets as many of a constant, as of those that alike.go finds.
+
+const (
+	// maxCounted is how many values rows are counted by; each is a part of the plan.
+	maxCounted = 64
+	// maxCountedBytes is the longest text among them.
+	maxCountedBytes = 256
+)
+
+// countedRows are rows of one value, as a literal.
+type countedRows struct {
+	literal string
+	rows    int64
+}
+
+// unorderedFunctions are functions of a statement that cannot tell the order of rows:
+// aggregates, and what may stand around them. None makes doubles, whose sums depend on it.
+var unorderedFunctions = map[string]bool{
+	"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true,
+	"+": true, "-": true, "*": true, "//": true, "%": true,
+	"~~": true, "!~~": true, "lower": true, "upper": true, "length": true,
+}
+
+var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
+
+// unordered tells whether a query groups or adds up the rows of one table, and does
+// nothing of which their order could be seen.
+func unordered(st *sql.Statement, n sql.Node) bool {
+	if sql.Text(n, "type") != "SELECT_NODE" ||
+		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause", "group_expressions", "group_sets", "having") ||
+		sql.Text(n, "aggregate_handling") != "STANDARD_HANDLING" {
+		return false
+	}
+	from, _ := n["from_table"].(sql.Node)
+	if _, ok := st.Reference(from); !ok || !sql.OnlyKeys(from, "alias", "table_name", "schema_name", "catalog_name") {
+		return false
+	}
+	calls := 0
+	for _, key := range []string{"select_list", "where_clause", "group_expressions", "having"} {
+		if n[key] != nil && !knownExpressions(n[key], &calls) {
+			return false
+		}
+	}
+	modifiers, _ := n["modifiers"].([]any)
+	for _, m := range modifiers {
+		m, _ := m.(sql.Node)
+		if kind := sql.Text(m, "type"); kind != "ORDER_MODIFIER" && kind != "LIMIT_MODIFIER" {
+			return false
+		}
+		orders, _ := m["orders"].([]any)
+		for _, o := range orders {
+			o, _ := o.(sql.Node)
+			if !knownExpressions(o["expression"], &calls) {
+				return false
+			}
+		}
+	}
+	return calls > 0
+}
+
+// knownExpressions tells whether expressions consist of such as cannot tell the order of
+// rows. calls counts those of aggregates.
+func knownExpressions(v any, calls *int) bool {
+	switch v := v.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(child any) bool { return !knownExpressions(child, calls) })
+	case sql.Node:
+		switch sql.Text(v, "class") {
+		case "COLUMN_REF":
+			return true
+		case "CONSTANT":
+			value, _ := v["value"].(sql.Node)
+			return !isDouble(value["type"])
+		case "FUNCTION":
+			name := sql.LowerASCII(sql.Text(v, "function_name"))
+			if aggregates[name] {
+				*calls++
+			}
+			order, _ := v["order_bys"].(sql.Node)
+			return unorderedFunctions[name] && (order == nil || sql.OnlyKeys(order)) &&
+				knownExpressions(v["children"], calls) && (v["filter"] == nil || knownExpressions(v["filter"], calls))
+		case "CAST":
+			return !isDouble(v["cast_type"]) && knownExpressions(v["child"], calls)
+		case "OPERATOR", "CONJUNCTION":
+			return knownExpressions(v["children"], calls)
+		case "COMPARISON":
+			return knownExpressions(v["left"], calls) && knownExpressions(v["right"], calls)
+		case "BETWEEN":
+			return knownExpressions(v["input"], calls) && knownExpressions(v["lower"], calls) && knownExpressions(v["upper"], calls)
+		}
+		return false
+	}
+	return v == nil
+}
+
+// isDouble tells whether a type is one of floating-point numbers.
+func isDouble(v any) bool {
+	kind, _ := v.(sql.Node)
+	id := sql.Text(kind, "id")
+	return id == "DOUBLE" || id == "FLOAT"
+}
+
+// countByCodes takes segments out of the source whose rows can be counted by the values
+// of the only column that the statement reads.
+func countByCodes(ctx context.Context, p *Plan, s *Source) error {
+	index := p.View.Schema.TimeIndex()
+	if !p.shape.unordered || len(p.St.Tables) != 1 || p.View.Merges() || p.St.Whole ||
+		index == nil || p.St.Words[sql.LowerASCII(index.Name)] > 0 {
+		return nil
+	}
+	var column *schema.Column
+	for _, at := range s.need {
+		switch c := &s.Columns[at]; {
+		case c.ID == index.ID:
+		case column != nil:
+			return nil
+		default:
+			column = c
+		}
+	}
+	if column == nil || !column.Type.IsInteger() && column.Type != schema.String {
+		return nil
+	}
+	if _, fills := Fill(column); fills {
+		return nil
+	}
+	totals := make(map[string]int64)
+	var left []Part
+	for i := range s.Plain {
+		part := &s.Plain[i]
+		rows, err := p.countsOf(ctx, part, s, column)
+		if err != nil {
+			return err
+		}
+		if rows == nil || len(totals)+len(rows) > 2*maxCounted {
+			left = append(left, *part)
+			continue
+		}
+		for literal, n := range rows {
+			totals[literal] += n
+		}
+	}
+	if len(totals) > maxCounted || len(totals) == 0 {
+		return nil
+	}
+	s.Plain = left
+	for literal, n := range totals {
+		s.counted = append(s.counted, countedRows{literal, n})
+	}
+	slices.SortFunc(s.counted, func(a, b countedRows) int { return strings.Compare(a.literal, b.literal) })
+	return nil
+}
+
+func explainCodes(_ *Plan, s *Source) string {
+	n := int64(0)
+	for _, counted := range s.counted {
+		n += counted.rows
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d rows counted by the codes of their values", n)
+}
+
+// countsOf counts the rows of a part by the literals of their values; nil if that is not
+// possible. The error is that of ctx.
+func (p *Plan) countsOf(ctx context.Context, pt *Part, s *Source, c *schema.Column) (map[string]int64, error) {
+	if pt.Segment == nil || pt.Segment.Shared || pt.Groups != nil {
+		return nil, nil
+	}
+	if before := p.View.ExpiredBefore; before != nil && pt.min < *before {
+		return nil, nil
+	}
+	columns, ok := p.PageColumns(pt.Segment, s.need)
+	if !ok || slices.ContainsFunc(columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID }) {
+		return nil, nil
+	}
+	at := slices.IndexFunc(columns, func(have segment.Column) bool { return have.ID == c.ID })
+	filters := p.Filters.Get(pt.Segment)
+	if at < 0 || filters == nil {
+		return nil, nil
+	}
+	file, err := os.Open(pt.Segment.Path)
+	if err != nil {
+		return nil, nil
+	}
+	defer file.Close()
+	lists := make([][]segment.Count, len(filters.Groups))
+	var next, failed atomic.Int64
+	var wg sync.WaitGroup
+	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
+		wg.Go(func() {
+			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
+				// Values that are no codes, or damage: the engine reads the file.
+				var err error
+				if lists[g], err = filters.Counts(file, g, columns[at], maxCounted); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if failed.Load() > 0 {
+		return nil, nil
+	}
+	out, rows := make(map[string]int64), int64(0)
+	for _, list := range lists {
+		for _, count := range list {
+			literal, ok := literalOf(c, columns[at].Type, count.Value)
+			if !ok {
+				return nil, nil
+			}
+			out[literal] += count.Rows
+			rows += count.Rows
+		}
+	}
+	if rows != pt.Segment.Rows {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// literalOf is a value of a column in SQL, of which the file has a value of type t.
+func literalOf(c *schema.Column, t schema.Type, value []byte) (string, bool) {
+	kind := "::" + EngineTypes[c.Type].SQL
+	switch {
+	case value == nil:
+		return "NULL" + kind, true
+	case c.Type == schema.String:
+		return sql.QuoteText(string(value)) + kind, len(value) <= maxCountedBytes && !slices.Contains(value, 0)
+	}
+	n := binary.LittleEndian.Uint64(value)
+	switch t {
+	case schema.Uint8, schema.Uint16, schema.Uint32:
+		return fmt.Sprintf("%d%s", uint32(n), kind), true
+	case schema.Uint64:
+		return fmt.Sprintf("%d%s", n, kind), true
+	}
+	return fmt.Sprintf("(%d)%s", int64(n), kind), true
+}
+
+// repeated writes the query of rows of one value.
+func (s *Source) repeated(b *strings.Builder, counted countedRows) {
+	b.WriteString("SELECT ")
+	for i, at := range s.need {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		value := counted.literal
+		if s.Columns[at].Semantic == schema.Timestamp {
+			value = s.null(at) // nobody reads it
+		}
+		b.WriteString(value + " AS " + sql.QuoteName(s.Names[at]))
+	}
+	fmt.Fprintf(b, " FROM range(%d)", counted.rows)
+}

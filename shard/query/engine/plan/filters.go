@@ -1,0 +1,237 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"cordwood/proto/lru"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// MaxFilterBytes bounds the filters of segments that are kept in memory.
+const MaxFilterBytes = 64 << 20
+
+// maxRuns is how many runs of rows of a file are told apart; more become one.
+const maxRuns = 8
+
+// filterCache keeps what the footers of the segments met last say of their row groups.
+// It is safe for concurrent use.
+type filterCache struct {
+	pages *segment.PageCache // of the same files; may be nil
+	mu    sync.Mutex         // guards kept
+	kept  *lru.Cache[fileKey, *segment.Filters]
+}
+
+// fileKey names the content of a file: a replica that is made anew may use the paths of
+// the one before.
+type fileKey struct {
+	path string
+	crc  uint32
+}
+
+func NewFilterCache(limit int, pages *segment.PageCache) *filterCache {
+	return &filterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
+}
+
+// Get returns the filters of a file, or nil if they cannot be read: then the engine
+// will say why when it reads the file.
+func (c *filterCache) Get(s *query.Segment) *segment.Filters {
+	key := fileKey{s.Path, s.CRC}
+	c.mu.Lock()
+	f, ok := c.kept.Get(key)
+	c.mu.Unlock()
+	if ok {
+		return f
+	}
+	f, err := segment.ReadFilters(vfs.OS, s.Path)
+	if err != nil {
+		return nil
+	}
+	f.Cached(c.pages)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Put(key, f, int64(f.Size()))
+	return f
+}
+
+// reduceByFilters leaves out row groups, and segments, whose filters show that no row of them can matter.
+func reduceByFilters(_ context.Context, p *Plan, s *Source) error {
+	s.keep(p.MeetsFilters)
+	return nil
+}
+
+func explainFilters(p *Plan, _ *Source) string {
+	text := ""
+	if p.Pruned.byFilters > 0 {
+		text = fmt.Sprintf(", %d left out by bloom or token filters", p.Pruned.byFilters)
+	}
+	if p.Pruned.groups > 0 {
+		text += fmt.Sprintf("; %d of %d row groups by filters", p.Pruned.GroupsLeft, p.Pruned.groups)
+	}
+	return text
+}
+
+// MeetsFilters reports whether a part may have rows that matter, as far as the filters of its row
+// groups show, and notes which row groups may.
+func (p *Plan) MeetsFilters(part *Part, identity bool) bool {
+	if p.may == nil || part.Segment == nil || part.Segment.Damaged != "" {
+		return true
+	}
+	if used := &p.used; used.value || used.tokens || used.bounds && p.narrower(part.Segment) {
+		return p.askFilters(part, p.probe(part, identity))
+	}
+	return true
+}
+
+func (p *Plan) askFilters(part *Part, pr *probe) bool {
+	f := p.Filters.Get(part.Segment)
+	if f == nil || len(f.Groups) == 0 {
+		return true
+	}
+	var file *os.File
+	defer func() {
+		if file != nil {
+			file.Close()
+		}
+	}()
+	group := 0
+	pr.value = func(column uint32, value *literal) bool {
+		c, ok := columnIn(part.Segment, column)
+		if !ok {
+			return false // null in every row
+		}
+		values, ok := value.in(c.Type)
+		if !ok {
+			return true
+		}
+		field := fieldID(c)
+		if len(values) > 0 && !f.HasBloom(field, group) {
+			return true
+		}
+		for _, v := range values {
+			if file == nil {
+				var err error
+				if file, err = os.Open(part.Segment.Path); err != nil {
+					return true
+				}
+			}
+			if may, err := f.MayHave(file, field, group, v); may || err != nil {
+				return true
+			}
+		}
+		return false
+	}
+	pr.tokens = func(column uint32, a sql.Analyzer, text string) bool {
+		field, ok := FieldOf(part.Segment, column)
+		if !ok {
+			return false
+		}
+		// A filter tells apart at least what the search does, or it says nothing: one of
+		// words in their own case knows nothing of others, one of whole runs of Han
+		// characters nothing of parts of them.
+		chinese, caseSensitive, has := f.Analyzer(field)
+		if !has || caseSensitive && !a.CaseSensitive || a.Chinese && !chinese {
+			return true
+		}
+		return f.MayContain(field, group, text)
+	}
+	if p.used.bounds {
+		pr.bounds = func(column uint32) (lo, hi float64, ok bool) {
+			c, has := columnIn(part.Segment, column)
+			if !has || !c.Type.IsInteger() {
+				return 0, 0, false
+			}
+			least, most, ok := f.Bounds(fieldID(c), group)
+			return float64(least), float64(most), ok && least >= -schema.MaxExact && most <= schema.MaxExact && least <= most
+		}
+	}
+	var runs []rowRun
+	var left []int
+	for ; group < len(f.Groups); group++ {
+		if !p.may(pr) {
+			continue
+		}
+		left = append(left, group)
+		first := f.Groups[group].First
+		last := first + f.Groups[group].Rows - 1
+		if n := len(runs); n > 0 && runs[n-1].Last == first-1 {
+			runs[n-1].Last = last
+		} else {
+			runs = append(runs, rowRun{first, last})
+		}
+	}
+	p.Pruned.groups += len(f.Groups)
+	p.Pruned.GroupsLeft += len(left)
+	part.Left = left
+	switch {
+	case len(left) == 0:
+		p.Pruned.byFilters++
+		return false
+	case len(left) < len(f.Groups) && !p.hasColumn("file_row_number"):
+		if len(runs) > maxRuns {
+			runs = []rowRun{{runs[0].First, runs[len(runs)-1].Last}}
+		}
+		part.Groups = runs
+	}
+	return true
+}
+
+// narrower tells whether a segment has integers in a column of doubles.
+func (p *Plan) narrower(s *query.Segment) bool {
+	for i := range p.View.Columns {
+		if def := &p.View.Columns[i]; def.Type == schema.Float64 {
+			if c, ok := columnIn(s, def.ID); ok && c.Type.IsInteger() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// columnIn is a column in a file, if the file has it.
+func columnIn(s *query.Segment, column uint32) (c query.SegmentColumn, ok bool) {
+	for i := range s.Columns {
+		if s.Columns[i].ID == column {
+			return s.Columns[i], true
+		}
+	}
+	return c, false
+}
+
+// FieldOf is the field id of a column in a file, if the file has it.
+func FieldOf(s *query.Segment, column uint32) (uint32, bool) {
+	c, ok := columnIn(s, column)
+	return fieldID(c), ok
+}
+
+// fieldsOf are the field ids in a file by column id.
+func fieldsOf(s *query.Segment) map[uint32]uint32 {
+	fields := make(map[uint32]uint32, len(s.Columns))
+	for _, c := range s.Columns {
+		fields[c.ID] = fieldID(c)
+	}
+	return fields
+}
+
+func fieldID(c query.SegmentColumn) uint32 {
+	if c.FieldID == 0 {
+		return c.ID
+	}
+	return c.FieldID
+}
+
+// hasColumn tells whether the engine knows a column of the table by that name.
+func (p *Plan) hasColumn(name string) bool {
+	for _, n := range p.View.Names {
+		if sql.LowerASCII(n) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+)
+
+// RowBits are the bits of a row's order that number the rows of a batch; those above
+// are the part's rank.
+const RowBits = 32
+
+// separate splits the parts of a table that merges rows into those that can be read as
+// they are, because no other part may have a row of the same identity and the part has
+// none twice, and groups of the others. Parts of different times have no identity in
+// common, since the time index is part of it.
+func separate(parts []Part) (plain []Part, merges [][]Part) {
+	plain = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge != query.Append })
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge == query.Append })
+	slices.SortStableFunc(parts, func(a, b Part) int {
+		switch {
+		case a.min < b.min:
+			return -1
+		case a.min > b.min:
+			return 1
+		}
+		return 0
+	})
+	for len(parts) > 0 {
+		n, end := 1, parts[0].Max
+		for n < len(parts) && parts[n].min <= end {
+			end = max(end, parts[n].Max)
+			n++
+		}
+		if n == 1 && (parts[0].Segment != nil || parts[0].Batch.Rows == 1) {
+			plain = append(plain, parts[0])
+		} else {
+			merges = append(merges, parts[:n:n])
+		}
+		parts = parts[n:]
+	}
+	return plain, merges
+}
+
+// merge writes the query of the parts' rows with those of one identity made one.
+func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
+	identity := func(at int) bool {
+		return s.Columns[at].Semantic == schema.Tag || s.Columns[at].Semantic == schema.Timestamp
+	}
+	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
+	marked := s.mayDelete(parts)
+	how, mixed := parts[0].merge, false
+	for _, p := range parts {
+		mixed = mixed || p.merge != how
+	}
+	if mixed {
+		// A row that takes the place of those before it is one that begins anew.
+		how, marked = query.LastNonNull, true
+	}
+	mark := func(p Part) string {
+		if mixed && p.merge == query.LastRow {
+			return fmt.Sprintf("coalesce(%[1]s, false) AS %[1]s", deleted)
+		}
+		return deleted
+	}
+	var list, keys []string
+	for _, at := range s.need {
+		name := sql.QuoteName(s.Names[at])
+		switch {
+		case identity(at):
+			list, keys = append(list, name), append(keys, name)
+		case how != query.LastNonNull:
+			list = append(list, fmt.Sprintf("arg_max_null(%s, %s) AS %s", name, order, name))
+		case !marked:
+			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
+		default:
+			// The latest value, unless it is from before the latest deletion.
+			list = append(list, fmt.Sprintf(
+				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER (WHERE %[3]s IS NOT NULL), 0)"+
+					" THEN arg_max(%[1]s, %[2]s) FILTER (WHERE %[3]s IS NOT TRUE) END AS %[1]s", name, order, deleted))
+		}
+	}
+	b.WriteString("SELECT " + strings.Join(list, ", ") + " FROM (")
+	first := true
+	for _, p := range parts {
+		if p.Segment == nil {
+			continue
+		}
+		if !first {
+			b.WriteString(" UNION ALL ")
+		}
+		first = false
+		g := s.filesOf([]Part{p})[0]
+		hidden := mark(p)
+		if s.hidden(g.columns) == "" {
+			hidden = "NULL::BOOLEAN AS " + deleted
+			if mixed && p.merge == query.LastRow {
+				hidden = "false AS " + deleted
+			}
+		}
+		s.files(b, g, "", fmt.Sprintf(", %s, %d::UBIGINT AS %s", hidden, uint64(p.Rank)<<RowBits, order))
+	}
+	batches := batchesOf(parts)
+	for len(batches) > 0 {
+		if !first {
+			b.WriteString(" UNION ALL ")
+		}
+		first = false
+		n := 1
+		for n < len(batches) && batches[n].merge == batches[0].merge {
+			n++
+		}
+		if err := s.scan(b, lend, batches[:n], mark(batches[0])); err != nil {
+			return err
+		}
+		batches = batches[n:]
+	}
+	b.WriteString(") GROUP BY " + strings.Join(keys, ", "))
+	if marked {
+		fmt.Fprintf(b, " HAVING arg_max_null(%s, %s) IS NOT TRUE", deleted, order)
+	}
+	return nil
+}
+
+// mayDelete tells whether a row of the parts may be marked.
+func (s *Source) mayDelete(parts []Part) bool {
+	for _, p := range parts {
+		if p.Segment != nil && s.hidden(s.fileColumns(p.Segment)) != "" {
+			return true
+		}
+		if p.Batch != nil && p.Batch.Column(schema.DeletedColumnID) != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+)
+
+// NeedsAhead is how long after Needs its statement may begin to run: what conditions on
+// the present moment let through by then is needed, too.
+const NeedsAhead = time.Hour
+
+// NeedsOf returns what the references of a statement read, by its plans at two moments.
+func NeedsOf(first, later *Planned, now time.Time) []query.Need {
+	var out []query.Need
+	for _, v := range first.Views {
+		need := query.Need{Name: query.TableName{Database: v.Database, Name: v.Name}}
+		times := Span{math.MaxInt64, math.MinInt64}
+		columns := map[int]bool{}
+		refs, filter := 0, ""
+		for k, p := range first.Plans {
+			if p.View != v {
+				continue
+			}
+			refs++
+			filter = p.literals(now)
+			for _, c := range p.Need(p.St.Whole) {
+				columns[c] = true
+			}
+			for _, p := range []*Plan{p, later.Plans[k]} {
+				t := p.times()
+				times = Span{min(times.Lo, t.Lo), max(times.Hi, t.Hi)}
+			}
+		}
+		for c := range v.Columns {
+			if columns[c] {
+				need.Columns, need.IDs = append(need.Columns, v.Names[c]), append(need.IDs, v.Columns[c].ID)
+			}
+		}
+		conditions := v.within(times)
+		if refs == 1 && filter != "" {
+			conditions = append(conditions, filter)
+		}
+		need.Where = strings.Join(conditions, " AND ")
+		out = append(out, need)
+	}
+	return out
+}
+
+// times bounds the time index, in nanoseconds, of the rows that may meet the conditions.
+func (p *Plan) times() Span {
+	if p.may == nil {
+		return Always
+	}
+	may := func(s Span) bool { return p.may(&probe{times: s, identity: p.View.Merge != query.Append}) }
+	if !may(Always) {
+		return Span{math.MaxInt64, math.MinInt64}
+	}
+	// A span that has another one is possible if that is, so the ends can be searched for.
+	out := Always
+	if !may(Span{math.MinInt64, math.MinInt64}) {
+		lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // nothing up to lo, something up to hi
+		for uint64(hi)-uint64(lo) > 1 {
+			if mid := lo + int64((uint64(hi)-uint64(lo))/2); may(Span{math.MinInt64, mid}) {
+				hi = mid
+			} else {
+				lo = mid
+			}
+		}
+		out.Lo = hi
+	}
+	if !may(Span{math.MaxInt64, math.MaxInt64}) {
+		lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // something from lo on, nothing from hi on
+		for uint64(hi)-uint64(lo) > 1 {
+			if mid := lo + int64((uint64(hi)-uint64(lo))/2); may(Span{mid, math.MaxInt64}) {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		out.Hi = lo
+	}
+	return out
+}
+
+// within is the conditions that a row's time index lies in a span of nanoseconds.
+func (v *View) within(s Span) []string {
+	if s.Lo > s.Hi {
+		return []string{"false"}
+	}
+	index := v.Schema.TimeIndex()
+	if index == nil || index.Type.UnitsPerSecond() == 0 {
+		return nil
+	}
+	per := Second / index.Type.UnitsPerSecond()
+	var out []string
+	if s.Lo > math.MinInt64 {
+		if c := v.since(floorDiv(s.Lo, per)); c != "" {
+			out = append(out, c)
+		}
+	}
+	if s.Hi < math.MaxInt64-per {
+		if c := v.since(floorDiv(s.Hi, per) + 1); c != "" {
+			out = append(out, "NOT ("+c+")")
+		}
+	}
+	return out
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// literals is those of the reference's conditions that compare a column with literals, as
+// text; empty: none.
+func (p *Plan) literals(now time.Time) string {
+	var out []string
+	for _, c := range p.Ref.Conds {
+		pl := &Scope{Schema: p.View.Schema, Names: p.View.Names, Alias: c.Alias, Alone: c.Alone, Constants: p.Constants(now)}
+		out = append(out, pl.literals(c.Expr)...)
+	}
+	return strings.Join(out, " AND ")
+}
+
+func (p *Scope) literals(v any) (out []string) {
+	n, _ := v.(sql.Node)
+	kind := sql.Text(n, "type")
+	switch sql.Text(n, "class") {
+	case "CONJUNCTION":
+		if kind == "CONJUNCTION_AND" {
+			for _, child := range sql.Args(n) {
+				out = append(out, p.literals(child)...)
+			}
+		}
+	case "COMPARISON":
+		if kind == "COMPARE_EQUAL" {
+			for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
+				if t := p.in(sides[0], sides[1]); t != "" {
+					return []string{t}
+				}
+			}
+		}
+	case "OPERATOR":
+		if list := sql.Args(n); kind == "COMPARE_IN" && len(list) > 1 {
+			if t := p.in(list[0], list[1:]...); t != "" {
+				return []string{t}
+			}
+		}
+	}
+	return out
+}
+
+// in is the condition that a column has one of some literal values, as text.
+func (p *Scope) in(left any, values ...any) string {
+	var b strings.Builder
+	for i, v := range values {
+		c, l := p.literal(left, v)
+		if c == nil {
+			return ""
+		}
+		if i == 0 {
+			b.WriteString(sql.QuoteName(c.Name) + " IN (")
+		} else {
+			b.WriteString(", ")
+		}
+		switch c.Type {
+		case schema.String:
+			b.WriteString(sql.QuoteText(string(l.text)))
+		case schema.Float64:
+			b.WriteString(strconv.FormatFloat(l.number, 'f', -1, 64))
+		default:
+			b.WriteString(strconv.FormatInt(l.whole, 10))
+		}
+	}
+	return b.String() + ")"
+}

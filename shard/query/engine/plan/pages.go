@@ -1,0 +1,326 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/segment"
+)
+
+// This file reads single rows. Where little of a segment can matter, the rows are read
+// here by the index of its pages, and lent to the engine as those in memory are, which
+// would else decode whole row groups. What is lent holds every row that matters: the
+// engine applies all conditions itself.
+
+const (
+	// maxLentRows is the most rows of pages that one reference reads of segments in this
+	// way; of more the engine is the faster reader.
+	maxLentRows = 8192
+	// maxFoundRows is the same of rows that were looked up one by one.
+	maxFoundRows = 4096
+	// maxFindGroups is the most row groups of a segment in which values are looked up.
+	maxFindGroups = 8
+	// MaxKeyValues is the most values that are looked up.
+	MaxKeyValues = 64
+)
+
+// key is a column that has one of some values in every row that matters.
+type key struct {
+	column uint32
+	values []*literal
+}
+
+// in are the values in the bytes that bloom filters hash, in a file where the column has
+// that type; none if the column cannot have any of them. ok is false if that is not known.
+func (k *key) in(t schema.Type) (values [][]byte, ok bool) {
+	for _, value := range k.values {
+		list, ok := value.in(t)
+		if !ok {
+			return nil, false
+		}
+		values = append(values, list...)
+	}
+	return values, true
+}
+
+// keys returns what a condition says of single values.
+func (p *Scope) keys(v any) []key {
+	n, _ := v.(sql.Node)
+	kind := sql.Text(n, "type")
+	switch sql.Text(n, "class") {
+	case "CONJUNCTION":
+		var out []key
+		if kind == "CONJUNCTION_AND" {
+			for _, child := range sql.Args(n) {
+				out = append(out, p.keys(child)...)
+			}
+		}
+		return out
+	case "OPERATOR":
+		list := sql.Args(n)
+		if kind != "COMPARE_IN" || len(list) < 2 || len(list) > MaxKeyValues+1 {
+			return nil
+		}
+		var out key
+		for _, value := range list[1:] {
+			c, l := p.literal(list[0], value)
+			if c == nil {
+				return nil
+			}
+			out.column, out.values = c.ID, append(out.values, l)
+		}
+		return []key{out}
+	case "COMPARISON":
+		if kind != "COMPARE_EQUAL" {
+			return nil
+		}
+		c, l := p.literal(n["left"], n["right"])
+		if c == nil {
+			c, l = p.literal(n["right"], n["left"])
+		}
+		if c != nil {
+			return []key{{c.ID, []*literal{l}}}
+		}
+	}
+	return nil
+}
+
+// reduceToPages puts rows that were read here in the place of parts of which few can matter.
+func reduceToPages(_ context.Context, p *Plan, s *Source) error {
+	budget := maxLentRows
+	var left []Part
+	for i := range s.Plain {
+		if lent, ok := p.lend(&s.Plain[i], s.need, &budget); ok {
+			left = append(left, lent...)
+		} else {
+			left = append(left, s.Plain[i])
+		}
+	}
+	s.Plain = left
+	return nil
+}
+
+func explainPages(_ *Plan, s *Source) string {
+	rows := 0
+	for pt := range s.Parts() {
+		if pt.file != nil {
+			rows += pt.Batch.Rows
+		}
+	}
+	if rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d rows read by the index of pages", rows)
+}
+
+// lend reads what matters of a segment's part into batches, which take its place; ok is
+// false if the engine is to read the file. budget is how many rows may still be read.
+func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
+	if pt.Segment == nil || pt.far || pt.Segment.Damaged != "" || pt.Segment.Shared || p.timesOnly && len(need) == 1 || p.may == nil && p.From == nil {
+		return nil, false
+	}
+	columns, ok := p.PageColumns(pt.Segment, need)
+	if !ok {
+		return nil, false
+	}
+	f := p.Filters.Get(pt.Segment)
+	if f == nil {
+		return nil, false
+	}
+	l := &RowFinder{Plan: p, Segment: pt.Segment, Left: pt.Left, Filters: f, TimeType: p.View.timeType()}
+	defer l.close()
+	chosen, rows, ok := l.Find(columns)
+	if !ok {
+		chosen, rows, ok = l.pages(columns, *budget)
+	}
+	if !ok || rows > *budget {
+		return nil, false
+	}
+	for _, c := range chosen {
+		b, err := f.Rows(l.File, c.Group, columns, c.Runs)
+		if err != nil {
+			// Too large, or damaged: the engine says what is wrong, as with any file.
+			return nil, false
+		}
+		lent := *pt
+		lent.Segment, lent.Batch, lent.file, lent.Groups = nil, b, pt.Segment, nil
+		out = append(out, lent)
+	}
+	*budget -= rows
+	return out, true
+}
+
+// PageColumns are the columns to be read, as the segment has them.
+func (p *Plan) PageColumns(s *query.Segment, need []int) ([]segment.Column, bool) {
+	var out []segment.Column
+	add := func(c *schema.Column) bool {
+		for i := range s.Columns {
+			if has := &s.Columns[i]; has.ID == c.ID {
+				out = append(out, segment.Column{ID: c.ID, FieldID: fieldID(*has), Name: has.Name, Type: has.Type, Semantic: c.Semantic})
+				return has.Type.Widens(c.Type) != schema.WidensNever
+			}
+		}
+		return true
+	}
+	for _, at := range need {
+		if !add(&p.View.Columns[at]) {
+			return nil, false
+		}
+	}
+	deleted := schema.DeletedColumn()
+	return out, add(&deleted)
+}
+
+// RowFinder chooses the rows of one segment.
+type RowFinder struct {
+	*Plan
+	Segment *query.Segment
+	// Left are the row groups that filters have left; nil: all.
+	Left     []int
+	Filters  *segment.Filters
+	TimeType schema.Type
+	File     *os.File
+}
+
+// groupRuns are rows of a row group.
+type groupRuns struct {
+	Group int
+	Runs  []segment.Run
+}
+
+func (l *RowFinder) Open() bool {
+	if l.File == nil {
+		var err error
+		if l.File, err = os.Open(l.Segment.Path); err != nil {
+			l.File = nil
+			return false
+		}
+	}
+	return true
+}
+
+func (l *RowFinder) close() {
+	if l.File != nil {
+		l.File.Close()
+	}
+}
+
+// EachGroup calls f with the row groups that filters have left, until it returns false.
+func (l *RowFinder) EachGroup(f func(group int) bool) bool {
+	if l.Left != nil {
+		for _, g := range l.Left {
+			if !f(g) {
+				return false
+			}
+		}
+		return true
+	}
+	for g := range l.Filters.Groups {
+		if !f(g) {
+			return false
+		}
+	}
+	return true
+}
+
+// Find looks up the rows that have a value which the conditions ask for, in a column that
+// has bloom filters where it is looked up.
+func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int, ok bool) {
+	if l.Left == nil || len(l.Left) > maxFindGroups {
+		return nil, 0, false
+	}
+	for _, k := range l.keys {
+		at := slices.IndexFunc(columns, func(c segment.Column) bool { return c.ID == k.column })
+		if at < 0 {
+			continue
+		}
+		c := columns[at]
+		values, ok := k.in(c.Type)
+		if ok && len(values) == 0 {
+			return nil, 0, true
+		}
+		if !ok || !l.EachGroup(func(g int) bool { return l.Filters.HasBloom(c.FieldID, g) }) || !l.Open() {
+			continue
+		}
+		chosen, rows = nil, 0
+		if l.EachGroup(func(g int) bool {
+			runs, more, err := l.Filters.Find(l.File, g, c, values, maxFoundRows-rows)
+			if err != nil || more {
+				return false
+			}
+			if len(runs) > 0 {
+				chosen, rows = append(chosen, groupRuns{g, runs}), rows+len(runs)
+			}
+			return true
+		}) {
+			return chosen, rows, true
+		}
+	}
+	return nil, 0, false
+}
+
+// pages chooses the pages whose times can matter, if they have no more rows than budget.
+func (l *RowFinder) pages(columns []segment.Column, budget int) (chosen []groupRuns, rows int, ok bool) {
+	if l.From == nil && !l.used.time {
+		return nil, 0, false
+	}
+	at := slices.IndexFunc(columns, func(c segment.Column) bool { return c.Semantic == schema.Timestamp })
+	if at < 0 {
+		return nil, 0, false
+	}
+	field := columns[at].FieldID
+	ok = l.EachGroup(func(g int) bool {
+		lo, hi, bounded := l.Filters.Bounds(field, g)
+		if bounded && !l.Matters(lo, hi) {
+			return true
+		}
+		if !l.Open() {
+			return false
+		}
+		pages, err := l.Filters.PageBounds(l.File, field, g)
+		if err != nil {
+			return false
+		}
+		var runs []segment.Run
+		for _, p := range pages {
+			if !l.Matters(p.Min, p.Max) {
+				continue
+			}
+			rows += p.Rows
+			if n := len(runs); n > 0 && runs[n-1].First+runs[n-1].Rows == p.First {
+				runs[n-1].Rows += p.Rows
+			} else {
+				runs = append(runs, p.Run)
+			}
+		}
+		if runs != nil {
+			chosen = append(chosen, groupRuns{g, runs})
+		}
+		return rows <= budget
+	})
+	return chosen, rows, ok
+}
+
+// Matters tells whether rows whose time index has such bounds in the file can matter.
+func (l *RowFinder) Matters(lo, hi int64) bool {
+	factor := FileFactor(l.TimeType)
+	lo, hi = lo/factor, hi/factor
+	if l.From != nil && hi < *l.From {
+		return false
+	}
+	return l.may == nil || l.may(&probe{times: Span{Nanoseconds(lo, l.TimeType), Nanoseconds(hi, l.TimeType)}})
+}
+
+// FileFactor is how many times as large a value of the time index is in files: those of
+// seconds have milliseconds.
+func FileFactor(t schema.Type) int64 {
+	if t == schema.TimestampSecond {
+		return 1000
+	}
+	return 1
+}

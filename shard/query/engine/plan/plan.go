@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
+)
+
+// Plan is what is known of one reference before the engine sees the statement.
+type Plan struct {
+	*Settings
+	St    *sql.Statement
+	shape *Shape
+	Ref   *sql.TableRef
+	View  *View
+	// may is what the conditions of the statement tell, or nil.
+	may  predicate
+	used reasons
+	// keys are those of the conditions.
+	keys []key
+	// From is the moment, in the unit of the time index, before which rows do not matter.
+	From *int64
+	// timesOnly tells that all that the statement reads are times, by reads.
+	timesOnly bool
+	reads     []indistinct
+	// Pruned counts what was left out, for EXPLAIN ANALYZE.
+	Pruned pruning
+}
+
+// pruning counts the parts of a table, and those that were left out.
+type pruning struct {
+	Segments, byTime, byFilters, expired int
+	groups, GroupsLeft                   int   // row groups that filters were asked about
+	Memtable                             int64 // rows
+}
+
+// predicates works out what the conditions of the plan's reference tell at a moment.
+func (p *Plan) predicates(searches []sql.Search, now time.Time) {
+	var parts []predicate
+	for _, c := range p.Ref.Conds {
+		pl := &Scope{Schema: p.View.Schema, Names: p.View.Names, Alias: c.Alias, Alone: c.Alone, searches: searches}
+		pl.Constants = p.Constants(now)
+		parts = append(parts, pl.predicate(c.Expr, false))
+		p.keys = append(p.keys, pl.keys(c.Expr)...)
+		p.used.time = p.used.time || pl.used.time
+		p.used.value = p.used.value || pl.used.value
+		p.used.tokens = p.used.tokens || pl.used.tokens
+		p.used.bounds = p.used.bounds || pl.used.bounds
+	}
+	p.may = every(parts)
+}
+
+func (p *Plan) Constants(now time.Time) Constants {
+	return Constants{Now: now, Column: func(name string) bool {
+		return slices.ContainsFunc(p.View.Columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+	}}
+}
+
+// Parts lists what the table has, in the order in which it was written. What has expired as a whole
+// is left out.
+func (p *Plan) Parts() []Part {
+	v := p.View
+	segments := make([]*query.Segment, len(v.Segments))
+	for i := range v.Segments {
+		segments[i] = &v.Segments[i]
+	}
+	if v.Merges() {
+		slices.SortStableFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Order, b.Order) })
+	}
+	p.Pruned = pruning{Segments: len(segments)}
+	timeType := v.timeType()
+	parts := make([]Part, 0, len(segments)+len(v.Batches))
+	add := func(pt Part) {
+		if v.ExpiredBefore != nil && pt.Max < *v.ExpiredBefore {
+			p.Pruned.expired++
+			return
+		}
+		pt.Rank, pt.far = len(parts), isFar(pt.min, pt.Max, timeType)
+		parts = append(parts, pt)
+	}
+	for _, s := range segments {
+		add(Part{Segment: s, merge: v.Eras.Segment(s.Order, v.Merge), min: s.MinTime, Max: s.MaxTime})
+	}
+	for i, b := range v.Batches {
+		if b.Rows > 0 {
+			p.Pruned.Memtable += int64(b.Rows)
+			add(Part{Batch: b, merge: v.Eras.Batch(i, v.Merge), min: b.MinTime, Max: b.MaxTime})
+		}
+	}
+	return parts
+}
+
+// probe is what is known of a part without a look at its file.
+func (p *Plan) probe(pt *Part, identity bool) *probe {
+	return &probe{times: Span{Nanoseconds(pt.min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())}, identity: identity}
+}
+
+// Need returns the indexes of the columns that the statement may name, at least one.
+func (p *Plan) Need(whole bool) []int {
+	v := p.View
+	var need []int
+	for i, c := range v.Columns {
+		switch {
+		case whole, c.Semantic == schema.Timestamp,
+			v.Merges() && c.Semantic == schema.Tag,
+			p.St.Words[sql.LowerASCII(c.Name)] > 0, p.St.Words[sql.LowerASCII(v.Names[i])] > 0:
+			need = append(need, i)
+		}
+	}
+	if need == nil {
+		need = []int{0}
+	}
+	return need
+}
+
+// Planned is a statement with what is known of its tables.
+type Planned struct {
+	Plans    []*Plan // one for each of statement.tables
+	Views    []*View
+	Searches []sql.Search
+	Truncs   []truncCall
+}
+
+// New returns the plans of the statement's references.
+func New(st *sql.Statement, shape *Shape, req *query.Request, now time.Time, settings *Settings) (*Planned, error) {
+	views := make(map[query.TableName]*View, len(st.Names))
+	var list []*View
+	for _, name := range st.Names {
+		t := findTable(req, name)
+		if t == nil {
+			return nil, errs.New(errs.TableNotFound, "table %s does not exist", name)
+		}
+		v, err := newTableView(t)
+		if err != nil {
+			return nil, err
+		}
+		views[name] = v
+		list = append(list, v)
+	}
+	plans := make([]*Plan, len(st.Tables))
+	for i := range st.Tables {
+		plans[i] = &Plan{Settings: settings, St: st, shape: shape, Ref: &st.Tables[i], View: views[st.Tables[i].Name]}
+	}
+	searches := make([]sql.Search, len(st.Searches))
+	for i, call := range st.Searches {
+		searches[i] = sql.Search{SearchCall: call, Analyzer: analyzerIn(call, plans)}
+	}
+	for _, p := range plans {
+		p.predicates(searches, now)
+		p.reads, p.timesOnly = p.readers(now)
+	}
+	out := &Planned{Plans: plans, Views: list, Searches: searches}
+	if !settings.Off["trunc"] {
+		out.Truncs = truncsOf(st, shape.truncs, plans)
+	}
+	return out, nil
+}
+
+// findTable returns the table of that name; one that differs only in case if there is no
+// exact one.
+func findTable(req *query.Request, name query.TableName) *query.Table {
+	var similar *query.Table
+	for i := range req.Tables {
+		t := &req.Tables[i]
+		if t.Database == name.Database && t.Name == name.Name {
+			return t
+		}
+		if strings.EqualFold(t.Database, name.Database) && strings.EqualFold(t.Name, name.Name) {
+			similar = t
+		}
+	}
+	return similar
+}

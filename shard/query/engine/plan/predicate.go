@@ -1,0 +1,375 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/sql"
+)
+
+// A predicate tells whether some rows, of which a probe knows little, may have one that
+// meets a condition. It is false only where that is proven: nil, which knows nothing,
+// is true everywhere.
+type predicate func(p *probe) bool
+
+// probe is what is known of some rows: a file, a row group, a batch.
+type probe struct {
+	// times bounds their time index, in nanoseconds.
+	times Span
+	// identity tells that rows of one identity are still to be merged: then only the
+	// columns of the identity say something, because a row that does not meet the
+	// condition may hide one that does.
+	identity bool
+	// value tells whether a column may have a value; nil: unknown.
+	value func(column uint32, value *literal) bool
+	// tokens tells whether a text of a column may have all tokens of a text, if words
+	// are told apart by a; nil: unknown.
+	tokens func(column uint32, a sql.Analyzer, text string) bool
+	// bounds are the least and the largest value of a column of doubles in a file that has
+	// it in a narrower type; nil: unknown.
+	bounds func(column uint32) (lo, hi float64, ok bool)
+}
+
+// verdict on what stopped a probe; see prune.go.
+type reasons struct{ time, value, tokens, bounds bool }
+
+// Scope turns conditions into predicates for one table.
+type Scope struct {
+	Constants
+	Schema *schema.Table
+	Names  []string // what the engine calls the columns
+	Alias  string
+	Alone  bool
+	// searches are the statement's.
+	searches []sql.Search
+	// used tells what the predicates look at.
+	used reasons
+}
+
+// predicate returns what can be concluded from a condition, or nil. negated: from its
+// being false.
+func (p *Scope) predicate(v any, negated bool) predicate {
+	n, _ := v.(sql.Node)
+	kind := sql.Text(n, "type")
+	switch sql.Text(n, "class") {
+	case "CONJUNCTION":
+		var parts []predicate
+		for _, child := range sql.Args(n) {
+			parts = append(parts, p.predicate(child, negated))
+		}
+		if (kind == "CONJUNCTION_AND") != negated {
+			return every(parts)
+		}
+		return either(parts)
+	case "OPERATOR":
+		switch {
+		case kind == "OPERATOR_NOT" && len(sql.Args(n)) == 1:
+			return p.predicate(sql.Args(n)[0], !negated)
+		case kind == "COMPARE_IN" && !negated && len(sql.Args(n)) > 1:
+			list := sql.Args(n)
+			var parts []predicate
+			for _, value := range list[1:] {
+				parts = append(parts, p.comparison("COMPARE_EQUAL", list[0], value))
+			}
+			return either(parts)
+		}
+	case "COMPARISON":
+		if negated {
+			kind = Opposite[kind]
+		}
+		return p.comparison(kind, n["left"], n["right"])
+	case "FUNCTION":
+		if name := sql.Text(n, "function_name"); !negated && (strings.EqualFold(name, "matches") || strings.EqualFold(name, "matches_term")) {
+			return p.search(n)
+		}
+	case "BETWEEN":
+		if !negated {
+			return every([]predicate{
+				p.comparison("COMPARE_GREATERTHANOREQUALTO", n["input"], n["lower"]),
+				p.comparison("COMPARE_LESSTHANOREQUALTO", n["input"], n["upper"]),
+			})
+		}
+	}
+	return nil
+}
+
+// Opposite is the comparison that is true when another is false.
+var Opposite = map[string]string{
+	"COMPARE_EQUAL": "COMPARE_NOTEQUAL", "COMPARE_NOTEQUAL": "COMPARE_EQUAL",
+	"COMPARE_LESSTHAN": "COMPARE_GREATERTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHAN",
+	"COMPARE_GREATERTHAN": "COMPARE_LESSTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHAN",
+}
+
+// Mirrored is the comparison with its sides exchanged.
+var Mirrored = map[string]string{
+	"COMPARE_EQUAL": "COMPARE_EQUAL", "COMPARE_NOTEQUAL": "COMPARE_NOTEQUAL",
+	"COMPARE_LESSTHAN": "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
+	"COMPARE_GREATERTHAN": "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
+}
+
+// every is true where every part is.
+func every(parts []predicate) predicate {
+	known := parts[:0:0]
+	for _, part := range parts {
+		if part != nil {
+			known = append(known, part)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return func(p *probe) bool {
+		for _, part := range known {
+			if !part(p) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// either is true where one part is.
+func either(parts []predicate) predicate {
+	for _, part := range parts {
+		if part == nil {
+			return nil
+		}
+	}
+	return func(p *probe) bool {
+		for _, part := range parts {
+			if part(p) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func (p *Scope) comparison(kind string, left, right any) predicate {
+	if pr := p.timeComparison(kind, left, right); pr != nil {
+		return pr
+	}
+	if pr := p.timeComparison(Mirrored[kind], right, left); pr != nil {
+		return pr
+	}
+	bounds := p.within(kind, left, right)
+	if bounds == nil {
+		bounds = p.within(Mirrored[kind], right, left)
+	}
+	if kind != "COMPARE_EQUAL" {
+		return bounds
+	}
+	pr := p.equality(left, right)
+	if pr == nil {
+		pr = p.equality(right, left)
+	}
+	return every([]predicate{pr, bounds})
+}
+
+// timeComparison is about an expression of the time index on the left and a constant.
+func (p *Scope) timeComparison(kind string, left, right any) predicate {
+	bounds, ok := p.TimeBounds(kind, left, right)
+	if !ok {
+		return nil
+	}
+	p.used.time = true
+	return func(pr *probe) bool { return pr.times.Meets(bounds) }
+}
+
+// TimeBounds are those of the times for which such a comparison can be true.
+func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) {
+	at, back, forth, ok := p.compared(left, right)
+	if !ok {
+		return Always, false
+	}
+	// The expression is at least t-back and at most t+forth.
+	bounds = Always
+	switch kind {
+	case "COMPARE_EQUAL":
+		bounds = Span{Plus(at.Lo, -forth), Plus(at.Hi, back)}
+	case "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO":
+		bounds.Hi = Plus(at.Hi, back)
+	case "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO":
+		bounds.Lo = Plus(at.Lo, -forth)
+	default:
+		return Always, false
+	}
+	return bounds, true
+}
+
+// compared returns the times that a constant beside an expression of the time index may
+// stand for, and how much the expression is less or more than the time index at most.
+func (p *Scope) compared(expr, constant any) (at Span, back, forth int64, ok bool) {
+	back, forth, unit, ok := p.timeExpression(expr)
+	switch {
+	case !ok:
+		return Always, 0, 0, false
+	case unit != 0:
+		at, ok = number(constant, unit)
+	default:
+		if c := p.timeIndex(expr); c != nil && isLiteralInteger(constant) {
+			at, ok = number(constant, Nanoseconds(1, c.Type)) // in the unit of the column; see epoch.go
+			return at, back, forth, ok
+		}
+		at, ok = p.Moment(constant)
+		if ok && castsToDate(expr) && !isDay(constant) {
+			// The engine makes a date of a text, too, and drops its time and zone.
+			at = at.widen(day, day)
+		}
+	}
+	return at, back, forth, ok
+}
+
+// timeIndex returns the time index if v is its name.
+func (p *Scope) timeIndex(v any) *schema.Column {
+	n, _ := v.(sql.Node)
+	if c := p.Column(n); c != nil && c.Semantic == schema.Timestamp {
+		return c
+	}
+	return nil
+}
+
+func isLiteralInteger(v any) bool {
+	n, _ := v.(sql.Node)
+	return sql.Text(n, "class") == "CONSTANT" && sql.IsWhole(n)
+}
+
+// castsToDate reports whether an expression may be of type DATE.
+func castsToDate(v any) bool {
+	n, _ := v.(sql.Node)
+	if kind, _ := n["cast_type"].(sql.Node); sql.Text(n, "class") == "CAST" && sql.Text(kind, "id") == "DATE" {
+		return true
+	}
+	if child, ok := n["child"]; ok && castsToDate(child) {
+		return true
+	}
+	return slices.ContainsFunc(sql.Args(n), castsToDate)
+}
+
+// isDay reports whether a constant is a text of a date alone, without a time.
+func isDay(v any) bool {
+	n, _ := v.(sql.Node)
+	s, ok := sql.TextLiteral(n)
+	if !ok {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+// timeExpression tells how much an expression of the time index is less or more than
+// it at most, in nanoseconds; unit is not 0 if it is a number, of so many nanoseconds.
+func (p *Scope) timeExpression(v any) (back, forth, unit int64, ok bool) {
+	n, _ := v.(sql.Node)
+	switch sql.Text(n, "class") {
+	case "COLUMN_REF":
+		c := p.Column(n)
+		return 0, 0, 0, c != nil && c.Semantic == schema.Timestamp
+	case "CAST":
+		back, forth, unit, ok = p.timeExpression(n["child"])
+		kind, _ := n["cast_type"].(sql.Node)
+		switch id := sql.Text(kind, "id"); {
+		case !ok || unit != 0:
+			return 0, 0, 0, false
+		case id == "DATE":
+			return back + day, forth, 0, true
+		case strings.HasPrefix(id, "TIMESTAMP"):
+			return back + rounding, forth + rounding, 0, true
+		}
+	case "FUNCTION":
+		name, list := sql.LowerASCII(sql.Text(n, "function_name")), sql.Args(n)
+		if len(list) == 1 {
+			units, known := map[string]int64{"epoch_ns": 1, "epoch_us": 1000, "epoch_ms": 1000_000, "epoch": Second}[name]
+			back, forth, unit, ok = p.timeExpression(list[0])
+			return back + rounding, forth + rounding, units, known && ok && unit == 0
+		}
+		if len(list) < 2 {
+			return 0, 0, 0, false
+		}
+		back, forth, unit, ok = p.timeExpression(list[1])
+		if !ok || unit != 0 {
+			return 0, 0, 0, false
+		}
+		switch {
+		case name == "date_trunc" || name == "datetrunc":
+			by, known := truncation(list[0])
+			return back + by, forth, 0, known
+		case name == "time_bucket" && len(list) == 2:
+			by, known := p.duration(list[0])
+			return Plus(by.Hi, back), forth, 0, known && by.Lo > 0
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// Column returns the column that n names, or nil if it is none of the reference's.
+func (p *Scope) Column(n sql.Node) *schema.Column {
+	list, _ := n["column_names"].([]any)
+	if sql.Text(n, "class") != "COLUMN_REF" || len(list) == 0 || len(list) > 2 {
+		return nil
+	}
+	name, _ := list[len(list)-1].(string)
+	if len(list) == 1 && !p.Alone {
+		return nil
+	}
+	if len(list) == 2 {
+		if qualifier, _ := list[0].(string); !strings.EqualFold(qualifier, p.Alias) {
+			return nil
+		}
+	}
+	return p.Named(name)
+}
+
+func (p *Scope) Named(name string) *schema.Column {
+	// A column whose name differs only in case from another's is left alone.
+	var found *schema.Column
+	for i := range p.Schema.Columns {
+		c := &p.Schema.Columns[i]
+		if strings.EqualFold(c.Name, name) || strings.EqualFold(p.Names[i], name) {
+			if found != nil || p.Names[i] != c.Name {
+				return nil
+			}
+			found = c
+		}
+	}
+	return found
+}
+
+// equality is about a column on the left and a literal.
+func (p *Scope) equality(left, right any) predicate {
+	c, l := p.literal(left, right)
+	if c == nil {
+		return nil
+	}
+	p.used.value = true
+	id, tag := c.ID, c.Semantic == schema.Tag
+	return func(pr *probe) bool {
+		return pr.value == nil || pr.identity && !tag || pr.value(id, l)
+	}
+}
+
+// search is about a call of matches or matches_term.
+func (p *Scope) search(n sql.Node) predicate {
+	at, _ := sql.Position(n)
+	for _, call := range p.searches {
+		if call.Name.From != at {
+			continue
+		}
+		c := p.Column(call.Column)
+		if c == nil || !c.Type.IsBytes() {
+			return nil
+		}
+		if _, ok := Fill(c); ok {
+			return nil
+		}
+		p.used.tokens = true
+		id, tag, a := c.ID, c.Semantic == schema.Tag, call.Analyzer
+		return func(pr *probe) bool {
+			return pr.tokens == nil || pr.identity && !tag ||
+				call.Query.May(func(literal string) bool { return pr.tokens(id, a, literal) })
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/shard/query"
+)
+
+// A reduction lessens what one reference to a table reads. It never changes the answer: DuckDB
+// evaluates the statement's conditions over whatever is left. A reduction that is in doubt, or that
+// meets a file which it cannot read, leaves everything as it is.
+//
+// To add one, write a file with its reduce and explain functions, and put it in a list below.
+type reduction struct {
+	// name switches the reduction off (Settings.Off), and names its row in DESIGN.md's table of gains.
+	name string
+	// reduce changes the source if the reduction applies. Its only error is that of ctx.
+	reduce func(ctx context.Context, p *Plan, s *Source) error
+	// explain returns what EXPLAIN says of the reduction's effect; empty: it had none.
+	explain func(p *Plan, s *Source) string
+}
+
+var (
+	// partReductions leave out parts, or rows of parts. They are applied in this order.
+	partReductions = []reduction{
+		{"times", reduceByTimes, explainTimes},
+		{"filters", reduceByFilters, explainFilters},
+		{"pages", reduceToPages, explainPages},
+	}
+	// countReductions come after them. They put rows of a constant, of which only the number was
+	// looked up, in the place of rows that would be read.
+	countReductions = []reduction{
+		{"bounds", countByBounds, explainBounds},
+		{"codes", countByCodes, explainCodes},
+	}
+)
+
+// Settings is what all plans of an engine have in common.
+type Settings struct {
+	// Filters has what footers of segments say.
+	Filters *filterCache
+	// Threads is how many goroutines may read segments for one statement.
+	Threads int
+	// MinAttempt is the constant of that name; tests of small tables lower it.
+	MinAttempt int64
+	// Off names the reductions and executors that are not tried; tests and benchmarks compare.
+	Off map[string]bool
+}
+
+// Source chooses what the reference reads. whole: with all columns. The error is that of ctx, or
+// that a segment is damaged whose rows may matter.
+func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
+	s := &Source{View: p.View, need: p.Need(whole)}
+	s.Plain = p.Parts()
+	if p.View.Merges() {
+		s.Plain, s.Merges = separate(s.Plain)
+	}
+	if err := p.reduce(ctx, s, partReductions); err != nil {
+		return nil, err
+	}
+	for pt := range s.Parts() {
+		if pt.Segment != nil && pt.Segment.Damaged != "" {
+			return nil, query.DamagedError(p.View.Table, pt.Segment)
+		}
+	}
+	s.where = p.hidden(s)
+	return s, p.reduce(ctx, s, countReductions)
+}
+
+func (p *Plan) reduce(ctx context.Context, s *Source, list []reduction) error {
+	for _, r := range list {
+		if p.Off[r.name] {
+			continue
+		}
+		if err := r.reduce(ctx, p, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hidden returns the condition that leaves out rows which have expired, or which lie before p.from, in
+// parts that have other rows as well.
+func (p *Plan) hidden(s *Source) string {
+	hide, cut := false, false
+	for pt := range s.Parts() {
+		hide = hide || p.View.ExpiredBefore != nil && pt.min < *p.View.ExpiredBefore
+		cut = cut || p.From != nil && pt.min < *p.From
+	}
+	switch {
+	case cut && (!hide || *p.From > *p.View.ExpiredBefore):
+		return p.View.since(*p.From)
+	case hide:
+		return p.View.since(*p.View.ExpiredBefore)
+	}
+	return ""
+}
+
+// reduceByTimes leaves out parts whose times show that no row of them can matter.
+func reduceByTimes(_ context.Context, p *Plan, s *Source) error {
+	s.keep(func(pt *Part, identity bool) bool {
+		if p.From != nil && pt.Max < *p.From {
+			return false
+		}
+		return p.MeetsTimes(pt, identity)
+	})
+	return nil
+}
+
+// MeetsTimes reports whether a part may have rows that matter, as far as its times show.
+func (p *Plan) MeetsTimes(pt *Part, identity bool) bool {
+	if p.may == nil || p.may(p.probe(pt, identity)) {
+		return true
+	}
+	if pt.Segment != nil {
+		p.Pruned.byTime++
+	}
+	return false
+}
+
+func explainTimes(p *Plan, _ *Source) string {
+	if p.Pruned.byTime == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d left out by time", p.Pruned.byTime)
+}
+
+// Summary returns the line of EXPLAIN about the reference.
+func (p *Plan) Summary(s *Source) string {
+	var b strings.Builder
+	files, rows := make(map[string]bool), int64(0)
+	for pt := range s.Parts() {
+		switch {
+		case pt.file != nil:
+			files[pt.file.Path] = true
+		case pt.Segment != nil:
+			files[pt.Segment.Path] = true
+		default:
+			rows += int64(pt.Batch.Rows)
+		}
+	}
+	fmt.Fprintf(&b, "%s: %d of %d segments%s", p.Ref.Name, len(files), p.Pruned.Segments, p.Explain(s))
+	fmt.Fprintf(&b, "; %d of %d rows in memory", rows, p.Pruned.Memtable)
+	if n := len(slices.Concat(s.Merges...)); n > 0 {
+		fmt.Fprintf(&b, "; %d parts overlap and are merged", n)
+	}
+	fmt.Fprintf(&b, "; %d of %d columns", len(s.need), len(p.View.Columns))
+	return b.String()
+}
+
+// Explain returns what was not read of the source, and why.
+func (p *Plan) Explain(s *Source) string {
+	var b strings.Builder
+	if p.Pruned.expired > 0 {
+		fmt.Fprintf(&b, ", %d parts expired", p.Pruned.expired)
+	}
+	for _, r := range slices.Concat(partReductions, countReductions) {
+		b.WriteString(r.explain(p, s))
+	}
+	return b.String()
+}

@@ -1,0 +1,35 @@
+package plan
+
+import "cordwood/proto/schema"
+
+// TypeKey is the key of the field metadata that names a column's own type where
+// Arrow's does not tell; TypeJSON is its value for JSON texts.
+const (
+	TypeKey  = "cordwood.type"
+	TypeJSON = "Json"
+)
+
+// EngineTypes are the engine's types: their SQL names, and their numbers in its C interface.
+var EngineTypes = map[schema.Type]struct {
+	SQL    string
+	Number int
+}{
+	schema.Boolean:              {"BOOLEAN", 1},
+	schema.Int8:                 {"TINYINT", 2},
+	schema.Int16:                {"SMALLINT", 3},
+	schema.Int32:                {"INTEGER", 4},
+	schema.Int64:                {"BIGINT", 5},
+	schema.Uint8:                {"UTINYINT", 6},
+	schema.Uint16:               {"USMALLINT", 7},
+	schema.Uint32:               {"UINTEGER", 8},
+	schema.Uint64:               {"UBIGINT", 9},
+	schema.Float32:              {"FLOAT", 10},
+	schema.Float64:              {"DOUBLE", 11},
+	schema.TimestampMicrosecond: {"TIMESTAMP", 12},
+	schema.String:               {"VARCHAR", 17},
+	schema.JSON:                 {"VARCHAR", 17},
+	schema.Binary:               {"BLOB", 18},
+	schema.TimestampSecond:      {"TIMESTAMP_S", 20},
+	schema.TimestampMillisecond: {"TIMESTAMP_MS", 21},
+	schema.TimestampNanosecond:  {"TIMESTAMP_NS", 22},
+}

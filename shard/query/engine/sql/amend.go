@@ -1,0 +1,78 @@
+package sql
+
+import (
+	"sort"
+	"strings"
+)
+
+// The text of a statement is amended before the engine's parser sees it, where that reads it
+// otherwise than those who write such statements.
+
+// Edit replaces the bytes [from, to) of a text.
+type Edit struct {
+	From, To int
+	Text     string
+}
+
+// amend returns sql, which is normalized, with names in double quotes that stand in backticks, and
+// with arrows in parentheses, and what it changed.
+func amend(sql string) (string, []Edit) {
+	// A parenthesis goes before the name that begins where it stands.
+	edits := append(bindArrows(sql), unquoteBackticks(sql)...)
+	return applyEdits(sql, edits), edits
+}
+
+// unquoteBackticks returns the edits that put names in double quotes that stand in backticks.
+func unquoteBackticks(sql string) []Edit {
+	var edits []Edit
+	if strings.IndexByte(sql, '`') < 0 {
+		return nil
+	}
+	for i := 0; i < len(sql); {
+		end := skipQuoted(sql, i)
+		if end == i {
+			i++
+			continue
+		}
+		if sql[i] == '`' && end-i >= 2 && sql[end-1] == '`' {
+			name := strings.ReplaceAll(sql[i+1:end-1], "``", "`")
+			edits = append(edits, Edit{From: i, To: end, Text: QuoteName(name)})
+		}
+		i = end
+	}
+	return edits
+}
+
+// applyEdits sorts the edits and returns the text with them. Of those that overlap with one before, the
+// result has nothing of use.
+func applyEdits(text string, edits []Edit) string {
+	if len(edits) == 0 {
+		return text
+	}
+	sort.SliceStable(edits, func(i, k int) bool { return edits[i].From < edits[k].From })
+	var b strings.Builder
+	done := 0
+	for _, e := range edits {
+		b.WriteString(text[min(done, e.From):e.From])
+		b.WriteString(e.Text)
+		done = e.To
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// PositionBefore returns where a position of the text with the edits, which are sorted, is in that
+// without them. What an edit put in is where the edit begins.
+func PositionBefore(edits []Edit, at int) int {
+	shift := 0
+	for _, e := range edits {
+		if at < e.From+shift {
+			break
+		}
+		if at < e.From+shift+len(e.Text) {
+			return e.From
+		}
+		shift += len(e.Text) - (e.To - e.From)
+	}
+	return at - shift
+}

@@ -1,0 +1,302 @@
+package sql
+
+import "strings"
+
+// The engine's arrows bind more loosely than all other operators: it reads data->>'a' = 'x' AND b
+// as data->>('a' = 'x' AND b). Here they bind as they do in PostgreSQL, more tightly than
+// comparisons, and also more tightly than || and arithmetic, where PostgreSQL has no use for
+// them. Chains of arrows get parentheses for that; between these the engine reads them as meant.
+
+// lambdaFunctions take a lambda function, such as x -> x + 1, as their second argument.
+// TestLambdaFunctions compares with the engine.
+var lambdaFunctions = map[string]bool{
+	"list_transform": true, "list_apply": true, "array_transform": true, "array_apply": true, "apply": true,
+	"list_filter": true, "array_filter": true, "filter": true,
+	"list_reduce": true, "array_reduce": true, "reduce": true,
+}
+
+// separators are words that are no part of an operand, and are no functions when a parenthesis follows.
+var separators = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, w := range strings.Fields(`all analyse analyze and any anti as asc asof asymmetric between both by check collate
+		cross default desc describe distinct do else escape except exclude exists fetch for from full glob group having ilike in
+		inner intersect into is isnull join lateral leading like limit natural not notnull offset on only or order over partition
+		pivot positional qualify rename returning select semi show similar some summarize symmetric table then to trailing union
+		unpivot using values variadic when where window with within at`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// callSuffixes are words that stand between a call and a parenthesis that belongs to it.
+var callSuffixes = map[string]bool{"over": true, "filter": true}
+
+// arrowScan goes over the tokens of a statement once, and notes where operands begin.
+type arrowScan struct {
+	sql    string
+	levels []arrowLevel
+	edits  []Edit
+	// last is what the last token was, lastWord that word if it was a bare one, lastEnd where it ended.
+	last     arrowToken
+	lastWord string
+	lastEnd  int
+}
+
+// arrowLevel is what is known between a pair of brackets, or a CASE and its END.
+type arrowLevel struct {
+	// operand is where the operand at hand begins, -1 if there is none.
+	operand int
+	// chain is where the chain of arrows at hand begins, -1 if there is none.
+	chain int
+	// argument counts the commas before, at is where the argument at hand begins, -1 before that.
+	argument, at int
+	// lambda is the argument that may be a lambda function, -1 if none may.
+	lambda int
+	// isCase tells that END closes the level.
+	isCase bool
+}
+
+type arrowToken uint8
+
+const (
+	nothing    arrowToken = iota // an operator, a comma, a word that separates: an operand may begin
+	aValue                       // the end of what may be a whole operand
+	aDot                         // a dot behind a value
+	aCast                        // ::
+	typeName                     // a word behind ::, which may go on as in DOUBLE PRECISION
+	arrowFirst                   // an arrow, or a sign behind one: its right operand begins
+)
+
+// bindArrows returns the edits that put chains of arrows in sql, which is normalized, into parentheses.
+func bindArrows(sql string) []Edit {
+	if !strings.Contains(sql, "->") {
+		return nil
+	}
+	s := &arrowScan{sql: sql, levels: []arrowLevel{newArrowLevel(-1)}}
+	for i := 0; i < len(sql); {
+		i = s.token(i)
+	}
+	s.endChain(len(sql))
+	return s.edits
+}
+
+func newArrowLevel(lambda int) arrowLevel {
+	return arrowLevel{operand: -1, chain: -1, at: -1, lambda: lambda}
+}
+
+func (s *arrowScan) top() *arrowLevel { return &s.levels[len(s.levels)-1] }
+
+// token reads the token at i and returns where it ends.
+func (s *arrowScan) token(i int) int {
+	sql := s.sql
+	if isSpace(sql[i]) {
+		return i + 1
+	}
+	if end := skipQuoted(sql, i); end > i {
+		if sql[i] != '\'' || s.last != aValue || s.lastWord == "" {
+			s.begin(i) // else one value with the word before, as in JSON '{}' and E'…'
+		}
+		s.end(aValue, end)
+		return end
+	}
+	c := sql[i]
+	switch {
+	case IsNameByte(c):
+		return s.word(i)
+	case c == '(' || c == '[' || c == '{':
+		s.open(i)
+	case c == ')' || c == ']' || c == '}':
+		s.close(i, false)
+	case c == ',':
+		s.separate(i)
+		s.top().argument++
+		s.top().at = -1
+	case strings.HasPrefix(sql[i:], "::"):
+		s.set(aCast, "", i+2)
+		return i + 2
+	case c == '.' && s.last == aValue:
+		s.set(aDot, "", i+1)
+	case strings.IndexByte(operatorBytes, c) >= 0:
+		return s.operator(i)
+	default:
+		s.separate(i)
+	}
+	return i + 1
+}
+
+// lastToken returns where what stands before i ends, blanks left out.
+func lastToken(sql string, i int) int {
+	for i > 0 && isSpace(sql[i-1]) {
+		i--
+	}
+	return i
+}
+
+func (s *arrowScan) set(t arrowToken, word string, end int) {
+	s.last, s.lastWord, s.lastEnd = t, word, end
+}
+
+// end notes that a part of an operand ends.
+func (s *arrowScan) end(t arrowToken, end int) { s.set(t, "", end) }
+
+// begin notes that something begins at i that may be an operand or go on with one.
+func (s *arrowScan) begin(i int) {
+	l := s.top()
+	switch s.last {
+	case aDot, aCast, arrowFirst:
+		return // it goes on
+	case aValue, typeName:
+		s.endChain(s.lastEnd) // an alias, or what only the parser understands
+	}
+	l.operand = i
+	if l.at < 0 {
+		l.at = i
+	}
+}
+
+// endChain puts the parentheses of the chain at hand, if there is one.
+func (s *arrowScan) endChain(end int) {
+	l := s.top()
+	if l.chain >= 0 && (s.last == aValue || s.last == typeName) {
+		s.edits = append(s.edits, Edit{From: l.chain, To: l.chain, Text: "("}, Edit{From: end, To: end, Text: ")"})
+	}
+	l.chain = -1
+}
+
+// separate notes that the token at i is no part of an operand.
+func (s *arrowScan) separate(i int) {
+	s.endChain(s.lastEnd)
+	l := s.top()
+	l.operand = -1
+	if l.at < 0 {
+		l.at = i
+	}
+	s.set(nothing, "", i+1)
+}
+
+// word reads a bare word or a number.
+func (s *arrowScan) word(i int) int {
+	w, end := Word(s.sql, i)
+	if c := s.sql[i]; c >= '0' && c <= '9' {
+		if k := end; k < len(s.sql) && s.sql[k] == '.' { // 1.5
+			_, end = Word(s.sql, k+1)
+			end = max(end, k+1)
+		}
+		s.begin(i)
+		s.end(aValue, end)
+		return end
+	}
+	switch {
+	case s.last == aDot:
+		s.set(aValue, w, end)
+	case s.last == aCast, s.last == typeName && typeGoesOn[w]:
+		s.set(typeName, w, end)
+	case w == "case":
+		s.begin(i)
+		l := newArrowLevel(-1)
+		l.isCase = true
+		s.levels = append(s.levels, l)
+		s.set(nothing, "", end)
+	case w == "end" && s.top().isCase:
+		s.close(i, true)
+		s.lastEnd = end
+	case callSuffixes[w] && s.last == aValue && s.lastEnd > 0 && s.sql[s.lastEnd-1] == ')':
+		s.set(aValue, w, end) // a parenthesis that follows goes on with the call
+	case separators[w] && !s.names(w, end):
+		s.separate(i)
+		s.lastEnd = end
+	default:
+		s.begin(i)
+		s.set(aValue, w, end)
+	}
+	return end
+}
+
+// names tells whether a word that may separate is a name where it ends at end: names are what stands before
+// an arrow, and at where it is not AT TIME ZONE.
+func (s *arrowScan) names(w string, end int) bool {
+	next := SkipSpace(s.sql, end)
+	if strings.HasPrefix(s.sql[next:], "->") {
+		return true
+	}
+	zone, _ := Word(s.sql, next)
+	return w == "at" && zone != "time"
+}
+
+// typeGoesOn are the words behind the first one of a type.
+var typeGoesOn = map[string]bool{"precision": true, "varying": true, "character": true, "char": true, "with": true, "without": true, "time": true, "zone": true}
+
+// open reads an opening bracket.
+func (s *arrowScan) open(i int) {
+	l := s.top()
+	lambda := -1
+	follows := s.last == aValue || s.last == typeName // a call, a subscript, or the arguments of a type
+	if follows && s.sql[i] == '(' {
+		switch {
+		case s.lastWord == "columns", lambdaFunctions[s.lastWord] && s.chained():
+			lambda = 0
+		case lambdaFunctions[s.lastWord]:
+			lambda = 1
+		}
+	}
+	if !follows || s.sql[i] == '{' && s.lastWord != "map" {
+		if s.sql[i] == '(' && l.lambda >= 0 && l.lambda == l.argument && l.at < 0 {
+			lambda = 0 // a lambda function in parentheses
+		}
+		s.begin(i)
+	}
+	s.levels = append(s.levels, newArrowLevel(lambda))
+	s.set(nothing, "", i+1)
+}
+
+// chained tells whether the word before is called as value.word(…).
+func (s *arrowScan) chained() bool {
+	at := lastToken(s.sql, s.lastEnd-len(s.lastWord))
+	return at > 0 && s.sql[at-1] == '.'
+}
+
+// close reads a closing bracket, or the END of a CASE.
+func (s *arrowScan) close(i int, isCase bool) {
+	s.endChain(s.lastEnd)
+	for !isCase && s.top().isCase && len(s.levels) > 1 {
+		s.levels = s.levels[:len(s.levels)-1] // a CASE without END
+	}
+	if len(s.levels) > 1 {
+		s.levels = s.levels[:len(s.levels)-1]
+	}
+	s.set(aValue, "", i+1)
+}
+
+// operator reads a run of the characters of operators.
+func (s *arrowScan) operator(i int) int {
+	end := i
+	for end < len(s.sql) && strings.IndexByte(operatorBytes, s.sql[end]) >= 0 && skipQuoted(s.sql, end) == end {
+		end++
+	}
+	run := s.sql[i:end]
+	if s.last == arrowFirst && strings.Trim(run, "+-") == "" {
+		s.lastEnd = end // a sign
+		return end
+	}
+	arrow := strings.TrimRight(run, "+-")
+	l := s.top()
+	if arrow != "->" && arrow != "->>" || l.operand < 0 || s.last != aValue && s.last != typeName {
+		s.separate(i)
+		s.lastEnd = end
+		return end
+	}
+	if arrow == "->" && run == arrow && l.lambda >= 0 && l.lambda == l.argument && l.operand == l.at && l.chain < 0 {
+		l.lambda = -1 // the arrow of a lambda function, whose value begins
+		s.separate(i)
+		s.lastEnd = end
+		return end
+	}
+	if l.chain < 0 {
+		l.chain = l.operand
+	}
+	if run != arrow {
+		s.edits = append(s.edits, Edit{From: i + len(arrow), To: i + len(arrow), Text: " "}) // ->-1 would be an operator of its own
+	}
+	s.set(arrowFirst, "", end)
+	return end
+}

@@ -1,0 +1,198 @@
+package sql
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// EngineError is an error of the engine.
+type EngineError struct {
+	// Kind is as "Binder" or "Out of Memory", Subtype as "COLUMN_NOT_FOUND" or empty.
+	Kind    string `json:"exception_type"`
+	Subtype string `json:"error_subtype"`
+	Message string `json:"exception_message"`
+	// Position is where in the statement the mistake is, in digits, or empty.
+	Position string `json:"position"`
+}
+
+func (e *EngineError) Error() string { return e.Kind + ": " + e.Message }
+
+// IsBroken tells whether the database cannot be used after err.
+func IsBroken(err error) bool {
+	e := (*EngineError)(nil)
+	return errors.As(err, &e) &&
+		(strings.EqualFold(e.Kind, "FATAL") || strings.EqualFold(e.Kind, "INTERNAL") ||
+			strings.Contains(e.Message, "database has been invalidated"))
+}
+
+// IsBinding tells whether err is about a name of the statement.
+func IsBinding(err error) bool {
+	e := (*EngineError)(nil)
+	return errors.As(err, &e) && strings.EqualFold(e.Kind, "Binder")
+}
+
+// ToClient gives err its code and a text that makes sense to who wrote the statement.
+// r, if not nil, is how the statement was rewritten.
+func ToClient(err error, r *Rewritten) error {
+	e := (*EngineError)(nil)
+	if !errors.As(err, &e) {
+		if own := (*errs.Error)(nil); errors.As(err, &own) {
+			return err
+		}
+		return errs.Wrap(errs.Internal, err, "query engine")
+	}
+	if strings.HasPrefix(e.Message, "Max expression depth") {
+		return errTooDeep
+	}
+	msg := advise(firstLine(e.Message))
+	if isOutOfMemory(e) {
+		return noMemory(e, msg)
+	}
+	if r != nil {
+		if at, perr := strconv.Atoi(e.Position); perr == nil {
+			if name, ok := r.quotedName(at); ok && planCode(e) == errs.ColumnNotFound {
+				msg += "; double quotes stand around names: a text has single quotes, " + QuoteText(name)
+			}
+			if at, ok := r.clientPosition(at); ok {
+				msg += fmt.Sprintf(" (position %d)", at)
+			}
+		}
+	}
+	switch strings.ToLower(e.Kind) {
+	case "parser", "syntax":
+		return &errs.Error{Code: errs.InvalidSyntax, Msg: msg, Err: err}
+	case "binder", "catalog", "parameter not allowed", "parameter not resolved", "mismatch type", "type mismatch",
+		"dependency", "expression", "not implemented":
+		return &errs.Error{Code: planCode(e), Msg: msg, Err: err}
+	case "conversion", "out of range", "invalid input", "divide by zero", "decimal", "invalid type", "unknown type",
+		"constraint", "object size", "sequence":
+		return &errs.Error{Code: errs.InvalidArguments, Msg: msg, Err: err}
+	case "interrupt":
+		return &errs.Error{Code: errs.Cancelled, Msg: "query: interrupted", Err: err}
+	case "permission":
+		return &errs.Error{Code: errs.Unsupported, Msg: msg, Err: err}
+	case "io":
+		return &errs.Error{Code: errs.StorageUnavailable, Msg: "query: read a segment: " + msg, Err: err}
+	case "fatal", "internal":
+		if strings.Contains(e.Message, "database has been invalidated") {
+			return (&errs.Error{
+				Code: errs.External, Err: err,
+				Msg: "the query engine broke down at another query that ran beside this one, and was replaced; nothing was changed: send the query again",
+			}).WithRetryAfter(time.Second)
+		}
+		// A fault of the engine, which this very statement brings about.
+		return &errs.Error{
+			Code: errs.EngineExecuteQuery, Err: err,
+			Msg: "the query engine breaks down at this statement (" + msg + "); write it in another way: the values and types of its arguments are the first to look at",
+		}
+	}
+	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
+}
+
+// memorySigns are what errors of memory say, of the engine and of the C++ library: some have
+// another kind.
+var memorySigns = []string{"std::bad_alloc", "bad allocation", "Allocation failure", "allocation failure", "failed to allocate", "could not allocate"}
+
+// isOutOfMemory tells whether e is for want of memory.
+func isOutOfMemory(e *EngineError) bool {
+	return strings.EqualFold(e.Kind, "out of memory") ||
+		slices.ContainsFunc(memorySigns, func(sign string) bool { return strings.Contains(e.Message, sign) })
+}
+
+// noMemory is the error for a client whose statement got no more memory.
+func noMemory(cause error, msg string) error {
+	text := "the query needs more memory than the engine has (" + msg + ")"
+	if strings.Contains(msg, "failed to offload data block") {
+		// Memory was not the end of it: what it spilled has a bound too.
+		text = "the query needs more than --query-memory, and its temporary files more than --query-temp-limit (" + msg + ")"
+	}
+	return (&errs.Error{
+		Code: errs.RuntimeResourcesExhausted, Err: cause,
+		Msg: text + "; narrow its time range, group by fewer values, or try again when fewer queries run",
+	}).WithRetryAfter(time.Second)
+}
+
+var noColumn = regexp.MustCompile(`does not have a column named|^Referenced column .* not found`)
+
+func planCode(e *EngineError) errs.Code {
+	if e.Subtype == "COLUMN_NOT_FOUND" || noColumn.MatchString(e.Message) {
+		return errs.ColumnNotFound
+	}
+	return errs.PlanQuery
+}
+
+const numberTypes = `(TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL|HUGEINT|UBIGINT|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))`
+
+// What the engine says of comparisons that a reader of a log tries, without a word of what
+// to do instead.
+var (
+	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
+		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
+		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
+	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
+	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
+	spanless     = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
+	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
+	likeOf       = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
+	searchOf     = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
+)
+
+// advise adds what to do to a message that does not say it.
+func advise(msg string) string {
+	switch {
+	case numberAsTime.MatchString(msg):
+		return msg + "; write a time as '2026-01-05 10:00:00', or make it of a number: " +
+			"to_timestamp(seconds), epoch_ms(milliseconds), make_timestamp(microseconds), make_timestamp_ns(nanoseconds)"
+	case outsideNanos.MatchString(msg):
+		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
+			"epoch_us holds it, and to compare it with nanoseconds, cast these to TIMESTAMP"
+	case textOutside.MatchString(msg) && isOutsideNanos(textOutside.FindStringSubmatch(msg)[1]):
+		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; cast it, and what it is compared with, to TIMESTAMP",
+			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
+	case textAsNumber.MatchString(msg):
+		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
+	}
+	if spanless.MatchString(msg) {
+		return strings.TrimSuffix(msg, ".") + "; a span of time is written as in now() - INTERVAL '1 hour'"
+	}
+	if m := jsonOf.FindStringSubmatch(msg); m != nil {
+		return "functions of JSON take values of type JSON or texts, not of type " + m[1] + "; use to_json to make JSON of it"
+	}
+	if m := likeOf.FindStringSubmatch(msg); m != nil {
+		of, _, _ := strings.Cut(m[1], ", ")
+		return "LIKE, ILIKE and GLOB take texts, not values of type " + of + "; cast what is none, as in code::VARCHAR LIKE '4%'"
+	}
+	if m := searchOf.FindStringSubmatch(msg); m != nil {
+		return "matches and matches_term search texts, not values of type " + m[1] + "; cast the column, as in matches_term(code::VARCHAR, '404')"
+	}
+	return msg
+}
+
+// isOutsideNanos reports whether a text is of a time that nanoseconds do not hold.
+func isOutsideNanos(s string) bool {
+	utc, _, ok := inUTC(s, time.UTC)
+	if !ok {
+		return false
+	}
+	at, err := time.Parse(utcLayout, utc)
+	return err == nil && (at.Before(time.Unix(0, math.MinInt64)) || at.After(time.Unix(0, math.MaxInt64)))
+}
+
+// firstLine leaves out the lists of candidates and the excerpt of the statement.
+func firstLine(msg string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(msg), "\n")
+	if next, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(next, "Did you mean") || strings.HasPrefix(next, "Candidate bindings: \"") {
+		line += " " + next
+	}
+	return line
+}

@@ -1,0 +1,155 @@
+package sql
+
+import (
+	"fmt"
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+// Bounds on what a search may ask for.
+const (
+	maxTerms     = 64
+	maxTermBytes = 1024
+	maxNesting   = 32
+)
+
+// SearchCall is a call of matches or matches_term: what it asks for, and where it is.
+type SearchCall struct {
+	function string
+	Column   Node // the first argument
+	Query    *term
+	literal  string // as the client gave it
+	// Name and argument are the places of the function's name and of the literal.
+	Name, argument Edit
+}
+
+// term is a boolean expression over literals.
+type term struct {
+	op   byte // 't' text, 'p' beginning of a word, '&', '|', '!'
+	text string
+	of   []*term
+}
+
+// Analyzer is how a column's words are told apart.
+type Analyzer struct{ CaseSensitive, Chinese bool }
+
+// program is the form of t that match.c reads.
+func (t *term) program(a Analyzer) string {
+	flags := 0
+	if a.CaseSensitive {
+		flags |= 1
+	}
+	if a.Chinese {
+		flags |= 2
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, flags)
+	t.write(&b)
+	return b.String()
+}
+
+func (t *term) write(b *strings.Builder) {
+	if t.op == 't' || t.op == 'p' {
+		fmt.Fprintf(b, "%c%d:%s", t.op, len(t.text), t.text)
+		return
+	}
+	for i, child := range t.of {
+		child.write(b)
+		if i > 0 || t.op == '!' {
+			b.WriteByte(t.op)
+		}
+	}
+}
+
+// May tells whether a text can match of which only is known which literals it may have.
+func (t *term) May(has func(literal string) bool) bool {
+	switch t.op {
+	case 't':
+		return has(t.text)
+	case '&':
+		for _, child := range t.of {
+			if !child.May(has) {
+				return false
+			}
+		}
+		return true
+	case '|':
+		for _, child := range t.of {
+			if child.May(has) {
+				return true
+			}
+		}
+		return false
+	}
+	return true // what is not there is not known, nor which words begin so
+}
+
+// search checks a call and notes it.
+func (w *walker) search(name string, n Node) error {
+	list := Args(n)
+	if len(list) != 2 || Text(n, "schema") != "" {
+		return errs.New(errs.PlanQuery, "%s takes a column and a text, as in %s(message, 'word')", name, name)
+	}
+	literal, _ := list[1].(Node)
+	given, isText := TextLiteral(literal)
+	at, ok := Position(n)
+	from, known := Position(literal)
+	if !isText || !ok || !known {
+		return errs.New(errs.PlanQuery, "%s: what to look for must be a literal text, as in %s(message, 'word')", name, name)
+	}
+	called, end := Word(w.st.SQL, at)
+	if called != name {
+		return errs.New(errs.Unsupported, "%s must be called as %s(column, 'word'), without quotes and nothing in front", name, name)
+	}
+	last := SkipLiteral(w.st.SQL, from)
+	if next := SkipSpace(w.st.SQL, last); next >= len(w.st.SQL) || w.st.SQL[next] != ')' {
+		return errs.New(errs.PlanQuery, "%s: what to look for must be a plain literal text in single quotes", name)
+	}
+	call := &SearchCall{function: name, literal: given, Name: Edit{From: at, To: end}, argument: Edit{From: from, To: last}}
+	call.Column, _ = list[0].(Node)
+	var err error
+	if name == "matches" {
+		call.Query, err = parseSearch(given)
+	} else {
+		call.Query, err = wholeTerm(given)
+	}
+	if err != nil {
+		return errs.New(errs.InvalidArguments, "%s: %s", name, err)
+	}
+	w.st.Searches = append(w.st.Searches, call)
+	return nil
+}
+
+// wholeTerm is the query for a text as it stands.
+func wholeTerm(text string) (*term, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, fmt.Errorf("there is no word to look for")
+	}
+	if len(text) > maxTermBytes {
+		return nil, fmt.Errorf("a term of %d bytes; %d are allowed", len(text), maxTermBytes)
+	}
+	return &term{op: 't', text: text}, nil
+}
+
+// Search is a call, and how words are told apart in it.
+type Search struct {
+	*SearchCall
+	Analyzer
+}
+
+// Edits are what a call is replaced by in the text.
+func (c Search) Edits() []Edit {
+	name, argument := c.Name, c.argument
+	name.Text, argument.Text = "cordwood_matches", QuoteText(c.Query.program(c.Analyzer))
+	return []Edit{name, argument}
+}
+
+// Restore puts the call back into the name that the engine gives to a column.
+func (c Search) Restore(name string) string {
+	was := strings.ReplaceAll(name, ", "+QuoteText(c.Query.program(c.Analyzer))+")", ", "+QuoteText(c.literal)+")")
+	if was == name {
+		return name
+	}
+	return strings.Replace(was, "cordwood_matches(", c.function+"(", 1)
+}

@@ -1,0 +1,200 @@
+package sql
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// This file reads from a checked syntax tree what planning needs to know of each
+// reference to a table: which columns the statement names, and what the rows that the
+// reference contributes must meet.
+
+// condition is an expression that is true for every row that a reference contributes to
+// the answer. alias is the name by which the reference's columns are qualified; alone
+// tells that names without one can only be the reference's.
+type condition struct {
+	Expr  Node
+	Alias string
+	Alone bool
+}
+
+// study fills in what the walker does not: it runs after it, on the same tree.
+func (st *Statement) study(tree any) {
+	s := studier{st: st}
+	st.Words = make(map[string]int)
+	s.visit(tree)
+	names := make(map[string]bool)
+	for _, ref := range st.Tables {
+		names[LowerASCII(ref.Name.Name)] = true
+	}
+	for _, c := range st.Columns {
+		// A table's name as a value is its whole row.
+		if len(c.Path) == 1 && (names[LowerASCII(c.Path[0])] || s.aliases[LowerASCII(c.Path[0])]) {
+			st.Whole = true
+		}
+	}
+}
+
+type studier struct {
+	st      *Statement
+	aliases map[string]bool
+}
+
+// visit collects words and visits every query in v.
+func (s *studier) visit(v any) {
+	switch v := v.(type) {
+	case string:
+		s.st.Words[LowerASCII(v)]++
+	case []any:
+		for _, child := range v {
+			s.visit(child)
+		}
+	case Node:
+		s.visitNode(v)
+	}
+}
+
+func (s *studier) visitNode(n Node) {
+	switch Text(n, "type") {
+	case "SELECT_NODE":
+		s.query(n)
+	case "SHOW_REF", "PIVOT":
+		s.st.Whole = true
+	case "JOIN":
+		if Text(n, "ref_type") == "NATURAL" {
+			s.st.Whole = true
+		}
+	}
+	switch Text(n, "class") {
+	case "STAR", "POSITIONAL_REFERENCE":
+		s.st.Whole = true
+	}
+	if n["column_name_alias"] != nil {
+		s.st.Whole = true
+	}
+	if alias := Text(n, "alias"); alias != "" && Text(n, "class") == "" { // a table's, not an expression's
+		if s.aliases == nil {
+			s.aliases = make(map[string]bool)
+		}
+		s.aliases[LowerASCII(alias)] = true
+	}
+	for _, child := range n {
+		s.visit(child)
+	}
+}
+
+// query hands the conditions of a SELECT to the tables that it reads.
+func (s *studier) query(n Node) {
+	from, _ := n["from_table"].(Node)
+	if from == nil {
+		return
+	}
+	leaves := leaves(from, nil)
+	s.tellApart(leaves)
+	var conds []Node
+	if where, ok := n["where_clause"].(Node); ok && n["sample"] == nil {
+		conds = append(conds, where)
+	}
+	s.hand(from, conds, len(leaves) == 1)
+}
+
+// leaves returns the table references of a tree of joins.
+func leaves(n Node, out []Node) []Node {
+	if Text(n, "type") != "JOIN" {
+		return append(out, n)
+	}
+	for _, side := range []string{"left", "right"} {
+		if child, ok := n[side].(Node); ok {
+			out = leaves(child, out)
+		}
+	}
+	return out
+}
+
+// tellApart marks references to tables of one name in several databases that stand
+// beside each other, which would have one alias.
+func (s *studier) tellApart(leaves []Node) {
+	for _, a := range leaves {
+		i, ok := s.st.Reference(a)
+		if !ok || s.st.Tables[i].aliased {
+			continue
+		}
+		for _, b := range leaves {
+			k, ok := s.st.Reference(b)
+			if !ok || s.st.Tables[k].aliased {
+				continue
+			}
+			x, y := s.st.Tables[i].Name, s.st.Tables[k].Name
+			if strings.EqualFold(x.Name, y.Name) && !strings.EqualFold(x.Database, y.Database) {
+				// The same table elsewhere in the statement gets the same alias, so that a
+				// qualified column means the same everywhere.
+				for r := range s.st.Tables {
+					if t := &s.st.Tables[r]; !t.aliased && t.Name == x {
+						t.ambiguous = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// Reference returns which of st.tables a node of its tree is.
+func (st *Statement) Reference(n Node) (int, bool) {
+	if Text(n, "type") != "BASE_TABLE" {
+		return 0, false
+	}
+	at, ok := Position(n)
+	if !ok {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(st.Tables, at, func(ref TableRef, at int) int { return cmp.Compare(ref.at, at) })
+}
+
+// hand gives the conditions to the tables below n. All of conds are true for the rows
+// of n that count.
+func (s *studier) hand(n Node, conds []Node, alone bool) {
+	if len(conds) == 0 {
+		return
+	}
+	if Text(n, "type") == "JOIN" {
+		left, _ := n["left"].(Node)
+		right, _ := n["right"].(Node)
+		if left == nil || right == nil {
+			return
+		}
+		both := conds
+		if on, ok := n["condition"].(Node); ok {
+			both = append(conds[:len(conds):len(conds)], on)
+		}
+		kind, ref := Text(n, "join_type"), Text(n, "ref_type")
+		switch {
+		case ref == "POSITIONAL" || ref == "DEPENDENT":
+		case ref == "ASOF":
+			// Which row of the right side is nearest depends on all of them.
+			if kind == "INNER" || kind == "LEFT" || kind == "" {
+				s.hand(left, conds, alone)
+			}
+		case kind == "INNER" || kind == "" && ref == "CROSS":
+			s.hand(left, both, alone)
+			s.hand(right, both, alone)
+		case kind == "LEFT" || kind == "SEMI" || kind == "ANTI":
+			s.hand(left, conds, alone)
+		case kind == "RIGHT":
+			s.hand(right, conds, alone)
+		}
+		return
+	}
+	i, ok := s.st.Reference(n)
+	if !ok || n["sample"] != nil || n["column_name_alias"] != nil {
+		return
+	}
+	ref := &s.st.Tables[i]
+	alias := Text(n, "alias")
+	if alias == "" {
+		alias = ref.Name.Name
+	}
+	for _, c := range conds {
+		ref.Conds = append(ref.Conds, condition{Expr: c, Alias: alias, Alone: alone})
+	}
+}
