@@ -125,8 +125,8 @@ func (t *tester) test(v any, negated bool) (rowTest, bool) {
 		}
 		return t.comparison(kind, n["left"], n["right"])
 	case "BETWEEN":
-		lower, ok := t.comparison(Choose(negated, "COMPARE_LESSTHAN", "COMPARE_GREATERTHANOREQUALTO"), n["input"], n["lower"])
-		upper, fine := t.comparison(Choose(negated, "COMPARE_GREATERTHAN", "COMPARE_LESSTHANOREQUALTO"), n["input"], n["upper"])
+		lower, ok := t.comparison(choose(negated, "COMPARE_LESSTHAN", "COMPARE_GREATERTHANOREQUALTO"), n["input"], n["lower"])
+		upper, fine := t.comparison(choose(negated, "COMPARE_GREATERTHAN", "COMPARE_LESSTHANOREQUALTO"), n["input"], n["upper"])
 		switch {
 		case !ok || !fine:
 			return nil, false
@@ -144,7 +144,7 @@ func (t *tester) test(v any, negated bool) (rowTest, bool) {
 	return nil, false
 }
 
-func Choose(first bool, a, b string) string {
+func choose(first bool, a, b string) string {
 	if first {
 		return a
 	}
@@ -174,7 +174,7 @@ func (t *tester) operator(kind string, list []any, negated bool) (rowTest, bool)
 		in := (kind == "COMPARE_IN") != negated
 		var tests []rowTest
 		for _, value := range list[1:] {
-			test, ok := t.comparison(Choose(in, "COMPARE_EQUAL", "COMPARE_NOTEQUAL"), list[0], value)
+			test, ok := t.comparison(choose(in, "COMPARE_EQUAL", "COMPARE_NOTEQUAL"), list[0], value)
 			if !ok {
 				return nil, false
 			}

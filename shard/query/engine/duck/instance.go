@@ -185,6 +185,7 @@ func (s *Session) register() error {
 	return nil
 }
 
+// Close frees the database. No session may be open.
 func (in *Instance) Close() {
 	duckdb.Close(&in.db)
 }
@@ -195,6 +196,7 @@ type Session struct {
 	conn duckdb.Connection
 }
 
+// Connect opens a session. The caller closes it.
 func (in *Instance) Connect() (*Session, error) {
 	s := &Session{}
 	if duckdb.Connect(in.db, &s.conn) == duckdb.StateError {
@@ -203,6 +205,7 @@ func (in *Instance) Connect() (*Session, error) {
 	return s, nil
 }
 
+// Close ends the session and what is left of its statements.
 func (s *Session) Close() { duckdb.Disconnect(&s.conn) }
 
 // interrupt stops what the session runs at this moment, if anything.

@@ -43,6 +43,7 @@ func prepare(s *Session, text string) (*Prepared, error) {
 	return p, nil
 }
 
+// Close frees the statement.
 func (p *Prepared) Close() {
 	for i := range p.types {
 		duckdb.DestroyLogicalType(&p.types[i])

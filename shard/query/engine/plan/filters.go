@@ -20,9 +20,9 @@ const MaxFilterBytes = 64 << 20
 // maxRuns is how many runs of rows of a file are told apart; more become one.
 const maxRuns = 8
 
-// filterCache keeps what the footers of the segments met last say of their row groups.
+// FilterCache keeps what the footers of the segments met last say of their row groups.
 // It is safe for concurrent use.
-type filterCache struct {
+type FilterCache struct {
 	pages *segment.PageCache // of the same files; may be nil
 	mu    sync.Mutex         // guards kept
 	kept  *lru.Cache[fileKey, *segment.Filters]
@@ -35,13 +35,14 @@ type fileKey struct {
 	crc  uint32
 }
 
-func NewFilterCache(limit int, pages *segment.PageCache) *filterCache {
-	return &filterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
+// NewFilterCache returns a cache of at most limit bytes. pages has what was read of the same files.
+func NewFilterCache(limit int, pages *segment.PageCache) *FilterCache {
+	return &FilterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
 }
 
 // Get returns the filters of a file, or nil if they cannot be read: then the engine
 // will say why when it reads the file.
-func (c *filterCache) Get(s *query.Segment) *segment.Filters {
+func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 	key := fileKey{s.Path, s.CRC}
 	c.mu.Lock()
 	f, ok := c.kept.Get(key)
@@ -62,7 +63,9 @@ func (c *filterCache) Get(s *query.Segment) *segment.Filters {
 
 // reduceByFilters leaves out row groups, and segments, whose filters show that no row of them can matter.
 func reduceByFilters(_ context.Context, p *Plan, s *Source) error {
-	s.keep(p.MeetsFilters)
+	if p.may != nil {
+		s.keep(p.MeetsFilters)
+	}
 	return nil
 }
 

@@ -21,8 +21,10 @@ import (
 // smallest and the largest number stand for everything beyond them as well.
 type Span struct{ Lo, Hi int64 }
 
+// Always holds every time.
 var Always = Span{math.MinInt64, math.MaxInt64}
 
+// Meets reports whether two spans have a moment in common.
 func (s Span) Meets(o Span) bool { return s.Lo <= o.Hi && o.Lo <= s.Hi }
 
 // Plus adds, and keeps to the ends of the numbers.
@@ -51,6 +53,7 @@ func (s Span) negative() Span {
 func (s Span) widen(back, forth int64) Span { return Span{Plus(s.Lo, -back), Plus(s.Hi, forth)} }
 
 const (
+	// Second is one, in nanoseconds.
 	Second = int64(time.Second)
 	day    = 24 * 3600 * Second
 	// rounding covers conversions between the units of timestamps.

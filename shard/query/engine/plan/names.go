@@ -89,8 +89,12 @@ func newTableView(t *query.Table) (*View, error) {
 	return &View{Table: t, Columns: t.Schema.Columns, Names: ExposedNames(t.Schema.Columns)}, nil
 }
 
-// The engine's timestamps of second and microsecond begin long before the year 1.
-const Year1, Year9999 = -62135596800, 253402300799
+const (
+	// Year1 is its first second. The engine's timestamps of second and microsecond begin long before.
+	Year1 = -62135596800
+	// Year9999 is its last second.
+	Year9999 = 253402300799
+)
 
 // since is the condition that a row's time index is at least before.
 func (v *View) since(before int64) string {

@@ -92,6 +92,9 @@ func (p *Scope) keys(v any) []key {
 
 // reduceToPages puts rows that were read here in the place of parts of which few can matter.
 func reduceToPages(_ context.Context, p *Plan, s *Source) error {
+	if p.may == nil && p.From == nil {
+		return nil // all of every part matters
+	}
 	budget := maxLentRows
 	var left []Part
 	for i := range s.Plain {
@@ -193,6 +196,7 @@ type groupRuns struct {
 	Runs  []segment.Run
 }
 
+// Open opens the file if it is not open yet, and reports whether it could.
 func (l *RowFinder) Open() bool {
 	if l.File == nil {
 		var err error

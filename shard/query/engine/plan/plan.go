@@ -56,6 +56,7 @@ func (p *Plan) predicates(searches []sql.Search, now time.Time) {
 	p.may = every(parts)
 }
 
+// Constants returns what evaluates constants of the statement at a moment.
 func (p *Plan) Constants(now time.Time) Constants {
 	return Constants{Now: now, Column: func(name string) bool {
 		return slices.ContainsFunc(p.View.Columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })

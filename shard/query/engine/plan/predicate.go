@@ -322,6 +322,7 @@ func (p *Scope) Column(n sql.Node) *schema.Column {
 	return p.Named(name)
 }
 
+// Named returns the column of that name, or nil if there is none or it cannot be told which is meant.
 func (p *Scope) Named(name string) *schema.Column {
 	// A column whose name differs only in case from another's is left alone.
 	var found *schema.Column

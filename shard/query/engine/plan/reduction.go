@@ -41,7 +41,7 @@ var (
 // Settings is what all plans of an engine have in common.
 type Settings struct {
 	// Filters has what footers of segments say.
-	Filters *filterCache
+	Filters *FilterCache
 	// Threads is how many goroutines may read segments for one statement.
 	Threads int
 	// MinAttempt is the constant of that name; tests of small tables lower it.
@@ -101,6 +101,9 @@ func (p *Plan) hidden(s *Source) string {
 
 // reduceByTimes leaves out parts whose times show that no row of them can matter.
 func reduceByTimes(_ context.Context, p *Plan, s *Source) error {
+	if p.may == nil && p.From == nil {
+		return nil
+	}
 	s.keep(func(pt *Part, identity bool) bool {
 		if p.From != nil && pt.Max < *p.From {
 			return false

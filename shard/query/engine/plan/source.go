@@ -49,7 +49,8 @@ func (s *Source) Parts() iter.Seq[*Part] {
 // keep leaves out the parts for which f returns false. identity tells f that the rows of a part are
 // still to be merged with those of others.
 func (s *Source) keep(f func(pt *Part, identity bool) bool) {
-	filter := func(list []Part, identity bool) (left []Part) {
+	filter := func(list []Part, identity bool) []Part {
+		left := list[:0] // the list is the source's own
 		for i := range list {
 			if f(&list[i], identity) {
 				left = append(left, list[i])
@@ -58,7 +59,7 @@ func (s *Source) keep(f func(pt *Part, identity bool) bool) {
 		return left
 	}
 	s.Plain = filter(s.Plain, false)
-	var merges [][]Part
+	merges := s.Merges[:0]
 	for _, group := range s.Merges {
 		if group = filter(group, true); len(group) > 0 {
 			merges = append(merges, group)

@@ -145,6 +145,7 @@ func skipQuoted(sql string, i int) int {
 	return i
 }
 
+// IsNameByte reports whether a byte may be part of a bare name.
 func IsNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
@@ -287,6 +288,7 @@ func QuoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") 
 // QuoteName returns s as an identifier.
 func QuoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
+// QuoteList returns a list of text literals.
 func QuoteList(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {

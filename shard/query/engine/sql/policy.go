@@ -11,15 +11,16 @@ import (
 //go:embed functions.txt
 var functionsText string
 
-// verdict says what a query may do with a function.
-type verdict uint8
+// Verdict says what a query may do with a function.
+type Verdict uint8
 
+// The verdicts.
 const (
-	Unknown verdict = iota
-	Allow
-	Bound
-	Guard // a macro of ours of that name, with a bound in front, is called
-	deny
+	Unknown Verdict = iota // it is not in the list
+	Allow                  // any call is allowed
+	Bound                  // calls are allowed within bounds
+	Guard                  // a macro of ours of that name, with a bound in front, is called
+	deny                   // no call is allowed
 )
 
 // Functions has the verdict on every scalar, aggregate, window and macro function.
@@ -30,9 +31,9 @@ var allowedTableFunctions = map[string]bool{
 	"unnest": true, "range": true, "generate_series": true, "json_each": true, "json_tree": true,
 }
 
-func parseFunctions(list string) map[string]verdict {
-	verdicts := map[string]verdict{"allow": Allow, "bound": Bound, "guard": Guard, "deny": deny}
-	out := make(map[string]verdict)
+func parseFunctions(list string) map[string]Verdict {
+	verdicts := map[string]Verdict{"allow": Allow, "bound": Bound, "guard": Guard, "deny": deny}
+	out := make(map[string]Verdict)
 	for line := range strings.Lines(list) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] == "#" {
