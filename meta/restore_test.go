@@ -51,6 +51,16 @@ func TestApplyRestore(t *testing.T) {
 			{"drop t", "dropped [3]"},
 			{"replace b1 r/3>t/1", "4001 Table `r` not found: `t` stays as it is"},
 		}},
+		{"a complete copy that somebody empties is filled again", [][2]string{
+			{"create t time:ts3! v:int64", "t=1 v1 @1 time:timestampmillisecond/1! v:int64/2"},
+			{"restore r time:ts3! backup=b1 replaces=t", "r=2 v1 @1 time:timestampmillisecond/1! from b1 complete=false for t"},
+			{"restored r", "r=2 v2 @1 time:timestampmillisecond/1! from b1 complete=true for t"},
+			{"truncate r", "r=3 v2 @1 time:timestampmillisecond/1! from b1 complete=false for t; dropped [2]"},
+			{"replace b1 r/2>t/1", "1004 Table `r` is not a complete copy of `t` from backup b1: `t` stays as it is"},
+			{"replace b1 r/3>t/1", "1004 Table `r` is not a complete copy of `t` from backup b1: `t` stays as it is"},
+			{"restored r", "r=3 v3 @1 time:timestampmillisecond/1! from b1 complete=true for t"},
+			{"replace b1 r/3>t/1", "t=3 v4 @1 time:timestampmillisecond/1! from b1 complete=true; dropped [1]"},
+		}},
 		{"all tables or none", [][2]string{
 			{"create t time:ts3!", "t=1 v1 @1 time:timestampmillisecond/1!"},
 			{"restore r time:ts3! backup=b1 replaces=t", "r=2 v1 @1 time:timestampmillisecond/1! from b1 complete=false for t"},

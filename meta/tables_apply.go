@@ -401,7 +401,9 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 	}
 	reopen(t, now)
 	t.OriginId, t.Placement = 0, t.Placement[len(t.Placement)-1:]
-	if t.Restored.GetComplete() {
+	if t.Restored.GetReplaces() != "" {
+		t.Restored.Complete = false // the restore that made it fills it again
+	} else if t.Restored.GetComplete() {
 		t.Restored = nil // its rows are no longer those of the backup
 	}
 	c.Tables = []*schemapb.Table{t}
