@@ -15,7 +15,8 @@ import (
 // The members of the group itself. They are in raft's configuration and not in the
 // state, so there is nothing after the log.
 
-// maxVoters is the most members that vote: each more makes every command slower.
+// maxVoters is the most members that vote: each more makes every command slower. The
+// cluster keeps 1, 3 or 5; two more may vote while members are replaced.
 const maxVoters = 7
 
 // ReadIndex returns the index of a command: a copy of the state that has come to it holds
