@@ -49,7 +49,7 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: not all values of %s are values of it", short(c.Name), table, to, c.Type)
 	case schema.WidensIfExact:
 		if !c.ExactDefault() {
-			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s, which would blur its default %s", short(c.Name), table, to, *c.Default)
+			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: its default %s would be rounded", short(c.Name), table, to, *c.Default)
 		}
 		if m.Step == metapb.ModifyColumn_STEP_BEGIN && !c.WithinDouble {
 			p.Checking = true
@@ -57,7 +57,7 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 			return true, nil
 		}
 		if !c.WithinDouble && (m.Step != metapb.ModifyColumn_STEP_FINISH || !c.Checking) {
-			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: it may have integers beyond ±2^53, which that would blur", short(c.Name), table, to)
+			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: it may have integers beyond ±2^53, which would be rounded", short(c.Name), table, to)
 		}
 	}
 	if x := c.Index; x != nil && x.Kind == schema.FulltextIndex {

@@ -81,7 +81,7 @@ func TestGrowWidens(t *testing.T) {
 	}
 }
 
-// TestMarks are given to new fields of 64 bits only, and not with a default that a double would blur.
+// TestMarks are given to new fields of 64 bits only, and not with a default that a double would round.
 func TestMarks(t *testing.T) {
 	wide, small := "9007199254740993", "7"
 	for _, tt := range []struct {
@@ -127,7 +127,7 @@ func TestModifyColumn(t *testing.T) {
 		{"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of Float64 are values of it", false},
 		{"text", &schemapb.Column{Type: int64Type, WithinDouble: true}, textType, once, "!cannot become String", false},
 		{"a tag", &schemapb.Column{Type: int32Type, Semantic: schemapb.Semantic_SEMANTIC_TAG}, floatType, once, "!is a TAG", false},
-		{"a default", &schemapb.Column{Type: int64Type, DefaultValue: &wide}, floatType, begin, "!would blur its default 9007199254740993", false},
+		{"a default", &schemapb.Column{Type: int64Type, DefaultValue: &wide}, floatType, begin, "!its default 9007199254740993 would be rounded", false},
 		{"an index of text", &schemapb.Column{Type: int32Type, Index: full}, floatType, once, "!has a fulltext index", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func (c *Col) Negative() bool {
 }
 
 // Wide reports whether an integer of the column is beyond schema.MaxExact, so that a Float64 would
-// blur it, be it one that Seal took. No column of a type below 64 bits is wide.
+// round it, be it one that Seal took. No column of a type below 64 bits is wide.
 func (c *Col) Wide() bool {
 	c.look()
 	return c.ints.pastWide || c.ints.wide > 0
