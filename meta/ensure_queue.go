@@ -146,7 +146,7 @@ func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 		return
 	}
 	// What is answered without the log is a read, and must not be one of the past.
-	index, _, err := (*m.readIndex.Load())(ctx)
+	index, _, err := m.readIndex(ctx)
 	if err != nil {
 		fail(calls, err)
 		return
@@ -187,7 +187,7 @@ func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (j
 	for _, c := range calls {
 		refusal := (*errs.Error)(nil)
 		// All that was committed by leaders before is applied, and so remembered.
-		result, err := (*m.machine.answered.Load())(tx, c.cmd)
+		result, err := m.machine.answered(tx, c.cmd)
 		switch {
 		case errors.As(err, &refusal):
 			c.answer(&metapb.ProposeResponse{Index: index, Result: refused(refusal)}, nil)

@@ -11,18 +11,18 @@ import (
 // What follows makes members wrong, to see whether the checks of histories notice.
 
 // ReadWithoutAsking has a member answer reads without asking others whether it leads.
-func (m *Meta) ReadWithoutAsking() {
-	read := indexReader(func(context.Context) (index, term uint64, err error) {
-		if !m.Leads() {
-			return 0, 0, errs.New(errs.ShardNotReady, "not the leader").WithLeader("")
+func ReadWithoutAsking(c *Config) {
+	c.readIndex = func(m *Meta) indexReader {
+		return func(context.Context) (index, term uint64, err error) {
+			if !m.Leads() {
+				return 0, 0, errs.New(errs.ShardNotReady, "not the leader").WithLeader("")
+			}
+			return m.machine.AppliedIndex(), 1, nil
 		}
-		return m.machine.AppliedIndex(), 1, nil
-	})
-	m.readIndex.Store(&read)
+	}
 }
 
 // ForgetProposals has a member execute commands each time that they come.
-func (m *Meta) ForgetProposals() {
-	forget := answerer(func(*catalog.Tx, *metapb.Command) (*metapb.Result, error) { return nil, nil })
-	m.machine.answered.Store(&forget)
+func ForgetProposals(c *Config) {
+	c.answered = func(*catalog.Tx, *metapb.Command) (*metapb.Result, error) { return nil, nil }
 }

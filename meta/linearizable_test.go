@@ -134,10 +134,7 @@ func TestHistoryIsLinearizable(t *testing.T) {
 // The check notices members that execute a command each time that it is proposed.
 func TestHistoryShowsForgottenProposals(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, nil)
-	for _, id := range g.ids() {
-		g.member(id).ForgetProposals()
-	}
+	g := newGroup(t, 3, meta.ForgetProposals)
 	r := work(t, g, 7, 2, 4, 100, func() { time.Sleep(10 * time.Millisecond) })
 	if err := r.check(t); err == nil {
 		t.Error("commands were executed twice, and nobody noticed")
@@ -155,6 +152,9 @@ func TestHistoryShowsStaleReads(t *testing.T) {
 				c.HeartbeatTimeout = 2 * time.Second
 				if c.NodeID == "n1" {
 					c.HeartbeatTimeout = 10 * time.Second
+					if wrong {
+						meta.ReadWithoutAsking(c)
+					}
 				}
 			})
 			c := g.client(g.ids()...)
@@ -162,9 +162,6 @@ func TestHistoryShowsStaleReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			for l := g.leader(); l != "n1"; l = g.leader() {
-			}
-			if wrong {
-				g.member("n1").ReadWithoutAsking()
 			}
 			r := &recorder{start: time.Now()}
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)

@@ -37,9 +37,8 @@ type machine struct {
 	cutBytes int64
 	cut      chan struct{}
 
-	// answered finds the result of a proposal that came before; tests put a wrong one in
-	// its place while commands are applied.
-	answered atomic.Pointer[answerer]
+	// answered finds the result of a proposal that came before.
+	answered answerer
 
 	// whenRoom does something that needs room on the disk, again until there is some.
 	whenRoom func(do func() error) error
@@ -55,11 +54,9 @@ type answerer func(*catalog.Tx, *metapb.Command) (*metapb.Result, error)
 
 func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
 	s := &machine{
-		catalog: cat, metrics: m, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1),
+		catalog: cat, metrics: m, answered: answeredBefore, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1),
 		whenRoom: func(do func() error) error { return do() },
 	}
-	answered := answerer(answeredBefore)
-	s.answered.Store(&answered)
 	index, err := s.refresh()
 	if err != nil {
 		return nil, err
@@ -200,7 +197,7 @@ func checkKnown(cmd *metapb.Command) error {
 // state's file.
 func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
 	before := tx.Writes()
-	result, err := (*s.answered.Load())(tx, cmd)
+	result, err := s.answered(tx, cmd)
 	if result != nil {
 		return result, nil
 	}

@@ -23,7 +23,7 @@ const maxVoters = 7
 // everything that was acknowledged before the call. The leader asks a majority whether it
 // still leads, once for all calls that wait.
 func (m *Meta) ReadIndex(ctx context.Context, _ *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
-	index, term, err := (*m.readIndex.Load())(ctx)
+	index, term, err := m.readIndex(ctx)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}

@@ -91,6 +91,11 @@ type Config struct {
 	// SnapshotBytes is the size of the commands after which it is cut as well: texts of
 	// pipelines are large. The default value is 64 MiB.
 	SnapshotBytes int64
+
+	// Tests make a member wrong by these, to see whether the checks of histories notice.
+	// The default values are the methods of the replica and of the machine.
+	readIndex func(*Meta) indexReader
+	answered  answerer
 }
 
 // Validate reports everything that is wrong with c.
@@ -147,8 +152,8 @@ type Meta struct {
 	metrics *metrics
 	reports *reports
 	ensures ensures
-	// readIndex is that of the replica; tests put a wrong one in its place while it is called.
-	readIndex atomic.Pointer[indexReader]
+	// readIndex is replica.ReadIndex.
+	readIndex indexReader
 
 	stop    chan struct{}  // closed by Close
 	cutting sync.WaitGroup // goroutines that use the catalog
@@ -184,6 +189,9 @@ func Open(cfg Config) (_ *Meta, err error) {
 		return nil, errors.Join(err, cat.Close())
 	}
 	m.machine.cutBytes = cfg.SnapshotBytes
+	if cfg.answered != nil {
+		m.machine.answered = cfg.answered
+	}
 	m.machine.whenRoom = func(do func() error) error {
 		return guard.WaitForRoom(m.stop, cfg.Logger, cfg.DiskFull, "apply to the metadata", do)
 	}
@@ -198,8 +206,10 @@ func Open(cfg Config) (_ *Meta, err error) {
 		m.metrics.unregister()
 		return nil, errors.Join(err, cat.Close())
 	}
-	read := indexReader(m.replica.ReadIndex)
-	m.readIndex.Store(&read)
+	m.readIndex = m.replica.ReadIndex
+	if cfg.readIndex != nil {
+		m.readIndex = cfg.readIndex(m)
+	}
 	m.cutting.Go(m.cutLog)
 	return m, nil
 }
@@ -229,6 +239,17 @@ func (m *Meta) Ready() bool { return m.replica.Ready() }
 // Leads tells whether this member leads the group and has applied all that was
 // committed before. It may be out of date when it is read.
 func (m *Meta) Leads() bool { return m.replica.IsLeader() }
+
+// StepDown hands the leadership of the group to another voter. It does nothing if this
+// member does not lead or is the only voter.
+func (m *Meta) StepDown(ctx context.Context, avoid ...string) error {
+	return m.replica.StepDown(ctx, avoid...)
+}
+
+// HandOn is StepDown of a member whose node others cannot reach; see replica.Replica.HandOn.
+func (m *Meta) HandOn(ctx context.Context, avoid ...string) error {
+	return m.replica.HandOn(ctx, avoid...)
+}
 
 // LeadsChanged returns a channel that is closed when what Leads says has changed. To miss
 // nothing, take it before asking.
