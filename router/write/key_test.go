@@ -151,8 +151,8 @@ func TestEarlierByOtherClocks(t *testing.T) {
 	}
 }
 
-// TestAnswersAreHonest: what may have been stored is said to, and who was only late is told
-// when to come back.
+// TestAnswersAreHonest: an answer begins with it if rows may have been stored, and says when to
+// try again if only time ran out.
 func TestAnswersAreHonest(t *testing.T) {
 	for _, c := range []struct {
 		err     *errs.Error
@@ -160,6 +160,7 @@ func TestAnswersAreHonest(t *testing.T) {
 		status  int
 	}{
 		{errs.New(errs.DeadlineExceeded, "late").WithReason(errs.OutcomeUnknown), true, 503},
+		{errs.New(errs.ShardUnreachable, "column \"the outcome is unknown\": cut").WithReason(errs.OutcomeUnknown), true, 503},
 		{errs.New(errs.DeadlineExceeded, "waited for its turn"), false, 503},
 		{errs.New(errs.ShardUnreachable, "cut").WithReason(errs.OutcomeUnknown), true, 503},
 		{errs.New(errs.ShardBusy, "busy").WithReason(errs.Busy).WithRetryAfter(time.Second), false, 503},
@@ -168,7 +169,7 @@ func TestAnswersAreHonest(t *testing.T) {
 		s := &fakeShards{refuse: func(int, uint32, []column.Header) error { return c.err }}
 		_, err := newWriter(t, newFakeMeta(), s).Write(t.Context(), output(rows("a", 1)))
 		e := errs.From(err)
-		if e.Status() != c.status || strings.Contains(e.ClientMessage(), "the outcome is unknown") != c.unknown || e.Reason != c.err.Reason || (e.RetryAfter > 0) != (c.status == 503) {
+		if e.Status() != c.status || strings.HasPrefix(e.ClientMessage(), "the outcome is unknown: ") != c.unknown || e.Reason != c.err.Reason || (e.RetryAfter > 0) != (c.status == 503) {
 			t.Errorf("%v becomes %d %q, reason %q, retry after %s", c.err, e.Status(), e.ClientMessage(), e.Reason, e.RetryAfter)
 		}
 	}

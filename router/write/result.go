@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"cordwood/proto/errs"
@@ -90,19 +89,19 @@ func (w *Writer) fail(req *request, err error) error {
 	}}
 }
 
-// answerable makes of the error of a request of which nothing is known to be stored one
-// that a client can act on: it names a time to come back if only time was lacking, and
-// says in words that rows may be stored, if so.
+// answerable turns the error of a request of which no row is known to be stored into one
+// that a client can act on. If time ran out, it says when to try again. If rows may be
+// stored, by the error's reason, its text begins with that.
 func answerable(err error) error {
 	cause := errs.From(err)
 	late := cause.Code == errs.DeadlineExceeded && cause.Status() == http.StatusGatewayTimeout
-	vague := cause.Reason == errs.OutcomeUnknown && !strings.Contains(err.Error(), outcomeUnknown)
-	if !late && !vague {
+	unknown := cause.Reason == errs.OutcomeUnknown
+	if !late && !unknown {
 		return err
 	}
 	e := *cause
 	e.Msg, e.Err, e.RetryAfter = err.Error(), err, max(cause.RetryAfter, time.Second)
-	if vague {
+	if unknown {
 		e.Msg = outcomeUnknown + ": " + e.Msg
 	}
 	if late {
@@ -111,6 +110,6 @@ func answerable(err error) error {
 	return &e
 }
 
-// outcomeUnknown is in the text of every answer after which rows may be stored, and a part
-// of what is promised to clients.
+// outcomeUnknown begins the text of every answer after which rows may be stored. That it is
+// in the text is promised to clients.
 const outcomeUnknown = "the outcome is unknown"
