@@ -10,8 +10,47 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// The largest requests that are combined, and what a pack may hold. A larger request
-// gains little from company, and would only have to be copied.
+// Small requests to one shard share calls.
+//
+// A call to a shard costs about the same for one row as for a thousand: a batch for each
+// table, a gRPC call, an entry in the log and its fsync on a majority. So the requests that
+// arrive while a call is under way are put together and become the next call, with one batch
+// for each table. A lone request does not wait: the first call begins at once. Under load
+// calls grow and their number stays the same, without a timer that would have to be chosen.
+//
+// # Which requests
+//
+// A request to a shard joins others if it is small (maxCombineRows, maxCombineBytes) and
+// consists of whole tables: a larger one gains little, and would only have to be copied. Not
+// those with an Idempotency-Key, whose batches have identities of their own, and not
+// deletions.
+//
+// # The life of a pack
+//
+//	add     A request copies its rows into the open pack, a builder for each table as that
+//	        request knows it (id, version and epoch). A full pack takes no more, and the
+//	        request is sent by itself.
+//	send    One goroutine for each busy shard closes the open pack, encodes and sends it,
+//	        answers it, and takes the next one, until there is none.
+//	answer  All requests of the pack get the same error, or none. The builders are emptied
+//	        and kept for later packs.
+//
+// # Locks
+//
+// combiner.mu guards busy, the open pack and its rows. It is held while rows are copied,
+// never during a call. A closed pack belongs to the sender until done is closed, and nobody
+// changes it afterwards: requests read err only.
+//
+// # What may fail, and what then
+//
+// The call has no deadline of a request, because it belongs to several: shardclient bounds
+// it (WriteTimeout). A request whose own time is up leaves, and its outcome is unknown, since the
+// call goes on. If the shard refuses the batches themselves, for certain without effect, the
+// fault may be another request's: each request is then sent by itself (write returns false),
+// and only the guilty one fails. After any other error, an unknown outcome above all, every
+// request of the pack gets it: sending rows again in another batch could store them twice.
+
+// The largest requests that are combined, and what a pack may hold.
 const (
 	maxCombineRows  = 256
 	maxCombineBytes = 128 << 10
@@ -19,9 +58,7 @@ const (
 	maxPackBytes    = 2 << 20
 )
 
-// combiner joins small requests to one shard: those that arrive while a call is under way
-// become the next call, one batch for each table. So the cost of a batch, of a call and of
-// its fsync is shared by more requests the more there are, and a lone request does not wait.
+// combiner joins small requests to one shard.
 type combiner struct {
 	w     *Writer
 	shard uint32
@@ -49,8 +86,8 @@ type part struct {
 	rows  *column.Builder
 }
 
-// combinable tells whether the jobs, all of one request to one shard, are better sent with
-// those of others: small, whole tables, and rows rather than deletions.
+// combinable reports whether the jobs, all of one request to one shard, are better sent with
+// those of others.
 func combinable(jobs []*job) bool {
 	rows, bytes := 0, 0
 	for _, j := range jobs {
@@ -84,7 +121,7 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", c.shard).WithReason(errs.OutcomeUnknown)
+		return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write", c.shard).WithReason(errs.OutcomeUnknown)
 	}
 	if p.err != nil && turnedDown(p.err) {
 		return false, nil
@@ -165,7 +202,7 @@ func (c *combiner) send(sessionID uint64) {
 	}
 }
 
-// answer tells everybody who waits, and keeps the memory for the next pack.
+// answer wakes the requests that wait for the pack, and keeps the memory for a later one.
 func (p *pack) answer(err error) {
 	next := &pack{parts: p.parts[:0]}
 	for i := range p.parts {
@@ -184,7 +221,7 @@ const maxKeptParts = 16
 
 var packs = sync.Pool{New: func() any { return &pack{} }}
 
-// turnedDown tells whether the shard refused the batches themselves, for certain without
+// turnedDown reports whether the shard refused the batches themselves, for certain without
 // effect, rather than being unable to take any.
 func turnedDown(err error) bool {
 	switch errs.ReasonOf(err) {

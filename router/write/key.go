@@ -18,20 +18,20 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Key is what a client calls a request by, so that it may send it again without its rows
-// being stored twice. The zero Key is none.
+// Key names a request, so that its client may send it again without storing its rows twice.
+// The zero Key means that the request has none.
 type Key struct {
-	// Text is the client's.
+	// Text is what the client sent.
 	Text string
 	// User keeps the keys of users apart.
 	User string
-	// Body is a hash of the request's body, not 0: another body under the same key is refused.
-	// 0: nobody looks.
+	// Body is a hash of the request's body: another body under the same key is refused.
+	// 0 means that bodies are not compared.
 	Body uint64
 	// Params is a hash of what else decides which rows the body becomes and where they go: other
 	// parameters under the same key are refused as another body is.
 	Params uint64
-	// byUser has the session tell the user.
+	// byUser says that the session contains a hash of the user.
 	byUser bool
 	// byParams says that Body covers Params.
 	byParams bool
@@ -47,7 +47,7 @@ func (k Key) withParams() Key {
 	return k
 }
 
-// userHash is what a session tells of the user.
+// userHash is the part of a session that depends on the user.
 func (k Key) userHash() uint16 {
 	sum := sha256.Sum256([]byte("cordwood user " + k.User))
 	return binary.BigEndian.Uint16(sum[:])
@@ -70,11 +70,11 @@ const bodiesSince = metapb.ProtocolKeyBodies
 // paramsSince is the cluster version from which on that hash covers the parameters.
 const paramsSince = metapb.ProtocolKeyParams
 
-// keyMemory is for how long after a table's writes went elsewhere the shards of before are
-// asked for keys: for as long as they remember them, and as much again, because their
-// clock may go behind ours. It counts from when this writer saw the new epoch first, by the monotonic clock:
-// the time in the table is that of another node's clock. That alone counts from pastClocks on,
-// since nodes whose clocks differ by more than a day do not talk to each other.
+// keyMemory is how long, after a table's writes moved to other shards, the former shards are
+// asked for keys: twice as long as they remember them, because their clocks may be behind.
+// It counts from the moment at which this writer first saw the new epoch, by the monotonic
+// clock; the time in the table comes from another node's clock. After pastClocks that time
+// alone decides: nodes whose clocks differ by more than a day do not talk to each other.
 const (
 	keyMemory  = 30 * time.Minute
 	pastClocks = 25 * time.Hour
@@ -94,7 +94,7 @@ type tableEpoch struct {
 // maxEpochs bounds what epochs remembers; what is forgotten counts as seen first when it is seen again.
 const maxEpochs = 10_000
 
-// known tells for how long an epoch has been known.
+// known returns for how long an epoch has been known.
 func (e *epochs) known(x tableEpoch, now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,13 +111,13 @@ func (e *epochs) known(x tableEpoch, now time.Time) time.Duration {
 // batchID is the identity of a batch.
 type batchID struct{ session, seq uint64 }
 
-// id is the identity of rows from..to of the nth part of a request for a table, which is
-// called by the id that it was made with; path is that of a partition, if they were cut so. It is the
-// same whenever, and by whomever, the same request is sent again, as long as it is the
-// same table and its rows are cut in the same way; if they are not, they are other rows.
+// id derives a batch id from the key, the table (by the id that it was made with), the number
+// of the part that the request has for it, and the range of rows; path is the partition's, if
+// the rows were divided by partitions. Resending the same request yields the same ids from any
+// router, provided that its rows divide in the same way.
 //
-// With the hash of a body, that is the upper half of the sequence number, and the session says
-// nothing of the body: so a shard can tell that a key comes with another one.
+// The hash of the body, if there is one, is the upper half of the sequence number and not part
+// of the session: so a shard can notice that a key comes with another body.
 func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	b := make([]byte, 0, 128+len(k.Text)+len(k.User))
 	switch {
@@ -150,8 +150,8 @@ func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	return batchID{k.session(binary.BigEndian.Uint64(sum[:])), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// keyShard is the one of a table's shards that takes a job of a request with a key: every router
-// says the same, whatever the body is.
+// keyShard returns the shard of the table that takes a job of a request with a key. Every router
+// chooses the same one, whatever the body is.
 func (j *job) keyShard(shards []uint32) uint32 {
 	if j.body {
 		return shards[j.id.session%uint64(len(shards))]
@@ -180,8 +180,8 @@ func (r *request) identify(key Key) {
 	}
 }
 
-// earlier lists the shards that took a table's writes so short a time ago that they may
-// have rows of a request that is sent again, and do not take them now.
+// earlier lists the former shards of a table that may have rows of a request that is sent
+// again: they took its writes until a short time ago.
 func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	var out []uint32
 	present := t.Writable()
@@ -202,11 +202,10 @@ func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	return out
 }
 
-// sealed remembers which shards were told that a table's writes go elsewhere. What they
-// were told stays so.
+// sealed remembers which shards know that a table's writes go elsewhere. They do not forget it.
 type sealed struct {
 	mu   sync.Mutex
-	told map[seal]struct{}
+	done map[seal]struct{}
 }
 
 type seal struct {
@@ -215,29 +214,29 @@ type seal struct {
 	shard uint32
 }
 
-// maxSeals bounds what sealed remembers; a shard that is told again answers at once.
+// maxSeals bounds what sealed remembers; a shard that gets a definition again answers at once.
 const maxSeals = 10_000
 
 func (s *sealed) has(x seal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.told[x]
+	_, ok := s.done[x]
 	return ok
 }
 
 func (s *sealed) add(x seal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told == nil || len(s.told) >= maxSeals {
-		s.told = map[seal]struct{}{}
+	if s.done == nil || len(s.done) >= maxSeals {
+		s.done = map[seal]struct{}{}
 	}
-	s.told[x] = struct{}{}
+	s.done[x] = struct{}{}
 }
 
-// recall finds those jobs of a request with a key that were stored before by a shard that
-// took their table's writes then. The shard is first told that it does so no more: what
-// it has not appended by then it never will.
-func (w *Writer) recall(ctx context.Context, req *request) error {
+// markStored marks the jobs of a request with a key that a former shard of their table has
+// stored. That shard first gets the definition by which it takes no more writes of the table:
+// batches that it has not appended by then it never will.
+func (w *Writer) markStored(ctx context.Context, req *request) error {
 	byShard := map[uint32][]*job{}
 	now := time.Now()
 	for _, t := range req.pending() {
@@ -263,7 +262,7 @@ func (w *Writer) recall(ctx context.Context, req *request) error {
 	group.SetLimit(maxParallelShards)
 	for shard, jobs := range byShard {
 		group.Go(func() error {
-			has, err := w.recallFrom(ctx, shard, jobs)
+			has, err := w.storedOn(ctx, shard, jobs)
 			if err != nil {
 				return errs.Wrap(errs.ShardUnreachable, err, "shard %d took the writes before: is the request stored already?", shard)
 			}
@@ -281,7 +280,7 @@ func (w *Writer) recall(ctx context.Context, req *request) error {
 	return group.Wait()
 }
 
-func (w *Writer) recallFrom(ctx context.Context, shard uint32, jobs []*job) ([]bool, error) {
+func (w *Writer) storedOn(ctx context.Context, shard uint32, jobs []*job) ([]bool, error) {
 	var defs []*schemapb.Table
 	var seals []seal
 	keys := make([]*shardpb.BatchKey, len(jobs))

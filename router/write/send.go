@@ -26,7 +26,7 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 		w.route(t)
 	}
 	if req.keyed {
-		if err := w.recall(ctx, req); err != nil {
+		if err := w.markStored(ctx, req); err != nil {
 			for _, t := range pending {
 				for _, j := range t.jobs {
 					if !j.acked {

@@ -10,20 +10,20 @@ import (
 )
 
 // seqWindow is how far apart the oldest and the newest unanswered batch of a session may
-// be on one shard. A shard remembers at least that many numbers of a session, so a batch
-// further behind could not be told from one that it has already appended.
+// be on one shard. A shard remembers at least that many numbers of a session: it could not
+// tell whether it has appended a batch that is further behind.
 const seqWindow = 1024
 
 // maxCallBatches bounds the batches in one call, so that several calls fit the window.
 const maxCallBatches = 128
 
-// ownBit is set in the session ids that writers draw themselves, column.KeyedBit never: those
-// that the metadata give to others count from 1.
+// ownBit is set in the session ids that writers draw; column.KeyedBit is not. Ids that the
+// metadata group gives count from 1 and have neither.
 const ownBit = 1 << 62
 
-// drawSession makes an id that no other writer has: at most 1024 live in a shard at a time,
-// and half an hour, so that a second one among 2^62 does not come about. Nobody has to be
-// asked for it, and what a lost majority of the metadata gave out comes back never.
+// drawSession returns a random id. A shard remembers at most 1,024 sessions, for half an hour,
+// so a collision among 2^62 is negligible. No node has to be asked for an id, and an id is
+// not given again after the metadata has lost its newest commands.
 func drawSession() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
