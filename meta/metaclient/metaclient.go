@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 
 	"cordwood/proto/errs"
@@ -61,7 +60,6 @@ type Client struct {
 	cfg     Config
 	members *members
 	view    *view
-	flight  singleflight.Group
 }
 
 // New returns a client whose view is empty until Run has filled it.

@@ -33,22 +33,17 @@ type gate struct {
 	mu     sync.Mutex
 	refuse []error       // answers to the next proposals
 	lose   bool          // the next proposal is executed and its answer lost
-	hold   chan struct{} // proposals wait for it
 	cut    chan struct{} // closed: watches end
 }
 
 func (g *gate) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
 	g.proposed.Add(1)
 	g.mu.Lock()
-	hold := g.hold
 	var refusal error
 	if len(g.refuse) > 0 {
 		refusal, g.refuse = g.refuse[0], g.refuse[1:]
 	}
 	g.mu.Unlock()
-	if hold != nil {
-		<-hold
-	}
 	if refusal != nil {
 		return nil, errs.ToGRPC(refusal)
 	}
@@ -327,40 +322,6 @@ func TestProposeTriesAgain(t *testing.T) {
 		if _, err := c.Propose(ended, cmd); errs.CodeOf(err) != errs.Cancelled {
 			t.Errorf("a cancelled proposal gives %v", err)
 		}
-	}
-}
-
-func TestSameDemandsBecomeOne(t *testing.T) {
-	cl := newCluster(t)
-	c := cl.client()
-	before := cl.gate.proposed.Load()
-	hold := make(chan struct{})
-	cl.gate.mu.Lock()
-	cl.gate.hold = hold
-	cl.gate.mu.Unlock()
-	const n = 20
-	var wg sync.WaitGroup
-	started := make(chan struct{}, n)
-	for range n {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			started <- struct{}{}
-			if _, err := c.Propose(context.Background(), ensure("public", "t", "a")); err != nil {
-				t.Error(err)
-			}
-			if table, ok := c.Table("public", "t"); !ok || table.Column("a") == nil {
-				t.Error("the table is not in the view")
-			}
-		}()
-	}
-	for range n {
-		<-started
-	}
-	close(hold)
-	wg.Wait()
-	if got := cl.gate.proposed.Load() - before; got > n/2 {
-		t.Errorf("%d commands for %d equal demands", got, n)
 	}
 }
 

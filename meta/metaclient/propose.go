@@ -34,12 +34,10 @@ func (e *ConflictError) Unwrap() error { return e.err }
 //     and if its outcome was unknown as well, since the state machine executes
 //     proposals with one id once. Clusters of version 1, and clients whose view is not
 //     complete, have no ids: there, only an EnsureSchema or Bootstrap is repeated.
-//
-// Concurrent proposals of the same EnsureSchema become one command.
 func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.ProposeTimeout)
 	defer cancel()
-	resp, err := c.proposeOnce(ctx, cmd)
+	resp, err := c.proposeRetry(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -86,33 +84,6 @@ func needsView(cmd *metapb.Command) bool {
 		return false
 	}
 	return true
-}
-
-// proposeOnce proposes cmd, together with others that propose the same EnsureSchema.
-func (c *Client) proposeOnce(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
-	demand := cmd.GetEnsureSchema()
-	if demand == nil {
-		return c.proposeRetry(ctx, cmd)
-	}
-	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(demand)
-	if err != nil {
-		return nil, errs.Wrap(errs.InvalidArguments, err, "propose to the metadata group")
-	}
-	done := c.flight.DoChan(string(key), func() (any, error) {
-		// It outlives the caller that happened to come first.
-		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.ProposeTimeout)
-		defer cancel()
-		return c.proposeRetry(shared, cmd)
-	})
-	select {
-	case r := <-done:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Val.(*metapb.ProposeResponse), nil
-	case <-ctx.Done():
-		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "propose to the metadata group").WithReason(errs.OutcomeUnknown)
-	}
 }
 
 // proposeRetry proposes cmd until it was taken, or may have been.

@@ -1,40 +1,74 @@
 package write
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 )
 
-// TestSchemaDemandsAreJoined: 50 columns of 10 tables that appear in many requests at once
-// cost a few commands, not one each.
-func TestSchemaDemandsAreJoined(t *testing.T) {
-	m, s := newFakeMeta(), &fakeShards{}
-	w := newWriter(t, m, s)
-	var wg sync.WaitGroup
-	for i := range 500 {
-		wg.Go(func() {
-			out := output(rows(fmt.Sprint("t", i%10), 1, field(fmt.Sprint("c", i/10), schema.Int64)))
-			if _, err := w.Write(t.Context(), out); err != nil {
+// TestEqualDemandsShareACommand: a table that appears in many requests at once costs one command,
+// and other tables one each.
+func TestEqualDemandsShareACommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, s := newFakeMeta(), &fakeShards{}
+		m.hold = make(chan struct{})
+		w := newWriter(t, m, s)
+		const requests, tables = 1000, 3
+		failed := make(chan error, requests)
+		for i := range requests {
+			go func() {
+				_, err := w.Write(t.Context(), output(rows(fmt.Sprint("t", i%tables), 1, field("a", schema.Int64))))
+				failed <- err
+			}()
+		}
+		synctest.Wait() // until every request waits for a command
+		close(m.hold)
+		for range requests {
+			if err := <-failed; err != nil {
 				t.Error(err)
 			}
-		})
-	}
-	wg.Wait()
-	if m.ensured > 25 {
-		t.Errorf("%d commands for 10 tables of 50 columns", m.ensured)
-	}
-	for i := range 10 {
-		if table, ok := m.Table("public", fmt.Sprint("t", i)); !ok || len(table.Columns) != 51 {
-			t.Errorf("table %d: %v", i, table)
 		}
-	}
-	if s.rows() != 500 {
-		t.Errorf("%d rows", s.rows())
-	}
+		if m.ensured != tables {
+			t.Errorf("%d commands for %d tables", m.ensured, tables)
+		}
+		if s.rows() != requests {
+			t.Errorf("%d rows", s.rows())
+		}
+	})
+}
+
+// TestCommandOutlivesItsFirstRequest: the request that began the command gives up, and the others
+// that wait for it do not.
+func TestCommandOutlivesItsFirstRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, s := newFakeMeta(), &fakeShards{}
+		m.hold = make(chan struct{})
+		w := newWriter(t, m, s)
+		write := func(ctx context.Context) <-chan error {
+			failed := make(chan error, 1)
+			go func() {
+				_, err := w.Write(ctx, output(rows("t", 1, field("a", schema.Int64))))
+				failed <- err
+			}()
+			synctest.Wait()
+			return failed
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := write(ctx), write(t.Context())
+		cancel()
+		if err := <-first; errs.CodeOf(err) != errs.Cancelled {
+			t.Errorf("the first request: %v", err)
+		}
+		close(m.hold)
+		if err := <-second; err != nil || m.ensured != 1 {
+			t.Errorf("the second request: %v, after %d commands", err, m.ensured)
+		}
+	})
 }
 
 // TestOnlyTheGuiltyFail: a demand that is refused does not take those with it that came
