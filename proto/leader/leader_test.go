@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -405,11 +406,11 @@ func TestTryTimeoutFollowsTheNode(t *testing.T) {
 type peerConn struct {
 	grpc.ClientConnInterface
 	answer func(ctx context.Context) error
-	asked  int
+	asked  atomic.Int64
 }
 
 func (c *peerConn) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOption) error {
-	c.asked++
+	c.asked.Add(1)
 	return c.answer(ctx)
 }
 
@@ -465,8 +466,8 @@ func TestWatch(t *testing.T) {
 				if err == nil {
 					cancel()
 				}
-				if tt.lives && tt.sign && conn.asked < 20 {
-					t.Errorf("the node was asked %d times in a minute", conn.asked)
+				if tt.lives && tt.sign && conn.asked.Load() < 20 {
+					t.Errorf("the node was asked %d times in a minute", conn.asked.Load())
 				}
 			})
 		})
