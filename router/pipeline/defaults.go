@@ -73,8 +73,10 @@ func parseTimeLiteral(text string, t schema.Type) (int64, error) {
 	}
 	var when time.Time
 	var err error
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
-		"2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", time.DateOnly} {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
+		"2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", time.DateOnly,
+	} {
 		if when, err = time.Parse(layout, text); err == nil {
 			break
 		}

@@ -22,8 +22,10 @@ const (
 	skipKinds
 )
 
-var skipNames = [skipKinds]string{"other", "parse", "processor", "transform", "time_index", "option", "table", "type",
-	"limit"}
+var skipNames = [skipKinds]string{
+	"other", "parse", "processor", "transform", "time_index", "option", "table", "type",
+	"limit",
+}
 
 // String is the kind in metrics and in svc_private.rejects.
 func (k SkipKind) String() string {

@@ -9,8 +9,10 @@ import (
 )
 
 // resolutionNames are the names that Resolution knows.
-var resolutionNames = []string{"ms", "milli", "millisecond", "s", "sec", "second", "us", "micro", "microsecond", "ns",
-	"nano", "nanosecond"}
+var resolutionNames = []string{
+	"ms", "milli", "millisecond", "s", "sec", "second", "us", "micro", "microsecond", "ns",
+	"nano", "nanosecond",
+}
 
 // The years that timestamps may have, as seconds since 1970.
 var (

@@ -26,7 +26,8 @@ func compileJSONPath(o *Options) Apply {
 		before := n.Faults()
 		var err error
 		path, err = jsonpath.Compile(text, func(pattern string) (*regexp.Regexp,
-			error) {
+			error,
+		) {
 			return compileQueryRegex(n, pattern)
 		})
 		if err != nil && n.Faults() == before { // a bad pattern is noted already

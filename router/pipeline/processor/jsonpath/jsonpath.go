@@ -67,7 +67,8 @@ func (p *Path) Select(dst []value.Value, root value.Value, limit int) ([]value.V
 
 // SelectCounted is Select, and returns the number of steps that it took.
 func (p *Path) SelectCounted(dst []value.Value, root value.Value, limit int) (found []value.Value, steps int,
-	err error) {
+	err error,
+) {
 	if p.singular {
 		if v := walk(root, p.segments); v.IsDefined() && limit != 0 {
 			dst = append(dst, v.Share())
