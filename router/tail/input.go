@@ -163,8 +163,10 @@ func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where s
 	if where == "" {
 		return nil
 	}
-	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(where), Database: t.Database,
-		Share: access.From(ctx).KnownShare()})
+	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{
+		Sql: statement.Alone(where), Database: t.Database,
+		Share: access.From(ctx).KnownShare(),
+	})
 	if err != nil {
 		return statement.InAlone(err)
 	}

@@ -44,9 +44,12 @@ type session struct {
 }
 
 func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool,
-	cancel context.CancelCauseFunc) *session {
-	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events,
-		cancel: cancel}
+	cancel context.CancelCauseFunc,
+) *session {
+	s := &session{
+		h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events,
+		cancel: cancel,
+	}
 	s.table.Store(schema.FormatTableName(t.Database, t.Name))
 	return s
 }
