@@ -113,9 +113,13 @@ func minVersion(cmd *metapb.Command) uint32 {
 			return metapb.ProtocolHandoff
 		}
 		return metapb.ProtocolCluster
+	case *metapb.Command_PutOperation:
+		if op.PutOperation.GetOperation().GetProgress() != nil {
+			return metapb.ProtocolProgress
+		}
+		return metapb.ProtocolCluster
 	case *metapb.Command_SetNodeState, *metapb.Command_RemoveNode, *metapb.Command_SetSettings,
-		*metapb.Command_CreateShard, *metapb.Command_ChangeShard,
-		*metapb.Command_PutOperation, *metapb.Command_DropOperations:
+		*metapb.Command_CreateShard, *metapb.Command_ChangeShard, *metapb.Command_DropOperations:
 		return metapb.ProtocolCluster
 	}
 	return metapb.MinProtocol

@@ -110,7 +110,7 @@ func (a *Admin) Operations(ctx context.Context) ([]clusterapi.Operation, error) 
 		return nil, err
 	}
 	out := []clusterapi.Operation{}
-	for _, op := range snap.Status.Operations {
+	for _, op := range snap.Operations {
 		out = append(out, view.Operation(snap, op))
 	}
 	slices.SortFunc(out, func(a, b clusterapi.Operation) int { return cmp.Compare(b.ID, a.ID) })
@@ -176,11 +176,11 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, erro
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(snap.Status.Operations, func(op *metapb.Operation) bool { return op.Id == id })
+		i := slices.IndexFunc(snap.Operations, func(op *metapb.Operation) bool { return op.Id == id })
 		if i < 0 {
 			return nil, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound)
 		}
-		op := snap.Status.Operations[i]
+		op := snap.Operations[i]
 		switch {
 		case op.State != metapb.OperationState_OPERATION_STATE_RUNNING:
 			return nil, errs.New(errs.IllegalState, "operation %d has ended: it is %s", id, operation.StateName(op.State)).WithStatus(http.StatusConflict)
@@ -195,7 +195,7 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, erro
 		if err != nil {
 			return nil, err
 		}
-		d := view.Operation(snap, result.Operation)
+		d := view.Operation(snap, operation.Read(result.Operation))
 		return &clusterapi.Answer{Operation: &d, Message: "it ends at the next step where it can; what cannot be undone any more is finished"}, nil
 	}
 	return nil, errs.New(errs.RequestOutdated, "operation %d changes too quickly: try again", id).WithStatus(http.StatusConflict)

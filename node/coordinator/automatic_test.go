@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
@@ -224,13 +226,18 @@ func TestPairIsUndone(t *testing.T) {
 		w.shards[1].Learners = []string{"b"}
 		w.groups[1].voters = []string{"a", "b"}
 	}), nil, nil)
-	op := &metapb.Operation{Id: 1, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote, Notes: map[string]string{operation.NotePromoted: fmt.Sprint(time.Unix(5000, 0).UnixNano())}} // by another clock
+	op := &metapb.Operation{
+		Id: 1, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote,
+		Progress: &metapb.Operation_Replicas{Replicas: &metapb.ReplicasProgress{PromotedUnixNano: time.Unix(5000, 0).UnixNano()}}, // by another clock
+	}
 	snap.PairedFor = map[uint64]time.Duration{1: 31 * time.Second}
 	d := decide(snap, op)
-	if d.notes[operation.NoteUndo] == "" || !strings.Contains(d.reason, "two voters must not stay") {
+	undone := proto.CloneOf(op)
+	d.progress(undone)
+	if undone.GetReplicas().GetUndo() == "" || !strings.Contains(d.reason, "two voters must not stay") {
 		t.Errorf("decision %+v", d)
 	}
-	op.Notes[operation.NotePromoted] = "1"
+	operation.ReplicasProgress(op).PromotedUnixNano = 1
 	snap.PairedFor[1] = 29 * time.Second
 	if d := decide(snap, op); d.step != stepRecord || d.do == nil {
 		t.Errorf("before the limit: %+v", d)
@@ -382,7 +389,7 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 		case 6:
 			op.Kind = operation.Rebalance
 		case 7:
-			op.Kind, op.Want, op.Notes = operation.ShardAdd, 1, map[string]string{operation.NoteCount: "2"}
+			op.Kind, op.Want, op.Progress = operation.ShardAdd, 1, &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2}}
 		}
 		_, _ = w.putOperation(op, time.Now().UnixNano()) // one that excludes another is refused
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,9 +42,11 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 	if d.toShards != nil {
 		next.ToShards = d.toShards
 	}
-	next.Notes = withNotes(op.Notes, d.notes)
-	if t := snap.Tables[op.TableId]; t != nil && next.Notes[operation.NoteName] == "" {
-		next.Notes = withNotes(next.Notes, map[string]string{operation.NoteName: t.Database + "." + t.Name})
+	if d.progress != nil {
+		d.progress(next)
+	}
+	if t := snap.Tables[op.TableId]; t != nil && next.GetTable().GetName() == "" {
+		operation.TableProgress(next).Name = t.Database + "." + t.Name
 	}
 	switch {
 	case d.do != nil && !d.do.reads && d.step == op.Step:
@@ -53,7 +54,7 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 	case d.do != nil && !d.do.reads || d.step != op.Step:
 		next.Attempt = 1
 	}
-	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !maps.Equal(next.Notes, op.Notes) || !slices.Equal(next.ToShards, op.ToShards)
+	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !sameProgress(next, op) || !slices.Equal(next.ToShards, op.ToShards)
 	if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
 		next.State, next.EndedUnixNano = d.end, snap.Now.UnixNano()
 		must = true
@@ -74,17 +75,8 @@ func passes(err error) bool {
 	return errs.ReasonOf(err) == errs.NotLeader || errors.Is(err, errLost)
 }
 
-// withNotes returns notes with changes; an empty text removes one.
-func withNotes(notes, changes map[string]string) map[string]string {
-	out := maps.Clone(notes)
-	for k, v := range changes {
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[k] = v
-	}
-	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
-	return out
+func sameProgress(a, b *metapb.Operation) bool {
+	return proto.Equal(&metapb.Operation{Progress: a.Progress}, &metapb.Operation{Progress: b.Progress})
 }
 
 // carry stores the record of an operation and makes its call.
@@ -108,7 +100,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	}
 	if d.then != nil {
 		after := proto.CloneOf(op)
-		after.Notes = withNotes(op.Notes, d.then)
+		d.then(after)
 		if _, err := c.put(ctx, snap, after); err != nil {
 			o.err = err
 		}
@@ -119,16 +111,14 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 // put stores an operation; if somebody else has changed it, that is an error, after which
 // everything is decided anew.
 func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot, op *metapb.Operation) (*metapb.Operation, error) {
-	result, err := c.cfg.Meta.Propose(ctx, command(snap, func(cmd *metapb.Command) {
-		cmd.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
-	}))
+	result, err := c.cfg.Meta.Propose(ctx, putOperation(snap, op))
 	if err != nil {
 		return nil, err
 	}
 	if result.GetOperation() == nil {
 		return nil, errLost
 	}
-	return result.Operation, nil
+	return operation.Read(result.Operation), nil
 }
 
 // fields are the keys of an operation in the log; those that do not apply are left out.

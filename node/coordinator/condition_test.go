@@ -24,7 +24,7 @@ func TestVerdicts(t *testing.T) {
 	adds := func(w *world, ago time.Duration) {
 		w.ops[1] = &metapb.Operation{
 			Id: 1, Kind: operation.ShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
-			Notes: map[string]string{operation.NoteBase: "1", operation.NoteCount: "1"}, UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
+			Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Begun: true, Base: 1, Count: 1}}, UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
 		}
 	}
 	leaderless := func(w *world, shard uint32, ago time.Duration) {
@@ -179,10 +179,10 @@ func TestMoveToDrainedNode(t *testing.T) {
 		w.ops[7] = op
 		snap := NewAdmin(catalog{process: &process{w: w}}).snapshotOf(w.status())
 		d := decide(snap, op)
-		if d.notes[operation.NoteUndo] == "" || d.do != nil {
+		d.progress(op)
+		if op.GetReplicas().GetUndo() == "" || d.do != nil {
 			t.Fatalf("it goes on with %+v", d)
 		}
-		op.Notes = d.notes
 		if d = decide(snap, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "is drained") {
 			t.Errorf("it ends as %v: %s", d.end, d.reason)
 		}

@@ -75,7 +75,7 @@ func testLogger(t *testing.T) *slog.Logger {
 func (w *world) describe() string {
 	var b strings.Builder
 	for id, op := range w.ops {
-		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, operation.StateName(op.State), op.Step, op.Reason, op.Notes)
+		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, operation.StateName(op.State), op.Step, op.Reason, op.Progress)
 	}
 	for id, t := range w.tables {
 		fmt.Fprintf(&b, "\ntable %d %s: %v, handoff %v", id, t.Name, t.Placement, t.Handoff)
@@ -154,7 +154,7 @@ func scenarios() []scenario {
 				w.down["b"] = time.Now().Add(-time.Minute)
 				return w
 			},
-			&metapb.Operation{Kind: operation.ShardDrop, Notes: map[string]string{operation.NoteShard: "2", operation.NoteWas: "1", operation.NoteLoss: "all"}},
+			&metapb.Operation{Kind: operation.ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all"}}},
 			func(w *world) bool { return on(w, 2, "c") && w.groups[2].leader == "c" },
 		},
 		{
@@ -199,7 +199,7 @@ func scenarios() []scenario {
 		},
 		{
 			"add shards", func(w *world) *world { return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c") },
-			&metapb.Operation{Kind: operation.ShardAdd, Want: 3, Notes: map[string]string{operation.NoteCount: "3"}},
+			&metapb.Operation{Kind: operation.ShardAdd, Want: 3, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 3}}},
 			func(w *world) bool { return len(w.shards) == 6 && len(w.shards[6].Replicas) == 3 },
 		},
 		{
@@ -211,7 +211,7 @@ func scenarios() []scenario {
 			"partition a table", func(w *world) *world {
 				return w.node("a", "b").shard(1, "a").shard(1, "b").shard(1, "a").table(7, nil, 1, 3)
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "2"}, ToShards: []uint32{1, 2}},
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 2}}, ToShards: []uint32{1, 2}},
 			func(w *world) bool {
 				return slices.Equal(w.tables[7].Writable().Shards(), []uint32{1, 2}) && w.defined[3][7] == 2 && w.defined[1][7] == 0
 			},
@@ -227,7 +227,7 @@ func scenarios() []scenario {
 		},
 		{
 			"drain for a restart", func(w *world) *world { return w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c") },
-			&metapb.Operation{Kind: operation.NodeDrain, NodeId: "a", Notes: map[string]string{operation.NoteMode: operation.ModeRestart}},
+			&metapb.Operation{Kind: operation.NodeDrain, NodeId: "a", Progress: &metapb.Operation_Node{Node: &metapb.NodeProgress{ForRestart: true}}},
 			func(w *world) bool { return w.groups[1].leader != "a" && w.groups[2].leader != "a" },
 		},
 		{

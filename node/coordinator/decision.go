@@ -2,8 +2,8 @@ package coordinator
 
 import (
 	"fmt"
-	"maps"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -16,11 +16,11 @@ type decision struct {
 	reason string
 	// How far it is, in bytes; 0 of 0: not known.
 	done, total int64
-	notes       map[string]string // to be changed; an empty text removes
-	toShards    []uint32          // nil: as they are
-	do          *act
-	// then are notes to be changed once the act succeeded.
-	then map[string]string
+	toShards    []uint32 // nil: as they are
+	// progress changes the progress of the record that is stored before the act, then that of the one
+	// that is stored once the act has succeeded. Nil: it stays as it is.
+	progress, then func(*metapb.Operation)
+	do             *act
 	// again says that the step's record is all there is to do now: decide anew.
 	again bool
 	// end, if set, is how the operation ends.
@@ -73,17 +73,20 @@ func cancelled(format string, args ...any) decision {
 
 func call(step, reason string, a *act) decision { return decision{step: step, reason: reason, do: a} }
 
-// note adds a note to a decision.
-func (d decision) note(key, value string) decision {
-	d.notes = maps.Clone(d.notes)
-	if d.notes == nil {
-		d.notes = map[string]string{}
+// remember has the decision change the progress of the record, after what it changes already.
+func (d decision) remember(change func(*metapb.Operation)) decision {
+	before := d.progress
+	d.progress = func(op *metapb.Operation) {
+		if before != nil {
+			before(op)
+		}
+		change(op)
 	}
-	d.notes[key] = value
 	return d
 }
 
-func (d decision) progress(done, total int64) decision {
+// copied says how many bytes of how many are copied.
+func (d decision) copied(done, total int64) decision {
 	d.done, d.total = done, total
 	return d
 }
@@ -93,6 +96,12 @@ func command(snap *snapshot.Snapshot, set func(*metapb.Command)) *metapb.Command
 	c := &metapb.Command{TimeUnixNano: snap.Now.UnixNano()}
 	set(c)
 	return c
+}
+
+// putOperation stores a record, in the form that the cluster's version has.
+func putOperation(snap *snapshot.Snapshot, op *metapb.Operation) *metapb.Command {
+	put := &metapb.PutOperation{Operation: operation.Write(op, snap.Status.GetClusterVersion())}
+	return command(snap, func(c *metapb.Command) { c.Op = &metapb.Command_PutOperation{PutOperation: put} })
 }
 
 func changeShard(snap *snapshot.Snapshot, what string, s *metapb.Shard, set func(*metapb.ChangeShard)) *act {

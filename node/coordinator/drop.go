@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -20,20 +18,16 @@ const stepAnew = "anew"
 // good. It is made anew without rows on other nodes, so that its tables can be written and read
 // again. What former replicas have on disk stays there, and is not taken back.
 func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
-	id, err := strconv.ParseUint(op.Notes[operation.NoteShard], 10, 32)
-	s := snap.Shards[uint32(id)]
-	if err != nil || s == nil {
-		return failed("end", "there is no shard %s", op.Notes[operation.NoteShard])
+	p := op.GetShardDrop()
+	s := snap.Shards[p.GetShardId()]
+	if s == nil {
+		return failed("end", "there is no shard %d", p.GetShardId())
 	}
-	was, err := strconv.ParseUint(op.Notes[operation.NoteWas], 10, 32)
-	if err != nil {
-		return failed("end", "the note %s is %q, which is no number", operation.NoteWas, op.Notes[operation.NoteWas])
-	}
-	if uint64(s.Incarnation) > was {
+	if s.Incarnation > p.Incarnation {
 		if snap.Groups[s.Id].Leader == "" {
 			return wait(stepStart, "%s", snap.WhyLeaderless(s))
 		}
-		return finished("shard %d was made anew without rows on %s; given up are %s", s.Id, snap.Names(s.Replicas), op.Notes[operation.NoteLoss])
+		return finished("shard %d was made anew without rows on %s; given up are %s", s.Id, snap.Names(s.Replicas), p.Loss)
 	}
 	if op.Cancel {
 		return cancelled("shard %d was not given up", s.Id)

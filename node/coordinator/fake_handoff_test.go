@@ -181,13 +181,13 @@ func handoffs() []scenario {
 			"spread a table that merges", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1)
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "3"}}, moved(1, 2, 3),
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 3}}}, moved(1, 2, 3),
 		},
 		{
 			"spread it less", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1, 2, 3)
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "1"}}, moved(1),
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 1}}}, moved(1),
 		},
 		{
 			"hand over by nodes that fail", func(w *world) *world {
@@ -211,13 +211,13 @@ func handoffs() []scenario {
 			"hand over a table that keeps all rows, and has some in a former shard", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
 			},
-			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{3}, Notes: map[string]string{operation.NoteRows: "true"}}, alone(3),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{3}, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}}}, alone(3),
 		},
 		{
 			"bring all rows of a table to the shard that takes its writes", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1, 3).placed(7, 2)
 			},
-			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}, Notes: map[string]string{operation.NoteRows: "true"}}, alone(2),
+			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}}}, alone(2),
 		},
 		{
 			"hand over rows of a former shard that is made anew meanwhile", func(w *world) *world {
@@ -225,7 +225,7 @@ func handoffs() []scenario {
 				w.anew = 1
 				return w
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Notes: map[string]string{operation.NoteCount: "2", operation.NoteRows: "true"}, ToShards: []uint32{2, 3}},
+			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 2, WithRows: true}}, ToShards: []uint32{2, 3}},
 			func(w *world) bool { return alone(2, 3)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{

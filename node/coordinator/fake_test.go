@@ -72,6 +72,8 @@ type world struct {
 	effects, killAt int
 	applied         bool
 	kill            func()
+	// raiseAt is the number of effects at which the cluster's version rises to the newest.
+	raiseAt int
 	// cancelAt has all operations cancelled after so many effects.
 	cancelAt int
 	// tick is the coordinator's.
@@ -165,6 +167,9 @@ func (w *world) fail(format string, args ...any) {
 // effect counts a call that changes something; the error says that the caller died first.
 func (w *world) effect(apply func() error) error {
 	w.effects++
+	if w.effects == w.raiseAt {
+		w.version = metapb.MaxProtocol
+	}
 	if w.killAt != 0 && w.effects == w.killAt {
 		if w.applied {
 			_ = apply()
@@ -443,6 +448,9 @@ func (w *world) apply(cmd *metapb.Command) (*metapb.Result, error) {
 }
 
 func (w *world) putOperation(op *metapb.Operation, now int64) (*metapb.Result, error) {
+	if op.Progress != nil && w.version < metapb.ProtocolProgress {
+		w.t.Errorf("typed progress %v is stored in a cluster of version %d", op.Progress, w.version)
+	}
 	running := op.State == metapb.OperationState_OPERATION_STATE_RUNNING
 	if op.Id != 0 {
 		had := w.ops[op.Id]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ const (
 // table, from what was answered, and from who was asked to copy.
 func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	h, name := t.Handoff, t.Database+"."+t.Name
-	if op.Notes[operation.NoteEpoch] == "" {
+	if !op.GetTable().GetBegun() {
 		if h != nil {
 			return giveUp(snap, op, t, "another operation left a copy behind")
 		}
@@ -58,16 +57,16 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	}
 	switch {
 	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
-		return giveUp(snap, op, t, "the table does not merge rows any more").note(operation.NoteEpoch, "")
+		return giveUp(snap, op, t, "the table does not merge rows any more").remember(func(op *metapb.Operation) { operation.TableProgress(op).Begun = false })
 	case op.Cancel && h != nil:
 		return giveUp(snap, op, t, "it was cancelled")
 	case op.Cancel:
 		return cancelled("the rows of table %s stay where they were", name)
 	case h == nil || !slices.Equal(h.Shards, op.ToShards):
 		return beginCopy(snap, op, t)
-	case op.Notes[operation.NoteCopy] != strconv.FormatUint(h.ID, 10):
+	case op.GetTable().Copy != h.ID:
 		d := decision{step: stepBegin, reason: "begins", again: true}
-		return d.note(operation.NoteCopy, strconv.FormatUint(h.ID, 10)).note(operation.NoteCopiers, "").note(operation.NoteSealed, "")
+		return d.remember(forgetCopiers).remember(func(op *metapb.Operation) { operation.TableProgress(op).Copy = h.ID })
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
 		if snap.Shards[id].GetIncarnation() != h.Incarnations[id] { // the finish would give it up
@@ -75,7 +74,7 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 		}
 	}
 	closed := t.Writable().Closed
-	from := copiers(op.Notes[operation.NoteCopiers])
+	from := op.GetTable().Copiers
 	answers := snap.Copies[h.ID]
 	behind := false
 	var done, total int64
@@ -83,7 +82,7 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	for _, id := range t.Shards() {
 		node := from[id]
 		if node == "" {
-			return askToCopy(snap, op, t, id, from)
+			return askToCopy(snap, op, t, id)
 		}
 		if !snap.Alive(node) && !slices.Contains(snap.Unheard(), node) {
 			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer", snap.Name(node), id))
@@ -104,15 +103,15 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	}
 	switch {
 	case complete && closed:
-		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).progress(done, total)
+		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).copied(done, total)
 	case closed && snap.ClosedFor[t.ID] > closedFor:
 		return giveUp(snap, op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
 	case closed:
 		if d, ok := sealClosed(snap, op, t); ok {
-			return d.progress(done, total)
+			return d.copied(done, total)
 		}
 	case !behind:
-		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name), placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).progress(done, total)
+		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name), placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).copied(done, total)
 	}
 	step, reason := operation.StepCopy, fmt.Sprintf("the rows of table %s are copied to %s", name, shardNames(h.Shards))
 	if closed {
@@ -122,32 +121,31 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 		reason += "; waits: " + waits
 	}
 	d := call(step, reason, &act{what: "ask how far the copy is", reads: true, handover: &handoverAct{table: t, from: from, nodes: shardNodes(snap, h.Shards)}})
-	return d.progress(done, total)
+	return d.copied(done, total)
 }
 
 // handedOver is the table whose rows an operation has moved.
 func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
-	id, err := strconv.ParseUint(op.Notes[operation.NoteCopy], 10, 64)
-	if err != nil {
-		return nil
-	}
-	return snap.Tables[id]
+	return snap.Tables[op.GetTable().GetCopy()]
 }
 
 // tellNew tells the new shards that the copy is the table: replicas that know it by their
 // log have all of it, and until then only their leader may be read. Writes tell it, too, so
 // nothing waits for a shard that has no leader.
 func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
-	told, shards := operation.List(op.Notes[operation.NoteTold]), t.Writable().Shards()
+	shards := t.Writable().Shards()
 	for _, id := range shards {
-		text, g := strconv.FormatUint(uint64(id), 10), snap.Groups[id]
-		if slices.Contains(told, text) || g == nil || g.Leader == "" {
+		g := snap.Groups[id]
+		if slices.Contains(op.GetTable().GetTold(), id) || g == nil || g.Leader == "" {
 			continue
 		}
 		d := call(stepTell, fmt.Sprintf("shard %d is told that it has all rows", id), &act{
 			what: "define table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
-		d.then = map[string]string{operation.NoteTold: strings.Join(append(told, text), ",")}
+		d.then = func(op *metapb.Operation) {
+			p := operation.TableProgress(op)
+			p.Told = append(p.Told, id)
+		}
 		return d
 	}
 	return finished("%s the rows of table %s.%s and %s its writes", shardsHave(shards), t.Database, t.Name, takeOf(shards))
@@ -177,12 +175,12 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, "the copy is not the one that was begun")
 	}
-	tries, _ := strconv.Atoi(op.Notes[operation.NoteCopies])
+	tries := op.GetTable().GetCopies()
 	if tries >= maxCopies {
 		if t.Handoff != nil {
-			return giveUp(snap, op, t, cmp.Or(op.Notes[operation.NoteWhy], "it failed too often"))
+			return giveUp(snap, op, t, cmp.Or(op.GetTable().GetWhy(), "it failed too often"))
 		}
-		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.Notes[operation.NoteWhy], "not known"))
+		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.GetTable().GetWhy(), "not known"))
 	}
 	if why := refusePlace(snap, op, t, op.ToShards); why != "" {
 		return wait(stepBegin, "%s", why)
@@ -191,7 +189,16 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	place := a.propose.GetPlaceTable()
 	place.HandoffId, place.ShardIds = 0, op.ToShards
 	d := call(stepBegin, fmt.Sprintf("a copy of table %s.%s is made on %s", t.Database, t.Name, shardNames(op.ToShards)), a)
-	return d.note(operation.NoteCopies, strconv.Itoa(tries+1)).note(operation.NoteCopiers, "").note(operation.NoteSealed, "").note(operation.NoteCopy, "")
+	return d.remember(forgetCopiers).remember(func(op *metapb.Operation) {
+		p := operation.TableProgress(op)
+		p.Copies, p.Copy = tries+1, 0
+	})
+}
+
+// forgetCopiers forgets what the shards of a table have done for a copy: another one begins.
+func forgetCopiers(op *metapb.Operation) {
+	p := operation.TableProgress(op)
+	p.Copiers, p.Sealed = nil, nil
 }
 
 // giveUp drops the copy; if writes waited the present shards take them again.
@@ -200,12 +207,14 @@ func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why 
 		return wait(stepUndo, "the copy is given up: %s", why)
 	}
 	d := call(stepUndo, "the copy is given up: "+why, placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
-	return d.note(operation.NoteWhy, why[:min(len(why), 500)]).note(operation.NoteCopiers, "").note(operation.NoteSealed, "")
+	return d.remember(forgetCopiers).remember(func(op *metapb.Operation) {
+		operation.TableProgress(op).Why = strings.ToValidUTF8(why[:min(len(why), 500)], "")
+	})
 }
 
 // askToCopy has the leader of a shard copy its rows. Who is asked is noted before: it is
 // asked once, since a second one would begin in the middle of what the first has done.
-func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32, from map[uint32]string) decision {
+func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32) decision {
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, fmt.Sprintf("nobody copied the rows of shard %d", shard))
 	}
@@ -213,23 +222,22 @@ func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, s
 	if g == nil || g.Leader == "" {
 		return wait(operation.StepCopy, "the rows of shard %d cannot be copied: %s", shard, snap.WhyLeaderless(s))
 	}
-	next := maps.Clone(from)
-	if next == nil {
-		next = map[uint32]string{}
-	}
-	next[shard] = g.Leader
 	d := call(operation.StepCopy, fmt.Sprintf("shard %d copies its rows to %s", shard, shardNames(t.Handoff.Shards)), &act{
 		what: "hand over a table", handover: &handoverAct{table: t, begin: true, from: map[uint32]string{shard: g.Leader}, nodes: shardNodes(snap, t.Handoff.Shards)},
 	})
-	return d.note(operation.NoteCopiers, copierText(next))
+	return d.remember(func(op *metapb.Operation) {
+		p := operation.TableProgress(op)
+		if p.Copiers == nil {
+			p.Copiers = map[uint32]string{}
+		}
+		p.Copiers[shard] = g.Leader
+	})
 }
 
 // sealClosed tells the present shards that the table is closed; ok is false if all know.
 func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
-	sealed := operation.List(op.Notes[operation.NoteSealed])
 	for _, id := range t.Shards() {
-		text := strconv.FormatUint(uint64(id), 10)
-		if slices.Contains(sealed, text) {
+		if slices.Contains(op.GetTable().GetSealed(), id) {
 			continue
 		}
 		g := snap.Groups[id]
@@ -239,10 +247,18 @@ func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		d = call(stepSeal, fmt.Sprintf("shard %d is told that the table is closed", id), &act{
 			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
-		d.then = map[string]string{operation.NoteSealed: strings.Join(append(sealed, text), ",")}
+		d.then = noteSealed(id)
 		return d, true
 	}
 	return d, false
+}
+
+// noteSealed remembers that a shard knows that it no longer takes a table's writes.
+func noteSealed(id uint32) func(*metapb.Operation) {
+	return func(op *metapb.Operation) {
+		p := operation.TableProgress(op)
+		p.Sealed = append(p.Sealed, id)
+	}
 }
 
 // shardNodes are the nodes of shards, their leaders first.
@@ -260,24 +276,4 @@ func shardNodes(snap *snapshot.Snapshot, ids []uint32) (out []*shardpb.ShardNode
 		out = append(out, n)
 	}
 	return out
-}
-
-// copiers are the nodes that were asked to copy, by shard, of a note such as "1=a,4=b".
-func copiers(note string) map[uint32]string {
-	out := map[uint32]string{}
-	for _, text := range operation.List(note) {
-		shard, node, _ := strings.Cut(text, "=")
-		if id, err := strconv.ParseUint(shard, 10, 32); err == nil {
-			out[uint32(id)] = node
-		}
-	}
-	return out
-}
-
-func copierText(from map[uint32]string) string {
-	var out []string
-	for _, id := range slices.Sorted(maps.Keys(from)) {
-		out = append(out, fmt.Sprintf("%d=%s", id, from[id]))
-	}
-	return strings.Join(out, ",")
 }

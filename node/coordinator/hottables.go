@@ -53,7 +53,7 @@ func partitionTables(snap *snapshot.Snapshot) *act {
 		}
 		return startOperation(snap, operation.TablePartition, reason, func(op *metapb.Operation) {
 			op.TableId = id
-			op.Notes = map[string]string{operation.NoteCount: strconv.Itoa(target)}
+			operation.TableProgress(op).Partitions = uint32(target)
 		})
 	}
 	return nil
@@ -61,7 +61,7 @@ func partitionTables(snap *snapshot.Snapshot) *act {
 
 // recentlyFailed keeps what fails from being begun again and again.
 func recentlyFailed(snap *snapshot.Snapshot, kind string, table uint64) bool {
-	return slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
+	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == kind && op.TableId == table && op.State != metapb.OperationState_OPERATION_STATE_RUNNING &&
 			op.State != metapb.OperationState_OPERATION_STATE_DONE && snap.Now.Sub(operation.Ended(op)) < snap.Limits.TableRest
 	})
@@ -128,7 +128,7 @@ func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 			o.Reason = fmt.Sprintf("takes in %.1f MiB/s of a hot shard", t.Rate/(1<<20))
 		}))
 	}
-	return startParts(snap, op, "parts", parts)
+	return startParts(stepParts, parts)
 }
 
 // measureFor is how long a leader looks at what tables take in before it splits a shard.

@@ -41,8 +41,8 @@ func balanceLeaders(snap *snapshot.Snapshot) *act {
 const restartTime = 2 * time.Minute
 
 func restarting(snap *snapshot.Snapshot, id string) bool {
-	return slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
-		return op.NodeId == id && op.Notes[operation.NoteMode] == operation.ModeRestart && (op.EndedUnixNano == 0 || snap.Now.Sub(operation.Ended(op)) < restartTime)
+	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
+		return op.NodeId == id && op.GetNode().GetForRestart() && (op.EndedUnixNano == 0 || snap.Now.Sub(operation.Ended(op)) < restartTime)
 	})
 }
 

@@ -120,7 +120,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		counts[[2]string{kind, "running"}] = 0
 	}
 	oldest := time.Duration(0)
-	for _, op := range snap.Status.Operations {
+	for _, op := range snap.Operations {
 		counts[[2]string{op.Kind, operation.StateName(op.State)}]++
 		if op.State == metapb.OperationState_OPERATION_STATE_RUNNING {
 			oldest = max(oldest, time.Since(time.Unix(0, op.CreatedUnixNano)))

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
@@ -20,8 +19,8 @@ func initialShards(snap *snapshot.Snapshot) *act {
 	if snap.FindRunning(func(op *metapb.Operation) bool { return op.Kind == operation.ShardAdd }) != nil {
 		return nil
 	}
-	if slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
-		return op.Notes[operation.NoteInitial] != "" && op.State == metapb.OperationState_OPERATION_STATE_CANCELLED
+	if slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
+		return op.GetShardAdd().GetInitial() && op.State == metapb.OperationState_OPERATION_STATE_CANCELLED
 	}) {
 		next := &metapb.Settings{Replication: set.Replication, RebalancePaused: set.RebalancePaused}
 		return &act{what: "no more initial shards, as they were cancelled", propose: command(snap, func(c *metapb.Command) {
@@ -34,7 +33,8 @@ func initialShards(snap *snapshot.Snapshot) *act {
 	}
 	return startOperation(snap, operation.ShardAdd, "the first shards of the cluster", func(op *metapb.Operation) {
 		op.Want = uint32(replicas)
-		op.Notes = map[string]string{operation.NoteCount: strconv.FormatUint(uint64(set.InitialShards), 10), operation.NoteInitial: "true"}
+		p := operation.ShardAddProgress(op)
+		p.Count, p.Initial = set.InitialShards, true
 	})
 }
 
@@ -78,7 +78,7 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 		}
 		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(id)), func(op *metapb.Operation) {
 			op.ToNode = id
-			op.Notes = map[string]string{operation.NoteCount: strconv.Itoa(count)}
+			operation.ShardAddProgress(op).Count = uint32(count)
 		})
 	}
 	return nil
@@ -87,8 +87,8 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 // cameLater tells whether a node came after the first shards had been made: those are as
 // many as the operator asked for, and may be fewer than nodes.
 func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
-	for _, op := range snap.Status.Operations {
-		if op.Notes[operation.NoteInitial] != "" && op.EndedUnixNano > 0 && n.RegisteredUnixNano <= op.EndedUnixNano {
+	for _, op := range snap.Operations {
+		if op.GetShardAdd().GetInitial() && op.EndedUnixNano > 0 && n.RegisteredUnixNano <= op.EndedUnixNano {
 			return false
 		}
 	}
@@ -97,7 +97,7 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 
 // wasDrained tells whether a node was drained before.
 func wasDrained(snap *snapshot.Snapshot, id string) bool {
-	return slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
+	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.NodeId == id && op.Kind == operation.NodeDrain
 	})
 }

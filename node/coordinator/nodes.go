@@ -37,19 +37,21 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	n := snap.Nodes[op.NodeId]
 	if n == nil {
 		if op.Kind == operation.NodeDecommission && op.Step == stepForget {
-			return finished("node %s holds nothing and is forgotten", cmp.Or(op.Notes[operation.NoteName], op.NodeId))
+			return finished("node %s holds nothing and is forgotten", cmp.Or(op.GetNode().GetName(), op.NodeId))
 		}
 		return failed("end", "there is no node %s", op.NodeId)
 	}
 	id := op.NodeId
-	if op.Notes[operation.NoteMode] == operation.ModeRestart {
+	if op.GetNode().GetForRestart() {
 		return drainForRestart(snap, op)
 	}
 	if op.Cancel {
 		return undoDrain(snap, op, n.Node)
 	}
 	if n.Node.State != metapb.NodeState_NODE_STATE_DRAINING && n.Node.State != metapb.NodeState_NODE_STATE_DRAINED {
-		return call(stepMark, fmt.Sprintf("node %s takes nothing new", snap.Name(id)), setState(snap, id, metapb.NodeState_NODE_STATE_DRAINING)).note(operation.NoteName, snap.Name(id))
+		return call(stepMark, fmt.Sprintf("node %s takes nothing new", snap.Name(id)), setState(snap, id, metapb.NodeState_NODE_STATE_DRAINING)).remember(func(op *metapb.Operation) {
+			operation.NodeProgress(op).Name = snap.Name(id)
+		})
 	}
 	if d := moveLeaders(snap, op); d.do != nil {
 		return d
@@ -68,9 +70,9 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	total := op.TotalBytes
 	switch {
 	case op.Kind == operation.NodeDrain:
-		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again", snap.Name(id), snap.Name(id)).progress(total, total)
+		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again", snap.Name(id), snap.Name(id)).copied(total, total)
 	case snap.Alive(id):
-		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id), snap.Name(id)).progress(total, total)
+		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id), snap.Name(id)).copied(total, total)
 	case !n.Down:
 		return wait(stepForget, "this leader has not heard of node %s yet: it may be alive", snap.Name(id))
 	}
@@ -152,15 +154,15 @@ func emptyNode(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Sha
 		}
 	}
 	if len(parts) > 0 {
-		return startParts(snap, op, stepParts, parts).progress(total-left, total)
+		return startParts(stepParts, parts).copied(total-left, total)
 	}
 	if len(running) > 0 {
 		for _, o := range running {
 			left -= min(o.DoneBytes, left)
 		}
-		return waitForParts(snap, op, running, ended).progress(total-left, total)
+		return waitForParts(snap, op, running, ended).copied(total-left, total)
 	}
-	return wait(stepParts, "%s", whyHeld(snap, op, held, plan)).progress(total-left, total)
+	return wait(stepParts, "%s", whyHeld(snap, op, held, plan)).copied(total-left, total)
 }
 
 // whyHeld says why a node still holds shards although nothing moves.

@@ -4,11 +4,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -88,7 +86,7 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	})
 	snap.PairedFor, l.pairedSince = ages(now, l.pairedSince, func(yield func(version) bool) {
 		for _, op := range snap.Running() {
-			if at, err := strconv.ParseInt(op.Notes[operation.NotePromoted], 10, 64); err == nil && !yield(version{op.Id, uint32(at / int64(time.Millisecond))}) { //nolint:gosec // to tell promotions apart
+			if at := op.GetReplicas().GetPromotedUnixNano(); at != 0 && !yield(version{op.Id, uint32(at / int64(time.Millisecond))}) { //nolint:gosec // to tell promotions apart
 				return
 			}
 		}

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -14,13 +13,6 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/words"
 )
-
-// cancelCommand marks an operation to be cancelled.
-func cancelCommand(op *metapb.Operation, now int64) *metapb.Command_PutOperation {
-	next := proto.CloneOf(op)
-	next.Cancel, next.UpdatedUnixNano = true, now
-	return &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: next}}
-}
 
 // part makes an operation that is a part of another one.
 func part(of *metapb.Operation, kind string, set func(*metapb.Operation)) *metapb.Operation {
@@ -40,15 +32,13 @@ func movePart(snap *snapshot.Snapshot, op *metapb.Operation, m placement.Move) *
 	})
 }
 
-// startParts starts parts of an operation and counts them.
-func startParts(snap *snapshot.Snapshot, op *metapb.Operation, step string, parts []*metapb.Operation) decision {
-	begun, _ := strconv.Atoi(op.Notes[operation.NoteMoves])
+// startParts starts parts of an operation.
+func startParts(step string, parts []*metapb.Operation) decision {
 	what := "1 part begins"
 	if len(parts) != 1 {
 		what = fmt.Sprintf("%d parts begin", len(parts))
 	}
-	d := call(step, what, &act{what: "start parts", starts: parts})
-	return d.note(operation.NoteMoves, strconv.Itoa(begun+len(parts)))
+	return call(step, what, &act{what: "start parts", starts: parts})
 }
 
 // waitForParts is the decision of an operation whose parts run.
@@ -73,6 +63,9 @@ func cancelParts(snap *snapshot.Snapshot, running []*metapb.Operation) decision 
 	return wait(stepUndo, "%s under way, being cancelled", words.Count(len(running), "part"))
 }
 
+// cancelOperation marks an operation to be cancelled.
 func cancelOperation(snap *snapshot.Snapshot, op *metapb.Operation) *metapb.Command {
-	return command(snap, func(c *metapb.Command) { c.Op = cancelCommand(op, snap.Now.UnixNano()) })
+	next := proto.CloneOf(op)
+	next.Cancel, next.UpdatedUnixNano = true, snap.Now.UnixNano()
+	return putOperation(snap, next)
 }

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"cmp"
-	"strconv"
 
 	"cordwood/meta/placement"
 	"cordwood/node/coordinator/operation"
@@ -22,12 +21,12 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if len(running) > 0 {
 			return cancelParts(snap, running)
 		}
-		return cancelled("what was moved stays where it is; parts that were begun: %s", orZero(op.Notes[operation.NoteMoves]))
+		return cancelled("what was moved stays where it is; parts that were begun: %d", op.GetRebalance().GetParts())
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
 		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %s under way still", words.Count(len(running), "part"))
 	}
-	begun, _ := strconv.Atoi(op.Notes[operation.NoteMoves])
+	begun := int(op.GetRebalance().GetParts())
 	even := ""
 	if begun < maxRebalance {
 		plan := snapshot.PlanReplicas(snap, placement.Limits{})
@@ -39,8 +38,10 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if len(running) == 0 && len(parts) == 0 {
 			parts = tableParts(snap, op)
 		}
-		if len(parts) > 0 && (len(running) == 0 || op.Notes[operation.NoteFailed] == "") {
-			return startParts(snap, op, stepParts, parts)
+		if len(parts) > 0 {
+			return startParts(stepParts, parts).remember(func(op *metapb.Operation) {
+				operation.RebalanceProgress(op).Parts += uint32(len(parts))
+			})
 		}
 		if len(running) == 0 && len(plan.Blocked) > 0 {
 			b := plan.Blocked[0]
@@ -64,11 +65,4 @@ func tableParts(snap *snapshot.Snapshot, op *metapb.Operation) []*metapb.Operati
 		}))
 	}
 	return parts
-}
-
-func orZero(n string) string {
-	if n == "" {
-		return "0"
-	}
-	return n
 }

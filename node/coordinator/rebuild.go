@@ -23,33 +23,30 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return failed("end", "there is no shard %d", op.ShardId)
 	}
 	g := snap.Groups[s.Id]
-	if op.Notes[operation.NoteUndo] != "" {
+	if op.GetReplicas().GetUndo() != "" {
 		d := undoReshape(snap, op, s, g, []string{node}, nil)
 		if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
-			d = failed("end", "%s: shard %d has one replica less now, and gets another where there is a node for it", op.Notes[operation.NoteUndo], s.Id)
+			d = failed("end", "%s: shard %d has one replica less now, and gets another where there is a node for it", op.GetReplicas().GetUndo(), s.Id)
 		}
 		return d
 	}
-	if op.Notes[operation.NoteLeft] == "" {
+	if !op.GetReplicas().GetLeft() {
 		return withdraw(snap, op, s, g, node)
 	}
-	begin := func(why string) decision {
-		return decision{step: stepUndo, reason: why, again: true}.note(operation.NoteUndo, why)
-	}
 	if snap.Nodes[node] == nil {
-		return begin(fmt.Sprintf("node %s was removed while shard %d was rebuilt there", snap.Name(node), s.Id))
+		return beginUndo(fmt.Sprintf("node %s was removed while shard %d was rebuilt there", snap.Name(node), s.Id))
 	}
 	if g.Leader == "" {
 		return wait(orStep(op, stepOpen), "%s", snap.WhyLeaderless(s))
 	}
 	adds, coming := []string{node}, !slices.Contains(g.Voters, node)
-	if d, hit := admit(snap, op, s, g, adds, coming, begin); hit {
+	if d, hit := admit(snap, op, s, g, adds, coming); hit {
 		return d
 	}
-	if d, hit := promote(snap, op, s, g, adds, nil, coming, begin); hit {
+	if d, hit := promote(snap, op, s, g, adds, nil, coming); hit {
 		return d
 	}
-	return finished("the replica of shard %d on node %s was made anew from the others", s.Id, snap.Name(node)).progress(g.Bytes, g.Bytes)
+	return finished("the replica of shard %d on node %s was made anew from the others", s.Id, snap.Name(node)).copied(g.Bytes, g.Bytes)
 }
 
 // cancelAfter is for how long a removal that was asked for may still come about: longer
@@ -60,7 +57,7 @@ const cancelAfter = 15 * time.Second
 func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, node string) decision {
 	listed := slices.Contains(s.Replicas, node)
 	if listed && (g.Leader == "" || slices.Contains(g.Voters, node)) { // nothing is changed yet
-		if op.Cancel && op.Notes[operation.NoteLeaving] != "" && (g.Leader == "" || snap.UnchangedFor[op.Id] < cancelAfter) {
+		if op.Cancel && op.GetReplicas().GetLeaving() && (g.Leader == "" || snap.UnchangedFor[op.Id] < cancelAfter) {
 			return wait(stepRemove, "it is cancelled, if the replica on node %s has not left the group already", snap.Name(node))
 		}
 		if op.Cancel {
@@ -76,7 +73,7 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 			d, _ := leadAway(snap, s, g, []string{node})
 			return d
 		}
-		return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(node)), changeGroup(s, g, node, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)).note(operation.NoteLeaving, "true")
+		return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(node)), changeGroup(s, g, node, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)).remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Leaving = true })
 	}
 	switch {
 	case listed:
@@ -89,13 +86,13 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 	if d, hit := waitForCleaning(snap, s, []string{node}); hit {
 		return d
 	}
-	return decision{step: stepClean, reason: fmt.Sprintf("node %s has removed its damaged replica", snap.Name(node)), again: true}.note(operation.NoteLeft, "true")
+	return decision{step: stepClean, reason: fmt.Sprintf("node %s has removed its damaged replica", snap.Name(node)), again: true}.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Left = true })
 }
 
 // rebuildsOn tells whether a replica of the node is being made anew, or that ended a
 // moment ago.
 func rebuildsOn(snap *snapshot.Snapshot, node string) bool {
-	return slices.ContainsFunc(snap.Status.Operations, func(op *metapb.Operation) bool {
+	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		if op.Kind != operation.ReplicaRebuild || op.FromNode != node {
 			return false
 		}

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cordwood/meta/placement"
@@ -21,8 +20,7 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if op.Want < 1 || op.Want > 7 {
 		return failed("end", "shard %d is to have %d replicas: from 1 to 7 are possible", op.ShardId, op.Want)
 	}
-	_, chosen := op.Notes[operation.NoteWas]
-	if !chosen {
+	if !op.GetReplicas().GetChosen() {
 		if op.Cancel {
 			return cancelled("shard %d was not changed", s.Id)
 		}
@@ -31,14 +29,17 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 			return failed("end", "%s", why)
 		}
 		d := decision{step: stepWant, reason: "nodes are chosen", again: true}
-		return d.note(operation.NoteWas, strconv.FormatUint(uint64(snapshot.Want(s)), 10)).note(operation.NoteAdd, strings.Join(adds, ",")).note(operation.NoteDrop, strings.Join(drops, ","))
+		return d.remember(func(op *metapb.Operation) {
+			p := operation.ReplicasProgress(op)
+			p.Chosen, p.Was, p.Add, p.Drop = true, uint32(snapshot.Want(s)), adds, drops
+		})
 	}
-	if s.Want != op.Want && op.Notes[operation.NoteUndo] == "" && !op.Cancel {
+	if s.Want != op.Want && op.GetReplicas().GetUndo() == "" && !op.Cancel {
 		return call(stepWant, fmt.Sprintf("%d replicas are wanted", op.Want), changeShard(snap, "change the wanted replicas", s, func(c *metapb.ChangeShard) {
 			c.Change = &metapb.ChangeShard_Want{Want: op.Want}
 		}))
 	}
-	d := reshape(snap, op, s.Id, operation.List(op.Notes[operation.NoteAdd]), operation.List(op.Notes[operation.NoteDrop]))
+	d := reshape(snap, op, s.Id, op.GetReplicas().GetAdd(), op.GetReplicas().GetDrop())
 	if d.end == metapb.OperationState_OPERATION_STATE_DONE {
 		d.reason = fmt.Sprintf("shard %d has %d replicas, on %s", s.Id, len(s.Replicas), snap.Names(s.Replicas))
 	}

@@ -57,13 +57,11 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 		return nil, errs.New(errs.InvalidArguments, "%s", snap.Relabel(d.reason))
 	}
 	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the leader of the metadata to take it up"
-	result, err := a.meta.Propose(ctx, command(snap, func(c *metapb.Command) {
-		c.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
-	}))
+	result, err := a.meta.Propose(ctx, putOperation(snap, op))
 	if err != nil {
 		return nil, err
 	}
-	d := view.Operation(snap, result.Operation)
+	d := view.Operation(snap, operation.Read(result.Operation))
 	return &clusterapi.Answer{Operation: &d}, nil
 }
 
@@ -73,20 +71,20 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Reques
 	if op.Kind != operation.ShardDrop || decide(snap, op).end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil
 	}
-	id := op.Notes[operation.NoteShard]
+	id := strconv.FormatUint(uint64(op.GetShardDrop().GetShardId()), 10)
 	if r.Confirm == id {
 		return nil
 	}
 	return &clusterapi.Answer{Confirm: id, Message: fmt.Sprintf(
 		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and read again. If its node comes back, what it has is left on its disk and not taken back. Requests with an Idempotency-Key that are repeated may be stored again",
-		id, op.Notes[operation.NoteLoss])}
+		id, op.GetShardDrop().GetLoss())}
 }
 
 func bad(format string, args ...any) error { return errs.New(errs.InvalidArguments, format, args...) }
 
 // operation makes the record of an operation that is asked for.
 func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*metapb.Operation, error) {
-	op := &metapb.Operation{Kind: r.Kind, ShardId: r.Shard, ToShards: r.ToShards, Notes: map[string]string{}}
+	op := &metapb.Operation{Kind: r.Kind, ShardId: r.Shard, ToShards: r.ToShards}
 	var err error
 	for _, n := range []struct {
 		text string
@@ -113,7 +111,8 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 		if _, why := snapshot.Homes(snap, int(cmp.Or(uint32(r.Replicas), snap.Status.GetSettings().GetReplication(), 1)), ""); why != "" {
 			return nil, bad("%s", why)
 		}
-		op.Notes[operation.NoteCount], op.Want = strconv.Itoa(count), uint32(r.Replicas)
+		op.Want = uint32(r.Replicas)
+		operation.ShardAddProgress(op).Count = uint32(count)
 	case operation.ShardMove:
 		if r.Shard == 0 || r.From == "" || r.To == "" {
 			return nil, bad("shard-move needs shard, from and to")
@@ -144,7 +143,8 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 			return nil, bad("operation %d gives shard %d up already", other.Id, s.Id)
 		}
 		op.ShardId = 0
-		op.Notes[operation.NoteShard], op.Notes[operation.NoteWas], op.Notes[operation.NoteLoss] = strconv.FormatUint(uint64(s.Id), 10), strconv.FormatUint(uint64(s.Incarnation), 10), lossWords(snap, s)
+		p := operation.ShardDropProgress(op)
+		p.ShardId, p.Incarnation, p.Loss = s.Id, s.Incarnation, lossWords(snap, s)
 	case operation.TableMove, operation.TablePartition:
 		if err := a.tableOperation(op, r); err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 			if r.Kind != operation.NodeDrain {
 				return nil, bad("for_restart goes with node-drain")
 			}
-			op.Notes[operation.NoteMode] = operation.ModeRestart
+			operation.NodeProgress(op).ForRestart = true
 		}
 		if why := whyNotEmptied(snap, op.NodeId); why != "" && !r.ForRestart {
 			return nil, bad("%s", why)
@@ -202,17 +202,15 @@ func (a *Admin) tableOperation(op *metapb.Operation, r *clusterapi.Request) erro
 	if !found {
 		return errs.New(errs.TableNotFound, "table %s does not exist", r.Table)
 	}
-	op.TableId, op.Notes[operation.NoteName] = t.ID, t.Database+"."+t.Name
+	p := operation.TableProgress(op)
+	op.TableId, p.Name, p.WithRows = t.ID, t.Database+"."+t.Name, r.WithRows
 	switch {
 	case op.Kind == operation.TableMove && len(r.ToShards) == 0:
 		return bad("table-move needs to_shards")
 	case op.Kind == operation.TablePartition && (r.Partitions < 1 || r.Partitions > 256):
 		return bad("table-partition needs partitions, from 1 to 256")
 	case op.Kind == operation.TablePartition:
-		op.Notes[operation.NoteCount] = strconv.Itoa(r.Partitions)
-	}
-	if r.WithRows {
-		op.Notes[operation.NoteRows] = "true"
+		p.Partitions = uint32(r.Partitions)
 	}
 	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto && op.Kind == operation.TableMove && set != strconv.Itoa(len(r.ToShards)) {
 		return bad("table %s has the option partitions=%s: give so many shards, or change the option", r.Table, set)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cordwood/node/coordinator/operation"
@@ -82,29 +81,26 @@ func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, 
 		return failed("end", "there is no shard %d", shard)
 	}
 	g := snap.Groups[shard]
-	if op.Notes[operation.NoteUndo] != "" {
+	if op.GetReplicas().GetUndo() != "" {
 		return undoReshape(snap, op, s, g, adds, drops)
 	}
 	undoable := g.Leader == "" && !hasBegun(snap, s, adds, drops) || g.Leader != "" && !slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(g.Voters, id) })
-	begin := func(why string) decision {
-		return decision{step: stepUndo, reason: why, again: true}.note(operation.NoteUndo, why)
-	}
 	if op.Cancel && undoable {
-		return begin("it was cancelled")
+		return beginUndo("it was cancelled")
 	}
 	if g.Leader == "" {
 		return wait(orStep(op, stepOpen), "%s", snap.WhyLeaderless(s))
 	}
-	if d, hit := admit(snap, op, s, g, adds, undoable, begin); hit {
+	if d, hit := admit(snap, op, s, g, adds, undoable); hit {
 		return d
 	}
-	if d, hit := promote(snap, op, s, g, adds, drops, undoable, begin); hit {
+	if d, hit := promote(snap, op, s, g, adds, drops, undoable); hit {
 		return d
 	}
 	if d, hit := dismiss(snap, s, g, drops); hit {
-		return d.progress(g.Bytes, g.Bytes)
+		return d.copied(g.Bytes, g.Bytes)
 	}
-	return finished("").progress(g.Bytes, g.Bytes)
+	return finished("").copied(g.Bytes, g.Bytes)
 }
 
 // hasBegun tells whether the metadata show that a change has begun.
@@ -118,20 +114,20 @@ func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bo
 }
 
 // admit brings the new replicas to where they only lack the vote.
-func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string, undoable bool, begin func(string) decision) (decision, bool) {
+func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string, undoable bool) (decision, bool) {
 	for _, id := range adds {
 		if slices.Contains(g.Voters, id) {
 			continue
 		}
 		if !snap.Alive(id) {
 			if undoable && (snap.Nodes[id] == nil || snap.SilentFor(id) >= snap.Limits.GiveUpAfter) {
-				return begin(fmt.Sprintf("node %s went away while it took over shard %d", snap.Name(id), s.Id)), true
+				return beginUndo(fmt.Sprintf("node %s went away while it took over shard %d", snap.Name(id), s.Id)), true
 			}
 			return wait(orStep(op, stepOpen), "node %s, which is to get the replica, does not answer", snap.Name(id)), true
 		}
 		switch {
 		case snap.Drained(id) && undoable && !g.Has(id):
-			return begin(fmt.Sprintf("node %s is drained, and takes no replica", snap.Name(id))), true
+			return beginUndo(fmt.Sprintf("node %s is drained, and takes no replica", snap.Name(id))), true
 		case slices.Contains(s.Removed, id):
 			return wait(stepOpen, "node %s still removes its former replica of shard %d", snap.Name(id), s.Id), true
 		case !slices.Contains(s.Learners, id) && !slices.Contains(s.Replicas, id):
@@ -173,35 +169,35 @@ func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 	if len(behind) == 0 {
 		return decision{}, false
 	}
-	d := wait(operation.StepCopy, "%s", strings.Join(behind, "; ")).progress(done, total)
-	if op.Notes[operation.NoteCopying] == "" {
-		d = d.note(operation.NoteCopying, strconv.FormatInt(snap.Now.UnixNano(), 10))
+	d := wait(operation.StepCopy, "%s", strings.Join(behind, "; ")).copied(done, total)
+	if op.GetReplicas().GetCopyingUnixNano() == 0 {
+		d = d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).CopyingUnixNano = snap.Now.UnixNano() })
 	}
 	return d, true
 }
 
 // promote has the new replicas vote, all of them when all are ready, and undoes that if a
 // shard of one replica is left with two for too long: both would have to live.
-func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string, undoable bool, begin func(string) decision) (decision, bool) {
+func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string, undoable bool) (decision, bool) {
 	single := len(drops) > 0 && len(g.Voters) <= 2 && len(adds) == 1
 	for _, id := range adds {
 		if slices.Contains(g.Voters, id) {
 			continue
 		}
 		d := call(stepPromote, fmt.Sprintf("the replica on node %s votes", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_PROMOTE))
-		if single && op.Notes[operation.NotePromoted] == "" {
-			d = d.note(operation.NotePromoted, strconv.FormatInt(snap.Now.UnixNano(), 10))
+		if single && op.GetReplicas().GetPromotedUnixNano() == 0 {
+			d = d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).PromotedUnixNano = snap.Now.UnixNano() })
 		}
-		return d.progress(g.Bytes, g.Bytes), true
+		return d.copied(g.Bytes, g.Bytes), true
 	}
 	if single && undoable && snap.PairedFor[op.Id] > snap.Limits.PairLimit {
-		return begin(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay", snap.Name(drops[0]), snap.Limits.PairLimit)), true
+		return beginUndo(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay", snap.Name(drops[0]), snap.Limits.PairLimit)), true
 	}
 	for _, id := range adds {
 		if !slices.Contains(s.Replicas, id) {
 			return call(stepRecord, fmt.Sprintf("the metadata list node %s", snap.Name(id)), changeShard(snap, "promote in the metadata", s, func(c *metapb.ChangeShard) {
 				c.Change = &metapb.ChangeShard_Promote{Promote: id}
-			})).progress(g.Bytes, g.Bytes), true
+			})).copied(g.Bytes, g.Bytes), true
 		}
 	}
 	return decision{}, false

@@ -27,7 +27,7 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 	if len(chosen) != 2 {
 		t.Errorf("shards %v are chosen, want two", chosen)
 	}
-	d := decide(snap, &metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}, Notes: map[string]string{}})
+	d := decide(snap, &metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}})
 	if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "shard 2 is being taken away") {
 		t.Errorf("a move to it: %+v", d)
 	}
@@ -40,12 +40,12 @@ func TestNewShardAfterRetired(t *testing.T) {
 	status := w.status()
 	status.LastShardId = 5
 	snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, nil, nil)
-	op := &metapb.Operation{Id: 1, Kind: operation.ShardAdd, Notes: map[string]string{operation.NoteCount: "1"}}
+	op := &metapb.Operation{Id: 1, Kind: operation.ShardAdd, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 1}}}
 	d := decide(snap, op)
-	if d.notes[operation.NoteBase] != "5" {
-		t.Errorf("the last shard is noted as %q, want 5", d.notes[operation.NoteBase])
+	d.progress(op)
+	if p := op.GetShardAdd(); !p.GetBegun() || p.GetBase() != 5 {
+		t.Errorf("the highest id of a shard is remembered as %v, want 5", p)
 	}
-	op.Notes[operation.NoteBase] = "5"
 	d = decide(snap, op)
 	if d.do == nil || d.do.propose.GetCreateShard().GetShardId() != 6 {
 		t.Errorf("the next shard: %+v", d)

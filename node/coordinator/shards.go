@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"cordwood/node/coordinator/operation"
@@ -36,26 +35,26 @@ const maxNewShards = 256
 
 // addShards makes new shards, each on the nodes that have least.
 func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
-	count, err := strconv.Atoi(cmp.Or(op.Notes[operation.NoteCount], "1"))
-	if err != nil || count < 1 || count > maxNewShards {
-		return failed("end", "%q shards are asked for: from 1 to %d can be made at a time", op.Notes[operation.NoteCount], maxNewShards)
+	p := op.GetShardAdd()
+	count := int(max(p.GetCount(), 1))
+	if count > maxNewShards {
+		return failed("end", "%d shards are asked for: from 1 to %d can be made at a time", count, maxNewShards)
 	}
 	if other := snap.FindRunning(func(o *metapb.Operation) bool { return o.Kind == operation.ShardAdd && o.Id < op.Id }); other != nil {
-		if op.Cancel && op.Notes[operation.NoteBase] == "" {
+		if op.Cancel && !p.GetBegun() {
 			return cancelled("no shard was made")
 		}
 		return wait(orStep(op, stepMake), "operation %d makes shards first", other.Id)
 	}
-	if op.Notes[operation.NoteBase] == "" {
-		return decision{step: stepMake, reason: "begins", again: true}.note(operation.NoteBase, strconv.FormatUint(uint64(lastShard(snap)), 10))
-	}
-	base, err := strconv.ParseUint(op.Notes[operation.NoteBase], 10, 32)
-	if err != nil {
-		return failed("end", "the note %s is %q, which is no number", operation.NoteBase, op.Notes[operation.NoteBase])
+	if !p.GetBegun() {
+		return decision{step: stepMake, reason: "begins", again: true}.remember(func(op *metapb.Operation) {
+			p := operation.ShardAddProgress(op)
+			p.Begun, p.Base = true, lastShard(snap)
+		})
 	}
 	var made []uint32
 	for id := range snap.Shards {
-		if uint64(id) > base {
+		if id > p.Base {
 			made = append(made, id)
 		}
 	}

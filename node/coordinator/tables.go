@@ -3,8 +3,6 @@ package coordinator
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"cordwood/meta/placement"
 	"cordwood/node/coordinator/operation"
@@ -19,7 +17,7 @@ func movable(t *schema.Table) bool { return t.AppendMode() }
 
 // takesRows reports whether an operation has a table take its stored rows along.
 func takesRows(op *metapb.Operation, t *schema.Table) bool {
-	return !movable(t) || op.Notes[operation.NoteRows] != ""
+	return !movable(t) || op.GetTable().GetWithRows()
 }
 
 // The steps of table-move and table-partition.
@@ -43,14 +41,10 @@ func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return handOver(snap, op, t)
 	}
 	now := t.Writable()
-	if op.Notes[operation.NoteEpoch] == "" {
+	if !op.GetTable().GetBegun() {
 		return beginMove(snap, op, t)
 	}
-	epoch, err := strconv.ParseUint(op.Notes[operation.NoteEpoch], 10, 32)
-	if err != nil {
-		return failed("end", "the note %s is %q, which is no number", operation.NoteEpoch, op.Notes[operation.NoteEpoch])
-	}
-	if uint64(now.Epoch) == epoch {
+	if now.Epoch == op.GetTable().Epoch {
 		if op.Cancel {
 			return cancelled("the writes of table %s.%s stay where they were", t.Database, t.Name)
 		}
@@ -70,8 +64,8 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	}
 	to := op.ToShards
 	if len(to) == 0 {
-		n, err := strconv.Atoi(op.Notes[operation.NoteCount])
-		if err != nil || n < 1 {
+		n := int(op.GetTable().GetPartitions())
+		if n < 1 {
 			return failed("end", "neither shards nor a number of partitions are given")
 		}
 		to = placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), t.Writable().Shards(), n)
@@ -83,7 +77,10 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 		return finished("%s the writes of table %s.%s already", shardsTake(to), t.Database, t.Name)
 	}
 	d := decision{step: stepPlace, reason: "begins", again: true, toShards: to}
-	return d.note(operation.NoteEpoch, strconv.FormatUint(uint64(t.Writable().Epoch), 10)).note(operation.NoteOld, operation.IDList(t.Writable().Shards()))
+	return d.remember(func(op *metapb.Operation) {
+		p := operation.TableProgress(op)
+		p.Begun, p.Epoch, p.Former = true, t.Writable().Epoch, t.Writable().Shards()
+	})
 }
 
 // refusePlace says why shards cannot take the writes of a table; empty: they can.
@@ -115,12 +112,9 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 
 // sealFormer tells the former shards, in whose logs there are no rows of the table after that.
 func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
-	sealed := operation.List(op.Notes[operation.NoteSealed])
-	takes := t.Writable().Shards()
-	for _, text := range operation.List(op.Notes[operation.NoteOld]) {
-		id64, err := strconv.ParseUint(text, 10, 32)
-		id := uint32(id64)
-		if err != nil || slices.Contains(sealed, text) || slices.Contains(takes, id) || snap.Shards[id] == nil {
+	sealed, takes := op.GetTable().GetSealed(), t.Writable().Shards()
+	for _, id := range op.GetTable().GetFormer() {
+		if slices.Contains(sealed, id) || slices.Contains(takes, id) || snap.Shards[id] == nil {
 			continue
 		}
 		g := snap.Groups[id]
@@ -130,7 +124,7 @@ func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		d := call(stepSeal, fmt.Sprintf("shard %d is told that it no longer takes the writes", id), &act{
 			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
-		d.then = map[string]string{operation.NoteSealed: strings.Join(append(sealed, text), ",")}
+		d.then = noteSealed(id)
 		return d
 	}
 	return finished("%s the writes of table %s.%s", shardsTake(takes), t.Database, t.Name)

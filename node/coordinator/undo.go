@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"slices"
-	"strconv"
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
@@ -10,12 +9,18 @@ import (
 	"cordwood/proto/shardpb"
 )
 
+// beginUndo has an operation take back what it has begun, from the next look on.
+func beginUndo(why string) decision {
+	d := decision{step: stepUndo, reason: why, again: true}
+	return d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Undo = why })
+}
+
 // undoReshape takes back what a change of replicas has begun.
 func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string) decision {
-	why := op.Notes[operation.NoteUndo]
-	if was, err := strconv.ParseUint(op.Notes[operation.NoteWas], 10, 32); err == nil && s.Want != uint32(was) {
+	why := op.GetReplicas().GetUndo()
+	if p := op.GetReplicas(); p.Chosen && s.Want != p.Was {
 		return call(stepUndo, why, changeShard(snap, "restore the wanted replicas", s, func(c *metapb.ChangeShard) {
-			c.Change = &metapb.ChangeShard_Want{Want: uint32(was)}
+			c.Change = &metapb.ChangeShard_Want{Want: p.Was}
 		}))
 	}
 	for _, id := range adds {

@@ -55,7 +55,7 @@ const keepHistory, trimHistoryAt = 200, 250
 
 func trimHistory(snap *snapshot.Snapshot) *act {
 	ended := 0
-	for _, op := range snap.Status.Operations {
+	for _, op := range snap.Operations {
 		if op.State != metapb.OperationState_OPERATION_STATE_RUNNING {
 			ended++
 		}

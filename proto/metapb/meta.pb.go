@@ -369,7 +369,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71, 0}
 }
 
 type ProposeRequest struct {
@@ -4143,8 +4143,8 @@ type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Given by PutOperation to a new one; never reused.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// shard-add, shard-remove, shard-move, table-move, table-partition, node-drain, node-decommission,
-	// replica-repair, replica-rebuild, replica-change, rebalance.
+	// shard-add, shard-remove, shard-move, shard-split-hot, shard-drop, table-move, table-partition, node-drain,
+	// node-decommission, replica-repair, replica-rebuild, replica-change, rebalance.
 	Kind  string         `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	State OperationState `protobuf:"varint,3,opt,name=state,proto3,enum=cordwood.meta.OperationState" json:"state,omitempty"`
 	// What it is about; what does not apply is 0 or empty.
@@ -4174,8 +4174,20 @@ type Operation struct {
 	Cancel bool `protobuf:"varint,21,opt,name=cancel,proto3" json:"cancel,omitempty"`
 	// Grows by one with every change.
 	Version uint32 `protobuf:"varint,22,opt,name=version,proto3" json:"version,omitempty"`
-	// What the steps need to remember, by name.
-	Notes         map[string]string `protobuf:"bytes,23,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What the steps have to remember, as text by name: the form before protocol version 9.
+	Notes map[string]string `protobuf:"bytes,23,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What the steps have to remember, from protocol version 9 on. Kinds with the same steps share a
+	// message; shard-split-hot needs none.
+	//
+	// Types that are valid to be assigned to Progress:
+	//
+	//	*Operation_ShardAdd
+	//	*Operation_Replicas
+	//	*Operation_ShardDrop
+	//	*Operation_Table
+	//	*Operation_Node
+	//	*Operation_Rebalance
+	Progress      isOperation_Progress `protobuf_oneof:"progress"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4371,6 +4383,602 @@ func (x *Operation) GetNotes() map[string]string {
 	return nil
 }
 
+func (x *Operation) GetProgress() isOperation_Progress {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+func (x *Operation) GetShardAdd() *ShardAddProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_ShardAdd); ok {
+			return x.ShardAdd
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetReplicas() *ReplicasProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_Replicas); ok {
+			return x.Replicas
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetShardDrop() *ShardDropProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_ShardDrop); ok {
+			return x.ShardDrop
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetTable() *TableProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_Table); ok {
+			return x.Table
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetNode() *NodeProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_Node); ok {
+			return x.Node
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetRebalance() *RebalanceProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_Rebalance); ok {
+			return x.Rebalance
+		}
+	}
+	return nil
+}
+
+type isOperation_Progress interface {
+	isOperation_Progress()
+}
+
+type Operation_ShardAdd struct {
+	ShardAdd *ShardAddProgress `protobuf:"bytes,24,opt,name=shard_add,json=shardAdd,proto3,oneof"`
+}
+
+type Operation_Replicas struct {
+	Replicas *ReplicasProgress `protobuf:"bytes,25,opt,name=replicas,proto3,oneof"`
+}
+
+type Operation_ShardDrop struct {
+	ShardDrop *ShardDropProgress `protobuf:"bytes,26,opt,name=shard_drop,json=shardDrop,proto3,oneof"`
+}
+
+type Operation_Table struct {
+	Table *TableProgress `protobuf:"bytes,27,opt,name=table,proto3,oneof"`
+}
+
+type Operation_Node struct {
+	Node *NodeProgress `protobuf:"bytes,28,opt,name=node,proto3,oneof"`
+}
+
+type Operation_Rebalance struct {
+	Rebalance *RebalanceProgress `protobuf:"bytes,29,opt,name=rebalance,proto3,oneof"`
+}
+
+func (*Operation_ShardAdd) isOperation_Progress() {}
+
+func (*Operation_Replicas) isOperation_Progress() {}
+
+func (*Operation_ShardDrop) isOperation_Progress() {}
+
+func (*Operation_Table) isOperation_Progress() {}
+
+func (*Operation_Node) isOperation_Progress() {}
+
+func (*Operation_Rebalance) isOperation_Progress() {}
+
+// ShardAddProgress belongs to shard-add.
+type ShardAddProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many shards are asked for; 0: one.
+	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// They are the first shards of a new cluster.
+	Initial bool `protobuf:"varint,2,opt,name=initial,proto3" json:"initial,omitempty"`
+	// base is set: the highest id of a shard before this operation made any.
+	Begun         bool   `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
+	Base          uint32 `protobuf:"varint,4,opt,name=base,proto3" json:"base,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardAddProgress) Reset() {
+	*x = ShardAddProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardAddProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardAddProgress) ProtoMessage() {}
+
+func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
+func (*ShardAddProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ShardAddProgress) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ShardAddProgress) GetInitial() bool {
+	if x != nil {
+		return x.Initial
+	}
+	return false
+}
+
+func (x *ShardAddProgress) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
+func (x *ShardAddProgress) GetBase() uint32 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+// ReplicasProgress belongs to the kinds that change the replicas of one shard: shard-move,
+// replica-repair, replica-change and replica-rebuild.
+type ReplicasProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why what was begun is undone; empty: it is not undone.
+	Undo string `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
+	// When the copy began, and when a shard of one replica got its second voter.
+	CopyingUnixNano  int64 `protobuf:"varint,2,opt,name=copying_unix_nano,json=copyingUnixNano,proto3" json:"copying_unix_nano,omitempty"`
+	PromotedUnixNano int64 `protobuf:"varint,3,opt,name=promoted_unix_nano,json=promotedUnixNano,proto3" json:"promoted_unix_nano,omitempty"`
+	// replica-change: the nodes were chosen that get a replica, and that lose theirs, and was is how many
+	// replicas were wanted before.
+	Chosen bool     `protobuf:"varint,4,opt,name=chosen,proto3" json:"chosen,omitempty"`
+	Was    uint32   `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`
+	Add    []string `protobuf:"bytes,6,rep,name=add,proto3" json:"add,omitempty"`
+	Drop   []string `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`
+	// replica-rebuild: the group was asked to remove the damaged replica, and its node has deleted it.
+	Leaving       bool `protobuf:"varint,8,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Left          bool `protobuf:"varint,9,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicasProgress) Reset() {
+	*x = ReplicasProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicasProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicasProgress) ProtoMessage() {}
+
+func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
+func (*ReplicasProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ReplicasProgress) GetUndo() string {
+	if x != nil {
+		return x.Undo
+	}
+	return ""
+}
+
+func (x *ReplicasProgress) GetCopyingUnixNano() int64 {
+	if x != nil {
+		return x.CopyingUnixNano
+	}
+	return 0
+}
+
+func (x *ReplicasProgress) GetPromotedUnixNano() int64 {
+	if x != nil {
+		return x.PromotedUnixNano
+	}
+	return 0
+}
+
+func (x *ReplicasProgress) GetChosen() bool {
+	if x != nil {
+		return x.Chosen
+	}
+	return false
+}
+
+func (x *ReplicasProgress) GetWas() uint32 {
+	if x != nil {
+		return x.Was
+	}
+	return 0
+}
+
+func (x *ReplicasProgress) GetAdd() []string {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+func (x *ReplicasProgress) GetDrop() []string {
+	if x != nil {
+		return x.Drop
+	}
+	return nil
+}
+
+func (x *ReplicasProgress) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+func (x *ReplicasProgress) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
+// ShardDropProgress belongs to shard-drop.
+type ShardDropProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The shard that is given up. The operation's shard_id is 0: another operation may wait for that
+	// shard in vain, and would keep this one from being begun.
+	ShardId uint32 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// The incarnation of the shard when the operation was asked for.
+	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// What is given up, in words.
+	Loss          string `protobuf:"bytes,3,opt,name=loss,proto3" json:"loss,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardDropProgress) Reset() {
+	*x = ShardDropProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardDropProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardDropProgress) ProtoMessage() {}
+
+func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
+func (*ShardDropProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ShardDropProgress) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ShardDropProgress) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ShardDropProgress) GetLoss() string {
+	if x != nil {
+		return x.Loss
+	}
+	return ""
+}
+
+// TableProgress belongs to table-move and table-partition.
+type TableProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The table's name, for when it is gone.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// table-partition: over how many shards the table is spread.
+	Partitions uint32 `protobuf:"varint,2,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The table takes its stored rows along although it keeps every row.
+	WithRows bool `protobuf:"varint,3,opt,name=with_rows,json=withRows,proto3" json:"with_rows,omitempty"`
+	// epoch and former are set: the epoch of the table, and the shards that took its writes, before it
+	// was placed.
+	Begun  bool     `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
+	Epoch  uint32   `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Former []uint32 `protobuf:"varint,6,rep,packed,name=former,proto3" json:"former,omitempty"`
+	// The shards that know from their logs that they no longer take the writes.
+	Sealed []uint32 `protobuf:"varint,7,rep,packed,name=sealed,proto3" json:"sealed,omitempty"`
+	// The id of the copy of a table that takes its rows along; how many copies were begun; which node
+	// was asked to copy the rows of a shard; and why the last copy was given up.
+	Copy    uint64            `protobuf:"varint,8,opt,name=copy,proto3" json:"copy,omitempty"`
+	Copies  uint32            `protobuf:"varint,9,opt,name=copies,proto3" json:"copies,omitempty"`
+	Copiers map[uint32]string `protobuf:"bytes,10,rep,name=copiers,proto3" json:"copiers,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Why     string            `protobuf:"bytes,11,opt,name=why,proto3" json:"why,omitempty"`
+	// The shards that know from their logs that they have all of the copy.
+	Told          []uint32 `protobuf:"varint,12,rep,packed,name=told,proto3" json:"told,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableProgress) Reset() {
+	*x = TableProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableProgress) ProtoMessage() {}
+
+func (x *TableProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
+func (*TableProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *TableProgress) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableProgress) GetPartitions() uint32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *TableProgress) GetWithRows() bool {
+	if x != nil {
+		return x.WithRows
+	}
+	return false
+}
+
+func (x *TableProgress) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
+func (x *TableProgress) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *TableProgress) GetFormer() []uint32 {
+	if x != nil {
+		return x.Former
+	}
+	return nil
+}
+
+func (x *TableProgress) GetSealed() []uint32 {
+	if x != nil {
+		return x.Sealed
+	}
+	return nil
+}
+
+func (x *TableProgress) GetCopy() uint64 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *TableProgress) GetCopies() uint32 {
+	if x != nil {
+		return x.Copies
+	}
+	return 0
+}
+
+func (x *TableProgress) GetCopiers() map[uint32]string {
+	if x != nil {
+		return x.Copiers
+	}
+	return nil
+}
+
+func (x *TableProgress) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *TableProgress) GetTold() []uint32 {
+	if x != nil {
+		return x.Told
+	}
+	return nil
+}
+
+// NodeProgress belongs to node-drain and node-decommission.
+type NodeProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node's name, for when it is gone.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The node is only to be restarted: leaders leave it, replicas stay.
+	ForRestart    bool `protobuf:"varint,2,opt,name=for_restart,json=forRestart,proto3" json:"for_restart,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeProgress) Reset() {
+	*x = NodeProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeProgress) ProtoMessage() {}
+
+func (x *NodeProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
+func (*NodeProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *NodeProgress) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeProgress) GetForRestart() bool {
+	if x != nil {
+		return x.ForRestart
+	}
+	return false
+}
+
+// RebalanceProgress belongs to rebalance.
+type RebalanceProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many parts were begun.
+	Parts         uint32 `protobuf:"varint,1,opt,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RebalanceProgress) Reset() {
+	*x = RebalanceProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RebalanceProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RebalanceProgress) ProtoMessage() {}
+
+func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
+func (*RebalanceProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *RebalanceProgress) GetParts() uint32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
 // PutOperation stores a new operation, if its id is 0, or changes one whose version is
 // the given one; else it is refused. Of operations that exclude each other (two of one
 // shard, or of one table or node) the second is refused.
@@ -4383,7 +4991,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4395,7 +5003,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4408,7 +5016,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -4428,7 +5036,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4440,7 +5048,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4453,7 +5061,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -4471,7 +5079,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4483,7 +5091,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4496,7 +5104,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 type ReadIndexResponse struct {
@@ -4509,7 +5117,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4521,7 +5129,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4534,7 +5142,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -4608,7 +5216,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4620,7 +5228,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4633,7 +5241,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -4857,7 +5465,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4869,7 +5477,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4882,7 +5490,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -4934,7 +5542,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +5554,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5567,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -4995,7 +5603,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5007,7 +5615,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5020,7 +5628,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -5068,7 +5676,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5080,7 +5688,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5093,7 +5701,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -5222,7 +5830,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5234,7 +5842,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5247,7 +5855,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -5282,7 +5890,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5294,7 +5902,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5307,7 +5915,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -5332,7 +5940,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5344,7 +5952,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5357,7 +5965,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 type NodeStatus struct {
@@ -5377,7 +5985,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5389,7 +5997,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5402,7 +6010,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -5468,7 +6076,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5480,7 +6088,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5493,7 +6101,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -5606,7 +6214,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5618,7 +6226,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5631,7 +6239,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -5662,7 +6270,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5674,7 +6282,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5687,7 +6295,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -5728,7 +6336,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5740,7 +6348,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5753,7 +6361,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -5780,7 +6388,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5792,7 +6400,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5805,7 +6413,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -5830,7 +6438,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5842,7 +6450,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5855,7 +6463,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -5926,7 +6534,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5938,7 +6546,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5951,7 +6559,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -6049,7 +6657,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6061,7 +6669,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6074,7 +6682,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -6106,7 +6714,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6118,7 +6726,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6131,7 +6739,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 type ReachRequest struct {
@@ -6144,7 +6752,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6156,7 +6764,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6169,7 +6777,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -6195,7 +6803,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6207,7 +6815,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6220,7 +6828,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -6261,7 +6869,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6273,7 +6881,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6286,7 +6894,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -6304,7 +6912,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6316,7 +6924,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6329,7 +6937,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 type WatchRequest struct {
@@ -6340,7 +6948,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6352,7 +6960,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6365,7 +6973,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -6400,7 +7008,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6412,7 +7020,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6425,7 +7033,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -6849,7 +7457,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
 	"STEP_CLOSE\x10\x02\x12\x0f\n" +
 	"\vSTEP_FINISH\x10\x03\x12\x10\n" +
-	"\fSTEP_GIVE_UP\x10\x04\"\x82\x06\n" +
+	"\fSTEP_GIVE_UP\x10\x04\"\xfb\b\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -6876,11 +7484,64 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\frequested_by\x18\x14 \x01(\tR\vrequestedBy\x12\x16\n" +
 	"\x06cancel\x18\x15 \x01(\bR\x06cancel\x12\x18\n" +
 	"\aversion\x18\x16 \x01(\rR\aversion\x129\n" +
-	"\x05notes\x18\x17 \x03(\v2#.cordwood.meta.Operation.NotesEntryR\x05notes\x1a8\n" +
+	"\x05notes\x18\x17 \x03(\v2#.cordwood.meta.Operation.NotesEntryR\x05notes\x12>\n" +
+	"\tshard_add\x18\x18 \x01(\v2\x1f.cordwood.meta.ShardAddProgressH\x00R\bshardAdd\x12=\n" +
+	"\breplicas\x18\x19 \x01(\v2\x1f.cordwood.meta.ReplicasProgressH\x00R\breplicas\x12A\n" +
+	"\n" +
+	"shard_drop\x18\x1a \x01(\v2 .cordwood.meta.ShardDropProgressH\x00R\tshardDrop\x124\n" +
+	"\x05table\x18\x1b \x01(\v2\x1c.cordwood.meta.TableProgressH\x00R\x05table\x121\n" +
+	"\x04node\x18\x1c \x01(\v2\x1b.cordwood.meta.NodeProgressH\x00R\x04node\x12@\n" +
+	"\trebalance\x18\x1d \x01(\v2 .cordwood.meta.RebalanceProgressH\x00R\trebalance\x1a8\n" +
 	"\n" +
 	"NotesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"F\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
+	"\n" +
+	"\bprogress\"l\n" +
+	"\x10ShardAddProgress\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\rR\x05count\x12\x18\n" +
+	"\ainitial\x18\x02 \x01(\bR\ainitial\x12\x14\n" +
+	"\x05begun\x18\x03 \x01(\bR\x05begun\x12\x12\n" +
+	"\x04base\x18\x04 \x01(\rR\x04base\"\xfe\x01\n" +
+	"\x10ReplicasProgress\x12\x12\n" +
+	"\x04undo\x18\x01 \x01(\tR\x04undo\x12*\n" +
+	"\x11copying_unix_nano\x18\x02 \x01(\x03R\x0fcopyingUnixNano\x12,\n" +
+	"\x12promoted_unix_nano\x18\x03 \x01(\x03R\x10promotedUnixNano\x12\x16\n" +
+	"\x06chosen\x18\x04 \x01(\bR\x06chosen\x12\x10\n" +
+	"\x03was\x18\x05 \x01(\rR\x03was\x12\x10\n" +
+	"\x03add\x18\x06 \x03(\tR\x03add\x12\x12\n" +
+	"\x04drop\x18\a \x03(\tR\x04drop\x12\x18\n" +
+	"\aleaving\x18\b \x01(\bR\aleaving\x12\x12\n" +
+	"\x04left\x18\t \x01(\bR\x04left\"d\n" +
+	"\x11ShardDropProgress\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
+	"\x04loss\x18\x03 \x01(\tR\x04loss\"\x8f\x03\n" +
+	"\rTableProgress\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x02 \x01(\rR\n" +
+	"partitions\x12\x1b\n" +
+	"\twith_rows\x18\x03 \x01(\bR\bwithRows\x12\x14\n" +
+	"\x05begun\x18\x04 \x01(\bR\x05begun\x12\x14\n" +
+	"\x05epoch\x18\x05 \x01(\rR\x05epoch\x12\x16\n" +
+	"\x06former\x18\x06 \x03(\rR\x06former\x12\x16\n" +
+	"\x06sealed\x18\a \x03(\rR\x06sealed\x12\x12\n" +
+	"\x04copy\x18\b \x01(\x04R\x04copy\x12\x16\n" +
+	"\x06copies\x18\t \x01(\rR\x06copies\x12C\n" +
+	"\acopiers\x18\n" +
+	" \x03(\v2).cordwood.meta.TableProgress.CopiersEntryR\acopiers\x12\x10\n" +
+	"\x03why\x18\v \x01(\tR\x03why\x12\x12\n" +
+	"\x04told\x18\f \x03(\rR\x04told\x1a:\n" +
+	"\fCopiersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
+	"\fNodeProgress\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
+	"\vfor_restart\x18\x02 \x01(\bR\n" +
+	"forRestart\")\n" +
+	"\x11RebalanceProgress\x12\x14\n" +
+	"\x05parts\x18\x01 \x01(\rR\x05parts\"F\n" +
 	"\fPutOperation\x126\n" +
 	"\toperation\x18\x01 \x01(\v2\x18.cordwood.meta.OperationR\toperation\"$\n" +
 	"\x0eDropOperations\x12\x12\n" +
@@ -7122,7 +7783,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -7179,44 +7840,51 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*Recovered)(nil),                // 52: cordwood.meta.Recovered
 	(*PlaceTable)(nil),               // 53: cordwood.meta.PlaceTable
 	(*Operation)(nil),                // 54: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 55: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 56: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 57: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 58: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 59: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 60: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 61: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 62: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 63: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 64: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 65: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 66: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 67: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 68: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 69: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 70: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 71: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 72: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 73: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 74: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 75: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 76: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 77: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 78: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 79: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 80: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 81: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 82: cordwood.meta.WatchResponse
-	nil,                              // 83: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 84: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 85: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 86: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 87: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 88: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 89: cordwood.schema.Column
-	(schemapb.Type)(0),               // 90: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 91: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 92: cordwood.schema.Database
+	(*ShardAddProgress)(nil),         // 55: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 56: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 57: cordwood.meta.ShardDropProgress
+	(*TableProgress)(nil),            // 58: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 59: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 60: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 61: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 62: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 63: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 64: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 65: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 66: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 67: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 68: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 69: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 70: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 71: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 72: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 73: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 74: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 75: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 76: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 77: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 78: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 79: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 80: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 81: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 82: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 83: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 84: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 85: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 86: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 87: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 88: cordwood.meta.WatchResponse
+	nil,                              // 89: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 90: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 91: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 92: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 93: cordwood.meta.Operation.NotesEntry
+	nil,                              // 94: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 95: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 96: cordwood.schema.Column
+	(schemapb.Type)(0),               // 97: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 98: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 99: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -7246,34 +7914,34 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	48,  // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
 	50,  // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
 	47,  // 26: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	55,  // 27: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	56,  // 28: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	61,  // 27: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	62,  // 28: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	20,  // 29: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	88,  // 30: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	95,  // 30: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	35,  // 31: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	39,  // 32: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	54,  // 33: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	38,  // 34: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
 	12,  // 35: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	83,  // 36: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	84,  // 37: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	89,  // 36: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	90,  // 37: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	19,  // 38: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	18,  // 39: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	89,  // 40: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	85,  // 41: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	89,  // 42: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	89,  // 43: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	88,  // 44: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	89,  // 45: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	96,  // 40: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	91,  // 41: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	96,  // 42: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	96,  // 43: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	95,  // 44: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	96,  // 45: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	26,  // 46: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	27,  // 47: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
 	23,  // 48: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
 	24,  // 49: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
 	25,  // 50: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	90,  // 51: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	97,  // 51: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
 	3,   // 52: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	91,  // 53: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	86,  // 54: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	98,  // 53: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	92,  // 54: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	31,  // 55: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
 	35,  // 56: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	35,  // 57: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
@@ -7286,61 +7954,68 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	49,  // 64: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
 	4,   // 65: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,   // 66: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	87,  // 67: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	54,  // 68: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	62,  // 69: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	61,  // 70: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	60,  // 71: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	59,  // 72: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	64,  // 73: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 74: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	38,  // 75: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	63,  // 76: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	44,  // 77: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	70,  // 78: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	67,  // 79: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	39,  // 80: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	54,  // 81: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	69,  // 82: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	39,  // 83: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 84: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	38,  // 85: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	92,  // 86: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	88,  // 87: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	38,  // 88: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	39,  // 89: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	35,  // 90: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	35,  // 91: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	54,  // 92: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	44,  // 93: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	39,  // 94: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	6,   // 95: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	81,  // 96: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	36,  // 97: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	57,  // 98: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	63,  // 99: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	66,  // 100: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	71,  // 101: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	73,  // 102: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	75,  // 103: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	77,  // 104: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	79,  // 105: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	7,   // 106: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	82,  // 107: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	37,  // 108: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	58,  // 109: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	65,  // 110: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	68,  // 111: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	72,  // 112: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	74,  // 113: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	76,  // 114: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	78,  // 115: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	80,  // 116: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	106, // [106:117] is the sub-list for method output_type
-	95,  // [95:106] is the sub-list for method input_type
-	95,  // [95:95] is the sub-list for extension type_name
-	95,  // [95:95] is the sub-list for extension extendee
-	0,   // [0:95] is the sub-list for field type_name
+	93,  // 67: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	55,  // 68: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	56,  // 69: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	57,  // 70: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	58,  // 71: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	59,  // 72: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	60,  // 73: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	94,  // 74: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	54,  // 75: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	68,  // 76: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	67,  // 77: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	66,  // 78: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	65,  // 79: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	70,  // 80: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 81: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	38,  // 82: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	69,  // 83: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	44,  // 84: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	76,  // 85: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	73,  // 86: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	39,  // 87: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	54,  // 88: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	75,  // 89: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	39,  // 90: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 91: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	38,  // 92: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	99,  // 93: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	95,  // 94: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	38,  // 95: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	39,  // 96: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	35,  // 97: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	35,  // 98: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	54,  // 99: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	44,  // 100: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	39,  // 101: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	6,   // 102: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	87,  // 103: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	36,  // 104: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	63,  // 105: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	69,  // 106: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	72,  // 107: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	77,  // 108: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	79,  // 109: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	81,  // 110: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	83,  // 111: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	85,  // 112: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	7,   // 113: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	88,  // 114: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	37,  // 115: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	64,  // 116: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	71,  // 117: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	74,  // 118: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	78,  // 119: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	80,  // 120: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	82,  // 121: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	84,  // 122: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	86,  // 123: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	113, // [113:124] is the sub-list for method output_type
+	102, // [102:113] is the sub-list for method input_type
+	102, // [102:102] is the sub-list for extension type_name
+	102, // [102:102] is the sub-list for extension extendee
+	0,   // [0:102] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -7398,13 +8073,21 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
+	file_metapb_meta_proto_msgTypes[48].OneofWrappers = []any{
+		(*Operation_ShardAdd)(nil),
+		(*Operation_Replicas)(nil),
+		(*Operation_ShardDrop)(nil),
+		(*Operation_Table)(nil),
+		(*Operation_Node)(nil),
+		(*Operation_Rebalance)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   82,
+			NumMessages:   89,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

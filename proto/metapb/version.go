@@ -17,7 +17,8 @@ package metapb
 //	8  marks of data folders, founders that have founded, counters that are raised; ids of batches that tell the
 //	   parameters of a request with a key
 //	9  tables that a restore fills aside and that replace others when they are complete; columns that widen, and
-//	   get other names and indexes; tables that keep every row are handed over; shards are taken away
+//	   get other names and indexes; tables that keep every row are handed over; shards are taken away;
+//	   typed progress of operations
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
@@ -57,4 +58,7 @@ const (
 	ProtocolHandoffAppend = 9
 	// ProtocolRetire is the version from which on shards are taken away.
 	ProtocolRetire = 9
+	// ProtocolProgress is the version from which on records of operations keep their progress in typed
+	// messages. Before it they keep it as text, which older programs read.
+	ProtocolProgress = 9
 )

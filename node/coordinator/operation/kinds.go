@@ -3,7 +3,6 @@
 package operation
 
 import (
-	"strconv"
 	"time"
 
 	"cordwood/proto/metapb"
@@ -58,8 +57,7 @@ func Ended(op *metapb.Operation) time.Time { return time.Unix(0, op.EndedUnixNan
 // About returns the shard that an operation is about; 0: none.
 func About(op *metapb.Operation) uint32 {
 	if op.Kind == ShardDrop {
-		id, _ := strconv.ParseUint(op.Notes[NoteShard], 10, 32)
-		return uint32(id)
+		return op.GetShardDrop().GetShardId()
 	}
 	return op.ShardId
 }

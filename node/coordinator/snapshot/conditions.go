@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 )
 
@@ -50,8 +48,8 @@ func (snap *Snapshot) Condition(s *metapb.Shard) string {
 // shard holds no rows yet.
 func starts(snap *Snapshot, s *metapb.Shard) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
-		base, err := strconv.ParseUint(op.Notes[operation.NoteBase], 10, 32)
-		return op.Kind == operation.ShardAdd && err == nil && uint64(s.Id) > base && snap.Now.Sub(time.Unix(0, op.UpdatedUnixNano)) < startingTime
+		p := op.GetShardAdd()
+		return p.GetBegun() && s.Id > p.Base && snap.Now.Sub(time.Unix(0, op.UpdatedUnixNano)) < startingTime
 	}) != nil
 }
 
@@ -110,7 +108,7 @@ func (snap *Snapshot) WhyLeaderless(s *metapb.Shard) string {
 // Founding reports whether the first shards of the cluster are still being made.
 func (snap *Snapshot) Founding() bool {
 	return len(snap.Shards) == 0 || snap.FindRunning(func(op *metapb.Operation) bool {
-		return op.Kind == operation.ShardAdd && op.Notes[operation.NoteInitial] != ""
+		return op.GetShardAdd().GetInitial()
 	}) != nil
 }
 

@@ -13,7 +13,7 @@ import (
 // SinceLast returns how long ago the last operation of a kind ended.
 func (snap *Snapshot) SinceLast(kind string) time.Duration {
 	last := time.Time{}
-	for _, op := range snap.Status.Operations {
+	for _, op := range snap.Operations {
 		if op.Kind == kind && op.EndedUnixNano > 0 && operation.Ended(op).After(last) {
 			last = operation.Ended(op)
 		}
@@ -28,14 +28,14 @@ func Subject(snap *Snapshot, o *metapb.Operation) string {
 		if t := snap.Tables[o.TableId]; t != nil {
 			return "table " + t.Database + "." + t.Name
 		}
-		if name := o.Notes[operation.NoteName]; name != "" {
+		if name := o.GetTable().GetName(); name != "" {
 			return "table " + name // its rows have moved under another id, or it was dropped
 		}
 		return fmt.Sprintf("table %d", o.TableId)
 	case operation.About(o) != 0:
 		return fmt.Sprintf("shard %d", operation.About(o))
 	case o.NodeId != "" && snap.Nodes[o.NodeId] == nil:
-		return "node " + cmp.Or(o.Notes[operation.NoteName], o.NodeId)
+		return "node " + cmp.Or(o.GetNode().GetName(), o.NodeId)
 	case o.NodeId != "":
 		return "node " + snap.Name(o.NodeId)
 	}
@@ -48,7 +48,7 @@ func Subject(snap *Snapshot, o *metapb.Operation) string {
 // Running returns the operations that have not ended, by id.
 func (snap *Snapshot) Running() []*metapb.Operation {
 	var out []*metapb.Operation
-	for _, op := range snap.Status.Operations {
+	for _, op := range snap.Operations {
 		if op.State == metapb.OperationState_OPERATION_STATE_RUNNING {
 			out = append(out, op)
 		}
@@ -69,7 +69,7 @@ func (snap *Snapshot) FindRunning(match func(*metapb.Operation) bool) *metapb.Op
 
 // Parts returns the operations that are parts of another one.
 func (snap *Snapshot) Parts(parent uint64) (running, ended []*metapb.Operation) {
-	for _, op := range snap.Status.Operations {
+	for _, op := range snap.Operations {
 		switch {
 		case op.Parent != parent:
 		case op.State == metapb.OperationState_OPERATION_STATE_RUNNING:

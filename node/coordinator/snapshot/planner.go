@@ -65,7 +65,7 @@ func PlannerShards(snap *Snapshot) []placement.Shard {
 	var out []placement.Shard
 	for _, s := range snap.Status.Shards {
 		replicas := s.Replicas
-		if op := moves[s.Id]; op != nil && !op.Cancel && op.Notes[operation.NoteUndo] == "" {
+		if op := moves[s.Id]; op != nil && !op.Cancel && op.GetReplicas().GetUndo() == "" {
 			replicas = slices.DeleteFunc(slices.Clone(replicas), func(id string) bool { return id == op.FromNode })
 			if op.ToNode != "" && !slices.Contains(replicas, op.ToNode) {
 				replicas = append(replicas, op.ToNode)

@@ -8,6 +8,7 @@ package snapshot
 import (
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
@@ -18,10 +19,12 @@ type Snapshot struct {
 	Now    time.Time
 	Limits Limits
 	Status *metapb.StatusResponse
-	Nodes  map[string]*metapb.NodeStatus
-	Shards map[uint32]*metapb.Shard
-	Groups map[uint32]*Group // one for each shard
-	Tables map[uint64]*schema.Table
+	// Operations are those of Status, with typed progress.
+	Operations []*metapb.Operation
+	Nodes      map[string]*metapb.NodeStatus
+	Shards     map[uint32]*metapb.Shard
+	Groups     map[uint32]*Group // one for each shard
+	Tables     map[uint64]*schema.Table
 	Observed
 	naming
 	// Trusting counts nodes that have not reported to a new leader yet as alive. It is set for what
@@ -70,6 +73,9 @@ func New(now time.Time, limits Limits, status *metapb.StatusResponse, tables []*
 	snap := &Snapshot{
 		Now: now, Limits: limits, Status: status, Nodes: map[string]*metapb.NodeStatus{}, Shards: map[uint32]*metapb.Shard{},
 		Groups: map[uint32]*Group{}, Tables: map[uint64]*schema.Table{}, Observed: Observed{Rates: Rates{Shard: map[uint32]float64{}, Table: map[uint64]float64{}}},
+	}
+	for _, op := range status.Operations {
+		snap.Operations = append(snap.Operations, operation.Read(op))
 	}
 	for _, n := range status.Nodes {
 		snap.Nodes[n.GetNode().GetId()] = n

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"cordwood/node/coordinator/operation"
@@ -29,7 +28,7 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 	if t := snap.Tables[op.TableId]; t != nil {
 		out.Table = t.Database + "." + t.Name
 	} else if op.TableId != 0 {
-		out.Table = op.Notes[operation.NoteName]
+		out.Table = op.GetTable().GetName()
 	}
 	if op.EndedUnixNano != 0 {
 		ended := operation.Ended(op).UTC()
@@ -42,7 +41,7 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 // eta is how long a running operation will take, by how long it took so far; nil: not known.
 func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	since := op.CreatedUnixNano
-	if copying, err := strconv.ParseInt(op.Notes[operation.NoteCopying], 10, 64); err == nil {
+	if copying := op.GetReplicas().GetCopyingUnixNano(); copying != 0 {
 		since = copying
 	}
 	took := snap.Now.Sub(time.Unix(0, since)).Seconds()

@@ -1,0 +1,58 @@
+package operation
+
+import "cordwood/proto/metapb"
+
+// The progress of an operation is what its steps have to remember: Operation.progress, one message
+// for kinds with the same steps. It is read through the getters of the record, as in
+// op.GetTable().GetCopy(), which return zero values as long as there is nothing to remember.
+//
+// The functions below return the progress of a record that is being made, to change it. They begin
+// it if there is none.
+
+// ShardAddProgress returns the progress of a shard-add.
+func ShardAddProgress(op *metapb.Operation) *metapb.ShardAddProgress {
+	if op.GetShardAdd() == nil {
+		op.Progress = &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{}}
+	}
+	return op.GetShardAdd()
+}
+
+// ReplicasProgress returns the progress of a change of the replicas of a shard.
+func ReplicasProgress(op *metapb.Operation) *metapb.ReplicasProgress {
+	if op.GetReplicas() == nil {
+		op.Progress = &metapb.Operation_Replicas{Replicas: &metapb.ReplicasProgress{}}
+	}
+	return op.GetReplicas()
+}
+
+// ShardDropProgress returns the progress of a shard-drop.
+func ShardDropProgress(op *metapb.Operation) *metapb.ShardDropProgress {
+	if op.GetShardDrop() == nil {
+		op.Progress = &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{}}
+	}
+	return op.GetShardDrop()
+}
+
+// TableProgress returns the progress of a table-move or table-partition.
+func TableProgress(op *metapb.Operation) *metapb.TableProgress {
+	if op.GetTable() == nil {
+		op.Progress = &metapb.Operation_Table{Table: &metapb.TableProgress{}}
+	}
+	return op.GetTable()
+}
+
+// NodeProgress returns the progress of a node-drain or node-decommission.
+func NodeProgress(op *metapb.Operation) *metapb.NodeProgress {
+	if op.GetNode() == nil {
+		op.Progress = &metapb.Operation_Node{Node: &metapb.NodeProgress{}}
+	}
+	return op.GetNode()
+}
+
+// RebalanceProgress returns the progress of a rebalance.
+func RebalanceProgress(op *metapb.Operation) *metapb.RebalanceProgress {
+	if op.GetRebalance() == nil {
+		op.Progress = &metapb.Operation_Rebalance{Rebalance: &metapb.RebalanceProgress{}}
+	}
+	return op.GetRebalance()
+}
