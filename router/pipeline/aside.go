@@ -13,14 +13,6 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// Aside counts the values of a column that were put aside: see schema.ConflictAside.
-type Aside struct {
-	Column string
-	Count  int
-	// First is the first of them, as messages show it.
-	First string
-}
-
 // maxAsides bounds the columns of a table whose values that were put aside are counted apart. What
 // comes from others counts under the last one's name.
 const maxAsides = 64

@@ -290,3 +290,42 @@ func unixIn(sec, nsec int64, t schema.Type) (int64, bool) {
 	}
 	return v, timeInRange(v, t)
 }
+
+// auto reads v, which is not null, as a column without a declared type holds it; k.loss is what it
+// lost.
+func (k *converter) auto(out *cell, v value.Value) bool {
+	k.loss = lossNone
+	switch v.Kind() {
+	case value.String:
+		out.kind, out.bytes = kindString, bytesOf(v.Str())
+	case value.Int:
+		out.kind, out.i = kindInt, v.Int()
+	case value.Float:
+		out.kind, out.f = kindFloat, v.Float()
+	case value.Bool:
+		out.kind, out.i = kindBool, 0
+		if v.Bool() {
+			out.i = 1
+		}
+	case value.Timestamp:
+		out.kind = kindTime
+		if t, ok := v.UnixNano(); ok {
+			out.i, out.unit = t, schema.TimestampNanosecond
+			break
+		}
+		sec, nsec := v.Unix()
+		t, ok := unixIn(sec, int64(nsec), schema.TimestampMicrosecond)
+		if !ok {
+			return false
+		}
+		if finerInstant(v, schema.TimestampMicrosecond) {
+			k.loss = lossUnit
+		}
+		out.i, out.unit = t, schema.TimestampMicrosecond
+	case value.Array, value.Object:
+		out.kind, out.bytes = kindJSON, k.json(v)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,10 +1,6 @@
 package pipeline
 
 import (
-	"hash/maphash"
-	"sync"
-
-	"cordwood/proto/schema"
 	"cordwood/router/vrl/jsonscan"
 )
 
@@ -46,67 +42,6 @@ type identity struct {
 	varText []byte
 }
 
-var identities = sync.Pool{New: func() any { return newIdentity() }}
-
-func newIdentity() *identity {
-	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
-}
-
-// NewIdentity returns the pipeline svc_identity for one request: each record is
-// flattened and stored with the types that its values have. The error, for a bad
-// hint or table name, has code InvalidArguments.
-func NewIdentity(q *Request) (Runner, error) {
-	r := identities.Get().(*identity)
-	if err := r.start(q); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-func (r *identity) start(q *Request) error {
-	if err := r.begin(q); err != nil {
-		return err
-	}
-	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
-	r.ownTime = false
-	if ti := r.req.TimeIndex; ti != nil {
-		r.timeName, r.timeUnit = ti.Field, ti.Unit
-	}
-	r.maxNodes = max(maxTrieNodes, 4*r.req.MaxColumns)
-	if !r.rewarm() {
-		r.trie.reset()
-	}
-	return nil
-}
-
-func (r *identity) ScanRecord(data []byte, pos int) (int, error) { return r.scan(data, pos, false) }
-
-func (r *identity) ScanLine(line []byte) error {
-	_, err := r.scan(line, 0, true)
-	return err
-}
-
-// scan takes one value; if whole is set, nothing may follow it.
-func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
-	t := jsonscan.NewText(data)
-	r.text, r.src = t, t.Bytes()
-	pos = t.Space(pos)
-	if r.src[pos] == '{' && !r.onlySlow {
-		if r.home == nil {
-			if err := r.openHome(); err != nil {
-				return pos, err
-			}
-		}
-		if next := r.scanFast(pos, whole); next >= 0 {
-			r.records++
-			return next, r.home.stored(next - pos)
-		} else if next == outcomeSyntax {
-			return pos, r.syntax
-		}
-	}
-	return r.scanExact(pos, whole)
-}
-
 // openHome opens the destination of records without variables. It can fail only
 // for the whole request.
 func (r *identity) openHome() error {
@@ -132,39 +67,6 @@ func (r *identity) readTime(pos, depth int) (next int, syntax, err error) {
 	return next, nil, r.setTime(&r.val)
 }
 
-// TextRecord is the record {"message": line}.
-func (r *identity) TextRecord(line []byte) error {
-	if r.home == nil {
-		if err := r.openHome(); err != nil {
-			return err
-		}
-	}
-	r.timeSet = false
-	d := r.home
-	r.val = cell{kind: kindString, bytes: line}
-	if err := r.textRow(d); err != nil {
-		return r.refuse(err)
-	}
-	r.records++
-	return d.stored(len(line))
-}
-
-func (r *identity) textRow(d *dest) error {
-	if d.err != nil {
-		return d.err
-	}
-	err := r.putLeaf(d, messageName, &r.val)
-	if err == nil {
-		err = r.endRow(d)
-	}
-	if err != nil {
-		d.drop()
-	}
-	return err
-}
-
-var messageName = []byte("message")
-
 // putLeaf stores the value of a flattened name, if it is to be stored.
 func (r *identity) putLeaf(d *dest, name []byte, v *cell) error {
 	switch d.kindOf(name) {
@@ -188,4 +90,68 @@ func (r *identity) endRow(d *dest) error {
 		return err
 	}
 	return d.end(t)
+}
+
+// read reads the value at pos into r.val and returns the position after it. depth is
+// the number of containers around it.
+func (r *identity) read(pos, depth int) (int, error) {
+	t, v := r.text, &r.val
+	switch c := r.src[pos]; c {
+	case '"':
+		v.kind = kindString
+		if end := jsonscan.StringEnd(r.src, pos+1); r.src[end] == '"' {
+			v.bytes = r.src[pos+1 : end]
+			return end + 1, nil
+		}
+		var next int
+		var err error
+		r.scratch, next, err = t.AppendString(r.scratch[:0], pos+1)
+		if err == nil {
+			r.notes.lone += t.LoneSurrogates(r.scratch, pos+1)
+		}
+		v.bytes = r.scratch
+		return next, err
+	case '{', '[':
+		v.kind = kindText
+		var next int
+		var err error
+		r.scratch, next, err = r.writer.AppendValue(r.scratch[:0], t, pos, depth)
+		r.noteWriter()
+		v.bytes = r.scratch
+		return next, err
+	case 't', 'f', 'n':
+		next, err := t.Skip(pos, depth)
+		v.kind, v.i = kindBool, 0
+		switch c {
+		case 't':
+			v.i = 1
+		case 'n':
+			v.kind = kindNull
+		}
+		return next, err
+	}
+	next, kind, i, f := t.Number(pos)
+	switch kind {
+	case jsonscan.Int:
+		v.kind, v.i = kindInt, i
+	case jsonscan.Float:
+		v.kind, v.f = kindFloat, f
+		if f == 0 && jsonscan.Underflows(r.src[pos:next]) {
+			r.notes.vanished++
+		}
+	case jsonscan.Uint:
+		v.kind, v.i = kindUint, i
+	case jsonscan.Inexact:
+		v.kind, v.bytes = kindBig, r.src[pos:next]
+	default:
+		return pos, t.NumberError(pos, next)
+	}
+	return next, nil
+}
+
+// noteWriter notes what the writer changed in the last value.
+func (r *identity) noteWriter() {
+	r.notes.lone += r.writer.Lone
+	r.notes.repeated += r.writer.Repeated
+	r.notes.vanished += r.writer.Vanished
 }

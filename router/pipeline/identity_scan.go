@@ -195,15 +195,6 @@ func (r *identity) wrong(parent, prev *node, pos int) (*node, int) {
 	return r.lookup(parent, prev, pos)
 }
 
-// follows tells whether the rest of the key, beyond word1, stands at pos.
-func (n *node) follows(src []byte, pos int) bool {
-	if (binary.LittleEndian.Uint64(src[pos+8:])^n.word2)&n.mask2 != 0 {
-		return false
-	}
-	k := len(n.quoted)
-	return k <= 16 && k > 0 || k > 16 && k <= len(src)-pos && string(src[pos+16:pos+k]) == string(n.quoted[16:])
-}
-
 // other takes a value that is no common case: a null, a value of a key with a meaning
 // of its own, the first value of a column, an escaped string, a value to be converted.
 func (r *identity) other(d *dest, n *node, pos, depth int) int {
@@ -288,4 +279,50 @@ func (r *identity) other(d *dest, n *node, pos, depth int) int {
 		return outcomeExact
 	}
 	return next
+}
+
+// lookup finds the node of the key whose opening quote precedes pos, and passes the
+// key and its colon. prev is the key before it in the object, nil for the first. A nil
+// node means that the result is a negative outcome.
+func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
+	t := r.text
+	end := jsonscan.StringEnd(r.src, pos)
+	var key []byte
+	if r.src[end] == '"' {
+		key, pos = r.src[pos:end], end+1
+	} else {
+		var err error
+		from := pos
+		if r.key, pos, err = t.AppendString(r.key[:0], from); err != nil {
+			return nil, r.fail(err)
+		}
+		r.notes.lone += t.LoneSurrogates(r.key, from)
+		key = r.key
+	}
+	pos, err := t.Colon(pos)
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	n, fresh := r.trie.child(parent, key)
+	if fresh {
+		n.kind = r.kindOf(n)
+	}
+	if prev == nil {
+		parent.first = n
+	} else {
+		prev.followed(n)
+	}
+	return n, pos
+}
+
+// kindOf tells what the key of a new node means.
+func (r *identity) kindOf(n *node) nodeKind {
+	if n.level == 1 && variableOf(n.key) >= 0 {
+		return variable
+	}
+	if n.length > schema.MaxColumnNameBytes {
+		return plainKey
+	}
+	r.name = n.appendName(r.name[:0])
+	return r.home.kindOf(r.name)
 }

@@ -61,23 +61,6 @@ var lostTexts = [losses][2]string{
 	},
 }
 
-// noteLoss counts a value that lost something on its way to the column.
-func (s *sink) noteLoss(l loss, column string) {
-	top := s.top()
-	switch l {
-	case lossNone:
-	case lossAll:
-		top.notes.vanished++
-	case lossUnit:
-		top.notes.cut++
-	default:
-		n := &top.lost[l]
-		if n.count++; n.count == 1 {
-			n.first = column
-		}
-	}
-}
-
 // warnings are the counts in words.
 func (l *lost) warnings() (out []string) {
 	for i, n := range l {

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -14,16 +13,6 @@ const (
 	keepBytes   = 32 << 20
 	keepColumns = 4096
 )
-
-// Finish ends the input.
-func (r *identity) Finish() (*Output, error) {
-	if err := r.reserveAll(); err != nil {
-		return nil, err
-	}
-	out := r.output()
-	r.appendTables(out, 0)
-	return out, nil
-}
 
 // output is what there is to say of the request beside its tables.
 func (s *sink) output() *Output {
@@ -68,20 +57,6 @@ func (s *sink) appendTables(out *Output, branch int) {
 	}
 }
 
-// old is how many of the rows that are not in parts are older than the table's ttl.
-func (d *dest) old() int {
-	options := d.opts.options
-	if d.existing != nil {
-		options = d.existing.Options
-	}
-	ttl := schema.EffectiveTTL(options[schema.OptionTTL], d.s.req.DatabaseTTL)
-	limit, ok := ttl.ExpiredBefore(time.Unix(0, d.s.now()), d.time.Type)
-	if !ok {
-		return 0
-	}
-	return d.time.Below(limit)
-}
-
 // orderColumns moves the time index to its place among the listed columns.
 func (d *dest) orderColumns() {
 	if d.s.timePlace == 0 {
@@ -114,26 +89,4 @@ func (s *sink) empty(warm *dest) {
 	clear(s.byKey)
 	clear(s.dests)
 	*s = sink{dests: s.dests[:0], byKey: s.byKey, quoted: s.quoted, key: s.key, spare: s.spare}
-}
-
-// Release gives the memory back.
-func (r *identity) Release() {
-	if r.renew() {
-		identities.Put(r)
-	}
-}
-
-// renew makes r ready for another request, and tells whether it is worth keeping.
-func (r *identity) renew() bool {
-	size := r.byteSize() + cap(r.scratch) + cap(r.exact.members)*48 + cap(r.exact.names)
-	if size > keepBytes || r.columns > keepColumns {
-		return false
-	}
-	warm := r.cool()
-	r.empty(warm)
-	*r = identity{
-		warm: warm, sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
-		writer: r.writer, scratch: r.scratch, name: r.name, varText: r.varText,
-	}
-	return true
 }

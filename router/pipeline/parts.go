@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"time"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 )
 
 // The rows of a request are all made before the first of them is written. So that many small
@@ -22,16 +25,6 @@ const (
 	// reserveStep is how much is put down before the memory is counted and asked for.
 	reserveStep = 1 << 20
 )
-
-// ledger counts the memory of a request. It is shared by all its tables.
-type ledger struct {
-	// due is what may be put down until the memory is counted again.
-	due int
-	// extra is memory beside that of tables.
-	extra int
-	// reserved is what was asked for.
-	reserved int64
-}
 
 // grew notes that a row was completed, made of so many bytes, and looks now and then whether
 // the request is over. Its error ends the request.
@@ -157,4 +150,18 @@ func (s *sink) reserveAll() error {
 		s.ledger.extra += s.padding()
 	}
 	return s.reserve()
+}
+
+// old is how many of the rows that are not in parts are older than the table's ttl.
+func (d *dest) old() int {
+	options := d.opts.options
+	if d.existing != nil {
+		options = d.existing.Options
+	}
+	ttl := schema.EffectiveTTL(options[schema.OptionTTL], d.s.req.DatabaseTTL)
+	limit, ok := ttl.ExpiredBefore(time.Unix(0, d.s.now()), d.time.Type)
+	if !ok {
+		return 0
+	}
+	return d.time.Below(limit)
 }

@@ -177,3 +177,14 @@ func (t *TableRows) Count() int {
 	}
 	return n
 }
+
+// Aside counts the values of a column that were put aside: see schema.ConflictAside.
+type Aside struct {
+	Column string
+	Count  int
+	// First is the first of them, as messages show it.
+	First string
+}
+
+// IdentityName is the name of the built-in pipeline.
+const IdentityName = "svc_identity"

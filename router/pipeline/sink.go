@@ -1,15 +1,13 @@
 package pipeline
 
 import (
-	"context"
-	"errors"
+	"strconv"
 	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/pipeline/processor"
-	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // sink is the tables that one pipeline fills in one request.
@@ -58,44 +56,6 @@ type sink struct {
 	spare  []*column.Builder
 }
 
-// begin prepares an empty sink for a request, with defaults for what the request leaves
-// out. timeName and timeUnit are the caller's to set.
-func (s *sink) begin(q *Request) error {
-	if err := schema.CheckTableName(q.Table); err != nil {
-		return err
-	}
-	hints, err := hintOptions(q.Hints)
-	if err != nil {
-		return err
-	}
-	base, err := newOptionSet(hints)
-	if err != nil {
-		return err
-	}
-	s.req, s.hints, s.base = *q, hints, base
-	if s.req.MaxNestedLevels <= 0 {
-		s.req.MaxNestedLevels = DefaultNestedLevels
-	}
-	if s.req.MaxColumns <= 0 {
-		s.req.MaxColumns = DefaultMaxColumns
-	}
-	if s.req.TimestampColumn == "" {
-		s.req.TimestampColumn = DefaultTimestampColumn
-	}
-	now := time.Now
-	if s.req.Now != nil {
-		now = s.req.Now
-	}
-	s.start = now().UnixNano()
-	s.minCells = minCells
-	s.untick = 0
-	if s.req.Steps == 0 {
-		s.req.Steps = DefaultSteps
-	}
-	s.ledger = &ledger{due: reserveStep}
-	return nil
-}
-
 // top is the sink of the whole request.
 func (s *sink) top() *sink {
 	for s.above != nil {
@@ -114,104 +74,6 @@ func (s *sink) arrival(t int64) bool {
 	return t == now
 }
 
-// destFor returns the destination of records for a table under a set of options.
-func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
-	key := append(s.key[:0], opts.key...)
-	key = append(append(key, '\n'), suffix...)
-	s.key = key
-	if d := s.byKey[string(key)]; d != nil {
-		return d, nil
-	}
-	if s.top().tables >= maxTables {
-		return nil, limitError("more than %d destination tables in one request; send fewer per request", maxTables)
-	}
-	table := s.req.Table + string(suffix)
-	if err := schema.CheckTableName(table); err != nil {
-		return nil, WithKind(SkipTable, err)
-	}
-	d := &dest{s: s, table: table, opts: opts, maxCells: s.minCells, lookAt: lookRows}
-	if s.req.Catalog != nil {
-		if t, ok := s.req.Catalog.Table(s.req.Database, table); ok {
-			d.existing = t
-		}
-	}
-	if d.existing == nil && len(suffix) > 0 { // the request's own is one in any case
-		if err := s.top().newTable(table); err != nil {
-			return nil, err
-		}
-	}
-	d.open()
-	s.top().tables++
-	s.dests = append(s.dests, d)
-	s.byKey[string(key)] = d
-	return d, nil
-}
-
-// newTable counts a table that the request makes beside the one that it names.
-func (s *sink) newTable(name string) error {
-	limit := s.req.MaxNewTables
-	if _, ok := s.newTables[name]; ok || limit <= 0 {
-		return nil
-	}
-	if len(s.newTables) >= limit {
-		return limitError("table %q would be one more than %d new tables in one request (--max-new-tables-per-request); "+
-			"send fewer new ones per request", cut(name), limit)
-	}
-	if s.newTables == nil {
-		s.newTables = map[string]struct{}{}
-	}
-	s.newTables[name] = struct{}{}
-	return nil
-}
-
-// rowTime is the time of the row under way in timeUnit.
-func (s *sink) rowTime() (int64, error) {
-	if s.timeSet {
-		return s.timeValue, nil
-	}
-	s.timeRest, s.timeCut = 0, false
-	if s.req.TimeIndex != nil && !s.req.IgnoreErrors {
-		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null",
-			s.timeName)}
-	}
-	t, _ := convertTime(s.now(), schema.TimestampNanosecond, s.timeUnit)
-	return t, nil
-}
-
-// setTime reads the custom time index from v.
-func (s *sink) setTime(v *cell) error {
-	ti := s.req.TimeIndex
-	var m moment
-	var err error
-	switch {
-	case s.req.IgnoreErrors && v.kind != kindInt && v.kind != kindFloat && v.kind != kindString:
-		return nil
-	case v.kind == kindInt && ti.format == nil:
-		m.value = v.i
-	case v.kind == kindFloat && ti.format == nil:
-		m, err = ti.number(v.f)
-	case v.kind == kindString:
-		m, err = ti.parse(v.bytes)
-	default:
-		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s: %s", ti.Field, ti.want(),
-			v.kind.columnType(), processor.Cut(string(s.jsonText(v))))
-	}
-	t := m.value
-	if err == nil && !timeInRange(t, ti.Unit) {
-		lo, hi := ti.Unit.TimeRange()
-		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d (%s)", ti.Field, t,
-			ti.Unit, lo, hi, ti.Unit.TimeSpan())
-	}
-	if err != nil {
-		if s.req.IgnoreErrors {
-			return nil
-		}
-		return &kindError{SkipTimeIndex, err}
-	}
-	s.timeValue, s.timeRest, s.timeCut, s.timeSet = t, m.rest, m.cut, true
-	return nil
-}
-
 // refuse ends a record that failed with a record error.
 func (s *sink) refuse(err error) error {
 	if s.req.SkipError {
@@ -219,39 +81,6 @@ func (s *sink) refuse(err error) error {
 		return s.tick()
 	}
 	return errs.Wrap(errs.InvalidArguments, err, "record %d", s.records)
-}
-
-// ticks is the number of records after which tick asks whether the request is over.
-const ticks = 256
-
-// tick is called for each record. It returns an error when the request is over.
-func (s *sink) tick() error {
-	if s.untick--; s.untick >= 0 || s.req.Ended == nil {
-		return nil
-	}
-	s.untick = ticks
-	if err := s.req.Ended(); err != nil {
-		return s.ended(err)
-	}
-	return nil
-}
-
-// ended is the error of a request that ended, for the reason that Ended gave, or that took
-// too much work.
-func (s *sink) ended(err error) error {
-	at := s.top().records
-	switch {
-	case errors.Is(err, fn.ErrSteps):
-		return errs.New(errs.InvalidArguments,
-			"record %d: the request needs more work than one may take: %d steps, and %d more for each byte of its records; "+
-				"send fewer records per request, make the pipeline cheaper, or raise --pipeline-request-steps", at, s.req.Steps,
-			stepsPerByte)
-	case errors.Is(err, context.DeadlineExceeded):
-		return errs.Wrap(errs.DeadlineExceeded, err,
-			"record %d: the time of the request was up before all records had gone through the pipeline", at)
-	}
-	return errs.Wrap(errs.Cancelled, err, "record %d: the request ended before all records had gone through the pipeline",
-		at)
 }
 
 // Refuse counts a record that was skipped because of err.
@@ -273,3 +102,134 @@ var (
 	errSkipped     = WithKind(SkipType, errs.New(errs.InvalidArguments, "skipped"))
 	errSkippedWide = WithKind(SkipLimit, errs.New(errs.InvalidArguments, "skipped"))
 )
+
+// dest is a table under one set of options, with the rows that go there.
+type dest struct {
+	s        *sink
+	table    string
+	opts     *optionSet
+	existing *schema.Table
+	// err is why no record can go there: a record error.
+	err error
+
+	rows     *column.Builder
+	time     *column.Col
+	listed   []*column.Col // of sink.listed
+	byName   map[string]*column.Col
+	guess    []guess // in the order of their keys; see runner.storeRest
+	columns  int     // that the table has or will have
+	must     []mustColumn
+	maxCells int
+	born     int // the record that gave the first row
+	heat     warmth
+	warmed   bool // it has columns that no row may use
+
+	// parts are rows that are encoded already, before those in rows.
+	parts      []*column.Sealed
+	expired    int // rows in parts that are older than the table's ttl
+	partSize   int // the memory of parts
+	pastValues int // values in parts
+	load       int // bytes of which rows were made, those that are not in parts
+	rule       schema.ConflictRule
+	retyped    []retyped // of the record under way, as is adapted
+	adapted    []adapted
+	asides     []*Aside
+	casts      Aside
+	lookAt     int // how many rows there are when cells are counted
+	texts      int // bytes put into the row under way by a pipeline
+}
+
+// mustColumn is a column of the table in which no row may be null.
+type mustColumn struct {
+	col *column.Col
+	def *defaultValue
+}
+
+// guess is what the fields of a name mean in a table.
+type guess struct {
+	key  string
+	col  *column.Col // nil: not known yet
+	skip bool        // it is no column: listed, a variable or the time index
+}
+
+// maxGuesses bounds the guesses of a table; beyond that it begins anew.
+const maxGuesses = 1024
+
+// nodeKind says what a key means, apart from its values.
+type nodeKind uint8
+
+const (
+	plainKey   nodeKind = iota
+	variable            // svc_ttl and so on
+	droppedKey          // what the client sent by the name of our own time index
+	timeKey             // the custom time index
+	jsonKey             // the table has a JSON column by that name: objects are not spread
+)
+
+// warmth is what the home of a request depends on, besides the table.
+type warmth struct {
+	database, timestamp string
+	levels, columns     int
+	autoCreate          bool
+	hasTime             bool
+	time                TimeIndex
+}
+
+// ledger counts the memory of a request. It is shared by all its tables.
+type ledger struct {
+	// due is what may be put down until the memory is counted again.
+	due int
+	// extra is memory beside that of tables.
+	extra int
+	// reserved is what was asked for.
+	reserved int64
+}
+
+func limitError(format string, args ...any) error {
+	return &kindError{SkipLimit, errs.New(errs.InvalidArguments, format, args...)}
+}
+
+// noteLoss counts a value that lost something on its way to the column.
+func (s *sink) noteLoss(l loss, column string) {
+	top := s.top()
+	switch l {
+	case lossNone:
+	case lossAll:
+		top.notes.vanished++
+	case lossUnit:
+		top.notes.cut++
+	default:
+		n := &top.lost[l]
+		if n.count++; n.count == 1 {
+			n.first = column
+		}
+	}
+}
+
+// jsonText is v as JSON.
+func (s *sink) jsonText(v *cell) []byte {
+	b := s.quoted[:0]
+	switch v.kind {
+	case kindText, kindJSON:
+		return v.bytes
+	case kindTime:
+		b = append(b, '"')
+		per := v.unit.UnitsPerSecond()
+		b = time.Unix(v.i/per, v.i%per*(1e9/per)).UTC().AppendFormat(b, time.RFC3339Nano)
+		b = append(b, '"')
+	case kindString:
+		b = jsonscan.AppendQuotedBytes(b, v.bytes)
+	case kindInt:
+		b = strconv.AppendInt(b, v.i, 10)
+	case kindUint:
+		b = strconv.AppendUint(b, uint64(v.i), 10)
+	case kindBig:
+		b = append(b, v.bytes...)
+	case kindFloat:
+		b = jsonscan.AppendFloat(b, v.f)
+	case kindBool:
+		b = strconv.AppendBool(b, v.i != 0)
+	}
+	s.quoted = b
+	return b
+}

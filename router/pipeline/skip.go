@@ -116,3 +116,8 @@ func (s *skips) add(index int, err error, onSkip func(Reason)) {
 		onSkip(r)
 	}
 }
+
+// fatal is an error that fails the request, whatever is to be skipped.
+type fatal struct{ error }
+
+func (e *fatal) Unwrap() error { return e.error }

@@ -277,16 +277,6 @@ func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error
 	return d.store(col, row, v)
 }
 
-// guess is what the fields of a name mean in a table.
-type guess struct {
-	key  string
-	col  *column.Col // nil: not known yet
-	skip bool        // it is no column: listed, a variable or the time index
-}
-
-// maxGuesses bounds the guesses of a table; beyond that it begins anew.
-const maxGuesses = 1024
-
 // storeRest writes the fields that no list names, each with the type of its value. The
 // table's guesses are in the order of the keys, as the fields are, so that both are gone
 // through side by side.
@@ -343,43 +333,4 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 // skips tells whether a field is no column of its own.
 func (r *runner) skips(key string) bool {
 	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
-}
-
-// auto reads v, which is not null, as a column without a declared type holds it; k.loss is what it
-// lost.
-func (k *converter) auto(out *cell, v value.Value) bool {
-	k.loss = lossNone
-	switch v.Kind() {
-	case value.String:
-		out.kind, out.bytes = kindString, bytesOf(v.Str())
-	case value.Int:
-		out.kind, out.i = kindInt, v.Int()
-	case value.Float:
-		out.kind, out.f = kindFloat, v.Float()
-	case value.Bool:
-		out.kind, out.i = kindBool, 0
-		if v.Bool() {
-			out.i = 1
-		}
-	case value.Timestamp:
-		out.kind = kindTime
-		if t, ok := v.UnixNano(); ok {
-			out.i, out.unit = t, schema.TimestampNanosecond
-			break
-		}
-		sec, nsec := v.Unix()
-		t, ok := unixIn(sec, int64(nsec), schema.TimestampMicrosecond)
-		if !ok {
-			return false
-		}
-		if finerInstant(v, schema.TimestampMicrosecond) {
-			k.loss = lossUnit
-		}
-		out.i, out.unit = t, schema.TimestampMicrosecond
-	case value.Array, value.Object:
-		out.kind, out.bytes = kindJSON, k.json(v)
-	default:
-		return false
-	}
-	return true
 }

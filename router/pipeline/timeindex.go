@@ -243,3 +243,16 @@ func cut(s string) string {
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
+
+// timestampType is the timestamp type of a resolution in units per second.
+func timestampType(unit int64) schema.Type {
+	switch unit {
+	case 1:
+		return schema.TimestampSecond
+	case 1e3:
+		return schema.TimestampMillisecond
+	case 1e6:
+		return schema.TimestampMicrosecond
+	}
+	return schema.TimestampNanosecond
+}

@@ -7,29 +7,6 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor"
-	"cordwood/router/vrl/value"
-)
-
-// listed is one column of a transform list.
-type listed struct {
-	in        processor.Name
-	column    schema.Column
-	onFailure onFailure
-	// def is the value for a field that is absent, and for one that cannot be converted
-	// with onFailure default; kindNone: there is none.
-	def cell
-	now bool // an absent field is the time of processing
-	// at is the column's place among those of the list that are not the time index.
-	at int
-}
-
-// onFailure is what becomes of a value that cannot be converted.
-type onFailure uint8
-
-const (
-	failRecord onFailure = iota
-	failToNull
-	failToDefault
 )
 
 // maxListed bounds the columns of a transform list.
@@ -162,23 +139,6 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 	return c, isIndex
 }
 
-// zero is what on_failure: default gives without a default.
-func (c *listed) zero() (cell, bool) {
-	switch t := c.column.Type; {
-	case c.def.kind != kindNone:
-		return c.def, true
-	case t == schema.String:
-		return cell{kind: kindString}, true
-	case t.IsFloat():
-		return cell{kind: kindFloat}, true
-	case t.IsInteger():
-		return cell{kind: kindInt}, true
-	case t == schema.Boolean:
-		return cell{kind: kindBool}, true
-	}
-	return cell{}, false
-}
-
 var typeWords = map[string]schema.Type{
 	"int8": schema.Int8, "int16": schema.Int16, "int32": schema.Int32, "int64": schema.Int64,
 	"uint8": schema.Uint8, "uint16": schema.Uint16, "uint32": schema.Uint32, "uint64": schema.Uint64,
@@ -214,77 +174,4 @@ func columnType(text string) (t schema.Type, why string) {
 	return 0, "unknown type " + quoted(text) +
 		", expected int8 to int64, uint8 to uint64, float32, float64, boolean, string, json, or timestamp, epoch or time " +
 		"with a resolution, as in `epoch, ms`"
-}
-
-func quoted(s string) string { return `"` + processor.Cut(s) + `"` }
-
-// transformError is the error of a field that cannot become what its column holds.
-type transformError struct {
-	field, column, value, reason string
-}
-
-func (e *transformError) Error() string {
-	s := "Transform of field " + quoted(e.field)
-	if e.column != e.field {
-		s += " to column " + quoted(e.column)
-	}
-	s += ": " + e.reason
-	if e.value != "" {
-		s += ": " + e.value
-	}
-	return s
-}
-
-// errQuiet stands for a transform error while quiet.
-var errQuiet = &transformError{reason: "failed"}
-
-// read reads the column's value from a record; k.loss is what it lost. A cell of kindNone is a
-// null.
-func (c *listed) read(out *cell, rec *processor.Record, k *converter) error {
-	k.loss = lossNone
-	v, ok := rec.Get(c.in)
-	switch {
-	case ok && !v.IsNull():
-		if k.convert(out, v, c.column.Type) {
-			return nil
-		}
-		return c.failed(out, rec, v)
-	case ok:
-		out.kind = kindNone // null stays null
-	default:
-		*out = c.def
-	}
-	return nil
-}
-
-func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
-	switch c.onFailure {
-	case failToNull:
-		out.kind = kindNone
-		return nil
-	case failToDefault:
-		if zero, ok := c.zero(); ok {
-			*out = zero
-			return nil
-		}
-	}
-	if rec.Quiet {
-		return errQuiet
-	}
-	why := "expected " + c.column.Type.String() + ", found " + v.Kind().String()
-	if c.column.Type.IsTimestamp() {
-		why += timeAdvice(v.Kind())
-	}
-	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), why}
-}
-
-// timeAdvice says what makes a time of a value that is none.
-func timeAdvice(kind value.Kind) string {
-	switch kind {
-	case value.String:
-		return "; add a `date` processor for the field, with the formats of its texts"
-	case value.Int, value.Float:
-		return "; add an `epoch` processor for the field, with its resolution"
-	}
-	return ""
 }

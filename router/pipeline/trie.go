@@ -7,7 +7,6 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
-	"cordwood/router/vrl/jsonscan"
 )
 
 // node is a key at a place in the records: below its parent, the root being the record
@@ -73,17 +72,6 @@ func (n *node) other(src []byte, pos int) *node {
 	}
 	return nil
 }
-
-// nodeKind says what a key means, apart from its values.
-type nodeKind uint8
-
-const (
-	plainKey   nodeKind = iota
-	variable            // svc_ttl and so on
-	droppedKey          // what the client sent by the name of our own time index
-	timeKey             // the custom time index
-	jsonKey             // the table has a JSON column by that name: objects are not spread
-)
 
 // The trie starts anew when it has this many nodes or bytes of keys. It bounds what
 // records with ever new keys can make us keep.
@@ -247,48 +235,11 @@ func (n *node) setColumn(col *column.Col) {
 	}
 }
 
-// lookup finds the node of the key whose opening quote precedes pos, and passes the
-// key and its colon. prev is the key before it in the object, nil for the first. A nil
-// node means that the result is a negative outcome.
-func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
-	t := r.text
-	end := jsonscan.StringEnd(r.src, pos)
-	var key []byte
-	if r.src[end] == '"' {
-		key, pos = r.src[pos:end], end+1
-	} else {
-		var err error
-		from := pos
-		if r.key, pos, err = t.AppendString(r.key[:0], from); err != nil {
-			return nil, r.fail(err)
-		}
-		r.notes.lone += t.LoneSurrogates(r.key, from)
-		key = r.key
+// follows tells whether the rest of the key, beyond word1, stands at pos.
+func (n *node) follows(src []byte, pos int) bool {
+	if (binary.LittleEndian.Uint64(src[pos+8:])^n.word2)&n.mask2 != 0 {
+		return false
 	}
-	pos, err := t.Colon(pos)
-	if err != nil {
-		return nil, r.fail(err)
-	}
-	n, fresh := r.trie.child(parent, key)
-	if fresh {
-		n.kind = r.kindOf(n)
-	}
-	if prev == nil {
-		parent.first = n
-	} else {
-		prev.followed(n)
-	}
-	return n, pos
-}
-
-// kindOf tells what the key of a new node means.
-func (r *identity) kindOf(n *node) nodeKind {
-	if n.level == 1 && variableOf(n.key) >= 0 {
-		return variable
-	}
-	if n.length > schema.MaxColumnNameBytes {
-		return plainKey
-	}
-	r.name = n.appendName(r.name[:0])
-	return r.home.kindOf(r.name)
+	k := len(n.quoted)
+	return k <= 16 && k > 0 || k > 16 && k <= len(src)-pos && string(src[pos+16:pos+k]) == string(n.quoted[16:])
 }

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -86,53 +85,6 @@ type optionSet struct {
 	options  map[string]string
 	noCreate bool
 	instant  bool
-}
-
-// maxOptionSets bounds the different texts of variables that a request may use.
-const maxOptionSets = 10_000
-
-// optionsFor returns the options of a record that sets v: the request's hints where v
-// says nothing.
-func (s *sink) optionsFor(v *variables) (*optionSet, error) {
-	key := s.key[:0]
-	for i := range varSuffix {
-		if v.set[i] {
-			key = append(key, byte(i))
-			key = binary.LittleEndian.AppendUint32(key, uint32(len(v.text[i])))
-			key = append(key, v.text[i]...)
-		}
-	}
-	s.key = key
-	if set := s.optionSets[string(key)]; set != nil {
-		return set, nil
-	}
-	if len(s.optionSets) >= maxOptionSets {
-		return nil, errs.New(errs.InvalidArguments,
-			"more than %d different sets of table options in one request; send fewer per request", maxOptionSets)
-	}
-	options := maps.Clone(s.hints)
-	if options == nil {
-		options = map[string]string{}
-	}
-	for i := range varSuffix {
-		if !v.set[i] || i == varTableTTL && v.set[varTTL] {
-			continue
-		}
-		value, err := schema.NormalizeOption(variableOptions[i], string(v.text[i]))
-		if err != nil {
-			return nil, err
-		}
-		options[variableOptions[i]] = value
-	}
-	set, err := newOptionSet(options)
-	if err != nil {
-		return nil, err
-	}
-	if s.optionSets == nil {
-		s.optionSets = map[string]*optionSet{}
-	}
-	s.optionSets[string(key)] = set
-	return set, nil
 }
 
 // hintOptions keeps of the hints those that are options, normalised.

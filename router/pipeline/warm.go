@@ -5,15 +5,6 @@ package pipeline
 // home of a request, with its columns and the trie that points to them, for the next
 // request that would make the same.
 
-// warmth is what the home of a request depends on, besides the table.
-type warmth struct {
-	database, timestamp string
-	levels, columns     int
-	autoCreate          bool
-	hasTime             bool
-	time                TimeIndex
-}
-
 func (s *sink) warmth() warmth {
 	w := warmth{
 		database: s.req.Database, timestamp: s.req.TimestampColumn, levels: s.req.MaxNestedLevels,

@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"cordwood/proto/schema"
+	"cordwood/router/vrl/jsonscan"
+)
+
+var identities = sync.Pool{New: func() any { return newIdentity() }}
+
+func newIdentity() *identity {
+	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
+}
+
+// NewIdentity returns the pipeline svc_identity for one request: each record is
+// flattened and stored with the types that its values have. The error, for a bad
+// hint or table name, has code InvalidArguments.
+func NewIdentity(q *Request) (Runner, error) {
+	r := identities.Get().(*identity)
+	if err := r.start(q); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *identity) start(q *Request) error {
+	if err := r.begin(q); err != nil {
+		return err
+	}
+	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
+	r.ownTime = false
+	if ti := r.req.TimeIndex; ti != nil {
+		r.timeName, r.timeUnit = ti.Field, ti.Unit
+	}
+	r.maxNodes = max(maxTrieNodes, 4*r.req.MaxColumns)
+	if !r.rewarm() {
+		r.trie.reset()
+	}
+	return nil
+}
+
+func (r *identity) ScanRecord(data []byte, pos int) (int, error) { return r.scan(data, pos, false) }
+
+func (r *identity) ScanLine(line []byte) error {
+	_, err := r.scan(line, 0, true)
+	return err
+}
+
+// scan takes one value; if whole is set, nothing may follow it.
+func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
+	t := jsonscan.NewText(data)
+	r.text, r.src = t, t.Bytes()
+	pos = t.Space(pos)
+	if r.src[pos] == '{' && !r.onlySlow {
+		if r.home == nil {
+			if err := r.openHome(); err != nil {
+				return pos, err
+			}
+		}
+		if next := r.scanFast(pos, whole); next >= 0 {
+			r.records++
+			return next, r.home.stored(next - pos)
+		} else if next == outcomeSyntax {
+			return pos, r.syntax
+		}
+	}
+	return r.scanExact(pos, whole)
+}
+
+// TextRecord is the record {"message": line}.
+func (r *identity) TextRecord(line []byte) error {
+	if r.home == nil {
+		if err := r.openHome(); err != nil {
+			return err
+		}
+	}
+	r.timeSet = false
+	d := r.home
+	r.val = cell{kind: kindString, bytes: line}
+	if err := r.textRow(d); err != nil {
+		return r.refuse(err)
+	}
+	r.records++
+	return d.stored(len(line))
+}
+
+func (r *identity) textRow(d *dest) error {
+	if d.err != nil {
+		return d.err
+	}
+	err := r.putLeaf(d, messageName, &r.val)
+	if err == nil {
+		err = r.endRow(d)
+	}
+	if err != nil {
+		d.drop()
+	}
+	return err
+}
+
+var messageName = []byte("message")
+
+// Finish ends the input.
+func (r *identity) Finish() (*Output, error) {
+	if err := r.reserveAll(); err != nil {
+		return nil, err
+	}
+	out := r.output()
+	r.appendTables(out, 0)
+	return out, nil
+}
+
+// Release gives the memory back.
+func (r *identity) Release() {
+	if r.renew() {
+		identities.Put(r)
+	}
+}
+
+// renew makes r ready for another request, and tells whether it is worth keeping.
+func (r *identity) renew() bool {
+	size := r.byteSize() + cap(r.scratch) + cap(r.exact.members)*48 + cap(r.exact.names)
+	if size > keepBytes || r.columns > keepColumns {
+		return false
+	}
+	warm := r.cool()
+	r.empty(warm)
+	*r = identity{
+		warm: warm, sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
+		writer: r.writer, scratch: r.scratch, name: r.name, varText: r.varText,
+	}
+	return true
+}
