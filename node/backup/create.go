@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/backuppb"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -403,7 +404,7 @@ func (c *creation) created() *Created {
 	for _, s := range c.b.Shards {
 		out.Segments += int64(len(s.Segments))
 		for _, d := range s.Damaged {
-			out.Damaged = append(out.Damaged, fmt.Sprintf("segment %d of shard %d, %d rows", d.Id, s.Id, d.Rows))
+			out.Damaged = append(out.Damaged, fmt.Sprintf("segment %d of shard %d, %s", d.Id, s.Id, words.Count(d.Rows, "row")))
 		}
 	}
 	return out

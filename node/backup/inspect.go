@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/backuppb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 )
 
 // Framed tells by the first bytes of a file whether Inspect prints it.
@@ -18,17 +19,17 @@ func Framed(head []byte) bool { return strings.HasPrefix(string(head), frameMagi
 // Inspect prints a manifest or a file of metadata as text.
 func Inspect(w io.Writer, raw []byte) error {
 	if len(raw) > 6 && raw[6] == kindMetadata {
-		fmt.Fprintf(w, "metadata of a backup, %d bytes\n", len(raw))
+		fmt.Fprintf(w, "metadata of a backup, %s\n", words.Count(len(raw), "byte"))
 		return readMetadata(raw, func(rec *backuppb.Record) error {
 			switch of := rec.Of.(type) {
 			case *backuppb.Record_Database:
 				fmt.Fprintf(w, "database %s %v\n", of.Database.Name, of.Database.Options)
 			case *backuppb.Record_Table:
 				t := of.Table
-				fmt.Fprintf(w, "table %d %s.%s, version %d, %d columns %v\n", t.Id, t.Database, t.Name, t.Version, len(t.Columns), t.Options)
+				fmt.Fprintf(w, "table %d %s.%s, version %d, %s %v\n", t.Id, t.Database, t.Name, t.Version, words.Count(len(t.Columns), "column"), t.Options)
 			case *backuppb.Record_Pipeline:
-				fmt.Fprintf(w, "pipeline %s, version %s, %d bytes\n", of.Pipeline.Version.GetName(),
-					time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano), len(of.Pipeline.Source))
+				fmt.Fprintf(w, "pipeline %s, version %s, %s\n", of.Pipeline.Version.GetName(),
+					time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano), words.Count(len(of.Pipeline.Source), "byte"))
 			}
 			return nil
 		})
@@ -41,15 +42,16 @@ func Inspect(w io.Writer, raw []byte) error {
 		return errors.Join(errors.New("inspect a manifest"), err)
 	}
 	fmt.Fprintf(w, "backup %s of cluster %s by cordwood %s\n", b.Id, b.ClusterId, b.CordwoodVersion)
-	fmt.Fprintf(w, "%s to %s, %d tables, %d rows, %d bytes\n", when(b.StartedUnixNano), when(b.FinishedUnixNano), b.Tables, b.Rows, b.Bytes)
-	fmt.Fprintf(w, "metadata %s, %d bytes\n", b.Metadata.Name, b.Metadata.Size)
+	fmt.Fprintf(w, "%s to %s, %s, %s, %s\n", when(b.StartedUnixNano), when(b.FinishedUnixNano),
+		words.Count(b.Tables, "table"), words.Count(b.Rows, "row"), words.Count(b.Bytes, "byte"))
+	fmt.Fprintf(w, "metadata %s, %s\n", b.Metadata.Name, words.Count(b.Metadata.Size, "byte"))
 	for _, s := range b.Shards {
-		fmt.Fprintf(w, "shard %d incarnation %d at index %d, %d segments\n", s.Id, s.Incarnation, s.Index, len(s.Segments))
+		fmt.Fprintf(w, "shard %d incarnation %d at index %d, %s\n", s.Id, s.Incarnation, s.Index, words.Count(len(s.Segments), "segment"))
 		for _, seg := range s.Segments {
 			p := seg.Segment
-			fmt.Fprintf(w, "  %s\n    order %d, %d rows", segmentName(keyOf(b.ClusterId, s, p), seg.Sha256), p.Order, p.Rows)
+			fmt.Fprintf(w, "  %s\n    order %d, %s", segmentName(keyOf(b.ClusterId, s, p), seg.Sha256), p.Order, words.Count(p.Rows, "row"))
 			for _, t := range spans(seg) {
-				fmt.Fprintf(w, ", table %d: %d rows from %d to %d", t.TableID, t.Rows, t.MinTime, t.MaxTime)
+				fmt.Fprintf(w, ", table %d: %s from %d to %d", t.TableID, words.Count(t.Rows, "row"), t.MinTime, t.MaxTime)
 			}
 			fmt.Fprintln(w)
 		}
@@ -74,7 +76,7 @@ func Inspect(w io.Writer, raw []byte) error {
 			fmt.Fprintln(w)
 		}
 		for _, d := range s.Damaged {
-			fmt.Fprintf(w, "  left out because its file was damaged: segment %d, %d rows\n", d.Id, d.Rows)
+			fmt.Fprintf(w, "  left out because its file was damaged: segment %d, %s\n", d.Id, words.Count(d.Rows, "row"))
 		}
 	}
 	return nil

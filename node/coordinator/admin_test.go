@@ -183,6 +183,10 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "c": 1000 << 30}
 		}, false, []string{"degraded\n", "warning: disks are filling up: node-c 98 %, node-a 93 % -> "}, "critical"},
+		{"nodes share a disk that fills up", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.used = map[string]int64{"a": 950 << 30, "b": 950<<30 + 2, "c": 950<<30 + 1}
+		}, false, []string{"degraded\n", "warning: disks are filling up: node-a 93 %, node-b 93 %, node-c 93 % -> "}, "critical"},
 		{"an operation waits", func(w *world) {
 			w.node("a", "b").shard(1, "a").voting("a")
 			w.ops[1] = &metapb.Operation{Id: 1, Kind: operation.NodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano()}

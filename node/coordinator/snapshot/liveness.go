@@ -12,8 +12,6 @@ type Liveness int
 const (
 	// Up means that the node reports, and other nodes reach it.
 	Up Liveness = iota
-	// Quiet means that a report is overdue (QuietAfter). Rules and views treat such a node as Up.
-	Quiet
 	// Unreachable means that the node reports, but says that most others cannot reach its port. It leads
 	// nothing that others can lead, and is given nothing.
 	Unreachable
@@ -30,13 +28,9 @@ const (
 	Lost
 )
 
-const (
-	// QuietAfter is the age of the last report at which the next one counts as overdue: one and a
-	// half of the intervals at which nodes report.
-	QuietAfter = 1500 * time.Millisecond
-	// SilentAfter is the age of the last report at which a node counts as silent.
-	SilentAfter = 3 * time.Second
-)
+// SilentAfter is the age of the last report at which a node counts as silent. Nodes report every second; one or two
+// late reports are no sign of a fault on a busy machine.
+const SilentAfter = 3 * time.Second
 
 // Liveness returns what is known of a node.
 func (snap *Snapshot) Liveness(id string) Liveness {
@@ -52,8 +46,6 @@ func (snap *Snapshot) Liveness(id string) Liveness {
 		return Silent
 	case n.Report.GetUnreachable():
 		return Unreachable
-	case silent >= QuietAfter:
-		return Quiet
 	}
 	return Up
 }

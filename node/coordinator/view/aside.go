@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/words"
 	"cordwood/router/httpapi/clusterapi"
 )
 
@@ -57,7 +58,8 @@ func (d *diagnosis) rowsAside() {
 			if int(r.AsideTables) > len(r.Aside) {
 				more = " and more"
 			}
-			d.add(warning, adviceAside, "shard %d: %d rows%s of %d tables cannot be written to segments on node %s", s.Id, rows, more, r.AsideTables, snap.Label(id))
+			d.add(warning, adviceAside, "shard %d: %s%s of %s cannot be written to segments on node %s",
+				s.Id, words.Count(rows, "row"), more, words.Count(r.AsideTables, "table"), snap.Label(id))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -29,7 +30,10 @@ func (d *diagnosis) disks() {
 		return
 	}
 	// One line: nodes often share a disk, or fill up together.
-	slices.SortStableFunc(filling, func(a, b *metapb.NodeStatus) int { return cmp.Compare(diskUse(b.Report), diskUse(a.Report)) })
+	slices.SortFunc(filling, func(a, b *metapb.NodeStatus) int {
+		// As printed: nodes of one disk report a few bytes more or less each second, and must not change places.
+		return cmp.Or(cmp.Compare(math.Round(100*diskUse(b.Report)), math.Round(100*diskUse(a.Report))), cmp.Compare(snap.Label(a.Node.GetId()), snap.Label(b.Node.GetId())))
+	})
 	var texts []string
 	for _, n := range filling {
 		texts = append(texts, fmt.Sprintf("%s %.0f %%", snap.Label(n.Node.GetId()), 100*diskUse(n.Report)))
