@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard"
 	"cordwood/shard/compaction"
+	"cordwood/shard/install"
 	"cordwood/shard/memtable"
 	"cordwood/shard/shardclient"
 )
@@ -84,7 +85,7 @@ func (n *node) openShards(memory int64) error {
 		return err
 	}
 	compactions := compaction.NewLimiter(0.5, 64<<20)
-	fetch := shard.NewRate(fetchRate)
+	fetch := install.NewRate(fetchRate)
 	ttl := func(t *schema.Table) schema.TTL {
 		database := ""
 		if d, ok := n.meta.Database(t.Database); ok {

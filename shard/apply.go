@@ -294,7 +294,7 @@ func (s *Shard) applyDefine(index, term uint64, e *rules.Entry) error {
 // What is written from now on is not touched, whatever its time: a table may get a
 // longer ttl.
 func (s *Shard) applyExpire(index, term uint64, e *rules.Entry) {
-	order := s.ids.upcoming()
+	order := s.ids.Upcoming()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tick(e.Time)

@@ -231,7 +231,7 @@ func (s *Shard) untried() map[uint64]string {
 func (s *Shard) setAside(u *unsettled, raws []*segment.Raw) error {
 	for _, raw := range raws {
 		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], s.now().UnixNano()
-		m, err := segment.WriteRaw(segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take}, raw)
+		m, err := segment.WriteRaw(segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.Take}, raw)
 		if err != nil {
 			s.ids.done(m.ID)
 			return err

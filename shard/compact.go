@@ -275,7 +275,7 @@ func (s *Shard) lacksIndex(l *liveSegment) bool {
 // job prepares a compaction and pins its inputs.
 func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegment) {
 	job := &compaction.Job{
-		Config:    segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take},
+		Config:    segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.Take},
 		Abandoned: func(id uint64) { s.ids.done(id) }, Limiter: s.cfg.Compaction,
 	}
 	s.mu.RLock()

@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
+	"cordwood/shard/install"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/raftlog"
@@ -53,7 +54,7 @@ type Config struct {
 	TrailingBytes int64
 	// Fetch bounds how fast state is fetched by all shards that share it. The default
 	// value is one of the shard's own, 100 MB a second.
-	Fetch *Rate
+	Fetch *install.Rate
 
 	// FlushBytes is the size of a memtable at which it is flushed. The default value
 	// is 64 MiB.
@@ -187,7 +188,7 @@ func (c Config) withDefaults() Config {
 		c.Compaction = compaction.NewLimiter(0.5, 64<<20)
 	}
 	if c.Fetch == nil {
-		c.Fetch = NewRate(100e6)
+		c.Fetch = install.NewRate(100e6)
 	}
 	if c.FS == nil {
 		c.FS = vfs.OS

@@ -181,7 +181,7 @@ func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) (faults map[uin
 		if len(st.ends) == 0 {
 			continue
 		}
-		next := s.ids.upcoming() // above all files of the era, not above those of the next
+		next := s.ids.Upcoming() // above all files of the era, not above those of the next
 		s.mu.RLock()
 		for id, merge := range st.ends {
 			if _, ok := eras[id]; !ok {

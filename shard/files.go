@@ -23,8 +23,8 @@ type segmentIDs struct {
 	writing map[uint64]struct{}
 }
 
-// take returns the next id, for a file to be written.
-func (s *segmentIDs) take() uint64 {
+// Take returns the next id, for a file to be written.
+func (s *segmentIDs) Take() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := s.next
@@ -45,15 +45,15 @@ func (s *segmentIDs) done(ids ...uint64) {
 	}
 }
 
-// raise has no id below next be given any more.
-func (s *segmentIDs) raise(next uint64) {
+// Raise makes all later ids at least next.
+func (s *segmentIDs) Raise(next uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = max(s.next, next)
 }
 
-// upcoming is the next id.
-func (s *segmentIDs) upcoming() uint64 {
+// Upcoming returns the next id.
+func (s *segmentIDs) Upcoming() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next

@@ -114,7 +114,7 @@ func (s *Shard) flushLoop() {
 		}
 		if err == nil {
 			backoff, notBefore = 0, time.Time{}
-			s.forgetIncoming()
+			s.installer.Forget(func() bool { return s.replica.Stats().CaughtUp })
 			continue
 		}
 		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)

@@ -350,3 +350,11 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 
 // maxHandoffWait bounds for how long one question waits.
 const maxHandoffWait = 5 * time.Second
+
+// cause returns what ended ctx, if that is why err came.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
+		return c
+	}
+	return err
+}

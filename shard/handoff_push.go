@@ -94,7 +94,7 @@ func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) erro
 		t.seq++
 		// The nodes of the target may be older programs.
 		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq, Protocol: metapb.ProtocolHandoff})
-		if err := t.h.s.cfg.Fetch.wait(ctx, len(data)); err != nil {
+		if err := t.h.s.cfg.Fetch.Wait(ctx, len(data)); err != nil {
 			return err
 		}
 		return t.send(ctx, def, data)

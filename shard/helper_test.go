@@ -97,7 +97,7 @@ func (o *opened) crash() {
 	_ = o.end(context.Background(), func() error {
 		o.queue.close()
 		o.committers.Wait()
-		o.stopInstalls()
+		o.installer.Close()
 		o.endHandoffs()
 		close(o.stop)
 		o.watching.Wait()

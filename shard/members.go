@@ -155,9 +155,9 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	if err := s.replica.Err(); err != nil {
 		out.Reason = strings.ToValidUTF8(err.Error(), "\uFFFD") // it may quote bytes of a damaged file
 	}
-	if s.installs.running.Load() {
+	if running, done, total := s.installer.Progress(); running {
 		out.State, out.CaughtUp = "Installing", false
-		out.InstallDoneBytes, out.InstallTotalBytes = s.installs.done.Load(), s.installs.total.Load()
+		out.InstallDoneBytes, out.InstallTotalBytes = done, total
 	}
 	s.mu.RLock()
 	out.AppliedIndex = s.appliedIndex

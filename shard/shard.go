@@ -25,6 +25,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/column"
+	"cordwood/shard/install"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
@@ -141,7 +142,7 @@ type Shard struct {
 	shared bool
 
 	operations operations
-	installs   installs
+	installer  *install.Installer
 	highest    highest
 	handing    sync.WaitGroup
 
@@ -236,6 +237,11 @@ func (s *Shard) open() (err error) {
 		s.addLive(m)
 	}
 	s.learnEras(st.Merging)
+	s.installer = install.New(install.Config{
+		ShardID: s.cfg.ID, Incarnation: s.cfg.Incarnation, NodeID: s.cfg.NodeID, Dir: s.cfg.Dir, FS: s.cfg.FS,
+		Peers: s.cfg.Peers, Rate: s.cfg.Fetch, IDs: &s.ids, Begin: s.operations.begin, Logger: s.cfg.Logger,
+		Full: func() bool { return s.cfg.Space() == SpaceFull },
+	})
 	s.openedAt = s.cfg.Monotonic()
 	s.ticked = s.openedAt
 	s.ids.next = max(st.NextSegmentID, 1)
@@ -260,7 +266,7 @@ func (s *Shard) open() (err error) {
 		}
 	}()
 
-	if s.ahead, err = s.openIncoming(); err != nil {
+	if s.ahead, err = s.installer.Open(s.base); err != nil {
 		return err
 	}
 	s.replica, err = replica.Open(replica.Config{
@@ -370,7 +376,7 @@ func (s *Shard) close(ctx context.Context) error {
 			err = fmt.Errorf("shard %d: close: the last rows are in the log, not in segments: %w", s.cfg.ID, ferr)
 		}
 	}
-	s.stopInstalls()
+	s.installer.Close()
 	s.endHandoffs()
 	close(s.stop)
 	s.watching.Wait()

@@ -1,12 +1,10 @@
 package shard
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,17 +12,23 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/rules"
-	"cordwood/shard/segment"
 )
 
-// This file puts the state of another replica, which fetch.go has fetched, in the place
-// of this one's:
-//
-//	on disk   incoming/* → STATE → (snapshot stored by raft) → AHEAD → incoming/ID → segments/ID
-//	          → fsync both folders → manifest replaced → incoming emptied
-//
-// A crash before the manifest is replaced is made good by the start, which finds the
-// snapshot stored and does the same once more; after it, there is only rubbish left.
+// This file puts the state of another replica, which package install has fetched, in the place of
+// this one's.
+
+// Stage fetches the state that a snapshot of the leader stands for, unless this replica has it. The
+// work goes on when ctx ends before.
+func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte) error {
+	p, err := parseSnapshot(content)
+	if err != nil {
+		return err
+	}
+	if f.s.flushed.Load() >= p.AppliedIndex {
+		return nil
+	}
+	return f.s.installer.Stage(ctx, leader, p.AppliedIndex)
+}
 
 // Restore takes over the state that a snapshot of another replica stands for. Stage has
 // fetched it, perhaps before a restart. It runs between two Applies, or before them all.
@@ -34,10 +38,10 @@ func (f fsm) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	in := s.incoming()
+	in := s.installer
 	if s.flushed.Load() >= p.AppliedIndex {
 		// The state is ahead of the log, and of the snapshot: the log comes once more.
-		if err := in.setAhead(s.appliedIndex); err != nil {
+		if err := in.SetAhead(s.appliedIndex); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -45,7 +49,7 @@ func (f fsm) Restore(r io.Reader) error {
 		s.mu.Unlock()
 		return nil
 	}
-	st, err := in.state()
+	st, err := in.Arrived()
 	if err != nil {
 		return err
 	}
@@ -53,7 +57,7 @@ func (f fsm) Restore(r io.Reader) error {
 		return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments, which are not here: %w; "+
 			"restore the directory %s from a replica or a backup", s.cfg.ID, s.flushed.Load(), p.AppliedIndex, len(p.Segments), errOldManifest, s.cfg.Dir)
 	}
-	if err := s.takeOver(in, st); err != nil {
+	if err := s.takeOver(st); err != nil {
 		return fmt.Errorf("shard %d: take over the state of index %d: %w", s.cfg.ID, st.AppliedIndex, err)
 	}
 	s.cfg.Logger.Info("took over the state of another replica", "index", st.AppliedIndex, "segments", len(st.Segments), "tables", len(st.Tables))
@@ -63,7 +67,7 @@ func (f fsm) Restore(r io.Reader) error {
 // takeOver makes a fetched state this replica's, in one step for readers and on disk.
 // Views that are open stay as they are. Only the apply goroutine calls it, and no flush
 // runs meanwhile; a compaction that does is given up when it commits.
-func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
+func (s *Shard) takeOver(fetched *manifest.State) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if s.manifestBroken {
@@ -75,25 +79,18 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 		s.manifest, s.manifestBroken = m, false
 	}
 	next := *fetched
-	s.ids.raise(next.NextSegmentID)
+	s.ids.Raise(next.NextSegmentID)
 	next.Reserved, next.NextSegmentID = s.ids.reserved(next.Segments)
 	next.Garbage = s.garbageOf(s.manifest.State())
 	state, err := rules.NewState(s.cfg.ID, &next)
 	if err != nil {
 		return err
 	}
-	if err := in.setAhead(next.AppliedIndex); err != nil {
+	if err := s.installer.SetAhead(next.AppliedIndex); err != nil {
 		return err
 	}
-	for i := range next.Segments {
-		if err := s.moveIn(in, &next.Segments[i]); err != nil {
-			return err
-		}
-	}
-	for _, dir := range []string{s.segmentDir, in.dir} {
-		if err := s.cfg.FS.SyncDir(dir); err != nil {
-			return err
-		}
+	if err := s.installer.MoveIn(next.Segments, s.segmentDir); err != nil {
+		return err
 	}
 	raws, err := s.loadRaws(next.Segments)
 	if err != nil {
@@ -147,9 +144,7 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 	for _, l := range old {
 		l.unref()
 	}
-	if err := in.clear(); err != nil {
-		s.cfg.Logger.Warn("what was fetched from another replica stays behind until the next start", "error", err)
-	}
+	s.installer.Clear()
 	s.wakeCompactor()
 	return nil
 }
@@ -169,49 +164,4 @@ func (s *Shard) garbageOf(st *manifest.State) []uint64 {
 		}
 	}
 	return slices.Sorted(maps.Keys(ids))
-}
-
-// moveIn moves the file of a fetched segment to its place, unless that was done before a
-// crash.
-func (s *Shard) moveIn(in incoming, m *segment.Meta) error {
-	name := m.FileName()
-	err := s.cfg.FS.Rename(in.path(name), filepath.Join(s.segmentDir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = segment.Check(s.cfg.FS, s.segmentDir, m, false)
-	}
-	return err
-}
-
-// openIncoming looks at what an earlier process fetched: ids that it gave are not given
-// again. It returns up to which index the manifest may be ahead of the log.
-func (s *Shard) openIncoming() (ahead uint64, err error) {
-	in := s.incoming()
-	st, err := in.state()
-	if err != nil {
-		return 0, err
-	}
-	if st != nil {
-		s.ids.raise(st.NextSegmentID)
-		if st.AppliedIndex <= s.base { // it was taken over, or is of no use any more
-			if err := in.clear(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return in.ahead()
-}
-
-// forgetIncoming removes what was fetched and never taken over, once this replica has
-// caught up by the log alone.
-func (s *Shard) forgetIncoming() {
-	n := &s.installs
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	in := s.incoming()
-	if n.job != nil || !in.leftover() || !s.replica.Stats().CaughtUp {
-		return
-	}
-	if err := in.clear(); err != nil {
-		s.cfg.Logger.Warn("what was fetched from another replica and is not needed stays behind", "error", err)
-	}
 }

@@ -202,7 +202,7 @@ func fitting(parts []part) int {
 
 // writeOne writes parts to one file, a shared one unless the only part gets its own.
 func (s *Shard) writeOne(parts []part) (segment.Meta, error) {
-	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take}
+	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.Take}
 	spec := segment.Spec{Shared: !parts[0].own}
 	ids := make([]uint64, 0, len(parts))
 	for _, p := range parts {

@@ -1,4 +1,4 @@
-package shard
+package install
 
 import (
 	"encoding/binary"
@@ -15,15 +15,15 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// This file is the folder in which the state of another replica arrives; FORMAT.md has
-// its files. A file of a segment is whole and synced once it has a name without .tmp. The
-// file STATE is written last: with it the state can be taken over without the other
-// replica. AHEAD remembers that a state was taken over that is ahead of the log.
+// This file is about the folder in which the state of another replica arrives; ../FORMAT.md lists
+// its files. A file of a segment is whole and synced once its name does not end in .tmp. The file
+// STATE is written last: with it the state can be taken over without the other replica. AHEAD
+// remembers that a state was taken over that is ahead of the log.
 
 const (
-	incomingDirName = "incoming"
-	stateFileName   = "STATE"
-	aheadFileName   = "AHEAD"
+	folderName    = "incoming"
+	stateFileName = "STATE"
+	aheadFileName = "AHEAD"
 
 	stateMagic    = "CWST"
 	aheadMagic    = "CWAH"
@@ -31,26 +31,25 @@ const (
 	stateHeadSize = 16
 )
 
-// incoming is the folder.
-type incoming struct {
+// castagnoli is the table of all checksums here.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// folder is the folder incoming of a shard.
+type folder struct {
 	fs    vfs.FS
 	dir   string
 	shard uint32
 }
 
-func (s *Shard) incoming() incoming {
-	return incoming{fs: s.cfg.FS, dir: filepath.Join(s.cfg.Dir, incomingDirName), shard: s.cfg.ID}
-}
-
-// fetchedName is the name of a segment's file before it has an id on this replica.
+// fetchedName returns the name of a segment's file before the segment has an id on this replica.
 func fetchedName(m *segment.Meta) string {
 	return fmt.Sprintf("%08x-%08x-%d.fetched", m.FileCRC, m.FooterCRC, m.Bytes)
 }
 
-func (in incoming) path(name string) string { return filepath.Join(in.dir, name) }
+func (in folder) path(name string) string { return filepath.Join(in.dir, name) }
 
-// names are those in the folder; none if there is no folder.
-func (in incoming) names() ([]string, error) {
+// names lists the files in the folder; none if there is no folder.
+func (in folder) names() ([]string, error) {
 	names, err := in.fs.ReadDir(in.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -59,7 +58,7 @@ func (in incoming) names() ([]string, error) {
 }
 
 // put makes a small file durable, in the place of any old one.
-func (in incoming) put(name, magic string, payload []byte) error {
+func (in folder) put(name, magic string, payload []byte) error {
 	b := append(make([]byte, 0, stateHeadSize+len(payload)), magic...)
 	b = binary.LittleEndian.AppendUint16(b, stateVersion)
 	b = binary.LittleEndian.AppendUint16(b, 0)
@@ -69,7 +68,7 @@ func (in incoming) put(name, magic string, payload []byte) error {
 }
 
 // get returns the payload of a small file; nil if there is none.
-func (in incoming) get(name, magic string) ([]byte, error) {
+func (in folder) get(name, magic string) ([]byte, error) {
 	path := in.path(name)
 	b, err := vfs.ReadFile(in.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,20 +79,24 @@ func (in incoming) get(name, magic string) ([]byte, error) {
 	}
 	switch {
 	case len(b) < stateHeadSize || string(b[:4]) != magic:
-		return nil, fmt.Errorf("%s is damaged: it does not begin as it should; remove it, its content will be fetched again", path)
+		return nil, fmt.Errorf("%s is damaged: it does not begin as it should; remove it, its content will be fetched again",
+			path)
 	case binary.LittleEndian.Uint16(b[4:]) != stateVersion:
-		return nil, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one knows %d; run the version that wrote it or a newer one",
-			path, binary.LittleEndian.Uint16(b[4:]), stateVersion)
+		return nil, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one "+
+			"knows %d; "+
+			"run the version that wrote it or a newer one", path, binary.LittleEndian.Uint16(b[4:]), stateVersion)
 	case binary.LittleEndian.Uint32(b[8:]) != in.shard:
-		return nil, fmt.Errorf("%s belongs to shard %d, not to shard %d: the directory is misplaced", path, binary.LittleEndian.Uint32(b[8:]), in.shard)
+		return nil, fmt.Errorf("%s belongs to shard %d, not to shard %d: the directory is misplaced", path,
+			binary.LittleEndian.Uint32(b[8:]), in.shard)
 	case crc32.Checksum(b[stateHeadSize:], castagnoli) != binary.LittleEndian.Uint32(b[12:]):
-		return nil, fmt.Errorf("%s is damaged: it does not match its checksum; remove it, its content will be fetched again", path)
+		return nil, fmt.Errorf("%s is damaged: it does not match its checksum; remove it, its content will be fetched again",
+			path)
 	}
 	return b[stateHeadSize:], nil
 }
 
-// state returns the state that is complete here; nil if there is none.
-func (in incoming) state() (*manifest.State, error) {
+// state returns the complete state in the folder; nil if there is none.
+func (in folder) state() (*manifest.State, error) {
 	b, err := in.get(stateFileName, stateMagic)
 	if b == nil || err != nil {
 		return nil, err
@@ -102,7 +105,7 @@ func (in incoming) state() (*manifest.State, error) {
 }
 
 // ahead returns the index up to which the manifest may be ahead of the log.
-func (in incoming) ahead() (uint64, error) {
+func (in folder) ahead() (uint64, error) {
 	b, err := in.get(aheadFileName, aheadMagic)
 	if b == nil || err != nil {
 		return 0, err
@@ -113,7 +116,7 @@ func (in incoming) ahead() (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-func (in incoming) setAhead(index uint64) error {
+func (in folder) setAhead(index uint64) error {
 	if err := in.fs.MkdirAll(in.dir); err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ func (in incoming) setAhead(index uint64) error {
 }
 
 // clear removes what was fetched, STATE first: without it the rest means nothing.
-func (in incoming) clear() error {
+func (in folder) clear() error {
 	names, err := in.names()
 	if err != nil {
 		return err
@@ -149,9 +152,9 @@ func (in incoming) clear() error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// unname gives the files of a complete state, which is to be replaced by a newer one,
-// the names back that they had while they were fetched.
-func (in incoming) unname(st *manifest.State) error {
+// unname gives the files of a complete state the names back that they had while they were fetched:
+// a newer state is about to replace it, and may have some of the same files.
+func (in folder) unname(st *manifest.State) error {
 	if err := in.fs.Remove(in.path(stateFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -168,13 +171,14 @@ func (in incoming) unname(st *manifest.State) error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// partName is the name of what came of a file before, while it is copied into a new one.
+// partName returns the name of what an earlier attempt got of a file, while it is copied into a
+// new one.
 func partName(path string) string { return path + ".part" }
 
-// goOn makes the file in which a fetched one arrives, and puts there what came of it in an
-// attempt that did not end: it need not be synced, because the file is checked when it is whole.
-// at is its length, at most size, and crc its checksum.
-func (in incoming) goOn(path string, size int64) (f vfs.File, at int64, crc uint32, err error) {
+// resume creates the file that a fetched one is written to, and copies into it what an earlier
+// attempt got of the file: that was not synced, but the file is checked when it is whole. at is the
+// length of what was copied, at most size, and crc its checksum.
+func (in folder) resume(path string, size int64) (f vfs.File, at int64, crc uint32, err error) {
 	temp, part := segment.TempName(path), partName(path)
 	have, err := in.fs.Stat(temp)
 	if err == nil {
@@ -202,7 +206,7 @@ func (in incoming) goOn(path string, size int64) (f vfs.File, at int64, crc uint
 }
 
 // copyPart copies a file, and returns its length and checksum.
-func (in incoming) copyPart(to vfs.File, name string) (at int64, crc uint32, err error) {
+func (in folder) copyPart(to vfs.File, name string) (at int64, crc uint32, err error) {
 	from, err := in.fs.Open(name)
 	if err != nil {
 		return 0, 0, err
@@ -224,8 +228,8 @@ func (in incoming) copyPart(to vfs.File, name string) (at int64, crc uint32, err
 	return at, crc, errors.Join(err, from.Close())
 }
 
-// keep removes all files but those that are named, and what has come of them.
-func (in incoming) keep(wanted map[string]bool) error {
+// keep removes all files but the named ones and their unfinished parts.
+func (in folder) keep(wanted map[string]bool) error {
 	names, err := in.names()
 	if err != nil {
 		return err
@@ -243,7 +247,7 @@ func (in incoming) keep(wanted map[string]bool) error {
 }
 
 // leftover reports whether there is anything that clear would remove.
-func (in incoming) leftover() bool {
+func (in folder) leftover() bool {
 	names, err := in.names()
 	if err != nil {
 		return false

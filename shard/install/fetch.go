@@ -1,4 +1,4 @@
-package shard
+package install
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/manifest"
 	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
 )
 
-// This file fetches the state of another replica: what its manifest says, and the files
-// of its segments. See install.go for who asks for it.
+// This file fetches the state of another replica: its manifest, and the files of its segments.
 
 const (
 	// fetchSilence is how long nothing may come from the other replica.
@@ -32,16 +32,14 @@ const (
 	fetchRounds = 8
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // fetchState fetches the state of the shard on another node until it is complete in the
 // folder incoming.
-func (s *Shard) fetchState(ctx context.Context, from string) error {
-	conn, err := s.cfg.Peers(from)
+func (n *Installer) fetchState(ctx context.Context, from string) error {
+	conn, err := n.cfg.Peers(from)
 	if err != nil {
 		return err
 	}
-	in := s.incoming()
+	in := n.folder
 	if err := in.fs.MkdirAll(in.dir); err != nil {
 		return err
 	}
@@ -55,21 +53,22 @@ func (s *Shard) fetchState(ctx context.Context, from string) error {
 	client := shardpb.NewShardServiceClient(conn)
 	for round := 1; ; round++ {
 		start := time.Now()
-		st, err := s.fetchRound(ctx, client, in)
+		st, err := n.fetchRound(ctx, client)
 		if err != nil {
 			return err
 		}
 		if time.Since(start) <= fetchSoon || round == fetchRounds {
-			return s.complete(in, st)
+			return n.complete(st)
 		}
 	}
 }
 
 // fetchRound pins the state of the other replica and fetches the files that are not here.
-func (s *Shard) fetchRound(ctx context.Context, client shardpb.ShardServiceClient, in incoming) (*manifest.State, error) {
+func (n *Installer) fetchRound(ctx context.Context, client shardpb.ShardServiceClient) (*manifest.State, error) {
+	in := n.folder
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	pin, st, err := s.pinState(ctx, client, cancel)
+	pin, st, err := n.pinState(ctx, client, cancel)
 	if err != nil {
 		return nil, cause(ctx, err)
 	}
@@ -85,10 +84,10 @@ func (s *Shard) fetchRound(ctx context.Context, client shardpb.ShardServiceClien
 	if err := in.keep(wanted); err != nil {
 		return nil, err
 	}
-	s.installs.total.Store(total)
-	s.installs.done.Store(0)
+	n.total.Store(total)
+	n.done.Store(0)
 	for i := range st.Segments {
-		if err := s.fetchSegment(ctx, client, in, pin, &st.Segments[i]); err != nil {
+		if err := n.fetchSegment(ctx, client, pin, &st.Segments[i]); err != nil {
 			return nil, cause(ctx, err)
 		}
 	}
@@ -110,14 +109,19 @@ func watchdog(cancel context.CancelCauseFunc, what string) *time.Timer {
 
 // pinState pins the state of the other replica for as long as ctx lives, which it ends
 // when the pin is lost.
-func (s *Shard) pinState(ctx context.Context, client shardpb.ShardServiceClient, cancel context.CancelCauseFunc) (pin uint64, st *manifest.State, err error) {
+func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceClient,
+	cancel context.CancelCauseFunc,
+) (pin uint64, st *manifest.State, err error) {
 	dog := watchdog(cancel, "pin")
 	defer func() {
 		if err != nil {
 			dog.Stop()
 		}
 	}()
-	stream, err := client.Pin(ctx, &shardpb.PinRequest{ShardId: s.cfg.ID, State: true, Incarnation: s.cfg.Incarnation}, grpc.MaxCallRecvMsgSize(64<<20))
+	stream, err := client.Pin(ctx, &shardpb.PinRequest{
+		ShardId: n.cfg.ShardID, State: true,
+		Incarnation: n.cfg.Incarnation,
+	}, grpc.MaxCallRecvMsgSize(64<<20))
 	if err != nil {
 		return 0, nil, errs.FromGRPC(err)
 	}
@@ -155,67 +159,102 @@ func (s *Shard) pinState(ctx context.Context, client shardpb.ShardServiceClient,
 	return pin, st, nil
 }
 
-// maxStateBytes bounds the state of a shard without its segments: 100,000 tables of 1,000 columns are 4 GB.
+// maxStateBytes bounds the state of a shard without its segments: 100,000 tables of 1,000 columns
+// are 4 GB.
 const maxStateBytes = 8 << 30
 
+// arriving is a segment's file on its way here.
+type arriving struct {
+	n   *Installer
+	m   *segment.Meta
+	f   vfs.File
+	at  int64  // how many bytes are here
+	crc uint32 // their checksum
+	// ours: writing to the disk of this node failed.
+	ours bool
+}
+
+// take writes the next bytes of the file.
+func (a *arriving) take(ctx context.Context, b []byte) error {
+	if a.at+int64(len(b)) > a.m.Bytes {
+		return fmt.Errorf("segment %d has %d bytes, more came", a.m.ID, a.m.Bytes)
+	}
+	if err := a.n.cfg.Rate.Wait(ctx, len(b)); err != nil {
+		return err
+	}
+	if _, err := a.f.Write(b); err != nil {
+		a.ours = true
+		return err
+	}
+	a.at += int64(len(b))
+	a.crc = crc32.Update(a.crc, castagnoli, b)
+	a.n.done.Add(int64(len(b)))
+	return nil
+}
+
+// fetch reads the rest of the file. It asks again when the connection broke, fetchTries times in a
+// row without any progress.
+func (a *arriving) fetch(ctx context.Context, client shardpb.ShardServiceClient, pin uint64) (err error) {
+	for try := 1; a.at < a.m.Bytes; try++ {
+		before := a.at
+		err = a.n.readSegment(ctx, client, &shardpb.ReadSegmentRequest{
+			ShardId: a.n.cfg.ShardID, PinId: pin, SegmentId: a.m.ID, Offset: a.at,
+		}, func(b []byte) error { return a.take(ctx, b) })
+		if a.at > before {
+			try = 1
+		}
+		lost := (*brokenStream)(nil)
+		if err != nil && (!errors.As(err, &lost) || try >= fetchTries || ctx.Err() != nil) {
+			return err
+		}
+		if err == nil && a.at == before {
+			break // the other side says that this was all
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with the whole file, and syncs it if nothing is.
+func (a *arriving) check() error {
+	switch {
+	case a.at != a.m.Bytes:
+		return fmt.Errorf("segment %d has %d bytes, %d came", a.m.ID, a.m.Bytes, a.at)
+	case a.crc != a.m.FileCRC:
+		return fmt.Errorf("segment %d came with checksum %08x, want %08x: it is damaged there, or on the way",
+			a.m.ID, a.crc, a.m.FileCRC)
+	}
+	return a.f.Sync()
+}
+
 // fetchSegment fetches one file, unless it is here.
-func (s *Shard) fetchSegment(ctx context.Context, client shardpb.ShardServiceClient, in incoming, pin uint64, m *segment.Meta) (err error) {
+func (n *Installer) fetchSegment(ctx context.Context, client shardpb.ShardServiceClient, pin uint64,
+	m *segment.Meta,
+) error {
+	in := n.folder
 	path := in.path(fetchedName(m))
 	if size, err := in.fs.Stat(path); err == nil && size == m.Bytes {
-		s.installs.done.Add(m.Bytes)
+		n.done.Add(m.Bytes)
 		return nil // it was checked before it got its name
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	temp := segment.TempName(path)
-	f, at, crc, err := in.goOn(path, m.Bytes)
+	f, at, crc, err := in.resume(path, m.Bytes)
 	if err != nil {
 		return err
 	}
-	s.installs.done.Add(at)
-	ours := false // what went wrong is our disk
-	take := func(b []byte) error {
-		if at+int64(len(b)) > m.Bytes {
-			return fmt.Errorf("segment %d has %d bytes, more came", m.ID, m.Bytes)
-		}
-		if err := s.cfg.Fetch.wait(ctx, len(b)); err != nil {
-			return err
-		}
-		if _, err := f.Write(b); err != nil {
-			ours = true
-			return err
-		}
-		at += int64(len(b))
-		crc = crc32.Update(crc, castagnoli, b)
-		s.installs.done.Add(int64(len(b)))
-		return nil
-	}
-	for try := 1; at < m.Bytes && err == nil; try++ {
-		var got int64
-		before := at
-		err = s.readSegment(ctx, client, &shardpb.ReadSegmentRequest{ShardId: s.cfg.ID, PinId: pin, SegmentId: m.ID, Offset: at}, take)
-		if got = at - before; got > 0 {
-			try = 1
-		}
-		if lost := (*brokenStream)(nil); errors.As(err, &lost) && try < fetchTries && ctx.Err() == nil {
-			err = nil
-		}
-	}
+	n.done.Add(at)
+	a := &arriving{n: n, m: m, f: f, at: at, crc: crc}
+	err = a.fetch(ctx, client, pin)
 	whole := err == nil
-	switch {
-	case !whole:
-	case at != m.Bytes:
-		err = fmt.Errorf("segment %d has %d bytes, %d came", m.ID, m.Bytes, at)
-	case crc != m.FileCRC:
-		err = fmt.Errorf("segment %d came with checksum %08x, want %08x: it is damaged there, or on the way", m.ID, crc, m.FileCRC)
-	default:
-		err = f.Sync()
+	if whole {
+		err = a.check()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		return in.fs.Rename(temp, path)
 	}
-	s.installs.done.Add(-at)
-	if !whole && !ours { // the next attempt goes on behind what is here
+	n.done.Add(-a.at)
+	if !whole && !a.ours { // the next attempt goes on behind what is here
 		return err
 	}
 	return errors.Join(err, in.fs.Remove(temp))
@@ -226,7 +265,9 @@ type brokenStream struct{ error }
 
 func (e *brokenStream) Unwrap() error { return e.error }
 
-func (s *Shard) readSegment(ctx context.Context, client shardpb.ShardServiceClient, req *shardpb.ReadSegmentRequest, take func([]byte) error) error {
+func (n *Installer) readSegment(ctx context.Context, client shardpb.ShardServiceClient,
+	req *shardpb.ReadSegmentRequest, take func([]byte) error,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dog := watchdog(cancel, fmt.Sprintf("read segment %d", req.SegmentId))
@@ -253,19 +294,20 @@ func (s *Shard) readSegment(ctx context.Context, client shardpb.ShardServiceClie
 
 // complete gives the fetched segments ids of this replica and writes the state down, from
 // when on it can be taken over.
-func (s *Shard) complete(in incoming, st *manifest.State) error {
+func (n *Installer) complete(st *manifest.State) error {
+	in := n.folder
 	next := *st
 	next.Segments = append([]segment.Meta(nil), st.Segments...)
-	s.ids.raise(st.NextSegmentID)
+	n.cfg.IDs.Raise(st.NextSegmentID)
 	for i := range next.Segments {
 		m := &next.Segments[i]
 		from := fetchedName(m)
-		m.ID = s.ids.take()
+		m.ID = n.cfg.IDs.Take()
 		if err := in.fs.Rename(in.path(from), in.path(m.FileName())); err != nil {
 			return err
 		}
 	}
-	next.NextSegmentID = s.ids.upcoming()
+	next.NextSegmentID = n.cfg.IDs.Upcoming()
 	// The files that these were about are those of the other replica.
 	next.Reserved, next.Garbage = nil, nil
 	if err := in.fs.SyncDir(in.dir); err != nil {

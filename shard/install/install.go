@@ -1,0 +1,184 @@
+// Package install fetches the state of another replica of a shard: for a replica that is new, or
+// further behind than the log of the leader reaches back.
+//
+// Raft must not wait for segments: it would neither vote nor append. So the snapshot that a leader
+// sends, which only names them, is held back before raft sees it, and Stage fetches what it stands
+// for. One job at a time pins the state of the leader and copies manifest and files into the folder
+// incoming. Then raft stores the snapshot, and the shard puts the state in the place of its own:
+//
+//	on disk   incoming/* → STATE → (snapshot stored by raft) → AHEAD → incoming/ID → segments/ID
+//	          → both folders synced → manifest replaced → incoming emptied
+//
+// A crash before STATE is written costs nothing: the next job continues with the files that are
+// here. A crash between STATE and the new manifest is made good by the start, which finds the
+// snapshot stored and takes the state over once more. After that there are only files to remove.
+//
+// The package knows neither the manifest in use nor the rows in memory: the shard calls Arrived,
+// Arrival's methods and, at the end, Clear.
+package install
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/vfs"
+)
+
+// IDs gives ids to segments.
+type IDs interface {
+	// Take returns a new id, Upcoming the next one.
+	Take() uint64
+	Upcoming() uint64
+	// Raise makes all later ids at least next.
+	Raise(next uint64)
+}
+
+// Config says what an Installer works for. All fields are required, Peers in groups of several.
+type Config struct {
+	ShardID, Incarnation uint32
+	NodeID               string
+	// Dir is the folder of the shard.
+	Dir string
+	FS  vfs.FS
+	// Peers connects to the shard service of a node.
+	Peers func(nodeID string) (grpc.ClientConnInterface, error)
+	// Rate bounds how fast files come.
+	Rate *Rate
+	IDs  IDs
+	// Full reports whether the disk is too full to fetch anything.
+	Full func() bool
+	// Begin notes that a job begins, and returns what to call when it has ended.
+	Begin  func(kind, detail string, totalBytes int64) (done func(error))
+	Logger *slog.Logger
+}
+
+// Installer fetches the state of other replicas for one shard, by one job at a time. Its methods
+// may be called concurrently.
+type Installer struct {
+	cfg    Config
+	folder folder
+
+	mu     sync.Mutex // guards job and closed
+	job    *job
+	closed bool
+	ended  sync.WaitGroup
+
+	running     atomic.Bool
+	done, total atomic.Int64 // bytes
+}
+
+// job fetches the state of one replica.
+type job struct {
+	from   string
+	cancel func()
+	ended  chan struct{} // closed when err is set
+	err    error
+}
+
+// New returns an Installer. It does nothing before Stage is called.
+func New(cfg Config) *Installer {
+	return &Installer{
+		cfg:    cfg,
+		folder: folder{fs: cfg.FS, dir: filepath.Join(cfg.Dir, folderName), shard: cfg.ShardID},
+	}
+}
+
+// Stage fetches the state of the leader up to at least index, unless it is here. The work goes on
+// when ctx ends before.
+func (n *Installer) Stage(ctx context.Context, leader string, index uint64) error {
+	for {
+		st, err := n.folder.state()
+		if err != nil {
+			return err
+		}
+		if st != nil && st.AppliedIndex >= index {
+			return nil
+		}
+		job, err := n.start(leader)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-job.ended:
+			if job.err != nil {
+				return job.err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("the state of the shard is being fetched from node %s, %d of %d bytes are here: %w",
+				job.from, n.done.Load(), n.total.Load(), ctx.Err())
+		}
+	}
+}
+
+// start returns the job that runs, or a new one.
+func (n *Installer) start(from string) (*job, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, errs.New(errs.ShardNotReady, "shard %d: it is closing", n.cfg.ShardID)
+	}
+	if n.job != nil {
+		return n.job, nil
+	}
+	if n.cfg.Full() {
+		return nil, errs.New(errs.StorageUnavailable,
+			"shard %d: the disk of node %s is full up to its reserve: the state of another replica is not fetched",
+			n.cfg.ShardID, n.cfg.NodeID)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	job := &job{from: from, cancel: cancel, ended: make(chan struct{})}
+	n.job = job
+	n.done.Store(0)
+	n.total.Store(0)
+	n.running.Store(true)
+	n.ended.Add(1)
+	go n.run(ctx, job)
+	return job, nil
+}
+
+// run does a job.
+func (n *Installer) run(ctx context.Context, job *job) {
+	defer n.ended.Done()
+	defer job.cancel()
+	ended := n.cfg.Begin("install", "from node "+job.from, 0)
+	start := time.Now()
+	err := n.fetchState(ctx, job.from)
+	ended(err)
+	if err != nil {
+		err = fmt.Errorf("shard %d: fetch the state from node %s: %w", n.cfg.ShardID, job.from, err)
+		n.cfg.Logger.Warn("could not fetch the state of another replica; it is tried again", "from", job.from, "error", err)
+	} else {
+		n.cfg.Logger.Info("fetched the state of another replica", "from", job.from,
+			"bytes", n.total.Load(), "took", time.Since(start).Round(time.Millisecond))
+	}
+	n.mu.Lock()
+	n.job = nil
+	n.running.Store(false)
+	n.mu.Unlock()
+	job.err = err
+	close(job.ended)
+}
+
+// Close ends the job that runs, waits for it, and lets none begin.
+func (n *Installer) Close() {
+	n.mu.Lock()
+	n.closed = true
+	if n.job != nil {
+		n.job.cancel()
+	}
+	n.mu.Unlock()
+	n.ended.Wait()
+}
+
+// Progress returns whether a job runs, and how many bytes it has fetched, of how many.
+func (n *Installer) Progress() (running bool, done, total int64) {
+	return n.running.Load(), n.done.Load(), n.total.Load()
+}

@@ -1,0 +1,41 @@
+package install
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Rate bounds how fast the shards of a node fetch state from others, together. It may be
+// used concurrently.
+type Rate struct {
+	perSecond int64
+	mu        sync.Mutex
+	next      time.Time // when the next byte may come
+}
+
+// NewRate returns a bound of so many bytes a second.
+func NewRate(bytesPerSecond int64) *Rate { return &Rate{perSecond: bytesPerSecond} }
+
+// Wait waits until n more bytes may have come.
+func (r *Rate) Wait(ctx context.Context, n int) error {
+	r.mu.Lock()
+	now := time.Now()
+	if r.next.Before(now) {
+		r.next = now
+	}
+	r.next = r.next.Add(time.Duration(float64(n) / float64(r.perSecond) * float64(time.Second)))
+	pause := r.next.Sub(now)
+	r.mu.Unlock()
+	if pause < 5*time.Millisecond {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
