@@ -1,0 +1,109 @@
+package install
+
+import (
+	"context"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cordwood/proto/shardpb"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// answer is what a replica sends when the rest of a file is asked for: some bytes, and how the
+// stream ends.
+type answer struct {
+	bytes string
+	err   error
+}
+
+// replica answers ReadSegment with one answer after another, and the last one again and again.
+type replica struct {
+	shardpb.ShardServiceClient
+	answers []answer
+	offsets []int64
+}
+
+func (r *replica) ReadSegment(_ context.Context, req *shardpb.ReadSegmentRequest, _ ...grpc.CallOption,
+) (grpc.ServerStreamingClient[shardpb.ReadSegmentResponse], error) {
+	r.offsets = append(r.offsets, req.Offset)
+	a := r.answers[0]
+	if len(r.answers) > 1 {
+		r.answers = r.answers[1:]
+	}
+	return &answerStream{answer: a}, nil
+}
+
+// answerStream is the stream of one answer.
+type answerStream struct {
+	grpc.ServerStreamingClient[shardpb.ReadSegmentResponse]
+	answer
+}
+
+func (s *answerStream) Recv() (*shardpb.ReadSegmentResponse, error) {
+	if s.bytes == "" {
+		return nil, s.err
+	}
+	m := &shardpb.ReadSegmentResponse{Data: []byte(s.bytes)}
+	s.bytes = ""
+	return m, nil
+}
+
+// TestFetchSegment: a file is asked for from where it broke off. If the other replica ends the file
+// before its size, without any error, asking again would give the same answer for ever: that is an
+// error, and what came is removed.
+func TestFetchSegment(t *testing.T) {
+	t.Parallel()
+	broken := status.Error(codes.Unavailable, "connection lost")
+	const whole = "twelve bytes"
+	for _, test := range []struct {
+		name    string
+		answers []answer
+		offsets int
+		err     string // part of it
+		left    bool   // whether what came stays for the next attempt
+	}{
+		{"in one piece", []answer{{whole, io.EOF}}, 1, "", false},
+		{"in two streams", []answer{{"twelve", broken}, {" bytes", io.EOF}}, 2, "", false},
+		{"a stream ends early", []answer{{"twelve", io.EOF}, {" bytes", io.EOF}}, 2, "", false},
+		{"the file is shorter there", []answer{{"twelve", io.EOF}, {"", io.EOF}}, 2, "has 12 bytes, 6 came", false},
+		{"an empty file there", []answer{{"", io.EOF}}, 1, "has 12 bytes, 0 came", false},
+		{"the connection stays broken", []answer{{"twelve", broken}, {"", broken}}, fetchTries, "connection lost", true},
+		{"a longer file there", []answer{{whole + "!", io.EOF}}, 1, "more came", true},
+		{"other bytes", []answer{{"twelve BYTES", io.EOF}}, 1, "came with checksum", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			fs := vfs.NewMem()
+			n := New(Config{Dir: "shard", FS: fs, Rate: NewRate(1 << 40), Logger: slog.New(slog.DiscardHandler)})
+			if err := fs.MkdirAll(n.folder.dir); err != nil {
+				t.Fatal(err)
+			}
+			m := &segment.Meta{ID: 7, Bytes: int64(len(whole)), FileCRC: crc32.Checksum([]byte(whole), castagnoli)}
+			other := &replica{answers: test.answers}
+			err := n.fetchSegment(context.Background(), other, 1, m)
+			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+			if len(other.offsets) != test.offsets {
+				t.Errorf("asked from %d, want %d times", other.offsets, test.offsets)
+			}
+			path := n.folder.path(fetchedName(m))
+			if got, err := vfs.ReadFile(fs, path); test.err == "" && string(got) != whole {
+				t.Errorf("the file has %q, error %v", got, err)
+			} else if test.err != "" && err == nil {
+				t.Errorf("there is a file with %q", got)
+			}
+			if _, err := fs.Stat(segment.TempName(path)); (err == nil) != test.left {
+				t.Errorf("what came stays: %v, want %v", err == nil, test.left)
+			}
+		})
+	}
+}
