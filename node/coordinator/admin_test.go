@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -320,4 +321,20 @@ func TestNodesAreEmptiedOneByOne(t *testing.T) {
 			t.Errorf("a second node is emptied: %v", err)
 		}
 	})
+}
+
+// TestKindsOfRequests holds that each kind can be asked for, except those that only the cluster begins, and that the
+// error for an unknown kind lists it.
+func TestKindsOfRequests(t *testing.T) {
+	onlyCluster := []string{operation.ReplicaRepair}
+	for _, kind := range operation.Kinds {
+		if _, ok := requests[kind]; ok == slices.Contains(onlyCluster, kind) {
+			t.Errorf("%s: can be asked for: %v", kind, ok)
+		}
+	}
+	for kind := range requests {
+		if !slices.Contains(operation.Kinds, kind) || !slices.Contains(kinds, kind) {
+			t.Errorf("%s is missing in operation.Kinds or in the list of the error", kind)
+		}
+	}
 }

@@ -84,97 +84,150 @@ func bad(format string, args ...any) error { return errs.New(errs.InvalidArgumen
 
 // operation makes the record of an operation that is asked for.
 func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*metapb.Operation, error) {
+	check, ok := requests[r.Kind]
+	if !ok {
+		return nil, bad("there is no operation %.40q: there are %s", r.Kind, strings.Join(kinds, ", "))
+	}
 	op := &metapb.Operation{Kind: r.Kind, ShardId: r.Shard, ToShards: r.ToShards}
-	var err error
 	for _, n := range []struct {
 		text string
 		id   *string
 	}{{r.Node, &op.NodeId}, {r.From, &op.FromNode}, {r.To, &op.ToNode}} {
-		if n.text != "" && err == nil {
-			*n.id, err = findNode(snap, n.text)
+		if n.text == "" {
+			continue
 		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch r.Kind {
-	case operation.ShardAdd:
-		count := cmp.Or(r.Count, 1)
-		if count < 1 || count > maxNewShards {
-			return nil, bad("%d shards are asked for: 1 to %d can be made at a time", count, maxNewShards)
-		}
-		if r.Replicas != 0 {
-			if why := refuseReplicas(r.Replicas); why != "" {
-				return nil, bad("%s", why)
-			}
-		}
-		if _, why := snapshot.Homes(snap, int(cmp.Or(uint32(r.Replicas), snap.Status.GetSettings().GetReplication(), 1)), ""); why != "" {
-			return nil, bad("%s", why)
-		}
-		op.Want = uint32(r.Replicas)
-		operation.ShardAddProgress(op).Count = uint32(count)
-	case operation.ShardMove:
-		if r.Shard == 0 || r.From == "" || r.To == "" {
-			return nil, bad("shard-move needs shard, from and to")
-		}
-	case operation.ReplicaRebuild:
-		if r.Shard == 0 || r.Node == "" {
-			return nil, bad("replica-rebuild needs shard and node")
-		}
-		op.NodeId, op.FromNode, op.ToNode = "", op.NodeId, op.NodeId
-	case operation.ReplicaChange:
-		if r.Shard == 0 {
-			return nil, bad("replica-change needs shard and replicas")
-		}
-		if why := refuseReplicas(r.Replicas); why != "" {
-			return nil, bad("%s", why)
-		}
-		op.Want = uint32(r.Replicas)
-	case operation.ShardSplitHot:
-		if r.Shard == 0 {
-			return nil, bad("shard-split-hot needs shard")
-		}
-	case operation.ShardDrop:
-		s := snap.Shards[r.Shard]
-		if s == nil {
-			return nil, bad("there is no shard %d", r.Shard)
-		}
-		if other := snap.FindRunning(func(o *metapb.Operation) bool { return o.Kind == operation.ShardDrop && operation.About(o) == s.Id }); other != nil {
-			return nil, bad("operation %d gives shard %d up already", other.Id, s.Id)
-		}
-		op.ShardId = 0
-		p := operation.ShardDropProgress(op)
-		p.ShardId, p.Incarnation, p.Loss = s.Id, s.Incarnation, lossWords(snap, s)
-	case operation.TableMove, operation.TablePartition:
-		if err := a.tableOperation(op, r); err != nil {
+		id, err := findNode(snap, n.text)
+		if err != nil {
 			return nil, err
 		}
-	case operation.NodeDrain, operation.NodeDecommission:
-		if r.Node == "" {
-			return nil, bad("%s needs node", r.Kind)
-		}
-		if r.ForRestart {
-			if r.Kind != operation.NodeDrain {
-				return nil, bad("for_restart goes with node-drain")
-			}
-			operation.NodeProgress(op).ForRestart = true
-		}
-		if why := whyNotEmptied(snap, op.NodeId); why != "" && !r.ForRestart {
-			return nil, bad("%s", why)
-		}
-		if r.Kind == operation.NodeDecommission && !r.Force {
-			if why := whyMetaWeaker(snap, op.NodeId); why != "" {
-				return nil, bad("%s", why)
-			}
-		}
-	case operation.Rebalance:
-		if snap.Status.GetSettings().GetRebalancePaused() {
-			return nil, bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on")
-		}
-	default:
-		return nil, bad("there is no operation %.40q: there are %s", r.Kind, strings.Join(kinds, ", "))
+		*n.id = id
+	}
+	if err := check(a, snap, op, r); err != nil {
+		return nil, err
 	}
 	return op, nil
+}
+
+// requests holds, for each kind of operation that a user can ask for, the function that checks the
+// request and puts what only this kind has into the record.
+var requests = map[string]func(*Admin, *snapshot.Snapshot, *metapb.Operation, *clusterapi.Request) error{
+	operation.ShardAdd:         requestShards,
+	operation.ShardMove:        requestMove,
+	operation.ShardSplitHot:    requestSplit,
+	operation.ShardDrop:        requestDrop,
+	operation.ReplicaChange:    requestReplicas,
+	operation.ReplicaRebuild:   requestRebuild,
+	operation.TableMove:        (*Admin).requestTable,
+	operation.TablePartition:   (*Admin).requestTable,
+	operation.NodeDrain:        requestDrain,
+	operation.NodeDecommission: requestDecommission,
+	operation.Rebalance:        requestRebalance,
+}
+
+func requestShards(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	count := cmp.Or(r.Count, 1)
+	if count < 1 || count > maxNewShards {
+		return bad("%d shards are asked for: 1 to %d can be made at a time", count, maxNewShards)
+	}
+	if r.Replicas != 0 {
+		if why := refuseReplicas(r.Replicas); why != "" {
+			return bad("%s", why)
+		}
+	}
+	replicas := int(cmp.Or(uint32(r.Replicas), snap.Status.GetSettings().GetReplication(), 1))
+	if _, why := snapshot.Homes(snap, replicas, ""); why != "" {
+		return bad("%s", why)
+	}
+	op.Want = uint32(r.Replicas)
+	operation.ShardAddProgress(op).Count = uint32(count)
+	return nil
+}
+
+func requestMove(_ *Admin, _ *snapshot.Snapshot, _ *metapb.Operation, r *clusterapi.Request) error {
+	if r.Shard == 0 || r.From == "" || r.To == "" {
+		return bad("shard-move needs shard, from and to")
+	}
+	return nil
+}
+
+func requestSplit(_ *Admin, _ *snapshot.Snapshot, _ *metapb.Operation, r *clusterapi.Request) error {
+	if r.Shard == 0 {
+		return bad("shard-split-hot needs shard")
+	}
+	return nil
+}
+
+func requestDrop(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	s := snap.Shards[r.Shard]
+	if s == nil {
+		return bad("there is no shard %d", r.Shard)
+	}
+	givesUp := func(o *metapb.Operation) bool { return o.Kind == operation.ShardDrop && operation.About(o) == s.Id }
+	if other := snap.FindRunning(givesUp); other != nil {
+		return bad("operation %d gives shard %d up already", other.Id, s.Id)
+	}
+	op.ShardId = 0
+	p := operation.ShardDropProgress(op)
+	p.ShardId, p.Incarnation, p.Loss = s.Id, s.Incarnation, lossWords(snap, s)
+	return nil
+}
+
+func requestReplicas(_ *Admin, _ *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	if r.Shard == 0 {
+		return bad("replica-change needs shard and replicas")
+	}
+	if why := refuseReplicas(r.Replicas); why != "" {
+		return bad("%s", why)
+	}
+	op.Want = uint32(r.Replicas)
+	return nil
+}
+
+func requestRebuild(_ *Admin, _ *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	if r.Shard == 0 || r.Node == "" {
+		return bad("replica-rebuild needs shard and node")
+	}
+	op.NodeId, op.FromNode, op.ToNode = "", op.NodeId, op.NodeId
+	return nil
+}
+
+func requestDrain(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	if r.Node == "" {
+		return bad("node-drain needs node")
+	}
+	if r.ForRestart {
+		operation.NodeProgress(op).ForRestart = true
+		return nil
+	}
+	return refuse(whyNotEmptied(snap, op.NodeId))
+}
+
+func requestDecommission(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	switch {
+	case r.Node == "":
+		return bad("node-decommission needs node")
+	case r.ForRestart:
+		return bad("for_restart goes with node-drain")
+	}
+	if err := refuse(whyNotEmptied(snap, op.NodeId)); err != nil || r.Force {
+		return err
+	}
+	return refuse(whyMetaWeaker(snap, op.NodeId))
+}
+
+func requestRebalance(_ *Admin, snap *snapshot.Snapshot, _ *metapb.Operation, _ *clusterapi.Request) error {
+	if snap.Status.GetSettings().GetRebalancePaused() {
+		return bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on")
+	}
+	return nil
+}
+
+// refuse returns an error for a reason in words; nil if there is none.
+func refuse(why string) error {
+	if why == "" {
+		return nil
+	}
+	return bad("%s", why)
 }
 
 // refuseReplicas says why a shard cannot have so many replicas; empty: it can.
@@ -193,7 +246,7 @@ var kinds = []string{
 	requestUndrain, operation.NodeDecommission, requestRemove, operation.Rebalance, requestPause, requestResume,
 }
 
-func (a *Admin) tableOperation(op *metapb.Operation, r *clusterapi.Request) error {
+func (a *Admin) requestTable(_ *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
 	database, name, err := schema.ParseTableName(r.Table)
 	if err != nil || database == "" {
 		return bad("%s needs table, as DATABASE.TABLE, with quotes around a name that has a dot", r.Kind)
