@@ -179,10 +179,10 @@ func (t *TableRows) AsideWarnings() (out []string) {
 			more += a.Count
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s of the column %s of table %s.%s %s put aside, as text in %s: %s is not the "+
-			"column's; the first is %s",
-			words.Count(a.Count, "value"), a.Column, t.Database, t.Table, words.Pick(a.Count, "was", "were"), a.Column+
-				schema.ConflictSuffix, words.Pick(a.Count, "its type", "their type"), a.First))
+		out = append(out, fmt.Sprintf(
+			"%s of the column %s of table %s.%s %s put aside, as text in %s: %s is not the column's; the first is %s",
+			words.Count(a.Count, "value"), a.Column, t.Database, t.Table, words.Pick(a.Count, "was", "were"),
+			a.Column+schema.ConflictSuffix, words.Pick(a.Count, "its type", "their type"), a.First))
 	}
 	if more > 0 {
 		out = append(out, fmt.Sprintf("%s of %s of table %s.%s %s put aside",

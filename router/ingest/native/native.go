@@ -165,8 +165,8 @@ func (s *reader) jsonLine(line []byte, index int) error {
 			if e.TooLarge() {
 				advice = largeAdvice + "; skip_error=true leaves such records out"
 			}
-			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d%s", index, e.Message(), e.Offset+
-				1, advice)
+			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d%s",
+				index, e.Message(), e.Offset+1, advice)
 		})
 	}
 	return err
