@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/node/config"
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/audit"
@@ -43,7 +44,7 @@ func (n *node) openAdmin() error {
 	if err != nil {
 		return fmt.Errorf("listen for administrators: %w: choose another --admin-addr, or stop what uses it", err)
 	}
-	if !loopback(n.cfg.AdminAddr) {
+	if !config.Loopback(n.cfg.AdminAddr) {
 		n.log.Warn("the port of the administrator is open to the network, and knows no users", "admin_addr", l.Addr().String())
 	}
 	server := &http.Server{Handler: n.guard(n.adminBrowsers, n.adminHandler()), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
@@ -108,7 +109,7 @@ func (n *node) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, 64))
 	var level slog.Level
 	if err == nil {
-		level, err = parseLevel(strings.TrimSpace(string(text)))
+		level, err = config.ParseLevel(strings.TrimSpace(string(text)))
 	}
 	if err != nil {
 		n.recordAdmin(r, "set log level", string(text), errs.Wrap(errs.InvalidArguments, err, "set the log level"))
@@ -176,19 +177,4 @@ func (n *node) recordAdmin(r *http.Request, action, text string, err error) {
 	}
 	need := access.Need{Privilege: access.Operate, Action: action, Object: access.Object{Kind: access.Node, Name: n.cfg.NodeName}}
 	audit.New(n.log).Record(r.Context(), audit.Change{By: caller, Need: need, Statement: strings.TrimSpace(text), Err: err})
-}
-
-// parseLevel reads one of the four levels.
-func parseLevel(text string) (slog.Level, error) {
-	switch strings.ToLower(text) {
-	case "debug":
-		return slog.LevelDebug, nil
-	case "info":
-		return slog.LevelInfo, nil
-	case "warn":
-		return slog.LevelWarn, nil
-	case "error":
-		return slog.LevelError, nil
-	}
-	return 0, fmt.Errorf("%q is none of debug, info, warn and error", text)
 }

@@ -6,11 +6,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"cordwood/node/config"
 )
 
 func TestAdmin(t *testing.T) {
 	var log bytes.Buffer
-	n := &node{registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &Config{NodeName: "n1"}}
+	n := &node{registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &config.Config{NodeName: "n1"}}
 	n.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: &n.level}))
 	h := n.adminHandler()
 	for _, c := range []struct {

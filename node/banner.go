@@ -2,9 +2,10 @@ package node
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"time"
+
+	"cordwood/node/config"
 )
 
 // announce tells that the node serves: the banner for somebody at a terminal, and
@@ -24,10 +25,10 @@ func (n *node) announce() {
 
 func (n *node) banner() string {
 	auth := ""
-	if n.cfg.UserFile != "" || n.cfg.UserProvider != "" {
+	if n.cfg.Users.Known() {
 		auth = " -u NAME:PASSWORD"
 	}
-	url := n.cfg.scheme() + "://" + reachable(n.users.addr.String())
+	url := n.cfg.Scheme() + "://" + config.Reachable(n.users.addr.String())
 	return fmt.Sprintf(`
   cordwood %s
   users  %s    nodes  %s
@@ -37,27 +38,4 @@ func (n *node) banner() string {
   curl%s '%s/v1/sql?format=table' --data-urlencode 'sql=SELECT * FROM app'
 
 `, n.proc.Version.Version, url, n.port.Addr(), strings.Join(n.cfg.Roles, ", "), n.cfg.DataDir, auth, url, auth, url)
-}
-
-// loopback tells whether only this machine reaches the address.
-func loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// reachable is an address that a client on this machine can use for one that
-// listens everywhere.
-func reachable(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return addr
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
 }

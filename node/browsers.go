@@ -9,26 +9,6 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// validateHTTP reports the faults of whom the user port and that of the administrator trust.
-func (c *Config) validateHTTP(bad func(format string, args ...any)) {
-	if _, err := peer.Parse(c.HTTP.TrustedProxies); err != nil {
-		bad("--trusted-proxies %w", err)
-	}
-	if c.HTTP.ProxyProtocol && len(c.HTTP.TrustedProxies) == 0 {
-		bad("--proxy-protocol needs --trusted-proxies: from nobody else such headers are taken")
-	}
-	for _, name := range c.HTTP.Hosts {
-		if err := browser.ParseHost(name); err != nil {
-			bad("--http-hosts %q: %w", name, err)
-		}
-	}
-	for _, origin := range c.HTTP.CORSAllowedOrigins {
-		if _, err := browser.ParseOrigin(origin); err != nil {
-			bad("--http-cors-allowed-origins %q: %w", origin, err)
-		}
-	}
-}
-
 // openRules makes the rules by which the ports answer browsers: that of users, which knows
 // some or not, and that of the administrator, which never does.
 func (n *node) openRules(users bool) (err error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/node/config"
 	"cordwood/router/httpapi/auth"
 )
 
@@ -40,7 +41,7 @@ func TestMetricsWithoutRouter(t *testing.T) {
 		{users, false, "ship:shipped", 403, "7006"},
 		{users, false, "ann:secret", 200, `rows_total{db="shop"} 1`},
 	} {
-		n := &node{cfg: &Config{MetricsOpen: c.open}, userList: c.users, registry: prometheus.NewRegistry()}
+		n := &node{cfg: &config.Config{Users: config.Users{MetricsOpen: c.open}}, userList: c.users, registry: prometheus.NewRegistry()}
 		rows := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "rows_total", Help: "Rows."}, []string{"db"})
 		n.registry.MustRegister(rows)
 		rows.WithLabelValues("shop").Inc()

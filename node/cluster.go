@@ -14,6 +14,7 @@ import (
 
 	"cordwood/meta"
 	"cordwood/meta/catalog"
+	"cordwood/node/config"
 	"cordwood/node/discovery"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
@@ -45,13 +46,13 @@ func (n *node) openNodePort() error {
 	dialer := rpcport.Dialer{Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log}
 	n.nodes = registry.New(registry.Config{
 		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
-		File: n.cfg.dir("PEERS"), Options: append(connOptions(window), n.traceOptions()...), TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,
+		File: n.cfg.Path("PEERS"), Options: append(connOptions(window), n.traceOptions()...), TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,
 	})
 	n.onStop("connections to other nodes", func(context.Context) error { return n.nodes.Close() })
 	n.discovery = discovery.New(discovery.Config{
 		NodeID: n.data.nodeID, Name: n.cfg.NodeName, Roles: n.cfg.Roles, Addr: n.advertise, Process: n.process,
 		Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
-		Seeds: n.cfg.Seeds, Expect: n.cfg.MetaBootstrapExpect, ClusterID: n.cfg.ClusterID,
+		Seeds: n.cfg.Cluster.Seeds, Expect: n.cfg.Cluster.MetaBootstrapExpect, ClusterID: n.cfg.Cluster.ID,
 		State: n.data, Book: n.nodes, Dialer: dialer, NewID: newID, Waiting: n.wait, Logger: n.log,
 	})
 	n.onStop("connections to seeds", func(context.Context) error { return n.discovery.Close() })
@@ -85,7 +86,7 @@ func (n *node) adoptCluster() error {
 	if cluster, _ := n.data.Cluster(); cluster != "" {
 		return nil
 	}
-	file := n.cfg.dir("meta", meta.StateFile)
+	file := n.cfg.Path("meta", meta.StateFile)
 	if _, err := os.Stat(file); err != nil {
 		return nil // there is no metadata yet
 	}
@@ -123,7 +124,7 @@ func (n *node) serveNodes() {
 	n.port.Join(n.greeting(), n.network.Serve)
 	n.run("following the metadata", n.meta.Run)
 	n.run("learning addresses", n.learnNodes)
-	if len(n.cfg.Seeds) > 0 {
+	if len(n.cfg.Cluster.Seeds) > 0 {
 		n.run("looking for nodes", n.discovery.Follow)
 	}
 }
@@ -177,8 +178,8 @@ func (n *node) enter(ctx context.Context) error {
 	if err := n.finishReadmit(); err != nil {
 		return err
 	}
-	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Shards {
-		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have, "setting", n.cfg.Shards)
+	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Cluster.Shards {
+		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have, "setting", n.cfg.Cluster.Shards)
 	}
 	return nil
 }
@@ -218,7 +219,7 @@ func (n *node) proposeSelf(ctx context.Context, tell func(string)) error {
 	err := n.proposeTelling(ctx, "register this node", func() *metapb.Command {
 		r := &metapb.RegisterNode{Node: &metapb.Node{
 			Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
-			Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.place(),
+			Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Place(),
 			MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 		}}
 		if mark = nil; n.meta.ClusterVersion() >= metapb.ProtocolMarks {
@@ -244,8 +245,8 @@ func (n *node) registered() bool {
 // bootstrap is the command that makes the cluster: with its shards on this node if that is
 // to be all of it for now, else they are made when nodes for them have come.
 func (n *node) bootstrap(cluster string) *metapb.Bootstrap {
-	b := &metapb.Bootstrap{ClusterId: cluster, Shards: uint32(n.cfg.Shards), Replication: uint32(n.cfg.Replication)}
-	if len(n.cfg.Seeds) == 0 && n.cfg.has(roleShard) {
+	b := &metapb.Bootstrap{ClusterId: cluster, Shards: uint32(n.cfg.Cluster.Shards), Replication: uint32(n.cfg.Cluster.Replication)}
+	if len(n.cfg.Cluster.Seeds) == 0 && n.cfg.Has(config.RoleShard) {
 		b.NodeId = n.data.nodeID
 	}
 	return b

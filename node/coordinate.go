@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cordwood/node/config"
 	"cordwood/node/coordinator"
 	"cordwood/node/coordinator/snapshot"
 )
@@ -13,8 +14,8 @@ func (n *node) coordinate() {
 	}
 	c := coordinator.New(coordinator.Config{
 		Meta: n.meta, Dial: n.nodes.Dial, Leads: n.member.Leads, LeadsChanged: n.member.LeadsChanged,
-		Reported: n.member.Reported, Holders: func() ([]string, bool) { return n.discovery.WithRole(roleShard) },
-		Limits: snapshot.Limits{HotBytes: float64(n.cfg.PartitionHotBytes), HotFor: n.cfg.PartitionHotAfter},
+		Reported: n.member.Reported, Holders: func() ([]string, bool) { return n.discovery.WithRole(config.RoleShard) },
+		Limits: snapshot.Limits{HotBytes: float64(n.cfg.Cluster.PartitionHotBytes), HotFor: n.cfg.Cluster.PartitionHotAfter},
 		Logger: n.log, Registerer: n.registry,
 	})
 	n.run("coordinating the cluster", c.Run)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/node/config"
 	"cordwood/proto/metapb"
 )
 
@@ -69,7 +70,7 @@ func (n *node) leadsNow() (count int) {
 func (n *node) whyNoShards() string {
 	holders := 0
 	for _, m := range n.meta.Nodes() {
-		if slices.Contains(m.Roles, roleShard) {
+		if slices.Contains(m.Roles, config.RoleShard) {
 			holders++
 		}
 	}

@@ -5,12 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
-	"cordwood/node/certs"
 	"cordwood/router/httpapi/peer"
 	"cordwood/shard/shardclient"
 )
@@ -44,32 +41,6 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 )
-
-// tryPorts opens each port and closes it again if there is no data folder yet, so that a port
-// that is taken leaves none behind. A port that is taken a moment later is told all the same.
-func (c *Config) tryPorts() error {
-	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, port := range []struct{ what, addr, flag string }{
-		{"users", c.HTTP.Addr, "http-addr"},
-		{"users", c.HTTP.V1Addr, "http-v1-addr"},
-		{"administrators", c.AdminAddr, "admin-addr"},
-		{"nodes", c.RPC.Addr, "rpc-addr"},
-	} {
-		if port.addr == "" {
-			continue
-		}
-		l, err := net.Listen("tcp", port.addr)
-		if err != nil {
-			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", port.what, err, port.flag)
-		}
-		if err := l.Close(); err != nil {
-			return fmt.Errorf("listen for %s: %w", port.what, err)
-		}
-	}
-	return nil
-}
 
 // listenHTTP opens a port for users. With headed proxies, each connection of one of those has to
 // begin with a header of the PROXY protocol, which tells the client's address; from anybody else
@@ -212,28 +183,4 @@ func (s *rpcServer) close(ctx context.Context) error {
 		<-stopped
 	}
 	return errors.Join(s.remote.Close(), s.tails.Close())
-}
-
-// tlsConfig is the configuration of the user port; nil if it has no certificate.
-func (c *TLSConfig) tlsConfig(logger *slog.Logger) (*tls.Config, error) {
-	if c.Cert == "" {
-		return nil, nil
-	}
-	source, err := certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.ClientCA}, logger)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert, --tls-key or --tls-client-ca: %w", err)
-	}
-	return source.Server("h2", "http/1.1"), nil
-}
-
-// source is the certificate of this node for the port between nodes; nil if it has none.
-func (c *RPCTLSConfig) source(logger *slog.Logger) (*certs.Source, error) {
-	if c.Cert == "" {
-		return nil, nil
-	}
-	source, err := certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA}, logger)
-	if err != nil {
-		return nil, fmt.Errorf("--rpc-tls-cert, --rpc-tls-key or --rpc-tls-ca: %w", err)
-	}
-	return source, nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/node/config"
 	"cordwood/router/httpapi/peer"
 )
 
@@ -29,7 +30,7 @@ func TestDrainEndsConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	n := &node{registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &Config{}, users: s, log: slog.New(slog.DiscardHandler)}
+	n := &node{registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &config.Config{}, users: s, log: slog.New(slog.DiscardHandler)}
 	admin := n.adminHandler()
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 
+	"cordwood/node/config"
+
 	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -13,8 +15,8 @@ import (
 
 // newLogger returns the node's logger, which writes to w as the configuration says,
 // and sets level, by which its level can be changed later. lines counts what it writes.
-func newLogger(c *Config, w io.Writer, level *slog.LevelVar, lines *prometheus.CounterVec) (*slog.Logger, error) {
-	first, err := c.logLevel()
+func newLogger(c *config.Config, w io.Writer, level *slog.LevelVar, lines *prometheus.CounterVec) (*slog.Logger, error) {
+	first, err := c.LogLevel()
 	if err != nil {
 		return nil, err
 	}

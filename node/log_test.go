@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/node/config"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestLoggedDurationsHaveUnits(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
-		cfg := &Config{}
+		cfg := &config.Config{}
 		cfg.Log.Format, cfg.Log.Level = format, "info"
 		log, err := newLogger(cfg, &out, &slog.LevelVar{}, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lines"}, []string{"level"}))
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/node/config"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc"
@@ -34,7 +36,7 @@ func (n *node) observe() {
 			return 1
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cordwood_node_memtable_limit_bytes", Help: "Memory that the rows of all shards of this node may take before they are written to segments."}, func() float64 {
-			return float64(n.cfg.memtableBudget(memoryLimit()))
+			return float64(n.cfg.MemtableBudget(config.MachineMemory()))
 		}),
 	)
 	n.calls = newCallMetrics(n.registry)

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/node/config"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -94,20 +96,12 @@ func TestMetricsPage(t *testing.T) {
 // startNode starts a node with all roles, whose port for users is n.users.
 func startNode(t *testing.T, args ...string) *node {
 	t.Helper()
-	var cfg Config
-	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	cfg.Flags(fs)
 	args = append([]string{"--data-dir", t.TempDir(), "--http-addr", "127.0.0.1:0", "--rpc-addr", freeAddr(t), "--shards", "1", "--log-format", "text"}, args...)
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	cfg := settings(t, args...)
 	var log bytes.Buffer
-	n := newNode(&cfg, Process{})
+	n := newNode(cfg, Process{})
 	var err error
-	if n.log, err = newLogger(&cfg, &log, &n.level, n.lines); err != nil {
+	if n.log, err = newLogger(cfg, &log, &n.level, n.lines); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -126,6 +120,21 @@ func startNode(t *testing.T, args ...string) *node {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// settings are those that args set, as flags do.
+func settings(t *testing.T, args ...string) *config.Config {
+	t.Helper()
+	cfg := &config.Config{}
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	cfg.Flags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }
 
 // awaitMetric waits until there is a series of that name.

@@ -42,6 +42,7 @@ import (
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
 	"cordwood/node/clocks"
+	"cordwood/node/config"
 	"cordwood/node/discovery"
 	"cordwood/node/host"
 	"cordwood/node/marks"
@@ -90,7 +91,7 @@ func (e *SettingsError) Unwrap() error { return e.Err }
 // Run runs a node until ctx ends, then stops it in order. It returns nil if the
 // node ran and stopped as it should; then every acknowledged row is in segments. Files
 // of settings that are at fault are a *SettingsError.
-func Run(ctx context.Context, cfg *Config, proc Process) error {
+func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 	n := newNode(cfg, proc)
 	log, err := newLogger(cfg, proc.Stderr, &n.level, n.lines)
 	if err != nil {
@@ -142,7 +143,7 @@ func (n *node) cutStop() {
 // exit is os.Exit, but for tests.
 var exit = os.Exit
 
-func newNode(cfg *Config, proc Process) *node {
+func newNode(cfg *config.Config, proc Process) *node {
 	return &node{
 		cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess(), lines: newLineCounter(),
 		hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1),
@@ -151,7 +152,7 @@ func newNode(cfg *Config, proc Process) *node {
 
 // node is a process under way. Its fields are set by start and do not change after.
 type node struct {
-	cfg   *Config
+	cfg   *config.Config
 	proc  Process
 	log   *slog.Logger
 	level slog.LevelVar // of log

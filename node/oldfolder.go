@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"cordwood/node/config"
 	"cordwood/proto/metapb"
 	"cordwood/shard"
 )
@@ -37,7 +38,7 @@ func (n *node) askOthers(ctx context.Context) error {
 	for _, m := range n.nodes.Known() {
 		switch {
 		case m.Id == n.data.nodeID:
-		case slices.Contains(m.Roles, roleMeta):
+		case slices.Contains(m.Roles, config.RoleMeta):
 			addrs = slices.Insert(addrs, 0, m.RpcAddr)
 		default:
 			addrs = append(addrs, m.RpcAddr)
@@ -165,7 +166,7 @@ func (n *node) finishReadmit() error {
 	}
 	for _, m := range n.meta.Shards() {
 		members := slices.Concat(m.Replicas, m.Learners)
-		dir := n.cfg.dir("shards", strconv.FormatUint(uint64(m.Id), 10))
+		dir := n.cfg.Path("shards", strconv.FormatUint(uint64(m.Id), 10))
 		if have, _, err := shard.FolderIncarnation(dir); !slices.Contains(members, n.data.nodeID) || len(members) == 1 || err == nil && have == 0 {
 			continue
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"cordwood/meta"
 	"cordwood/meta/catalog"
+	"cordwood/node/config"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
 	"cordwood/node/secret"
@@ -17,48 +17,6 @@ import (
 
 // How nodes prove to each other that they belong to the cluster: by certificates in files, by
 // the secret of the cluster, or, on one machine or where that is asked for, not at all.
-
-// howToProtect names both ways.
-const howToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood new-secret FILE), " +
-	"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca); --rpc-insecure starts without either"
-
-// errUnprotected says why a node does not start.
-func (c *Config) errUnprotected() error {
-	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and whoever reaches it would be a node of the cluster, which may read and write everything: %s", c.RPC.Addr, howToProtect)
-}
-
-// secretFile is where the secret of the cluster is: where the settings say, or in the data
-// folder of a node that founded the cluster alone. Empty: nowhere.
-func (c *Config) secretFile() string {
-	if c.RPC.SecretFile != "" {
-		return c.RPC.SecretFile
-	}
-	if own := c.dir(secret.FileName); isFile(own) {
-		return own
-	}
-	return ""
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
-}
-
-// checkProtection reads the secret of the cluster, if there is one. Its error is for settings
-// with which no node starts, whatever its data folder holds.
-func (c *Config) checkProtection() error {
-	if c.RPC.TLS.Cert != "" {
-		return nil
-	}
-	if file := c.secretFile(); file != "" {
-		_, err := secret.Read(file)
-		return err
-	}
-	if len(c.Seeds) > 0 && !loopback(c.RPC.Addr) && !c.RPC.Insecure {
-		return c.errUnprotected()
-	}
-	return nil
-}
 
 // protection is how this node and others prove themselves to each other.
 type protection struct {
@@ -76,21 +34,21 @@ func (n *node) protect(files settingsFiles) error {
 		n.protection.credentials = rpcport.Files{Source: files.rpcTLS, ServerName: n.cfg.RPC.TLS.ServerName}
 		return nil
 	}
-	file := n.cfg.secretFile()
+	file := n.cfg.SecretFile()
 	if file == "" && !n.cfg.RPC.Insecure {
 		others, err := n.hasOthers()
 		if err != nil {
 			return err
 		}
 		switch {
-		case len(n.cfg.Seeds) == 0 && !others:
-			file = n.cfg.dir(secret.FileName)
+		case len(n.cfg.Cluster.Seeds) == 0 && !others:
+			file = n.cfg.Path(secret.FileName)
 			if err := secret.Make(file); err != nil {
 				return err
 			}
 			n.log.Info("made the secret of the cluster: nodes that are to join it need a copy, as --cluster-secret-file", "file", file)
-		case !loopback(n.cfg.RPC.Addr):
-			return &SettingsError{n.cfg.errUnprotected()}
+		case !config.Loopback(n.cfg.RPC.Addr):
+			return &SettingsError{n.cfg.Unprotectable()}
 		}
 	}
 	if file == "" {
@@ -120,13 +78,13 @@ func (n *node) hasOthers() (bool, error) {
 	if _, promised := n.data.Promise(); slices.ContainsFunc(promised, other) {
 		return true, nil
 	}
-	for id := range registry.Kept(n.cfg.dir("PEERS")) {
+	for id := range registry.Kept(n.cfg.Path("PEERS")) {
 		if cluster != "" && other(id) {
 			return true, nil
 		}
 	}
-	file := n.cfg.dir("meta", meta.StateFile)
-	if !isFile(file) {
+	file := n.cfg.Path("meta", meta.StateFile)
+	if !config.IsFile(file) {
 		return false, nil
 	}
 	c, err := catalog.Open(file)
@@ -143,7 +101,7 @@ func (n *node) hasOthers() (bool, error) {
 
 func (n *node) kindOfProtection() metapb.Protection {
 	switch {
-	case n.protection.credentials == nil && !loopback(n.cfg.RPC.Addr):
+	case n.protection.credentials == nil && !config.Loopback(n.cfg.RPC.Addr):
 		return metapb.Protection_PROTECTION_NONE
 	case n.protection.credentials == nil:
 		return metapb.Protection_PROTECTION_MACHINE
@@ -158,19 +116,19 @@ func (n *node) kindOfProtection() metapb.Protection {
 // warnUnprotected tells at the start what protects nothing.
 func (n *node) warnUnprotected() {
 	p := n.protection.kind
-	users := n.cfg.UserFile != "" || n.cfg.UserProvider != ""
+	users := n.cfg.Users.Known()
 	addr := n.port.Addr().String()
 	switch {
 	case p == metapb.Protection_PROTECTION_MACHINE && users:
-		n.log.Warn("every account of this machine may call this node as another node of the cluster, which asks for no user: "+howToProtect, "rpc_addr", addr)
+		n.log.Warn("every account of this machine may call this node as another node of the cluster, which asks for no user: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_MACHINE:
-		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+howToProtect, "rpc_addr", addr)
+		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_OPTIONAL:
 		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster; leave it out once all nodes have the secret or certificates", "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE && users:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, which asks for no user: "+howToProtect, "rpc_addr", addr)
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, which asks for no user: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+howToProtect, "rpc_addr", addr)
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+config.HowToProtect, "rpc_addr", addr)
 	}
 }
 

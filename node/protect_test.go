@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cordwood/node/config"
 	"cordwood/node/secret"
 	"cordwood/proto/metapb"
 )
@@ -54,13 +55,7 @@ func TestProtect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			cfg, _, err := load(t, "", nil, append(c.args, "--data-dir", dir)...)
-			if err == nil {
-				err = cfg.Validate()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := settings(t, append(c.args, "--data-dir", dir)...)
 			data, err := openDataDir(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -91,40 +86,9 @@ func TestProtect(t *testing.T) {
 			case n.protection.kind != c.want:
 				t.Errorf("%v, want %v", n.protection.kind, c.want)
 			}
-			if made := isFile(filepath.Join(dir, secret.FileName)); made != c.made {
+			if made := config.IsFile(filepath.Join(dir, secret.FileName)); made != c.made {
 				t.Errorf("the folder has a secret: %v, want %v", made, c.made)
 			}
 		})
-	}
-}
-
-// TestProtectBefore: settings with which no node starts are refused before there is a data folder.
-func TestProtectBefore(t *testing.T) {
-	short := filepath.Join(t.TempDir(), "short")
-	if err := os.WriteFile(short, []byte("too short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"nothing protects it": {[]string{"--seeds=10.0.0.1:4001", "--rpc-addr=10.0.0.2:4001"}, "whoever reaches it would be a node"},
-		"no file":             {[]string{"--cluster-secret-file=/no/such/file"}, "/no/such/file"},
-		"a short secret":      {[]string{"--cluster-secret-file", short}, "it has 9 bytes, want 32 to 1024"},
-	} {
-		cfg, _, err := load(t, "", nil, c.args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cfg.CheckFiles(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
-	}
-	cfg, _, err := load(t, "", nil, "--cluster-secret-file=a", "--rpc-tls-cert=a", "--rpc-tls-key=a", "--rpc-tls-ca=a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "choose one") {
-		t.Errorf("both ways at once: %v", err)
 	}
 }

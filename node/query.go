@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cordwood/node/config"
 	"cordwood/shard"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query/engine"
@@ -30,7 +31,7 @@ func (v Version) build() string {
 //
 // Rows that a query fetches from other nodes lie in the spool while it runs.
 func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (shard.Engine, *spool.Dir, error) {
-	tmp := n.cfg.dir("tmp")
+	tmp := n.cfg.Path("tmp")
 	// What a killed process left behind.
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, nil, fmt.Errorf("empty folder of temporary files: %w", err)
@@ -41,14 +42,14 @@ func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (s
 		return nil, nil, err
 	}
 	fetched := filepath.Join(tmp, "fetched")
-	rows, err := spool.Open(fetched, int64(q.TempLimit), orQuarter(q.Memory, memory)/4)
+	rows, err := spool.Open(fetched, int64(q.TempLimit), config.OrQuarter(q.Memory, memory)/4)
 	if err != nil {
 		return nil, nil, err
 	}
 	if q.InProcess {
 		n.log.Warn("queries run in the server's own process (--query-in-process): one that goes wrong can end it")
 		e, err := engine.Open(engine.Config{
-			MemoryLimit: orQuarter(q.Memory, memory), Threads: q.Threads, Concurrency: q.MaxConcurrent,
+			MemoryLimit: config.OrQuarter(q.Memory, memory), Threads: q.Threads, Concurrency: q.MaxConcurrent,
 			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
 		})
 		if err != nil {
@@ -58,7 +59,7 @@ func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (s
 		return e, rows, nil
 	}
 	w, err := worker.Open(worker.Config{
-		MemoryLimit: orQuarter(q.Memory, memory), Threads: q.Threads, Nice: q.Nice,
+		MemoryLimit: config.OrQuarter(q.Memory, memory), Threads: q.Threads, Nice: q.Nice,
 		Concurrency: q.MaxConcurrent, PerUser: q.MaxConcurrentPerUser, Waiting: q.MaxWaiting, MaxWait: q.MaxWait,
 		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor, RefuseFor: q.RefuseFor,
 		TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"cordwood/node/config"
 	"cordwood/node/reach"
 	"cordwood/proto/metapb"
 )
@@ -38,7 +39,7 @@ func (n *node) openReach() {
 func (n *node) otherNodes() (out []reach.Node) {
 	for _, m := range n.meta.Nodes() {
 		if m.Id != n.data.nodeID {
-			out = append(out, reach.Node{ID: m.Id, Router: slices.Contains(m.Roles, roleRouter)})
+			out = append(out, reach.Node{ID: m.Id, Router: slices.Contains(m.Roles, config.RoleRouter)})
 		}
 	}
 	return out

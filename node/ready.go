@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"cordwood/node/config"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
@@ -77,7 +78,7 @@ func (n *node) refusals() []string {
 // them, and a load balancer has others, which may not be cut off. What nodes with rows or
 // metadata serve, and whether, is for each shard to say.
 func (n *node) setAlone(alone bool) {
-	if n.cfg.has(roleShard) || n.cfg.has(roleMeta) {
+	if n.cfg.Has(config.RoleShard) || n.cfg.Has(config.RoleMeta) {
 		return
 	}
 	n.alone.Store(alone)
@@ -141,7 +142,7 @@ func (n *node) metricsOfUserPort() http.Handler {
 	switch {
 	case n.userList == nil:
 		return n.allMetrics()
-	case n.cfg.MetricsOpen:
+	case n.cfg.Users.MetricsOpen:
 		return promhttp.HandlerFor(httpapi.PublicMetrics(n.registry), promhttp.HandlerOpts{})
 	}
 	all := n.allMetrics()

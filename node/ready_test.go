@@ -5,11 +5,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"cordwood/node/config"
 )
 
 // TestReadySaysWhy has a disk without room while the node starts, and while it serves.
 func TestReadySaysWhy(t *testing.T) {
-	n := newNode(&Config{}, Process{})
+	n := newNode(&config.Config{}, Process{})
 	d := &disk{path: "/data", reserve: 1}
 	d.free.Store(4096)
 	d.total.Store(1 << 30)

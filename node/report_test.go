@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/meta/metaclient"
+	"cordwood/node/config"
 	"cordwood/proto/metapb"
 )
 
@@ -45,7 +46,7 @@ func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	f := &fakeMeta{calls: make(chan string, 16), hold: make(chan struct{})}
 	n := &node{
 		registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1), disk: &disk{},
-		data: &dataDir{}, cfg: &Config{}, log: slog.New(slog.DiscardHandler), meta: metaclient.New(metaclient.Config{Conn: f}),
+		data: &dataDir{}, cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), meta: metaclient.New(metaclient.Config{Conn: f}),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"cordwood/meta/metaclient"
+	"cordwood/node/config"
 	"cordwood/node/coordinator"
 	"cordwood/proto/shardpb"
 	"cordwood/router/audit"
@@ -25,7 +26,7 @@ import (
 func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	client, shards := n.meta, n.shards
 	writer, err := write.New(write.Config{
-		Meta: client, Shards: shards, NoAutoCreate: !n.cfg.AutoCreateTable, ClusterVersion: client.ClusterVersion,
+		Meta: client, Shards: shards, NoAutoCreate: !n.cfg.Ingest.AutoCreateTable, ClusterVersion: client.ClusterVersion,
 		Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
@@ -40,7 +41,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		policy = body.Fail
 	}
 	bodies, err := body.New(body.Config{
-		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: orQuarter(n.cfg.HTTP.InflightLimit, memory/2),
+		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: config.OrQuarter(n.cfg.HTTP.InflightLimit, memory/2),
 		Policy: policy, Registerer: n.registry,
 	})
 	if err != nil {
@@ -50,7 +51,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
 		Running: n.cfg.Query.MaxConcurrent, RunningPerUser: n.cfg.Query.MaxConcurrentPerUser,
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
-		MaxColumns: n.cfg.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
+		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
 		return err
@@ -69,13 +70,13 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client, Cluster: coordinator.NewAdmin(client),
-		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
-		NoClientVariables: !n.cfg.ClientVariables,
-		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
-		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, MetricsClosed: !n.cfg.MetricsOpen,
-		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
-		MaxNewTables: n.cfg.MaxNewTablesPerRequest, MaxNewTablesPerMinute: n.cfg.MaxNewTablesPerMinute,
-		PipelineSteps: n.cfg.PipelineRequestSteps,
+		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
+		NoClientVariables: !n.cfg.Ingest.ClientVariables,
+		StoreRejects:      n.cfg.Ingest.OnReject == config.OnRejectStore, RejectsTTL: n.cfg.Ingest.RejectsTTL,
+		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, MetricsClosed: !n.cfg.Users.MetricsOpen,
+		NoAutoCreate: !n.cfg.Ingest.AutoCreateTable, TimestampColumn: n.cfg.TimestampColumn(), MaxColumns: n.cfg.Limits.MaxColumns,
+		MaxNewTables: n.cfg.Limits.MaxNewTablesPerRequest, MaxNewTablesPerMinute: n.cfg.Limits.MaxNewTablesPerMinute,
+		PipelineSteps: n.cfg.Ingest.PipelineRequestSteps,
 		Ready:         n.unready,
 		Writable:      n.disk.writable,
 		Refusals:      n.refusals,
@@ -102,7 +103,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 // openTail makes the handler of tails, which end when their port closes.
 func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
 	h, err := tail.New(tail.Config{
-		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.MaxTails, MaxOpenPerUser: n.cfg.MaxTailsPerUser,
+		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.Limits.MaxTails, MaxOpenPerUser: n.cfg.Limits.MaxTailsPerUser,
 		Follow: func(ctx context.Context, req *shardpb.TailRequest) (tail.Reader, error) {
 			r, err := shards.Tail(ctx, req)
 			if err != nil {

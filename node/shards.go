@@ -11,6 +11,7 @@ import (
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
 	"cordwood/node/clocks"
+	"cordwood/node/config"
 	"cordwood/node/host"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -26,8 +27,8 @@ import (
 // knows, or one that waits to be made a member.
 func (n *node) openMeta() error {
 	n.wait("the metadata")
-	if _, err := os.Stat(n.cfg.dir("meta", meta.StateFile)); err != nil && n.data.hasMeta() {
-		return fmt.Errorf("this node was a member of the metadata group, and its folder %s is gone: restore it from a backup of the data folder; or, if the group has other members, empty the whole data folder, so that the node comes back as a new one: %w", n.cfg.dir("meta"), err)
+	if _, err := os.Stat(n.cfg.Path("meta", meta.StateFile)); err != nil && n.data.hasMeta() {
+		return fmt.Errorf("this node was a member of the metadata group, and its folder %s is gone: restore it from a backup of the data folder; or, if the group has other members, empty the whole data folder, so that the node comes back as a new one: %w", n.cfg.Path("meta"), err)
 	}
 	transport, err := n.network.Group("meta")
 	if err != nil {
@@ -35,9 +36,9 @@ func (n *node) openMeta() error {
 	}
 	_, founders := n.data.Cluster()
 	cfg := meta.Config{
-		Dir: n.cfg.dir("meta"), NodeID: n.data.nodeID, Transport: transport,
+		Dir: n.cfg.Path("meta"), NodeID: n.data.nodeID, Transport: transport,
 		Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
-		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, MaxTables: n.cfg.MaxTables,
+		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, MaxTables: n.cfg.Limits.MaxTables,
 	}
 	if slices.Contains(founders, n.data.nodeID) && !n.data.hasMeta() {
 		cfg.Bootstrap, cfg.Founders = true, founders
@@ -63,7 +64,7 @@ func (n *node) openMetaClient() {
 
 // metaMembers lists the nodes that may be members of the metadata group, this one first.
 func (n *node) metaMembers() []string {
-	others := n.nodes.WithRole(roleMeta)
+	others := n.nodes.WithRole(config.RoleMeta)
 	if n.member != nil {
 		return append([]string{n.data.nodeID}, others...)
 	}
@@ -72,14 +73,14 @@ func (n *node) metaMembers() []string {
 
 // openShards opens the query engine, and what will open the shards.
 func (n *node) openShards(memory int64) error {
-	shardDir, err := filepath.Abs(n.cfg.dir("shards"))
+	shardDir, err := filepath.Abs(n.cfg.Path("shards"))
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(shardDir, 0o750); err != nil {
 		return fmt.Errorf("make folder of shards: %w", err)
 	}
-	pool, budget := &memtable.Pool{}, shard.NewBudget(n.cfg.memtableBudget(memory))
+	pool, budget := &memtable.Pool{}, shard.NewBudget(n.cfg.MemtableBudget(memory))
 	sql, fetched, err := n.openEngine(shardDir, pool, memory)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (n *node) openShards(memory int64) error {
 		}
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
 	}
-	if n.clocks, err = clocks.New(clocks.Config{Meta: n.meta, NodeID: n.data.nodeID, File: n.cfg.dir("CLOCK"), Logger: n.log}); err != nil {
+	if n.clocks, err = clocks.New(clocks.Config{Meta: n.meta, NodeID: n.data.nodeID, File: n.cfg.Path("CLOCK"), Logger: n.log}); err != nil {
 		return err
 	}
 	n.host = host.New(host.Config{
@@ -213,7 +214,7 @@ func (n *node) shardNodes() []string {
 	var out []string
 	for _, m := range n.meta.Nodes() {
 		switch {
-		case m.Id == n.data.nodeID || !slices.Contains(m.Roles, roleShard):
+		case m.Id == n.data.nodeID || !slices.Contains(m.Roles, config.RoleShard):
 		default:
 			out = append(out, m.Id)
 		}
@@ -222,21 +223,4 @@ func (n *node) shardNodes() []string {
 		out = slices.Insert(out, 0, n.data.nodeID)
 	}
 	return out
-}
-
-// memtableBudget is the memory of all memtables of the node together: what is set,
-// else an eighth of the machine's, at most four times the flush size.
-func (c *Config) memtableBudget(memory int64) int64 {
-	if c.Shard.Memory > 0 {
-		return int64(c.Shard.Memory)
-	}
-	return min(memory/8, 4*int64(c.Shard.FlushBytes))
-}
-
-// orQuarter is the size that was set or, if none was, a quarter of the memory.
-func orQuarter(set ByteSize, memory int64) int64 {
-	if set > 0 {
-		return int64(set)
-	}
-	return memory / 4
 }

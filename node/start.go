@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 
 	"cordwood/node/certs"
+	"cordwood/node/config"
 	"cordwood/node/marks"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/peer"
@@ -13,7 +14,7 @@ import (
 // start opens every part, each after those that it calls. What it opened before an
 // error is closed by stop.
 func (n *node) start(ctx context.Context) error {
-	memory := memoryLimit()
+	memory := config.MachineMemory()
 	limitHeap(memory)
 	n.registry = newRegistry(n.proc.Version)
 	n.observe()
@@ -27,7 +28,7 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openRules(files.users != nil); err != nil {
 		return &SettingsError{err}
 	}
-	if err := n.cfg.tryPorts(); err != nil {
+	if err := n.cfg.TryPorts(); err != nil {
 		return err
 	}
 	data, err := openDataDir(n.cfg.DataDir)
@@ -63,12 +64,12 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openNodePort(); err != nil {
 		return err
 	}
-	if len(n.cfg.Seeds) > 0 {
+	if len(n.cfg.Cluster.Seeds) > 0 {
 		// It may have to wait for other machines, whose start must not wait for this one.
 		n.service.Ready()
 	}
 	n.wait("the first answers of its seeds")
-	if len(n.cfg.Seeds) == 0 {
+	if len(n.cfg.Cluster.Seeds) == 0 {
 		n.wait("the cluster that it is by itself")
 	}
 	if err := n.findCluster(ctx); err != nil {
@@ -82,7 +83,7 @@ func (n *node) start(ctx context.Context) error {
 	if refused != nil {
 		return n.tellRefused(ctx, refused)
 	}
-	if n.cfg.has(roleMeta) {
+	if n.cfg.Has(config.RoleMeta) {
 		if err := n.openMeta(); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (n *node) start(ctx context.Context) error {
 	n.openMetaClient()
 	n.shards = n.newShardClient()
 	n.openReach()
-	if n.cfg.has(roleShard) {
+	if n.cfg.Has(config.RoleShard) {
 		if err := n.openShards(memory); err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (n *node) start(ctx context.Context) error {
 	}
 	n.run("reporting", n.report)
 	n.run("asking whether others reach this node", n.reach.Run)
-	if n.cfg.has(roleRouter) {
+	if n.cfg.Has(config.RoleRouter) {
 		if err := n.openRouter(files.users, memory); err != nil {
 			return err
 		}
@@ -126,13 +127,13 @@ type settingsFiles struct {
 }
 
 func (n *node) readFiles() (f settingsFiles, err error) {
-	if f.userTLS, err = n.cfg.TLS.tlsConfig(n.log); err != nil {
+	if f.userTLS, err = n.cfg.TLS.Server(n.log); err != nil {
 		return f, err
 	}
-	if f.rpcTLS, err = n.cfg.RPC.TLS.source(n.log); err != nil {
+	if f.rpcTLS, err = n.cfg.RPC.TLS.Open(n.log); err != nil {
 		return f, err
 	}
-	if err := n.cfg.checkProtection(); err != nil {
+	if err := n.cfg.CheckProtection(); err != nil {
 		return f, err
 	}
 	f.users, err = n.authenticator()
@@ -159,10 +160,10 @@ func (n *node) openUserPort(conf *tls.Config) (err error) {
 
 // authenticator reads the users; nil if there is no authentication.
 func (n *node) authenticator() (*auth.Provider, error) {
-	if n.cfg.UserFile == "" && n.cfg.UserProvider == "" {
+	if !n.cfg.Users.Known() {
 		return nil, nil
 	}
-	p, err := auth.Open(auth.Config{Option: n.cfg.UserProvider, UserFile: n.cfg.UserFile, Logger: n.log})
+	p, err := auth.Open(auth.Config{Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Logger: n.log})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"cordwood/node/config"
 )
 
 // A part that does not stop must not keep the process alive.
@@ -19,7 +21,7 @@ func TestStopIsBounded(t *testing.T) {
 				begin, ended := time.Now(), make(chan struct{})
 				defer func(f func(int)) { exit = f }(exit)
 				exit = func(s int) { status, after = s, time.Since(begin); close(ended) }
-				n := newNode(&Config{ShutdownGrace: 30 * time.Second}, Process{})
+				n := newNode(&config.Config{ShutdownGrace: 30 * time.Second}, Process{})
 				log := &bytes.Buffer{}
 				n.log = slog.New(slog.NewTextHandler(log, nil))
 				n.onStop("the rest", func(context.Context) error { return nil })

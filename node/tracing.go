@@ -26,7 +26,7 @@ import (
 // openTracing begins to send traces, if it is asked for; else n.tracer stays nil, and no
 // part of the process does anything for traces.
 func (n *node) openTracing() error {
-	if !n.cfg.tracing(os.LookupEnv) {
+	if !n.cfg.TracingOn(os.LookupEnv) {
 		return nil
 	}
 	failures := prometheus.NewCounter(prometheus.CounterOpts{Name: "cordwood_node_trace_export_failures_total", Help: "Times that spans could not be sent to the collector; there only while traces are on."})
@@ -81,36 +81,6 @@ const (
 	// traceStop bounds how long the last ones may take.
 	traceStop = 2 * time.Second
 )
-
-// tracing tells whether traces are on: by the flag, or by the variables that all programs
-// with OpenTelemetry read.
-func (c *Config) tracing(lookup func(string) (string, bool)) bool {
-	if c.Trace.Endpoint != "" {
-		return true
-	}
-	if v, _ := lookup("OTEL_SDK_DISABLED"); strings.EqualFold(v, "true") {
-		return false
-	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
-		if v, _ := lookup(name); v != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// validate reports the faults of the settings of traces.
-func (c *TraceConfig) validate(bad func(format string, args ...any)) {
-	if c.Endpoint != "" {
-		u, err := url.Parse(c.Endpoint)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			bad("--trace-endpoint %q: want a URL, as http://127.0.0.1:4318", c.Endpoint)
-		}
-	}
-	if !(c.SampleRatio >= 0 && c.SampleRatio <= 1) {
-		bad("--trace-sample-ratio %v: want 0 to 1", c.SampleRatio)
-	}
-}
 
 // seldom lets something be said once in a while.
 type seldom struct {

@@ -16,9 +16,9 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/node"
 	"cordwood/node/backup"
 	"cordwood/node/backup/store"
+	"cordwood/node/config"
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
 )
@@ -106,7 +106,7 @@ func (f *repositoryFlags) print(cmd *cobra.Command, result any, table func(w io.
 
 // transferFlags say how fast bytes may go.
 type transferFlags struct {
-	rate     node.ByteSize
+	rate     config.ByteSize
 	parallel int
 }
 

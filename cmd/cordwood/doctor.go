@@ -17,7 +17,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
-	"cordwood/node"
+	"cordwood/node/config"
 	"cordwood/node/doctor"
 )
 
@@ -82,7 +82,7 @@ Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 		},
 	}
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of everything that the node keeps (default: as the settings say)")
-	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML `FILE` of settings, as for 'cordwood serve'")
+	cmd.Flags().StringVar(&file, "config", os.Getenv(config.EnvName("config")), "YAML `FILE` of settings, as for 'cordwood serve'")
 	cmd.Flags().StringArrayVar(&cfg.Forget, "forget", nil, "give up the rows of this damaged segment `FILE`, as shards/1/segments/NAME.parquet; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress")
@@ -91,10 +91,10 @@ Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 
 // doctorSettings reads the settings of the server, and finds out where it may be asked.
 func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
-	var settings node.Config
+	var settings config.Config
 	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	settings.Flags(fs)
-	err := errors.Join(node.CheckEnvironment(os.Environ()), node.Load(fs, file, os.LookupEnv))
+	err := errors.Join(config.CheckEnvironment(os.Environ()), config.Load(fs, file, os.LookupEnv))
 	if err == nil {
 		err = settings.Validate()
 	}

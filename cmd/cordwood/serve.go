@@ -12,10 +12,11 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/node"
+	"cordwood/node/config"
 )
 
 func newServeCommand() *cobra.Command {
-	var cfg node.Config
+	var cfg config.Config
 	var file string
 	var printConfig bool
 	cmd := &cobra.Command{
@@ -39,21 +40,21 @@ CORDWOOD_, but for those that Kubernetes sets for services.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The server's settings alone, without the flags of other commands.
 			fs := cmd.LocalNonPersistentFlags()
-			if err := errors.Join(node.CheckEnvironment(os.Environ()), node.Load(fs, file, os.LookupEnv)); err != nil {
+			if err := errors.Join(config.CheckEnvironment(os.Environ()), config.Load(fs, file, os.LookupEnv)); err != nil {
 				return cli.WrongUsage(err)
 			}
 			if err := cfg.Validate(); err != nil {
 				return cli.WrongUsage(err)
 			}
 			if printConfig {
-				text, err := node.ConfigYAML(fs)
+				text, err := config.YAML(fs)
 				if err != nil {
 					return err
 				}
 				_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 				return err
 			}
-			text, err := node.ConfigTOML(fs)
+			text, err := config.TOML(fs)
 			if err != nil {
 				return err
 			}
@@ -69,7 +70,7 @@ CORDWOOD_, but for those that Kubernetes sets for services.`,
 		},
 	}
 	cfg.Flags(cmd.Flags())
-	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML file of settings")
+	cmd.Flags().StringVar(&file, "config", os.Getenv(config.EnvName("config")), "YAML file of settings")
 	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the effective configuration as YAML and exit")
 	groupSettings(cmd)
 	return cmd

@@ -20,6 +20,7 @@ import (
 
 	"cordwood/meta"
 	"cordwood/node"
+	"cordwood/node/config"
 	"cordwood/node/marks"
 	"cordwood/node/secret"
 	"cordwood/proto/words"
@@ -42,7 +43,7 @@ type Config struct {
 
 	// Settings are those that the server is started with, or SettingsErr what is wrong with
 	// them. Without either they are not looked at.
-	Settings    *node.Config
+	Settings    *config.Config
 	SettingsErr error
 	// Server is asked if it uses the data folder, or if AskServer says so. May be nil.
 	Server    Server

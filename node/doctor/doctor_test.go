@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cordwood/node"
+	"cordwood/node/config"
 	"cordwood/node/rpcport"
 	"cordwood/node/secret"
 )
@@ -79,9 +80,9 @@ func (s *fakeServer) Get(_ context.Context, path string, query url.Values) (*htt
 	return &http.Response{Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-func settings(t *testing.T, args ...string) *node.Config {
+func settings(t *testing.T, args ...string) *config.Config {
 	t.Helper()
-	c := &node.Config{}
+	c := &config.Config{}
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.Flags(fs)
 	if err := fs.Parse(append([]string{"--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0"}, args...)); err != nil {
@@ -187,7 +188,7 @@ func TestServer(t *testing.T) {
 	}
 	// A server somewhere else has nothing to do with the folders and ports of this machine.
 	s := &fakeServer{answers: sound(), date: time.Now()}
-	settings := &node.Config{}
+	settings := &config.Config{}
 	if r, text := run(t, Config{DataDir: dir, Server: s, AskServer: true, ServerOnly: true, Settings: settings, Version: "v1"}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
 		t.Errorf("the server alone: status %d, %+v:\n%s", r.Status(), r.Parts, text)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"cordwood/node"
+	"cordwood/node/config"
 	"cordwood/node/rpcport"
 )
 
@@ -32,7 +32,7 @@ func (d *doctor) seeds(ctx context.Context) {
 }
 
 // protection tells what does not keep strangers out of the port between nodes.
-func (d *doctor) protection(c *node.Config) {
+func (d *doctor) protection(c *config.Config) {
 	if c.RPC.Insecure {
 		d.find(Attention, "", "leave it out once all nodes have the secret of the cluster or certificates", "--rpc-insecure: whoever reaches %s may read and write everything, as a node", c.RPC.Addr)
 	}

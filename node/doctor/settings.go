@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"cordwood/node"
+	"cordwood/node/config"
 )
 
 // expiresSoon is how long before its end a certificate is worth a word.
@@ -99,4 +99,4 @@ func faults(err error) []error {
 	return []error{err}
 }
 
-func mebi(n int64) string { return node.ByteSize(n &^ (1<<20 - 1)).String() }
+func mebi(n int64) string { return config.ByteSize(n &^ (1<<20 - 1)).String() }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/client"
-	"cordwood/node"
+	"cordwood/node/config"
 )
 
 const defaultServer = "http://127.0.0.1:4000"
@@ -30,7 +30,7 @@ func AddClientFlags(cmd *cobra.Command) {
 // CheckEnvironment refuses environment variables that have our prefix and are unknown: with a mistyped
 // CORDWOOD_SERVER the command would talk to another server than was meant.
 func CheckEnvironment(*cobra.Command, []string) error {
-	if err := node.CheckEnvironment(os.Environ()); err != nil {
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return WrongUsage(err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cordwood/node"
+	"cordwood/node/config"
 	"cordwood/proto/nearest"
 )
 
@@ -101,14 +101,14 @@ func FlagFault(cmd *cobra.Command, err error) error {
 	}
 	switch {
 	case errors.As(err, &bad):
-		return WrongUsage(fmt.Errorf("--%s %s", bad.GetFlag().Name, node.ValueFault(bad.GetFlag(), bad.GetValue(), err)))
+		return WrongUsage(fmt.Errorf("--%s %s", bad.GetFlag().Name, config.ValueFault(bad.GetFlag(), bad.GetValue(), err)))
 	case errors.As(err, &noValue):
 		kind, _ := pflag.UnquoteUsage(noValue.GetFlag())
 		return WrongUsage(fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name, strings.ToUpper(kind)))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return WrongUsage(fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName()))
-	case errors.As(err, &unknown) && node.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":
-		return WrongUsage(fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), node.Removed(unknown.GetSpecifiedName())))
+	case errors.As(err, &unknown) && config.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":
+		return WrongUsage(fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), config.Removed(unknown.GetSpecifiedName())))
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -1,4 +1,4 @@
-package node
+package config
 
 import (
 	"context"
@@ -17,27 +17,18 @@ import (
 
 // CheckFiles reads the files that the settings name, as the start of a node does.
 func (c *Config) CheckFiles(logger *slog.Logger) error {
-	_, userErr := c.TLS.tlsConfig(logger)
-	_, rpcErr := c.RPC.TLS.source(logger)
-	protectErr := c.checkProtection()
+	_, userErr := c.TLS.Server(logger)
+	_, rpcErr := c.RPC.TLS.Open(logger)
+	protectErr := c.CheckProtection()
 	var users *auth.Provider
 	var err error
-	if c.UserFile != "" || c.UserProvider != "" {
-		users, err = auth.Open(auth.Config{Option: c.UserProvider, UserFile: c.UserFile, Logger: logger})
+	if c.Users.Known() {
+		users, err = auth.Open(auth.Config{Option: c.Users.Provider, UserFile: c.Users.File, Logger: logger})
 		if err == nil {
 			err = users.Close()
 		}
 	}
 	return errors.Join(userErr, rpcErr, protectErr, err)
-}
-
-// SecretReadableByAll is the file of the cluster's secret if every account of this machine may
-// read it; else empty.
-func (c *Config) SecretReadableByAll() string {
-	if file := c.secretFile(); c.RPC.TLS.Cert == "" && file != "" && secret.ReadableByAll(file) {
-		return file
-	}
-	return ""
 }
 
 // TrySeeds asks every seed of the settings who it is, as a node of that id would that is not in a
@@ -47,9 +38,9 @@ func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) i
 	return func(yield func(string, error) bool) {
 		dialer := rpcport.Dialer{}
 		logger := slog.New(slog.DiscardHandler)
-		switch file := c.secretFile(); {
+		switch file := c.SecretFile(); {
 		case c.RPC.TLS.Cert != "":
-			source, err := c.RPC.TLS.source(logger)
+			source, err := c.RPC.TLS.Open(logger)
 			if err != nil {
 				return // which CheckFiles tells
 			}
@@ -62,7 +53,7 @@ func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) i
 			dialer.Credentials = source
 		}
 		dialer.Insecure = c.RPC.Insecure
-		seeds := discovery.New(discovery.Config{Seeds: c.Seeds, Dialer: dialer, State: noState{}, Logger: logger})
+		seeds := discovery.New(discovery.Config{Seeds: c.Cluster.Seeds, Dialer: dialer, State: noState{}, Logger: logger})
 		defer func() { _ = seeds.Close() }() // nothing is under way
 		for seed, err := range seeds.Try(ctx, limit) {
 			if !yield(seed, err) {
@@ -79,26 +70,3 @@ func (noState) Cluster() (string, []string)       { return "", nil }
 func (noState) SetCluster(string, []string) error { return nil }
 func (noState) Promise() (string, []string)       { return "", nil }
 func (noState) SetPromise(string, []string) error { return nil }
-
-// Unprotected tells whether everybody who reaches the user port may read and write, and
-// others than this machine reach it.
-func (c *Config) Unprotected() bool {
-	return !loopback(c.HTTP.Addr) && c.UserFile == "" && c.UserProvider == ""
-}
-
-// UserURL is where a client on this machine finds the user port.
-func (c *Config) UserURL() string { return c.scheme() + "://" + reachable(c.HTTP.Addr) }
-
-func (c *Config) scheme() string {
-	if c.TLS.Cert != "" {
-		return "https"
-	}
-	return "http"
-}
-
-// MemoryShares are the bounds of memory that the settings amount to on this machine, and
-// what there is: queries, bodies of requests, rows not yet in segments.
-func (c *Config) MemoryShares() (queries, bodies, rows, memory int64) {
-	memory = memoryLimit()
-	return orQuarter(c.Query.Memory, memory), orQuarter(c.HTTP.InflightLimit, memory), c.memtableBudget(memory), memory
-}

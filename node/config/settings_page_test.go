@@ -1,6 +1,7 @@
-package node
+package config
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,7 +13,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const settingsPage = "../docs/settings.md"
+const settingsPage = "../../docs/settings.md"
+
+var update = flag.Bool("update", false, "write docs/settings.md anew")
 
 var settingsSection = regexp.MustCompile(`(?s)<!-- settings ([a-z0-9 -]+) -->\n.*?<!-- end -->`)
 
@@ -39,7 +42,7 @@ func TestSettingsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node -run TestSettingsPage -update\n(-want +got)\n%s", settingsPage, diff)
+		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s", settingsPage, diff)
 	}
 }
 

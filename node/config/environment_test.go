@@ -1,4 +1,4 @@
-package node
+package config
 
 import (
 	"os"
@@ -62,7 +62,7 @@ func TestCheckEnvironment(t *testing.T) {
 func TestDeploymentsSetKnownVariables(t *testing.T) {
 	found := 0
 	for _, file := range []string{
-		"../deploy/helm/cordwood/templates/_pod.tpl", "../deploy/compose/one.yaml", "../deploy/compose/cluster.yaml", "../deploy/Dockerfile",
+		"../../deploy/helm/cordwood/templates/_pod.tpl", "../../deploy/compose/one.yaml", "../../deploy/compose/cluster.yaml", "../../deploy/Dockerfile",
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

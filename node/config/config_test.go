@@ -1,4 +1,4 @@
-package node
+package config
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-func load(t *testing.T, file string, env map[string]string, args ...string) (*Config, *pflag.FlagSet, error) {
+func loadArgs(t *testing.T, file string, env map[string]string, args ...string) (*Config, *pflag.FlagSet, error) {
 	t.Helper()
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	c := &Config{}
@@ -33,12 +33,12 @@ func load(t *testing.T, file string, env map[string]string, args ...string) (*Co
 func TestPrecedence(t *testing.T) {
 	file := "http:\n  addr: 127.0.0.1:1\n  body-limit: 1MiB\n  cors-allowed-origins: [https://a.example, https://b.example]\nshards: 7\nquery.timeout: 5s\n"
 	env := map[string]string{"CORDWOOD_HTTP_ADDR": "127.0.0.1:2", "CORDWOOD_SHARDS": "8"}
-	c, _, err := load(t, file, env, "--http-addr", "127.0.0.1:3")
+	c, _, err := loadArgs(t, file, env, "--http-addr", "127.0.0.1:3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.HTTP.Addr != "127.0.0.1:3" || c.Shards != 8 || c.HTTP.BodyLimit != 1<<20 || c.Query.Timeout != 5*time.Second {
-		t.Errorf("flag, environment, file: got %q, %d, %s, %s", c.HTTP.Addr, c.Shards, c.HTTP.BodyLimit, c.Query.Timeout)
+	if c.HTTP.Addr != "127.0.0.1:3" || c.Cluster.Shards != 8 || c.HTTP.BodyLimit != 1<<20 || c.Query.Timeout != 5*time.Second {
+		t.Errorf("flag, environment, file: got %q, %d, %s, %s", c.HTTP.Addr, c.Cluster.Shards, c.HTTP.BodyLimit, c.Query.Timeout)
 	}
 	if got := strings.Join(c.HTTP.CORSAllowedOrigins, "|"); got != "https://a.example|https://b.example" {
 		t.Errorf("list from the file: %q", got)
@@ -58,11 +58,11 @@ func TestPlace(t *testing.T) {
 		{map[string]string{"CORDWOOD_ZONE": "", "CORDWOOD_MACHINE": "m1"}, "m1"},
 		{map[string]string{"CORDWOOD_ZONE": "z1", "CORDWOOD_MACHINE": "m1"}, "z1"},
 	} {
-		config, _, err := load(t, "", c.env)
+		config, _, err := loadArgs(t, "", c.env)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := config.place(); got != c.want {
+		if got := config.Place(); got != c.want {
 			t.Errorf("%v: %q, want %q", c.env, got, c.want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestLoadErrors(t *testing.T) {
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := load(t, c.file, c.env)
+			_, _, err := loadArgs(t, c.file, c.env)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -98,19 +98,19 @@ func TestLoadErrors(t *testing.T) {
 
 // TestPrintedConfigLoads feeds what --print-config prints to --config.
 func TestPrintedConfigLoads(t *testing.T) {
-	_, fs, err := load(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins", "https://x.example,https://y.example", "--tls-cert", "a b")
+	_, fs, err := loadArgs(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins", "https://x.example,https://y.example", "--tls-cert", "a b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := ConfigYAML(fs)
+	text, err := YAML(fs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, again, err := load(t, text, nil)
+	_, again, err := loadArgs(t, text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ConfigYAML(again); err != nil || got != text {
+	if got, err := YAML(again); err != nil || got != text {
 		t.Errorf("read and printed again (%v):\n%s\nwant\n%s", err, got, text)
 	}
 	var m map[string]any
@@ -120,11 +120,11 @@ func TestPrintedConfigLoads(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	_, fs, err := load(t, "", nil, "--user-provider", "static_user_provider:cmd:ann=geheim")
+	_, fs, err := loadArgs(t, "", nil, "--user-provider", "static_user_provider:cmd:ann=geheim")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []func(*pflag.FlagSet) (string, error){ConfigYAML, ConfigTOML} {
+	for _, f := range []func(*pflag.FlagSet) (string, error){YAML, TOML} {
 		if text, err := f(fs); err != nil || strings.Contains(text, "geheim") {
 			t.Errorf("the password is printed (%v):\n%s", err, text)
 		}
@@ -153,7 +153,7 @@ func TestValidate(t *testing.T) {
 		{"--http-cors-allowed-origins grafana.example.com", `want an origin, SCHEME://HOST`},
 		{"--geoip-database /no/such/file", "--geoip-database"},
 	} {
-		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)
+		cfg, _, err := loadArgs(t, "", nil, strings.Fields(c.args)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	// All faults at once.
-	cfg, _, err := load(t, "", nil, "--shards", "0", "--log-level", "x")
+	cfg, _, err := loadArgs(t, "", nil, "--shards", "0", "--log-level", "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestClusterSettings(t *testing.T) {
 		{"--advertise-addr a", `--advertise-addr "a"`},
 		{"--rpc-tls-server-name nodes", "--rpc-tls-server-name needs --rpc-tls-cert"},
 	} {
-		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)
+		cfg, _, err := loadArgs(t, "", nil, strings.Fields(c.args)...)
 		if err != nil {
 			t.Fatal(err)
 		}

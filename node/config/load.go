@@ -1,4 +1,4 @@
-package node
+package config
 
 import (
 	"bytes"
@@ -207,14 +207,14 @@ func settings(fs *pflag.FlagSet) map[string]any {
 	return out
 }
 
-// ConfigYAML is the effective configuration, as a file that --config takes.
-func ConfigYAML(fs *pflag.FlagSet) (string, error) {
+// YAML is the effective configuration, as a file that --config takes.
+func YAML(fs *pflag.FlagSet) (string, error) {
 	b, err := yaml.Marshal(settings(fs))
 	return string(b), err
 }
 
-// ConfigTOML is the effective configuration as GET /config shows it.
-func ConfigTOML(fs *pflag.FlagSet) (string, error) {
+// TOML is the effective configuration as GET /config shows it.
+func TOML(fs *pflag.FlagSet) (string, error) {
 	var b strings.Builder
 	err := toml.NewEncoder(&b).Encode(settings(fs))
 	return b.String(), err

@@ -1,19 +1,18 @@
-package node
+package config
 
 import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// memoryLimit is the memory that this process may use, in bytes: that of its
+// MachineMemory is the memory that this process may use, in bytes: that of its
 // cgroup if it has a limit, else that of the machine.
-func memoryLimit() int64 {
+func MachineMemory() int64 {
 	limit := int64(math.MaxInt64)
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {
@@ -64,13 +63,4 @@ func cgroupFiles(root, list string) (files []string) {
 		}
 	}
 	return files
-}
-
-// limitHeap makes the collector work harder before the process outgrows its limit,
-// unless GOMEMLIMIT says otherwise. Memory outside the Go heap (rows in memory,
-// the query engine) has the other share.
-func limitHeap(limit int64) {
-	if os.Getenv("GOMEMLIMIT") == "" && limit != math.MaxInt64 {
-		debug.SetMemoryLimit(limit / 2)
-	}
 }

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+)
+
+// TryPorts opens each port and closes it again if there is no data folder yet, so that a port
+// that is taken leaves none behind. A port that is taken a moment later is told all the same.
+func (c *Config) TryPorts() error {
+	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, port := range []struct{ what, addr, flag string }{
+		{"users", c.HTTP.Addr, "http-addr"},
+		{"users", c.HTTP.V1Addr, "http-v1-addr"},
+		{"administrators", c.AdminAddr, "admin-addr"},
+		{"nodes", c.RPC.Addr, "rpc-addr"},
+	} {
+		if port.addr == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", port.addr)
+		if err != nil {
+			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", port.what, err, port.flag)
+		}
+		if err := l.Close(); err != nil {
+			return fmt.Errorf("listen for %s: %w", port.what, err)
+		}
+	}
+	return nil
+}
+
+// unspecified tells whether addr is that of all interfaces.
+func unspecified(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}
+
+// Loopback tells whether only this machine reaches the address.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Reachable is an address that a client on this machine can use for one that
+// listens everywhere.
+func Reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// UserURL is where a client on this machine finds the user port.
+func (c *Config) UserURL() string { return c.Scheme() + "://" + Reachable(c.HTTP.Addr) }
+
+// Scheme is http or https, as the port for users speaks it.
+func (c *Config) Scheme() string {
+	if c.TLS.Cert != "" {
+		return "https"
+	}
+	return "http"
+}

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"os"
+
+	"cordwood/node/secret"
+)
+
+// How nodes prove to each other that they belong to the cluster: by certificates in files, by
+// the secret of the cluster, or, on one machine or where the settings ask for it, not at all.
+
+// HowToProtect names both ways.
+const HowToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood new-secret FILE), " +
+	"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca); --rpc-insecure starts without either"
+
+// Unprotectable says why a node does not start.
+func (c *Config) Unprotectable() error {
+	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and whoever reaches it would be a node of the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
+}
+
+// SecretFile is where the secret of the cluster is: where the settings say, or in the data
+// folder of a node that founded the cluster alone. Empty: nowhere.
+func (c *Config) SecretFile() string {
+	if c.RPC.SecretFile != "" {
+		return c.RPC.SecretFile
+	}
+	if own := c.Path(secret.FileName); IsFile(own) {
+		return own
+	}
+	return ""
+}
+
+// IsFile reports whether path is there and no folder.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// CheckProtection reads the secret of the cluster, if there is one. Its error is for settings
+// with which no node starts, whatever its data folder holds.
+func (c *Config) CheckProtection() error {
+	if c.RPC.TLS.Cert != "" {
+		return nil
+	}
+	if file := c.SecretFile(); file != "" {
+		_, err := secret.Read(file)
+		return err
+	}
+	if len(c.Cluster.Seeds) > 0 && !Loopback(c.RPC.Addr) && !c.RPC.Insecure {
+		return c.Unprotectable()
+	}
+	return nil
+}
+
+// SecretReadableByAll is the file of the cluster's secret if every account of this machine may
+// read it; else empty.
+func (c *Config) SecretReadableByAll() string {
+	if file := c.SecretFile(); c.RPC.TLS.Cert == "" && file != "" && secret.ReadableByAll(file) {
+		return file
+	}
+	return ""
+}
+
+// Unprotected tells whether everybody who reaches the user port may read and write, and
+// others than this machine reach it.
+func (c *Config) Unprotected() bool {
+	return !Loopback(c.HTTP.Addr) && !c.Users.Known()
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cordwood/node/discovery"
+)
+
+// The roles of a node.
+const (
+	RoleRouter = "router"
+	RoleMeta   = discovery.RoleMeta
+	RoleShard  = "shard"
+)
+
+var allRoles = []string{RoleRouter, RoleMeta, RoleShard}
+
+// Has tells whether the node has a role.
+func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
+
+// Place is what replicas are spread over: the zone, or the machine where there are no zones.
+func (c *Config) Place() string { return cmp.Or(c.Zone, c.Machine) }
+
+// TracingOn reports whether traces are on: by the flag, or by the variables that all programs
+// with OpenTelemetry read.
+func (c *Config) TracingOn(lookup func(string) (string, bool)) bool {
+	if c.Trace.Endpoint != "" {
+		return true
+	}
+	if v, _ := lookup("OTEL_SDK_DISABLED"); strings.EqualFold(v, "true") {
+		return false
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		if v, _ := lookup(name); v != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+
+	"cordwood/node/certs"
+)
+
+// Server is the configuration of the user port; nil if it has no certificate.
+func (c *TLS) Server(logger *slog.Logger) (*tls.Config, error) {
+	if c.Cert == "" {
+		return nil, nil
+	}
+	source, err := certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.ClientCA}, logger)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key or --tls-client-ca: %w", err)
+	}
+	return source.Server("h2", "http/1.1"), nil
+}
+
+// Open is the certificate of this node for the port between nodes; nil if it has none.
+func (c *RPCTLS) Open(logger *slog.Logger) (*certs.Source, error) {
+	if c.Cert == "" {
+		return nil, nil
+	}
+	source, err := certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA}, logger)
+	if err != nil {
+		return nil, fmt.Errorf("--rpc-tls-cert, --rpc-tls-key or --rpc-tls-ca: %w", err)
+	}
+	return source, nil
+}
