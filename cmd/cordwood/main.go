@@ -1,5 +1,5 @@
 // Command cordwood is the whole of cordwood in one binary: the server and the
-// programs that talk to it. A file holds a subcommand; cli is what they share.
+// programs that talk to it. A subcommand is a file or a package here; cli is what they share.
 package main
 
 import (
@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 
-	"cordwood/cmd/cordwood/cli"
-
 	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/cluster"
+	"cordwood/cmd/cordwood/table"
 )
 
 func main() {
@@ -53,7 +55,11 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagFault)
 	root.Version = version().Version
 	root.SetVersionTemplate(versionText(version()))
-	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newShardCommand(), newNodeCommand(), newClusterCommand(), newRebalanceCommand(), newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand()} {
+	for _, client := range []*cobra.Command{
+		newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), table.NewCommand(),
+		cluster.NewShardCommand(), cluster.NewNodeCommand(), cluster.NewCommand(), cluster.NewRebalanceCommand(),
+		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand(),
+	} {
 		cli.AddClientFlags(client)
 		root.AddCommand(client)
 	}

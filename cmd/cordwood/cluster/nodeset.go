@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// newNodeScaleCommand is for orchestrators, which start and stop the last ones of a row of
-// nodes: the pods NAME-0, NAME-1, … of a StatefulSet.
+// newNodeScaleCommand makes the command node scale. It is for orchestrators, which start and stop
+// the last nodes of a row: the pods NAME-0, NAME-1, … of a StatefulSet.
 func newNodeScaleCommand() *cobra.Command {
 	to, force := 0, false
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ status is 1.`,
 			if !cmd.Flags().Changed("to") || to < 0 {
 				return cli.WrongUsage(errors.New("--to is needed: how many nodes there are to be, 0 or more"))
 			}
-			a, err := newClusterAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -46,15 +46,15 @@ status is 1.`,
 	return cmd
 }
 
-// ordinal is the number of a node of a row; false if it is none of it.
+// ordinal returns the number of a node in a row, and whether the node belongs to it.
 func ordinal(node, row string) (int, bool) {
 	text, ok := strings.CutPrefix(node, row+"-")
 	n, err := strconv.Atoi(text)
 	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// scale decommissions the nodes of a row from number to on, and has those before it take part.
-func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) error {
+// scale decommissions the nodes of a row with the number to and above, and has the others take part.
+func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	status, err := a.status(cmd.Context())
 	if err != nil {
 		return err
@@ -107,8 +107,8 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) e
 	return nil
 }
 
-// knownRow refuses a row of which there is no node: who misspells it would stop nodes that
-// hold something.
+// knownRow returns an error if a row has no node. With a mistyped name, nodes that hold something
+// would be stopped.
 func knownRow(status *clusterapi.Status, row string) error {
 	var names []string
 	for _, n := range status.Nodes {
@@ -120,8 +120,8 @@ func knownRow(status *clusterapi.Status, row string) error {
 	return fmt.Errorf("there is no node %s-0, %s-1 and so on: there are %s; nothing was done", row, row, strings.Join(names, ", "))
 }
 
-// roomFor tells whether the nodes that stay can hold all replicas. The server asks that for one
-// node at a time, before those that were begun right before count as leaving.
+// roomFor returns an error if the nodes that stay cannot hold all replicas. The server checks one node
+// at a time, and does not count those as leaving whose operations were begun a moment ago.
 func roomFor(status *clusterapi.Status, row string, to int) error {
 	stay, leave := 0, 0
 	for _, n := range status.Nodes {
@@ -144,9 +144,9 @@ func roomFor(status *clusterapi.Status, row string, to int) error {
 	return nil
 }
 
-// decommission begins to empty a node, or finds the operation that does it already, as when
-// this command was interrupted and runs again.
-func (a *clusterAPI) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clusterapi.Node, force bool) (uint64, error) {
+// decommission begins to empty a node. If an operation does that already, as after an interrupted
+// run of this command, it returns the id of that operation.
+func (a *api) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clusterapi.Node, force bool) (uint64, error) {
 	if id := decommissioning(status, n); id != 0 {
 		return id, nil
 	}
@@ -160,7 +160,7 @@ func (a *clusterAPI) decommission(cmd *cobra.Command, status *clusterapi.Status,
 	return answer.Operation.ID, nil
 }
 
-// decommissioning is the operation that empties a node for good, 0 if there is none.
+// decommissioning returns the id of the operation that empties a node for good; 0 if there is none.
 func decommissioning(status *clusterapi.Status, n *clusterapi.Node) uint64 {
 	for _, op := range status.Operations {
 		if op.Kind == "node-decommission" && op.State == "running" && op.Subject == "node "+n.Name {
@@ -170,8 +170,8 @@ func decommissioning(status *clusterapi.Status, n *clusterapi.Node) uint64 {
 	return 0
 }
 
-// undo cancels operations of a command that cannot be carried out as a whole.
-func (a *clusterAPI) undo(cmd *cobra.Command, ids []uint64) error {
+// undo cancels the operations that a command has begun before it failed.
+func (a *api) undo(cmd *cobra.Command, ids []uint64) error {
 	var errs []error
 	for _, id := range ids {
 		var answer clusterapi.Answer
@@ -182,13 +182,8 @@ func (a *clusterAPI) undo(cmd *cobra.Command, ids []uint64) error {
 	return errors.Join(errs...)
 }
 
-func (a *clusterAPI) request(cmd *cobra.Command, r *clusterapi.Request) (*clusterapi.Answer, error) {
-	answer := &clusterapi.Answer{}
-	return answer, a.call(cmd.Context(), http.MethodPost, "/operations", r, answer)
-}
-
-// newNodeForgetCommand is for routers that an orchestrator replaces: each one that comes is
-// a new node, and the old ones never come back.
+// newNodeForgetCommand makes the command node forget-routers. It is for routers that an orchestrator
+// replaces: each new one is a new node, and the old ones never come back.
 func newNodeForgetCommand() *cobra.Command {
 	silent := 15 * time.Minute
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"errors"
@@ -13,7 +13,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-func newRebalanceCommand() *cobra.Command {
+// NewRebalanceCommand makes the command rebalance.
+func NewRebalanceCommand() *cobra.Command {
 	var planOnly, yes, wait bool
 	var output string
 	cmd := &cobra.Command{
@@ -39,7 +40,7 @@ three times as much.`,
 			if planOnly && (yes || wait) {
 				return cli.WrongUsage(errors.New("--plan only shows what would be done: leave it out, or leave out --yes and --wait"))
 			}
-			a, err := newClusterAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}

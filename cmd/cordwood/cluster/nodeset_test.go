@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"encoding/json"
@@ -56,7 +56,7 @@ func (s *nodeSet) run(t *testing.T, args ...string) (stdout, errText string) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	var out, errOut strings.Builder
-	root := newRootCommand()
+	root := testRoot()
 	root.SetArgs(append([]string{"node", "--server", server.URL}, args...))
 	root.SetOut(&out)
 	root.SetErr(&errOut)

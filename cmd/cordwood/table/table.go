@@ -1,20 +1,27 @@
-package main
+// Package table holds the subcommand table. Each of its commands runs a statement of SQL, except move,
+// which is an operation of the cluster.
+package table
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/cmd/cordwood/cluster"
 	"cordwood/proto/schema"
 )
 
-func newTableCommand() *cobra.Command {
+// NewCommand makes the command table.
+func NewCommand() *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
 		Use:   "table",
@@ -32,37 +39,47 @@ dot stands in double quotes, which the shell must not take away: '"app.v2"'.`,
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "public", "`DATABASE` of the table")
 	cmd.AddCommand(
-		newTableListCommand(&db), newTableShowCommand(&db), newTableSetCommand(&db), newTableUnsetCommand(&db),
-		newTableRenameCommand(&db), newTableDropCommand(&db), newTableTruncateCommand(&db), newTableMoveCommand(&db),
+		newListCommand(&db), newShowCommand(&db), newSetCommand(&db), newUnsetCommand(&db),
+		newRenameCommand(&db), newDropCommand(&db), newTruncateCommand(&db), cluster.NewTableMoveCommand(&db),
 	)
 	return cmd
 }
 
-// tableAPI runs statements about the tables of one database.
-type tableAPI struct {
+// retryTime is for how long a statement is tried again.
+const retryTime = 30 * time.Second
+
+// api runs statements about the tables of one database.
+type api struct {
 	client *client.Client
 	db     string
 }
 
-func newTableAPI(cmd *cobra.Command, db string) (*tableAPI, error) {
+func newAPI(cmd *cobra.Command, db string) (*api, error) {
 	errOut := cmd.ErrOrStderr()
 	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
-	return &tableAPI{client: c, db: db}, err
+	return &api{client: c, db: db}, err
 }
 
-// rows runs a statement and hands each row to fn, as a JSON object.
-func (a *tableAPI) rows(ctx context.Context, statement string, fn func(row []byte) error) error {
-	resp, err := a.client.Do(ctx, within(sqlRequest(a.db, "ndjson", statement, ""), 0))
+// rows runs a statement that reads, and calls fn with each row, a JSON object.
+func (a *api) rows(ctx context.Context, statement string, fn func(row []byte) error) error {
+	return a.run(ctx, statement, true, fn)
+}
+
+// change runs a statement that has no rows. It is not sent again if its outcome is unknown.
+func (a *api) change(ctx context.Context, statement string) error {
+	return a.run(ctx, statement, false, func([]byte) error { return nil })
+}
+
+func (a *api) run(ctx context.Context, statement string, reads bool, fn func(row []byte) error) error {
+	resp, err := a.client.Do(ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {a.db}, "format": {"ndjson"}},
+		Header: http.Header{"Content-Type": {"application/sql"}}, Body: []byte(statement), Reads: reads, Within: retryTime,
+	})
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	return cli.EachLine(resp.Body, fn)
-}
-
-// change runs a statement that has no rows.
-func (a *tableAPI) change(ctx context.Context, statement string) error {
-	return a.rows(ctx, statement, func([]byte) error { return nil })
 }
 
 // listedTable is a table in a list.
@@ -76,7 +93,7 @@ type listedTable struct {
 	Created string `json:"created" yaml:"created"`
 }
 
-func newTableListCommand(db *string) *cobra.Command {
+func newListCommand(db *string) *cobra.Command {
 	var output, like string
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -84,7 +101,7 @@ func newTableListCommand(db *string) *cobra.Command {
 		Example: "  cordwood table list\n  cordwood table list --db shop --like 'order%' --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := newTableAPI(cmd, *db)
+			a, err := newAPI(cmd, *db)
 			if err != nil {
 				return err
 			}
@@ -122,7 +139,7 @@ func newTableListCommand(db *string) *cobra.Command {
 	return cmd
 }
 
-// known prints a number that the server may not know.
+// known formats a number that the server may not know.
 func known(n *int64) string {
 	if n == nil {
 		return "-"
@@ -137,7 +154,7 @@ func knownSize(n *int64) string {
 	return cli.FormatSize(*n)
 }
 
-func newTableShowCommand(db *string) *cobra.Command {
+func newShowCommand(db *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show TABLE",
 		Short:   "Print the statement that creates a table like this one",
@@ -148,7 +165,7 @@ func newTableShowCommand(db *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := newTableAPI(cmd, database)
+			a, err := newAPI(cmd, database)
 			if err != nil {
 				return err
 			}
@@ -166,7 +183,7 @@ func newTableShowCommand(db *string) *cobra.Command {
 	}
 }
 
-func newTableSetCommand(db *string) *cobra.Command {
+func newSetCommand(db *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set TABLE OPTION=VALUE…",
 		Short: "Change options of a table",
@@ -188,7 +205,7 @@ by their time: ttl=30d, ttl=12h, ttl=forever.`,
 	}
 }
 
-func newTableUnsetCommand(db *string) *cobra.Command {
+func newUnsetCommand(db *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "unset TABLE OPTION…",
 		Short:   "Give options of a table their defaults again",
@@ -204,7 +221,7 @@ func newTableUnsetCommand(db *string) *cobra.Command {
 	}
 }
 
-func newTableRenameCommand(db *string) *cobra.Command {
+func newRenameCommand(db *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "rename TABLE NAME",
 		Short:   "Give a table another name",
@@ -227,16 +244,15 @@ func newTableRenameCommand(db *string) *cobra.Command {
 	}
 }
 
-func newTableDropCommand(db *string) *cobra.Command {
+func newDropCommand(db *string) *cobra.Command {
 	return newRemovalCommand(db, "drop", "Remove a table with all its rows", "DROP TABLE", "dropped")
 }
 
-func newTableTruncateCommand(db *string) *cobra.Command {
+func newTruncateCommand(db *string) *cobra.Command {
 	return newRemovalCommand(db, "truncate", "Remove all rows of a table", "TRUNCATE TABLE", "truncated")
 }
 
-// newRemovalCommand makes a command that asks first, or wants --yes where nobody can
-// be asked.
+// newRemovalCommand makes a command that asks for confirmation. Without a terminal it needs --yes.
 func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
@@ -262,13 +278,13 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 	return cmd
 }
 
-// changeTable runs a statement about a table, whose name stands between verb and rest.
+// changeTable runs a statement about a table; the table's name stands between verb and rest.
 func changeTable(cmd *cobra.Command, db, name, verb, rest, done string) error {
 	database, table, err := cli.TableName(cmd, db, name)
 	if err != nil {
 		return err
 	}
-	a, err := newTableAPI(cmd, database)
+	a, err := newAPI(cmd, database)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func operationTable(w io.Writer, ops []clusterapi.Operation, states bool, color 
 	}
 }
 
-func newClusterOperationsCommand() *cobra.Command {
+func newOperationsCommand() *cobra.Command {
 	var output string
 	var running, wait bool
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ func newClusterOperationsCommand() *cobra.Command {
 			if !wait {
 				how = append(how, asIs)
 			}
-			a, err := newClusterAPI(cmd, how...)
+			a, err := newAPI(cmd, how...)
 			if err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func operationNumber(text string) (uint64, error) {
 	return id, nil
 }
 
-func newClusterCancelCommand() *cobra.Command {
+func newCancelCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
@@ -163,7 +163,7 @@ be undone any more is finished instead.`,
 			if err != nil {
 				return err
 			}
-			a, err := newClusterAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ be undone any more is finished instead.`,
 	return cmd
 }
 
-func newClusterPauseCommand(verb, kind, short string) *cobra.Command {
+func newPauseCommand(verb, kind, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:       verb + " rebalance",
 		Short:     short,

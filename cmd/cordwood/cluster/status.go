@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"cmp"
@@ -16,7 +16,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-func newClusterCommand() *cobra.Command {
+// NewCommand makes the command cluster.
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "See how the cluster is, and look after its operations",
@@ -27,14 +28,14 @@ func newClusterCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newClusterStatusCommand(), newClusterOperationsCommand(), newClusterCancelCommand(),
-		newClusterPauseCommand("pause", "rebalance-pause", "Move nothing for balance until 'cordwood cluster resume rebalance'"),
-		newClusterPauseCommand("resume", "rebalance-resume", "Let replicas and tables be moved for balance again"),
+		newStatusCommand(), newOperationsCommand(), newCancelCommand(),
+		newPauseCommand("pause", "rebalance-pause", "Move nothing for balance until 'cordwood cluster resume rebalance'"),
+		newPauseCommand("resume", "rebalance-resume", "Let replicas and tables be moved for balance again"),
 	)
 	return cmd
 }
 
-func newClusterStatusCommand() *cobra.Command {
+func newStatusCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -228,7 +229,7 @@ func asideTable(w io.Writer, list []clusterapi.RowsAside) {
 	}
 }
 
-// percent is the part of a disk that is used; - if its size is not known.
+// percent formats the part of a disk that is used; - if its size is not known.
 func percent(used, of int64) string {
 	if of <= 0 || of >= 1<<50 {
 		return "-"

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-func newNodeCommand() *cobra.Command {
+// NewNodeCommand makes the command node.
+func NewNodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "List nodes, empty them, take them out of the cluster",
@@ -22,7 +23,10 @@ flag --node-name of 'cordwood serve') or its id.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNodeListCommand(), newNodeDrainCommand(), newNodeUndrainCommand(), newNodeDecommissionCommand(), newNodeRemoveCommand(), newNodeScaleCommand(), newNodeForgetCommand())
+	cmd.AddCommand(
+		newNodeListCommand(), newNodeDrainCommand(), newNodeUndrainCommand(), newNodeDecommissionCommand(),
+		newNodeRemoveCommand(), newNodeScaleCommand(), newNodeForgetCommand(),
+	)
 	return cmd
 }
 
@@ -108,7 +112,7 @@ take stays, unless --force says that the group may tolerate less from then on.`,
 	return cmd
 }
 
-// forceFlag is the flag --force of commands that take nodes out of the cluster.
+// forceFlag adds the flag --force of commands that take nodes out of the cluster.
 func forceFlag(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false, "also if the metadata group then tolerates fewer failures")
 }

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/httpapi/clusterapi"
@@ -39,10 +41,25 @@ func clusterServer(t *testing.T, status *clusterapi.Status, ended clusterapi.Ope
 	return s.URL, asked
 }
 
+// testRoot returns the program with the commands of this package and table move.
+func testRoot() *cobra.Command {
+	root := &cobra.Command{Use: "cordwood", SilenceUsage: true, SilenceErrors: true}
+	root.SetFlagErrorFunc(cli.FlagFault)
+	db := "public"
+	table := &cobra.Command{Use: "table"}
+	table.AddCommand(NewTableMoveCommand(&db))
+	for _, cmd := range []*cobra.Command{NewCommand(), NewNodeCommand(), NewRebalanceCommand(), NewShardCommand(), table} {
+		cli.AddClientFlags(cmd)
+		root.AddCommand(cmd)
+	}
+	cli.Settle(root)
+	return root
+}
+
 // runCluster runs the program, and returns what it printed and its exit status.
 func runCluster(args ...string) (out, errOut string, status int) {
 	var stdout, stderr bytes.Buffer
-	root := newRootCommand()
+	root := testRoot()
 	root.SetOut(&stdout)
 	root.SetErr(&stderr)
 	root.SetArgs(args)

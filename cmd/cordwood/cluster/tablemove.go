@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi/clusterapi"
+)
+
+// NewTableMoveCommand makes the command table move; db holds the database of a name without one.
+func NewTableMoveCommand(db *string) *cobra.Command {
+	var to []string
+	var rows, wait bool
+	cmd := &cobra.Command{
+		Use:   "move TABLE",
+		Short: "Have another shard take a table's writes",
+		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
+stay where they are until they expire, and queries find them there. With several shards
+rows are spread over them.
+
+With --with-rows the stored rows go along, from all shards that have some: they are copied
+while the table is read and written where it was, writes wait for a moment in the end, and the
+former shards have none of them afterwards. A table that merges rows always takes them along.
+'cordwood cluster cancel' leaves the table where it was.`,
+		Example: "  cordwood table move access --to 4 --wait\n  cordwood table move access --to 4 --with-rows --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(to) == 0 {
+				return cli.WrongUsage(fmt.Errorf("--to SHARD is needed: 'cordwood shard list' lists the shards"))
+			}
+			database, table, err := cli.TableName(cmd, *db, args[0])
+			if err != nil {
+				return err
+			}
+			r := &clusterapi.Request{Kind: "table-move", Table: schema.FormatTableName(database, table), WithRows: rows}
+			for _, text := range to {
+				id, err := shardNumber(text)
+				if err != nil {
+					return cli.WrongUsage(fmt.Errorf("--to: %w", err))
+				}
+				r.ToShards = append(r.ToShards, id)
+			}
+			return begin(cmd, r, wait)
+		},
+	}
+	cmd.Flags().StringSliceVar(&to, "to", nil, "`SHARD` that takes the writes; several with commas")
+	cmd.Flags().BoolVar(&rows, "with-rows", false, "take the stored rows along, too")
+	waitFlag(cmd, &wait)
+	return cmd
+}
