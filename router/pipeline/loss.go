@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
+	"cordwood/router/pipeline/digits"
 	"cordwood/router/vrl/jsonscan"
 	"cordwood/router/vrl/value"
 )
@@ -109,7 +110,7 @@ func floatLoss(v value.Value, f float64, t schema.Type) loss {
 		if f == 0 {
 			same, zero = !jsonscan.Underflows(v.Str()), true
 		} else {
-			same = keepsDigits(v.Str(), f, t)
+			same = digits.Kept(v.Str(), f, t)
 		}
 	default:
 		same = true

@@ -15,6 +15,9 @@ type notes struct {
 	rounded   int // integers that parse_json of VRL made a float that is not equal
 	vanished  int // numbers other than 0 that became the float 0
 	fractions int // numbers whose fraction the processor epoch dropped
+
+	grokFractions int // numbers whose fraction the processor grok dropped
+	grokDigits    int // numbers with more digits than the float that grok made of them
 }
 
 // Changes count what is stored otherwise than it came, of values that come through no pipeline.
@@ -84,6 +87,17 @@ func (n *notes) warnings(timeName string) (out []string) {
 	if n.fractions > 0 {
 		out = append(out, fmt.Sprintf("%s had a fraction, which the processor epoch dropped: a finer resolution, or a "+
 			"time as text for date, keeps it", words.Count(n.fractions, "number")))
+	}
+	if n.grokFractions > 0 {
+		out = append(out, words.Say(n.grokFractions,
+			"number lost its fraction, because the grok pattern has the type int for it: the type float keeps it",
+			"numbers lost their fraction, because the grok pattern has the type int for them: the type float keeps it"))
+	}
+	if n.grokDigits > 0 {
+		out = append(out, words.Say(n.grokDigits, "number has more digits than the type float of the grok pattern "+
+			"keeps: the nearest float was stored; without a type, the part stays text and keeps all digits",
+			"numbers have more digits than the type float of the grok pattern keeps: the nearest floats were stored; "+
+				"without a type, the parts stay text and keep all digits"))
 	}
 	return out
 }

@@ -88,6 +88,21 @@ func TestWarnings(t *testing.T) {
 			[]string{`{"at":1.5}`, `{"at":-0.5}`, `{"at":2.0}`, `{"at":3}`},
 			[]string{"2 numbers had a fraction, which the processor epoch dropped: a finer resolution, or a time as text for date, keeps it"},
 		},
+		{
+			"fractions for int of grok", "processors: [{grok: {field: m, pattern: '^%{NUMBER:n:int}$'}}]", nil,
+			[]string{`{"m":"7.9"}`, `{"m":"-0.5"}`, `{"m":"7.0"}`, `{"m":"7"}`, `{"m":"9007199254740993.0"}`},
+			[]string{"2 numbers lost their fraction, because the grok pattern has the type int for them: the type float keeps it"},
+		},
+		{
+			"one fraction for int of grok", "processors: [{grok: {field: m, pattern: '^%{NUMBER:n:int}$'}}]", changes{skipErrors},
+			[]string{`{"m":"7.9"}`, `{"m":"99999999999999999999.5"}`},
+			[]string{"1 number lost its fraction, because the grok pattern has the type int for it: the type float keeps it"},
+		},
+		{
+			"digits for float of grok", "processors: [{grok: {field: m, pattern: '^%{NUMBER:n:float}$'}}]", nil,
+			[]string{`{"m":"0.1"}`, `{"m":"9007199254740993"}`, `{"m":"0.1234567890123456789"}`, `{"m":"0.30000000000000004"}`},
+			[]string{"2 numbers have more digits than the type float of the grok pattern keeps: the nearest floats were stored; without a type, the parts stay text and keep all digits"},
+		},
 		{"the time of arrival", "", changes{having("svc_timestamp TimestampSecond ti")}, []string{`{"a":1}`}, nil},
 		{"the time of arrival, by values", "processors: []", changes{having("svc_timestamp TimestampSecond ti")}, []string{`{"a":1}`}, nil},
 		{

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cordwood/proto/schema"
+	"cordwood/router/pipeline/digits"
 	"cordwood/router/vrl/value"
 )
 
@@ -107,7 +108,7 @@ func TestKeepsDigits(t *testing.T) {
 		if tt.typ == schema.Float32 {
 			f = float64(float32(f))
 		}
-		if got := keepsDigits(tt.text, f, tt.typ); got != tt.want {
+		if got := digits.Kept(tt.text, f, tt.typ); got != tt.want {
 			t.Errorf("%s as %s: %t", tt.text, tt.typ, got)
 		}
 		var k converter

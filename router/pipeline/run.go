@@ -99,6 +99,8 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 	r.notes.rounded += r.work.Rounded
 	r.notes.vanished += r.json.vanished + r.work.Vanished
 	r.notes.fractions += r.work.Fractions
+	r.notes.grokFractions += r.work.GrokFractions
+	r.notes.grokDigits += r.work.GrokDigits
 	r.records++
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"cordwood/proto/nearest"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline/digits"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor/grok"
 	"cordwood/router/vrl/pattern"
@@ -148,12 +150,9 @@ func spreadGrok(out spread, p *grok.Pattern, s string, match []int) error {
 		if !ok {
 			continue
 		}
-		v, ok := grokValue(f.Type, text)
+		v, ok := out.rec.grokValue(f.Type, text)
 		if !ok {
 			return out.rec.Fail(out.fl.In.Text, value.NewString(text), "the part %q is no %s", Cut(f.Name), grokTypes[f.Type])
-		}
-		if x, isNumber := v.Number(); isNumber && x == 0 && f.Type == grok.Float && value.Underflows(text) {
-			out.rec.NoteVanished()
 		}
 		out.add(f.Name, v)
 	}
@@ -162,22 +161,21 @@ func spreadGrok(out spread, p *grok.Pattern, s string, match []int) error {
 
 var grokTypes = [...]string{grok.String: "string", grok.Int: "integer", grok.Float: "number", grok.Bool: "boolean"}
 
-// grokValue converts a text. An integer may be written with a fraction, which is cut.
-func grokValue(t grok.Type, text string) (value.Value, bool) {
+// grokValue converts a text. A fraction of an integer is cut off, and digits that a float does not
+// have are lost: the record counts both.
+func (r *Record) grokValue(t grok.Type, text string) (value.Value, bool) {
 	switch t {
 	case grok.Int:
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return value.NewInt(i), true
-		}
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(f > -1<<63 && f < 1<<63) {
-			return value.None, false
-		}
-		return value.NewInt(int64(f)), true
+		return r.grokInt(text)
 	case grok.Float:
 		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		switch {
+		case err != nil || math.IsNaN(f) || math.IsInf(f, 0):
 			return value.None, false
+		case f == 0 && value.Underflows(text):
+			r.NoteVanished()
+		case f != 0 && !digits.Kept(text, f, schema.Float64):
+			r.noteGrok(false, true)
 		}
 		return value.NewFloat(f), true
 	case grok.Bool:
@@ -190,4 +188,27 @@ func grokValue(t grok.Type, text string) (value.Value, bool) {
 		return value.None, false
 	}
 	return value.NewString(text), true
+}
+
+// grokInt converts the text of a number to an integer.
+func (r *Record) grokInt(text string) (value.Value, bool) {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return value.NewInt(i), true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) {
+		return value.None, false
+	}
+	if d, ok := digits.Parse(text); ok {
+		if i, fraction, ok := d.Whole(); ok {
+			r.noteGrok(fraction, false)
+			return value.NewInt(i), true
+		}
+	}
+	// The text is hexadecimal, or there is no such integer.
+	if f <= -1<<63 || f >= 1<<63 {
+		return value.None, false
+	}
+	r.noteGrok(f != math.Trunc(f), false)
+	return value.NewInt(int64(f)), true
 }

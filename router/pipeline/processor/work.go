@@ -107,6 +107,17 @@ func (m *matcher) spendOnMatches(rec *Record, s string) error {
 	}
 }
 
+// noteGrok counts a number of which grok lost the fraction, or digits.
+func (r *Record) noteGrok(fraction, digits bool) {
+	switch {
+	case r.Work == nil:
+	case fraction:
+		r.Work.GrokFractions++
+	case digits:
+		r.Work.GrokDigits++
+	}
+}
+
 // noteFraction counts a number whose fraction is dropped.
 func (r *Record) noteFraction() {
 	if r.Work != nil {

@@ -24,6 +24,11 @@ type Meter struct {
 	Vanished int
 	// Fractions counts the numbers whose fraction the processor epoch dropped in the record under way.
 	Fractions int
+	// GrokFractions counts the numbers whose fraction the processor grok dropped in the record under way.
+	GrokFractions int
+	// GrokDigits counts the numbers with more digits than the float that the processor grok made of
+	// them in the record under way.
+	GrokDigits int
 	// Record is what is left to the record under way, beyond the steps of slice.
 	Record Budget
 
@@ -42,7 +47,8 @@ func (m *Meter) Start(ended func() error, steps int64) {
 
 // Begin begins a record that may spend b. It returns what Err returns.
 func (m *Meter) Begin(b Budget) error {
-	m.Record, m.Rounded, m.Vanished, m.Fractions = b, 0, 0, 0
+	m.Record, m.Rounded, m.Vanished = b, 0, 0
+	m.Fractions, m.GrokFractions, m.GrokDigits = 0, 0, 0
 	return m.err
 }
 
