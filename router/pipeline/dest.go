@@ -28,6 +28,14 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil
 	}
+	return d.columnLike(name, &schema.Column{Type: typ, Semantic: schema.Field})
+}
+
+// columnLike is column for one that is like the given one if it is new, but for its name.
+func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error) {
+	if col := d.byName[string(name)]; col != nil {
+		return col, nil
+	}
 	s := d.s
 	if s.top().columns >= maxColumns {
 		return nil, limitError("more than %d columns over all tables of one request; send fewer tables per request",
@@ -52,7 +60,8 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels",
 				d.table, s.req.MaxColumns, cut(string(name)))
 		}
-		c = schema.Column{Name: string(name), Type: typ, Semantic: schema.Field}
+		c = *like
+		c.Name = string(name)
 		d.columns++
 	}
 	col := d.rows.Add(c)

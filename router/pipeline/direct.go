@@ -1,0 +1,253 @@
+package pipeline
+
+import (
+	"bytes"
+	"sync"
+	"unicode/utf8"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+// Layout is the columns that a protocol's records have without a pipeline.
+type Layout struct {
+	// Time is the name of the time index, of nanoseconds, in a new table; "": Request.TimestampColumn.
+	Time string
+	// Columns follow the time index in a new table. Their semantics and indexes are for new columns:
+	// an existing table keeps its own.
+	Columns []schema.Column
+}
+
+// Direct takes the records of one request value by value, for one table, and gives each value to a
+// column: one of a Layout, or a named one. It is for protocols whose records have fixed fields, and
+// whose decoders need no JSON.
+//
+// The values of a record are put in any order, each column once, and End completes the row. An error
+// of a value is kept until End. Values go by the same rules as those of svc_identity: the table's
+// on_type_conflict, its ttl, its defaults, the limits of columns and memory.
+type Direct struct {
+	sink
+
+	layout *Layout
+	home   *dest
+	cols   []directColumn
+	named  map[string]int
+	err    error // of the row under way
+	load   int   // bytes of the row under way
+	// repaired are texts that were not valid UTF-8.
+	repaired int
+	val      cell
+}
+
+// directColumn is a column that Direct puts values into.
+type directColumn struct {
+	schema.Column
+	col *column.Col // nil: the rows do not have it yet
+}
+
+var directs = sync.Pool{New: func() any {
+	return &Direct{sink: sink{byKey: map[string]*dest{}}, named: map[string]int{}}
+}}
+
+// NewDirect returns a Direct for one request. Request.TimeIndex has no effect. The error, for a bad
+// hint or table name or a table that cannot take the columns, has code InvalidArguments.
+func NewDirect(q *Request, l *Layout) (*Direct, error) {
+	r := directs.Get().(*Direct)
+	if err := r.begin(q); err != nil {
+		return nil, err
+	}
+	r.req.TimeIndex = nil
+	r.layout, r.ownTime = l, true
+	r.timeName, r.timeUnit = l.Time, schema.TimestampNanosecond
+	if r.timeName == "" {
+		r.timeName = r.req.TimestampColumn
+	}
+	if r.req.Catalog != nil {
+		// A table that exists gets the time of records as its time index, whatever its name is.
+		if t, ok := r.req.Catalog.Table(r.req.Database, r.req.Table); ok && t.TimeIndex() != nil {
+			r.timeName = t.TimeIndex().Name
+		}
+	}
+	home, err := r.destFor(nil, r.base)
+	if err != nil {
+		return nil, err
+	}
+	r.home = home
+	for _, c := range l.Columns {
+		r.cols = append(r.cols, directColumn{Column: c})
+		if home.existing == nil && home.err == nil {
+			r.cols[len(r.cols)-1].col = home.declared(c)
+		}
+	}
+	return r, nil
+}
+
+// declared adds a column that every row of a new table has.
+func (d *dest) declared(c schema.Column) *column.Col {
+	d.columns++
+	return d.addPinned(c)
+}
+
+// NewTable reports whether the table did not exist when the request began.
+func (r *Direct) NewTable() bool { return r.home.existing == nil }
+
+// Column returns the number of a column beside those of the layout, for the methods that put
+// values. c says what it is if the table has no column of that name. The number holds for the whole
+// request.
+func (r *Direct) Column(c schema.Column) int {
+	if i, ok := r.named[c.Name]; ok {
+		return i
+	}
+	i := len(r.cols)
+	r.cols = append(r.cols, directColumn{Column: c})
+	r.named[c.Name] = i
+	return i
+}
+
+// Time sets the time of the row, in nanoseconds since 1970. A row without one has the time of its
+// arrival.
+func (r *Direct) Time(ns int64) { r.timeValue, r.timeSet = ns, true }
+
+// Text puts a text into column i of the layout, or into one that Column returned. What is not valid
+// UTF-8 is replaced with U+FFFD and counted.
+func (r *Direct) Text(i int, text []byte) {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+		r.repaired++
+	}
+	r.load += len(text)
+	if c := r.cols[i].col; c != nil && c.Type == schema.String {
+		if row := r.home.rows.Rows(); !c.Has(row) && len(text) < maxColumnBytes/2 {
+			c.SetBytes(row, text)
+			return
+		}
+	}
+	r.val = cell{kind: kindString, bytes: text}
+	r.put(i)
+}
+
+// JSON puts the text of a JSON value, which must be well formed, into a column.
+func (r *Direct) JSON(i int, text []byte) {
+	r.load += len(text)
+	r.val = cell{kind: kindText, bytes: text}
+	r.put(i)
+}
+
+// Int puts an integer into a column.
+func (r *Direct) Int(i int, v int64) {
+	r.load += 8
+	r.val = cell{kind: kindInt, i: v}
+	r.put(i)
+}
+
+// Float puts a number into a column.
+func (r *Direct) Float(i int, v float64) {
+	r.load += 8
+	r.val = cell{kind: kindFloat, f: v}
+	r.put(i)
+}
+
+// Bool puts a truth value into a column.
+func (r *Direct) Bool(i int, v bool) {
+	r.load++
+	r.val = cell{kind: kindBool}
+	if v {
+		r.val.i = 1
+	}
+	r.put(i)
+}
+
+// put stores r.val, by the rules of the table.
+func (r *Direct) put(i int) {
+	d := r.home
+	if r.err != nil || d.err != nil {
+		return
+	}
+	c := &r.cols[i]
+	if c.col == nil {
+		if c.Name == r.timeName {
+			return // the time of the record is its time index
+		}
+		if c.col, r.err = d.columnLike([]byte(c.Name), &c.Column); r.err != nil {
+			return
+		}
+	}
+	row := d.rows.Rows()
+	if c.col.Has(row) {
+		r.err = &kindError{SkipType, limitError("column %q: the record has two values for it", cut(c.Name))}
+		return
+	}
+	r.err = d.store(c.col, row, &r.val)
+}
+
+// End completes the row under way. It returns nil for a record that is refused if Request.SkipError
+// is set. Otherwise, and when a limit of the whole request is reached, the error is an *errs.Error
+// of code InvalidArguments, and the caller gives up the request.
+func (r *Direct) End() error {
+	d, err, load := r.home, r.err, r.load
+	r.err, r.load = nil, 0
+	if err == nil {
+		err = d.err
+	}
+	if err == nil {
+		var t int64
+		if t, err = r.rowTime(); err == nil {
+			err = d.end(t)
+		}
+	}
+	r.timeSet = false
+	if err != nil {
+		r.takeBack()
+		return r.refuse(err)
+	}
+	r.records++
+	return d.stored(load)
+}
+
+// Drop takes back the row under way and counts it as refused because of err, as Runner.Refuse does.
+// With Request.SkipError unset its error ends the request.
+func (r *Direct) Drop(err error) error {
+	r.err, r.load, r.timeSet = nil, 0, false
+	r.takeBack()
+	return r.refuse(err)
+}
+
+// takeBack removes the row under way, and forgets the columns that it introduced.
+func (r *Direct) takeBack() {
+	d := r.home
+	d.drop()
+	for i := range r.cols {
+		c := &r.cols[i]
+		if c.col != nil && d.byName[c.Name] != c.col {
+			c.col = nil
+		}
+	}
+}
+
+// Records is the number of records so far, those refused included.
+func (r *Direct) Records() int { return r.records }
+
+// Repaired is the number of texts that were not valid UTF-8.
+func (r *Direct) Repaired() int { return r.repaired }
+
+// Finish ends the input. The Output is valid until Release.
+func (r *Direct) Finish() (*Output, error) {
+	if err := r.reserveAll(); err != nil {
+		return nil, err
+	}
+	out := r.output()
+	r.appendTables(out, 0)
+	return out, nil
+}
+
+// Release gives the memory back. Neither r nor its Output may be used afterwards.
+func (r *Direct) Release() {
+	if r.byteSize() > keepBytes || r.columns > keepColumns {
+		return
+	}
+	r.empty(nil)
+	clear(r.cols)
+	clear(r.named)
+	*r = Direct{sink: r.sink, cols: r.cols[:0], named: r.named}
+	directs.Put(r)
+}
