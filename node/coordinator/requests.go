@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,10 +103,33 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 		}
 		*n.id = id
 	}
+	for _, id := range slices.Concat([]uint32{r.Shard}, r.ToShards) {
+		if err := refuse(whyNoShard(snap, id)); err != nil && id != 0 { // its kind says whether a shard is needed
+			return nil, err
+		}
+	}
 	if err := check(a, snap, op, r); err != nil {
 		return nil, err
 	}
 	return op, nil
+}
+
+// whyNoShard says that there is no shard with an id, and which shards there are; empty: there is one.
+func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
+	if snap.Shards[id] != nil {
+		return ""
+	}
+	var ids []string
+	for _, other := range slices.Sorted(maps.Keys(snap.Shards)) {
+		ids = append(ids, strconv.FormatUint(uint64(other), 10))
+	}
+	if len(ids) == 0 {
+		return "there is no shard yet"
+	}
+	if id <= snap.Status.GetLastShardId() {
+		return fmt.Sprintf("there is no shard %d any more: it was taken away, and its number is not used again; there are %s", id, snapshot.Few(ids))
+	}
+	return fmt.Sprintf("there is no shard %d: there are %s", id, snapshot.Few(ids))
 }
 
 // requests holds, for each kind of operation that a user can ask for, the function that checks the
@@ -160,7 +184,7 @@ func requestSplit(_ *Admin, _ *snapshot.Snapshot, _ *metapb.Operation, r *cluste
 func requestDrop(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
 	s := snap.Shards[r.Shard]
 	if s == nil {
-		return bad("there is no shard %d", r.Shard)
+		return bad("shard-drop needs shard")
 	}
 	givesUp := func(o *metapb.Operation) bool { return o.Kind == operation.ShardDrop && operation.About(o) == s.Id }
 	if other := snap.FindRunning(givesUp); other != nil {

@@ -50,4 +50,9 @@ func TestNewShardAfterRetired(t *testing.T) {
 	if d.do == nil || d.do.propose.GetCreateShard().GetShardId() != 6 {
 		t.Errorf("the next shard: %+v", d)
 	}
+	for id, want := range map[uint32]string{1: "", 5: "no shard 5 any more: it was taken away, and its number is not used again; there are 1", 6: "no shard 6: there are 1"} {
+		if why := whyNoShard(snap, id); (why == "") != (want == "") || !strings.Contains(why, want) {
+			t.Errorf("shard %d: %q, want %q", id, why, want)
+		}
+	}
 }
