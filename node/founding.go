@@ -10,6 +10,7 @@ import (
 
 	"cordwood/node/config"
 	"cordwood/proto/metapb"
+	"cordwood/proto/words"
 )
 
 // awaitShards waits until the cluster has shards, every replica of this node can do its part,
@@ -89,7 +90,7 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 		text += fmt.Sprintf(": %d of %d are", have, have+left)
 	}
 	if need := int(max(set.GetReplication(), 1)); holders < need {
-		text += fmt.Sprintf(": their %d replicas need as many nodes with the role shard, and there are %d", need, holders)
+		text += fmt.Sprintf(": they need %s with the role shard, one for each replica, and %d %s there", words.Count(need, "node"), holders, words.Pick(holders, "is", "are"))
 	}
 	return text
 }

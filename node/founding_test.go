@@ -19,7 +19,7 @@ func TestMissingShards(t *testing.T) {
 		unused        bool
 		want          string
 	}{
-		{"none, and too few nodes", 0, 1, 4, true, "the first shards to be made: their 3 replicas need as many nodes with the role shard, and there are 1"},
+		{"none, and too few nodes", 0, 1, 4, true, "the first shards to be made: they need 3 nodes with the role shard, one for each replica, and 1 is there"},
 		{"none yet", 0, 3, 4, true, "the first shards to be made"},
 		{"some", 1, 3, 3, true, "the first shards to be made: 1 of 4 are"},
 		{"all", 4, 3, 0, true, ""},

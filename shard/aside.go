@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/words"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
@@ -210,7 +211,7 @@ func (s *Shard) untried() map[uint64]string {
 	for _, id := range s.flushing.suspects(deathsGivenUp) {
 		n := s.flushing.deaths(id)
 		if at, known := s.aside.retry[id]; n >= deathsFinal || !known || now.Before(at) {
-			out[id] = fmt.Sprintf("%d processes ended while they wrote its rows", n)
+			out[id] = words.Say(n, "process ended while it wrote its rows", "processes ended while they wrote its rows")
 			if !known {
 				s.aside.retry[id] = now.Add(asideRetry)
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
@@ -102,7 +103,7 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 		size += l.Bytes
 		ids = append(ids, l.ID)
 	}
-	ended := s.operations.begin("compaction", fmt.Sprintf("%d segments", len(live)), size)
+	ended := s.operations.begin("compaction", words.Count(len(live), "segment"), size)
 	defer func() { ended(err) }()
 	s.compacting.Store(1)
 	defer s.compacting.Store(0)

@@ -207,7 +207,7 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 	}
 	var p backup.Progress
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
-		return fmt.Sprintf("backing up: %s of %s, %d of %d files", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()), p.Segments.Load(), p.TotalSegments.Load())
+		return fmt.Sprintf("backing up: %s of %s, %d of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()), p.Segments.Load(), cli.Count(p.TotalSegments.Load(), "file"))
 	})
 	made, err := r.Create(ctx, backup.CreateConfig{
 		Source: cluster, Version: version().Version, Parallel: transfer.parallel, Rate: backup.NewLimiter(int64(transfer.rate)), Progress: &p,

@@ -93,7 +93,7 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 		if p.TotalRows.Load() == 0 && p.TotalBytes.Load() > 0 {
 			return fmt.Sprintf("checking the backup: %s of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()))
 		}
-		return fmt.Sprintf("restoring: %d of %d rows", p.Rows.Load(), p.TotalRows.Load())
+		return fmt.Sprintf("restoring: %d of %s", p.Rows.Load(), cli.Count(p.TotalRows.Load(), "row"))
 	})
 	result, err := r.Restore(ctx, cfg)
 	stop()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"cordwood/proto/words"
 )
 
 // balance adds the moves that even the nodes' scores out: again and again the one that
@@ -19,7 +21,7 @@ func (p *planner) balance() {
 			return
 		}
 		budget -= s.Bytes
-		p.move(s, from.ID, to, fmt.Sprintf("balance: node %s has %d replicas and a load of %.2f, node %s %d and %.2f", from.ID, from.replicas, p.score(from), to.ID, to.replicas, p.score(to)))
+		p.move(s, from.ID, to, fmt.Sprintf("balance: node %s has %s and a load of %.2f, node %s %d and %.2f", from.ID, words.Count(from.replicas, "replica"), p.score(from), to.ID, to.replicas, p.score(to)))
 	}
 	if len(p.plan.Moves) == 0 {
 		p.plan.Even = p.even()
@@ -30,12 +32,12 @@ func (p *planner) balance() {
 func (p *planner) even() string {
 	nodes := p.up()
 	if len(nodes) < 2 {
-		return fmt.Sprintf("there are %d nodes that can take replicas, and balance needs two", len(nodes))
+		return fmt.Sprintf("%s take replicas, and balance needs two", words.Say(len(nodes), "node can", "nodes can"))
 	}
 	scores, counts := p.spans(nodes)
 	hold := fmt.Sprintf("%d to %d replicas each", int(counts.low), int(counts.high))
 	if counts.low == counts.high {
-		hold = fmt.Sprintf("%d replicas each", int(counts.low))
+		hold = words.Count(int(counts.low), "replica") + " each"
 	}
 	return fmt.Sprintf("the nodes are even enough: they hold %s, and their loads are %.2f to %.2f. Replicas are moved when two nodes differ by %d replicas or by %.2f in load",
 		hold, scores.low, scores.high, p.lopsidedFrom(counts), p.limits.Spread*scores.mean)

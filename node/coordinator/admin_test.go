@@ -235,6 +235,7 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{clusterapi.Request{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
 		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be made"},
+		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 4}, "4 replicas survive the loss of 1 node, as 3 would"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 2}, "2 replicas survive the loss of 0 nodes, as 1 would"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 7}, "a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 8}, "1, 3, 5 or 7 are possible"},

@@ -13,6 +13,7 @@ import (
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 )
 
 // partitionTables spreads tables over as many shards as their option partitions says, and
@@ -40,7 +41,7 @@ func partitionTables(snap *snapshot.Snapshot) *act {
 				continue
 			}
 			target = have + 1
-			reason = fmt.Sprintf("takes in %.1f MiB/s, more than %d shards should", snap.Rates.Table[id]/(1<<20), have)
+			reason = fmt.Sprintf("takes in %.1f MiB/s, more than %s should", snap.Rates.Table[id]/(1<<20), words.Count(have, "shard"))
 		} else if n, err := strconv.Atoi(text); err == nil {
 			target = n
 			reason = "the option partitions is " + text
@@ -97,10 +98,10 @@ func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}
 	moves := len(ended)
 	if op.Cancel {
-		return cancelled("%d tables were moved", moves)
+		return cancelled("%s moved", words.Say(moves, "table was", "tables were"))
 	}
 	if moves > 0 {
-		return finished("%d tables were moved away from shard %d", moves, op.ShardId)
+		return finished("%s moved away from shard %d", words.Say(moves, "table was", "tables were"), op.ShardId)
 	}
 	if snap.MeasuredFor < measureFor {
 		return wait("measure", "what tables take in is measured")

@@ -34,10 +34,7 @@ func movePart(snap *snapshot.Snapshot, op *metapb.Operation, m placement.Move) *
 
 // startParts starts parts of an operation.
 func startParts(step string, parts []*metapb.Operation) decision {
-	what := "1 part begins"
-	if len(parts) != 1 {
-		what = fmt.Sprintf("%d parts begin", len(parts))
-	}
+	what := words.Say(len(parts), "part begins", "parts begin")
 	return call(step, what, &act{what: "start parts", starts: parts})
 }
 

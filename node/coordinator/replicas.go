@@ -9,6 +9,7 @@ import (
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/proto/words"
 )
 
 // changeReplicas is replica-change: a shard gets another number of replicas.
@@ -35,13 +36,13 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		})
 	}
 	if s.Want != op.Want && op.GetReplicas().GetUndo() == "" && !op.Cancel {
-		return call(stepWant, fmt.Sprintf("%d replicas are wanted", op.Want), changeShard(snap, "change the wanted replicas", s, func(c *metapb.ChangeShard) {
+		return call(stepWant, words.Say(op.Want, "replica is wanted", "replicas are wanted"), changeShard(snap, "change the wanted replicas", s, func(c *metapb.ChangeShard) {
 			c.Change = &metapb.ChangeShard_Want{Want: op.Want}
 		}))
 	}
 	d := reshape(snap, op, s.Id, op.GetReplicas().GetAdd(), op.GetReplicas().GetDrop())
 	if d.end == metapb.OperationState_OPERATION_STATE_DONE {
-		d.reason = fmt.Sprintf("shard %d has %d replicas, on %s", s.Id, len(s.Replicas), snap.Names(s.Replicas))
+		d.reason = fmt.Sprintf("shard %d has %s, on %s", s.Id, words.Count(len(s.Replicas), "replica"), snap.Names(s.Replicas))
 	}
 	return d
 }
@@ -75,10 +76,10 @@ func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drop
 		if i < 0 {
 			for _, b := range plan.Blocked {
 				if b.Shard == s.Id {
-					return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas: %s", s.Id, n, afterHas(b.Reason))
+					return nil, nil, fmt.Sprintf("shard %d cannot have %s: %s", s.Id, words.Count(n, "replica"), afterHas(b.Reason))
 				}
 			}
-			return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas now: nodes that hold some do not answer", s.Id, n)
+			return nil, nil, fmt.Sprintf("shard %d cannot have %s now: nodes that hold some do not answer", s.Id, words.Count(n, "replica"))
 		}
 		m := plan.Moves[i]
 		if m.To != "" {

@@ -260,7 +260,7 @@ func refuseReplicas(n int) string {
 	case n < 1 || n > 7:
 		return fmt.Sprintf("%d replicas are asked for: 1, 3, 5 or 7 are possible", n)
 	case n%2 == 0:
-		return fmt.Sprintf("%d replicas survive the loss of %d nodes, as %d would, since more than half must be up to write: have %d or %d", n, n/2-1, n-1, n-1, n+1)
+		return fmt.Sprintf("%d replicas survive the loss of %s, as %d would, since more than half must be up to write: have %d or %d", n, words.Count(n/2-1, "node"), n-1, n-1, n+1)
 	}
 	return ""
 }

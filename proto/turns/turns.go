@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 )
 
 // Config has the bounds of a Gate. Running, Waiting and MaxWait must be positive.
@@ -88,7 +89,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 	select {
 	case err = <-t.ready:
 	case <-timer.C:
-		err = g.giveUp(key, t, g.busy("%d queries are running, and none made room for this one within %s", g.running, g.maxWait))
+		err = g.giveUp(key, t, g.busy("%s, and none made room for this one within %s", running(g.running), g.maxWait))
 	case <-ctx.Done():
 		err = g.giveUp(key, t, ctx.Err())
 	}
@@ -113,10 +114,10 @@ func (g *Gate) queue(key string) (*turn, error) {
 		return nil, nil
 	}
 	if n := s.waiting.Len(); n >= g.waitingPerUser {
-		return nil, g.busy("%d queries of this user are running and %d wait already, which is the most for one user", s.running, n)
+		return nil, g.busy("of this user, %s and %s already, which is the most for one user", running(s.running), waiting(n))
 	}
 	if g.waits >= g.waiting && !g.makeRoom(s) {
-		return nil, g.busy("%d queries are running, and %d wait already", g.used, g.waits)
+		return nil, g.busy("%s, and %s already", running(g.used), waiting(g.waits))
 	}
 	t := &turn{share: s, ready: make(chan error, 1)}
 	t.at = s.waiting.PushBack(t)
@@ -139,7 +140,7 @@ func (g *Gate) makeRoom(s *share) bool {
 	last := most.waiting.Back()
 	most.waiting.Remove(last)
 	g.waits--
-	last.Value.(*turn).ready <- g.busy("%d queries are running, and of this user most wait: this one made room for that of another user", g.used)
+	last.Value.(*turn).ready <- g.busy("%s, and most that wait are of this user: this one made room for one of another user", running(g.used))
 	return true
 }
 
@@ -229,3 +230,7 @@ func (g *Gate) busy(format string, args ...any) error {
 	e.Msg += "; try again later"
 	return e.WithRetryAfter(time.Second)
 }
+
+// running and waiting are numbers of queries in words.
+func running(n int) string { return words.Say(n, "query is running", "queries are running") }
+func waiting(n int) string { return words.Say(n, "waits", "wait") }

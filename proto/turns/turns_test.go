@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -174,5 +175,19 @@ func TestGateAtRandom(t *testing.T) {
 	wg.Wait()
 	if running, waiting := g.Counts(); running != 0 || waiting != 0 || len(g.shares) != 0 {
 		t.Errorf("%d run, %d wait, %d shares", running, waiting, len(g.shares))
+	}
+}
+
+// TestBusySays holds that the error of a full gate counts in words: one query is running.
+func TestBusySays(t *testing.T) {
+	g := New(Config{Running: 1, Waiting: 1, WaitingPerUser: 1, MaxWait: time.Nanosecond})
+	leave, err := g.Enter(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	_, err = g.Enter(t.Context(), "b")
+	if err == nil || !strings.Contains(err.Error(), "1 query is running, and none made room for this one") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
@@ -77,7 +78,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		err = d.flush(ctx)
 	}
 	if err != nil && d.done > 0 {
-		err = errs.Wrap(errs.Internal, err, "%d rows were deleted before", d.done)
+		err = errs.Wrap(errs.Internal, err, "%s deleted before", words.Say(d.done, "row was", "rows were"))
 	}
 	if err != nil {
 		return d.done, errs.Wrap(errs.Internal, explainKeys(t, st.Where, err), "DELETE FROM %s.%s", t.Database, t.Name)

@@ -26,6 +26,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
@@ -146,13 +147,13 @@ func (h *Handler) enter(s *session, share string) error {
 	case h.closed:
 		return errStopping
 	case len(h.open) >= h.cfg.MaxOpen:
-		return errs.New(errs.RateLimited, "%d tails are open, which is the most that are allowed (--max-tails); end one, "+
+		return errs.New(errs.RateLimited, "%s open, which is the most that --max-tails allows; end one, "+
 			"or try again later",
-			len(h.open)).WithRetryAfter(5 * time.Second)
+			words.Say(len(h.open), "tail is", "tails are")).WithRetryAfter(5 * time.Second)
 	case h.shares[share] >= h.cfg.MaxOpenPerUser:
-		return errs.New(errs.RateLimited, "%d tails of this user are open, which is the most that are allowed for one "+
+		return errs.New(errs.RateLimited, "%s open, which is the most that are allowed for one "+
 			"(--max-tails-per-user); end one, or try again later",
-			h.shares[share]).WithRetryAfter(5 * time.Second)
+			words.Say(h.shares[share], "tail of this user is", "tails of this user are")).WithRetryAfter(5 * time.Second)
 	}
 	h.open[s] = share
 	h.shares[share]++

@@ -383,7 +383,7 @@ func TestTooMany(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxOpen = 1 })
 	first := r.get("table=t")
 	resp := r.get("table=t")
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 429 || !strings.HasPrefix(string(text), "6001 ") {
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 429 || !strings.HasPrefix(string(text), "6001 1 tail is open, which") {
 		t.Errorf("the second is answered %d %s", resp.StatusCode, text)
 	}
 	a, b := r.twoFeeds()

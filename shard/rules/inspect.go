@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/words"
 )
 
 // InspectEntry prints the data of one command of a shard's log as text: its kind and
@@ -35,7 +36,7 @@ func InspectEntry(w io.Writer, data []byte) error {
 		}
 		return p.err
 	}
-	p.line("%d writes, proposed %s, %d bytes", len(e.Writes), at, len(data))
+	p.line("%s, proposed %s, %s", words.Count(len(e.Writes), "write"), at, words.Count(len(data), "byte"))
 	for i := range e.Writes {
 		p.line("  write %d", i+1)
 		if err := inspectTables(p, "    ", e.Writes[i].Tables); err != nil {

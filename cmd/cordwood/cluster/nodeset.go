@@ -137,8 +137,8 @@ func roomFor(status *clusterapi.Status, row string, to int) error {
 	}
 	for _, s := range status.Shards {
 		if leave > 0 && s.Want > stay {
-			return fmt.Errorf("%s cannot be %s: shard %d wants %d replicas, and %d nodes would be left to hold one: keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
-				row, cli.Count(to, "node"), s.ID, s.Want, stay, s.ID, max(stay-(stay+1)%2, 1)) // odd
+			return fmt.Errorf("%s cannot be %s: shard %d wants %s, and %s would be left to hold one: keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
+				row, cli.Count(to, "node"), s.ID, cli.Count(s.Want, "replica"), cli.Count(stay, "node"), s.ID, max(stay-(stay+1)%2, 1)) // odd
 		}
 	}
 	return nil

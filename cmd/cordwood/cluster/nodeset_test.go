@@ -127,6 +127,9 @@ func TestNodeScaleCountsAllThatLeave(t *testing.T) {
 	if _, fault := s.run(t, "scale", "s", "--to", "2"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 2 nodes would be left") || !strings.Contains(fault, "'cordwood shard replicas 1 1'") || len(s.asked) > 0 {
 		t.Errorf("the error is %q, and it asked for %q", fault, s.asked)
 	}
+	if _, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 1 node would be left") {
+		t.Errorf("the error is %q", fault)
+	}
 	if _, fault := s.run(t, "scale", "s", "--to", "3"); fault != "" {
 		t.Error(fault)
 	}

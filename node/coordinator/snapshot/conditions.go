@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/words"
 )
 
 // The conditions of a shard: whether it can be written and read.
@@ -102,7 +103,8 @@ func (snap *Snapshot) WhyLeaderless(s *metapb.Shard) string {
 	if len(away) == 0 {
 		return fmt.Sprintf("shard %d has no leader yet", s.Id)
 	}
-	return fmt.Sprintf("shard %d has no leader: %d of its %d replicas do not answer, on %s", s.Id, len(away), len(s.Replicas), strings.Join(away, ", "))
+	return fmt.Sprintf("shard %d has no leader: %d of its %s %s not answer, on %s", s.Id, len(away), words.Count(len(s.Replicas), "replica"),
+		words.Pick(len(away), "does", "do"), strings.Join(away, ", "))
 }
 
 // Founding reports whether the first shards of the cluster are still being made.

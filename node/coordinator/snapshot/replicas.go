@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/words"
 )
 
 // MaxLag is by how many entries a replica may be behind its leader and still count as caught up.
@@ -59,7 +60,7 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	case r.CaughtUp:
 		return ""
 	case g.Applied > r.AppliedIndex+MaxLag:
-		return fmt.Sprintf("lacks %d entries of the log", g.Applied-r.AppliedIndex)
+		return fmt.Sprintf("lacks %s of the log", words.Count(g.Applied-r.AppliedIndex, "entry"))
 	case g.Leader != "" && r.CommitIndex == 0:
 		return "has not heard from the leader yet"
 	}
