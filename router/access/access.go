@@ -2,9 +2,10 @@
 // that the list of users gives. A Need is a privilege on an object. Sender.Require answers
 // whether this sender may do X on object Y.
 //
-// What each statement of SQL, each call of the tunnel for backups, each command in it and
-// each kind of operation needs is in the tables of table.go; what each URL needs is in the
-// table of routes of package httpapi. What stands in no table is refused to everybody.
+// What each call of the tunnel for backups, each command in it and each kind of operation needs
+// is in the tables of table.go. What each statement of SQL needs is in the table of package query
+// (statements.go), what each URL needs in the table of package httpapi (routes.go). What stands in
+// no table is refused to everybody.
 //
 // A Caller is a Sender while something is done for them: it travels in the context of the
 // work, and is asked again before each step, since a user can lose a right meanwhile.

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
-	"cordwood/router/query/statement"
 )
 
 // Row says what one kind of thing needs.
@@ -23,74 +21,10 @@ type Row struct {
 	Changes bool
 }
 
-// need is the row for an object.
-func (r Row) need(o Object) Need {
+// Need returns what the row asks for an object.
+func (r Row) Need(o Object) Need {
 	o.Kind = r.Object
 	return Need{Privilege: r.Privilege, Action: r.Action, Object: o}
-}
-
-// statements has a row for each type of statement. Rows that INSERT stores are not
-// logged, as those of ingestion are not.
-var statements = map[reflect.Type]Row{
-	reflect.TypeFor[*statement.Query]():              {Select, "select", NoObject, false},
-	reflect.TypeFor[*statement.SetTimeZone]():        {SignedIn, "set the time zone", NoObject, false},
-	reflect.TypeFor[*statement.ShowDatabases]():      {Select, "show databases", NoObject, false},
-	reflect.TypeFor[*statement.ShowTables]():         {Select, "show tables", Database, false},
-	reflect.TypeFor[*statement.ShowCreateTable]():    {Select, "show create table", Table, false},
-	reflect.TypeFor[*statement.ShowCreateDatabase](): {Select, "show create database", Database, false},
-	reflect.TypeFor[*statement.Describe]():           {Select, "describe table", Table, false},
-	reflect.TypeFor[*statement.CreateDatabase]():     {Create, "create database", Database, true},
-	reflect.TypeFor[*statement.AlterDatabase]():      {Alter, "alter database", Database, true},
-	reflect.TypeFor[*statement.DropDatabase]():       {Drop, "drop database", Database, true},
-	reflect.TypeFor[*statement.CreateTable]():        {Create, "create table", Table, true},
-	reflect.TypeFor[*statement.AlterTable]():         {Alter, "alter table", Table, true},
-	reflect.TypeFor[*statement.DropTable]():          {Drop, "drop table", Table, true},
-	reflect.TypeFor[*statement.TruncateTable]():      {Delete, "truncate table", Table, true},
-	reflect.TypeFor[*statement.Delete]():             {Delete, "delete", Table, true},
-	reflect.TypeFor[*statement.Insert]():             {Insert, "insert", Table, false},
-}
-
-// OfStatement returns what a statement needs, and whether it is a change that is logged.
-// database is that of names without one.
-func OfStatement(st statement.Statement, database string) (n Need, changes bool) {
-	row := statements[reflect.TypeOf(st)]
-	return row.need(statementObject(st, database)), row.Changes
-}
-
-// statementObject is what a statement names. That of a query is up to the engine.
-func statementObject(st statement.Statement, database string) Object {
-	table := func(n statement.Name) Object {
-		return Object{Database: cmp.Or(n.Database, database, schema.DefaultDatabase), Name: n.Table}
-	}
-	switch st := st.(type) {
-	case *statement.ShowTables:
-		return Object{Database: cmp.Or(st.Database, database)}
-	case *statement.ShowCreateDatabase:
-		return Object{Database: st.Database}
-	case *statement.CreateDatabase:
-		return Object{Database: st.Database}
-	case *statement.AlterDatabase:
-		return Object{Database: st.Database}
-	case *statement.DropDatabase:
-		return Object{Database: st.Database}
-	case *statement.ShowCreateTable:
-		return table(st.Name)
-	case *statement.Describe:
-		return table(st.Name)
-	case *statement.CreateTable:
-		return table(st.Name)
-	case *statement.AlterTable:
-		return table(st.Name)
-	case *statement.DropTable:
-		return table(st.Name)
-	case *statement.TruncateTable:
-		return table(st.Name)
-	case *statement.Delete:
-		return table(st.Name)
-	case *statement.Insert:
-		return table(st.Name)
-	}
-	return Object{}
 }
 
 // calls has a row for each call of the services that the tunnel for backups serves. Most
@@ -126,7 +60,7 @@ func OfCall(method string) (n Need, logged bool) {
 	if !ok {
 		row = Row{Privilege: Nobody, Action: "call " + method}
 	}
-	return row.need(Object{}), row.Changes
+	return row.Need(Object{}), row.Changes
 }
 
 // commands has a row for each command that a call of Propose may carry through the tunnel.
@@ -184,7 +118,7 @@ func OfCommand(cmd *metapb.Command) (n Need, changes bool) {
 	case *metapb.Command_RestorePipeline:
 		o.Name = op.RestorePipeline.GetPipeline().GetName()
 	}
-	return row.need(o), row.Changes
+	return row.Need(o), row.Changes
 }
 
 // replacedNames lists tables that are put in the place of others, the first ones by name.
@@ -226,5 +160,5 @@ var operations = map[string]Row{
 // it. A kind without one is no operation.
 func OfOperation(kind string) (n Need, known bool) {
 	row, known := operations[kind]
-	return row.need(Object{Name: kind}), known
+	return row.Need(Object{Name: kind}), known
 }

@@ -1,9 +1,6 @@
 package access
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,62 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
-	"cordwood/router/query/statement"
 )
-
-// TestStatementsHaveRows reads which types of statement there are from their source.
-func TestStatementsHaveRows(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), "../query/statement", nil, 0) //nolint:staticcheck // one package, no build tags
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]Row{}
-	for typ, row := range statements {
-		rows[typ.Elem().Name()] = row
-	}
-	found := 0
-	for _, file := range packages["statement"].Files {
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || f.Name.Name != "Rows" {
-				continue
-			}
-			star, ok := f.Recv.List[0].Type.(*ast.StarExpr)
-			if !ok {
-				t.Fatalf("%s has a method Rows with a value as receiver", f.Recv.List[0].Type)
-			}
-			found++
-			name := star.X.(*ast.Ident).Name
-			if row, ok := rows[name]; !ok || row.Privilege == Undeclared || row.Action == "" {
-				t.Errorf("statement.%s has no row in the table of statements: say who may run it", name)
-			}
-		}
-	}
-	if found != len(statements) || found < 15 {
-		t.Errorf("%d types of statement were found, and %d have rows", found, len(statements))
-	}
-}
-
-// TestChangesAreLogged has each statement that changes something, but INSERT, logged, and
-// each that only reads not.
-func TestChangesAreLogged(t *testing.T) {
-	for typ, row := range statements {
-		st := reflect.New(typ.Elem()).Interface().(statement.Statement)
-		_, insert := st.(*statement.Insert)
-		if _, set := st.(*statement.SetTimeZone); set {
-			continue // it changes nothing that lasts
-		}
-		if row.Changes != (!st.Rows() && !insert) {
-			t.Errorf("%s: logged is %t", typ, row.Changes)
-		}
-		if row.Changes && row.Object == NoObject {
-			t.Errorf("%s: what is changed has no kind", typ)
-		}
-		if st.Rows() != (row.Privilege == Select) {
-			t.Errorf("%s needs %s", typ, row.Privilege)
-		}
-	}
-}
 
 // TestCallsHaveRows has a row for each call of the services that the tunnel serves.
 func TestCallsHaveRows(t *testing.T) {
@@ -150,27 +92,5 @@ func TestRights(t *testing.T) {
 	err := Sender{User: "ship", Right: WriteOnly}.Require(Need{Privilege: Drop, Action: "drop table", Object: Object{Table, "public", "t"}})
 	if !strings.Contains(err.Error(), "ship has the right wo and may only ingest; drop table public.t needs the right rw") {
 		t.Error(err)
-	}
-}
-
-// TestObjects has names without a database belong to that of the request.
-func TestObjects(t *testing.T) {
-	for text, want := range map[string]Object{
-		"DROP TABLE t":                    {Table, "app", "t"},
-		"TRUNCATE TABLE other.t":          {Table, "other", "t"},
-		"DROP DATABASE d":                 {Database, "d", ""},
-		"ALTER DATABASE d SET 'ttl'='1d'": {Database, "d", ""},
-		"DELETE FROM t WHERE a = 1":       {Table, "app", "t"},
-		"SELECT 1":                        {},
-		"SHOW TABLES":                     {Database, "app", ""},
-		"DESCRIBE x.y":                    {Table, "x", "y"},
-	} {
-		parsed, err := statement.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, _ := OfStatement(parsed[0], "app"); n.Object != want {
-			t.Errorf("%s: %+v, want %+v", text, n.Object, want)
-		}
 	}
 }

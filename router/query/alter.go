@@ -1,7 +1,7 @@
 package query
 
 import (
-	"fmt"
+	"context"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
@@ -9,8 +9,22 @@ import (
 	"cordwood/router/query/statement"
 )
 
-func (s *Service) alterTable(st *statement.AlterTable, database string) (*metapb.Command, error) {
-	t, err := s.writable(st.Name, database)
+// alterTable changes a table.
+func (s *Service) alterTable(ctx context.Context, st *statement.AlterTable, req *Request) (res Result, err error) {
+	res.Warnings = s.definer.alterTableWarnings(st, req.Database)
+	if st.Modify != nil && st.Modify.Type != "" {
+		return res, s.modifyType(ctx, st, req.Database)
+	}
+	cmd, err := s.definer.alterTable(st, req.Database)
+	if err != nil {
+		return res, err
+	}
+	return res, s.propose(ctx, cmd)
+}
+
+// alterTable returns the command of ALTER TABLE, but not of MODIFY COLUMN with a type.
+func (d definer) alterTable(st *statement.AlterTable, database string) (*metapb.Command, error) {
+	t, err := d.writable(st.Name, database)
 	if err != nil {
 		return nil, err
 	}
@@ -20,71 +34,90 @@ func (s *Service) alterTable(st *statement.AlterTable, database string) (*metapb
 		if t.Column(st.Add.Name) != nil && st.AddIfNotExists {
 			return nil, nil
 		}
-		c, err := addedColumn(t, st.Add)
-		if err != nil {
-			return nil, err
-		}
-		if len(t.Columns) >= s.cfg.MaxColumns {
-			return nil, errs.New(errs.InvalidArguments, "table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
-				t.Database, t.Name, len(t.Columns))
-		}
-		a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
+		err = d.addColumn(a, t, st.Add)
 	case st.Drop != "":
-		if t.Column(st.Drop) == nil {
-			if st.DropIfExists {
-				return nil, nil
-			}
-			return nil, columnNotFound(t, st.Drop)
+		if t.Column(st.Drop) == nil && st.DropIfExists {
+			return nil, nil
 		}
-		a.Change = &metapb.AlterTable_DropColumn{DropColumn: st.Drop}
+		err = dropColumn(a, t, st.Drop)
 	case st.Set != nil:
-		options, err := optionMap(st.Set)
-		if err != nil {
-			return nil, err
-		}
-		for key, value := range options {
-			if err := changeable(key); err != nil {
-				return nil, err
-			}
-			if options[key], err = schema.NormalizeOption(key, value); err != nil {
-				return nil, err
-			}
-		}
-		if _, set := options[schema.OptionMergeMode]; !set && options[schema.OptionAppendMode] == "true" && t.MergeMode() != schema.MergeLastRow {
-			// A table that keeps every row merges none.
-			options[schema.OptionMergeMode] = schema.MergeLastRow
-		}
-		a.Change = &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: options}}
+		err = setOptions(a, t, st.Set)
 	case st.Unset != nil:
-		keys := make([]string, len(st.Unset))
-		for i, key := range st.Unset {
-			keys[i] = optionKey(key)
-			if err := changeable(keys[i]); err != nil {
-				return nil, err
-			}
-		}
-		a.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: keys}}
+		err = unsetOptions(a, st.Unset)
 	case st.RenameColumn != "":
-		if t.Column(st.RenameColumn) == nil {
-			return nil, columnNotFound(t, st.RenameColumn)
-		}
-		if err := schema.CheckColumnName(st.RenameColumnTo); err != nil {
-			return nil, err
-		}
-		a.Change = &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: st.RenameColumn, To: st.RenameColumnTo}}
+		err = renameColumn(a, t, st.RenameColumn, st.RenameColumnTo)
 	case st.Modify != nil:
-		change, err := modifiedIndex(t, st.Modify)
-		if err != nil {
-			return nil, err
-		}
-		a.Change = &metapb.AlterTable_ModifyIndex{ModifyIndex: change}
+		change, failed := modifiedIndex(t, st.Modify)
+		a.Change, err = &metapb.AlterTable_ModifyIndex{ModifyIndex: change}, failed
 	default:
-		if err := schema.CheckTableName(st.RenameTo); err != nil {
-			return nil, err
-		}
-		a.Change = &metapb.AlterTable_RenameTo{RenameTo: st.RenameTo}
+		a.Change, err = &metapb.AlterTable_RenameTo{RenameTo: st.RenameTo}, schema.CheckTableName(st.RenameTo)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}, nil
+}
+
+func (d definer) addColumn(a *metapb.AlterTable, t *schema.Table, def *statement.ColumnDef) error {
+	c, err := addedColumn(t, def)
+	if err != nil {
+		return err
+	}
+	if len(t.Columns) >= d.maxColumns {
+		return errs.New(errs.InvalidArguments, "table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
+			t.Database, t.Name, len(t.Columns))
+	}
+	a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
+	return nil
+}
+
+func dropColumn(a *metapb.AlterTable, t *schema.Table, name string) error {
+	if t.Column(name) == nil {
+		return columnNotFound(t, name)
+	}
+	a.Change = &metapb.AlterTable_DropColumn{DropColumn: name}
+	return nil
+}
+
+func renameColumn(a *metapb.AlterTable, t *schema.Table, from, to string) error {
+	if t.Column(from) == nil {
+		return columnNotFound(t, from)
+	}
+	a.Change = &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: from, To: to}}
+	return schema.CheckColumnName(to)
+}
+
+func setOptions(a *metapb.AlterTable, t *schema.Table, set []statement.Option) error {
+	options, err := optionMap(set)
+	if err != nil {
+		return err
+	}
+	for key, value := range options {
+		if err := changeable(key); err != nil {
+			return err
+		}
+		if options[key], err = schema.NormalizeOption(key, value); err != nil {
+			return err
+		}
+	}
+	if _, set := options[schema.OptionMergeMode]; !set && options[schema.OptionAppendMode] == "true" && t.MergeMode() != schema.MergeLastRow {
+		// A table that keeps every row merges none.
+		options[schema.OptionMergeMode] = schema.MergeLastRow
+	}
+	a.Change = &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: options}}
+	return nil
+}
+
+func unsetOptions(a *metapb.AlterTable, unset []string) error {
+	keys := make([]string, len(unset))
+	for i, key := range unset {
+		keys[i] = optionKey(key)
+		if err := changeable(keys[i]); err != nil {
+			return err
+		}
+	}
+	a.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: keys}}
+	return nil
 }
 
 // addedColumn checks a column for a table that has rows already.
@@ -116,19 +149,6 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 // showsDefault tells whether rows that are older than a column can show its default.
 func showsDefault(c *schema.Column, def *statement.ColumnDef) bool {
 	return !def.PrimaryKey && !c.Type.IsTimestamp() && c.Type != schema.Binary
-}
-
-// defaultWarnings says that the rows that exist do not show the default of a column that is added.
-func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
-	c, err := addedColumn(t, def)
-	if err != nil || c.Default == nil || c.NotNull {
-		return nil
-	}
-	why := "it may be NULL"
-	if !showsDefault(&c, def) {
-		why = "a tag, a TIMESTAMP and a BINARY cannot show another value"
-	}
-	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s", t.Database, t.Name, c.Name, *c.Default, why)}
 }
 
 // changeable refuses options that are no property of a table.

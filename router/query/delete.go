@@ -28,44 +28,44 @@ const (
 //
 // What it deletes are the rows that are there when it begins; a row that is written with
 // one of these identities while it runs goes too, or comes to stay, as the writes fall.
-func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request) (int64, error) {
+func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request) (Result, error) {
 	database := req.Database
-	t, err := s.writable(st.Name, database)
+	t, err := s.names.writable(st.Name, database)
 	if err != nil {
-		return 0, err
+		return Result{}, err
 	}
 	switch {
 	case t.AppendMode():
-		return 0, errs.New(errs.Unsupported,
+		return Result{}, errs.New(errs.Unsupported,
 			"DELETE FROM %s.%s: the table has append_mode='true', which keeps every row; use the ttl option, TRUNCATE TABLE or DROP TABLE", t.Database, t.Name)
 	case statement.HasQuery(st.Where):
-		return 0, noQuery(t)
-	case s.ttl(t).Instant:
-		return 0, nil
+		return Result{}, noQuery(t)
+	case s.names.ttl(t).Instant:
+		return Result{}, nil
 	}
-	leave, err := s.gate.Enter(ctx, access.From(ctx).Share())
+	leave, err := s.reader.gate.Enter(ctx, access.From(ctx).Share())
 	if err != nil {
-		return 0, err
+		return Result{}, err
 	}
 	defer leave()
-	alone, err := s.cfg.Shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(st.Where), Database: t.Database, Share: access.From(ctx).KnownShare()})
+	alone, err := s.reader.shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(st.Where), Database: t.Database, Share: access.From(ctx).KnownShare()})
 	switch {
 	case err != nil:
-		return 0, explainKeys(t, st.Where, statement.InAlone(err))
+		return Result{}, explainKeys(t, st.Where, statement.InAlone(err))
 	case len(alone.Tables) > 0:
-		return 0, noQuery(t)
+		return Result{}, noQuery(t)
 	}
-	stream, _, err := s.follow(ctx, st, req, func() (r *stream, _ []string, err error) {
-		if t, err = s.writable(st.Name, database); err == nil {
-			r, err = s.deletable(ctx, t, st.Where, req, req.behind != nil)
+	stream, _, err := s.reader.follow(ctx, req, func() (r *stream, _ []string, err error) {
+		if t, err = s.names.writable(st.Name, database); err == nil {
+			r, err = s.reader.deletable(ctx, t, st.Where, req, req.behind != nil)
 		}
 		return r, nil, err
 	})
 	if err != nil {
-		return 0, explainKeys(t, st.Where, err)
+		return Result{}, explainKeys(t, st.Where, err)
 	}
 	defer stream.close()
-	d := &deletion{service: s, table: t}
+	d := &deletion{writer: s.cfg.Writer, table: t}
 	for stream.Next() {
 		if err = d.add(ctx, stream.RecordBatch()); err != nil {
 			break
@@ -81,9 +81,9 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		err = errs.Wrap(errs.Internal, err, "%s deleted before", words.Say(d.done, "row was", "rows were"))
 	}
 	if err != nil {
-		return d.done, errs.Wrap(errs.Internal, explainKeys(t, st.Where, err), "DELETE FROM %s.%s", t.Database, t.Name)
+		return Result{}, errs.Wrap(errs.Internal, explainKeys(t, st.Where, err), "DELETE FROM %s.%s", t.Database, t.Name)
 	}
-	return d.done, nil
+	return Result{AffectedRows: d.done}, nil
 }
 
 // noQuery is the error of a condition that reads tables.
@@ -105,7 +105,7 @@ func keyTable(t *schema.Table) *schema.Table {
 
 // deletable runs the query for the identities that are to be deleted. The engine sees the
 // key columns only, so a condition on others does not get far.
-func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, req *Request, unchecked bool) (*stream, error) {
+func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, req *Request, unchecked bool) (*stream, error) {
 	if len(t.Placement) == 0 {
 		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 	}
@@ -114,16 +114,16 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, 
 	for i, c := range keys.Columns {
 		names[i] = schema.QuoteIdent(c.Name)
 	}
-	qt := s.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, keys.ToProto())
+	qt := r.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, keys.ToProto())
 	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
-	r, err := s.ask(ctx, &shardpb.QueryRequest{
+	stream, err := r.ask(ctx, &shardpb.QueryRequest{
 		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Unchecked: unchecked,
 		Share: access.From(ctx).KnownShare(), Timezone: req.Timezone,
 	})
 	if err != nil {
 		return nil, statement.InCondition(err, len(head))
 	}
-	return r, nil
+	return stream, nil
 }
 
 // explainKeys tells of a condition that names a field what it may name.
@@ -156,12 +156,12 @@ func keyNames(t *schema.Table) string {
 
 // deletion is a DELETE under way.
 type deletion struct {
-	service *Service
-	table   *schema.Table
-	rows    *column.Builder
-	cols    []*column.Col // of the columns of the query
-	mark    *column.Col
-	done    int64
+	writer Writer
+	table  *schema.Table
+	rows   *column.Builder
+	cols   []*column.Col // of the columns of the query
+	mark   *column.Col
+	done   int64
 }
 
 // begin begins a piece.
@@ -208,7 +208,7 @@ func (d *deletion) flush(ctx context.Context) error {
 		return nil
 	}
 	n := d.rows.Rows()
-	_, err := d.service.cfg.Writer.Write(ctx, &pipeline.Output{
+	_, err := d.writer.Write(ctx, &pipeline.Output{
 		Records: n,
 		Tables:  []*pipeline.TableRows{{Database: d.table.Database, Table: d.table.Name, Existing: d.table, NoCreate: true, Rows: d.rows}},
 	})

@@ -105,8 +105,8 @@ func TestDeleteInPieces(t *testing.T) {
 	p := &pieces{}
 	w.cfg.Writer = p
 	d, err := w.delete(t.Context(), parseDelete(t, "DELETE FROM m WHERE true"), &Request{Database: "public"})
-	if err != nil || d != 100_000 || len(p.rows) != 4 {
-		t.Fatalf("%d rows in pieces %v, %v", d, p.rows, err)
+	if err != nil || d.AffectedRows != 100_000 || len(p.rows) != 4 {
+		t.Fatalf("%d rows in pieces %v, %v", d.AffectedRows, p.rows, err)
 	}
 	w.shards.stream, p = identities(t, 100_000), &pieces{fail: 2}
 	w.cfg.Writer = p

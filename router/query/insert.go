@@ -27,7 +27,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 	}
 	suggest := mayReadNames(access.From(ctx))
 	for round := 1; ; round++ {
-		t, err := s.findWritable(st.Name, req.Database, suggest)
+		t, err := s.names.findWritable(st.Name, req.Database, suggest)
 		if err != nil {
 			return Result{}, err
 		}
@@ -39,7 +39,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if err != nil {
 			return Result{}, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
-		ttl := s.ttl(t)
+		ttl := s.names.ttl(t)
 		if ttl.Instant {
 			return Result{}, nil // such a table takes rows and throws them away
 		}

@@ -46,13 +46,13 @@ func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
 }
 
 func (m *metrics) observe(st statement.Statement, err error, took time.Duration) {
-	kind := kindOf(st)
+	kind := kindName(st)
 	m.statements.WithLabelValues(kind, strconv.Itoa(int(errs.CodeOf(err)))).Inc()
 	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// kindOf names the statement's type, as query or createtable.
-func kindOf(st statement.Statement) string {
+// kindName names the statement's type, as query or createtable.
+func kindName(st statement.Statement) string {
 	name := fmt.Sprintf("%T", st)
 	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -47,22 +46,10 @@ func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIn
 	return change, nil
 }
 
-// indexWarnings says that an index takes the place of one of another kind.
-func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
-	c := t.Column(m.Name)
-	if c == nil || c.Index == nil || m.SetIndex == nil {
-		return nil
-	}
-	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
-		return []string{fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: a column has one index", c.Name, t.Database, t.Name, c.Index.Kind, kind)}
-	}
-	return nil
-}
-
 // modifyType gives a column a wider type. If the metadata do not know that its integers fit, all rows are
 // looked at: see catalog.ModifyColumn for why none is missed.
 func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, database string) error {
-	t, err := s.writable(st.Name, database)
+	t, err := s.names.writable(st.Name, database)
 	if err != nil {
 		return err
 	}
@@ -96,7 +83,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 			return errs.Wrap(errs.TableUnavailable, err, "tell shard %d of the change", shard)
 		}
 	}
-	found, beyond, err := s.beyondDouble(ctx, begun, c.Name)
+	found, beyond, err := s.reader.beyondDouble(ctx, begun, c.Name)
 	switch {
 	case err != nil:
 		return errs.Wrap(errs.Internal, err, "look at the rows of column %q", c.Name)
@@ -138,31 +125,31 @@ func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.Mo
 }
 
 // beyondDouble looks at all rows, those that have expired as well, for an integer that a Float64 would blur.
-func (s *Service) beyondDouble(ctx context.Context, t *schema.Table, name string) (found string, beyond bool, err error) {
-	leave, err := s.gate.Enter(ctx, access.From(ctx).Share())
+func (r *reader) beyondDouble(ctx context.Context, t *schema.Table, name string) (found string, beyond bool, err error) {
+	leave, err := r.gate.Enter(ctx, access.From(ctx).Share())
 	if err != nil {
 		return "", false, err
 	}
 	defer leave()
-	qt := s.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, t.ToProto())
+	qt := r.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, t.ToProto())
 	qt.ExpiredBefore = nil
 	column := schema.QuoteIdent(name)
-	r, err := s.ask(ctx, &shardpb.QueryRequest{
+	stream, err := r.ask(ctx, &shardpb.QueryRequest{
 		Sql:      "SELECT min(" + column + "), max(" + column + ") FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name),
 		Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Share: access.From(ctx).KnownShare(),
 	})
 	if err != nil {
 		return "", false, err
 	}
-	defer r.close()
-	for r.Next() {
-		for _, a := range r.RecordBatch().Columns() {
+	defer stream.close()
+	for stream.Next() {
+		for _, a := range stream.RecordBatch().Columns() {
 			if a.Len() == 1 && !a.IsNull(0) && !exact(a) {
 				found, beyond = a.ValueStr(0), true
 			}
 		}
 	}
-	return found, beyond, r.Err()
+	return found, beyond, stream.Err()
 }
 
 // exact reports whether a Float64 holds the one integer of an answer.

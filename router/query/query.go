@@ -13,144 +13,28 @@
 package query
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"cordwood/proto/errs"
-	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
-	"cordwood/proto/shardpb"
 	"cordwood/proto/turns"
-	"cordwood/proto/zone"
 	"cordwood/router/access"
 	"cordwood/router/audit"
-	"cordwood/router/pipeline"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
 )
 
-// Meta is the part of the metadata client that a Service needs.
-type Meta interface {
-	// Propose puts a command through the metadata log; what it changed is in the local
-	// view before it returns.
-	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
-	// Fresh waits until the local view holds all that was acknowledged before the call.
-	Fresh(ctx context.Context) error
-	Database(name string) (*schemapb.Database, bool)
-	Databases() []*schemapb.Database
-	Table(database, name string) (*schema.Table, bool)
-	Tables(database string) []*schema.Table
-	TableByID(id uint64) (*schema.Table, bool)
-	Shards() []*metapb.Shard
-	Nodes() []*metapb.Node
-	Operations() []*metapb.Operation
-	// Status asks the leader of the metadata group how the cluster is.
-	Status(ctx context.Context) (*metapb.StatusResponse, error)
-	// EachPipelineText reads every version of every pipeline.
-	EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error
-}
-
-// Shards is the part of the shard client that a Service needs.
-type Shards interface {
-	Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
-	// DefineTables puts definitions into a shard's log.
-	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
-	// Query answers with an Arrow IPC stream, which must be closed.
-	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
-	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
-}
-
-// Writer is the write path, for INSERT and DELETE.
-type Writer interface {
-	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
-	// WriteKeyed is Write of rows that are left out if they were stored under the key before.
-	// The zero key is none.
-	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
-}
-
-// Config says what a Service works with, and its limits.
-type Config struct {
-	Meta   Meta
-	Shards Shards
-	Writer Writer
-
-	// Timeout bounds a request that does not name another. The default value is 30 s.
-	Timeout time.Duration
-	// MaxTimeout is the longest that a request may name. The default value is 1 hour.
-	MaxTimeout time.Duration
-	// Running bounds the SELECTs that run at a time. The default value is 16.
-	Running int
-	// RunningPerUser bounds those of one user, or, without authentication, of one client's
-	// address. The default value is three quarters of Running.
-	RunningPerUser int
-	// Waiting bounds those that wait for their turn. The default value is 64.
-	Waiting int
-	// WaitingPerUser bounds those of one user. The default value is half of Waiting.
-	WaitingPerUser int
-	// MaxWait bounds how long one waits. The default value is 10 s.
-	MaxWait time.Duration
-	// MaxColumns bounds the columns of a table. The default value is 4096.
-	MaxColumns int
-	// Writable returns why rows are refused, for want of room on a disk. The default
-	// value refuses none.
-	Writable func() error
-	// Now is the clock. The default value is time.Now.
-	Now func() time.Time
-
-	// Logger takes what an operator should know. The default value discards it.
-	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
-	Registerer prometheus.Registerer
-}
-
-func (c Config) withDefaults() Config {
-	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	c.MaxTimeout = cmp.Or(c.MaxTimeout, time.Hour)
-	c.Running = cmp.Or(c.Running, 16)
-	c.Waiting = cmp.Or(c.Waiting, 64)
-	c.MaxWait = cmp.Or(c.MaxWait, 10*time.Second)
-	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
-	if c.Writable == nil {
-		c.Writable = func() error { return nil }
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
-// Validate reports all faults of c at once.
-func (c Config) Validate() error {
-	var faults []error
-	if c.Meta == nil || c.Shards == nil || c.Writer == nil {
-		faults = append(faults, errors.New("query: Config.Meta, Config.Shards and Config.Writer must be set"))
-	}
-	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.RunningPerUser < 0 || c.Waiting < 0 || c.WaitingPerUser < 0 || c.MaxColumns < 0 {
-		faults = append(faults, errors.New("query: limits must not be negative"))
-	}
-	return errors.Join(faults...)
-}
-
 // Service runs SQL. See the package comment.
 type Service struct {
 	cfg     Config
-	log     *slog.Logger
 	metrics *metrics
-	gate    *turns.Gate
 	changes *audit.Log
+
+	names   names
+	definer definer
+	reader  *reader
 }
 
 // New returns a Service. Meta, Shards and Writer must be set.
@@ -159,9 +43,13 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	s := &Service{cfg: cfg, log: cfg.Logger, gate: newGate(cfg), changes: audit.New(cfg.Logger)}
+	n := names{cfg.Meta, cfg.Now}
+	s := &Service{
+		cfg: cfg, changes: audit.New(cfg.Logger), names: n, definer: definer{n, cfg.MaxColumns},
+		reader: &reader{names: n, shards: cfg.Shards, gate: newGate(cfg)},
+	}
 	var err error
-	if s.metrics, err = newMetrics(cfg.Registerer, s.gate); err != nil {
+	if s.metrics, err = newMetrics(cfg.Registerer, s.reader.gate); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -243,7 +131,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		req.Database = schema.DefaultDatabase
 	}
 	if len(req.Statements) == 0 {
-		return s.findDatabase(req.Database, mayReadNames(access.From(ctx)))
+		return s.names.findDatabase(req.Database, mayReadNames(access.From(ctx)))
 	}
 	// Nothing is done of a text that does what its sender may not.
 	caller := access.From(ctx)
@@ -258,26 +146,18 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		}
 	}
 	for i, st := range req.Statements {
-		begin := time.Now()
-		req.behind = nil
 		// A right may be lost while the statements before this one run.
-		err := permit(caller, st, req.Database)
-		if err != nil {
+		if err := permit(caller, st, req.Database); err != nil {
 			s.record(ctx, &req, i, err)
 			return err
 		}
+		begin := time.Now()
 		req.statement = i
-		if _, rows := st.(*statement.Query); req.MaxStaleness == 0 || !rows {
-			req.behind, err = s.fresh(ctx, st)
-		}
-		if err == nil && i == 0 {
-			err = s.findDatabase(req.Database, mayReadNames(caller))
-		}
+		k, err := kindOf(st)
 		if err == nil {
-			err = s.run(ctx, st, &req, each)
+			err = s.run(ctx, k, st, &req, each)
 		}
-		err = unsure(err, req.behind)
-		err = s.explain(ctx, st, err, begin.Sub(start)+time.Since(begin))
+		err = explain(ctx, st, unsure(err, req.behind), time.Since(start))
 		if stored {
 			err = storedBefore(err)
 		}
@@ -286,36 +166,36 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		if err != nil {
 			return err
 		}
-		switch st.(type) {
-		case *statement.Insert, *statement.Delete:
-			stored = true
-		}
+		stored = stored || k.stores
 	}
 	return nil
 }
 
-// storedBefore changes an error after which clients send a request again, if statements
-// before the one that failed have stored rows: they would store them again.
-func storedBefore(err error) error {
-	if err == nil || errs.ReasonOf(err) == errs.OutcomeUnknown {
-		return err
+// run carries out one statement.
+func (s *Service) run(ctx context.Context, k kind, st statement.Statement, req *Request, each resultFunc) (err error) {
+	req.behind = nil
+	if _, query := st.(*statement.Query); req.MaxStaleness == 0 || !query {
+		if req.behind, err = s.names.fresh(ctx, k.metadata); err != nil {
+			return err
+		}
 	}
-	switch errs.From(err).Status() {
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: statements before this one stored rows, then").WithReason(errs.OutcomeUnknown)
+	if req.statement == 0 {
+		if err := s.names.findDatabase(req.Database, mayReadNames(access.From(ctx))); err != nil {
+			return err
+		}
 	}
-	return err
+	return k.run(ctx, s, st, req, each)
 }
 
 // permit returns an error if the caller may not run the statement.
 func permit(caller *access.Caller, st statement.Statement, database string) error {
-	need, _ := access.OfStatement(st, database)
+	need, _ := NeedOf(st, database)
 	return caller.Require(need)
 }
 
 // record writes down what became of a statement, if it changes something.
 func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
-	need, changes := access.OfStatement(req.Statements[i], req.Database)
+	need, changes := NeedOf(req.Statements[i], req.Database)
 	if !changes {
 		return
 	}
@@ -324,138 +204,4 @@ func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
 		text = req.Texts[i]
 	}
 	s.changes.Record(ctx, audit.Change{By: access.From(ctx), Need: need, Statement: text, Err: err})
-}
-
-// freshTimeout bounds how long a statement waits for the metadata of this node to hold what
-// other nodes acknowledged. One that changes the metadata waits as long as that change would.
-const freshTimeout = time.Second
-
-// fresh waits for what was acknowledged through other routers before the statement came:
-// tables and columns that it names, and shards that a table's newest rows lie on. When that
-// cannot be had, because nobody leads the metadata group or this node does not reach it,
-// statements about the metadata are refused, also those that might have nothing to do, such
-// as DROP TABLE IF EXISTS. Those about rows go on with what this node knows: behind is why it
-// may be too little, which shards then look at.
-func (s *Service) fresh(ctx context.Context, st statement.Statement) (behind, err error) {
-	wait := ctx
-	if aboutRows(st) || st.Rows() {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeout(ctx, freshTimeout)
-		defer cancel()
-	}
-	behind = s.cfg.Meta.Fresh(wait)
-	if _, set := st.(*statement.SetTimeZone); set || behind == nil || aboutRows(st) {
-		return behind, nil
-	}
-	return behind, unread(behind, "what other nodes changed cannot be read now")
-}
-
-// aboutRows tells whether a statement reads or writes rows of tables.
-func aboutRows(st statement.Statement) bool {
-	switch st.(type) {
-	case *statement.Query, *statement.Insert, *statement.Delete:
-		return true
-	}
-	return false
-}
-
-// unread is the error of a statement that needs metadata which this node cannot have now.
-func unread(behind error, what string) error {
-	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
-	e.Code, e.Leader, e.Reason = errs.ShardNotReady, "", "" // nothing was changed
-	return e
-}
-
-// unsure changes an error that says that something does not exist: a node that cannot read
-// the metadata does not know that.
-func unsure(err, behind error) error {
-	if behind == nil || err == nil {
-		return err
-	}
-	switch e := errs.From(err); e.Code {
-	case errs.TableNotFound, errs.ColumnNotFound, errs.DatabaseNotFound:
-		return unread(behind, "this node knows of it only what was so before ("+e.Msg+"), and what other nodes changed cannot be read now")
-	}
-	return err
-}
-
-// explain makes an error that came about because time was up, or the client went away, say so.
-func (s *Service) explain(ctx context.Context, st statement.Statement, err error, after time.Duration) error {
-	switch {
-	case err == nil:
-		return nil
-	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown && errs.From(err).Status() == http.StatusServiceUnavailable:
-		return err // rows may have been written: that must be said, whatever else is so
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
-		advice := "ask for less, or allow more by the header x-svc-timeout"
-		switch e := errs.From(err); e.Code {
-		case errs.ShardUnreachable, errs.ShardNotReady:
-			advice = "it waited for a shard: " + e.Msg
-		}
-		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
-			"the query was cancelled after %s, when its time was up; %s", after.Round(time.Millisecond), advice)}
-	case lostRight(ctx) != nil:
-		return lostRight(ctx)
-	case ctx.Err() != nil:
-		return &errs.Error{Code: errs.Cancelled, Err: err, Msg: "the query was cancelled because the client went away"}
-	}
-	if e := (*errs.Error)(nil); errors.As(err, &e) {
-		return err
-	}
-	return errs.Wrap(errs.Internal, err, "run SQL")
-}
-
-// lostRight is why ctx was cancelled, if that was because the user may no longer do what is
-// done in it.
-func lostRight(ctx context.Context) error {
-	switch cause := context.Cause(ctx); errs.CodeOf(cause) {
-	case errs.AccessDenied, errs.UserPasswordMismatch:
-		return cause
-	}
-	return nil
-}
-
-// timeIsUp tells whether err comes from another process to which the deadline went
-// along, and whose clock rang a little earlier.
-func timeIsUp(ctx context.Context, err error) bool {
-	switch errs.CodeOf(err) {
-	case errs.QueryTimeout:
-		return true
-	case errs.DeadlineExceeded, errs.Cancelled:
-		deadline, ok := ctx.Deadline()
-		return ok && ctx.Err() == nil && time.Until(deadline) < 100*time.Millisecond
-	}
-	return false
-}
-
-// run executes one statement.
-func (s *Service) run(ctx context.Context, st statement.Statement, req *Request, each func(context.Context, Result) error) error {
-	if set, ok := st.(*statement.SetTimeZone); ok {
-		if _, err := zone.Load(set.Zone); err != nil {
-			return err
-		}
-		req.Timezone = set.Zone
-		return each(ctx, Result{})
-	}
-	if q, ok := st.(*statement.Query); ok {
-		return s.query(ctx, q, req, each)
-	}
-	if st.Rows() {
-		rows, err := s.show(st, req.Database)
-		if err != nil {
-			return err
-		}
-		defer rows.Release()
-		if req.Limited {
-			return each(ctx, Result{Rows: &limited{Rows: rows, left: req.Limit}})
-		}
-		return each(ctx, Result{Rows: rows})
-	}
-	told := s.warnings(st, req.Database)
-	res, err := s.change(ctx, st, req)
-	if err != nil {
-		return err
-	}
-	res.Warnings = append(res.Warnings, told...)
-	return each(ctx, res)
 }

@@ -272,9 +272,9 @@ func TestGate(t *testing.T) {
 		}
 	}
 	go run()
-	until("one runs", func() bool { running, _ := w.gate.Counts(); return running == 1 })
+	until("one runs", func() bool { running, _ := w.reader.gate.Counts(); return running == 1 })
 	go run()
-	until("one waits", func() bool { _, waiting := w.gate.Counts(); return waiting == 1 })
+	until("one waits", func() bool { _, waiting := w.reader.gate.Counts(); return waiting == 1 })
 	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).RetryAfter == 0 {
 		t.Errorf("third: %v", err)
 	}
@@ -287,15 +287,15 @@ func TestGate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if running, waiting := w.gate.Counts(); running != 0 || waiting != 0 {
+	if running, waiting := w.reader.gate.Counts(); running != 0 || waiting != 0 {
 		t.Error("places are lost")
 	}
 	short := newWorld(t, func(c *Config) { c.Running, c.MaxWait = 1, time.Millisecond })
-	leave, err := short.gate.Enter(t.Context(), "user ann")
+	leave, err := short.reader.gate.Enter(t.Context(), "user ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := short.gate.Enter(t.Context(), "user ann"); errs.CodeOf(err) != errs.ShardBusy {
+	if _, err := short.reader.gate.Enter(t.Context(), "user ann"); errs.CodeOf(err) != errs.ShardBusy {
 		t.Errorf("waited too long: %v", err)
 	}
 	leave()
@@ -331,7 +331,7 @@ func TestValidate(t *testing.T) {
 	if _, err := New(Config{Running: -1}); err == nil || !strings.Contains(err.Error(), "Config.Meta") || !strings.Contains(err.Error(), "negative") {
 		t.Errorf("got %v", err)
 	}
-	if got := kindOf(&statement.CreateTable{}); got != "createtable" {
+	if got := kindName(&statement.CreateTable{}); got != "createtable" {
 		t.Error(got)
 	}
 }
@@ -347,7 +347,7 @@ func TestTimeIsUpWhileShardsAreAway(t *testing.T) {
 		{errs.New(errs.ShardUnreachable, "shard 2 has no leader"), "it waited for a shard: shard 2 has no leader"},
 		{context.DeadlineExceeded, "ask for less"},
 	} {
-		err := (&Service{}).explain(ctx, &statement.Query{}, tt.err, time.Second)
+		err := explain(ctx, &statement.Query{}, tt.err, time.Second)
 		if errs.CodeOf(err) != errs.QueryTimeout || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %q", err, tt.want)
 		}

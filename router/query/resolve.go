@@ -1,14 +1,26 @@
 package query
 
 import (
+	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
+
+// names finds databases and tables, and what holds for them, in this node's copy of the metadata.
+type names struct {
+	meta Meta
+	// now is the clock by which rows expire.
+	now func() time.Time
+}
 
 // mayReadNames tells whether errors may suggest names that a statement did not give: who may
 // only write learns no names.
@@ -17,59 +29,59 @@ func mayReadNames(caller *access.Caller) bool {
 }
 
 // checkDatabase requires the database to exist.
-func (s *Service) checkDatabase(name string) error { return s.findDatabase(name, true) }
+func (n names) checkDatabase(name string) error { return n.findDatabase(name, true) }
 
 // findDatabase is checkDatabase for a sender who may get suggestions, or not.
-func (s *Service) findDatabase(name string, suggest bool) error {
-	if _, ok := s.cfg.Meta.Database(name); ok || schema.ReservedDatabase(name) {
+func (n names) findDatabase(name string, suggest bool) error {
+	if _, ok := n.meta.Database(name); ok || schema.ReservedDatabase(name) {
 		return nil
 	}
-	var names []string
+	var known []string
 	if suggest {
-		names = append(names, schema.InformationDatabase, schema.PrivateDatabase)
-		for _, d := range s.cfg.Meta.Databases() {
-			names = append(names, d.Name)
+		known = append(known, schema.InformationDatabase, schema.PrivateDatabase)
+		for _, d := range n.meta.Databases() {
+			known = append(known, d.Name)
 		}
 	}
-	return errs.New(errs.DatabaseNotFound, "database %q does not exist%s", name, didYouMean(name, names))
+	return errs.New(errs.DatabaseNotFound, "database %q does not exist%s", name, didYouMean(name, known))
 }
 
 // table finds a table of a client's.
-func (s *Service) table(database, name string) (*schema.Table, error) {
-	return s.findTable(database, name, true)
+func (n names) table(database, name string) (*schema.Table, error) {
+	return n.findTable(database, name, true)
 }
 
 // findTable is table for a sender who may get suggestions, or not.
-func (s *Service) findTable(database, name string, suggest bool) (*schema.Table, error) {
-	if t, ok := s.cfg.Meta.Table(database, name); ok {
+func (n names) findTable(database, name string, suggest bool) (*schema.Table, error) {
+	if t, ok := n.meta.Table(database, name); ok {
 		return t, nil
 	}
-	if err := s.findDatabase(database, suggest); err != nil {
+	if err := n.findDatabase(database, suggest); err != nil {
 		return nil, err
 	}
-	var names []string
+	var known []string
 	if suggest {
-		for _, t := range s.cfg.Meta.Tables(database) {
-			names = append(names, t.Name)
+		for _, t := range n.meta.Tables(database) {
+			known = append(known, t.Name)
 		}
 	}
-	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s", database, name, didYouMean(name, names))
+	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s", database, name, didYouMean(name, known))
 }
 
 // writable is table for a statement that changes it. System tables are refused.
-func (s *Service) writable(name statement.Name, database string) (*schema.Table, error) {
-	return s.findWritable(name, database, true)
+func (n names) writable(name statement.Name, database string) (*schema.Table, error) {
+	return n.findWritable(name, database, true)
 }
 
 // findWritable is writable for a sender who may get suggestions, or not.
-func (s *Service) findWritable(name statement.Name, database string, suggest bool) (*schema.Table, error) {
+func (n names) findWritable(name statement.Name, database string, suggest bool) (*schema.Table, error) {
 	if name.Database != "" {
 		database = name.Database
 	}
 	if schema.ReservedDatabase(database) {
 		return nil, reserved(database)
 	}
-	return s.findTable(database, name.Table, suggest)
+	return n.findTable(database, name.Table, suggest)
 }
 
 func reserved(database string) error {
@@ -86,4 +98,58 @@ func didYouMean(name string, candidates []string) string {
 		return `; did you mean "` + like + `"? Names are case-sensitive`
 	}
 	return `; did you mean "` + like + `"?`
+}
+
+// databaseNames are all databases in order, those of the server included.
+func (n names) databaseNames() []string {
+	list := []string{schema.InformationDatabase, schema.PrivateDatabase}
+	for _, d := range n.meta.Databases() {
+		if !schema.ReservedDatabase(d.Name) {
+			list = append(list, d.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// expiredBefore is the time index before which rows of the table have expired.
+func (n names) expiredBefore(t *schema.Table) (int64, bool) {
+	ttl := n.ttl(t)
+	if ttl.Instant {
+		return math.MaxInt64, true // what was written before it was set, too
+	}
+	return ttl.ExpiredBefore(n.now(), t.TimeIndex().Type)
+}
+
+// ttl is the table's own ttl, else its database's.
+func (n names) ttl(t *schema.Table) schema.TTL {
+	return schema.EffectiveTTL(t.Options[schema.OptionTTL], n.databaseTTL(t.Database))
+}
+
+// databaseTTL is the text of a database's ttl, or nothing.
+func (n names) databaseTTL(name string) string {
+	if d, ok := n.meta.Database(name); ok {
+		return d.Options[schema.OptionTTL]
+	}
+	return ""
+}
+
+// queryTable is a table as a shard node is told of it: with all shards that may hold rows
+// of it, be it by an earlier placement.
+func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemapb.Table) *shardpb.QueryTable {
+	shards := t.Shards()
+	qt := &shardpb.QueryTable{Name: name, Table: def, ShardId: shards[0], MoreShards: shards[1:]}
+	if before, ok := n.expiredBefore(t); ok {
+		qt.ExpiredBefore = &before
+	}
+	return qt
+}
+
+// internalTable finds a table with rows of its own in a database of the server's, such
+// as svc_private.rejects. It may be read like any table, and changed by nobody.
+func (n names) internalTable(database, name string) (*schema.Table, bool) {
+	if !strings.EqualFold(database, schema.PrivateDatabase) {
+		return nil, false
+	}
+	return n.meta.Table(schema.PrivateDatabase, strings.ToLower(name))
 }

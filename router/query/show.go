@@ -12,38 +12,12 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// show answers the statements that describe, from the local view of the metadata.
-func (s *Service) show(st statement.Statement, database string) (array.RecordReader, error) {
-	switch st := st.(type) {
-	case *statement.ShowDatabases:
-		return s.showDatabases(st)
-	case *statement.ShowTables:
-		return s.showTables(st, database)
-	case *statement.ShowCreateTable:
-		return s.showCreateTable(st, database)
-	case *statement.ShowCreateDatabase:
-		return s.showCreateDatabase(st)
-	case *statement.Describe:
-		return s.describe(st, database)
-	}
-	return nil, errs.New(errs.Unexpected, "statement %T is not known", st)
-}
+// describer answers the statements that describe databases and tables.
+type describer struct{ names }
 
-// databaseNames are all databases in order, those of the server included.
-func (s *Service) databaseNames() []string {
-	names := []string{schema.InformationDatabase, schema.PrivateDatabase}
-	for _, d := range s.cfg.Meta.Databases() {
-		if !schema.ReservedDatabase(d.Name) {
-			names = append(names, d.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (s *Service) showDatabases(st *statement.ShowDatabases) (array.RecordReader, error) {
+func (d describer) showDatabases(st *statement.ShowDatabases, _ string) (array.RecordReader, error) {
 	var rows [][]string
-	for _, name := range s.databaseNames() {
+	for _, name := range d.databaseNames() {
 		if like(st.Like, name) {
 			rows = append(rows, []string{name})
 		}
@@ -57,11 +31,11 @@ const (
 	systemView = "SYSTEM VIEW"
 )
 
-func (s *Service) showTables(st *statement.ShowTables, database string) (array.RecordReader, error) {
+func (d describer) showTables(st *statement.ShowTables, database string) (array.RecordReader, error) {
 	if st.Database != "" {
 		database = st.Database
 	}
-	if err := s.checkDatabase(database); err != nil {
+	if err := d.checkDatabase(database); err != nil {
 		return nil, err
 	}
 	var rows [][]string
@@ -80,9 +54,9 @@ func (s *Service) showTables(st *statement.ShowTables, database string) (array.R
 		}
 	}
 	if schema.ReservedDatabase(database) {
-		addInternal(database, s.cfg.Meta.Tables(schema.PrivateDatabase), add)
+		addInternal(database, d.meta.Tables(schema.PrivateDatabase), add)
 	} else {
-		tables := s.cfg.Meta.Tables(database)
+		tables := d.meta.Tables(database)
 		if st.Like == nil { // each table is a row: a page costs its rows
 			n := min(skip, uint64(len(tables)))
 			tables, skip = tables[n:], skip-n
@@ -127,36 +101,36 @@ func page(rows [][]string, p statement.Page) [][]string {
 	return rows
 }
 
-func (s *Service) showCreateTable(st *statement.ShowCreateTable, database string) (array.RecordReader, error) {
+func (d describer) showCreateTable(st *statement.ShowCreateTable, database string) (array.RecordReader, error) {
 	if st.Name.Database != "" {
 		database = st.Name.Database
 	}
-	t, internal := s.internalTable(database, st.Name.Table)
+	t, internal := d.internalTable(database, st.Name.Table)
 	if schema.ReservedDatabase(database) && !internal {
 		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which no statement creates; use DESCRIBE", database, st.Name.Table)
 	}
 	if !internal {
 		var err error
-		if t, err = s.table(database, st.Name.Table); err != nil {
+		if t, err = d.table(database, st.Name.Table); err != nil {
 			return nil, err
 		}
 	}
 	return textRows([]string{"Table", "Create Table"}, [][]string{{t.Name, schema.CreateTableSQL(t)}}), nil
 }
 
-func (s *Service) showCreateDatabase(st *statement.ShowCreateDatabase) (array.RecordReader, error) {
+func (d describer) showCreateDatabase(st *statement.ShowCreateDatabase, _ string) (array.RecordReader, error) {
 	if schema.ReservedDatabase(st.Database) {
 		return nil, reserved(st.Database)
 	}
-	if err := s.checkDatabase(st.Database); err != nil {
+	if err := d.checkDatabase(st.Database); err != nil {
 		return nil, err
 	}
-	d, _ := s.cfg.Meta.Database(st.Database)
-	text := "CREATE DATABASE IF NOT EXISTS " + schema.QuoteIdent(d.GetName())
-	if with := optionsText(d.GetOptions()); with != "" {
+	def, _ := d.meta.Database(st.Database)
+	text := "CREATE DATABASE IF NOT EXISTS " + schema.QuoteIdent(def.GetName())
+	if with := optionsText(def.GetOptions()); with != "" {
 		text += " WITH (" + with + ")"
 	}
-	return textRows([]string{"Database", "Create Database"}, [][]string{{d.GetName(), text}}), nil
+	return textRows([]string{"Database", "Create Database"}, [][]string{{def.GetName(), text}}), nil
 }
 
 // optionsText lists options as WITH does, in alphabetical order.
@@ -168,21 +142,21 @@ func optionsText(options map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *Service) describe(st *statement.Describe, database string) (array.RecordReader, error) {
+func (d describer) describe(st *statement.Describe, database string) (array.RecordReader, error) {
 	if st.Name.Database != "" {
 		database = st.Name.Database
 	}
 	var columns []schema.Column
-	if t, ok := s.internalTable(database, st.Name.Table); ok {
+	if t, ok := d.internalTable(database, st.Name.Table); ok {
 		columns = t.Columns
 	} else if schema.ReservedDatabase(database) {
-		t, err := s.systemTable(database, st.Name.Table)
+		t, err := findSystemTable(database, st.Name.Table)
 		if err != nil {
 			return nil, err
 		}
 		columns = t.schema().Columns
 	} else {
-		t, err := s.table(database, st.Name.Table)
+		t, err := d.table(database, st.Name.Table)
 		if err != nil {
 			return nil, err
 		}

@@ -31,8 +31,8 @@ var systemTables = []*systemTable{
 	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable,
 }
 
-// systemTable finds a system table; its name is not case-sensitive.
-func (s *Service) systemTable(database, name string) (*systemTable, error) {
+// findSystemTable finds a system table. Its name is not case-sensitive.
+func findSystemTable(database, name string) (*systemTable, error) {
 	var names []string
 	for _, t := range systemTables {
 		if !strings.EqualFold(t.database, database) {
@@ -168,9 +168,10 @@ func (w *rowWriter) flush() {
 // facts is what the system tables of one statement are made from. What takes a call
 // to the shards is asked for once, and only if a table needs it.
 type facts struct {
-	service *Service
-	ctx     context.Context
-	system  []*systemTable
+	names  names
+	shards Shards
+	ctx    context.Context
+	system []*systemTable
 	// filter is what the statement asks of table_schema and table_name. Rows that do not
 	// fit it may be left out: the engine would do that.
 	filter statement.Filter
@@ -194,7 +195,7 @@ const (
 	statsSegments
 )
 
-func (f *facts) meta() Meta { return f.service.cfg.Meta }
+func (f *facts) meta() Meta { return f.names.meta }
 
 // databases are the databases of clients that the statement may show.
 func (f *facts) databases() []*schemapb.Database {
@@ -224,7 +225,7 @@ func (f *facts) tables(database string) []*schema.Table {
 const maxStatsTables = 1000
 
 // shards asks all shards how they are.
-func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
+func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	need = max(need, f.least)
 	for n := need; n <= statsSegments; n++ {
 		if stats, ok := f.stats[n]; ok {
@@ -243,7 +244,7 @@ func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
 			req.TableIds = nil
 		}
 	}
-	stats, err := f.service.cfg.Shards.Stats(f.ctx, req)
+	stats, err := f.shards.Stats(f.ctx, req)
 	if err != nil {
 		// What the other nodes know is worth more than nothing, if they know of all shards
 		// it is everything.
@@ -254,7 +255,7 @@ func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
 		for _, st := range stats {
 			told[st.ShardId] = true
 		}
-		for _, sh := range f.service.cfg.Meta.Shards() {
+		for _, sh := range f.names.meta.Shards() {
 			if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] && !slices.Contains(f.missing, note) {
 				f.missing = append(f.missing, note)
 			}
@@ -272,7 +273,7 @@ func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
 // leaders has one element a shard: what its leader says, or else the replica that is
 // furthest.
 func (f *facts) leaders(need statsNeed) (map[uint32]*shardpb.ShardStats, error) {
-	all, err := f.shards(need)
+	all, err := f.shardStats(need)
 	if err != nil {
 		return nil, err
 	}

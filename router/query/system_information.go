@@ -15,7 +15,7 @@ var schemataTable = &systemTable{
 	id: 1, database: schema.InformationDatabase, name: "schemata",
 	columns: []schema.Column{text("catalog_name"), text("schema_name"), text("ttl"), text("options"), moment("create_time")},
 	rows: func(f *facts, w *rowWriter) error {
-		for _, name := range f.service.databaseNames() {
+		for _, name := range f.names.databaseNames() {
 			if schema.ReservedDatabase(name) {
 				w.add(catalogName, name, nil, "", nil)
 				continue

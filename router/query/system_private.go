@@ -101,7 +101,7 @@ var shardsTable = &systemTable{
 			return err
 		}
 		lag, answering := map[uint32]uint64{}, map[uint32]int{}
-		all, err := f.shards(statsTotals)
+		all, err := f.shardStats(statsTotals)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ var operationsTable = &systemTable{
 		for _, op := range f.meta().Operations() {
 			addClusterOperation(w, op)
 		}
-		all, err := f.shards(statsTotals)
+		all, err := f.shardStats(statsTotals)
 		if err != nil {
 			return err
 		}
@@ -230,15 +230,6 @@ var pipelinesTable = &systemTable{
 			return nil
 		})
 	},
-}
-
-// internalTable finds a table with rows of its own in a database of the server's, such
-// as svc_private.rejects. It may be read like any table, and changed by nobody.
-func (s *Service) internalTable(database, name string) (*schema.Table, bool) {
-	if !strings.EqualFold(database, schema.PrivateDatabase) {
-		return nil, false
-	}
-	return s.cfg.Meta.Table(schema.PrivateDatabase, strings.ToLower(name))
 }
 
 // micros is a time index in microseconds, rounded down; nil if they cannot hold it.

@@ -89,7 +89,7 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	ask := func() ([]string, error) {
-		_, missing, err := w.queryTables(t.Context(), "SELECT * FROM svc_private.shards", []*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
+		_, missing, err := w.reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", []*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
 		return missing, err
 	}
 	w.shards.stats = []*shardpb.ShardStats{{ShardId: 2, State: "Leader"}}
@@ -105,7 +105,7 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	if missing, err := ask(); err != nil || len(missing) != 2 {
 		t.Errorf("nobody answers: missing %v, error %v", missing, err)
 	}
-	_, _, err := w.queryTables(t.Context(), "SELECT * FROM information_schema.tables", []*shardpb.TableName{{Database: "information_schema", Name: "tables"}})
+	_, _, err := w.reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", []*shardpb.TableName{{Database: "information_schema", Name: "tables"}})
 	if errs.CodeOf(err) != errs.ShardUnreachable {
 		t.Errorf("sizes of which nobody tells: %v", err)
 	}

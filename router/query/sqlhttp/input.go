@@ -14,7 +14,6 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/zone"
-	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
@@ -97,7 +96,7 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		in.query.Key.Body = max(xxhash.Sum64String(sql), 1)
 	}
 	for _, st := range in.query.Statements {
-		if _, changes := access.OfStatement(st, ""); changes {
+		if _, changes := query.NeedOf(st, ""); changes {
 			in.query.Texts = statement.Texts(sql)
 			break
 		}

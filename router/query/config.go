@@ -1,0 +1,124 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/router/pipeline"
+	"cordwood/router/write"
+)
+
+// Meta is the part of the metadata client that a Service needs.
+type Meta interface {
+	// Propose puts a command through the metadata log; what it changed is in the local
+	// view before it returns.
+	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
+	// Fresh waits until the local view holds all that was acknowledged before the call.
+	Fresh(ctx context.Context) error
+	Database(name string) (*schemapb.Database, bool)
+	Databases() []*schemapb.Database
+	Table(database, name string) (*schema.Table, bool)
+	Tables(database string) []*schema.Table
+	TableByID(id uint64) (*schema.Table, bool)
+	Shards() []*metapb.Shard
+	Nodes() []*metapb.Node
+	Operations() []*metapb.Operation
+	// Status asks the leader of the metadata group how the cluster is.
+	Status(ctx context.Context) (*metapb.StatusResponse, error)
+	// EachPipelineText reads every version of every pipeline.
+	EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error
+}
+
+// Shards is the part of the shard client that a Service needs.
+type Shards interface {
+	Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
+	// DefineTables puts definitions into a shard's log.
+	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
+	// Query answers with an Arrow IPC stream, which must be closed.
+	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
+	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
+}
+
+// Writer is the write path, for INSERT and DELETE.
+type Writer interface {
+	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
+	// WriteKeyed is Write of rows that are left out if they were stored under the key before.
+	// The zero key is none.
+	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
+}
+
+// Config says what a Service works with, and its limits.
+type Config struct {
+	Meta   Meta
+	Shards Shards
+	Writer Writer
+
+	// Timeout bounds a request that does not name another. The default value is 30 s.
+	Timeout time.Duration
+	// MaxTimeout is the longest that a request may name. The default value is 1 hour.
+	MaxTimeout time.Duration
+	// Running bounds the SELECTs that run at a time. The default value is 16.
+	Running int
+	// RunningPerUser bounds those of one user, or, without authentication, of one client's
+	// address. The default value is three quarters of Running.
+	RunningPerUser int
+	// Waiting bounds those that wait for their turn. The default value is 64.
+	Waiting int
+	// WaitingPerUser bounds those of one user. The default value is half of Waiting.
+	WaitingPerUser int
+	// MaxWait bounds how long one waits. The default value is 10 s.
+	MaxWait time.Duration
+	// MaxColumns bounds the columns of a table. The default value is 4096.
+	MaxColumns int
+	// Writable returns why rows are refused, for want of room on a disk. The default
+	// value refuses none.
+	Writable func() error
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+
+	// Logger takes what an operator should know. The default value discards it.
+	Logger *slog.Logger
+	// Registerer takes the metrics. The default value is none.
+	Registerer prometheus.Registerer
+}
+
+func (c Config) withDefaults() Config {
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxTimeout = cmp.Or(c.MaxTimeout, time.Hour)
+	c.Running = cmp.Or(c.Running, 16)
+	c.Waiting = cmp.Or(c.Waiting, 64)
+	c.MaxWait = cmp.Or(c.MaxWait, 10*time.Second)
+	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
+	if c.Writable == nil {
+		c.Writable = func() error { return nil }
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports all faults of c at once.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Meta == nil || c.Shards == nil || c.Writer == nil {
+		faults = append(faults, errors.New("query: Config.Meta, Config.Shards and Config.Writer must be set"))
+	}
+	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.RunningPerUser < 0 || c.Waiting < 0 || c.WaitingPerUser < 0 || c.MaxColumns < 0 {
+		faults = append(faults, errors.New("query: limits must not be negative"))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,94 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/query/statement"
+)
+
+// storedBefore changes an error after which clients send a request again, if statements
+// before the one that failed have stored rows: they would store them again.
+func storedBefore(err error) error {
+	if err == nil || errs.ReasonOf(err) == errs.OutcomeUnknown {
+		return err
+	}
+	switch errs.From(err).Status() {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: statements before this one stored rows, then").WithReason(errs.OutcomeUnknown)
+	}
+	return err
+}
+
+// unread is the error of a statement that needs metadata which this node cannot have now.
+func unread(behind error, what string) error {
+	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
+	e.Code, e.Leader, e.Reason = errs.ShardNotReady, "", "" // nothing was changed
+	return e
+}
+
+// unsure changes an error that says that something does not exist: a node that cannot read
+// the metadata does not know that.
+func unsure(err, behind error) error {
+	if behind == nil || err == nil {
+		return err
+	}
+	switch e := errs.From(err); e.Code {
+	case errs.TableNotFound, errs.ColumnNotFound, errs.DatabaseNotFound:
+		return unread(behind, "this node knows of it only what was so before ("+e.Msg+"), and what other nodes changed cannot be read now")
+	}
+	return err
+}
+
+// explain makes an error that came about because time was up, or the client went away, say so.
+func explain(ctx context.Context, st statement.Statement, err error, after time.Duration) error {
+	switch {
+	case err == nil:
+		return nil
+	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown && errs.From(err).Status() == http.StatusServiceUnavailable:
+		return err // rows may have been written: that must be said, whatever else is so
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
+		advice := "ask for less, or allow more by the header x-svc-timeout"
+		switch e := errs.From(err); e.Code {
+		case errs.ShardUnreachable, errs.ShardNotReady:
+			advice = "it waited for a shard: " + e.Msg
+		}
+		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
+			"the query was cancelled after %s, when its time was up; %s", after.Round(time.Millisecond), advice)}
+	case lostRight(ctx) != nil:
+		return lostRight(ctx)
+	case ctx.Err() != nil:
+		return &errs.Error{Code: errs.Cancelled, Err: err, Msg: "the query was cancelled because the client went away"}
+	}
+	if e := (*errs.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return errs.Wrap(errs.Internal, err, "run SQL")
+}
+
+// lostRight is why ctx was cancelled, if that was because the user may no longer do what is
+// done in it.
+func lostRight(ctx context.Context) error {
+	switch cause := context.Cause(ctx); errs.CodeOf(cause) {
+	case errs.AccessDenied, errs.UserPasswordMismatch:
+		return cause
+	}
+	return nil
+}
+
+// timeIsUp tells whether err comes from another process to which the deadline went
+// along, and whose clock rang a little earlier.
+func timeIsUp(ctx context.Context, err error) bool {
+	switch errs.CodeOf(err) {
+	case errs.QueryTimeout:
+		return true
+	case errs.DeadlineExceeded, errs.Cancelled:
+		deadline, ok := ctx.Deadline()
+		return ok && ctx.Err() == nil && time.Until(deadline) < 100*time.Millisecond
+	}
+	return false
+}

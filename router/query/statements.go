@@ -1,0 +1,225 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/zone"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// kind says what is particular to one type of statement.
+type kind struct {
+	// Row is the right that it needs, what it does in words, and whether it is logged.
+	access.Row
+	// metadata is what it needs to know of changes that other nodes made.
+	metadata freshness
+	// stores is set if it stores rows, which a second run would store again.
+	stores bool
+	// run carries it out.
+	run handler
+}
+
+// handler carries out a statement of one type, and hands the result to each.
+type handler func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error
+
+// resultFunc takes the result of a statement.
+type resultFunc = func(ctx context.Context, res Result) error
+
+// kinds has a row for each type of statement: what it needs, and what carries it out. A type
+// without a row is refused to everybody. Rows that INSERT stores are not logged, as those of
+// ingestion are not.
+var kinds = map[reflect.Type]kind{
+	of[*statement.Query](): {
+		access.Row{Privilege: access.Select, Action: "select"}, oldIsFine, false, runQuery,
+	},
+	of[*statement.Insert](): {
+		access.Row{Privilege: access.Insert, Action: "insert", Object: access.Table}, oldIsFine, true, change((*Service).insert),
+	},
+	of[*statement.Delete](): {
+		logged(access.Delete, "delete", access.Table), oldIsFine, true, change((*Service).delete),
+	},
+	of[*statement.SetTimeZone](): {
+		access.Row{Privilege: access.SignedIn, Action: "set the time zone"}, oldIsFine, false, setTimeZone,
+	},
+
+	of[*statement.ShowDatabases](): {
+		reads("show databases", access.NoObject), freshSoon, false, show(describer.showDatabases),
+	},
+	of[*statement.ShowTables](): {
+		reads("show tables", access.Database), freshSoon, false, show(describer.showTables),
+	},
+	of[*statement.ShowCreateDatabase](): {
+		reads("show create database", access.Database), freshSoon, false, show(describer.showCreateDatabase),
+	},
+	of[*statement.ShowCreateTable](): {
+		reads("show create table", access.Table), freshSoon, false, show(describer.showCreateTable),
+	},
+	of[*statement.Describe](): {
+		reads("describe table", access.Table), freshSoon, false, show(describer.describe),
+	},
+
+	of[*statement.CreateDatabase](): {
+		logged(access.Create, "create database", access.Database), freshAtLast, false, define(definer.createDatabase, nil),
+	},
+	of[*statement.AlterDatabase](): {
+		logged(access.Alter, "alter database", access.Database), freshAtLast, false,
+		define(definer.alterDatabase, definer.alterDatabaseWarnings),
+	},
+	of[*statement.DropDatabase](): {
+		logged(access.Drop, "drop database", access.Database), freshAtLast, false, define(definer.dropDatabase, nil),
+	},
+	of[*statement.CreateTable](): {
+		logged(access.Create, "create table", access.Table), freshAtLast, false, define(definer.createTable, definer.mergeWarnings),
+	},
+	of[*statement.AlterTable](): {
+		logged(access.Alter, "alter table", access.Table), freshAtLast, false, change((*Service).alterTable),
+	},
+	of[*statement.DropTable](): {
+		logged(access.Drop, "drop table", access.Table), freshAtLast, false, define(definer.dropTable, nil),
+	},
+	of[*statement.TruncateTable](): {
+		logged(access.Delete, "truncate table", access.Table), freshAtLast, false, define(definer.truncateTable, nil),
+	},
+}
+
+// of returns the type of a statement.
+func of[S statement.Statement]() reflect.Type { return reflect.TypeFor[S]() }
+
+// reads is the right of a statement that describes an object.
+func reads(action string, object access.ObjectKind) access.Row {
+	return access.Row{Privilege: access.Select, Action: action, Object: object}
+}
+
+// logged is the right of a statement that changes an object, which goes to the log of changes.
+func logged(p access.Privilege, action string, object access.ObjectKind) access.Row {
+	return access.Row{Privilege: p, Action: action, Object: object, Changes: true}
+}
+
+// NeedOf returns what a statement needs, and whether it is a change that is logged. database
+// is the one of names that are written without a database.
+func NeedOf(st statement.Statement, database string) (n access.Need, changes bool) {
+	row := kinds[reflect.TypeOf(st)].Row
+	return row.Need(objectOf(st, database)), row.Changes
+}
+
+// objectOf returns what a statement names. A query names its tables only to the engine.
+func objectOf(st statement.Statement, database string) access.Object {
+	table := func(n statement.Name) access.Object {
+		return access.Object{Database: cmp.Or(n.Database, database, schema.DefaultDatabase), Name: n.Table}
+	}
+	switch st := st.(type) {
+	case *statement.ShowTables:
+		return access.Object{Database: cmp.Or(st.Database, database)}
+	case *statement.ShowCreateDatabase:
+		return access.Object{Database: st.Database}
+	case *statement.CreateDatabase:
+		return access.Object{Database: st.Database}
+	case *statement.AlterDatabase:
+		return access.Object{Database: st.Database}
+	case *statement.DropDatabase:
+		return access.Object{Database: st.Database}
+	case *statement.ShowCreateTable:
+		return table(st.Name)
+	case *statement.Describe:
+		return table(st.Name)
+	case *statement.CreateTable:
+		return table(st.Name)
+	case *statement.AlterTable:
+		return table(st.Name)
+	case *statement.DropTable:
+		return table(st.Name)
+	case *statement.TruncateTable:
+		return table(st.Name)
+	case *statement.Delete:
+		return table(st.Name)
+	case *statement.Insert:
+		return table(st.Name)
+	}
+	return access.Object{}
+}
+
+// runQuery has a shard node run a SELECT.
+func runQuery(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+	return s.reader.query(ctx, st.(*statement.Query), req, each)
+}
+
+// setTimeZone sets the time zone of the statements behind it.
+func setTimeZone(ctx context.Context, _ *Service, st statement.Statement, req *Request, each resultFunc) error {
+	name := st.(*statement.SetTimeZone).Zone
+	if _, err := zone.Load(name); err != nil {
+		return err
+	}
+	req.Timezone = name
+	return each(ctx, Result{})
+}
+
+// show returns the handler of a statement that describes something from the metadata.
+func show[S statement.Statement](rowsOf func(d describer, st S, database string) (array.RecordReader, error)) handler {
+	return func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+		rows, err := rowsOf(describer{s.names}, st.(S), req.Database)
+		if err != nil {
+			return err
+		}
+		defer rows.Release()
+		if req.Limited {
+			return each(ctx, Result{Rows: &limited{Rows: rows, left: req.Limit}})
+		}
+		return each(ctx, Result{Rows: rows})
+	}
+}
+
+// define returns the handler of a statement that is one command of the metadata. The command is
+// nil if there is nothing to do. warnings, which may be nil, tells before the change what its author
+// may not expect of it.
+func define[S statement.Statement](
+	command func(d definer, st S, database string) (*metapb.Command, error), warnings func(d definer, st S, database string) []string,
+) handler {
+	return change(func(s *Service, ctx context.Context, st S, req *Request) (res Result, err error) {
+		if warnings != nil {
+			res.Warnings = warnings(s.definer, st, req.Database)
+		}
+		cmd, err := command(s.definer, st, req.Database)
+		if err != nil {
+			return res, err
+		}
+		return res, s.propose(ctx, cmd)
+	})
+}
+
+// change returns the handler of a statement that answers with a count.
+func change[S statement.Statement](do func(s *Service, ctx context.Context, st S, req *Request) (Result, error)) handler {
+	return func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+		res, err := do(s, ctx, st.(S), req)
+		if err != nil {
+			return err
+		}
+		return each(ctx, res)
+	}
+}
+
+// propose puts a command through the metadata log, unless it is nil.
+func (s *Service) propose(ctx context.Context, cmd *metapb.Command) error {
+	if cmd == nil {
+		return nil
+	}
+	cmd.TimeUnixNano = s.cfg.Now().UnixNano()
+	_, err := s.cfg.Meta.Propose(ctx, cmd)
+	return err
+}
+
+// kindOf returns the row of a statement.
+func kindOf(st statement.Statement) (kind, error) {
+	k, ok := kinds[reflect.TypeOf(st)]
+	if !ok {
+		return k, errs.New(errs.Unexpected, "statement %T is not known", st)
+	}
+	return k, nil
+}

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"testing"
+
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// TestStatementsHaveRows reads which types of statement there are from their source.
+func TestStatementsHaveRows(t *testing.T) {
+	packages, err := parser.ParseDir(token.NewFileSet(), "statement", nil, 0) //nolint:staticcheck // one package, no build tags
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]kind{}
+	for typ, k := range kinds {
+		rows[typ.Elem().Name()] = k
+	}
+	found := 0
+	for _, file := range packages["statement"].Files {
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "Rows" {
+				continue
+			}
+			star, ok := f.Recv.List[0].Type.(*ast.StarExpr)
+			if !ok {
+				t.Fatalf("%s has a method Rows with a value as receiver", f.Recv.List[0].Type)
+			}
+			found++
+			name := star.X.(*ast.Ident).Name
+			if row, ok := rows[name]; !ok || row.Privilege == access.Undeclared || row.Action == "" || row.run == nil {
+				t.Errorf("statement.%s has no row in the table of statements: say who may run it, and what carries it out", name)
+			}
+		}
+	}
+	if found != len(kinds) || found < 15 {
+		t.Errorf("%d types of statement were found, and %d have rows", found, len(kinds))
+	}
+}
+
+// TestChangesAreLogged has each statement that changes something, but INSERT, logged, and
+// each that only reads not.
+func TestChangesAreLogged(t *testing.T) {
+	for typ, k := range kinds {
+		row, st := k.Row, reflect.New(typ.Elem()).Interface().(statement.Statement)
+		_, insert := st.(*statement.Insert)
+		if _, set := st.(*statement.SetTimeZone); set {
+			continue // it changes nothing that lasts
+		}
+		if row.Changes != (!st.Rows() && !insert) {
+			t.Errorf("%s: logged is %t", typ, row.Changes)
+		}
+		if row.Changes && row.Object == access.NoObject {
+			t.Errorf("%s: what is changed has no kind", typ)
+		}
+		if st.Rows() != (row.Privilege == access.Select) {
+			t.Errorf("%s needs %s", typ, row.Privilege)
+		}
+	}
+}
+
+// TestObjects has names without a database belong to that of the request.
+func TestObjects(t *testing.T) {
+	for text, want := range map[string]access.Object{
+		"DROP TABLE t":                    {Kind: access.Table, Database: "app", Name: "t"},
+		"TRUNCATE TABLE other.t":          {Kind: access.Table, Database: "other", Name: "t"},
+		"DROP DATABASE d":                 {Kind: access.Database, Database: "d"},
+		"ALTER DATABASE d SET 'ttl'='1d'": {Kind: access.Database, Database: "d"},
+		"DELETE FROM t WHERE a = 1":       {Kind: access.Table, Database: "app", Name: "t"},
+		"SELECT 1":                        {},
+		"SHOW TABLES":                     {Kind: access.Database, Database: "app"},
+		"DESCRIBE x.y":                    {Kind: access.Table, Database: "x", Name: "y"},
+	} {
+		parsed, err := statement.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := NeedOf(parsed[0], "app"); n.Object != want {
+			t.Errorf("%s: %+v, want %+v", text, n.Object, want)
+		}
+	}
+}

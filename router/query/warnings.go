@@ -1,0 +1,123 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/router/query/statement"
+)
+
+// The warnings of a statement say what it does, if it is carried out, that its author may not expect.
+
+// alterTableWarnings are the warnings of ALTER TABLE.
+func (d definer) alterTableWarnings(st *statement.AlterTable, database string) []string {
+	t, err := d.writable(st.Name, database)
+	switch {
+	case err != nil:
+		return nil
+	case st.Add != nil:
+		return defaultWarnings(t, st.Add)
+	case st.Modify != nil:
+		return indexWarnings(t, st.Modify)
+	case t.AppendMode() && optionGiven(st.Set, schema.OptionMergeMode):
+		return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
+	}
+	own, of := t.Options[schema.OptionTTL], d.databaseTTL(t.Database)
+	return expiryWarnings(d.ttl(t), schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)
+}
+
+// alterDatabaseWarnings are the warnings of ALTER DATABASE.
+func (d definer) alterDatabaseWarnings(st *statement.AlterDatabase, _ string) []string {
+	own := d.databaseTTL(st.Database)
+	return expiryWarnings(schema.EffectiveTTL("", own), schema.EffectiveTTL("", changedTTL(own, st.Set, st.Unset)),
+		"the tables of database "+st.Database+" without a ttl of their own")
+}
+
+// changedTTL is what a text of the option ttl becomes.
+func changedTTL(text string, set []statement.Option, unset []string) string {
+	for _, o := range set {
+		if optionKey(o.Key) == schema.OptionTTL {
+			text = o.Value
+		}
+	}
+	if slices.ContainsFunc(unset, func(key string) bool { return optionKey(key) == schema.OptionTTL }) {
+		return ""
+	}
+	return text
+}
+
+// noMerging is the warning about a merge_mode that has no effect.
+const noMerging = "%s keeps all rows (append_mode='true'), so its merge_mode has no effect; only a table that is made with append_mode='false' merges rows"
+
+func optionGiven(list []statement.Option, name string) bool {
+	return slices.ContainsFunc(list, func(o statement.Option) bool { return optionKey(o.Key) == name })
+}
+
+// expiryWarnings says what another ttl makes of the rows that are stored.
+func expiryWarnings(before, after schema.TTL, of string) []string {
+	const sometime = 1_000_000_000 // any moment does
+	limit, expire := after.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
+	old, did := before.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
+	switch {
+	case after.Instant && !before.Instant:
+		return []string{fmt.Sprintf("rows of %s that are written from now on are thrown away (ttl 'instant'); those that are stored stay", of)}
+	case expire && (!did || old < limit):
+		return []string{fmt.Sprintf("rows of %s that are older than %s have expired: no query shows them, and they are deleted soon", of, after)}
+	case did && (!expire || limit < old) && !after.Instant:
+		return []string{fmt.Sprintf("rows of %s that are older than %s had expired: those that were deleted since do not come back, the others are shown again", of, before)}
+	}
+	return nil
+}
+
+// mergeWarnings says that a table merges rows, if its definition does not.
+func (d definer) mergeWarnings(table *statement.CreateTable, database string) []string {
+	if table.IfNotExists {
+		if _, err := d.writable(table.Name, database); err == nil {
+			return nil // and stays as it is
+		}
+	}
+	columns, err := tableColumns(table)
+	if optionGiven(table.Options, schema.OptionMergeMode) && d.appends(table, database) {
+		return []string{fmt.Sprintf(noMerging, "the table")}
+	}
+	if err != nil || !slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Semantic == schema.Tag }) {
+		return nil
+	}
+	if optionGiven(table.Options, schema.OptionAppendMode) || optionGiven(table.Options, schema.OptionMergeMode) {
+		return nil
+	}
+	return []string{"the table merges rows: of those with the same primary key and time it shows the last one; WITH (append_mode='true') keeps all"}
+}
+
+// appends tells whether the table that a statement makes keeps all rows.
+func (d definer) appends(st *statement.CreateTable, database string) bool {
+	cmd, err := d.createTable(st, database)
+	return err == nil && cmd.GetCreateTable().GetTable().GetOptions()[schema.OptionAppendMode] == "true"
+}
+
+// defaultWarnings says that the rows that exist do not show the default of a column that is added.
+func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
+	c, err := addedColumn(t, def)
+	if err != nil || c.Default == nil || c.NotNull {
+		return nil
+	}
+	why := "it may be NULL"
+	if !showsDefault(&c, def) {
+		why = "a tag, a TIMESTAMP and a BINARY cannot show another value"
+	}
+	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s", t.Database, t.Name, c.Name, *c.Default, why)}
+}
+
+// indexWarnings says that an index takes the place of one of another kind.
+func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
+	c := t.Column(m.Name)
+	if c == nil || c.Index == nil || m.SetIndex == nil {
+		return nil
+	}
+	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
+		return []string{fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: a column has one index", c.Name, t.Database, t.Name, c.Index.Kind, kind)}
+	}
+	return nil
+}
