@@ -11,7 +11,7 @@ import (
 	"cordwood/router/audit"
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipeline/processor"

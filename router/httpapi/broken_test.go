@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 )
 
 // A body that breaks off is the client's fault: the answer is 400, not one that tells proxies

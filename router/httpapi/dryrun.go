@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 )
@@ -249,10 +250,10 @@ func (s *Server) dryRunPipeline(r *http.Request, source *string, name, version s
 		return s.compile([]byte(*source))
 	case name == "":
 		return nil, errs.New(errs.InvalidArguments, "pipeline or pipeline_name is required")
-	case name == identityPipeline:
+	case name == ingest.IdentityPipeline:
 		return nil, nil
 	}
-	p, _, err := s.storedPipeline(r.Context(), name, version, hasVersion)
+	p, _, err := s.pipelines.Find(r.Context(), name, version, hasVersion)
 	return p, err
 }
 
@@ -267,7 +268,7 @@ func (s *Server) dryRunTarget(d *dryRun, database, table string) error {
 		return err
 	}
 	q.Table, q.Catalog, q.AutoCreate, d.real = table, s.cfg.Catalog, !s.cfg.NoAutoCreate, true
-	return checkWritable(s.cfg.Catalog, database)
+	return ingest.Writable(s.cfg.Catalog, database)
 }
 
 // noTables is the catalog of a dry run that names no table.
@@ -297,7 +298,7 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 		q.SkipError = true
 		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
 	}
-	runner, err := newRunner(d.pipeline, &q, s.lookup(r.Context()))
+	runner, err := ingest.Runner(d.pipeline, &q, s.pipelines.Lookup(r.Context()))
 	if err != nil {
 		return nil, nil, failed(err)
 	}
@@ -324,15 +325,6 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 		}
 	}
 	return &dryOutput{runner.Release}, joinTables(out), nil
-}
-
-// newRunner returns the runner of a pipeline; nil is svc_identity, whose own runner
-// knows custom time indexes but no traces.
-func newRunner(p *pipeline.Pipeline, q *pipeline.Request, lookup pipeline.Lookup) (pipeline.Runner, error) {
-	if p == nil && (q.Trace == nil || q.TimeIndex != nil) {
-		return pipeline.NewIdentity(q)
-	}
-	return pipeline.NewRunner(p, q, lookup)
 }
 
 // countedRunner refuses more records than a dry run takes.

@@ -1,70 +1,32 @@
 package httpapi
 
 import (
-	"encoding/binary"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/cespare/xxhash/v2"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
-	"cordwood/router/ingest/native"
+	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
-	"cordwood/router/pipelines"
-	"cordwood/router/write"
-)
-
-// identityPipeline is the built-in pipeline; the others are stored.
-const identityPipeline = pipeline.IdentityName
-
-// The values of on_reject.
-const (
-	rejectDrop  = "drop"
-	rejectStore = "store"
 )
 
 // ingestParams is what an ingestion request says beside its body.
 type ingestParams struct {
-	database, table string
-	pipeline        string
-	version         string
-	hasVersion      bool
-	timeIndexText   string
-	hasTimeIndex    bool
-	timeIndex       *pipeline.TimeIndex
-	contentType     string
-	skipError       bool
-	ignoreErrors    bool
-	maxNestedLevels int
-	hints           map[string]string
+	batch       ingest.Batch
+	contentType string
 	// warnings name what the headers say without effect.
 	warnings []string
-	// onReject says what becomes of records that skip_error drops: drop, store, or ""
-	// for what the server does.
-	onReject string
-	// key is what the client calls the request by.
-	key write.Key
-
-	// replayed says which rejects the records are; nil: none.
-	replayed *replayed
-
-	// compiled is the pipeline, with its version; nil for svc_identity.
-	compiled        *pipeline.Pipeline
-	compiledVersion int64
 }
 
 // readIngestParams reads headers and query string. What it refuses is malformed; what
-// the values mean is check's business.
+// the values mean is the service's business.
 func readIngestParams(r *http.Request) (*ingestParams, error) {
 	p := &ingestParams{}
-	p.hints, p.warnings = params.ParseHints(r.Header)
+	b := &p.batch
+	b.Hints, p.warnings = params.ParseHints(r.Header)
 	query, err := params.Parse(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
@@ -73,102 +35,74 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		"custom_time_index", "ignore_errors", "source", "msg_field", "on_reject"); err != nil {
 		return nil, err
 	}
-	if p.skipError, err = query.Bool("skip_error", false); err != nil {
+	if b.SkipError, err = query.Bool("skip_error", false); err != nil {
 		return nil, err
 	}
-	if p.ignoreErrors, err = query.Bool("ignore_errors", false); err != nil {
+	if b.IgnoreErrors, err = query.Bool("ignore_errors", false); err != nil {
 		return nil, err
 	}
 	if p.contentType = params.Header(r.Header, "Content-Type"); p.contentType == "" {
 		return nil, errs.New(errs.InvalidArguments,
 			"the Content-Type header is missing, expected: one of application/json, application/x-ndjson, text/plain")
 	}
-	p.database = params.Header(r.Header, "X-Svc-Db-Name")
-	if p.database == "" {
-		p.database = query.Get("db")
+	b.Database = params.Header(r.Header, "X-Svc-Db-Name")
+	if b.Database == "" {
+		b.Database = query.Get("db")
 	}
-	if p.database = strings.TrimPrefix(p.database, "svc-"); p.database == "" {
-		p.database = schema.DefaultDatabase
+	if b.Database = strings.TrimPrefix(b.Database, "svc-"); b.Database == "" {
+		b.Database = schema.DefaultDatabase
 	}
-	p.table = query.Get("table")
-	p.pipeline = params.Header(r.Header, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name")
-	if p.pipeline == "" {
-		p.pipeline = query.Get("pipeline_name")
+	b.Table = query.Get("table")
+	b.Pipeline = params.Header(r.Header, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name")
+	if b.Pipeline == "" {
+		b.Pipeline = query.Get("pipeline_name")
 	}
-	p.version, p.hasVersion = query.Lookup("version")
-	if p.onReject = query.Get("on_reject"); p.onReject != "" && p.onReject != rejectDrop && p.onReject != rejectStore {
-		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(p.onReject))
+	b.Version, b.HasVersion = query.Lookup("version")
+	if b.OnReject = query.Get("on_reject"); b.OnReject != "" && b.OnReject != ingest.DropRejects && b.OnReject != ingest.StoreRejects {
+		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(b.OnReject))
 	}
-	if p.key.Text, err = params.Key(r.Header); err != nil {
+	if b.Key, err = params.Key(r.Header); err != nil {
 		return nil, err
 	}
-	if p.replayed, err = readReplayed(r.Header, p.key); err != nil {
+	if b.Replayed, err = readReplayed(r.Header, b.Key); err != nil {
 		return nil, err
 	}
-	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
+	b.TimeIndex, b.HasTimeIndex = query.Lookup("custom_time_index")
 
 	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
 	p.warnings = append(p.warnings, extra.Warnings...)
-	p.maxNestedLevels = extra.MaxNestedLevels
+	b.MaxNestedLevels = extra.MaxNestedLevels
 	if extra.HasSkipError {
-		p.skipError = extra.SkipError
+		b.SkipError = extra.SkipError
 	}
 	return p, nil
 }
 
-// hash is a hash of what decides, beside the body, which rows it becomes and where they go, as the client
-// asked for it. on_reject is not part of it: it is about records that become none.
-func (p *ingestParams) hash(kind native.Kind) uint64 {
-	b := make([]byte, 0, 256)
-	for _, text := range []string{p.database, p.table, p.pipeline, p.version, p.timeIndexText} {
-		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
-	}
-	for _, yes := range []bool{p.hasVersion, p.hasTimeIndex, p.skipError, p.ignoreErrors} {
-		b = strconv.AppendBool(b, yes)
-	}
-	b = binary.AppendUvarint(append(b, byte(kind)), uint64(p.maxNestedLevels)) //nolint:gosec // it is not negative
-	for _, option := range slices.Sorted(maps.Keys(p.hints)) {
-		for _, text := range []string{option, p.hints[option]} {
-			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
-		}
-	}
-	return xxhash.Sum64(b)
-}
+// The bounds of the header that names rejects: how many, and the text of each.
+const (
+	maxReplayed = 1000
+	maxReplayID = 64
+)
 
-// check goes through the values in the order in which clients learn of their mistakes.
-func (p *ingestParams) check(catalog Catalog) error {
-	if p.table == "" {
-		return errs.New(errs.InvalidArguments, "table is required")
+// readReplayed reads the header with the ids of rejects that are sent again; nil: there is none.
+func readReplayed(h http.Header, key string) (*ingest.Replayed, error) {
+	text := strings.TrimSpace(h.Get(ingest.HeaderReplayed))
+	if text == "" {
+		return nil, nil
 	}
-	if err := schema.CheckTableName(p.table); err != nil {
-		return err
+	ids := strings.Split(text, ",")
+	if len(ids) > maxReplayed {
+		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request", ingest.HeaderReplayed, len(ids), maxReplayed)
 	}
-	if p.pipeline == "" {
-		return errs.New(errs.InvalidArguments, "pipeline_name is required")
-	}
-	if p.hasVersion {
-		if _, err := pipelines.ParseVersion(p.version); err != nil {
-			return err
+	for i, id := range ids {
+		if ids[i] = strings.TrimSpace(id); ids[i] == "" || len(id) > maxReplayID {
+			return nil, errs.New(errs.InvalidArguments, "the header %s must have the ids of records, separated by commas, of 1 to %d characters", ingest.HeaderReplayed, maxReplayID)
 		}
 	}
-	if p.hasTimeIndex {
-		var err error
-		if p.timeIndex, err = pipeline.ParseTimeIndex(p.timeIndexText); err != nil {
-			return err
-		}
+	if key == "" {
+		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it", ingest.HeaderReplayed)
 	}
-	return checkWritable(catalog, p.database)
-}
-
-// checkWritable checks that a database exists and that clients may write to it.
-func checkWritable(catalog Catalog, database string) error {
-	if schema.ReservedDatabase(database) {
-		return errs.New(errs.InvalidArguments, "database %s belongs to the server and cannot be written to", database)
-	}
-	if _, ok := catalog.Database(database); !ok {
-		return errs.New(errs.DatabaseNotFound, "Failed to find database %s; create it with CREATE DATABASE", database)
-	}
-	return nil
+	return &ingest.Replayed{IDs: ids}, nil
 }
 
 // skipReasons joins the first reasons for skipped records into one line of a header.

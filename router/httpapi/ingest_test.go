@@ -13,7 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )

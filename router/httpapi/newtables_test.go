@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/router/pipeline"
 )
 
 // suffixes is a body whose records go to n tables.
@@ -48,20 +47,5 @@ func TestNewTablesAreBounded(t *testing.T) {
 	now = now.Add(time.Minute)
 	if got := send("rw", suffixes("c", 6)); got != 200 {
 		t.Errorf("a minute later: %d", got)
-	}
-}
-
-// The users that are counted are bounded.
-func TestNewTablesForgetUsers(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	n := newTables{limit: 1}
-	out := &pipeline.Output{Tables: []*pipeline.TableRows{{Table: "t"}}}
-	for i := range 3 * maxMinutes {
-		if err := n.charge(fmt.Sprint(i), out, now.Add(time.Duration(i)*time.Second)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(n.users) > maxMinutes {
-		t.Errorf("%d users are remembered", len(n.users))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
 )
@@ -34,8 +35,6 @@ type Pipelines interface {
 }
 
 const (
-	// reservedPrefix begins the names of built-in pipelines.
-	reservedPrefix = "svc_"
 	// pipelineType is the content type that stored pipelines have.
 	pipelineType = "yaml"
 )
@@ -43,46 +42,12 @@ const (
 // pipelineName is what a pipeline may be called.
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
-// newPipelines returns the cache of compiled pipelines; nil without a store.
-func newPipelines(cfg Config) (*pipelines.Cache[*pipeline.Pipeline], error) {
+// newPipelines returns the stored pipelines; nil without a store.
+func newPipelines(cfg Config) (*ingest.Pipelines, error) {
 	if cfg.Pipelines == nil {
 		return nil, nil
 	}
-	return pipelines.New(pipelines.Config[*pipeline.Pipeline]{
-		Meta:       cfg.Pipelines,
-		Compile:    func(source []byte) (*pipeline.Pipeline, error) { return pipeline.Compile(source, cfg.PipelineOptions) },
-		Size:       func(p *pipeline.Pipeline, source []byte) int64 { return int64(p.Size() + len(source)) },
-		Registerer: cfg.Registerer,
-	})
-}
-
-// storedPipeline returns a pipeline by the texts of its name and version; without a
-// version the newest. It also returns which version that is.
-func (s *Server) storedPipeline(ctx context.Context, name, version string, hasVersion bool) (*pipeline.Pipeline, int64, error) {
-	none := s.pipelines == nil || strings.HasPrefix(name, reservedPrefix)
-	if !hasVersion {
-		if none {
-			return nil, 0, pipelines.NotFound(name, "latest")
-		}
-		return s.pipelines.Latest(ctx, name)
-	}
-	at, err := pipelines.ParseVersion(version)
-	if err != nil {
-		return nil, 0, err
-	}
-	if none {
-		return nil, 0, pipelines.NotFound(name, pipelines.FormatVersion(at))
-	}
-	p, err := s.pipelines.Version(ctx, name, at)
-	return p, at, err
-}
-
-// lookup finds the pipelines that a dispatcher sends records to.
-func (s *Server) lookup(ctx context.Context) pipeline.Lookup {
-	return func(name, version string) (*pipeline.Pipeline, error) {
-		p, _, err := s.storedPipeline(ctx, name, version, version != "")
-		return p, err
-	}
+	return ingest.NewPipelines(cfg.Pipelines, cfg.PipelineOptions, cfg.Registerer)
 }
 
 // manage makes a handler of a function that returns the members of the answer, without
@@ -117,8 +82,8 @@ func changeableName(r *http.Request) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case strings.HasPrefix(name, reservedPrefix):
-		return "", errs.New(errs.InvalidArguments, "pipeline_name cannot start with %s", reservedPrefix)
+	case strings.HasPrefix(name, ingest.ReservedPrefix):
+		return "", errs.New(errs.InvalidArguments, "pipeline_name cannot start with %s", ingest.ReservedPrefix)
 	case !pipelineName.MatchString(name):
 		return "", errs.New(errs.InvalidArguments, "Invalid pipeline name: %s; 1 to 128 letters, digits and _ . : - are allowed", cutText(name))
 	}
@@ -189,7 +154,7 @@ func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
 func (s *Server) appendPipelineWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
 	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {
-		if _, ok := s.cfg.Pipelines.Pipeline(target); ok || target == identityPipeline || target == name {
+		if _, ok := s.cfg.Pipelines.Pipeline(target); ok || target == ingest.IdentityPipeline || target == name {
 			continue
 		}
 		warnings = append(warnings, "the dispatcher sends records to the pipeline "+target+

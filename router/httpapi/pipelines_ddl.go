@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 )
 
@@ -28,11 +29,11 @@ func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, err
 	if err := schema.CheckTableName(table); err != nil {
 		return nil, err
 	}
-	if name == identityPipeline {
+	if name == ingest.IdentityPipeline {
 		return nil, errs.New(errs.InvalidArguments, "the built-in pipeline %s has no fixed table schema: it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	version, has := query.Lookup("version")
-	p, _, err := s.storedPipeline(r.Context(), name, version, has)
+	p, _, err := s.pipelines.Find(r.Context(), name, version, has)
 	if err != nil {
 		return nil, err
 	}

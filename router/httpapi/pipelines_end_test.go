@@ -66,7 +66,7 @@ func TestDisconnectEndsThePipeline(t *testing.T) {
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	go func() {
-		for len(f.running) == 0 && ctx.Err() == nil {
+		for f.Ingestion().Running() == 0 && ctx.Err() == nil {
 			runtime.Gosched()
 		}
 		cancel() // the pipeline runs

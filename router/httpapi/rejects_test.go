@@ -20,7 +20,7 @@ import (
 // keptRows are the rows for svc_private.rejects in an output, one a line.
 func keptRows(t testing.TB, out *pipeline.Output) (rows []string) {
 	for _, table := range out.Tables {
-		if table.Table != rejectsTable {
+		if table.Table != "rejects" {
 			continue
 		}
 		if table.Database != schema.PrivateDatabase || !table.Internal || table.NoCreate || table.Options[schema.OptionTTL] != "7days" {
@@ -170,7 +170,7 @@ func TestRejectsAreKept(t *testing.T) {
 			if n := len(a.Skipped.Reasons); n == 0 || n > 10 || a.Skipped.Reasons[0].Error == "" || a.Skipped.Reasons[0].Kind == "" {
 				t.Errorf("reasons %+v", a.Skipped.Reasons)
 			}
-			if metric := fmt.Sprintf("cordwood_ingest_rejects_stored_total %d\n", len(tt.want)); !strings.Contains(f.call("GET", "/metrics", "").Body.String(), metric) {
+			if metric := fmt.Sprintf("cordwood_ingest_rejects_stored_total{protocol=\"native\"} %d\n", len(tt.want)); !strings.Contains(f.call("GET", "/metrics", "").Body.String(), metric) {
 				t.Errorf("no metric %s", metric)
 			}
 		})
@@ -182,7 +182,7 @@ func TestSkippedMetricByKind(t *testing.T) {
 	f.ingest("&skip_error=true", `[{"a":1},{"a":"x"},7,8]`)
 	metrics := f.call("GET", "/metrics", "").Body.String()
 	for kind, want := range map[string]int{"type": 1, "parse": 2} {
-		metric := fmt.Sprintf("cordwood_ingest_skipped_records_total{db=\"public\",kind=%q} %d\n", kind, want)
+		metric := fmt.Sprintf("cordwood_ingest_skipped_records_total{db=\"public\",kind=%q,protocol=\"native\"} %d\n", kind, want)
 		if !strings.Contains(metrics, metric) {
 			t.Errorf("no metric %s", metric)
 		}
@@ -275,20 +275,4 @@ func TestRejectsModel(t *testing.T) {
 		}
 		kept = nil
 	}
-}
-
-// Records that are too many to keep fail the request: none gets lost.
-func TestTooManyRejects(t *testing.T) {
-	text := strings.Repeat("x", 100)
-	r := &rejects{params: &ingestParams{}, bytes: maxRejectBytes - 1000}
-	for i := range 20 {
-		r.onSkip(pipeline.Reason{Index: i, Error: text})
-		if err := r.done([]byte("7")); err != nil {
-			if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "on_reject=drop") {
-				t.Error(err)
-			}
-			return
-		}
-	}
-	t.Errorf("no limit: %d rows", r.rows.Rows())
 }

@@ -35,7 +35,7 @@ func TestReplayedAreNoted(t *testing.T) {
 	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.replayed x z "k\nreplayed"` {
 		t.Errorf("%d %s: wrote %s", w.Code, w.Body, got)
 	}
-	if f.writer.key.User != replayUser {
+	if f.writer.key.User != "\nreplayed" {
 		t.Errorf("the key is of user %q: another one who replays the record stores it again", f.writer.key.User)
 	}
 	if f.writer.key.Params != 0 {

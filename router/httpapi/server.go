@@ -2,7 +2,7 @@
 // with its permission, and around it what all requests have in common: limits,
 // authentication, time limits, the one error shape, compression, metrics.
 //
-// It does not parse log bodies (router/ingest), make rows (router/pipeline), store
+// It does not take in logs (router/ingest), make rows (router/pipeline), store
 // (router/write) or run SQL (router/query): it decides in which order they are asked,
 // and turns what they answer into HTTP. It opens no port; node does.
 //
@@ -27,13 +27,13 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/router/access"
 	"cordwood/router/audit"
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/openapi"
 	"cordwood/router/httpapi/peer"
+	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
-	"cordwood/router/pipelines"
 )
 
 // Catalog is what the server must know of databases and tables: the router's own view.
@@ -57,7 +57,7 @@ type Config struct {
 	// Catalog is the local view of the metadata. Required.
 	Catalog Catalog
 	// Writer stores what pipelines made. Required.
-	Writer Writer
+	Writer ingest.Writer
 	// Pipelines keeps the pipelines that clients upload. Without it their paths do not
 	// exist, and svc_identity is the only pipeline.
 	Pipelines Pipelines
@@ -238,10 +238,9 @@ type Server struct {
 	cfg       Config
 	log       *slog.Logger
 	metrics   *metrics
-	running   running
-	newTables newTables
+	ingestion *ingest.Service
 	changes   *audit.Log
-	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
+	pipelines *ingest.Pipelines // nil without Config.Pipelines
 	whole     http.Handler
 	public    http.Handler
 	// describe returns the description of the API, made at the first call.
@@ -261,8 +260,17 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, running: newRunning(), newTables: newTables{limit: cfg.MaxNewTablesPerMinute}, changes: audit.New(cfg.Logger)}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, changes: audit.New(cfg.Logger)}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
+		return nil, err
+	}
+	s.ingestion, err = ingest.New(ingest.Config{
+		Catalog: cfg.Catalog, Writer: cfg.Writer, Pipelines: s.pipelines, NoClientVariables: cfg.NoClientVariables,
+		StoreRejects: cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate, TimestampColumn: cfg.TimestampColumn,
+		MaxNewTables: cfg.MaxNewTables, MaxNewTablesPerMinute: cfg.MaxNewTablesPerMinute, MaxColumns: cfg.MaxColumns,
+		PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger, Registerer: cfg.Registerer,
+	})
+	if err != nil {
 		return nil, err
 	}
 	s.describe = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Status.Version) })
@@ -275,6 +283,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	return s, nil
 }
+
+// Ingestion is the way of requests with logs, for doors that are no URLs.
+func (s *Server) Ingestion() *ingest.Service { return s.ingestion }
 
 // Handler serves every path.
 func (s *Server) Handler() http.Handler { return s.whole }

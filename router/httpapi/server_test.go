@@ -17,7 +17,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
@@ -155,8 +155,8 @@ func TestInformation(t *testing.T) {
 	f.ingest("", `[{"a":1},{"a":2}]`)
 	w := f.call("GET", "/metrics", "")
 	for _, line := range []string{
-		`cordwood_ingest_rows_total{db="public"} 2`,
-		`cordwood_ingest_bytes_total{db="public"} 17`,
+		`cordwood_ingest_rows_total{db="public",protocol="native"} 2`,
+		`cordwood_ingest_bytes_total{db="public",protocol="native"} 17`,
 		`cordwood_http_requests_total{code="200",route="/v1/ingest"} 1`,
 		`cordwood_http_requests_total{code="503",route="/ready"} 1`,
 	} {
@@ -184,7 +184,7 @@ func browsers(t *testing.T, users bool) *browser.Rules {
 
 // TestMetricsOfStrangers: names of databases and tables are for those who may read.
 func TestMetricsOfStrangers(t *testing.T) {
-	const named, blank = `cordwood_ingest_rows_total{db="public"} 2`, `cordwood_ingest_rows_total{db=""} 2`
+	const named, blank = `cordwood_ingest_rows_total{db="public",protocol="native"} 2`, `cordwood_ingest_rows_total{db="",protocol="native"} 2`
 	for _, c := range []struct {
 		users, closed bool
 		as            string

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )

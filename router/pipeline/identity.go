@@ -38,6 +38,7 @@ type identity struct {
 	// Scratch memory.
 	writer  jsonscan.Writer
 	scratch []byte
+	record  []byte // JSON text of a record that came decoded
 	name    []byte
 	varText []byte
 }

@@ -1,11 +1,14 @@
 package pipeline
 
 import (
+	"errors"
 	"hash/maphash"
 	"sync"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/vrl/jsonscan"
+	"cordwood/router/vrl/value"
 )
 
 var identities = sync.Pool{New: func() any { return newIdentity() }}
@@ -69,6 +72,19 @@ func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
 	return r.scanExact(pos, whole)
 }
 
+// Record implements Runner. The record is read as its JSON text: a moment is stored as the text
+// of the moment.
+func (r *identity) Record(v value.Value, _ int) error {
+	r.record = value.AppendJSON(r.record[:0], v)
+	n := len(r.record)
+	r.record = append(r.record, make([]byte, jsonscan.Padding)...)
+	_, err := r.scan(r.record[:n], 0, true)
+	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
+		return r.refuse(&kindError{SkipParse, errs.New(errs.InvalidArguments, "the record has no form in JSON: %s", e.Message())})
+	}
+	return err
+}
+
 // TextRecord is the record {"message": line}.
 func (r *identity) TextRecord(line []byte) error {
 	if r.home == nil {
@@ -121,7 +137,7 @@ func (r *identity) Release() {
 
 // renew makes r ready for another request, and tells whether it is worth keeping.
 func (r *identity) renew() bool {
-	size := r.byteSize() + cap(r.scratch) + cap(r.exact.members)*48 + cap(r.exact.names)
+	size := r.byteSize() + cap(r.scratch) + cap(r.record) + cap(r.exact.members)*48 + cap(r.exact.names)
 	if size > keepBytes || r.columns > keepColumns {
 		return false
 	}
@@ -129,7 +145,7 @@ func (r *identity) renew() bool {
 	r.empty(warm)
 	*r = identity{
 		warm: warm, sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
-		writer: r.writer, scratch: r.scratch, name: r.name, varText: r.varText,
+		writer: r.writer, scratch: r.scratch, record: r.record, name: r.name, varText: r.varText,
 	}
 	return true
 }

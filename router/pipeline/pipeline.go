@@ -20,6 +20,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/router/vrl/value"
 )
 
 // Catalog tells which tables exist. It may be a little behind.
@@ -111,6 +112,14 @@ type Runner interface {
 	ScanLine(line []byte) error
 	// TextRecord takes line, which must be valid UTF-8, as the record {"message": line}.
 	TextRecord(line []byte) error
+	// Record takes a record that was decoded already: an object, whose keys are in order, as
+	// value.Fields.Sort leaves them. size is about its length in the request. Neither the keys nor
+	// the texts in it may change before Release.
+	Record(v value.Value, size int) error
+	// At says when the records that follow happened, in nanoseconds since 1970, until it is said
+	// again. It stands for the time of processing where neither the request nor its pipeline
+	// names another time.
+	At(nanos int64)
 	// Refuse counts a record that could not be read and was skipped because of err.
 	Refuse(err error)
 	// Finish ends the input. The Output is valid until Release.

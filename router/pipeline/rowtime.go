@@ -16,7 +16,7 @@ func (s *sink) rowTime() (int64, error) {
 		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null",
 			s.timeName)}
 	}
-	t, _ := convertTime(s.now(), schema.TimestampNanosecond, s.timeUnit)
+	t, _ := convertTime(s.moment(), schema.TimestampNanosecond, s.timeUnit)
 	return t, nil
 }
 

@@ -54,6 +54,20 @@ func (r *runner) TextRecord(line []byte) error {
 	return r.take(o.Value(), nil, len(line))
 }
 
+// Record implements Runner.
+func (r *runner) Record(v value.Value, size int) error {
+	j := &r.json
+	j.big, j.lone, j.repeated, j.vanished = nil, 0, 0, 0
+	if v.Kind() != value.Object {
+		if r.trace != nil {
+			r.trace.begin(r, value.AppendJSON(nil, v))
+			r.trace.end(r, errNotMap)
+		}
+		return r.refuse(errNotMap)
+	}
+	return r.take(v, nil, size)
+}
+
 // admitWork begins the work on a record of size bytes. Its error ends the request.
 func (r *runner) admitWork(size int) error {
 	r.work.Grant(size * stepsPerByte)

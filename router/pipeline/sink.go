@@ -33,6 +33,8 @@ type sink struct {
 	below      []*sink
 
 	start   int64 // nanoseconds since 1970
+	event   int64 // when the record under way happened, if told; in the one on top
+	told    bool
 	records int
 	skips   skips
 	untick  int // records until tick asks whether the request is over
@@ -67,6 +69,17 @@ func (s *sink) top() *sink {
 // now is the time of processing of the record under way, in nanoseconds: that of the
 // request, and a nanosecond more for each record, so that rows keep their order.
 func (s *sink) now() int64 { return s.start + int64(s.records) }
+
+// At implements Runner.
+func (s *sink) At(nanos int64) { s.event, s.told = nanos, true }
+
+// moment is the time of a record that names none, in nanoseconds.
+func (s *sink) moment() int64 {
+	if top := s.top(); top.told {
+		return top.event
+	}
+	return s.now()
+}
 
 // arrival reports whether t, in timeUnit, is the time of processing of the record under way.
 func (s *sink) arrival(t int64) bool {

@@ -223,9 +223,9 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	return r.nowIn(), nil
 }
 
-// nowIn is the time of processing in r.timeUnit.
+// nowIn is the time of a record that names none, in r.timeUnit.
 func (r *runner) nowIn() int64 {
-	t, _ := convertTime(r.now(), schema.TimestampNanosecond, r.timeUnit)
+	t, _ := convertTime(r.moment(), schema.TimestampNanosecond, r.timeUnit)
 	return t
 }
 

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/router/httpapi/body"
+	"cordwood/router/body"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"

@@ -1,10 +1,8 @@
-package httpapi
+package ingest
 
 import (
 	"context"
 	"errors"
-	"net/http"
-	"strings"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -22,10 +20,8 @@ import (
 const (
 	replayedTable = "replayed"
 
-	headerReplayed = "X-Svc-Replayed"
-	// maxReplayed bounds the records of a request, and maxReplayID the text of an id.
-	maxReplayed = 1000
-	maxReplayID = 64
+	// HeaderReplayed has the ids in a request of HTTP, and in messages.
+	HeaderReplayed = "X-Svc-Replayed"
 
 	// replayUser stands for all users in keys, so that two of them who replay the same
 	// records store them once. No user has a name with a line feed.
@@ -40,38 +36,18 @@ var replayedColumns = []schema.Column{
 	{Name: "pipeline", Type: schema.String, Semantic: schema.Field},
 }
 
-// replayed is what a request that replays rejects says of them.
-type replayed struct {
-	// ids are those of the records, in their order.
-	ids     []string
+// Replayed is what a batch that replays rejects says of them.
+type Replayed struct {
+	// IDs are those of the records, in their order. The batch must have a Key.
+	IDs []string
+
 	skipped map[int]bool
 	// kept says that what is skipped is kept as a new reject, which takes the place of the old.
 	kept bool
 }
 
-// readReplayed reads the header; nil: there is none.
-func readReplayed(h http.Header, key write.Key) (*replayed, error) {
-	text := strings.TrimSpace(h.Get(headerReplayed))
-	if text == "" {
-		return nil, nil
-	}
-	r := &replayed{ids: strings.Split(text, ",")}
-	if len(r.ids) > maxReplayed {
-		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request", headerReplayed, len(r.ids), maxReplayed)
-	}
-	for i, id := range r.ids {
-		if r.ids[i] = strings.TrimSpace(id); r.ids[i] == "" || len(id) > maxReplayID {
-			return nil, errs.New(errs.InvalidArguments, "the header %s must have the ids of records, separated by commas, of 1 to %d characters", headerReplayed, maxReplayID)
-		}
-	}
-	if key.Text == "" {
-		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it", headerReplayed)
-	}
-	return r, nil
-}
-
-// permit returns an error if the caller may not say which rejects are done with.
-func (r *replayed) permit(caller *access.Caller) error {
+// PermitReplay returns an error if the caller may not say which rejects are done with.
+func PermitReplay(caller *access.Caller) error {
 	return caller.Require(access.Need{
 		Privilege: access.Delete, Action: "replay rejects",
 		Object: access.Object{Kind: access.Table, Database: schema.PrivateDatabase, Name: rejectsTable},
@@ -80,7 +56,7 @@ func (r *replayed) permit(caller *access.Caller) error {
 
 // watch has the pipeline tell which records it skips, and skip all rows of them: what is not
 // noted is sent again whole. It begins anew when the pipeline does.
-func (r *replayed) watch(q *pipeline.Request, kept bool) {
+func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 	q.WholeRecords = true
 	r.skipped, r.kept = map[int]bool{}, kept
 	next := q.OnSkip
@@ -93,20 +69,20 @@ func (r *replayed) watch(q *pipeline.Request, kept bool) {
 }
 
 // check returns an error if the ids are not those of the records.
-func (r *replayed) check(out *pipeline.Output) error {
-	if out.Records != len(r.ids) {
-		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored", headerReplayed, len(r.ids), out.Records)
+func (r *Replayed) check(out *pipeline.Output) error {
+	if out.Records != len(r.IDs) {
+		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored", HeaderReplayed, len(r.IDs), out.Records)
 	}
 	return nil
 }
 
 // stored are the ids of the records that were not skipped, or kept anew.
-func (r *replayed) stored() []string {
+func (r *Replayed) stored() []string {
 	if r.kept {
-		return r.ids
+		return r.IDs
 	}
 	var out []string
-	for i, id := range r.ids {
+	for i, id := range r.IDs {
 		if !r.skipped[i] {
 			out = append(out, id)
 		}
@@ -116,8 +92,8 @@ func (r *replayed) stored() []string {
 
 // noteReplayed notes the records of a request whose rows are stored. After an error the request
 // must be sent again with its key.
-func (s *Server) noteReplayed(ctx context.Context, p *ingestParams) error {
-	ids := p.replayed.stored()
+func (s *Service) noteReplayed(ctx context.Context, b *Batch) error {
+	ids := b.Replayed.stored()
 	if len(ids) == 0 {
 		return nil
 	}
@@ -127,7 +103,7 @@ func (s *Server) noteReplayed(ctx context.Context, p *ingestParams) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "options of %s.%s", schema.PrivateDatabase, replayedTable)
 	}
-	key := p.key
+	key := b.key
 	key.Text += "\n" + replayedTable // no client's key has a line feed
 	for run := 1; ; run++ {
 		rows := &column.Builder{}
@@ -138,7 +114,7 @@ func (s *Server) noteReplayed(ctx context.Context, p *ingestParams) error {
 		now := s.cfg.Now().UnixNano()
 		for row, id := range ids {
 			cols[0].SetInt(row, now)
-			for i, text := range []string{id, p.database, p.table, p.pipeline} {
+			for i, text := range []string{id, b.Database, b.Table, b.Pipeline} {
 				cols[1+i].SetString(row, text)
 			}
 			rows.EndRow()
@@ -160,5 +136,5 @@ func unnoted(err error) error {
 		return nil
 	}
 	return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: the records are stored, but that they are replayed is not noted; send the request again with its key").
-		WithStatus(http.StatusServiceUnavailable).WithReason(errs.OutcomeUnknown)
+		WithReason(errs.OutcomeUnknown)
 }

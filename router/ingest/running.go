@@ -1,4 +1,4 @@
-package httpapi
+package ingest
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// runningWait is how long a request waits for its pipeline to begin.
+// runningWait is how long a request waits for its pipeline to begin, if it does not ask to wait longer.
 const runningWait = 2 * time.Second
 
 // running bounds the pipelines that run at a time. They only compute, so more of them than
@@ -17,14 +17,14 @@ type running chan struct{}
 
 func newRunning() running { return make(running, 4*runtime.GOMAXPROCS(0)) }
 
-// enter waits for a place; leave gives it back.
-func (r running) enter(ctx context.Context) (leave func(), err error) {
+// enter waits for a place, so long at most; leave gives it back.
+func (r running) enter(ctx context.Context, wait time.Duration) (leave func(), err error) {
 	select {
 	case r <- struct{}{}:
 		return func() { <-r }, nil
 	default:
 	}
-	timer := time.NewTimer(runningWait)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case r <- struct{}{}:

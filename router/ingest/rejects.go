@@ -1,4 +1,4 @@
-package httpapi
+package ingest
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
+	"cordwood/router/vrl/value"
 )
 
 // Records that skip_error drops are kept, if the request or the server wants it, in the
@@ -45,7 +45,7 @@ var rejectColumns = []schema.Column{
 type rejects struct {
 	pipeline.Runner
 
-	params  *ingestParams
+	batch   *Batch
 	version string // of the pipeline; "" for svc_identity
 	format  string
 	now     int64
@@ -61,13 +61,10 @@ type rejects struct {
 	err     error
 }
 
-func newRejects(p *ingestParams, kind native.Kind, now int64, ttl string, catalog Catalog) *rejects {
-	r := &rejects{params: p, now: now, ttl: ttl, format: "json"}
-	if kind == native.Text {
-		r.format = "text"
-	}
-	if p.compiled != nil {
-		r.version = pipelines.FormatVersion(p.compiledVersion)
+func newRejects(b *Batch, now int64, ttl string, catalog Catalog) *rejects {
+	r := &rejects{batch: b, now: now, ttl: ttl, format: b.Input.format()}
+	if b.compiled != nil {
+		r.version = pipelines.FormatVersion(b.version)
 	}
 	if t, ok := catalog.Table(schema.PrivateDatabase, rejectsTable); ok {
 		r.table = t
@@ -106,6 +103,16 @@ func (r *rejects) ScanLine(line []byte) error {
 	return r.done(line)
 }
 
+func (r *rejects) Record(v value.Value, size int) error {
+	if err := r.Runner.Record(v, size); err != nil {
+		return err
+	}
+	if len(r.pending) == 0 {
+		return nil
+	}
+	return r.done(value.AppendJSON(nil, v))
+}
+
 func (r *rejects) TextRecord(line []byte) error {
 	if err := r.Runner.TextRecord(line); err != nil {
 		return err
@@ -136,7 +143,7 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 	}
 	row := r.rows.Rows()
 	r.cols[0].SetInt(row, r.now+int64(row))
-	for i, text := range []string{r.params.database, r.params.table, r.params.pipeline, r.version, r.params.timeIndexText} {
+	for i, text := range []string{r.batch.Database, r.batch.Table, r.batch.Pipeline, r.version, r.batch.TimeIndex} {
 		if text != "" {
 			r.cols[1+i].SetString(row, text)
 		}

@@ -1,0 +1,184 @@
+package ingest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/ingesttest"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl/value"
+)
+
+// batch is one for public.NAME through svc_identity.
+func batch(name string, feed ingest.Records) *ingest.Batch {
+	return &ingest.Batch{Database: "public", Table: name, Pipeline: ingest.IdentityPipeline, SkipError: true, Each: true, Input: feed}
+}
+
+func request(batches ...*ingest.Batch) *ingest.Request {
+	return &ingest.Request{Protocol: ingest.Elasticsearch, Caller: ingesttest.Caller(access.WriteOnly), Batches: batches}
+}
+
+func object(list ...value.Field) value.Value {
+	o := value.MakeFields(len(list))
+	for _, f := range list {
+		o.Add(f.Key, f.Value)
+	}
+	o.Sort()
+	return o.Value()
+}
+
+// Records of all forms, with times of their own, and an outcome for each.
+func TestRecords(t *testing.T) {
+	s, st := ingesttest.New(t)
+	at := time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC)
+	out := s.Store(t.Context(), request(batch("t", func(to *ingest.Sink) error {
+		to.At(at.UnixNano())
+		for _, doc := range []string{`{"n":1}`, `{"n":`, `[1]`, "{\"n\":\"\xff\"}", `{"n":"x"}`} {
+			if err := to.JSON([]byte(doc)); err != nil {
+				return err
+			}
+		}
+		to.At(at.Add(time.Second).UnixNano())
+		if err := to.Text([]byte("line \xff")); err != nil {
+			return err
+		}
+		if err := to.Refuse([]byte("?"), errs.New(errs.InvalidArguments, "no record")); err != nil {
+			return err
+		}
+		inner := object(value.Field{Key: "b", Value: value.NewFloat(1)}, value.Field{Key: "a", Value: value.NewBool(true)})
+		return to.Record(object(value.Field{Key: "o", Value: inner}, value.Field{Key: "n", Value: value.NewInt(7)}), 20)
+	})))[0]
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	want := []ingesttest.Row{
+		{"svc_timestamp": at, "n": int64(1)},
+		{"svc_timestamp": at.Add(time.Second), "message": "line \ufffd"},
+		{"svc_timestamp": at.Add(time.Second), "n": int64(7), "o.a": true, "o.b": 1.0},
+	}
+	if diff := cmp.Diff(want, st.Rows("public.t")); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	type refused struct {
+		Index int
+		Kind  pipeline.SkipKind
+	}
+	var got []refused
+	for _, r := range out.Refused {
+		got = append(got, refused{r.Index, r.Kind})
+		if r.Error == "" {
+			t.Errorf("record %d: no reason", r.Index)
+		}
+	}
+	if diff := cmp.Diff([]refused{{1, pipeline.SkipParse}, {2, pipeline.SkipParse}, {3, pipeline.SkipParse}, {4, pipeline.SkipType}, {6, pipeline.SkipParse}}, got); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	if out.Records != 8 || out.Skipped != 5 || out.Written.Rows != 3 || len(out.Warnings) != 1 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// The same through a stored pipeline that names no time.
+func TestRecordsThroughPipeline(t *testing.T) {
+	s, st := ingesttest.New(t)
+	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .m = upcase(string!(.m))\n        .\n")
+	b := batch("t", func(to *ingest.Sink) error {
+		to.At(ingesttest.Now.Add(-time.Hour).UnixNano())
+		if err := to.Record(object(value.Field{Key: "m", Value: value.NewString("a")}), 1); err != nil {
+			return err
+		}
+		if err := to.Record(value.NewInt(1), 1); err != nil {
+			return err
+		}
+		return to.Record(object(value.Field{Key: "m", Value: value.NewInt(1)}), 1)
+	})
+	b.Pipeline = "p"
+	out := s.Store(t.Context(), request(b))[0]
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if diff := cmp.Diff([]ingesttest.Row{{"svc_timestamp": ingesttest.Now.Add(-time.Hour), "m": "A"}}, st.Rows("public.t")); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if len(out.Refused) != 2 || out.Refused[0].Index != 1 || out.Refused[1].Kind != pipeline.SkipProcessor {
+		t.Errorf("refused %+v", out.Refused)
+	}
+}
+
+// Each table is stored or refused by itself.
+func TestBatchesByThemselves(t *testing.T) {
+	s, st := ingesttest.New(t)
+	one := func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1}`)) }
+	st.Refuse("public.t3", errs.New(errs.ShardNotReady, "no leader"))
+	unknown := batch("t1", one)
+	unknown.Pipeline = "unknown"
+	out := s.Store(t.Context(), request(batch("t0", one), unknown, batch("?", one), batch("t3", one), batch("t4", one)))
+	for i, code := range []errs.Code{errs.Success, errs.InvalidArguments, errs.InvalidArguments, errs.ShardNotReady, errs.Success} {
+		if got := errs.CodeOf(out[i].Err); out[i].Err == nil != (code == errs.Success) || out[i].Err != nil && got != code {
+			t.Errorf("batch %d: %v", i, out[i].Err)
+		}
+	}
+	if diff := cmp.Diff([]string{"public.t0", "public.t4"}, st.Tables()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The right is asked before the body, and again with the names of tables.
+func TestRights(t *testing.T) {
+	s, st := ingesttest.New(t)
+	reader := ingesttest.Caller(access.ReadOnly)
+	if err := s.Admit(t.Context(), &ingest.Arrival{Protocol: ingest.Loki, Caller: reader}); errs.CodeOf(err) != errs.PermissionDenied {
+		t.Errorf("before the body: %v", err)
+	}
+	var asked []access.Need
+	caller := ingesttest.Caller(access.WriteOnly)
+	caller.Work = noting{&asked}
+	b := batch("t", func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1,"svc_table_suffix":"_x"}`)) })
+	out := s.Store(t.Context(), &ingest.Request{Protocol: ingest.Loki, Caller: caller, Batches: []*ingest.Batch{b}})[0]
+	if errs.CodeOf(out.Err) != errs.PermissionDenied || st.Writes() != 0 {
+		t.Errorf("%v, %d writes", out.Err, st.Writes())
+	}
+	if len(asked) != 1 || asked[0].Object != (access.Object{Kind: access.Table, Database: "public", Name: "t_x"}) {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+// noting notes what is asked and allows nothing.
+type noting struct{ asked *[]access.Need }
+
+func (n noting) End() {}
+
+func (n noting) Require(need access.Need) error {
+	*n.asked = append(*n.asked, need)
+	return errs.New(errs.PermissionDenied, "no right on %s", need.Object)
+}
+
+// A request that may wait finds room again; one that may not is refused at once.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, st := ingesttest.New(t)
+		st.Press("public.t", true)
+		a := &ingest.Arrival{Protocol: ingest.Loki, Caller: ingesttest.Caller(access.WriteOnly), Database: "public", Table: "t"}
+		begin := time.Now()
+		if err := s.Admit(t.Context(), a); errs.CodeOf(err) != errs.ShardBusy || time.Since(begin) != 0 {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+		a.Wait = true
+		if err := s.Admit(t.Context(), a); errs.CodeOf(err) != errs.ShardBusy || time.Since(begin) < 10*time.Second {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+		begin = time.Now()
+		time.AfterFunc(3*time.Second, func() { st.Press("public.t", false) })
+		q := request(batch("t", func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1}`)) }))
+		q.Wait = true
+		if out := s.Store(t.Context(), q)[0]; out.Err != nil || time.Since(begin) < 3*time.Second || time.Since(begin) > 4*time.Second {
+			t.Errorf("%v after %s", out.Err, time.Since(begin))
+		}
+	})
+}

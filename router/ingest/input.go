@@ -1,0 +1,114 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
+	"cordwood/router/vrl/value"
+)
+
+// Input is where the records of a batch come from: a Body, or Records. It may be read more
+// than once, and must give the same records each time.
+type Input interface {
+	// read gives the records to run.
+	read(b *Batch, run pipeline.Runner, opt native.Options) error
+	// format is that of records among the rejects: json or text.
+	format() string
+}
+
+// Body is a body in a format that package native reads. Package body says what must follow Data.
+type Body struct {
+	Data []byte
+	Kind native.Kind
+}
+
+func (i Body) read(_ *Batch, run pipeline.Runner, opt native.Options) error {
+	return native.Read(i.Data, i.Kind, opt, run)
+}
+
+func (i Body) format() string {
+	if i.Kind == native.Text {
+		return "text"
+	}
+	return "json"
+}
+
+// Records gives the records of a batch to a Sink, one after another. It returns the first error
+// that a method of the Sink returns.
+type Records func(to *Sink) error
+
+func (i Records) read(b *Batch, run pipeline.Runner, opt native.Options) error {
+	return i(&Sink{run: run, batch: b, opt: opt})
+}
+
+func (i Records) format() string { return "json" }
+
+// Sink takes the records of a batch. An error of its methods ends the batch; a record that fails
+// returns none if Batch.SkipError is set. The records are numbered in the order of the calls, from 0,
+// those that are refused included: Outcome.Reasons and Outcome.Refused count so.
+type Sink struct {
+	run   pipeline.Runner
+	batch *Batch
+	opt   native.Options
+}
+
+// At says when the records that follow happened, in nanoseconds since 1970, until it is said
+// again. They are stored with that time, unless their pipeline or custom_time_index names another.
+func (s *Sink) At(nanos int64) { s.run.At(nanos) }
+
+var errNotUTF8 = errs.New(errs.InvalidArguments, "the record is not valid UTF-8")
+
+// JSON takes a record as JSON text, with nothing but white space around it. It reads doc in place if a
+// line end, or body.Pad zeros, follow it in its capacity, and copies it otherwise. What is no JSON is a record
+// that fails.
+func (s *Sink) JSON(doc []byte) error {
+	if !utf8.Valid(doc) {
+		return s.malformed(doc, errNotUTF8)
+	}
+	err := s.run.ScanLine(doc)
+	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
+		return s.malformed(doc, errs.New(errs.InvalidArguments, "the record is no valid JSON: %s at column %d", e.Message(), e.Offset+1))
+	}
+	return err
+}
+
+// JSONAt takes the JSON value at or after data[pos] and returns the position after it. data must be valid
+// UTF-8, followed by body.Pad zeros in its capacity. A *jsonscan.Error says that the text is malformed: then nothing was
+// counted, and only the caller knows where the next record begins.
+func (s *Sink) JSONAt(data []byte, pos int) (next int, err error) { return s.run.ScanRecord(data, pos) }
+
+// Text takes a line as the record {"message": line}. Bytes that are no UTF-8 become U+FFFD.
+func (s *Sink) Text(line []byte) error {
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
+		if s.opt.OnRepair != nil {
+			s.opt.OnRepair()
+		}
+	}
+	return s.run.TextRecord(line)
+}
+
+// Record takes a record that is decoded: an object whose keys are in order (value.Fields.Sort). size is about
+// its length in the request. Its keys and texts must not change before Store returns.
+func (s *Sink) Record(v value.Value, size int) error { return s.run.Record(v, size) }
+
+// Refuse takes a record that the door could not decode, because of err. text is what the record looked like, for
+// the rejects; it may be anything.
+func (s *Sink) Refuse(text []byte, err error) error { return s.malformed(text, err) }
+
+func (s *Sink) malformed(text []byte, err error) error {
+	err = pipeline.WithKind(pipeline.SkipParse, err)
+	if !s.batch.SkipError {
+		return err
+	}
+	if s.opt.OnRefuse != nil {
+		s.opt.OnRefuse(text)
+	}
+	s.run.Refuse(err)
+	return nil
+}

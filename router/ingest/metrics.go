@@ -1,0 +1,122 @@
+package ingest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/router/labels"
+	"cordwood/router/pipeline"
+)
+
+// Stage is where a request with logs may fail, as metrics name it.
+type Stage string
+
+// The stages.
+const (
+	StageParameters Stage = "parameters"
+	StageDisk       Stage = "disk"
+	StageBusy       Stage = "busy"
+	StageBody       Stage = "body"
+	StagePipeline   Stage = "pipeline"
+	StageWrite      Stage = "write"
+)
+
+var stages = []Stage{StageParameters, StageDisk, StageBusy, StageBody, StagePipeline, StageWrite}
+
+type metrics struct {
+	rows    *prometheus.CounterVec // by db, protocol
+	bytes   *prometheus.CounterVec // by db, protocol
+	skipped *prometheus.CounterVec // by db, kind, protocol
+	expired *prometheus.CounterVec // by db, protocol
+	rejects *prometheus.CounterVec // by protocol
+	failed  *prometheus.CounterVec // by stage, protocol
+	keyed   *prometheus.CounterVec // by protocol
+	stages  *prometheus.HistogramVec
+	dbs     *labels.Limit
+
+	protocols sync.Map // Protocol → *protocolMetrics
+}
+
+// protocolMetrics are the metrics of one protocol, found once instead of at every request.
+type protocolMetrics struct {
+	all            *metrics
+	protocol       string
+	rejects, keyed prometheus.Counter
+	// The stages of a request.
+	bodySeconds, pipelineSeconds, writeSeconds prometheus.Observer
+}
+
+// maxDatabaseLabels bounds the databases that have counters of their own.
+const maxDatabaseLabels = 200
+
+// of returns the metrics of a protocol. Protocols are constants, so there are few.
+func (m *metrics) of(p Protocol) *protocolMetrics {
+	if found, ok := m.protocols.Load(p); ok {
+		return found.(*protocolMetrics)
+	}
+	name := string(p)
+	found, _ := m.protocols.LoadOrStore(p, &protocolMetrics{
+		all: m, protocol: name, rejects: m.rejects.WithLabelValues(name), keyed: m.keyed.WithLabelValues(name),
+		bodySeconds: m.stages.WithLabelValues("body", name), pipelineSeconds: m.stages.WithLabelValues("pipeline", name),
+		writeSeconds: m.stages.WithLabelValues("write", name),
+	})
+	return found.(*protocolMetrics)
+}
+
+// stored counts a batch that was stored.
+func (m *protocolMetrics) stored(b *Batch, out *Outcome) {
+	db := m.all.dbs.Of(b.Database)
+	m.all.rows.WithLabelValues(db, m.protocol).Add(float64(out.Written.Rows))
+	m.all.bytes.WithLabelValues(db, m.protocol).Add(float64(b.Bytes))
+	m.all.expired.WithLabelValues(db, m.protocol).Add(float64(out.Expired))
+	for _, kind := range pipeline.SkipKinds() {
+		if n := out.SkippedBy[kind]; n > 0 {
+			m.all.skipped.WithLabelValues(db, kind.String(), m.protocol).Add(float64(n))
+		}
+	}
+}
+
+// Failed counts a request, or a batch of one, that failed at a stage, and returns its error.
+func (s *Service) Failed(p Protocol, stage Stage, err error) error {
+	s.metrics.failed.WithLabelValues(string(stage), string(p)).Inc()
+	return err
+}
+
+// Received notes how long a body took to be read and decompressed.
+func (s *Service) Received(p Protocol, seconds float64) { s.metrics.of(p).bodySeconds.Observe(seconds) }
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels, "protocol"))
+	}
+	m := &metrics{
+		rows:    counter("cordwood_ingest_rows_total", "Rows stored by log ingestion, by database and protocol.", "db"),
+		bytes:   counter("cordwood_ingest_bytes_total", "Bytes of log bodies, decompressed, that were stored, by database and protocol.", "db"),
+		skipped: counter("cordwood_ingest_skipped_records_total", "Records dropped because they failed and skip_error was set, by database, protocol and step at which they failed.", "db", "kind"),
+		expired: counter("cordwood_ingest_expired_rows_total", "Rows of log ingestion that were older than the ttl of their table when they came, by database and protocol.", "db"),
+		rejects: counter("cordwood_ingest_rejects_stored_total", "Skipped records that were kept in svc_private.rejects, by protocol."),
+		failed:  counter("cordwood_ingest_failed_total", "Log requests refused or failed, by protocol and stage: parameters, disk, busy, body, pipeline, write.", "stage"),
+		keyed:   counter("cordwood_ingest_keyed_requests_total", "Log requests that had a key, as by the header Idempotency-Key, by protocol."),
+		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "cordwood_ingest_stage_seconds",
+			Help:    "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made rows), write (schema ensured, rows stored), by protocol.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18),
+		}, []string{"stage", "protocol"}),
+		dbs: labels.NewLimit(maxDatabaseLabels),
+	}
+	for _, stage := range stages {
+		m.failed.WithLabelValues(string(stage), string(Native))
+	}
+	m.of(Native)
+	if reg == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.stages, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("ingest: register metrics: %w", err)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,360 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/tracing"
+	"cordwood/proto/words"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+	"cordwood/router/pipelines"
+	"cordwood/router/write"
+)
+
+const (
+	// maxPipelineRuns bounds how often a batch's pipeline runs because tables changed
+	// under it. Every run after the first sees the change that the one before met.
+	maxPipelineRuns = 3
+	// maxParallel bounds the batches of one request that are stored at a time.
+	maxParallel = 4
+)
+
+// Store stores the batches of a request, each by itself, and returns what became of each, in their order.
+func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
+	out := make([]Outcome, len(q.Batches))
+	if len(q.Batches) == 1 {
+		out[0] = s.store(ctx, q, q.Batches[0], q.Memory)
+		return out
+	}
+	shared := &sharedMemory{all: q.Memory}
+	var g errgroup.Group
+	g.SetLimit(maxParallel)
+	for i, b := range q.Batches {
+		g.Go(func() error {
+			m := shared.part()
+			defer m.release()
+			out[i] = s.store(ctx, q, b, m)
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in the outcomes
+	return out
+}
+
+// store stores a batch: its parameters are checked, its pipeline found, and run until its rows
+// fit the table.
+func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
+	if err := s.Check(b); err != nil {
+		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
+	}
+	s.name(q, b)
+	if b.Pipeline != IdentityPipeline {
+		var err error
+		b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
+		if err != nil {
+			return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
+		}
+	}
+	var until time.Time
+	for run := 1; ; run++ {
+		out := s.once(ctx, q, b, m)
+		switch {
+		case out.Err == nil:
+			s.metrics.of(q.Protocol).stored(b, &out)
+			return out
+		case errors.Is(out.Err, write.ErrSchemaChanged) && run < maxPipelineRuns:
+			s.log.DebugContext(ctx, "pipeline runs again", "table", b.Table, "run", run+1, "error", out.Err)
+			continue
+		case q.Wait && busy(out.Err):
+			if until.IsZero() {
+				until = time.Now().Add(pressedWait)
+			}
+			if !time.Now().Before(until) || s.waitWhile(ctx, func() bool { _, yes := s.cfg.Writer.Pressed(b.Database, b.Table); return yes }) != nil {
+				return out
+			}
+			run = 0
+			continue
+		}
+		return out
+	}
+}
+
+// busy reports whether nothing was stored because much is under way.
+func busy(err error) bool {
+	partial := (*write.PartialError)(nil)
+	return errs.CodeOf(err) == errs.ShardBusy && errs.ReasonOf(err) != errs.OutcomeUnknown && !errors.As(err, &partial)
+}
+
+// name makes the key of a batch that has one.
+func (s *Service) name(q *Request, b *Batch) {
+	if b.Key == "" {
+		return
+	}
+	s.metrics.of(q.Protocol).keyed.Inc()
+	b.key = write.Key{Text: b.Key, User: q.Caller.User, Body: b.KeyBody}
+	if body, ok := b.Input.(Body); ok && b.KeyBody == 0 {
+		b.key.Body = max(xxhash.Sum64(body.Data), 1)
+	}
+	if b.Replayed != nil {
+		// A reject that is stored is known through whichever pipeline it comes again.
+		b.key.User = replayUser
+	} else if b.key.Body != 0 {
+		b.key.Params = b.paramsHash()
+	}
+}
+
+// job is one run of a batch's pipeline.
+type job struct {
+	s *Service
+	q *Request
+	b *Batch
+	m Memory
+
+	request  pipeline.Request
+	kept     *rejects // nil: refused records are dropped
+	refused  []pipeline.Reason
+	repaired int
+	leave    func() // gives back the place among the running pipelines
+}
+
+// once runs the pipeline over the input, on the tables as they are now, and writes.
+func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
+	j := &job{s: s, q: q, b: b, m: m}
+	runner, opt, err := j.open(ctx)
+	if err != nil {
+		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
+	}
+	defer runner.Release()
+	out, err := j.run(ctx, runner, opt)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	if err := j.permit(ctx, out); err != nil {
+		return Outcome{Err: err}
+	}
+	return j.write(ctx, out)
+}
+
+// open prepares the pipeline.
+func (j *job) open(ctx context.Context) (pipeline.Runner, native.Options, error) {
+	s, b := j.s, j.b
+	q := &j.request
+	*q = pipeline.Request{
+		Database: b.Database, Table: b.Table, Catalog: s.cfg.Catalog, Pipeline: b.Pipeline,
+		TimeIndex: b.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
+		MaxNestedLevels: b.MaxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
+		SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors,
+		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
+		DatabaseTTL: databaseTTL(s.cfg.Catalog, b.Database),
+		Hints:       b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
+	}
+	opt := native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
+	store := b.OnReject == StoreRejects || b.OnReject == "" && s.cfg.StoreRejects
+	if b.Each {
+		q.OnSkip = j.note
+	}
+	if store {
+		j.kept = newRejects(b, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
+		q.OnSkip, opt.OnRefuse = both(q.OnSkip, j.kept.onSkip), j.kept.onRefuse
+		q.WholeRecords = true // a record that is kept is sent again whole
+	}
+	if b.Replayed != nil {
+		b.Replayed.watch(q, store)
+	}
+	if j.m != nil {
+		q.Reserve = func(bytes int64) error { return j.reserve(ctx, bytes) }
+	}
+	runner, err := Runner(b.compiled, q, s.cfg.Pipelines.Lookup(ctx))
+	if err == nil && store {
+		j.kept.Runner, runner = runner, j.kept
+	}
+	return runner, opt, err
+}
+
+// both calls one function and then the other; the first may be nil.
+func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
+	if first == nil {
+		return second
+	}
+	return func(r pipeline.Reason) { first(r); second(r) }
+}
+
+// maxTexts bounds the refused records of a batch whose error is kept in full.
+const maxTexts = 1000
+
+// note notes a refused record for Outcome.Refused.
+func (j *job) note(r pipeline.Reason) {
+	if len(j.refused) >= maxTexts {
+		r.Error = "it failed as others of the request did, at the step " + r.Kind.String()
+	}
+	j.refused = append(j.refused, r)
+}
+
+// reserve asks for memory for rows. Who has to wait for it leaves the place among the running pipelines meanwhile.
+func (j *job) reserve(ctx context.Context, bytes int64) error {
+	if j.m.TryReserve(bytes) {
+		return nil
+	}
+	j.leave() // others may go on meanwhile, and make room
+	err := j.m.Reserve(ctx, bytes)
+	again, busy := j.s.running.enter(ctx, j.patience())
+	if busy != nil {
+		j.leave = func() {}
+		return cmp.Or(err, busy)
+	}
+	j.leave = again
+	return err
+}
+
+// patience is how long the request waits for a place among the running pipelines.
+func (j *job) patience() time.Duration {
+	if j.q.Wait {
+		return pressedWait
+	}
+	return runningWait
+}
+
+// run runs the pipeline over the input.
+func (j *job) run(ctx context.Context, runner pipeline.Runner, opt native.Options) (*pipeline.Output, error) {
+	s := j.s
+	_, span := tracing.Start(ctx, "pipeline")
+	span.Text("pipeline", j.b.Pipeline)
+	var err error
+	if j.leave, err = s.running.enter(ctx, j.patience()); err != nil {
+		span.End(err)
+		return nil, s.Failed(j.q.Protocol, StageBusy, err)
+	}
+	start := time.Now()
+	err = j.b.Input.read(j.b, runner, opt)
+	var out *pipeline.Output
+	if err == nil {
+		out, err = runner.Finish()
+	}
+	j.leave()
+	s.metrics.of(j.q.Protocol).pipelineSeconds.Observe(time.Since(start).Seconds())
+	span.End(err)
+	if err != nil {
+		return nil, s.Failed(j.q.Protocol, StagePipeline, err)
+	}
+	return out, nil
+}
+
+// permit asks what is asked between the pipeline and the write.
+func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
+	s, protocol := j.s, j.q.Protocol
+	if j.b.Replayed != nil {
+		if err := j.b.Replayed.check(out); err != nil {
+			return s.Failed(protocol, StageParameters, err)
+		}
+	}
+	if d := j.q.Deadline; !d.IsZero() && !time.Now().Before(d) {
+		return s.Failed(protocol, StageWrite, context.DeadlineExceeded)
+	}
+	// The body may have come for long, and the user may have lost the right meanwhile.
+	last := ""
+	for _, t := range out.Tables {
+		if t.Internal || t.Table == last {
+			continue
+		}
+		last = t.Table
+		if err := j.q.Caller.Require(need(t.Database, t.Table)); err != nil {
+			return s.Failed(protocol, StageWrite, err)
+		}
+	}
+	if err := s.newTables.charge(j.q.Caller.User, out, s.cfg.Now()); err != nil {
+		return s.Failed(protocol, StageWrite, err)
+	}
+	return nil
+}
+
+// write stores the rows.
+func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
+	s, b := j.s, j.b
+	start := time.Now()
+	writing, span := tracing.Start(ctx, "write")
+	span.Text("db", b.Database)
+	span.Text("table", b.Table)
+	written, err := s.cfg.Writer.WriteKeyed(writing, out, b.key)
+	span.Number("rows", int64(written.Rows))
+	span.End(err)
+	s.metrics.of(j.q.Protocol).writeSeconds.Observe(time.Since(start).Seconds())
+	if err != nil {
+		if !errors.Is(err, write.ErrSchemaChanged) {
+			err = s.Failed(j.q.Protocol, StageWrite, err)
+		}
+		return Outcome{Err: err}
+	}
+	if b.Replayed != nil {
+		if err := s.noteReplayed(ctx, b); err != nil {
+			return Outcome{Err: s.Failed(j.q.Protocol, StageWrite, err)}
+		}
+	}
+	if j.kept != nil {
+		s.metrics.of(j.q.Protocol).rejects.Add(float64(j.kept.rows.Rows()))
+	}
+	warnings := slices.Clone(out.Warnings)
+	if j.repaired > 0 {
+		warnings = append(warnings, words.Say(j.repaired, "line is not valid UTF-8: U+FFFD was stored in the place of what is not",
+			"lines are not valid UTF-8: U+FFFD was stored in the place of what is not"))
+	}
+	if b.compiled != nil && b.timeIndex != nil {
+		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+" says which field is the time")
+	}
+	expired, told := expiredRows(out)
+	return Outcome{
+		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons, Refused: j.refused,
+		Kept: j.kept != nil, Expired: expired, Warnings: append(warnings, told...), WriteTime: time.Since(start),
+	}
+}
+
+// maxExpiredTables bounds the tables that one answer names because of rows that had expired.
+const maxExpiredTables = 4
+
+// expiredRows are the rows of a batch that are older than the ttl of their table: how many, and words for
+// the client, who does not find them.
+func expiredRows(out *pipeline.Output) (n int, warnings []string) {
+	for _, t := range out.Tables {
+		if t.Expired == 0 || t.Discard {
+			continue
+		}
+		if n += t.Expired; len(warnings) < maxExpiredTables {
+			warnings = append(warnings, t.ExpiredWarning())
+		}
+	}
+	return n, warnings
+}
+
+// databaseTTL is the ttl of a database, or nothing.
+func databaseTTL(catalog Catalog, name string) string {
+	if db, ok := catalog.Database(name); ok {
+		return db.Options[schema.OptionTTL]
+	}
+	return ""
+}
+
+// checkPipeline checks the texts that say what the records go through.
+func (b *Batch) checkPipeline() error {
+	if b.Pipeline == "" {
+		return errs.New(errs.InvalidArguments, "pipeline_name is required")
+	}
+	if b.HasVersion {
+		if _, err := pipelines.ParseVersion(b.Version); err != nil {
+			return err
+		}
+	}
+	if !b.HasTimeIndex {
+		return nil
+	}
+	var err error
+	b.timeIndex, err = pipeline.ParseTimeIndex(b.TimeIndex)
+	return err
+}
