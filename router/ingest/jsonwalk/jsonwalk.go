@@ -1,0 +1,210 @@
+// Package jsonwalk goes through a JSON document for doors whose protocol is JSON with fields of
+// fixed names: they take the fields that they know and pass over the others, in one pass and
+// without a tree.
+//
+// It decodes nothing by itself: the caller says at each value what it wants of it. A Walker belongs
+// to one goroutine. What it returns is valid until the next call for a text of the same kind, or as
+// long as the document, as each method says. Documents must be valid UTF-8.
+package jsonwalk
+
+import (
+	"cordwood/router/vrl/jsonscan"
+)
+
+// Walker is a position in a JSON document. All its methods but Kind and AtEnd move behind the value
+// that they read. Their errors are *jsonscan.Error, and of the callbacks; nothing may be read after
+// one. Its zero value is ready for Reset.
+type Walker struct {
+	text  jsonscan.Text
+	src   []byte
+	pos   int
+	depth int
+
+	key     []byte
+	scratch []byte
+}
+
+// New returns a Walker at the first value of data.
+func New(data []byte) *Walker {
+	w := &Walker{}
+	w.Reset(data)
+	return w
+}
+
+// Reset begins with another document.
+func (w *Walker) Reset(data []byte) {
+	w.text = jsonscan.NewText(data)
+	w.src, w.depth = w.text.Bytes(), 0
+	w.pos = w.text.Space(0)
+}
+
+// Kind is what the value at the position is, by its first byte: '{', '[', '"', 't', 'f', 'n', '0' for
+// a number, and 0 for what is no value.
+func (w *Walker) Kind() byte {
+	switch c := w.src[w.pos]; {
+	case c == '{', c == '[', c == '"', c == 't', c == 'f', c == 'n':
+		return c
+	case c == '-', c >= '0' && c <= '9':
+		return '0'
+	}
+	return 0
+}
+
+// AtEnd reports whether nothing but white space is left.
+func (w *Walker) AtEnd() bool {
+	w.pos = w.text.Space(w.pos)
+	return w.pos >= w.text.Len()
+}
+
+// Pos is the offset of the position in the document.
+func (w *Walker) Pos() int { return w.pos }
+
+// Expect returns an error if the value at the position is not of the kind; want names it.
+func (w *Walker) Expect(kind byte, want string) error {
+	if w.Kind() != kind {
+		return w.text.Unexpected(w.pos, want)
+	}
+	return nil
+}
+
+// Object reads an object and calls each for its members in order. each must read the value. The key is
+// valid until each reads a member of another object.
+func (w *Walker) Object(each func(key []byte) error) error {
+	if err := w.enter('{', "an object"); err != nil {
+		return err
+	}
+	if w.src[w.pos] == '}' {
+		return w.leave()
+	}
+	for {
+		if w.src[w.pos] != '"' {
+			return w.text.Unexpected(w.pos, "a key in quotes")
+		}
+		key, err := w.quoted(&w.key)
+		if err != nil {
+			return err
+		}
+		if w.pos, err = w.text.Colon(w.pos); err != nil {
+			return err
+		}
+		if err := each(key); err != nil {
+			return err
+		}
+		w.pos = w.text.Space(w.pos)
+		switch w.src[w.pos] {
+		case ',':
+			w.pos = w.text.Space(w.pos + 1)
+		case '}':
+			return w.leave()
+		default:
+			return w.text.Unexpected(w.pos, "',' or '}'")
+		}
+	}
+}
+
+// Array reads an array and calls each for its elements in order. each must read the element.
+func (w *Walker) Array(each func(i int) error) error {
+	if err := w.enter('[', "an array"); err != nil {
+		return err
+	}
+	if w.src[w.pos] == ']' {
+		return w.leave()
+	}
+	for i := 0; ; i++ {
+		if err := each(i); err != nil {
+			return err
+		}
+		w.pos = w.text.Space(w.pos)
+		switch w.src[w.pos] {
+		case ',':
+			w.pos = w.text.Space(w.pos + 1)
+		case ']':
+			return w.leave()
+		default:
+			return w.text.Unexpected(w.pos, "',' or ']'")
+		}
+	}
+}
+
+func (w *Walker) enter(open byte, want string) error {
+	if w.src[w.pos] != open {
+		return w.text.Unexpected(w.pos, want)
+	}
+	if w.depth++; w.depth > jsonscan.MaxDepth {
+		return jsonscan.TooDeep(w.pos)
+	}
+	w.pos = w.text.Space(w.pos + 1)
+	return nil
+}
+
+func (w *Walker) leave() error {
+	w.depth--
+	w.pos++
+	return nil
+}
+
+// String reads a string. It is valid until the next String, and with inPlace true as long as the
+// document.
+func (w *Walker) String() (s []byte, inPlace bool, err error) {
+	if w.src[w.pos] != '"' {
+		return nil, false, w.text.Unexpected(w.pos, "a string")
+	}
+	end := jsonscan.StringEnd(w.src, w.pos+1)
+	inPlace = w.src[end] == '"'
+	s, err = w.quoted(&w.scratch)
+	return s, inPlace, err
+}
+
+// quoted reads the string at the position, in place if it has no escapes, else into the buffer.
+func (w *Walker) quoted(buf *[]byte) ([]byte, error) {
+	from := w.pos + 1
+	if end := jsonscan.StringEnd(w.src, from); w.src[end] == '"' {
+		w.pos = end + 1
+		return w.src[from:end:end], nil
+	}
+	out, next, err := w.text.AppendString((*buf)[:0], from)
+	*buf = out
+	if err != nil {
+		return nil, err
+	}
+	w.pos = next
+	return out, nil
+}
+
+// Number reads a number: kind says which of i and f is set, as jsonscan.Text.Number has it. text is
+// the digits as they came, valid as long as the document.
+func (w *Walker) Number() (kind jsonscan.NumberKind, i int64, f float64, text []byte, err error) {
+	from := w.pos
+	next, kind, i, f := w.text.Number(from)
+	if kind == jsonscan.BadNumber {
+		return kind, 0, 0, nil, w.text.NumberError(from, next)
+	}
+	w.pos = next
+	return kind, i, f, w.src[from:next:next], nil
+}
+
+// Raw reads any value and returns its text as it came, checked to be JSON, valid as long as the document.
+func (w *Walker) Raw() ([]byte, error) {
+	from := w.pos
+	next, err := w.text.Skip(from, w.depth)
+	if err != nil {
+		return nil, err
+	}
+	w.pos = next
+	return w.src[from:next:next], nil
+}
+
+// Skip reads any value for nobody.
+func (w *Walker) Skip() error {
+	_, err := w.Raw()
+	return err
+}
+
+// Null reads a null and returns true, or returns false and reads nothing.
+func (w *Walker) Null() bool {
+	if w.src[w.pos] != 'n' || !w.text.IsNull(w.pos) {
+		return false
+	}
+	w.pos += len("null")
+	return true
+}
