@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"errors"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -75,14 +76,16 @@ func (l *liveSegment) span(tableID uint64) segment.TableSpan {
 	return l.Tables[i]
 }
 
-// layoutsOf reads what the tables of a shared segment have, once. What cannot be read is not
-// known: who reads the rows finds out why.
+// layoutsOf reads what the tables of a shared segment have, once. It returns nil if the file does
+// not tell: the query that reads the rows reports why. A file that is damaged stays so, and is not
+// read again; one that could not be opened or read is.
 func (l *liveSegment) layoutsOf(fsys vfs.FS) segment.Layouts {
 	if have := l.layouts.Load(); have != nil {
 		return *have
 	}
 	read, err := segment.ReadLayouts(fsys, l.path)
-	if err != nil {
+	corrupt := (*segment.ErrCorrupt)(nil)
+	if err != nil && !errors.As(err, &corrupt) {
 		return nil
 	}
 	l.layouts.Store(&read)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
 
@@ -24,6 +25,11 @@ type ErrCorrupt struct {
 }
 
 // Error names the file, what was wanted and what was found.
+// corruptFile names the file in the damage that a reader of Parquet found.
+func corruptFile(path string, d *parquet.ErrCorrupt) error {
+	return &ErrCorrupt{File: path, Part: d.Part, Offset: d.Offset, Want: d.Want, Got: d.Got}
+}
+
 func (e *ErrCorrupt) Error() string {
 	part := e.Part
 	if e.Offset > 0 {

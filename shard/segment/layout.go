@@ -2,6 +2,7 @@ package segment
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,9 +73,13 @@ func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
 	return list[0]
 }
 
-// ReadLayouts reads the layouts of a shared file. Files of older versions have none.
+// ReadLayouts reads the layouts of a shared file. Files of older versions have none. Damage is an
+// *ErrCorrupt.
 func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
 	fail := func(err error) (Layouts, error) {
+		if damage := (*parquet.ErrCorrupt)(nil); errors.As(err, &damage) {
+			return nil, corruptFile(path, damage)
+		}
 		return nil, fmt.Errorf("read the columns of the tables in %s: %w", path, err)
 	}
 	size, err := fsys.Stat(path)
@@ -101,7 +106,7 @@ func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
 			Columns []uint32 `json:"columns"`
 		}
 		if err := json.Unmarshal([]byte(kv.Value), &tables); err != nil {
-			return fail(fmt.Errorf("metadata %s: %w", KeyTables, err))
+			return fail(&parquet.ErrCorrupt{Part: "metadata " + KeyTables, Want: "a list of tables", Got: err.Error()})
 		}
 		same := map[string][]uint32{} // most tables have the columns of others
 		for _, t := range tables {

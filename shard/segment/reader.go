@@ -59,7 +59,7 @@ func Open(fsys vfs.FS, path string, m *Meta) (*Reader, error) {
 func (r *Reader) wrap(err error) error {
 	var damage *parquet.ErrCorrupt
 	if errors.As(err, &damage) {
-		return &ErrCorrupt{File: r.path, Part: damage.Part, Offset: damage.Offset, Want: damage.Want, Got: damage.Got}
+		return corruptFile(r.path, damage)
 	}
 	return fmt.Errorf("read segment %s: %w", r.path, err)
 }
