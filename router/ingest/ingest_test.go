@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/ingesttest"
@@ -181,4 +182,65 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("%v after %s", out.Err, time.Since(begin))
 		}
 	})
+}
+
+// Values that go straight into columns, for a table that exists and one that does not, with what is
+// refused among the rejects.
+func TestColumns(t *testing.T) {
+	s, st := ingesttest.New(t)
+	st.Create("public", "old",
+		schema.Column{Name: "at", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp, NotNull: true},
+		schema.Column{Name: "line", Type: schema.String, Semantic: schema.Field},
+		schema.Column{Name: "level", Type: schema.String, Semantic: schema.Field},
+	)
+	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	text := ""
+	in := ingest.Columns{
+		Layout: &pipeline.Layout{Columns: []schema.Column{{Name: "line", Type: schema.String, Semantic: schema.Field}, {Name: "level", Type: schema.Int64, Semantic: schema.Field}}},
+		Fill: func(to *pipeline.Direct) error {
+			app := to.Column(schema.Column{Name: "app", Type: schema.String, Semantic: schema.Tag})
+			for i, line := range []string{"a", "b", "c"} {
+				text = `{"line":"` + line + `"}`
+				if line == "b" {
+					if err := to.Drop(errs.New(errs.InvalidArguments, "not b")); err != nil {
+						return err
+					}
+					continue
+				}
+				to.Time(at.Add(time.Duration(i) * time.Second).UnixNano())
+				to.Text(0, []byte(line))
+				if line == "c" {
+					to.Int(1, 3)
+				}
+				to.Text(app, []byte("x"))
+				if err := to.End(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Text: func() []byte { return []byte(text) },
+	}
+	direct := func(table string) *ingest.Batch {
+		return &ingest.Batch{Database: "public", Table: table, SkipError: true, Each: true, OnReject: ingest.StoreRejects, Input: in}
+	}
+	out := s.Store(t.Context(), request(direct("new"), direct("old")))
+	for i := range out {
+		if o := &out[i]; o.Err != nil || o.Records != 3 || !o.Kept || len(o.Refused) != (1+i) || o.Refused[0].Index != 1 {
+			t.Errorf("%d: %+v", i, o)
+		}
+	}
+	want := []ingesttest.Row{
+		{"svc_timestamp": at, "line": "a", "app": "x"},
+		{"svc_timestamp": at.Add(2 * time.Second), "line": "c", "level": int64(3), "app": "x"},
+	}
+	if diff := cmp.Diff(want, st.Rows("public.new")); diff != "" {
+		t.Errorf("a new table (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]ingesttest.Row{{"at": at, "line": "a", "app": "x"}}, st.Rows("public.old")); diff != "" {
+		t.Errorf("an old table (-want +got):\n%s", diff)
+	}
+	if rows := st.Rows("svc_private.rejects"); len(rows) != 3 || rows[0]["record"] != `{"line":"b"}` || rows[0]["pipeline"] != nil {
+		t.Errorf("rejects %+v", rows)
+	}
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"unicode/utf8"
 
@@ -12,13 +13,51 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Input is where the records of a batch come from: a Body, or Records. It may be read more
+// Input is where the records of a batch come from: a Body, Records, or Columns. It may be read more
 // than once, and must give the same records each time.
 type Input interface {
-	// read gives the records to run.
-	read(b *Batch, run pipeline.Runner, opt native.Options) error
+	// open prepares a run for the batch of j.
+	open(ctx context.Context, j *job) (run, error)
 	// format is that of records among the rejects: json or text.
 	format() string
+}
+
+// run is one reading of an Input.
+type run interface {
+	// fill reads all records.
+	fill() error
+	// Finish and Release are those of a pipeline.Runner.
+	Finish() (*pipeline.Output, error)
+	Release()
+}
+
+// recordRun reads records through a pipeline.
+type recordRun struct {
+	pipeline.Runner
+	read func(pipeline.Runner) error
+}
+
+func (r recordRun) fill() error { return r.read(r.Runner) }
+
+// openRecords prepares a run whose records go through the pipeline of the batch, by way of the rejects
+// if those are kept.
+func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error) (run, error) {
+	q := &j.request
+	if j.kept != nil {
+		q.OnSkip, j.opt.OnRefuse = both(q.OnSkip, j.kept.onSkip), j.kept.onRefuse
+		q.WholeRecords = true // a record that is kept is sent again whole
+	}
+	if j.b.Replayed != nil {
+		j.b.Replayed.watch(q, j.kept != nil)
+	}
+	runner, err := Runner(j.b.compiled, q, j.s.cfg.Pipelines.Lookup(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if j.kept != nil {
+		j.kept.Runner, runner = runner, j.kept
+	}
+	return recordRun{runner, read}, nil
 }
 
 // Body is a body in a format that package native reads. Package body says what must follow Data.
@@ -27,8 +66,8 @@ type Body struct {
 	Kind native.Kind
 }
 
-func (i Body) read(_ *Batch, run pipeline.Runner, opt native.Options) error {
-	return native.Read(i.Data, i.Kind, opt, run)
+func (i Body) open(ctx context.Context, j *job) (run, error) {
+	return j.openRecords(ctx, func(to pipeline.Runner) error { return native.Read(i.Data, i.Kind, j.opt, to) })
 }
 
 func (i Body) format() string {
@@ -42,8 +81,8 @@ func (i Body) format() string {
 // that a method of the Sink returns.
 type Records func(to *Sink) error
 
-func (i Records) read(b *Batch, run pipeline.Runner, opt native.Options) error {
-	return i(&Sink{run: run, batch: b, opt: opt})
+func (i Records) open(ctx context.Context, j *job) (run, error) {
+	return j.openRecords(ctx, func(to pipeline.Runner) error { return i(&Sink{run: to, batch: j.b, opt: j.opt}) })
 }
 
 func (i Records) format() string { return "json" }

@@ -159,11 +159,16 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 // Finish adds the table of rejected records to what the pipeline made.
 func (r *rejects) Finish() (*pipeline.Output, error) {
 	out, err := r.Runner.Finish()
-	if err == nil {
-		err = r.err
-	}
 	if err != nil {
 		return nil, err
+	}
+	return r.addTo(out)
+}
+
+// addTo adds the table of rejected records to out.
+func (r *rejects) addTo(out *pipeline.Output) (*pipeline.Output, error) {
+	if r.err != nil {
+		return nil, r.err
 	}
 	if r.rows.Rows() > 0 {
 		r.rows.Finish()

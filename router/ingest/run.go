@@ -57,7 +57,7 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
 	}
 	s.name(q, b)
-	if b.Pipeline != IdentityPipeline {
+	if _, direct := b.Input.(Columns); !direct && b.Pipeline != IdentityPipeline {
 		var err error
 		b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
 		if err != nil {
@@ -120,6 +120,7 @@ type job struct {
 	m Memory
 
 	request  pipeline.Request
+	opt      native.Options
 	kept     *rejects // nil: refused records are dropped
 	refused  []pipeline.Reason
 	repaired int
@@ -129,12 +130,12 @@ type job struct {
 // once runs the pipeline over the input, on the tables as they are now, and writes.
 func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
 	j := &job{s: s, q: q, b: b, m: m}
-	runner, opt, err := j.open(ctx)
+	in, err := j.open(ctx)
 	if err != nil {
 		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
 	}
-	defer runner.Release()
-	out, err := j.run(ctx, runner, opt)
+	defer in.Release()
+	out, err := j.run(ctx, in)
 	if err != nil {
 		return Outcome{Err: err}
 	}
@@ -144,8 +145,8 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 	return j.write(ctx, out)
 }
 
-// open prepares the pipeline.
-func (j *job) open(ctx context.Context) (pipeline.Runner, native.Options, error) {
+// open prepares what makes rows of the input.
+func (j *job) open(ctx context.Context) (run, error) {
 	s, b := j.s, j.b
 	q := &j.request
 	*q = pipeline.Request{
@@ -157,27 +158,17 @@ func (j *job) open(ctx context.Context) (pipeline.Runner, native.Options, error)
 		DatabaseTTL: databaseTTL(s.cfg.Catalog, b.Database),
 		Hints:       b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
 	}
-	opt := native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
-	store := b.OnReject == StoreRejects || b.OnReject == "" && s.cfg.StoreRejects
+	j.opt = native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
 	if b.Each {
 		q.OnSkip = j.note
 	}
-	if store {
+	if b.OnReject == StoreRejects || b.OnReject == "" && s.cfg.StoreRejects {
 		j.kept = newRejects(b, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
-		q.OnSkip, opt.OnRefuse = both(q.OnSkip, j.kept.onSkip), j.kept.onRefuse
-		q.WholeRecords = true // a record that is kept is sent again whole
-	}
-	if b.Replayed != nil {
-		b.Replayed.watch(q, store)
 	}
 	if j.m != nil {
 		q.Reserve = func(bytes int64) error { return j.reserve(ctx, bytes) }
 	}
-	runner, err := Runner(b.compiled, q, s.cfg.Pipelines.Lookup(ctx))
-	if err == nil && store {
-		j.kept.Runner, runner = runner, j.kept
-	}
-	return runner, opt, err
+	return b.Input.open(ctx, j)
 }
 
 // both calls one function and then the other; the first may be nil.
@@ -224,7 +215,7 @@ func (j *job) patience() time.Duration {
 }
 
 // run runs the pipeline over the input.
-func (j *job) run(ctx context.Context, runner pipeline.Runner, opt native.Options) (*pipeline.Output, error) {
+func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	s := j.s
 	_, span := tracing.Start(ctx, "pipeline")
 	span.Text("pipeline", j.b.Pipeline)
@@ -234,10 +225,10 @@ func (j *job) run(ctx context.Context, runner pipeline.Runner, opt native.Option
 		return nil, s.Failed(j.q.Protocol, StageBusy, err)
 	}
 	start := time.Now()
-	err = j.b.Input.read(j.b, runner, opt)
+	err = in.fill()
 	var out *pipeline.Output
 	if err == nil {
-		out, err = runner.Finish()
+		out, err = in.Finish()
 	}
 	j.leave()
 	s.metrics.of(j.q.Protocol).pipelineSeconds.Observe(time.Since(start).Seconds())
@@ -343,6 +334,9 @@ func databaseTTL(catalog Catalog, name string) string {
 
 // checkPipeline checks the texts that say what the records go through.
 func (b *Batch) checkPipeline() error {
+	if _, direct := b.Input.(Columns); direct {
+		return nil
+	}
 	if b.Pipeline == "" {
 		return errs.New(errs.InvalidArguments, "pipeline_name is required")
 	}

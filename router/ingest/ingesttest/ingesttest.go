@@ -130,7 +130,8 @@ func (s *Store) Create(database, name string, columns ...schema.Column) {
 	for i := range columns {
 		columns[i].ID = uint32(i + 1) //nolint:gosec // it is small
 	}
-	s.tables[database+"."+name] = &schema.Table{ID: uint64(len(s.tables) + 1), Database: database, Name: name, Columns: columns}
+	t := &schema.Table{ID: uint64(len(s.tables) + 1), Database: database, Name: name, Columns: columns}
+	s.tables[database+"."+name] = t.Index()
 }
 
 // Put stores a pipeline.

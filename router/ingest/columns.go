@@ -1,0 +1,66 @@
+package ingest
+
+import (
+	"context"
+
+	"cordwood/proto/words"
+	"cordwood/router/pipeline"
+)
+
+// Columns is an Input whose values go straight into columns, without a pipeline: Batch.Pipeline is
+// empty then. It is for protocols whose records have fixed fields.
+type Columns struct {
+	// Layout has the columns that every record may have. Others are made by Direct.Column.
+	Layout *pipeline.Layout
+	// Fill puts all records, one after another, and returns the first error that End or Drop
+	// returns. A record that the door cannot decode is put by Drop.
+	Fill func(to *pipeline.Direct) error
+	// Text returns the record that Fill is at as JSON, or as a text. It is called for records
+	// that are refused and kept among the rejects; nil: only the reason is kept.
+	Text func() []byte
+}
+
+// columnRun is a reading of Columns.
+type columnRun struct {
+	*pipeline.Direct
+	j    *job
+	from *Columns
+}
+
+func (i Columns) open(_ context.Context, j *job) (run, error) {
+	q := &j.request
+	if j.kept != nil {
+		q.OnSkip = both(q.OnSkip, func(r pipeline.Reason) {
+			var text []byte
+			if i.Text != nil {
+				text = i.Text()
+			}
+			j.kept.add(r, text)
+		})
+	}
+	d, err := pipeline.NewDirect(q, i.Layout)
+	if err != nil {
+		return nil, err
+	}
+	return &columnRun{d, j, &i}, nil
+}
+
+func (i Columns) format() string { return "json" }
+
+func (r *columnRun) fill() error { return r.from.Fill(r.Direct) }
+
+// Finish ends the input, and adds the rejects.
+func (r *columnRun) Finish() (*pipeline.Output, error) {
+	out, err := r.Direct.Finish()
+	if err != nil {
+		return nil, err
+	}
+	if n := r.Repaired(); n > 0 {
+		out.Warnings = append(out.Warnings, words.Say(n, "text is not valid UTF-8: U+FFFD was stored in the place of what is not",
+			"texts are not valid UTF-8: U+FFFD was stored in the place of what is not"))
+	}
+	if r.j.kept == nil {
+		return out, nil
+	}
+	return r.j.kept.addTo(out)
+}
