@@ -2,6 +2,8 @@ package shard
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/proto/column"
@@ -20,20 +22,23 @@ var (
 )
 
 // AppliedIndex is the index of the last entry that the manifest holds.
-func (f fsm) AppliedIndex() uint64 { return f.s.base }
+func (f fsm) AppliedIndex() uint64 { return f.s.tables.base }
 
 // AppliedTerm is the term of that entry.
-func (f fsm) AppliedTerm() uint64 { return f.s.appliedTerm }
+func (f fsm) AppliedTerm() uint64 { return f.s.tables.appliedTerm }
 
 // AheadIndex is the index up to which the manifest may be ahead of the log, because it
 // was taken over from another replica.
 func (f fsm) AheadIndex() uint64 { return f.s.ahead }
 
 // Apply applies a committed entry. It does memory work only, unless there is no memory.
-func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.apply(index, term, data) }
+func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.applier.apply(index, term, data) }
 
 // Snapshot freezes the memtable after the last Apply.
-func (f fsm) Snapshot(index uint64) (replica.Snapshot, error) { return f.s.freeze(index), nil }
+func (f fsm) Snapshot(index uint64) (replica.Snapshot, error) {
+	f.s.tables.freeze(index)
+	return snapshot(f), nil
+}
 
 // applied is the result of an entry of writes.
 type applied struct {
@@ -50,36 +55,55 @@ type outcome struct {
 	duplicates int
 }
 
+// applier applies the entries of the log. Only the replica's apply goroutine uses it.
+type applier struct {
+	cfg         *Config
+	metrics     *metrics
+	tables      *tables
+	files       *segmentFiles
+	flusher     *flusher
+	decoded     *sync.Map // of writer
+	opened      <-chan struct{}
+	stop        <-chan struct{}
+	wakeFlusher func()
+
+	ids     map[rules.BatchID]struct{}
+	batches []*column.Batch
+	encoded [][]byte // as they are in the log, beside batches
+	// waits is set while Apply waits for memory, and there is none to be had soon.
+	waits atomic.Bool
+}
+
 // apply is called by the replica's goroutine, index after index.
-func (s *Shard) apply(index, term uint64, data []byte) any {
-	if index <= s.base {
+func (ap *applier) apply(index, term uint64, data []byte) any {
+	if index <= ap.tables.base {
 		return nil // replayed: the manifest has it
 	}
 	e, err := rules.DecodeEntry(data)
 	if err != nil {
-		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
+		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))
 	}
 	switch e.Kind {
 	case rules.KindDropTable:
-		s.applyDrop(index, term, e)
+		ap.applyDrop(index, term, e)
 		return nil
 	case rules.KindExpire:
-		s.applyExpire(index, term, e)
+		ap.applyExpire(index, term, e)
 		return nil
 	case rules.KindDefine:
-		if err := s.applyDefine(index, term, e); err != nil {
-			return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
+		if err := ap.applyDefine(index, term, e); err != nil {
+			return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))
 		}
 		return nil
 	}
 	begin := time.Now()
-	defer func() { s.metrics.applySeconds.Observe(time.Since(begin).Seconds()) }()
-	result, ok, err := s.applyWithMemory(index, term, data, e)
+	defer func() { ap.metrics.applySeconds.Observe(time.Since(begin).Seconds()) }()
+	result, ok, err := ap.applyWithMemory(index, term, data, e)
 	if !ok {
 		return replica.Abandon()
 	}
 	if err != nil {
-		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
+		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))
 	}
 	return result
 }
@@ -87,13 +111,13 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 // applyWrites appends the writes of an entry that the rules admit. Everything that
 // takes time is done before the lock; under it batches are only linked, all of an
 // entry at once.
-func (s *Shard) applyWrites(index, term uint64, e *rules.Entry, ready []decoded) (*applied, error) {
+func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decoded) (*applied, error) {
 	result := &applied{writes: make([]outcome, len(e.Writes))}
 	// No lock to read: only this goroutine changes the state and the active memtable.
-	adm := rules.Admission{State: s.state, IDs: s.applyIDs}
+	adm := rules.Admission{State: ap.tables.state, IDs: ap.ids}
 	clear(adm.IDs)
 	var defs []definedAt
-	link := s.applyBatches[:0]
+	link := ap.batches[:0]
 	for i := range e.Writes {
 		w := &e.Writes[i]
 		learned, err := rules.ParseTables(w.Tables)
@@ -107,10 +131,10 @@ func (s *Shard) applyWrites(index, term uint64, e *rules.Entry, ready []decoded)
 		from := len(link)
 		out := &result.writes[i]
 		var have []*column.Batch
-		if i < len(ready) && ready[i].mem == s.active {
+		if i < len(ready) && ready[i].mem == ap.tables.mem.active {
 			have = ready[i].batches
 		}
-		if link, err = s.applyWrite(&adm, w, have, link, out); err != nil {
+		if link, err = ap.applyWrite(&adm, w, have, link, out); err != nil {
 			return nil, fmt.Errorf("write %d: %w", i, err)
 		}
 		if out.err != nil || out.need != nil {
@@ -121,43 +145,43 @@ func (s *Shard) applyWrites(index, term uint64, e *rules.Entry, ready []decoded)
 		}
 	}
 
-	s.mu.Lock()
-	s.tick(e.Time)
-	bytes := s.active.Bytes()
-	first := s.active.Empty()
+	ap.tables.mu.Lock()
+	ap.tables.tick(e.Time)
+	bytes := ap.tables.mem.active.Bytes()
+	first := ap.tables.mem.active.Empty()
 	rows := 0
-	s.state.ShareKeys(e.ByUser)
+	ap.tables.state.ShareKeys(e.ByUser)
 	for i, b := range link {
-		defs = s.defineUpTo(defs, i)
-		s.state.Note(&b.Header)
-		s.ingested.add(b.TableID, len(s.applyEncoded[i]))
-		if s.state.Tables[b.TableID].Instant {
+		defs = ap.defineUpTo(defs, i)
+		ap.tables.state.Note(&b.Header)
+		ap.tables.ingested.add(b.TableID, len(ap.encoded[i]))
+		if ap.tables.state.Tables[b.TableID].Instant {
 			continue // accepted, and thrown away
 		}
-		s.active.Append(b)
+		ap.tables.mem.active.Append(b)
 		rows += b.Rows
 	}
-	s.defineUpTo(defs, len(link))
-	s.tellTails(link, s.applyEncoded[:len(link)])
-	s.appliedIndex, s.appliedTerm = index, term
+	ap.defineUpTo(defs, len(link))
+	ap.tables.tellTails(link, ap.encoded[:len(link)])
+	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
 	if len(link) > 0 {
-		s.activeLast = s.now()
+		ap.tables.mem.last = ap.cfg.Now()
 		if first {
-			s.activeSince = s.activeLast
+			ap.tables.mem.since = ap.tables.mem.last
 		}
 	}
-	s.cfg.Budget.add(bytes - s.activeBytes)
-	s.activeBytes = bytes
-	wake := bytes >= s.cfg.FlushBytes || s.active.Rows() >= s.cfg.FlushBytes/rowBytes || bytes >= s.cfg.Budget.share()
-	s.mu.Unlock()
+	ap.cfg.Budget.add(bytes - ap.tables.mem.bytes)
+	ap.tables.mem.bytes = bytes
+	wake := bytes >= ap.cfg.FlushBytes || ap.tables.mem.active.Rows() >= ap.cfg.FlushBytes/rowBytes || bytes >= ap.cfg.Budget.share()
+	ap.tables.mu.Unlock()
 
 	clear(link) // the memtable has them; a stale pointer here would keep them
-	s.applyBatches = link[:0]
-	clear(s.applyEncoded)
-	s.metrics.entries.Inc()
-	s.metrics.rows.Add(float64(rows))
+	ap.batches = link[:0]
+	clear(ap.encoded)
+	ap.metrics.entries.Inc()
+	ap.metrics.rows.Add(float64(rows))
 	if wake {
-		s.wakeFlusher()
+		ap.wakeFlusher()
 	}
 	return result, nil
 }
@@ -170,9 +194,9 @@ type definedAt struct {
 
 // defineUpTo takes over the definitions that come before a batch of the entry, and
 // returns the others; mu is held.
-func (s *Shard) defineUpTo(defs []definedAt, batch int) []definedAt {
+func (ap *applier) defineUpTo(defs []definedAt, batch int) []definedAt {
 	for len(defs) > 0 && defs[0].batches <= batch {
-		s.define(defs[0].Definition)
+		ap.tables.define(defs[0].Definition)
 		defs = defs[1:]
 	}
 	return defs
@@ -181,7 +205,7 @@ func (s *Shard) defineUpTo(defs []definedAt, batch int) []definedAt {
 // applyWrite decodes those batches of a write that are to be appended, unless have has
 // them, and adds them to link. An error means that the entry is not what a leader
 // proposes.
-func (s *Shard) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
+func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
 	for j, data := range w.Batches {
 		var b *column.Batch
 		if have != nil {
@@ -204,7 +228,7 @@ func (s *Shard) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*c
 			return link, nil
 		}
 		if b == nil {
-			if b, err = decodeInto(s.active, data); err != nil {
+			if b, err = decodeInto(ap.tables.mem.active, data); err != nil {
 				return link, fmt.Errorf("batch %d: %w", j, err)
 			}
 		}
@@ -216,7 +240,7 @@ func (s *Shard) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*c
 			continue
 		}
 		link = append(link, b)
-		s.applyEncoded = append(s.applyEncoded[:len(link)-1], data)
+		ap.encoded = append(ap.encoded[:len(link)-1], data)
 		if b.Session != 0 {
 			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
 		}
@@ -257,35 +281,35 @@ func appendNew(ids []uint64, id uint64) []uint64 {
 
 // applyDrop forgets a table and its rows. Its files go when the manifest says that
 // they are dead and nobody reads them.
-func (s *Shard) applyDrop(index, term uint64, e *rules.Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tick(e.Time)
-	s.state.Drop(e.TableID)
-	s.active.Drop(e.TableID)
-	for _, f := range s.frozen {
+func (ap *applier) applyDrop(index, term uint64, e *rules.Entry) {
+	ap.tables.mu.Lock()
+	defer ap.tables.mu.Unlock()
+	ap.tables.tick(e.Time)
+	ap.tables.state.Drop(e.TableID)
+	ap.tables.mem.active.Drop(e.TableID)
+	for _, f := range ap.tables.mem.frozen {
 		f.mem.Drop(e.TableID)
 	}
-	delete(s.segments, e.TableID)
-	delete(s.aside.segments, e.TableID)
-	s.endTails(e.TableID, tableGone(s.cfg.ID, e.TableID))
-	s.tellHandoffs(e.TableID)
-	s.appliedIndex, s.appliedTerm = index, term
+	delete(ap.tables.segs.byTable, e.TableID)
+	delete(ap.tables.segs.aside, e.TableID)
+	ap.tables.endTails(e.TableID, tableGone(ap.cfg.ID, e.TableID))
+	ap.tables.tellHandoffs(e.TableID)
+	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
 }
 
 // applyDefine takes over definitions that are newer than those known.
-func (s *Shard) applyDefine(index, term uint64, e *rules.Entry) error {
+func (ap *applier) applyDefine(index, term uint64, e *rules.Entry) error {
 	defs, err := rules.ParseTables(e.Tables)
 	if err != nil {
 		return fmt.Errorf("table definition: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tick(e.Time)
+	ap.tables.mu.Lock()
+	defer ap.tables.mu.Unlock()
+	ap.tables.tick(e.Time)
 	for _, d := range defs {
-		s.define(d)
+		ap.tables.define(d)
 	}
-	s.appliedIndex, s.appliedTerm = index, term
+	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
 	return nil
 }
 
@@ -293,23 +317,23 @@ func (s *Shard) applyDefine(index, term uint64, e *rules.Entry) error {
 // a batch's rows have: new views do not have it. Of the rest compaction takes care.
 // What is written from now on is not touched, whatever its time: a table may get a
 // longer ttl.
-func (s *Shard) applyExpire(index, term uint64, e *rules.Entry) {
-	order := s.ids.Upcoming()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tick(e.Time)
+func (ap *applier) applyExpire(index, term uint64, e *rules.Entry) {
+	order := ap.files.ids.Upcoming()
+	ap.tables.mu.Lock()
+	defer ap.tables.mu.Unlock()
+	ap.tables.tick(e.Time)
 	for _, c := range e.Cutoffs {
-		if !s.state.Expire(c, order) {
+		if !ap.tables.state.Expire(c, order) {
 			continue
 		}
-		s.active.Expire(c.TableID, c.Before)
-		for _, mem := range s.asideMems(c.TableID) {
+		ap.tables.mem.active.Expire(c.TableID, c.Before)
+		for _, mem := range ap.tables.segs.asideMems(c.TableID) {
 			mem.Expire(c.TableID, c.Before)
 		}
-		for _, f := range s.frozen {
+		for _, f := range ap.tables.mem.frozen {
 			f.mem.Expire(c.TableID, c.Before)
 		}
-		s.hide(c.TableID, func(l *liveSegment) bool { return s.state.Dead(l.span(c.TableID), l.Order) })
+		ap.tables.segs.hide(c.TableID, func(l *liveSegment) bool { return ap.tables.state.Dead(l.span(c.TableID), l.Order) })
 	}
-	s.appliedIndex, s.appliedTerm = index, term
+	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
 }

@@ -27,15 +27,6 @@ import (
 // write them to segments.
 const asideRetry = 10 * time.Minute
 
-// aside says which tables have rows in raw segments; mu guards it.
-type aside struct {
-	// segments are the raw segments of a table, by rising order.
-	segments map[uint64][]*liveSegment
-	// retry is when the rows of a table may be tried again; a table that is not here was not
-	// tried since the process began. The flush loop alone uses it.
-	retry map[uint64]time.Time
-}
-
 // isOfRows reports whether err says that rows cannot be written, as opposed to a disk that
 // does not take them.
 func isOfRows(err error) bool {
@@ -44,9 +35,9 @@ func isOfRows(err error) bool {
 }
 
 // loadRaw reads a raw segment into memory.
-func (s *Shard) loadRaw(m *segment.Meta) (loadedRaw, error) {
-	mem := memtable.New(s.cfg.Pool)
-	raw, err := segment.ReadRaw(s.cfg.FS, s.segmentDir, m, mem.Alloc)
+func (sf *segmentFiles) loadRaw(m *segment.Meta) (loadedRaw, error) {
+	mem := memtable.New(sf.cfg.Pool)
+	raw, err := segment.ReadRaw(sf.cfg.FS, sf.segmentDir, m, mem.Alloc)
 	if err != nil {
 		mem.Unref()
 		return loadedRaw{}, err
@@ -56,13 +47,13 @@ func (s *Shard) loadRaw(m *segment.Meta) (loadedRaw, error) {
 }
 
 // loadRaws reads the raw ones of some segments.
-func (s *Shard) loadRaws(list []segment.Meta) (map[uint64]loadedRaw, error) {
+func (sf *segmentFiles) loadRaws(list []segment.Meta) (map[uint64]loadedRaw, error) {
 	out := map[uint64]loadedRaw{}
 	for i := range list {
 		if !list[i].Raw {
 			continue
 		}
-		loaded, err := s.loadRaw(&list[i])
+		loaded, err := sf.loadRaw(&list[i])
 		if err != nil {
 			for _, r := range out {
 				r.mem.Unref()
@@ -90,8 +81,8 @@ func fill(mem *memtable.Memtable, raw *segment.Raw) {
 }
 
 // copyRaw puts the batches of a raw segment that was just written into memory of their own.
-func (s *Shard) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
-	mem := memtable.New(s.cfg.Pool)
+func (sf *segmentFiles) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
+	mem := memtable.New(sf.cfg.Pool)
 	own := *raw
 	own.Batches = nil
 	for _, b := range raw.Batches {
@@ -111,38 +102,38 @@ func (s *Shard) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
 }
 
 // addAside makes a raw segment one that the rows of its table are in; mu is held.
-func (s *Shard) addAside(l *liveSegment) {
-	if _, gone := s.state.Dropped[l.TableID]; gone {
+func (tb *tables) addAside(l *liveSegment) {
+	if _, gone := tb.state.Dropped[l.TableID]; gone {
 		return
 	}
-	if x, ok := s.state.Expired[l.TableID]; ok && l.Order < x.Order {
+	if x, ok := tb.state.Expired[l.TableID]; ok && l.Order < x.Order {
 		l.rows.Expire(l.TableID, x.Before)
 	}
-	list := append(slices.Clone(s.aside.segments[l.TableID]), l)
+	list := append(slices.Clone(tb.segs.aside[l.TableID]), l)
 	slices.SortFunc(list, func(a, b *liveSegment) int { return int(int64(a.Order) - int64(b.Order)) })
-	s.aside.segments[l.TableID] = list
+	tb.segs.aside[l.TableID] = list
 }
 
 // hideAside takes a raw segment that the manifest does not list any more from its table; mu
 // is held.
-func (s *Shard) hideAside(l *liveSegment) {
-	list := slices.DeleteFunc(slices.Clone(s.aside.segments[l.TableID]), func(x *liveSegment) bool { return x == l })
-	if s.aside.segments[l.TableID] = list; len(list) == 0 {
-		delete(s.aside.segments, l.TableID)
+func (sl *segmentLists) hideAside(l *liveSegment) {
+	list := slices.DeleteFunc(slices.Clone(sl.aside[l.TableID]), func(x *liveSegment) bool { return x == l })
+	if sl.aside[l.TableID] = list; len(list) == 0 {
+		delete(sl.aside, l.TableID)
 	}
 }
 
 // asideMems are the rows of a table that are set aside, the oldest first; mu is held.
-func (s *Shard) asideMems(table uint64) (mems []*memtable.Memtable) {
-	for _, l := range s.aside.segments[table] {
+func (sl *segmentLists) asideMems(table uint64) (mems []*memtable.Memtable) {
+	for _, l := range sl.aside[table] {
 		mems = append(mems, l.rows)
 	}
 	return mems
 }
 
 // asideBytes is the memory of all rows that are set aside; mu is held.
-func (s *Shard) asideBytes() (bytes int64) {
-	for _, list := range s.aside.segments {
+func (sl *segmentLists) asideBytes() (bytes int64) {
+	for _, list := range sl.aside {
 		for _, l := range list {
 			bytes += l.rows.Bytes()
 		}
@@ -155,9 +146,9 @@ const reportedAside = 16
 
 // asideRows says of each table of which rows are set aside how many there are, and why; mu
 // is held.
-func (s *Shard) asideRows() (out []*metapb.AsideRows) {
-	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
-		list := s.aside.segments[id]
+func (sl *segmentLists) asideRows() (out []*metapb.AsideRows) {
+	for _, id := range slices.Sorted(maps.Keys(sl.aside)) {
+		list := sl.aside[id]
 		a := &metapb.AsideRows{TableId: id, Reason: strings.ToValidUTF8(list[0].reason, "\uFFFD"), SinceUnixNano: list[0].since}
 		for _, l := range list {
 			a.Rows += l.rows.Rows()
@@ -170,32 +161,32 @@ func (s *Shard) asideRows() (out []*metapb.AsideRows) {
 }
 
 // takes refuses rows of a table of which as many are set aside as memory is meant for.
-func (s *Shard) takes(table uint64) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	list := s.aside.segments[table]
-	if len(list) == 0 || s.asideBytes() < s.cfg.FlushBytes {
+func (wr *writer) takes(table uint64) error {
+	wr.tables.mu.RLock()
+	defer wr.tables.mu.RUnlock()
+	list := wr.tables.segs.aside[table]
+	if len(list) == 0 || wr.tables.segs.asideBytes() < wr.cfg.FlushBytes {
 		return nil
 	}
-	s.metrics.busy.Inc()
+	wr.metrics.busy.Inc()
 	return errs.New(errs.StorageUnavailable, "shard %d: table id %d takes no rows on node %s: %s; start a newer version, which tries again, or drop the table",
-		s.cfg.ID, table, s.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
+		wr.cfg.ID, table, wr.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
 }
 
 // Warnings says in words what an operator should do something about. Anybody may read
 // them, so that tables go by their ids.
 func (s *Shard) Warnings() (out []string) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, a := range s.asideRows() {
+	s.tables.mu.RLock()
+	defer s.tables.mu.RUnlock()
+	for _, a := range s.tables.segs.asideRows() {
 		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: %s; start a newer version, which tries again, or drop the table",
 			s.cfg.ID, a.Rows, a.TableId, a.Reason))
 	}
 	if s.replica.LogWaits() {
 		out = append(out, fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, or make it larger", s.cfg.ID))
 	}
-	if s.flushErr != nil {
-		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s", s.cfg.ID, strings.ToValidUTF8(s.flushErr.Error(), "\uFFFD")))
+	if s.tables.flushErr != nil {
+		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s", s.cfg.ID, strings.ToValidUTF8(s.tables.flushErr.Error(), "\uFFFD")))
 	}
 	return out
 }
@@ -205,22 +196,22 @@ const reasonBytes = 1000
 
 // untried are the tables whose rows are not to be tried in this flush, and why: what they
 // have goes aside.
-func (s *Shard) untried() map[uint64]string {
+func (fl *flusher) untried() map[uint64]string {
 	out := map[uint64]string{}
-	now := s.now()
-	for _, id := range s.flushing.suspects(deathsGivenUp) {
-		n := s.flushing.deaths(id)
-		if at, known := s.aside.retry[id]; n >= deathsFinal || !known || now.Before(at) {
+	now := fl.cfg.Now()
+	for _, id := range fl.book.suspects(deathsGivenUp) {
+		n := fl.book.deaths(id)
+		if at, known := fl.retry[id]; n >= deathsFinal || !known || now.Before(at) {
 			out[id] = words.Say(n, "process ended while it wrote its rows", "processes ended while they wrote its rows")
 			if !known {
-				s.aside.retry[id] = now.Add(asideRetry)
+				fl.retry[id] = now.Add(asideRetry)
 			}
 		}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for id, list := range s.aside.segments {
-		if _, ok := out[id]; !ok && now.Before(s.aside.retry[id]) {
+	fl.tables.mu.RLock()
+	defer fl.tables.mu.RUnlock()
+	for id, list := range fl.tables.segs.aside {
+		if _, ok := out[id]; !ok && now.Before(fl.retry[id]) {
 			out[id] = list[0].reason
 		}
 	}
@@ -229,28 +220,28 @@ func (s *Shard) untried() map[uint64]string {
 
 // setAside writes the rows of tables that cannot be written otherwise to raw segments, and
 // adds them to what a flush commits.
-func (s *Shard) setAside(u *unsettled, raws []*segment.Raw) error {
+func (fl *flusher) setAside(u *unsettled, raws []*segment.Raw) error {
 	for _, raw := range raws {
-		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], s.now().UnixNano()
-		m, err := segment.WriteRaw(segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.Take}, raw)
+		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], fl.cfg.Now().UnixNano()
+		m, err := segment.WriteRaw(segment.Config{FS: fl.cfg.FS, Dir: fl.segmentDir, NextID: fl.files.ids.Take}, raw)
 		if err != nil {
-			s.ids.done(m.ID)
+			fl.files.ids.done(m.ID)
 			return err
 		}
 		u.edit.Add = append(u.edit.Add, m)
-		mem, err := s.copyRaw(raw)
+		mem, err := fl.files.copyRaw(raw)
 		if err != nil {
 			return err
 		}
 		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
-		s.aside.retry[raw.TableID] = s.now().Add(asideRetry)
-		s.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; start a newer version, or drop the table",
+		fl.retry[raw.TableID] = fl.cfg.Now().Add(asideRetry)
+		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; start a newer version, or drop the table",
 			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
 	}
 	if len(raws) == 0 {
 		return nil
 	}
-	return s.cfg.FS.SyncDir(s.segmentDir)
+	return fl.cfg.FS.SyncDir(fl.segmentDir)
 }
 
 // loadedRaw is a raw segment in memory.
@@ -279,13 +270,13 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 
 // asideAgain are the rows that are set aside and are tried again, as frozen memtables that
 // come before all others. The edit takes their raw segments away. mu is held.
-func (s *Shard) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
-	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
-		d := s.state.Tables[id]
+func (fl *flusher) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
+	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.aside)) {
+		d := fl.tables.state.Tables[id]
 		if _, not := untried[id]; not || d == nil || slices.Contains(edit.Drop, id) {
 			continue
 		}
-		for _, l := range s.aside.segments[id] {
+		for _, l := range fl.tables.segs.aside[id] {
 			again = append(again, &frozen{mem: l.rows, defs: map[uint64]*rules.Definition{id: d}})
 			edit.Remove = append(edit.Remove, l.ID)
 		}

@@ -64,8 +64,8 @@ func TestRowsSetAside(t *testing.T) {
 		if n := len(s.Warnings()); (n > 0) != (raw > 0) {
 			t.Errorf("%s: %d raw files, warnings %q", when, raw, s.Warnings())
 		}
-		if s.flushed.Load() < s.appliedIndex {
-			t.Errorf("%s: flushed up to %d of %d", when, s.flushed.Load(), s.appliedIndex)
+		if s.tables.flushed.Load() < s.tables.appliedIndex {
+			t.Errorf("%s: flushed up to %d of %d", when, s.tables.flushed.Load(), s.tables.appliedIndex)
 		}
 	}
 	all := map[uint64][]string{1: {"a1", "b1"}, 2: {"a2", "b2"}, 3: {"a3", "b3"}, 4: {"a4", "b4"}, 5: {"a5", "b5"}}
@@ -262,9 +262,9 @@ func TestDeathsOverRows(t *testing.T) {
 		s.mustPut(batch(head(table, 1, table), fmt.Sprint("a", table)))
 	}
 	// The first one died over a file of three tables, the second over one of them.
-	s.flushing.begin(1, 2, 3)
+	s.flusher.book.begin(1, 2, 3)
 	s = s.reopen()
-	s.flushing.begin(2)
+	s.flusher.book.begin(2)
 	s = s.reopen()
 	s.flush()
 	if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != 1 {
@@ -278,8 +278,8 @@ func TestDeathsOverRows(t *testing.T) {
 			t.Errorf("table %d has %q", table, got)
 		}
 	}
-	if s.flushing.deaths(1)+s.flushing.deaths(3) > 0 || s.flushing.deaths(2) != 2 {
-		t.Errorf("remembered: %+v", s.flushing.page)
+	if s.flusher.book.deaths(1)+s.flusher.book.deaths(3) > 0 || s.flusher.book.deaths(2) != 2 {
+		t.Errorf("remembered: %+v", s.flusher.book.page)
 	}
 	s = s.reopen()
 	s.mustPut(batch(head(2, 1, 9), "b2"))

@@ -3,8 +3,8 @@ package shard
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
-	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -75,17 +75,20 @@ func benchBatch(seq uint64) []byte {
 // bare is a shard without a replica, to measure what Apply and flush cost by themselves.
 func bare(b *testing.B) *Shard {
 	cfg := Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}.withDefaults()
-	s := &Shard{cfg: cfg, segmentDir: cfg.Dir, now: time.Now, applyIDs: map[rules.BatchID]struct{}{}, live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, wake: make(chan string, 1)}
-	s.metrics = newMetrics(cfg, s)
-	s.state = mustState(b, cfg.ID, &manifest.State{})
-	s.state.Define(mustDef(b, benchTable()))
-	s.active = memtable.New(cfg.Pool)
-	s.ids.next = 1
-	m, err := manifest.Open(s.manifestConfig())
+	s := newShard(cfg)
+	if err := cfg.FS.MkdirAll(s.segmentDir); err != nil {
+		b.Fatal(err)
+	}
+	s.flusher.book = openDeathbook(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger)
+	s.tables.state = mustState(b, cfg.ID, &manifest.State{})
+	s.tables.state.Define(mustDef(b, benchTable()))
+	s.tables.mem.active = memtable.New(cfg.Pool)
+	s.files.ids.next = 1
+	m, err := manifest.Open(s.ledger.manifestConfig())
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.manifest = m
+	s.ledger.manifest = m
 	return s
 }
 
@@ -108,13 +111,13 @@ func BenchmarkApply(b *testing.B) {
 			seq++
 		}
 		data := rules.AppendEntry(nil, e)
-		if s.active.Bytes() > 64<<20 {
-			s.active.Unref()
-			s.active = memtable.New(s.cfg.Pool)
+		if s.tables.mem.active.Bytes() > 64<<20 {
+			s.tables.mem.active.Unref()
+			s.tables.mem.active = memtable.New(s.cfg.Pool)
 		}
 		index++
 		b.StartTimer()
-		r, ok := s.apply(index, 1, data).(*applied)
+		r, ok := s.applier.apply(index, 1, data).(*applied)
 		if !ok || r.writes[0].err != nil || r.writes[0].need != nil {
 			b.Fatalf("%+v", r)
 		}
@@ -137,15 +140,15 @@ func BenchmarkFlush(b *testing.B) {
 		b.StopTimer()
 		for _, data := range batches {
 			index++
-			s.apply(index, 1, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Batches: [][]byte{data}}}}))
+			s.applier.apply(index, 1, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Batches: [][]byte{data}}}}))
 		}
-		s.freeze(index)
+		s.tables.freeze(index)
 		b.StartTimer()
-		if err := s.flushFrozen(); err != nil {
+		if err := s.flusher.flush(); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()
-		for _, list := range s.segments {
+		for _, list := range s.tables.segs.byTable {
 			for _, l := range list {
 				written += l.Bytes
 				if err := vfs.OS.Remove(l.path); err != nil {
@@ -153,7 +156,7 @@ func BenchmarkFlush(b *testing.B) {
 				}
 			}
 		}
-		clear(s.segments)
+		clear(s.tables.segs.byTable)
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.N)*perFlush*benchRows/b.Elapsed().Seconds(), "rows/s")

@@ -36,25 +36,25 @@ type noMemory struct{ error }
 
 func (e noMemory) Unwrap() error { return e.error }
 
-// usedLocked is the memory of all memtables, and that of the rows' places in a flush; mu is held.
-func (s *Shard) usedLocked() int64 { return max(s.memoryLocked(), s.rowsLocked()*rowBytes) }
+// used returns the memory of all memtables, or of the rows' places in a flush if that is more; mu is held.
+func (tb *tables) used() int64 { return max(tb.mem.size(), tb.mem.rows()*rowBytes) }
 
 // fuller reports whether so many quarters of the memory limit are used, and why the last flush failed.
-func (s *Shard) fuller(quarters int64) (used int64, is bool, flushErr error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	used = s.usedLocked()
-	return used, used >= s.cfg.MemoryLimit/4*quarters, s.flushErr
+func (tb *tables) fuller(quarters int64) (used int64, is bool, flushErr error) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	used = tb.used()
+	return used, used >= tb.cfg.MemoryLimit/4*quarters, tb.flushErr
 }
 
 // Crowded says why the replica takes no more rows from its leader.
 func (f fsm) Crowded() error {
 	s := f.s
-	used, crowded, flushErr := s.fuller(crowdedAt)
-	if !crowded && !s.applyWaits.Load() {
+	used, crowded, flushErr := s.tables.fuller(crowdedAt)
+	if !crowded && !s.applier.waits.Load() {
 		return nil
 	}
-	s.wakeFlusher()
+	s.schedule.wakeFlusher()
 	err := fmt.Errorf("shard %d on node %s is behind: %d bytes are in memory and wait to be flushed, the limit is %d", s.cfg.ID, s.cfg.NodeID, used, s.cfg.MemoryLimit)
 	if flushErr != nil {
 		err = fmt.Errorf("%w; the last flush failed: %w", err, flushErr)
@@ -63,13 +63,13 @@ func (f fsm) Crowded() error {
 }
 
 // Stuck reports whether Apply waits for a flush, and the last one failed.
-func (f fsm) Stuck() bool { return f.s.applyWaits.Load() }
+func (f fsm) Stuck() bool { return f.s.applier.waits.Load() }
 
 // awaitMemory returns when there is room for the next entry; false if the shard is being
 // closed and there is none. Only the apply goroutine calls it, between two entries.
-func (s *Shard) awaitMemory() bool {
-	for wait := s.newRoomWait(); ; {
-		if _, full, _ := s.fuller(waitsAt); !full {
+func (ap *applier) awaitMemory() bool {
+	for wait := ap.newRoomWait(); ; {
+		if _, full, _ := ap.tables.fuller(waitsAt); !full {
 			wait.end()
 			return true
 		}
@@ -81,11 +81,11 @@ func (s *Shard) awaitMemory() bool {
 
 // roomWait is a wait of the apply goroutine for memory.
 type roomWait struct {
-	s     *Shard
+	a     *applier
 	pause time.Duration
 }
 
-func (s *Shard) newRoomWait() *roomWait { return &roomWait{s: s} }
+func (ap *applier) newRoomWait() *roomWait { return &roomWait{a: ap} }
 
 // flush flushes all that is applied. If that fails, or with nothing to be flushed, it waits for
 // a moment, longer each time; false if the shard is being closed meanwhile.
@@ -94,38 +94,38 @@ func (s *Shard) newRoomWait() *roomWait { return &roomWait{s: s} }
 // The manifest is ahead of the newest snapshot then, as it is after a crash between the two, and the log is cut
 // with the next one.
 func (w *roomWait) flush() bool {
-	s := w.s
+	ap := w.a
 	select {
-	case <-s.opened: // before that nobody knows which files are live
-	case <-s.stop:
+	case <-ap.opened: // before that nobody knows which files are live
+	case <-ap.stop:
 		return false
 	}
-	s.freeze(s.appliedIndex)
-	s.mu.RLock()
-	some := len(s.frozen) > 0
-	s.mu.RUnlock()
+	ap.tables.freeze(ap.tables.appliedIndex)
+	ap.tables.mu.RLock()
+	some := len(ap.tables.mem.frozen) > 0
+	ap.tables.mu.RUnlock()
 	if some {
 		start := time.Now()
-		err := s.flushFrozen()
-		s.noteFlush(err)
-		s.metrics.flushed(flushMemory, time.Since(start), err)
+		err := ap.flusher.flush()
+		ap.tables.noteFlush(err)
+		ap.metrics.flushed(flushMemory, time.Since(start), err)
 		if err == nil {
 			w.end()
 			return true
 		}
-		s.cfg.Logger.Error("what is applied cannot be flushed, and there is no memory for more: the replica waits", "error", err)
+		ap.cfg.Logger.Error("what is applied cannot be flushed, and there is no memory for more: the replica waits", "error", err)
 	}
-	s.applyWaits.Store(true)
+	ap.waits.Store(true)
 	w.pause = min(max(2*w.pause, minRoomPause), maxRoomPause)
 	for until := time.Now().Add(w.pause); time.Now().Before(until); {
 		select {
-		case <-s.stop:
+		case <-ap.stop:
 			return false
 		case <-time.After(min(roomPoll, w.pause)):
 		}
-		s.mu.RLock()
-		closing := s.closing
-		s.mu.RUnlock()
+		ap.tables.mu.RLock()
+		closing := ap.tables.closing
+		ap.tables.mu.RUnlock()
 		if closing {
 			return false
 		}
@@ -133,21 +133,21 @@ func (w *roomWait) flush() bool {
 	return true
 }
 
-func (w *roomWait) end() { w.s.applyWaits.Store(false) }
+func (w *roomWait) end() { w.a.waits.Store(false) }
 
 // applyWithMemory is applyWrites, which it calls again when there was no memory: nothing of
 // the entry is applied then. false: the shard is being closed.
-func (s *Shard) applyWithMemory(index, term uint64, data []byte, e *rules.Entry) (result *applied, ok bool, err error) {
-	if !s.awaitMemory() {
+func (ap *applier) applyWithMemory(index, term uint64, data []byte, e *rules.Entry) (result *applied, ok bool, err error) {
+	if !ap.awaitMemory() {
 		return nil, false, nil
 	}
-	for wait := s.newRoomWait(); ; {
-		result, err = s.applyWrites(index, term, e, s.decodedOf(data))
+	for wait := ap.newRoomWait(); ; {
+		result, err = ap.applyWrites(index, term, e, ap.decodedOf(data))
 		if lack := (noMemory{}); !errors.As(err, &lack) {
 			wait.end()
 			return result, true, err
 		}
-		s.cfg.Logger.Error("the system gives no memory for rows: the replica flushes what it has, and waits", "index", index, "error", err)
+		ap.cfg.Logger.Error("the system gives no memory for rows: the replica flushes what it has, and waits", "index", index, "error", err)
 		if !wait.flush() {
 			return nil, false, nil
 		}
@@ -155,13 +155,13 @@ func (s *Shard) applyWithMemory(index, term uint64, data []byte, e *rules.Entry)
 }
 
 // noteFlush remembers how the last flush ended.
-func (s *Shard) noteFlush(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (tb *tables) noteFlush(err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
 	if err == nil {
-		s.flushFailing = 0
-	} else if s.flushErr == nil {
-		s.flushFailing = s.cfg.Monotonic()
+		tb.flushFailing = 0
+	} else if tb.flushErr == nil {
+		tb.flushFailing = tb.cfg.Monotonic()
 	}
-	s.flushErr = err
+	tb.flushErr = err
 }

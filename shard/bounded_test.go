@@ -37,9 +37,9 @@ func noSegments(broken *atomic.Bool) vfs.FS {
 }
 
 func (o *opened) memory() int64 {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return o.memoryLocked()
+	o.tables.mu.RLock()
+	defer o.tables.mu.RUnlock()
+	return o.tables.mem.size()
 }
 
 // TestFollowerThatCannotFlush has the flushes of a follower fail while its log can be written: it takes
@@ -166,7 +166,7 @@ func TestReplayWithoutFlush(t *testing.T) {
 		}
 		o := &opened{s, t, cfg}
 		t.Cleanup(o.crash)
-		until(t, "Apply to wait", s.applyWaits.Load)
+		until(t, "Apply to wait", s.applier.waits.Load)
 		if m := o.memory(); m >= 2*limit || m < limit {
 			t.Fatalf("%d bytes are in memory, the limit is %d", m, limit)
 		}
@@ -188,7 +188,7 @@ func TestReplayWithoutFlush(t *testing.T) {
 	if got := len(s.rows(1)); got != 60 {
 		t.Errorf("%d rows, want 60", got)
 	}
-	if s.applyWaits.Load() {
+	if s.applier.waits.Load() {
 		t.Error("Apply still waits")
 	}
 	s.close()
@@ -252,7 +252,7 @@ func TestNoMemoryAtAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "Apply to wait", s.applyWaits.Load)
+	until(t, "Apply to wait", s.applier.waits.Load)
 	_ = s.Close(wait(t))
 	cfg.Pool = nil
 	if got := fmt.Sprint(len(openShard(t, cfg).rows(1))); got != "3" {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"cordwood/shard/replica"
 )
 
 // A clock that is wrong must not lose rows, nor what the shard remembers of batches. Three times
@@ -74,45 +76,60 @@ func (p *pace) agree(m moment, now int64) {
 	p.clock, p.at = max(p.least(m), now), m.mono
 }
 
+// timekeeper gives entries their times, and decides by which time rows expire.
+type timekeeper struct {
+	cfg     *Config
+	metrics *metrics
+	replica *replica.Replica
+	tables  *tables
+	life    *lifetimes
+	// wakeFlusherFor has the shard flush soon.
+	wakeFlusherFor func(reason string)
+
+	pace pace
+	// expiry is used by the flush loop alone.
+	expiry expiryClock
+}
+
 // moment is how the clocks are now.
-func (s *Shard) moment() moment {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return moment{s.replica.Term(), s.state.Clock, s.ticked, s.cfg.Monotonic()}
+func (tk *timekeeper) moment() moment {
+	tk.tables.mu.RLock()
+	defer tk.tables.mu.RUnlock()
+	return moment{tk.replica.Term(), tk.tables.state.Clock, tk.tables.ticked, tk.cfg.Monotonic()}
 }
 
 // entryTime is the time of the next entry that this replica proposes.
-func (s *Shard) entryTime() int64 {
-	return s.pace.next(s.moment(), s.now().UnixNano())
+func (tk *timekeeper) entryTime() int64 {
+	return tk.pace.next(tk.moment(), tk.cfg.Now().UnixNano())
 }
 
 // Tick moves the replicated clock to the time of an entry; mu is held.
-func (s *Shard) tick(at int64) {
-	before := s.state.Clock
-	s.state.Tick(at)
-	if s.state.Clock > before {
-		s.ticked = s.cfg.Monotonic()
+func (tb *tables) tick(at int64) {
+	before := tb.state.Clock
+	tb.state.Tick(at)
+	if tb.state.Clock > before {
+		tb.ticked = tb.cfg.Monotonic()
 	}
 }
 
-// clockLocked is the replicated clock as it should be now; mu is held.
-func (s *Shard) clockLocked() int64 {
-	if s.state.Clock == 0 {
-		return s.now().UnixNano() // nothing was ever written
+// clockNanos returns the replicated clock as it should be now; mu is held.
+func (tb *tables) clockNanos() int64 {
+	if tb.state.Clock == 0 {
+		return tb.cfg.Now().UnixNano() // nothing was ever written
 	}
-	return s.state.Clock + int64(s.cfg.Monotonic()-s.ticked)
+	return tb.state.Clock + int64(tb.cfg.Monotonic()-tb.ticked)
 }
 
 // seen is the time by what the shard, and the node before this process, saw last, and by the monotonic
 // clock since; zero if neither saw anything.
-func (s *Shard) seen(mono time.Duration) (t time.Time) {
-	s.mu.RLock()
-	if s.state.Clock != 0 {
-		t = time.Unix(0, s.state.Clock).Add(mono - s.ticked)
+func (tb *tables) seen(mono time.Duration) (t time.Time) {
+	tb.mu.RLock()
+	if tb.state.Clock != 0 {
+		t = time.Unix(0, tb.state.Clock).Add(mono - tb.ticked)
 	}
-	s.mu.RUnlock()
-	if !s.cfg.Seen.IsZero() {
-		if node := s.cfg.Seen.Add(mono - s.openedAt); node.After(t) {
+	tb.mu.RUnlock()
+	if !tb.cfg.Seen.IsZero() {
+		if node := tb.cfg.Seen.Add(mono - tb.openedAt); node.After(t) {
 			t = node
 		}
 	}
@@ -123,36 +140,36 @@ func (s *Shard) seen(mono time.Duration) (t time.Time) {
 // should; no more than a majority of the nodes say; and what it should be by what was seen
 // last, if it is far ahead of that and has not been so for long. The error says that the others
 // cannot be asked.
-func (s *Shard) expiryTime(ctx context.Context) (time.Time, error) {
-	now, mono := s.now(), s.cfg.Monotonic()
-	use, sound := s.expiry.at(time.Unix(0, 0).Add(mono), now.Round(0))
+func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
+	now, mono := tk.cfg.Now(), tk.cfg.Monotonic()
+	use, sound := tk.expiry.at(time.Unix(0, 0).Add(mono), now.Round(0))
 	if !sound {
-		s.metrics.clockLeaps.Inc()
-		s.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or the clock is set back",
+		tk.metrics.clockLeaps.Inc()
+		tk.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or the clock is set back",
 			"clock", now.UTC(), "want", use.UTC())
 	}
-	if !s.replica.IsLeader() {
+	if !tk.replica.IsLeader() {
 		return use, nil
 	}
-	if s.cfg.Agreed != nil {
-		agreed, err := s.cfg.Agreed(ctx)
+	if tk.cfg.Agreed != nil {
+		agreed, err := tk.cfg.Agreed(ctx)
 		if err != nil {
-			return use, fmt.Errorf("shard %d: whether rows have expired is not known: %w", s.cfg.ID, err)
+			return use, fmt.Errorf("shard %d: whether rows have expired is not known: %w", tk.cfg.ID, err)
 		}
 		if agreed.Before(use) {
 			use = agreed
 		}
 	}
-	seen := s.seen(mono)
-	hold, news := s.expiry.far(mono, use, seen)
+	seen := tk.tables.seen(mono)
+	hold, news := tk.expiry.far(mono, use, seen)
 	if news {
-		s.metrics.clockLeaps.Inc()
-		s.cfg.Logger.Error("the clock is far ahead of what it was when the shard was written last: rows expire as if it were not for an hour; set it if it is wrong",
+		tk.metrics.clockLeaps.Inc()
+		tk.cfg.Logger.Error("the clock is far ahead of what it was when the shard was written last: rows expire as if it were not for an hour; set it if it is wrong",
 			"clock", now.UTC(), "want", seen.UTC())
 	}
 	if hold {
 		return seen, nil
 	}
-	s.pace.agree(s.moment(), use.UnixNano())
+	tk.pace.agree(tk.moment(), use.UnixNano())
 	return use, nil
 }

@@ -34,7 +34,7 @@ func expiring(t *testing.T, cfg Config, wall *clock, elapsed *time.Duration) *op
 // expireOnce does what the shard does once every FlushAge.
 func (o *opened) expireOnce() {
 	o.t.Helper()
-	if err := o.expireRows(context.Background()); err != nil {
+	if err := o.clock.expireRows(context.Background()); err != nil {
 		o.t.Fatal(err)
 	}
 	o.flush()
@@ -85,7 +85,7 @@ func TestClockAheadAtStart(t *testing.T) {
 		t.Errorf("after an hour rows %v are there, all have expired", rows)
 	}
 	s.mustPut(batch(head(1, 9, 1<<40), "new"))
-	if ahead := time.Unix(0, s.state.Clock).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
+	if ahead := time.Unix(0, s.tables.state.Clock).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
 		t.Errorf("the replicated clock is %v off, although the time was believed", ahead)
 	}
 }
@@ -214,7 +214,7 @@ func TestExpiryNeedsOthers(t *testing.T) {
 		t.Fatal("a row expired by one clock against those of the others")
 	}
 	agreed, refused = wall.Now(), errors.New("the metadata cannot be asked")
-	if err := s.expireRows(context.Background()); err == nil || !strings.Contains(err.Error(), refused.Error()) {
+	if err := s.clock.expireRows(context.Background()); err == nil || !strings.Contains(err.Error(), refused.Error()) {
 		t.Errorf("expired by an old copy of the ttl: %v", err)
 	}
 	refused = nil
@@ -260,10 +260,10 @@ func TestExpiredFilesKept(t *testing.T) {
 		t.Errorf("live are %v", live)
 	}
 	pass(20 * time.Hour)
-	s.sweepExpired()
+	s.Shard.files.sweepExpired()
 	kept(1)
 	pass(6 * time.Hour)
-	s.sweepExpired()
+	s.Shard.files.sweepExpired()
 	kept(0)
 	write(2)
 	pass(month + time.Hour)

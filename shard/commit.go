@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -10,8 +11,36 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/shard/memtable"
+	"cordwood/shard/replica"
 	"cordwood/shard/rules"
 )
+
+// writer takes writes on the leader, before the log: it checks them, keeps them within memory,
+// and puts them into the log in groups. See tables for the locks.
+type writer struct {
+	cfg     *Config
+	metrics *metrics
+	replica *replica.Replica
+	tables  *tables
+	clock   *timekeeper
+	stop    <-chan struct{}
+	// wakeFlusher and wakeFlusherFor have the shard flush soon.
+	wakeFlusher    func()
+	wakeFlusherFor func(reason string)
+
+	queue      *queue
+	decoded    sync.Map                      // *byte, the first of an entry on its way, to []decoded
+	promised   atomic.Int64                  // inflated bytes of the writes that are queued or on their way
+	freed      atomic.Pointer[chan struct{}] // closed, and replaced, when a flush made room
+	committers sync.WaitGroup                // the commit loop
+}
+
+func newWriter(wr *writer) *writer {
+	wr.queue = newQueue(wr.cfg.ID, wr.cfg.QueueBytes, wr.cfg.QueueWrites)
+	freed := make(chan struct{})
+	wr.freed.Store(&freed)
+	return wr
+}
 
 // pending is a write on its way into the log.
 type pending struct {
@@ -57,29 +86,28 @@ const maxInFlight = 2
 // commitLoop joins the writes that arrive while entries are on their way into the
 // next entry, until the queue is closed and empty. It is the shard's one proposer of
 // writes.
-func (s *Shard) commitLoop() {
-	defer s.committers.Done()
+func (wr *writer) commitLoop() {
 	slots := make(chan struct{}, maxInFlight)
 	var inFlight sync.WaitGroup
 	defer inFlight.Wait()
 	for {
 		slots <- struct{}{}
-		group := s.queue.pop(s.cfg.GroupBytes)
+		group := wr.queue.pop(wr.cfg.GroupBytes)
 		if group == nil {
 			return
 		}
 		inFlight.Add(1)
 		go func() {
 			defer inFlight.Done()
-			s.propose(group)
+			wr.propose(group)
 			<-slots
 		}()
 	}
 }
 
 // propose puts a group of writes into the log as one entry and answers them.
-func (s *Shard) propose(group []*pending) {
-	e := rules.Entry{Kind: rules.KindWrite, Time: s.entryTime(), Writes: make([]rules.Write, len(group)), ByUser: s.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers}
+func (wr *writer) propose(group []*pending) {
+	e := rules.Entry{Kind: rules.KindWrite, Time: wr.clock.entryTime(), Writes: make([]rules.Write, len(group)), ByUser: wr.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers}
 	size := rules.EntryHead + 16
 	for i, p := range group {
 		e.Writes[i] = p.Write
@@ -87,7 +115,7 @@ func (s *Shard) propose(group []*pending) {
 	}
 	defer func() {
 		for _, p := range group {
-			s.promised.Add(-p.inflated)
+			wr.promised.Add(-p.inflated)
 			p.release()
 		}
 	}()
@@ -100,15 +128,15 @@ func (s *Shard) propose(group []*pending) {
 		ready[i] = decoded{p.mem, p.decoded}
 	}
 	key := unsafe.SliceData(data)
-	s.decoded.Store(key, ready)
-	defer s.decoded.Delete(key)
+	wr.decoded.Store(key, ready)
+	defer wr.decoded.Delete(key)
 	begin := time.Now()
-	s.metrics.queueSeconds.Observe(begin.Sub(group[0].since).Seconds())
-	res, err := s.replica.Propose(context.Background(), data)
-	s.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+	wr.metrics.queueSeconds.Observe(begin.Sub(group[0].since).Seconds())
+	res, err := wr.replica.Propose(context.Background(), data)
+	wr.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
 	if err == nil {
 		if _, ok := res.Result.(*applied); !ok {
-			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", s.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)
+			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", wr.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)
 		}
 	}
 	if err != nil {
@@ -118,7 +146,7 @@ func (s *Shard) propose(group []*pending) {
 		return
 	}
 	for i, o := range res.Result.(*applied).writes {
-		s.metrics.duplicates.Add(float64(o.duplicates))
+		wr.metrics.duplicates.Add(float64(o.duplicates))
 		switch {
 		case o.err != nil:
 			group[i].finish(0, nil, o.err)
@@ -138,8 +166,8 @@ type decoded struct {
 
 // decodedOf returns what was decoded of the writes of an entry, if it was proposed here
 // and Propose still waits: the log hands the same bytes to Apply. Else it is nil.
-func (s *Shard) decodedOf(data []byte) []decoded {
-	ready, _ := s.decoded.Load(unsafe.SliceData(data))
+func (ap *applier) decodedOf(data []byte) []decoded {
+	ready, _ := ap.decoded.Load(unsafe.SliceData(data))
 	list, _ := ready.([]decoded)
 	return list
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/proto/schema"
@@ -25,22 +27,63 @@ const (
 	compactRest = 10 * time.Minute
 )
 
-// compactLoop compacts whatever should be after flushes, and from time to time.
-func (s *Shard) compactLoop(ctx context.Context) {
-	defer s.compactor.Done()
+// compactor merges segments in the background.
+type compactor struct {
+	cfg        *Config
+	segmentDir string
+	metrics    *metrics
+	operations *operations
+	tables     *tables
+	files      *segmentFiles
+	ledger     *ledger
+	scrub      *scrubber
+	life       *lifetimes
+	// book remembers what the process before this one died over, by segment.
+	book *deathbook
+
+	// turn holds a token of the one compaction that runs; it guards resting, which has
+	// the segments that could not be compacted.
+	turn    chan struct{}
+	resting map[uint64]time.Time
+	running atomic.Int64 // 1 while a compaction runs
+	debt    atomic.Int64
+
+	waker    chan struct{}
+	loops    sync.WaitGroup
+	stopLoop func() // ends the loop
+}
+
+func newCompactor(cp *compactor) *compactor {
+	cp.turn, cp.waker, cp.resting = make(chan struct{}, 1), make(chan struct{}, 1), map[uint64]time.Time{}
+	return cp
+}
+
+// start begins the loop, which stopLoop ends.
+func (cp *compactor) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cp.loops.Go(func() { cp.loop(ctx) })
+	cp.stopLoop = func() { cancel(); cp.loops.Wait() }
+	cp.wakeCompactor()
+}
+
+// Compact merges segments until nothing is left to be merged.
+func (s *Shard) Compact(ctx context.Context) error { return s.compactor.run(ctx) }
+
+// loop compacts whatever should be after flushes, and from time to time.
+func (cp *compactor) loop(ctx context.Context) {
 	ticker := time.NewTicker(compactEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.compactWake:
+		case <-cp.waker:
 		case <-ticker.C:
 		}
 		for {
-			did, err := s.compact(ctx)
+			did, err := cp.compact(ctx)
 			if err != nil && ctx.Err() == nil {
-				s.cfg.Logger.Warn("compaction failed; nothing is lost, the segments stay as they are", "error", err)
+				cp.cfg.Logger.Warn("compaction failed; nothing is lost, the segments stay as they are", "error", err)
 			}
 			if !did || ctx.Err() != nil {
 				break
@@ -49,10 +92,10 @@ func (s *Shard) compactLoop(ctx context.Context) {
 	}
 }
 
-// Compact merges segments until nothing is left to be merged.
-func (s *Shard) Compact(ctx context.Context) error {
+// run merges segments until nothing is left to be merged.
+func (cp *compactor) run(ctx context.Context) error {
 	for {
-		did, err := s.compact(ctx)
+		did, err := cp.compact(ctx)
 		if err != nil || !did {
 			return err
 		}
@@ -60,38 +103,38 @@ func (s *Shard) Compact(ctx context.Context) error {
 }
 
 // compact does the compaction that is most worth it, and reports whether there was one.
-func (s *Shard) compact(ctx context.Context) (did bool, err error) {
+func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	select {
-	case s.compactTurn <- struct{}{}:
-		defer func() { <-s.compactTurn }()
+	case cp.turn <- struct{}{}:
+		defer func() { <-cp.turn }()
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	if s.cfg.Space() != SpaceOK || len(s.pick()) == 0 {
+	if cp.cfg.Space() != SpaceOK || len(cp.pick()) == 0 {
 		return false, nil
 	}
-	if err := s.settle(); err != nil { // else what was merged already would be merged once more
-		return false, fmt.Errorf("shard %d: compaction: %w", s.cfg.ID, err)
+	if err := cp.ledger.settle(); err != nil { // else what was merged already would be merged once more
+		return false, fmt.Errorf("shard %d: compaction: %w", cp.cfg.ID, err)
 	}
-	if err := s.cfg.Compaction.Begin(ctx); err != nil {
+	if err := cp.cfg.Compaction.Begin(ctx); err != nil {
 		return false, err
 	}
-	defer s.cfg.Compaction.End()
-	picked := s.pick() // while it waited things have changed
+	defer cp.cfg.Compaction.End()
+	picked := cp.pick() // while it waited things have changed
 	if len(picked) == 0 {
 		return false, nil
 	}
-	start := s.now()
-	generation := s.generationNow()
-	job, live := s.job(picked)
+	start := cp.cfg.Now()
+	generation := cp.ledger.generationNow()
+	job, live := cp.job(picked)
 	defer func() {
 		for _, l := range live {
 			l.unref()
 		}
 		if err != nil {
-			s.metrics.compactions.WithLabelValues("error").Inc()
+			cp.metrics.compactions.WithLabelValues("error").Inc()
 			for _, seg := range picked {
-				s.resting[seg.ID] = start.Add(compactRest)
+				cp.resting[seg.ID] = start.Add(compactRest)
 			}
 		}
 	}()
@@ -103,104 +146,104 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 		size += l.Bytes
 		ids = append(ids, l.ID)
 	}
-	ended := s.operations.begin("compaction", words.Count(len(live), "segment"), size)
+	ended := cp.operations.begin("compaction", words.Count(len(live), "segment"), size)
 	defer func() { ended(err) }()
-	s.compacting.Store(1)
-	defer s.compacting.Store(0)
-	s.compactions.begin(ids...)
+	cp.running.Store(1)
+	defer cp.running.Store(0)
+	cp.book.begin(ids...)
 	var res *compaction.Result
-	err = s.guarded(fmt.Sprintf("compact segments %d", ids), func() error {
+	err = cp.cfg.shielded(fmt.Sprintf("compact segments %d", ids), func() error {
 		res, err = compaction.Run(ctx, *job)
 		return err
 	})
-	s.compactions.end(ids...)
+	cp.book.end(ids...)
 	if err != nil {
 		if isDamage(err) {
-			s.findDamaged(live)
+			cp.scrub.findDamaged(live)
 		}
-		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
+		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", cp.cfg.ID, len(live), err)
 	}
 	edit := &manifest.Edit{Add: res.Segments}
 	for _, l := range live {
 		edit.Remove = append(edit.Remove, l.ID)
 	}
 	if len(res.Segments) > 0 {
-		if err := s.cfg.FS.SyncDir(s.segmentDir); err != nil {
-			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", s.cfg.ID, s.segmentDir, err), s.removeNew(res.Segments))
+		if err := cp.cfg.FS.SyncDir(cp.segmentDir); err != nil {
+			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", cp.cfg.ID, cp.segmentDir, err), cp.files.removeNew(res.Segments))
 		}
 	}
-	if err := s.commit(&unsettled{edit: edit, generation: generation}); errors.Is(err, errReplaced) {
-		s.cfg.Logger.Info("a compaction was given up", "error", err)
+	if err := cp.ledger.commit(&unsettled{edit: edit, generation: generation}); errors.Is(err, errReplaced) {
+		cp.cfg.Logger.Info("a compaction was given up", "error", err)
 		return true, nil // there may be something else to do now
 	} else if err != nil {
-		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
+		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", cp.cfg.ID, len(live), err)
 	}
-	s.metrics.compactions.WithLabelValues("ok").Inc()
-	s.metrics.compactSeconds.Observe(s.now().Sub(start).Seconds())
-	s.metrics.compactIn.Add(float64(res.BytesIn))
-	s.metrics.compactOut.Add(float64(res.BytesOut))
-	s.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn, "bytes_out", res.BytesOut,
-		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "rows_copied", res.RowsCopied, "took", s.now().Sub(start))
+	cp.metrics.compactions.WithLabelValues("ok").Inc()
+	cp.metrics.compactSeconds.Observe(cp.cfg.Now().Sub(start).Seconds())
+	cp.metrics.compactIn.Add(float64(res.BytesIn))
+	cp.metrics.compactOut.Add(float64(res.BytesOut))
+	cp.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn, "bytes_out", res.BytesOut,
+		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "rows_copied", res.RowsCopied, "took", cp.cfg.Now().Sub(start))
 	return true, nil
 }
 
 // findDamaged sets those of the segments aside that are not as they were written.
-func (s *Shard) findDamaged(list []*liveSegment) {
+func (sc *scrubber) findDamaged(list []*liveSegment) {
 	for _, l := range list {
-		if err := verifyFile(s.cfg.FS, s.segmentDir, l, nil); err != nil && isDamage(err) {
-			s.quarantine(l, err)
+		if err := verifyFile(sc.cfg.FS, sc.segmentDir, l, nil); err != nil && isDamage(err) {
+			sc.quarantine(l, err)
 		}
 	}
 }
 
 // pick returns what should be compacted next.
-func (s *Shard) pick() []compaction.Segment {
-	now := s.now()
-	for id, until := range s.resting {
+func (cp *compactor) pick() []compaction.Segment {
+	now := cp.cfg.Now()
+	for id, until := range cp.resting {
 		if now.After(until) {
-			delete(s.resting, id)
+			delete(cp.resting, id)
 		}
 	}
-	s.mu.RLock()
-	live := slices.Collect(maps.Values(s.live))
-	s.mu.RUnlock()
+	cp.tables.mu.RLock()
+	live := slices.Collect(maps.Values(cp.tables.segs.live))
+	cp.tables.mu.RUnlock()
 	list := make([]compaction.Segment, 0, len(live))
 	for _, l := range live {
-		if _, rests := s.resting[l.ID]; rests || l.Raw || l.damage.Load() != nil || s.compactions.deaths(l.ID) >= deathsGivenUp {
+		if _, rests := cp.resting[l.ID]; rests || l.Raw || l.damage.Load() != nil || cp.book.deaths(l.ID) >= deathsGivenUp {
 			continue
 		}
-		if seg, ok := s.candidate(l, now); ok {
+		if seg, ok := cp.candidate(l, now); ok {
 			if !l.Shared() {
-				seg.DeadRows, seg.Droppable = max(seg.DeadRows, s.expiredRows(l)), true
-				seg.Stale = s.lacksIndex(l)
+				seg.DeadRows, seg.Droppable = max(seg.DeadRows, cp.life.expiredRows(l)), true
+				seg.Stale = cp.lacksIndex(l)
 			}
 			list = append(list, seg)
 		}
 	}
-	picked, debt := compaction.Pick(list, now, s.mayMerge)
-	s.compactDebt.Store(debt)
+	picked, debt := compaction.Pick(list, now, cp.mayMerge)
+	cp.debt.Store(debt)
 	return picked
 }
 
 // candidate is a segment as compaction sees it. It holds mu for one segment at a time,
 // because there may be tens of thousands of tables in each.
-func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment, ok bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.handed(l) {
+func (cp *compactor) candidate(l *liveSegment, now time.Time) (seg compaction.Segment, ok bool) {
+	cp.tables.mu.RLock()
+	defer cp.tables.mu.RUnlock()
+	if cp.tables.handed(l) {
 		return seg, false
 	}
 	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}
 	first := true
 	lo, hi := int64(0), int64(0) // days
 	add := func(t segment.TableSpan) {
-		d := s.state.Tables[t.TableID]
-		if d == nil || s.state.Dead(t, l.Order) {
+		d := cp.tables.state.Tables[t.TableID]
+		if d == nil || cp.tables.state.Dead(t, l.Order) {
 			seg.DeadRows += t.Rows
-			seg.Overdue = seg.Overdue || d != nil && s.overdue(d, t.MaxTime, now)
+			seg.Overdue = seg.Overdue || d != nil && cp.life.overdue(d, t.MaxTime, now)
 			return
 		}
-		if x, ok := s.state.Expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
+		if x, ok := cp.tables.state.Expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
 			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) / (float64(t.MaxTime) - float64(t.MinTime) + 1))
 		}
 		index := d.TimeIndex()
@@ -232,11 +275,11 @@ func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment
 	} else {
 		add(l.span(l.TableID))
 		seg.Group.Table = l.TableID
-		d := s.state.Tables[l.TableID]
-		if ttl := s.ttlOf(d); ttl > 0 && d.Merge == query.Append {
+		d := cp.tables.state.Tables[l.TableID]
+		if ttl := cp.life.ttlOf(d); ttl > 0 && d.Merge == query.Append {
 			// The sooner it expires, the shorter: what is cut is not merged again.
 			seg.MaxSpan = max(min(ttl, seg.MinTime.Add(ttl).Sub(now))/4, 1)
-			seg.Cut = len(s.erasOf(l.TableID)) == 0
+			seg.Cut = len(cp.tables.erasOf(l.TableID)) == 0
 		}
 	}
 	for seg.Days = 1; floorDiv(lo, seg.Days) != floorDiv(hi, seg.Days); seg.Days *= 2 {
@@ -247,26 +290,26 @@ func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment
 
 // expiredRows is how many rows of a segment of one table are in row groups that have
 // expired.
-func (s *Shard) expiredRows(l *liveSegment) int64 {
-	s.mu.RLock()
-	d, x := s.state.Tables[l.TableID], s.state.Expired[l.TableID]
-	s.mu.RUnlock()
+func (lt *lifetimes) expiredRows(l *liveSegment) int64 {
+	lt.tables.mu.RLock()
+	d, x := lt.tables.state.Tables[l.TableID], lt.tables.state.Expired[l.TableID]
+	lt.tables.mu.RUnlock()
 	if d == nil || l.Order >= x.Order || l.MinTime >= x.Before {
 		return 0
 	}
-	return s.deadRows(l, x.Before, d.TimeIndex().Type)
+	return lt.deadRows(l, x.Before, d.TimeIndex().Type)
 }
 
 // lacksIndex reports whether a segment of one table was written before the table got an index
 // that it does not have. Its footer is read once for each version of the table.
-func (s *Shard) lacksIndex(l *liveSegment) bool {
-	s.mu.RLock()
-	d := s.state.Tables[l.TableID]
-	s.mu.RUnlock()
+func (cp *compactor) lacksIndex(l *liveSegment) bool {
+	cp.tables.mu.RLock()
+	d := cp.tables.state.Tables[l.TableID]
+	cp.tables.mu.RUnlock()
 	if d == nil || d.Version <= l.SchemaVersion || d.Version <= l.current.Load() {
 		return false
 	}
-	lacks, err := segment.LacksIndex(s.cfg.FS, l.path, &l.Meta, d.Table)
+	lacks, err := segment.LacksIndex(cp.cfg.FS, l.path, &l.Meta, d.Table)
 	if err == nil && !lacks {
 		l.current.Store(d.Version)
 	}
@@ -274,16 +317,16 @@ func (s *Shard) lacksIndex(l *liveSegment) bool {
 }
 
 // job prepares a compaction and pins its inputs.
-func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegment) {
+func (cp *compactor) job(picked []compaction.Segment) (*compaction.Job, []*liveSegment) {
 	job := &compaction.Job{
-		Config:    segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.Take},
-		Abandoned: func(id uint64) { s.ids.done(id) }, Limiter: s.cfg.Compaction,
+		Config:    segment.Config{FS: cp.cfg.FS, Dir: cp.segmentDir, NextID: cp.files.ids.Take},
+		Abandoned: func(id uint64) { cp.files.ids.done(id) }, Limiter: cp.cfg.Compaction,
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	cp.tables.mu.RLock()
+	defer cp.tables.mu.RUnlock()
 	var live []*liveSegment
 	for i := range picked {
-		l := s.live[picked[i].ID]
+		l := cp.tables.segs.live[picked[i].ID]
 		if l == nil {
 			return nil, nil
 		}
@@ -303,14 +346,14 @@ func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegmen
 		}
 	}
 	for id := range tables {
-		d := s.state.Tables[id]
+		d := cp.tables.state.Tables[id]
 		if d == nil {
 			continue
 		}
-		x := s.state.Expired[id]
-		t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= s.cfg.SplitBytes && d.Physical == ""}
-		if d.Merge != query.Append || len(s.erasOf(id)) > 0 {
-			j, _ := s.between(id, picked)
+		x := cp.tables.state.Expired[id]
+		t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= cp.cfg.SplitBytes && d.Physical == ""}
+		if d.Merge != query.Append || len(cp.tables.erasOf(id)) > 0 {
+			j, _ := cp.between(id, picked)
 			t.Merge, t.Modes, t.DropDeleted = j.merge, j.modes, j.oldest
 			t.Own = t.Own || j.own
 		}
@@ -324,25 +367,25 @@ func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegmen
 }
 
 // wakeCompactor has the compaction loop look for work.
-func (s *Shard) wakeCompactor() {
+func (cp *compactor) wakeCompactor() {
 	select {
-	case s.compactWake <- struct{}{}:
+	case cp.waker <- struct{}{}:
 	default:
 	}
 }
 
 // ttlOf is how long rows of a table are kept; 0 if for ever, and of no table.
-func (s *Shard) ttlOf(d *rules.Definition) time.Duration {
+func (lt *lifetimes) ttlOf(d *rules.Definition) time.Duration {
 	if d == nil {
 		return 0
 	}
-	return s.ttl(d.Table).D
+	return lt.ttl(d.Table).D
 }
 
 // ttl is the ttl of a table that is in force.
-func (s *Shard) ttl(t *schema.Table) schema.TTL {
-	if s.cfg.TTL == nil {
+func (lt *lifetimes) ttl(t *schema.Table) schema.TTL {
+	if lt.cfg.TTL == nil {
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], "")
 	}
-	return s.cfg.TTL(t)
+	return lt.cfg.TTL(t)
 }

@@ -83,7 +83,7 @@ func TestIsDamaged(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a", "b"))
 	s.flush()
-	path := s.segments[1][0].path
+	path := s.tables.segs.byTable[1][0].path
 	if r := s.Report(); r.DamagedSegments != 0 || len(r.Damaged) != 0 {
 		t.Errorf("a sound shard reports %v", r)
 	}

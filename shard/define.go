@@ -10,10 +10,12 @@ import (
 
 // Table tells what the shard knows of a table: its version and the epoch of the
 // placement that takes its writes; false if it has no definition of it.
-func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	d := s.state.Tables[id]
+func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) { return s.tables.table(id) }
+
+func (tb *tables) table(id uint64) (version, epoch uint32, known bool) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	d := tb.state.Tables[id]
 	if d == nil {
 		return 0, 0, false
 	}
@@ -21,11 +23,13 @@ func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) {
 }
 
 // Tables lists the ids of the tables that the shard has definitions of, unsorted.
-func (s *Shard) Tables() []uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	ids := make([]uint64, 0, len(s.state.Tables))
-	for id := range s.state.Tables {
+func (s *Shard) Tables() []uint64 { return s.tables.tableIDs() }
+
+func (tb *tables) tableIDs() []uint64 {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	ids := make([]uint64, 0, len(tb.state.Tables))
+	for id := range tb.state.Tables {
 		ids = append(ids, id)
 	}
 	return ids
@@ -45,7 +49,7 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 			bytes += len(encoded[n]) + 4
 			n++
 		}
-		e := rules.Entry{Kind: rules.KindDefine, Time: s.entryTime(), Tables: encoded[:n]}
+		e := rules.Entry{Kind: rules.KindDefine, Time: s.clock.entryTime(), Tables: encoded[:n]}
 		if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 			return fmt.Errorf("shard %d: define %d tables, %q.%q first: %w", s.cfg.ID, n, tables[0].Database, tables[0].Name, err)
 		}
@@ -56,8 +60,10 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 
 // HasKey reports whether a batch of a request with a key was appended, as far as the shard
 // remembers and this replica has applied.
-func (s *Shard) HasKey(session, seq uint64) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.state.HasKey(session, seq)
+func (s *Shard) HasKey(session, seq uint64) bool { return s.tables.hasKey(session, seq) }
+
+func (tb *tables) hasKey(session, seq uint64) bool {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.state.HasKey(session, seq)
 }

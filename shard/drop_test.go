@@ -114,9 +114,9 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 	cfg.Now = wall.Now
 	s := openShard(t, cfg)
 	remembered := func() map[uint64]int64 {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		return maps.Clone(s.state.Dropped)
+		s.tables.mu.RLock()
+		defer s.tables.mu.RUnlock()
+		return maps.Clone(s.tables.state.Dropped)
 	}
 	seq, most := uint64(0), 0
 	put := func() {
@@ -141,8 +141,8 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 		}
 		// What the manifest says is what was remembered when it was written.
 		stored := map[uint64]int64{}
-		for _, d := range s.manifest.State().Dropped {
-			if !d.Forgotten(s.manifest.State().Clock) {
+		for _, d := range s.ledger.manifest.State().Dropped {
+			if !d.Forgotten(s.ledger.manifest.State().Clock) {
 				stored[d.TableID] = d.At
 			}
 		}

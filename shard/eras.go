@@ -19,26 +19,26 @@ import (
 
 // Define takes over a definition if it is newer than the one known; mu is held, by the
 // apply goroutine.
-func (s *Shard) define(d *rules.Definition) {
-	old := s.state.Tables[d.ID]
-	s.state.Define(d)
-	s.tellHandoffs(d.ID)
-	if old != nil && s.state.Tables[d.ID] == d && d.Merge != old.Merge {
-		s.active.Cut(d.ID, old.Merge)
+func (tb *tables) define(d *rules.Definition) {
+	old := tb.state.Tables[d.ID]
+	tb.state.Define(d)
+	tb.tellHandoffs(d.ID)
+	if old != nil && tb.state.Tables[d.ID] == d && d.Merge != old.Merge {
+		tb.mem.active.Cut(d.ID, old.Merge)
 	}
 }
 
 // learnEras takes over the eras of the manifest; mu is held.
-func (s *Shard) learnEras(list []manifest.Merging) {
-	s.eras = make(map[uint64][]manifest.Era, len(list))
+func (sl *segmentLists) learnEras(list []manifest.Merging) {
+	sl.eras = make(map[uint64][]manifest.Era, len(list))
 	for _, m := range list {
-		s.eras[m.TableID] = m.Eras
+		sl.eras[m.TableID] = m.Eras
 	}
 }
 
 // erasOf returns the eras of a table, as View numbers its batches; mu is held.
-func (s *Shard) erasOf(tableID uint64) (eras query.Eras) {
-	for _, e := range s.eras[tableID] {
+func (tb *tables) erasOf(tableID uint64) (eras query.Eras) {
+	for _, e := range tb.segs.eras[tableID] {
 		eras = append(eras, query.Era{Before: e.Before, Merge: e.Merge})
 	}
 	before := 0
@@ -48,28 +48,28 @@ func (s *Shard) erasOf(tableID uint64) (eras query.Eras) {
 		}
 		before += len(m.Batches(tableID))
 	}
-	for _, mem := range s.asideMems(tableID) {
+	for _, mem := range tb.segs.asideMems(tableID) {
 		add(mem)
 	}
-	for _, f := range s.frozen {
+	for _, f := range tb.mem.frozen {
 		add(f.mem)
 	}
-	add(s.active)
+	add(tb.mem.active)
 	return eras
 }
 
 // pinnedMerging returns how the rows of the tables merge that lie in segments, of the tables of
 // which some do. It is what this shard knows: the metadata may be ahead, and so may be rows
 // in memory. mu is held.
-func (s *Shard) pinnedMerging() (out []manifest.Merging) {
-	for _, id := range slices.Sorted(maps.Keys(s.segments)) {
-		d := s.state.Tables[id]
+func (tb *tables) pinnedMerging() (out []manifest.Merging) {
+	for _, id := range slices.Sorted(maps.Keys(tb.segs.byTable)) {
+		d := tb.state.Tables[id]
 		if d == nil {
 			continue
 		}
 		m := manifest.Merging{TableID: id}
 		merges := false
-		for _, e := range append(s.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.Merge}) {
+		for _, e := range append(tb.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.Merge}) {
 			m.Eras = append(m.Eras, manifest.Era{Before: e.Before, Merge: e.Merge})
 			merges = merges || e.Merge != query.Append
 			if e.Before == math.MaxUint64 {
@@ -107,7 +107,7 @@ type stage struct {
 
 // stages splits what is frozen so that rows of different eras of a table do not come
 // into one file, and those of a later era into one of a later id; mu is held.
-func (s *Shard) stages(todo []*frozen) []stage {
+func (fl *flusher) stages(todo []*frozen) []stage {
 	rows, cuts := map[uint64]*flushTable{}, map[uint64][]memtable.Cut{}
 	most := 0
 	for _, f := range todo {
@@ -143,7 +143,7 @@ func (s *Shard) stages(todo []*frozen) []stage {
 			part.bytes += int64(len(b.Mem))
 		}
 		// A table that merges rows and has a file of its own goes on getting one.
-		part.own = part.bytes >= s.cfg.ShareBytes || merge != query.Append && slices.ContainsFunc(s.segments[id], func(l *liveSegment) bool { return !l.Shared() })
+		part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append && slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *liveSegment) bool { return !l.Shared() })
 		out[at].rows[id] = part
 	}
 	for id, list := range cuts {
@@ -169,11 +169,11 @@ func (s *Shard) stages(todo []*frozen) []stage {
 // writeStages writes the rows of a flush and notes in the edit which files, and which
 // eras, come of it; and for which tables no files can be made, and why. The files in the
 // edit are there after an error, too.
-func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
+func (fl *flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
 	faults = map[uint64]string{}
 	eras := map[uint64][]manifest.Era{}
 	for _, st := range stages {
-		metas, err := s.writeTables(st.rows, faults)
+		metas, err := fl.writeTables(st.rows, faults)
 		if err != nil {
 			return nil, err
 		}
@@ -181,15 +181,15 @@ func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) (faults map[uin
 		if len(st.ends) == 0 {
 			continue
 		}
-		next := s.ids.Upcoming() // above all files of the era, not above those of the next
-		s.mu.RLock()
+		next := fl.files.ids.Upcoming() // above all files of the era, not above those of the next
+		fl.tables.mu.RLock()
 		for id, merge := range st.ends {
 			if _, ok := eras[id]; !ok {
-				eras[id] = slices.Clone(s.eras[id])
+				eras[id] = slices.Clone(fl.tables.segs.eras[id])
 			}
 			eras[id] = append(eras[id], manifest.Era{Before: next, Merge: merge})
 		}
-		s.mu.RUnlock()
+		fl.tables.mu.RUnlock()
 	}
 	for _, id := range slices.Sorted(maps.Keys(eras)) {
 		edit.Merging = append(edit.Merging, manifest.Merging{TableID: id, Eras: eras[id]})

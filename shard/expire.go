@@ -64,29 +64,35 @@ func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
 	return wall, true
 }
 
+// lifetimes says which rows have expired.
+type lifetimes struct {
+	cfg    *Config
+	tables *tables
+}
+
 // expireRows proposes what has expired, if this replica leads, and has the shard flush
 // if something goes. It is called once every Config.FlushAge.
-func (s *Shard) expireRows(ctx context.Context) error {
-	use, err := s.expiryTime(ctx)
+func (tk *timekeeper) expireRows(ctx context.Context) error {
+	use, err := tk.expiryTime(ctx)
 	if err != nil {
 		return err
 	}
-	some, err := s.expireBy(ctx, use)
+	some, err := tk.expireBy(ctx, use)
 	if some {
-		s.wakeFlusherFor(flushExpire)
+		tk.wakeFlusherFor(flushExpire)
 	}
 	return err
 }
 
 // expireBy proposes what has expired at a time, and reports whether anything has.
-func (s *Shard) expireBy(ctx context.Context, at time.Time) (some bool, err error) {
-	if !s.replica.IsLeader() {
+func (tk *timekeeper) expireBy(ctx context.Context, at time.Time) (some bool, err error) {
+	if !tk.replica.IsLeader() {
 		return false, nil
 	}
-	cutoffs := s.expirable(at)
+	cutoffs := tk.life.expirable(at)
 	for part := range slices.Chunk(cutoffs, maxCutoffs) {
-		e := rules.Entry{Kind: rules.KindExpire, Time: s.entryTime(), Cutoffs: part}
-		if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
+		e := rules.Entry{Kind: rules.KindExpire, Time: tk.entryTime(), Cutoffs: part}
+		if _, err := tk.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 			return some, err
 		}
 		some = true
@@ -100,21 +106,21 @@ const maxCutoffs = 10_000
 // expirable returns the cutoffs of the tables of which something can go: a segment, a
 // batch, or some row groups or half of the rows of a segment, which compaction then
 // rewrites.
-func (s *Shard) expirable(now time.Time) (cutoffs []rules.Cutoff) {
-	s.mu.RLock()
-	defs := slices.Collect(maps.Values(s.state.Tables))
-	s.mu.RUnlock()
+func (lt *lifetimes) expirable(now time.Time) (cutoffs []rules.Cutoff) {
+	lt.tables.mu.RLock()
+	defs := slices.Collect(maps.Values(lt.tables.state.Tables))
+	lt.tables.mu.RUnlock()
 	for _, d := range defs {
 		index := d.TimeIndex()
 		if index == nil {
 			continue
 		}
-		ttl := s.ttl(d.Table)
+		ttl := lt.ttl(d.Table)
 		before, ok := ttl.ExpiredBefore(now, index.Type)
 		if ttl.Instant {
 			before, ok = math.MaxInt64, true
 		}
-		if ok && s.hasExpired(d, before) {
+		if ok && lt.hasExpired(d, before) {
 			cutoffs = append(cutoffs, rules.Cutoff{TableID: d.ID, Before: before})
 		}
 	}
@@ -128,11 +134,11 @@ func (s *Shard) expirable(now time.Time) (cutoffs []rules.Cutoff) {
 }
 
 // hasExpired reports whether anything can go of the rows of a table before a time.
-func (s *Shard) hasExpired(d *rules.Definition, before int64) bool {
-	yes, partly := s.hasExpiredWhole(d, before)
+func (lt *lifetimes) hasExpired(d *rules.Definition, before int64) bool {
+	yes, partly := lt.hasExpiredWhole(d, before)
 	for _, l := range partly {
 		if !yes {
-			dead := s.deadRows(l, before, d.TimeIndex().Type)
+			dead := lt.deadRows(l, before, d.TimeIndex().Type)
 			yes = dead > 0 && (d.Merge == query.Append || compaction.DropShare*dead >= l.Rows)
 		}
 		l.unref()
@@ -146,26 +152,26 @@ const overdueShare = 8
 
 // overdue reports whether the expired rows of a table in a shared file, of which the newest
 // has the time index newest, are that late.
-func (s *Shard) overdue(d *rules.Definition, newest int64, now time.Time) bool {
+func (lt *lifetimes) overdue(d *rules.Definition, newest int64, now time.Time) bool {
 	index := d.TimeIndex()
 	if index == nil {
 		return false
 	}
-	ttl := s.ttlOf(d)
-	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, s.cfg.FlushAge)
+	ttl := lt.ttlOf(d)
+	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, lt.cfg.FlushAge)
 }
 
 // deadRows is how many rows of a segment of one table are in row groups that have
 // expired before a time; none if all the rest does within a flush interval, so that the
 // file soon goes by itself.
-func (s *Shard) deadRows(l *liveSegment, before int64, index schema.Type) (rows int64) {
-	interval := s.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
+func (lt *lifetimes) deadRows(l *liveSegment, before int64, index schema.Type) (rows int64) {
+	interval := lt.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
 	if float64(l.MaxTime)-float64(before) < interval {
 		return 0
 	}
 	groups := l.groups.Load()
 	if groups == nil {
-		list, err := segment.ReadGroups(s.cfg.FS, l.path, &l.Meta)
+		list, err := segment.ReadGroups(lt.cfg.FS, l.path, &l.Meta)
 		if err != nil {
 			return 0 // the scrub, or who reads its rows, finds out
 		}
@@ -182,14 +188,14 @@ func (s *Shard) deadRows(l *liveSegment, before int64, index schema.Type) (rows 
 
 // hasExpiredWhole is hasExpired as far as it is known without reading files; partly are
 // the segments, each with a reference, that have to be looked at.
-func (s *Shard) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*liveSegment) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	x, had := s.state.Expired[d.ID]
+func (lt *lifetimes) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*liveSegment) {
+	lt.tables.mu.RLock()
+	defer lt.tables.mu.RUnlock()
+	x, had := lt.tables.state.Expired[d.ID]
 	if had && before < x.Before {
 		return false, nil
 	}
-	for _, l := range s.segments[d.ID] {
+	for _, l := range lt.tables.segs.byTable[d.ID] {
 		t := l.span(d.ID)
 		if had && before == x.Before && l.Order < x.Order {
 			continue
@@ -205,8 +211,8 @@ func (s *Shard) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, pa
 			partly = append(partly, l)
 		}
 	}
-	mems := append(s.asideMems(d.ID), s.active)
-	for _, f := range s.frozen {
+	mems := append(lt.tables.segs.asideMems(d.ID), lt.tables.mem.active)
+	for _, f := range lt.tables.mem.frozen {
 		mems = append(mems, f.mem)
 	}
 	for _, mem := range mems {

@@ -27,17 +27,17 @@ const (
 
 // expiredWhole reports whether rows of a segment expired, and all others went with their table; mu is
 // held.
-func (s *Shard) expiredWhole(l *liveSegment) bool {
+func (tb *tables) expiredWhole(l *liveSegment) bool {
 	spans := l.Tables
 	if !l.Shared() {
 		spans = []segment.TableSpan{l.span(l.TableID)}
 	}
 	some := false
 	for _, t := range spans {
-		if _, dropped := s.state.Dropped[t.TableID]; dropped {
+		if _, dropped := tb.state.Dropped[t.TableID]; dropped {
 			continue
 		}
-		if d := s.state.Tables[t.TableID]; d == nil || d.Instant || !s.state.Dead(t, l.Order) {
+		if d := tb.state.Tables[t.TableID]; d == nil || d.Instant || !tb.state.Dead(t, l.Order) {
 			return false
 		}
 		some = true
@@ -46,47 +46,47 @@ func (s *Shard) expiredWhole(l *liveSegment) bool {
 }
 
 // keepExpired moves the file of a dead segment aside, and reports whether it has.
-func (s *Shard) keepExpired(l *liveSegment) bool {
-	dir := filepath.Join(s.cfg.Dir, expiredDirName)
-	if s.cfg.Space() != SpaceOK || s.cfg.FS.MkdirAll(dir) != nil {
+func (sf *segmentFiles) keepExpired(l *liveSegment) bool {
+	dir := filepath.Join(sf.cfg.Dir, expiredDirName)
+	if sf.cfg.Space() != SpaceOK || sf.cfg.FS.MkdirAll(dir) != nil {
 		return false
 	}
-	to := filepath.Join(dir, filepath.Base(l.path)+expiredMark+s.clockNow().UTC().Format(expiredHour))
-	if s.cfg.FS.Rename(l.path, to) != nil {
+	to := filepath.Join(dir, filepath.Base(l.path)+expiredMark+sf.tables.clockNow().UTC().Format(expiredHour))
+	if sf.cfg.FS.Rename(l.path, to) != nil {
 		return false
 	}
-	s.sweepExpired()
+	sf.sweepExpired()
 	return true
 }
 
 // clockNow is the replicated clock as it should be now.
-func (s *Shard) clockNow() time.Time {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return time.Unix(0, s.clockLocked())
+func (tb *tables) clockNow() time.Time {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return time.Unix(0, tb.clockNanos())
 }
 
 // sweepExpired removes the files of expired rows that are older than a day or take too much room, the
 // oldest first; all of them if the disk is short of it.
-func (s *Shard) sweepExpired() {
-	s.expiredMu.Lock()
-	defer s.expiredMu.Unlock()
-	dir := filepath.Join(s.cfg.Dir, expiredDirName)
-	names, err := s.cfg.FS.ReadDir(dir)
+func (sf *segmentFiles) sweepExpired() {
+	sf.expiredMu.Lock()
+	defer sf.expiredMu.Unlock()
+	dir := filepath.Join(sf.cfg.Dir, expiredDirName)
+	names, err := sf.cfg.FS.ReadDir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			s.cfg.Logger.Warn("files of expired rows stay behind", "folder", dir, "error", err)
+			sf.cfg.Logger.Warn("files of expired rows stay behind", "folder", dir, "error", err)
 		}
 		return
 	}
-	s.mu.RLock()
+	sf.tables.mu.RLock()
 	room := int64(0)
-	for _, l := range s.live {
+	for _, l := range sf.tables.segs.live {
 		room += l.Bytes
 	}
-	s.mu.RUnlock()
+	sf.tables.mu.RUnlock()
 	room = max(room/expiredShare, expiredLeast)
-	if s.cfg.Space() != SpaceOK {
+	if sf.cfg.Space() != SpaceOK {
 		room = 0
 	}
 	hour := func(name string) string { _, at, _ := strings.Cut(name, expiredMark); return at }
@@ -96,10 +96,10 @@ func (s *Shard) sweepExpired() {
 		}
 		return strings.Compare(b, a)
 	})
-	now := s.clockNow()
+	now := sf.tables.clockNow()
 	for _, name := range names { // the newest first
 		path := filepath.Join(dir, name)
-		size, err := s.cfg.FS.Stat(path)
+		size, err := sf.cfg.FS.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -108,8 +108,8 @@ func (s *Shard) sweepExpired() {
 		if err == nil && room >= 0 && now.Sub(at) < expiredTTL+time.Hour {
 			continue
 		}
-		if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.cfg.Logger.Warn("a file of expired rows stays behind", "file", path, "error", err)
+		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			sf.cfg.Logger.Warn("a file of expired rows stays behind", "file", path, "error", err)
 		}
 	}
 }

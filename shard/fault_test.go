@@ -302,11 +302,11 @@ func TestRecovery(t *testing.T) {
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	if got := s.flushReason(); got != "" {
+	if got := s.schedule.reason(); got != "" {
 		t.Errorf("empty: %q", got)
 	}
 	s.mustPut(batch(head(1, 9, 1), "a"))
-	if got := s.flushReason(); got != "" {
+	if got := s.schedule.reason(); got != "" {
 		t.Errorf("one row: %q", got)
 	}
 	tests := []struct {
@@ -316,12 +316,12 @@ func TestFlushReasons(t *testing.T) {
 		{flushBytes, func(c *Config) { c.FlushBytes = 10 }},
 		{flushLog, func(c *Config) { c.FlushLogBytes = 10 }},
 		{flushAge, func(c *Config) { c.FlushAge = time.Nanosecond }},
-		{flushIdle, func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.activeBytes }},
+		{flushIdle, func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.tables.mem.bytes }},
 		{"", func(c *Config) { c.FlushIdle = time.Nanosecond }}, // too little to be worth a segment
 		{flushBudget, func(c *Config) {
 			c.Budget = NewBudget(10)
 			c.Budget.join(1)
-			c.Budget.add(s.activeBytes)
+			c.Budget.add(s.tables.mem.bytes)
 		}},
 		{"", func(c *Config) { c.Budget = NewBudget(1 << 30) }},
 	}
@@ -330,7 +330,7 @@ func TestFlushReasons(t *testing.T) {
 	for _, test := range tests {
 		s.Shard.cfg = kept
 		test.change(&s.Shard.cfg)
-		if got := s.flushReason(); got != test.want {
+		if got := s.schedule.reason(); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
@@ -343,7 +343,7 @@ func TestFlushesByItself(t *testing.T) {
 	cfg.FlushBytes, cfg.MemoryLimit = 1000, 16<<20
 	s := openShard(t, cfg)
 	deadline := time.Now().Add(10 * time.Second)
-	for i := uint64(1); s.flushed.Load() == 0; i++ {
+	for i := uint64(1); s.tables.flushed.Load() == 0; i++ {
 		if time.Now().After(deadline) {
 			t.Fatal("no flush")
 		}
@@ -396,7 +396,7 @@ func TestWriteWaitsForFlush(t *testing.T) {
 	var flushes atomic.Int64
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, ".parquet") {
-			for !ended.Load() && s.room(21_000) == nil { // a write of 20,000 bytes and something has none
+			for !ended.Load() && s.writes.room(21_000) == nil { // a write of 20,000 bytes and something has none
 				runtime.Gosched()
 			}
 			flushes.Add(1)

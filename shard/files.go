@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/shard/manifest"
@@ -70,6 +71,16 @@ func (s *segmentIDs) reserved(but []segment.Meta) (ids []uint64, next uint64) {
 	return slices.Sorted(maps.Keys(writing)), s.next
 }
 
+// segmentFiles are the files of segments, live, dead and lost.
+type segmentFiles struct {
+	cfg        *Config
+	segmentDir string
+	tables     *tables
+	ids        segmentIDs
+	lost       atomic.Int64 // how many files are in lost+found
+	expiredMu  sync.Mutex   // held while files of expired rows are looked through
+}
+
 // lostTTL is how long a file stays in lost+found.
 const lostTTL = 30 * 24 * time.Hour
 
@@ -82,18 +93,18 @@ const (
 
 // sweep deals with files that the manifest does not list: it removes those that were
 // being written, and sets the others aside.
-func (s *Shard) sweep(st *manifest.State) error {
+func (sf *segmentFiles) sweep(st *manifest.State) error {
 	live := make(map[string]bool, len(st.Segments))
 	for i := range st.Segments {
 		live[st.Segments[i].FileName()] = true
 	}
-	names, err := s.cfg.FS.ReadDir(s.segmentDir)
+	names, err := sf.cfg.FS.ReadDir(sf.segmentDir)
 	if err != nil {
 		return err
 	}
-	lost := filepath.Join(s.cfg.Dir, lostDirName)
+	lost := filepath.Join(sf.cfg.Dir, lostDirName)
 	for _, name := range names {
-		path := filepath.Join(s.segmentDir, name)
+		path := filepath.Join(sf.segmentDir, name)
 		number, isSegment := strings.CutSuffix(name, segment.Suffix)
 		if !isSegment {
 			number, isSegment = strings.CutSuffix(name, segment.RawSuffix)
@@ -102,36 +113,35 @@ func (s *Shard) sweep(st *manifest.State) error {
 		switch {
 		case live[name]:
 		case segment.IsTemp(name), isSegment && perr == nil && (id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id)):
-			s.cfg.Logger.Info("removed a file that was not finished, or that is dead; its rows are in the log or in other segments", "file", path)
-			if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			sf.cfg.Logger.Info("removed a file that was not finished, or that is dead; its rows are in the log or in other segments", "file", path)
+			if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("remove unfinished file: %w", err)
 			}
 		case isSegment:
-			to := filepath.Join(lost, name+lostMark+s.now().UTC().Format(lostDay))
-			s.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file", path, "to", to)
-			if err := s.cfg.FS.MkdirAll(lost); err != nil {
+			to := filepath.Join(lost, name+lostMark+sf.cfg.Now().UTC().Format(lostDay))
+			sf.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file", path, "to", to)
+			if err := sf.cfg.FS.MkdirAll(lost); err != nil {
 				return err
 			}
-			if err := s.cfg.FS.Rename(path, to); err != nil {
+			if err := sf.cfg.FS.Rename(path, to); err != nil {
 				return err
 			}
 		}
 	}
-	if err := s.sweepLost(lost); err != nil {
+	if err := sf.sweepLost(lost); err != nil {
 		return err
 	}
-	s.sweepExpired()
-	s.unswept = len(st.Garbage) > 0
-	if s.unswept {
+	sf.sweepExpired()
+	if len(st.Garbage) > 0 {
 		// The next edit of the manifest says that they are gone.
-		return s.cfg.FS.SyncDir(s.segmentDir)
+		return sf.cfg.FS.SyncDir(sf.segmentDir)
 	}
 	return nil
 }
 
 // sweepLost removes what has been in lost+found for lostTTL.
-func (s *Shard) sweepLost(dir string) error {
-	names, err := s.cfg.FS.ReadDir(dir)
+func (sf *segmentFiles) sweepLost(dir string) error {
+	names, err := sf.cfg.FS.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -141,13 +151,13 @@ func (s *Shard) sweepLost(dir string) error {
 	for _, name := range names {
 		_, day, ok := strings.Cut(name, lostMark)
 		since, err := time.Parse(lostDay, day)
-		if !ok || err != nil || s.now().Sub(since) <= lostTTL {
-			s.lost.Add(1)
+		if !ok || err != nil || sf.cfg.Now().Sub(since) <= lostTTL {
+			sf.lost.Add(1)
 			continue
 		}
 		path := filepath.Join(dir, name)
-		s.cfg.Logger.Info("removed a file that was set aside more than 30 days ago", "file", path)
-		if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		sf.cfg.Logger.Info("removed a file that was set aside more than 30 days ago", "file", path)
+		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove file that was set aside: %w", err)
 		}
 	}
@@ -156,12 +166,12 @@ func (s *Shard) sweepLost(dir string) error {
 
 // removeSegment removes the file of a segment that nothing refers to any more. If
 // it cannot be removed now, the next start finds and sets it aside.
-func (s *Shard) removeSegment(l *liveSegment) {
-	s.unmark(l)
-	if l.expired && s.keepExpired(l) {
+func (sf *segmentFiles) removeSegment(l *liveSegment) {
+	sf.unmark(l)
+	if l.expired && sf.keepExpired(l) {
 		return
 	}
-	if err := s.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.cfg.Logger.Warn("file of a dead segment stays behind", "file", l.path, "error", err)
+	if err := sf.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		sf.cfg.Logger.Warn("file of a dead segment stays behind", "file", l.path, "error", err)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
-	"cordwood/shard/replica"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
@@ -30,27 +30,26 @@ type frozen struct {
 
 // freeze is called between two Applies: it puts the active memtable aside, if that
 // holds anything that the last freeze or flush does not.
-func (s *Shard) freeze(index uint64) replica.Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.flushed.Load()
-	if n := len(s.frozen); n > 0 {
-		last = s.frozen[n-1].index
+func (tb *tables) freeze(index uint64) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	last := tb.flushed.Load()
+	if n := len(tb.mem.frozen); n > 0 {
+		last = tb.mem.frozen[n-1].index
 	}
-	if index <= last && s.active.Empty() {
-		return snapshot{s}
+	if index <= last && tb.mem.active.Empty() {
+		return
 	}
 	f := &frozen{
-		mem: s.active, bytes: s.activeBytes, index: index, term: s.appliedTerm, clock: s.state.Clock,
-		defs: map[uint64]*rules.Definition{}, changes: s.state.TakeChanges(), sessions: s.state.StoredSessions(), keys: s.state.StoredKeys(),
+		mem: tb.mem.active, bytes: tb.mem.bytes, index: index, term: tb.appliedTerm, clock: tb.state.Clock,
+		defs: map[uint64]*rules.Definition{}, changes: tb.state.TakeChanges(), sessions: tb.state.StoredSessions(), keys: tb.state.StoredKeys(),
 	}
 	for _, id := range f.mem.Tables() {
-		f.defs[id] = s.state.Tables[id]
+		f.defs[id] = tb.state.Tables[id]
 	}
-	s.frozen = append(s.frozen, f)
-	s.active = memtable.New(s.cfg.Pool)
-	s.activeBytes, s.activeSince = 0, time.Time{}
-	return snapshot{s}
+	tb.mem.frozen = append(tb.mem.frozen, f)
+	tb.mem.active = memtable.New(tb.cfg.Pool)
+	tb.mem.bytes, tb.mem.since = 0, time.Time{}
 }
 
 // snapshot is a freeze as the replica sees it.
@@ -58,42 +57,56 @@ type snapshot struct{ s *Shard }
 
 // Persist flushes what is frozen. The replica cuts the log when it returns nil.
 func (p snapshot) Persist(w io.Writer) error {
-	if err := p.s.flushFrozen(); err != nil {
+	if err := p.s.flusher.flush(); err != nil {
 		return err
 	}
-	p.s.commitMu.Lock()
-	st := p.s.manifest.State()
-	p.s.commitMu.Unlock()
-	return writeSnapshot(w, p.s.cfg.ID, st)
+	return writeSnapshot(w, p.s.cfg.ID, p.s.ledger.state())
 }
 
 // Release has nothing to release: what could not be flushed stays frozen, and is
 // flushed with the next snapshot.
 func (p snapshot) Release() {}
 
-// flushFrozen makes everything frozen durable in segments. The replica's snapshot goroutine
+// flusher makes frozen memtables durable in segments.
+type flusher struct {
+	cfg        *Config
+	segmentDir string
+	metrics    *metrics
+	tables     *tables
+	files      *segmentFiles
+	ledger     *ledger
+	// book remembers what the process before this one died over, by table.
+	book *deathbook
+
+	mu sync.Mutex // held while frozen memtables are flushed; see tables
+	// retry is when rows that are set aside may be tried again, by table; a table that is not here
+	// was not tried since the process began. mu guards it.
+	retry map[uint64]time.Time
+}
+
+// flush makes everything frozen durable in segments. The replica's snapshot goroutine
 // calls it, and the apply goroutine if there is no memory.
-func (s *Shard) flushFrozen() error {
-	s.flushMu.Lock()
-	defer s.flushMu.Unlock()
+func (fl *flusher) flush() error {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
 	for {
-		if err := s.settle(); err != nil {
-			return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, err)
+		if err := fl.ledger.settle(); err != nil {
+			return fmt.Errorf("shard %d: flush: %w", fl.cfg.ID, err)
 		}
-		generation := s.generationNow()
-		s.mu.RLock()
-		todo := slices.Clone(s.frozen)
-		s.mu.RUnlock()
+		generation := fl.ledger.generationNow()
+		fl.tables.mu.RLock()
+		todo := slices.Clone(fl.tables.mem.frozen)
+		fl.tables.mu.RUnlock()
 		if len(todo) == 0 {
 			return nil
 		}
-		u, err := s.writeSegments(todo)
+		u, err := fl.writeSegments(todo)
 		if err == nil {
 			u.n, u.generation = len(todo), generation
-			err = s.commit(u)
+			err = fl.ledger.commit(u)
 		}
 		if err != nil {
-			return fmt.Errorf("shard %d: flush up to index %d: %w", s.cfg.ID, todo[len(todo)-1].index, err)
+			return fmt.Errorf("shard %d: flush up to index %d: %w", fl.cfg.ID, todo[len(todo)-1].index, err)
 		}
 	}
 }
@@ -102,15 +115,15 @@ func (s *Shard) flushFrozen() error {
 // durable on return, and returns the edit that makes them live. Rows of which no segment
 // can be made go aside, so that they hold up nothing else. After an error none of the
 // files is left.
-func (s *Shard) writeSegments(todo []*frozen) (*unsettled, error) {
-	untried := s.untried()
+func (fl *flusher) writeSegments(todo []*frozen) (*unsettled, error) {
+	untried := fl.untried()
 	for {
-		u, faults, err := s.tryWrite(todo, untried)
+		u, faults, err := fl.tryWrite(todo, untried)
 		if err == nil && len(faults) == 0 {
 			return u, nil
 		}
 		u.forget()
-		if err = errors.Join(err, s.removeNew(u.edit.Add)); err != nil {
+		if err = errors.Join(err, fl.files.removeNew(u.edit.Add)); err != nil {
 			return nil, err
 		}
 		maps.Copy(untried, faults)
@@ -120,13 +133,13 @@ func (s *Shard) writeSegments(todo []*frozen) (*unsettled, error) {
 // tryWrite is writeSegments, with the rows of the untried tables put aside. It returns for
 // which other tables the rows cannot be written, and why: all of a table goes into
 // segments or nothing, so it has to be called again then.
-func (s *Shard) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettled, faults map[uint64]string, err error) {
+func (fl *flusher) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettled, faults map[uint64]string, err error) {
 	last := todo[len(todo)-1]
 	edit := &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
 	u = &unsettled{edit: edit, raws: map[uint64]loadedRaw{}}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}
-	s.mu.RLock() // a drop may take a table out of a frozen memtable
+	fl.tables.mu.RLock() // a drop may take a table out of a frozen memtable
 	for _, f := range todo {
 		for _, t := range f.changes.Tables {
 			changed[t.ID] = t
@@ -139,10 +152,10 @@ func (s *Shard) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettle
 		}
 		edit.Tombstones = append(edit.Tombstones, f.changes.Drops...)
 	}
-	again := s.asideAgain(untried, edit)
-	stages := s.stages(append(again, todo...))
+	again := fl.asideAgain(untried, edit)
+	stages := fl.stages(append(again, todo...))
 	raws := rawsOf(todo, untried)
-	s.mu.RUnlock()
+	fl.tables.mu.RUnlock()
 	for id := range untried {
 		for _, st := range stages {
 			delete(st.rows, id)
@@ -164,14 +177,14 @@ func (s *Shard) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettle
 	for _, id := range slices.Sorted(maps.Keys(expired)) {
 		edit.Expire = append(edit.Expire, expired[id])
 	}
-	faults, err = s.writeStages(stages, edit)
+	faults, err = fl.writeStages(stages, edit)
 	var done []uint64
 	if err == nil && len(faults) == 0 {
 		for _, st := range stages {
 			done = slices.AppendSeq(done, maps.Keys(st.rows))
 		}
-		err = s.setAside(u, raws)
+		err = fl.setAside(u, raws)
 	}
-	s.flushing.end(done...)
+	fl.book.end(done...)
 	return u, faults, err
 }

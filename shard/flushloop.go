@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
 
+	"cordwood/shard/install"
+	"cordwood/shard/replica"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
@@ -42,42 +45,61 @@ const (
 	maxFlushBackoff = 30 * time.Second
 )
 
+// schedule decides when the shard is flushed, and has the replica do it.
+type schedule struct {
+	cfg        *Config
+	metrics    *metrics
+	operations *operations
+	replica    *replica.Replica
+	installer  *install.Installer
+	tables     *tables
+	files      *segmentFiles
+	clock      *timekeeper
+	stop       <-chan struct{}
+
+	wake     chan string     // with a reason, or none
+	requests chan chan error // of those who wait for a flush
+	loops    sync.WaitGroup
+}
+
 // Flush makes all rows that are applied durable in segments and cuts the log.
-func (s *Shard) Flush(ctx context.Context) error {
+func (s *Shard) Flush(ctx context.Context) error { return s.schedule.flush(ctx) }
+
+// flush has the loop flush, and waits until it has.
+func (sd *schedule) flush(ctx context.Context) error {
 	done := make(chan error, 1)
 	select {
-	case s.flushRequests <- done:
-	case <-s.stop:
-		return fmt.Errorf("shard %d: flush: the shard is closed", s.cfg.ID)
+	case sd.requests <- done:
+	case <-sd.stop:
+		return fmt.Errorf("shard %d: flush: the shard is closed", sd.cfg.ID)
 	case <-ctx.Done():
-		return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, ctx.Err())
+		return fmt.Errorf("shard %d: flush: %w", sd.cfg.ID, ctx.Err())
 	}
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, ctx.Err())
+		return fmt.Errorf("shard %d: flush: %w", sd.cfg.ID, ctx.Err())
 	}
 }
 
 // wakeFlusher has the flush loop look for a reason to flush.
-func (s *Shard) wakeFlusher() { s.wakeFlusherFor("") }
+func (sd *schedule) wakeFlusher() { sd.wakeFlusherFor("") }
 
 // wakeFlusherFor gives it one.
-func (s *Shard) wakeFlusherFor(reason string) {
+func (sd *schedule) wakeFlusherFor(reason string) {
 	select {
-	case s.wake <- reason:
+	case sd.wake <- reason:
 	default: // it is awake
 	}
 }
 
-// flushLoop flushes when there is a reason, and again, with growing pauses, while it
+// loop flushes when there is a reason, and again, with growing pauses, while it
 // fails.
-func (s *Shard) flushLoop() {
-	defer s.flusher.Done()
-	ticker := time.NewTicker(min(time.Second, max(s.cfg.FlushAge/4, time.Millisecond)))
+func (sd *schedule) loop() {
+	ticker := time.NewTicker(min(time.Second, max(sd.cfg.FlushAge/4, time.Millisecond)))
 	defer ticker.Stop()
-	expire := time.NewTicker(s.cfg.FlushAge)
+	expire := time.NewTicker(sd.cfg.FlushAge)
 	defer expire.Stop()
 	var backoff time.Duration
 	var notBefore time.Time
@@ -85,66 +107,66 @@ func (s *Shard) flushLoop() {
 		var asked chan error
 		reason := ""
 		select {
-		case <-s.stop:
+		case <-sd.stop:
 			return
-		case asked = <-s.flushRequests:
+		case asked = <-sd.requests:
 			reason = flushRequest
-		case reason = <-s.wake:
+		case reason = <-sd.wake:
 		case <-ticker.C:
-			if s.cfg.Pool.Trim(s.now(), memoryIdle) > 0 {
+			if sd.cfg.Pool.Trim(sd.cfg.Now(), memoryIdle) > 0 {
 				// What writing left on the heap may go as well: a large answer may follow.
 				debug.FreeOSMemory()
 			}
 		case <-expire.C:
-			s.sweepExpired()
-			if err := s.expireRows(context.Background()); err != nil {
-				s.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
+			sd.files.sweepExpired()
+			if err := sd.clock.expireRows(context.Background()); err != nil {
+				sd.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
 			}
 			continue
 		}
 		if reason == "" {
-			reason = s.flushReason()
+			reason = sd.reason()
 		}
-		if reason == "" || asked == nil && s.now().Before(notBefore) {
+		if reason == "" || asked == nil && sd.cfg.Now().Before(notBefore) {
 			continue
 		}
-		err := s.flushFor(reason)
+		err := sd.flushFor(reason)
 		if asked != nil {
 			asked <- err
 		}
 		if err == nil {
 			backoff, notBefore = 0, time.Time{}
-			s.installer.Forget(func() bool { return s.replica.Stats().CaughtUp })
+			sd.installer.Forget(func() bool { return sd.replica.Stats().CaughtUp })
 			continue
 		}
 		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)
 		if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) { // raft keeps only the text
 			backoff = minFlushBackoff // room comes back at once, and rows are waiting
 		}
-		notBefore = s.now().Add(backoff)
-		s.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err, "retry_in", backoff)
+		notBefore = sd.cfg.Now().Add(backoff)
+		sd.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err, "retry_in", backoff)
 	}
 }
 
-// flushReason says why the shard should be flushed now; "" if it need not be.
-func (s *Shard) flushReason() string {
-	logBytes := s.replica.LogBytesAfter(s.flushed.Load())
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// reason says why the shard should be flushed now; "" if it need not be.
+func (sd *schedule) reason() string {
+	logBytes := sd.replica.LogBytesAfter(sd.tables.flushed.Load())
+	sd.tables.mu.RLock()
+	defer sd.tables.mu.RUnlock()
 	switch {
-	case len(s.frozen) > 0:
+	case len(sd.tables.mem.frozen) > 0:
 		return flushRetry
-	case s.appliedIndex <= s.flushed.Load() && s.active.Empty():
+	case sd.tables.appliedIndex <= sd.tables.flushed.Load() && sd.tables.mem.active.Empty():
 		return ""
-	case s.activeBytes >= s.cfg.FlushBytes || s.active.Rows() >= s.cfg.FlushBytes/rowBytes:
+	case sd.tables.mem.bytes >= sd.cfg.FlushBytes || sd.tables.mem.active.Rows() >= sd.cfg.FlushBytes/rowBytes:
 		return flushBytes
-	case logBytes >= s.cfg.FlushLogBytes:
+	case logBytes >= sd.cfg.FlushLogBytes:
 		return flushLog
-	case !s.activeSince.IsZero() && s.now().Sub(s.activeSince) >= s.cfg.FlushAge:
+	case !sd.tables.mem.since.IsZero() && sd.cfg.Now().Sub(sd.tables.mem.since) >= sd.cfg.FlushAge:
 		return flushAge
-	case s.activeBytes >= s.cfg.FlushBytes/8 && s.now().Sub(s.activeLast) >= s.cfg.FlushIdle:
+	case sd.tables.mem.bytes >= sd.cfg.FlushBytes/8 && sd.cfg.Now().Sub(sd.tables.mem.last) >= sd.cfg.FlushIdle:
 		return flushIdle
-	case s.activeBytes > 0 && s.activeBytes >= s.cfg.Budget.share():
+	case sd.tables.mem.bytes > 0 && sd.tables.mem.bytes >= sd.cfg.Budget.share():
 		return flushBudget
 	}
 	return ""
@@ -152,37 +174,37 @@ func (s *Shard) flushReason() string {
 
 // beginLog puts an empty entry into the log if there are rows, but none that this
 // process got from the log: a replica that has applied nothing takes no snapshot.
-func (s *Shard) beginLog() error {
-	s.mu.RLock()
-	alone := s.appliedIndex == s.base && !s.active.Empty()
-	s.mu.RUnlock()
+func (sd *schedule) beginLog() error {
+	sd.tables.mu.RLock()
+	alone := sd.tables.appliedIndex == sd.tables.base && !sd.tables.mem.active.Empty()
+	sd.tables.mu.RUnlock()
 	if !alone {
 		return nil
 	}
-	e := rules.Entry{Kind: rules.KindWrite, Time: s.entryTime()}
-	_, err := s.replica.Propose(context.Background(), rules.AppendEntry(nil, &e))
+	e := rules.Entry{Kind: rules.KindWrite, Time: sd.clock.entryTime()}
+	_, err := sd.replica.Propose(context.Background(), rules.AppendEntry(nil, &e))
 	return err
 }
 
 // flushFor has the replica take a snapshot, which flushes, and counts it.
-func (s *Shard) flushFor(reason string) error {
-	s.mu.RLock()
-	done := s.flushErr == nil && len(s.frozen) == 0 && s.active.Empty() && s.appliedIndex <= s.flushed.Load()
-	s.mu.RUnlock()
+func (sd *schedule) flushFor(reason string) error {
+	sd.tables.mu.RLock()
+	done := sd.tables.flushErr == nil && len(sd.tables.mem.frozen) == 0 && sd.tables.mem.active.Empty() && sd.tables.appliedIndex <= sd.tables.flushed.Load()
+	sd.tables.mu.RUnlock()
 	if done {
 		return nil // two snapshots of one index in one millisecond would have one name
 	}
 	start := time.Now()
-	s.mu.RLock()
-	size := s.memoryLocked()
-	s.mu.RUnlock()
-	ended := s.operations.begin("flush", "because of "+reason, size)
-	err := s.beginLog()
+	sd.tables.mu.RLock()
+	size := sd.tables.mem.size()
+	sd.tables.mu.RUnlock()
+	ended := sd.operations.begin("flush", "because of "+reason, size)
+	err := sd.beginLog()
 	if err == nil {
-		err = s.replica.Snapshot()
+		err = sd.replica.Snapshot()
 	}
 	ended(err)
-	s.noteFlush(err)
-	s.metrics.flushed(reason, time.Since(start), err)
+	sd.tables.noteFlush(err)
+	sd.metrics.flushed(reason, time.Since(start), err)
 	return err
 }

@@ -152,11 +152,11 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 			return unreachable(id)
 		}
 		views[id] = v
-		if err := sh.gone(tables...); err != nil {
+		if err := sh.tables.gone(tables...); err != nil {
 			return err
 		}
 		if req.Unchecked {
-			if err := sh.outdated(of); err != nil {
+			if err := sh.tables.outdated(of); err != nil {
 				return err
 			}
 		}

@@ -9,10 +9,10 @@ import (
 
 // guarded calls f and returns a panic as an error for the rows that it works on: the
 // tables beside them, and the node, go on.
-func (s *Shard) guarded(what string, f func() error) (err error) {
+func (c *Config) shielded(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.cfg.Logger.Error("a fault of this program; please report it with the stack", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.Logger.Error("a fault of this program; please report it with the stack", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = &segment.ErrRows{Err: fmt.Errorf("%s: a fault of this program: %v", what, p)}
 		}
 	}()

@@ -96,16 +96,16 @@ func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error
 	if d.Handoff == nil || d.ID == 0 || d.Fault != nil {
 		return errs.New(errs.InvalidArguments, "shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", s.cfg.ID, d.ID)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch _, gone := s.state.Dropped[d.ID]; {
-	case s.handoffs[d.Handoff.ID] != nil:
+	s.tables.mu.Lock()
+	defer s.tables.mu.Unlock()
+	switch _, gone := s.tables.state.Dropped[d.ID]; {
+	case s.tables.handoffs[d.Handoff.ID] != nil:
 		return nil
 	case gone:
 		return tableGone(s.cfg.ID, d.ID)
-	case s.closing:
+	case s.tables.closing:
 		return errs.New(errs.ShardNotReady, "shard %d: it is closing", s.cfg.ID)
-	case s.sweepHandoffs() >= maxHandoffs:
+	case s.tables.sweepHandoffs() >= maxHandoffs:
 		return errs.New(errs.ShardBusy, "shard %d: %d tables are handed over already; try again later", s.cfg.ID, maxHandoffs).WithReason(errs.Busy)
 	case s.cfg.Peers == nil:
 		return errs.New(errs.IllegalState, "shard %d: it knows no other nodes", s.cfg.ID)
@@ -115,10 +115,10 @@ func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error
 		s: s, tableID: d.ID, copy: d.Handoff, cancel: cancel, changed: make(chan struct{}, 1), given: d,
 		asked: time.Now(), nodes: nodes, done: make(chan struct{}),
 	}
-	if s.handoffs == nil {
-		s.handoffs = map[uint64]*handoff{}
+	if s.tables.handoffs == nil {
+		s.tables.handoffs = map[uint64]*handoff{}
 	}
-	s.handoffs[h.copy.ID] = h
+	s.tables.handoffs[h.copy.ID] = h
 	s.handing.Go(func() { h.run(ctx) })
 	return nil
 }
@@ -126,9 +126,9 @@ func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error
 // Handoff tells how far a handoff is, after up to wait or once it has come to its end;
 // ok is false if this process does not know it.
 func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
-	s.mu.RLock()
-	h := s.handoffs[copyID]
-	s.mu.RUnlock()
+	s.tables.mu.RLock()
+	h := s.tables.handoffs[copyID]
+	s.tables.mu.RUnlock()
 	if h == nil {
 		return st, false
 	}
@@ -154,21 +154,21 @@ func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]s
 
 // sweepHandoffs forgets those that have ended and that nobody asks about, and counts the
 // others; mu is held.
-func (s *Shard) sweepHandoffs() int {
-	maps.DeleteFunc(s.handoffs, func(_ uint64, h *handoff) bool {
+func (tb *tables) sweepHandoffs() int {
+	maps.DeleteFunc(tb.handoffs, func(_ uint64, h *handoff) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return !h.holds() && time.Since(h.asked) > handoffForget
 	})
-	return len(s.handoffs)
+	return len(tb.handoffs)
 }
 
 // EndHandoff ends a handoff and forgets it.
 func (s *Shard) EndHandoff(copyID uint64) {
-	s.mu.Lock()
-	h := s.handoffs[copyID]
-	delete(s.handoffs, copyID)
-	s.mu.Unlock()
+	s.tables.mu.Lock()
+	h := s.tables.handoffs[copyID]
+	delete(s.tables.handoffs, copyID)
+	s.tables.mu.Unlock()
 	if h != nil {
 		h.cancel()
 	}
@@ -176,9 +176,9 @@ func (s *Shard) EndHandoff(copyID uint64) {
 
 // endHandoffs ends them all, and waits.
 func (s *Shard) endHandoffs() {
-	s.mu.RLock()
-	all := slices.Collect(maps.Values(s.handoffs))
-	s.mu.RUnlock()
+	s.tables.mu.RLock()
+	all := slices.Collect(maps.Values(s.tables.handoffs))
+	s.tables.mu.RUnlock()
 	for _, h := range all {
 		h.cancel()
 	}
@@ -188,8 +188,8 @@ func (s *Shard) endHandoffs() {
 // handed reports whether a segment has rows of a table that is being handed over: what was
 // written since a round is told by the order of segments, which compaction changes. mu
 // is held.
-func (s *Shard) handed(l *liveSegment) bool {
-	for _, h := range s.handoffs {
+func (tb *tables) handed(l *liveSegment) bool {
+	for _, h := range tb.handoffs {
 		if h.holds() && l.span(h.tableID).Rows > 0 {
 			return true
 		}
@@ -207,8 +207,8 @@ func (h *handoff) holds() bool {
 }
 
 // tellHandoffs wakes those of a table; mu is held.
-func (s *Shard) tellHandoffs(tableID uint64) {
-	for _, h := range s.handoffs {
+func (tb *tables) tellHandoffs(tableID uint64) {
+	for _, h := range tb.handoffs {
 		if h.tableID == tableID {
 			select {
 			case h.changed <- struct{}{}:
@@ -232,7 +232,7 @@ func (h *handoff) run(ctx context.Context) {
 	h.state.Err, h.state.Complete = err, err == nil
 	close(h.done)
 	h.mu.Unlock()
-	s.wakeCompactor()
+	s.compactor.wakeCompactor()
 }
 
 // errGivenUp ends a handoff whose copy will not be the table.
@@ -244,14 +244,14 @@ func (h *handoff) rounds(ctx context.Context) error {
 	defer cancel(nil)
 	h.open(ctx, cancel)
 	defer h.close()
-	generation := h.s.generationNow()
+	generation := h.s.ledger.generationNow()
 	for round := 1; ; round++ {
 		start := time.Now()
 		last, err := h.closed()
 		if err == nil {
 			err = h.s.Flush(ctx)
 		}
-		if err == nil && h.s.generationNow() != generation {
+		if err == nil && h.s.ledger.generationNow() != generation {
 			err = errReplaced
 		}
 		if err == nil {
@@ -287,12 +287,12 @@ func (h *handoff) rounds(ctx context.Context) error {
 // closed reports whether the log says that the shard takes no more rows of the table until
 // the copy has taken its place.
 func (h *handoff) closed() (bool, error) {
-	h.s.mu.RLock()
-	defer h.s.mu.RUnlock()
-	if _, gone := h.s.state.Dropped[h.tableID]; gone {
+	h.s.tables.mu.RLock()
+	defer h.s.tables.mu.RUnlock()
+	if _, gone := h.s.tables.state.Dropped[h.tableID]; gone {
 		return false, tableGone(h.s.cfg.ID, h.tableID)
 	}
-	d := h.s.state.Tables[h.tableID]
+	d := h.s.tables.state.Tables[h.tableID]
 	if d == nil || d.Version < h.given.Version {
 		return false, nil
 	}
@@ -305,10 +305,10 @@ func (h *handoff) closed() (bool, error) {
 // tookOver reports whether a replica has all rows of a table that was handed over to its
 // shard: its log has told it that the copy is the table. A copy has epoch 1 and the table
 // a later one, and nobody knows of that before the last row of the copy is in the log.
-func (s *Shard) tookOver(tableID uint64) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	d := s.state.Tables[tableID]
+func (tb *tables) tookOver(tableID uint64) bool {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	d := tb.state.Tables[tableID]
 	return d != nil && d.Writable().Epoch > 1
 }
 

@@ -57,7 +57,7 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 		h.mu.Unlock()
 	}
 	if err != nil && isDamage(err) {
-		h.s.findDamaged(live)
+		h.s.scrub.findDamaged(live)
 	}
 	return err
 }
@@ -80,28 +80,28 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 // job is what is to be read: the segments, each with a reference, by rising order.
 func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err error) {
 	s := h.s
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if _, gone := s.state.Dropped[h.tableID]; gone {
+	s.tables.mu.RLock()
+	defer s.tables.mu.RUnlock()
+	if _, gone := s.tables.state.Dropped[h.tableID]; gone {
 		return nil, nil, tableGone(s.cfg.ID, h.tableID)
 	}
 	// What lies here merges by the definition that the shard has, and the copy is to do
 	// alike: it hears of a newer one as this shard does, or when it is the table.
-	d := s.state.Tables[h.tableID]
+	d := s.tables.state.Tables[h.tableID]
 	if d == nil {
 		d = h.given
 	}
-	eras := s.erasOf(h.tableID)
+	eras := s.tables.erasOf(h.tableID)
 	switch {
 	case first:
 		h.merge, h.eras = d.Merge, len(eras)
 	case h.merge != d.Merge || h.eras != len(eras):
 		return nil, nil, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
-	if len(s.aside.segments[h.tableID]) > 0 {
+	if len(s.tables.segs.aside[h.tableID]) > 0 {
 		return nil, nil, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: start a newer version, or drop the table", d.Name)
 	}
-	for _, l := range s.segments[h.tableID] {
+	for _, l := range s.tables.segs.byTable[h.tableID] {
 		if !first && l.Order <= h.through {
 			continue
 		}
@@ -111,7 +111,7 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err
 		l.refs.Add(1)
 		live = append(live, l)
 	}
-	x := s.state.Expired[h.tableID]
+	x := s.tables.state.Expired[h.tableID]
 	t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, DropDeleted: first}
 	if first && len(eras) > 0 {
 		now := d.Merge

@@ -94,19 +94,19 @@ func tryOpen(t testing.TB, cfg Config) (*opened, error) {
 // crash stops the goroutines without flushing anything, as a kill would. The files
 // stay as they are.
 func (o *opened) crash() {
-	_ = o.end(context.Background(), func() error {
-		o.queue.close()
-		o.committers.Wait()
+	_ = o.ending.do(context.Background(), o.cfg.ID, func() error {
+		o.writes.queue.close()
+		o.writes.committers.Wait()
 		o.installer.Close()
 		o.endHandoffs()
 		close(o.stop)
 		o.watching.Wait()
-		o.flusher.Wait()
-		o.compactStop()
+		o.schedule.loops.Wait()
+		o.compactor.stopLoop()
 		err := o.Shard.replica.Close()
-		o.mu.Lock()
-		o.closed = true
-		o.mu.Unlock()
+		o.tables.mu.Lock()
+		o.tables.closed = true
+		o.tables.mu.Unlock()
 		o.metrics.unregister()
 		return err
 	})

@@ -9,7 +9,7 @@ import (
 )
 
 // ingested counts the encoded bytes of batches that were appended since the process
-// began. Apply adds, with Shard.mu held; tables is read under it.
+// began. Apply adds, with tables.mu held; tables is read under it.
 type ingested struct {
 	total  atomic.Int64
 	tables map[uint64]int64
@@ -24,13 +24,13 @@ func (n *ingested) add(table uint64, bytes int) {
 }
 
 // busiest are the tables with the most bytes, the first one first.
-func (s *Shard) busiest(most int) []*metapb.TableIngest {
-	s.mu.RLock()
-	out := make([]*metapb.TableIngest, 0, len(s.ingested.tables))
-	for id, bytes := range s.ingested.tables {
+func (tb *tables) busiest(most int) []*metapb.TableIngest {
+	tb.mu.RLock()
+	out := make([]*metapb.TableIngest, 0, len(tb.ingested.tables))
+	for id, bytes := range tb.ingested.tables {
 		out = append(out, &metapb.TableIngest{TableId: id, Bytes: bytes})
 	}
-	s.mu.RUnlock()
+	tb.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *metapb.TableIngest) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.TableId, b.TableId))
 	})

@@ -12,14 +12,14 @@ import (
 
 // mayMerge reports whether segments may be merged: the order of a table's writes must
 // stay known if it merges rows.
-func (s *Shard) mayMerge(list []compaction.Segment) bool {
+func (cp *compactor) mayMerge(list []compaction.Segment) bool {
 	if len(list) == 1 {
 		return true
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for id := range s.merging(list) {
-		if _, ok := s.between(id, list); !ok {
+	cp.tables.mu.RLock()
+	defer cp.tables.mu.RUnlock()
+	for id := range cp.merging(list) {
+		if _, ok := cp.between(id, list); !ok {
 			return false
 		}
 	}
@@ -27,15 +27,15 @@ func (s *Shard) mayMerge(list []compaction.Segment) bool {
 }
 
 // merging returns the tables of the segments that merge rows, or once did.
-func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
+func (cp *compactor) merging(list []compaction.Segment) map[uint64]struct{} {
 	ids := map[uint64]struct{}{}
 	note := func(id uint64) {
-		if d := s.state.Tables[id]; d != nil && (d.Merge != query.Append || len(s.erasOf(id)) > 0) {
+		if d := cp.tables.state.Tables[id]; d != nil && (d.Merge != query.Append || len(cp.tables.erasOf(id)) > 0) {
 			ids[id] = struct{}{}
 		}
 	}
 	for i := range list {
-		l := s.live[list[i].ID]
+		l := cp.tables.segs.live[list[i].ID]
 		if l == nil {
 			continue // it went; job will find out
 		}
@@ -66,8 +66,8 @@ type joining struct {
 // time with those that are. ok is false if the list cannot be merged: if one of them
 // lies between these in order; or if rows of several eras would come together, and they
 // are not all that there are from before the last of these eras.
-func (s *Shard) between(table uint64, list []compaction.Segment) (j joining, ok bool) {
-	eras, now := s.erasOf(table), s.state.Tables[table].Merge
+func (cp *compactor) between(table uint64, list []compaction.Segment) (j joining, ok bool) {
+	eras, now := cp.tables.erasOf(table), cp.tables.state.Tables[table].Merge
 	in := make(map[uint64]bool, len(list))
 	for i := range list {
 		in[list[i].ID] = true
@@ -75,7 +75,7 @@ func (s *Shard) between(table uint64, list []compaction.Segment) (j joining, ok 
 	// Of the inputs: the orders and times of those that merge, the highest order of all.
 	least, most, last, first := uint64(math.MaxUint64), uint64(0), uint64(0), uint64(math.MaxUint64)
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, l := range s.segments[table] {
+	for _, l := range cp.tables.segs.byTable[table] {
 		if !in[l.ID] {
 			continue
 		}
@@ -92,7 +92,7 @@ func (s *Shard) between(table uint64, list []compaction.Segment) (j joining, ok 
 	if several {
 		j.modes = func(order uint64) query.Merge { return eras.Segment(order, now) }
 	}
-	for _, l := range s.segments[table] {
+	for _, l := range cp.tables.segs.byTable[table] {
 		if t := l.span(table); in[l.ID] || t.MaxTime < lo || t.MinTime > hi || eras.Segment(l.Order, now) == query.Append {
 			continue
 		}

@@ -27,10 +27,10 @@ func TestKeysByUserSince(t *testing.T) {
 	s := openShard(t, cfg)
 	see := func(want bool) {
 		t.Helper()
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		if s.state.KeysShared() != want {
-			t.Errorf("by users: %t, want %t", s.state.KeysShared(), want)
+		s.tables.mu.RLock()
+		defer s.tables.mu.RUnlock()
+		if s.tables.state.KeysShared() != want {
+			t.Errorf("by users: %t, want %t", s.tables.state.KeysShared(), want)
 		}
 	}
 	s.mustPut(batch(head(1, 9, 1), "x"))

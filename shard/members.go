@@ -34,9 +34,9 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	}
 	err := s.replica.Change(ctx, kind, node)
 	if err == nil && s.replica.SoleMember() {
-		s.mu.Lock()
-		s.shared = false
-		s.mu.Unlock()
+		s.tables.mu.Lock()
+		s.tables.shared = false
+		s.tables.mu.Unlock()
 	}
 	return err
 }
@@ -47,20 +47,20 @@ func (s *Shard) share(ctx context.Context) error {
 	if err := s.replica.CheckLeads(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.shared = true
-	s.mu.Unlock()
+	s.tables.mu.Lock()
+	s.tables.shared = true
+	s.tables.mu.Unlock()
 	// An entry of its own makes sure that there is something to take a snapshot of.
-	e := rules.Entry{Kind: rules.KindWrite, Time: s.entryTime()}
+	e := rules.Entry{Kind: rules.KindWrite, Time: s.clock.entryTime()}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return err
 	}
 	return s.Flush(ctx)
 }
 
-// aloneLocked reports whether the shard has no other replica and will not have one soon; mu
+// alone reports whether the shard has no other replica and will not have one soon; mu
 // is held.
-func (s *Shard) aloneLocked() bool { return !s.shared && s.replica.SoleMember() }
+func (wr *writer) alone() bool { return !wr.tables.shared && wr.replica.SoleMember() }
 
 // StepDown hands leadership to another replica, if this one leads and there is one that
 // votes; see replica.Replica.StepDown.
@@ -107,7 +107,6 @@ const diskHandover = time.Minute
 // watchDisk has a leader whose disk is full up to its reserve hand leadership on: it would
 // refuse all rows.
 func (s *Shard) watchDisk() {
-	defer s.watching.Done()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	var last time.Time
@@ -117,10 +116,10 @@ func (s *Shard) watchDisk() {
 			return
 		case <-ticker.C:
 		}
-		if s.cfg.Space() != SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() || !last.IsZero() && s.now().Sub(last) < diskHandover {
+		if s.cfg.Space() != SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() || !last.IsZero() && s.cfg.Now().Sub(last) < diskHandover {
 			continue
 		}
-		last = s.now()
+		last = s.cfg.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		if err := s.StepDown(ctx); err != nil {
 			s.cfg.Logger.Warn("the disk is full up to its reserve, and leadership could not be handed on", "error", err)
@@ -143,7 +142,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	out := &metapb.ReplicaReport{
 		ShardId: s.cfg.ID, Incarnation: s.cfg.Incarnation, State: r.State, Leader: r.Leader, Term: r.Term,
 		LastIndex: r.LastIndex, CommitIndex: r.ToldIndex, LogBytes: r.LogBytes, CaughtUp: r.CaughtUp,
-		IngestedBytes: s.ingested.total.Load(),
+		IngestedBytes: s.tables.ingested.total.Load(),
 	}
 	for _, m := range r.Members {
 		if m.Voter {
@@ -159,24 +158,24 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		out.State, out.CaughtUp = "Installing", false
 		out.InstallDoneBytes, out.InstallTotalBytes = done, total
 	}
-	s.mu.RLock()
-	out.AppliedIndex = s.appliedIndex
-	out.MemtableBytes = s.memoryLocked()
-	if err := s.flushErr; err != nil {
+	s.tables.mu.RLock()
+	out.AppliedIndex = s.tables.appliedIndex
+	out.MemtableBytes = s.tables.mem.size()
+	if err := s.tables.flushErr; err != nil {
 		out.FlushError = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		out.FlushError = strings.ToValidUTF8(out.FlushError[:min(len(out.FlushError), 300)], "")
-		out.FlushFailingNanos = int64(s.cfg.Monotonic() - s.flushFailing)
+		out.FlushFailingNanos = int64(s.cfg.Monotonic() - s.tables.flushFailing)
 	}
-	for _, l := range s.live {
+	for _, l := range s.tables.segs.live {
 		out.SegmentBytes += l.Bytes
 		if d := l.damage.Load(); d != nil {
 			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: d.reason})
 		}
 	}
-	out.Aside = s.asideRows()
-	out.KeysNanos = int64(s.state.KeysLast(s.clockLocked()))
-	s.mu.RUnlock()
-	out.Pins = uint32(s.readers.Load())
+	out.Aside = s.tables.segs.asideRows()
+	out.KeysNanos = int64(s.tables.state.KeysLast(s.tables.clockNanos()))
+	s.tables.mu.RUnlock()
+	out.Pins = uint32(s.tables.readers.Load())
 	out.AsideTables = uint32(len(out.Aside))
 	out.Aside = out.Aside[:min(len(out.Aside), reportedAside)]
 	out.DamagedSegments = uint32(len(out.Damaged))
@@ -186,7 +185,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		d.Reason = strings.ToValidUTF8(d.Reason[:min(len(d.Reason), 300)], "")
 	}
 	if r.State == "Leader" {
-		out.Tables = s.busiest(busiestTables)
+		out.Tables = s.tables.busiest(busiestTables)
 	}
 	out.HighestTableId = s.highestTable()
 	return out
@@ -211,15 +210,15 @@ func (s *Shard) highestTable() uint64 {
 		return h.id
 	}
 	h.at = time.Now()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for id := range s.state.Tables {
+	s.tables.mu.RLock()
+	defer s.tables.mu.RUnlock()
+	for id := range s.tables.state.Tables {
 		h.id = max(h.id, id)
 	}
-	for id := range s.state.Dropped {
+	for id := range s.tables.state.Dropped {
 		h.id = max(h.id, id)
 	}
-	for id := range s.segments {
+	for id := range s.tables.segs.byTable {
 		h.id = max(h.id, id)
 	}
 	return h.id

@@ -72,48 +72,48 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	}
 	locked := func(value func() float64) func() float64 {
 		return func() float64 {
-			s.mu.RLock()
-			defer s.mu.RUnlock()
+			s.tables.mu.RLock()
+			defer s.tables.mu.RUnlock()
 			return value()
 		}
 	}
-	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(s.memoryLocked()) }))
+	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(s.tables.mem.size()) }))
 	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.", locked(func() float64 {
-		if s.activeSince.IsZero() {
+		if s.tables.mem.since.IsZero() {
 			return 0
 		}
-		return max(s.now().Sub(s.activeSince).Seconds(), 0)
+		return max(s.cfg.Now().Sub(s.tables.mem.since).Seconds(), 0)
 	}))
-	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(s.memoryLocked() - s.activeBytes) }))
-	gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.queue.size()) })
-	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(s.state.Tables)) }))
+	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(s.tables.mem.size() - s.tables.mem.bytes) }))
+	gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.writes.queue.size()) })
+	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(s.tables.state.Tables)) }))
 	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
 		var n int64
-		for _, l := range s.live {
+		for _, l := range s.tables.segs.live {
 			n += l.Bytes
 		}
 		return float64(n)
 	}))
 	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
-		return float64(len(s.live))
+		return float64(len(s.tables.segs.live))
 	}))
-	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(s.damagedLocked()) }))
+	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(s.tables.segs.damagedCount()) }))
 	gauge("cordwood_shard_aside_rows", "Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
 		n := int64(0)
-		for _, list := range s.aside.segments {
+		for _, list := range s.tables.segs.aside {
 			for _, l := range list {
 				n += l.rows.Rows()
 			}
 		}
 		return float64(n)
 	}))
-	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.", locked(func() float64 { return float64(s.asideBytes()) }))
-	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tails.open) }))
-	gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(s.compactDebt.Load()) })
-	gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(s.compacting.Load()) })
-	gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(s.lost.Load()) })
-	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.appliedIndex) }))
-	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.flushed.Load()) })
+	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.", locked(func() float64 { return float64(s.tables.segs.asideBytes()) }))
+	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tables.tails.open) }))
+	gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(s.compactor.debt.Load()) })
+	gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(s.compactor.running.Load()) })
+	gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(s.files.lost.Load()) })
+	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.tables.appliedIndex) }))
+	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.tables.flushed.Load()) })
 	return m
 }
 

@@ -43,18 +43,18 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 		return nil, err
 	}
 	p := &Pinned{s: s}
-	s.mu.RLock()
-	if s.closed {
-		s.mu.RUnlock()
+	s.tables.mu.RLock()
+	if s.tables.closed {
+		s.tables.mu.RUnlock()
 		return nil, unreachable(s.cfg.ID)
 	}
-	if n := len(s.aside.segments); n > 0 {
-		s.mu.RUnlock()
+	if n := len(s.tables.segs.aside); n > 0 {
+		s.tables.mu.RUnlock()
 		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be missing (cordwood cluster status names them): start a newer version, or drop the tables", s.cfg.ID, n)
 	}
-	p.Index = s.flushed.Load() // set with the segments, under mu
+	p.Index = s.tables.flushed.Load() // set with the segments, under mu
 	seen := map[uint64]bool{}
-	for _, list := range s.segments {
+	for _, list := range s.tables.segs.byTable {
 		for _, l := range list {
 			if !seen[l.ID] {
 				seen[l.ID] = true
@@ -63,12 +63,12 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.state.Expired)) {
-		p.Expired = append(p.Expired, s.state.Expired[id])
+	for _, id := range slices.Sorted(maps.Keys(s.tables.state.Expired)) {
+		p.Expired = append(p.Expired, s.tables.state.Expired[id])
 	}
-	p.Merging = s.pinnedMerging()
-	s.readers.Add(1)
-	s.mu.RUnlock()
+	p.Merging = s.tables.pinnedMerging()
+	s.tables.readers.Add(1)
+	s.tables.mu.RUnlock()
 	slices.SortFunc(p.live, func(a, b *liveSegment) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
 	})
@@ -85,17 +85,17 @@ func (s *Shard) PinState(ctx context.Context) (*Pinned, error) {
 		return nil, err
 	}
 	// What is committed is published before the lock is let go.
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	p := &Pinned{s: s, State: s.manifest.State()}
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	p := &Pinned{s: s, State: s.ledger.manifest.State()}
 	p.Index = p.State.AppliedIndex
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
+	s.tables.mu.RLock()
+	defer s.tables.mu.RUnlock()
+	if s.tables.closed {
 		return nil, unreachable(s.cfg.ID)
 	}
 	for i := range p.State.Segments {
-		l := s.live[p.State.Segments[i].ID]
+		l := s.tables.segs.live[p.State.Segments[i].ID]
 		if l == nil {
 			p.Close()
 			return nil, errs.New(errs.ShardBusy, "shard %d: segment %d is not settled yet; try again", s.cfg.ID, p.State.Segments[i].ID).WithReason(errs.Busy).WithRetryAfter(time.Second)
@@ -114,7 +114,7 @@ func (p *Pinned) Close() {
 			l.unref()
 		}
 		if p.State == nil {
-			p.s.readers.Add(-1)
+			p.s.tables.readers.Add(-1)
 		}
 	})
 }

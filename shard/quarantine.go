@@ -68,50 +68,57 @@ func MarkDiverged(dir, why string) error {
 	return raftlog.MarkDiverged(filepath.Join(dir, raftDirName), why)
 }
 
+// scrubber finds segments that are damaged, and sets them aside.
+type scrubber struct {
+	cfg        *Config
+	segmentDir string
+	tables     *tables
+}
+
 // checkSegment checks at the start what can be checked at once: size and footer, and
 // the whole of a file that was found damaged before. Damage does not keep the shard
 // from starting; the segment is set aside when it is made live.
-func (s *Shard) checkSegment(m *segment.Meta) error {
-	path := filepath.Join(s.segmentDir, m.FileName())
+func (sc *scrubber) checkSegment(m *segment.Meta) error {
+	path := filepath.Join(sc.segmentDir, m.FileName())
 	marked := false
-	if _, err := s.cfg.FS.Stat(path + DamagedSuffix); err == nil {
+	if _, err := sc.cfg.FS.Stat(path + DamagedSuffix); err == nil {
 		marked = true
 	}
-	err := segment.Check(s.cfg.FS, s.segmentDir, m, marked || m.Raw)
+	err := segment.Check(sc.cfg.FS, sc.segmentDir, m, marked || m.Raw)
 	switch {
 	case err == nil && !marked:
 		return nil
 	case err == nil:
-		s.cfg.Logger.Info("a segment that was damaged is whole again", "file", path)
-		if err := s.cfg.FS.Remove(path + DamagedSuffix); err != nil {
+		sc.cfg.Logger.Info("a segment that was damaged is whole again", "file", path)
+		if err := sc.cfg.FS.Remove(path + DamagedSuffix); err != nil {
 			return fmt.Errorf("remove the mark of a damaged segment: %w", err)
 		}
 		return nil
 	case !isDamage(err):
 		return err
 	}
-	if s.foundDamaged == nil {
-		s.foundDamaged = map[uint64]*damage{}
+	if sc.tables.segs.damaged == nil {
+		sc.tables.segs.damaged = map[uint64]*damage{}
 	}
-	s.foundDamaged[m.ID] = &damage{err.Error()}
-	s.tellDamage(m, path, err)
+	sc.tables.segs.damaged[m.ID] = &damage{err.Error()}
+	sc.tellDamage(m, path, err)
 	return nil
 }
 
-func (s *Shard) tellDamage(m *segment.Meta, path string, err error) {
-	s.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
+func (sc *scrubber) tellDamage(m *segment.Meta, path string, err error) {
+	sc.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
 		"table", m.TableID, "file", path, "rows", m.Rows, "min_time", m.MinTime, "max_time", m.MaxTime, "error", err)
 }
 
 // quarantine sets a live segment aside.
-func (s *Shard) quarantine(l *liveSegment, err error) {
+func (sc *scrubber) quarantine(l *liveSegment, err error) {
 	if !l.damage.CompareAndSwap(nil, &damage{err.Error()}) {
 		return
 	}
-	s.tellDamage(&l.Meta, l.path, err)
+	sc.tellDamage(&l.Meta, l.path, err)
 	// Without the mark it is found again when it is read again.
-	if merr := writeMark(s.cfg.FS, l.path+DamagedSuffix, err.Error()); merr != nil {
-		s.cfg.Logger.Warn("a damaged segment could not be marked on disk", "file", l.path, "error", merr)
+	if merr := writeMark(sc.cfg.FS, l.path+DamagedSuffix, err.Error()); merr != nil {
+		sc.cfg.Logger.Warn("a damaged segment could not be marked on disk", "file", l.path, "error", merr)
 	}
 }
 
@@ -125,21 +132,21 @@ func writeMark(fsys vfs.FS, path, text string) error {
 }
 
 // unmark removes the mark of a segment whose file goes.
-func (s *Shard) unmark(l *liveSegment) {
+func (sf *segmentFiles) unmark(l *liveSegment) {
 	if l.damage.Load() == nil {
 		return
 	}
-	if err := s.cfg.FS.Remove(l.path + DamagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.cfg.Logger.Warn("the mark of a damaged segment stays behind", "file", l.path+DamagedSuffix, "error", err)
+	if err := sf.cfg.FS.Remove(l.path + DamagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		sf.cfg.Logger.Warn("the mark of a damaged segment stays behind", "file", l.path+DamagedSuffix, "error", err)
 	}
 }
 
 // suspects pins the live segments of tables, all if there are none given, that were
 // not found damaged yet. Each must be given back.
-func (s *Shard) suspects(tables []uint64) []*liveSegment {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
+func (sc *scrubber) suspects(tables []uint64) []*liveSegment {
+	sc.tables.mu.RLock()
+	defer sc.tables.mu.RUnlock()
+	if sc.tables.closed {
 		return nil
 	}
 	var out []*liveSegment
@@ -154,12 +161,12 @@ func (s *Shard) suspects(tables []uint64) []*liveSegment {
 		}
 	}
 	if tables == nil {
-		for _, list := range s.segments {
+		for _, list := range sc.tables.segs.byTable {
 			take(list)
 		}
 	}
 	for _, id := range tables {
-		take(s.segments[id])
+		take(sc.tables.segs.byTable[id])
 	}
 	return out
 }
@@ -169,12 +176,12 @@ func (s *Shard) suspects(tables []uint64) []*liveSegment {
 // is called before each piece of n bytes is read and may wait, or end the work. It
 // returns how many segments were found damaged.
 func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, err error) {
-	return s.verify(tables, 0, pace)
+	return s.scrub.verify(tables, 0, pace)
 }
 
-// verify is Verify, without the segments that were found sound so short a time ago.
-func (s *Shard) verify(tables []uint64, recent time.Duration, pace func(n int) error) (damaged int, err error) {
-	list := s.suspects(tables)
+// verify is Shard.Verify, without the segments that were found sound so short a time ago.
+func (sc *scrubber) verify(tables []uint64, recent time.Duration, pace func(n int) error) (damaged int, err error) {
+	list := sc.suspects(tables)
 	defer func() {
 		for _, l := range list {
 			l.unref()
@@ -184,15 +191,15 @@ func (s *Shard) verify(tables []uint64, recent time.Duration, pace func(n int) e
 		if at := l.verified.Load(); recent > 0 && at > 0 && time.Since(time.Unix(0, at)) < recent {
 			continue
 		}
-		verr := verifyFile(s.cfg.FS, s.segmentDir, l, pace)
+		verr := verifyFile(sc.cfg.FS, sc.segmentDir, l, pace)
 		switch {
 		case verr == nil:
 			l.verified.Store(time.Now().UnixNano())
 		case isDamage(verr):
-			s.quarantine(l, verr)
+			sc.quarantine(l, verr)
 			damaged++
 		default:
-			return damaged, fmt.Errorf("shard %d: verify: %w", s.cfg.ID, verr)
+			return damaged, fmt.Errorf("shard %d: verify: %w", sc.cfg.ID, verr)
 		}
 	}
 	return damaged, nil
@@ -226,10 +233,10 @@ func verifyFile(fsys vfs.FS, dir string, l *liveSegment, pace func(n int) error)
 	return nil
 }
 
-// damagedLocked is the number of segments that are set aside; mu is held.
-func (s *Shard) damagedLocked() int {
+// damagedCount returns the number of segments that are set aside; mu is held.
+func (sl *segmentLists) damagedCount() int {
 	seen := map[uint64]bool{}
-	for _, list := range s.segments {
+	for _, list := range sl.byTable {
 		for _, l := range list {
 			if l.damage.Load() != nil {
 				seen[l.ID] = true
@@ -293,7 +300,7 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 		if !ok {
 			continue
 		}
-		n, verr := sh.verify(tables, verifiedFor, func(int) error { return ctx.Err() })
+		n, verr := sh.scrub.verify(tables, verifiedFor, func(int) error { return ctx.Err() })
 		damaged += n
 		if verr != nil {
 			sh.cfg.Logger.Warn("a query failed, and its files could not be verified", "error", verr)

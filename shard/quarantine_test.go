@@ -68,7 +68,7 @@ func TestDamagedSegments(t *testing.T) {
 			s.mustPut(batch(head(1, 9, 3), "b"))
 			s.flush()
 			s.mustPut(batch(head(1, 9, 4), "c"))
-			path := s.segments[1][0].path
+			path := s.tables.segs.byTable[1][0].path
 			sound, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestVerify(t *testing.T) {
 	s.flush()
 	s.mustPut(batch(head(2, 9, 2), "b"))
 	s.flush()
-	path := s.segments[2][0].path
+	path := s.tables.segs.byTable[2][0].path
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -94,11 +94,11 @@ func TestReplicasMergeAlike(t *testing.T) {
 	leader = g.leader()
 	for _, o := range g.followers(leader) {
 		g.barrier(leader, o)
-		if some, err := o.expireBy(wait(t), time.Now()); some || err != nil {
+		if some, err := o.clock.expireBy(wait(t), time.Now()); some || err != nil {
 			t.Errorf("node %s, which does not lead, says what has expired: %v, %v", o.cfg.NodeID, some, err)
 		}
 	}
-	if some, err := leader.expireBy(wait(t), time.Now()); !some || err != nil {
+	if some, err := leader.clock.expireBy(wait(t), time.Now()); !some || err != nil {
 		t.Fatalf("the leader: %v, %v", some, err)
 	}
 	for _, o := range append(g.followers(leader), leader) {

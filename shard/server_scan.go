@@ -40,11 +40,11 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		return unreachable(req.ShardId)
 	}
 	defer v.Close()
-	if err := sh.gone(req.Table.Id); err != nil {
+	if err := sh.tables.gone(req.Table.Id); err != nil {
 		return err
 	}
 	if req.Unchecked {
-		if err := sh.outdated([]*schemapb.Table{req.Table}); err != nil {
+		if err := sh.tables.outdated([]*schemapb.Table{req.Table}); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 // were handed over to it.
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)
-	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetOriginId() != 0 && !sh.tookOver(t.Id) })
+	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetOriginId() != 0 && !sh.tables.tookOver(t.Id) })
 }
 
 // recent is a shard of this node, whoever leads it, or nobody, that shows everything that was

@@ -5,13 +5,46 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 
+	"cordwood/shard/install"
 	"cordwood/shard/manifest"
 	"cordwood/shard/segment"
 )
 
 // This file is about edits of the manifest: how a flush and a compaction make theirs
 // durable, and show what it changes.
+
+// ledger is the manifest and the edits of it that are on their way. Its lock is taken before
+// tables.mu: see there.
+type ledger struct {
+	cfg        *Config
+	segmentDir string
+	metrics    *metrics
+	tables     *tables
+	files      *segmentFiles
+	installer  *install.Installer
+	// tellFreed and wakeCompactor are called when a flush has made room, or segments.
+	tellFreed, wakeCompactor func()
+
+	mu         sync.Mutex // guards everything below
+	manifest   *manifest.Manifest
+	broken     bool         // the manifest has to be opened anew
+	unsettled  []*unsettled // in the order in which they were begun
+	generation uint64       // how often the state of another replica was taken over
+	unswept    bool         // the manifest lists garbage that sweep has removed
+}
+
+func (lg *ledger) manifestConfig() manifest.Config {
+	return manifest.Config{FS: lg.cfg.FS, Dir: lg.cfg.Dir, ShardID: lg.cfg.ID}
+}
+
+// state returns the state that the manifest has.
+func (lg *ledger) state() *manifest.State {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	return lg.manifest.State()
+}
 
 // unsettled is an edit of the manifest that was begun. Until it is known to be on
 // disk its segments must neither be removed nor be written again.
@@ -35,115 +68,115 @@ func (u *unsettled) forget() {
 // commit makes an edit durable and shows what it changes to new views. If the edit
 // could not even be begun the files that it adds are removed; else, after an error,
 // it will be committed again.
-func (s *Shard) commit(u *unsettled) error {
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	if err := s.settleLocked(); err != nil {
+func (lg *ledger) commit(u *unsettled) error {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	if err := lg.settleLocked(); err != nil {
 		u.forget()
-		return errors.Join(err, s.removeNew(u.edit.Add))
+		return errors.Join(err, lg.files.removeNew(u.edit.Add))
 	}
-	if u.generation != s.generation || !s.listed(u.edit.Remove) {
+	if u.generation != lg.generation || !lg.listed(u.edit.Remove) {
 		u.forget()
-		return errors.Join(errReplaced, s.removeNew(u.edit.Add))
+		return errors.Join(errReplaced, lg.files.removeNew(u.edit.Add))
 	}
-	u.edit.Reserved, u.edit.NextSegmentID = s.ids.reserved(u.edit.Add)
-	u.edit.Swept, s.unswept = s.unswept, false
-	s.unsettled = append(s.unsettled, u)
-	return s.settleLocked()
+	u.edit.Reserved, u.edit.NextSegmentID = lg.files.ids.reserved(u.edit.Add)
+	u.edit.Swept, lg.unswept = lg.unswept, false
+	lg.unsettled = append(lg.unsettled, u)
+	return lg.settleLocked()
 }
 
 // errReplaced is the error of work on a state that is not the shard's any more.
 var errReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, or the state of another replica, took their place meanwhile")
 
-// listed reports whether the manifest lists all of the segments; commitMu is held. A
+// listed reports whether the manifest lists all of the segments; mu is held. A
 // compaction whose commit had an unknown outcome may have been done a second time.
-func (s *Shard) listed(ids []uint64) bool {
-	live := s.manifest.State().Segments
+func (lg *ledger) listed(ids []uint64) bool {
+	live := lg.manifest.State().Segments
 	return !slices.ContainsFunc(ids, func(id uint64) bool {
 		_, ok := slices.BinarySearchFunc(live, id, func(m segment.Meta, id uint64) int { return cmp.Compare(m.ID, id) })
 		return !ok
 	})
 }
 
-func (s *Shard) generationNow() uint64 {
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	return s.generation
+func (lg *ledger) generationNow() uint64 {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	return lg.generation
 }
 
 // removeNew removes the files of segments that never became live.
-func (s *Shard) removeNew(metas []segment.Meta) (err error) {
+func (sf *segmentFiles) removeNew(metas []segment.Meta) (err error) {
 	for i := range metas {
-		err = errors.Join(err, s.cfg.FS.Remove(filepath.Join(s.segmentDir, metas[i].FileName())))
-		s.ids.done(metas[i].ID)
+		err = errors.Join(err, sf.cfg.FS.Remove(filepath.Join(sf.segmentDir, metas[i].FileName())))
+		sf.ids.done(metas[i].ID)
 	}
 	return err
 }
 
 // settle commits the edits that were begun.
-func (s *Shard) settle() error {
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	return s.settleLocked()
+func (lg *ledger) settle() error {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	return lg.settleLocked()
 }
 
 // settleLocked commits the edits that were begun, in their order. An edit may be
 // committed twice: the second time changes nothing.
-func (s *Shard) settleLocked() error {
-	for len(s.unsettled) > 0 {
-		u := s.unsettled[0]
-		if s.manifestBroken {
-			m, err := manifest.Open(s.manifestConfig())
+func (lg *ledger) settleLocked() error {
+	for len(lg.unsettled) > 0 {
+		u := lg.unsettled[0]
+		if lg.broken {
+			m, err := manifest.Open(lg.manifestConfig())
 			if err != nil {
 				return err
 			}
-			if err := s.manifest.Close(); err != nil {
-				s.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
+			if err := lg.manifest.Close(); err != nil {
+				lg.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
 			}
-			s.manifest, s.manifestBroken = m, false
+			lg.manifest, lg.broken = m, false
 		}
-		if err := s.manifest.Commit(u.edit); err != nil {
-			s.manifestBroken = true
+		if err := lg.manifest.Commit(u.edit); err != nil {
+			lg.broken = true
 			u.edit.Swept = false // or, if it is on disk, what died by it would not be garbage
 			return err
 		}
-		s.unsettled = s.unsettled[1:]
-		s.publish(u)
+		lg.unsettled = lg.unsettled[1:]
+		lg.publish(u)
 	}
 	return nil
 }
 
 // publish shows new views what a committed edit changed: segments that it adds in the
-// place of frozen memtables or of other segments. commitMu is held.
-func (s *Shard) publish(u *unsettled) {
-	listed := make(map[uint64]struct{}, len(s.live)+len(u.edit.Add))
-	for i := range s.manifest.State().Segments {
-		listed[s.manifest.State().Segments[i].ID] = struct{}{}
+// place of frozen memtables or of other segments. mu is held.
+func (lg *ledger) publish(u *unsettled) {
+	listed := make(map[uint64]struct{}, len(lg.tables.segs.live)+len(u.edit.Add))
+	for i := range lg.manifest.State().Segments {
+		listed[lg.manifest.State().Segments[i].ID] = struct{}{}
 	}
 	var dead []*liveSegment
 	var bytes int64
-	s.mu.Lock()
-	s.learnEras(s.manifest.State().Merging)
+	lg.tables.mu.Lock()
+	lg.tables.segs.learnEras(lg.manifest.State().Merging)
 	for _, m := range u.edit.Add {
 		bytes += m.Bytes
 		if r, ok := u.raws[m.ID]; ok {
-			s.loaded[m.ID] = r
+			lg.tables.segs.loaded[m.ID] = r
 		}
 		if _, ok := listed[m.ID]; ok {
-			s.addLive(m)
+			lg.tables.addLive(m)
 			continue
 		}
-		dead = append(dead, s.newSegment(m)) // dropped or expired while it was written
+		dead = append(dead, lg.tables.segs.newSegment(m)) // dropped or expired while it was written
 	}
 	gone, of := map[*liveSegment]bool{}, map[uint64]struct{}{}
-	for id, l := range s.live {
+	for id, l := range lg.tables.segs.live {
 		if _, ok := listed[id]; !ok {
-			l.expired = s.expiredWhole(l)
-			delete(s.live, id)
+			l.expired = lg.tables.expiredWhole(l)
+			delete(lg.tables.segs.live, id)
 			dead = append(dead, l)
 			gone[l] = true
 			if l.rows != nil {
-				s.hideAside(l)
+				lg.tables.segs.hideAside(l)
 			}
 			of[l.TableID] = struct{}{}
 			for _, t := range l.Tables {
@@ -152,31 +185,31 @@ func (s *Shard) publish(u *unsettled) {
 		}
 	}
 	for id := range of {
-		s.hide(id, func(l *liveSegment) bool { return gone[l] })
+		lg.tables.segs.hide(id, func(l *liveSegment) bool { return gone[l] })
 	}
-	done := s.frozen[:u.n]
-	s.frozen = slices.Clone(s.frozen[u.n:])
+	done := lg.tables.mem.frozen[:u.n]
+	lg.tables.mem.frozen = slices.Clone(lg.tables.mem.frozen[u.n:])
 	if u.edit.AppliedIndex > 0 {
-		s.flushed.Store(u.edit.AppliedIndex)
+		lg.tables.flushed.Store(u.edit.AppliedIndex)
 	}
-	s.mu.Unlock()
+	lg.tables.mu.Unlock()
 
 	for i := range u.edit.Add {
-		s.ids.done(u.edit.Add[i].ID)
+		lg.files.ids.done(u.edit.Add[i].ID)
 	}
 	var rows int64
 	for _, f := range done {
-		s.cfg.Budget.add(-f.bytes)
+		lg.cfg.Budget.add(-f.bytes)
 		rows += f.mem.Rows()
 		f.mem.Unref()
 	}
-	s.tellFreed()
+	lg.tellFreed()
 	for _, seg := range dead {
 		seg.unref()
 	}
 	if u.n > 0 {
-		s.wakeCompactor()
-		s.metrics.flushBytes.Add(float64(bytes))
-		s.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
+		lg.wakeCompactor()
+		lg.metrics.flushBytes.Add(float64(bytes))
+		lg.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
 	}
 }

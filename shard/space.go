@@ -31,25 +31,25 @@ const flushSpace = "space"
 // MakeRoom removes what is kept of expired rows, and has the shard flush soon, which lets it cut
 // its log.
 func (s *Shard) MakeRoom() {
-	s.sweepExpired()
-	s.mu.RLock()
-	some := s.appliedIndex > s.flushed.Load()
-	s.mu.RUnlock()
+	s.files.sweepExpired()
+	s.tables.mu.RLock()
+	some := s.tables.appliedIndex > s.tables.flushed.Load()
+	s.tables.mu.RUnlock()
 	if some {
-		s.wakeFlusherFor(flushSpace)
+		s.schedule.wakeFlusherFor(flushSpace)
 	}
 }
 
 // fits refuses a batch of rows while the disk is full. Deletes are let through, because they
 // are how room is made, unless the log waits for room already.
-func (s *Shard) fits(b *column.Batch) error {
-	if s.replica.LogWaits() {
-		s.metrics.busy.Inc()
+func (wr *writer) fits(b *column.Batch) error {
+	if wr.replica.LogWaits() {
+		wr.metrics.busy.Inc()
 		return errs.New(errs.StorageUnavailable,
 			"shard %d: the disk of node %s has no room left, and its log waits for some: nothing can be written; remove other files from it, or make it larger",
-			s.cfg.ID, s.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
+			wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 	}
-	if s.cfg.Space() != SpaceFull {
+	if wr.cfg.Space() != SpaceFull {
 		return nil
 	}
 	for i := range b.Cols {
@@ -57,10 +57,10 @@ func (s *Shard) fits(b *column.Batch) error {
 			return nil
 		}
 	}
-	s.metrics.busy.Inc()
+	wr.metrics.busy.Inc()
 	return errs.New(errs.StorageUnavailable,
 		"shard %d: the disk of node %s is full up to its reserve: no rows are taken until there is room; delete or expire data, or make the disk larger",
-		s.cfg.ID, s.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
+		wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 }
 
 // guarded is fsys with a watch over the manifest and the directories: see DESIGN.md.

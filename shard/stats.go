@@ -21,7 +21,7 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()
 	out := &shardpb.ShardStats{
 		ShardId: s.cfg.ID, State: strings.ToLower(r.State), Leader: r.Leader, Term: r.Term,
-		LogBytes: r.LogBytes, FlushedIndex: s.flushed.Load(), Incarnation: s.cfg.Incarnation, NodeId: s.cfg.NodeID,
+		LogBytes: r.LogBytes, FlushedIndex: s.tables.flushed.Load(), Incarnation: s.cfg.Incarnation, NodeId: s.cfg.NodeID,
 		CommitIndex: r.ToldIndex, LastIndex: r.LastIndex,
 	}
 	for _, m := range r.Members {
@@ -31,30 +31,30 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 			out.Learners = append(out.Learners, m.NodeID)
 		}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closing {
+	s.tables.mu.RLock()
+	defer s.tables.mu.RUnlock()
+	if s.tables.closing {
 		out.State = "closing"
 	}
-	if s.flushErr != nil {
-		out.State += "; flush fails: " + s.flushErr.Error()
+	if s.tables.flushErr != nil {
+		out.State += "; flush fails: " + s.tables.flushErr.Error()
 	}
-	out.AppliedIndex = s.appliedIndex
-	out.MemtableBytes = s.memoryLocked()
+	out.AppliedIndex = s.tables.appliedIndex
+	out.MemtableBytes = s.tables.mem.size()
 
-	mems := []*memtable.Memtable{s.active}
-	for _, f := range s.frozen {
+	mems := []*memtable.Memtable{s.tables.mem.active}
+	for _, f := range s.tables.mem.frozen {
 		mems = append(mems, f.mem)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
-		mems = append(mems, s.asideMems(id)...)
+	for _, id := range slices.Sorted(maps.Keys(s.tables.segs.aside)) {
+		mems = append(mems, s.tables.segs.asideMems(id)...)
 	}
-	out.TableCount = int64(len(s.state.Tables))
+	out.TableCount = int64(len(s.tables.state.Tables))
 	for _, m := range mems {
 		out.MemtableRows += m.Rows()
 	}
 	out.Rows = out.MemtableRows
-	for id, list := range s.segments {
+	for id, list := range s.tables.segs.byTable {
 		for _, l := range list {
 			out.Rows += l.span(id).Rows
 			out.SegmentBytes += l.bytes(id)
@@ -68,12 +68,12 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	if len(req.TableIds) > 0 {
 		wanted = slices.Values(req.TableIds)
 	}
-	s.tableStatsLocked(out, mems, wanted, req.Segments)
+	s.tables.tableStats(out, mems, wanted, req.Segments)
 	return out
 }
 
-// tableStatsLocked adds what there is to say of the wanted tables; nil: of all. mu is held.
-func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64], segments bool) {
+// tableStats adds what there is to say of the wanted tables; nil: of all. mu is held.
+func (tb *tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64], segments bool) {
 	tables := map[uint64]*shardpb.TableStats{}
 	table := func(id uint64) *shardpb.TableStats {
 		t := tables[id]
@@ -89,13 +89,13 @@ func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memta
 				table(id)
 			}
 		}
-		for id := range s.segments {
+		for id := range tb.segs.byTable {
 			table(id)
 		}
-		wanted = maps.Keys(s.state.Tables)
+		wanted = maps.Keys(tb.state.Tables)
 	}
 	for id := range wanted {
-		if s.state.Tables[id] != nil || s.segments[id] != nil {
+		if tb.state.Tables[id] != nil || tb.segs.byTable[id] != nil {
 			table(id)
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memta
 			t.Rows += rows
 			t.MemtableBytes += bytes
 		}
-		for _, l := range s.segments[id] {
+		for _, l := range tb.segs.byTable[id] {
 			t.Rows += l.span(id).Rows
 			t.SegmentBytes += l.bytes(id)
 		}
@@ -115,7 +115,7 @@ func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memta
 		if !segments {
 			continue
 		}
-		for _, l := range s.segments[id] {
+		for _, l := range tb.segs.byTable[id] {
 			span := l.span(id)
 			out.Segments = append(out.Segments, &shardpb.SegmentStats{
 				TableId: id, File: l.FileName(), Rows: span.Rows, Bytes: l.bytes(id), MinTime: span.MinTime, MaxTime: span.MaxTime,

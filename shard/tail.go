@@ -16,13 +16,13 @@ import (
 //
 // One goroutine calls Next and TakeView; Close may be called by any, also twice.
 type Tail struct {
-	shard *Shard
-	table uint64
-	view  *View
+	tables *tables
+	table  uint64
+	view   *View
 	// ready has an element if Next may have something new to return.
 	ready chan struct{}
 
-	// Guarded by shard.mu.
+	// Guarded by tables.mu.
 	queue  [][]byte
 	bytes  int64
 	err    error // why nothing follows
@@ -42,24 +42,26 @@ type tails struct {
 // The queue of a tail is bounded: if rows come faster than Next is called, by
 // Config.TailBytes or, over all tails of the shard, by four times that, the tail is
 // given up. It never holds up a write.
-func (s *Shard) Tail(tableID uint64) (*Tail, error) {
-	t := &Tail{shard: s, table: tableID, ready: make(chan struct{}, 1)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing || s.closed {
-		return nil, tailEnds(s.cfg.ID)
+func (s *Shard) Tail(tableID uint64) (*Tail, error) { return s.tables.tail(tableID) }
+
+func (tb *tables) tail(tableID uint64) (*Tail, error) {
+	t := &Tail{tables: tb, table: tableID, ready: make(chan struct{}, 1)}
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.closing || tb.closed {
+		return nil, tailEnds(tb.cfg.ID)
 	}
-	if _, gone := s.state.Dropped[tableID]; gone {
-		return nil, tableGone(s.cfg.ID, tableID)
+	if _, gone := tb.state.Dropped[tableID]; gone {
+		return nil, tableGone(tb.cfg.ID, tableID)
 	}
-	if t.view = s.readViewLocked(tableID); t.view == nil {
-		return nil, tailEnds(s.cfg.ID)
+	if t.view = tb.readViewLocked(tableID); t.view == nil {
+		return nil, tailEnds(tb.cfg.ID)
 	}
-	if s.tails.byTable == nil {
-		s.tails.byTable = map[uint64][]*Tail{}
+	if tb.tails.byTable == nil {
+		tb.tails.byTable = map[uint64][]*Tail{}
 	}
-	s.tails.byTable[tableID] = append(s.tails.byTable[tableID], t)
-	s.tails.open++
+	tb.tails.byTable[tableID] = append(tb.tails.byTable[tableID], t)
+	tb.tails.open++
 	return t, nil
 }
 
@@ -81,9 +83,9 @@ func (t *Tail) TakeView() *View {
 
 // Definition is the newest definition of the table that the shard has; nil if it has none.
 func (t *Tail) Definition() *schema.Table {
-	t.shard.mu.RLock()
-	defer t.shard.mu.RUnlock()
-	if d := t.shard.state.Tables[t.table]; d != nil {
+	t.tables.mu.RLock()
+	defer t.tables.mu.RUnlock()
+	if d := t.tables.state.Tables[t.table]; d != nil {
 		return d.Table
 	}
 	return nil
@@ -110,15 +112,15 @@ func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
 
 // Waiting is how many encoded bytes Next could return.
 func (t *Tail) Waiting() int64 {
-	t.shard.mu.RLock()
-	defer t.shard.mu.RUnlock()
+	t.tables.mu.RLock()
+	defer t.tables.mu.RUnlock()
 	return t.bytes
 }
 
 func (t *Tail) take(most int64) ([][]byte, error) {
-	s := t.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tb := t.tables
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
 	n, size := 0, int64(0)
 	for n < len(t.queue) && (n == 0 || size+int64(len(t.queue[n])) <= most) {
 		size += int64(len(t.queue[n]))
@@ -130,20 +132,20 @@ func (t *Tail) take(most int64) ([][]byte, error) {
 	out := t.queue[:n:n]
 	t.queue = t.queue[n:]
 	t.bytes -= size
-	s.tails.bytes -= size
+	tb.tails.bytes -= size
 	return out, nil
 }
 
 // Close ends the tail.
 func (t *Tail) Close() {
-	s := t.shard
-	s.mu.Lock()
+	tb := t.tables
+	tb.mu.Lock()
 	if !t.closed {
 		t.closed = true
 		t.end(errClosedTail)
-		s.tails.remove(t)
+		tb.tails.remove(t)
 	}
-	s.mu.Unlock()
+	tb.mu.Unlock()
 	if v := t.TakeView(); v != nil {
 		v.Close()
 	}
@@ -157,7 +159,7 @@ func (t *Tail) end(err error) {
 		return
 	}
 	t.err = err
-	t.shard.tails.bytes -= t.bytes
+	t.tables.tails.bytes -= t.bytes
 	t.queue, t.bytes = nil, 0
 	t.wake()
 }
@@ -189,16 +191,16 @@ func (x *tails) remove(t *Tail) {
 // the form of the log. It is called under mu, with what has just been linked.
 //
 // Delete markers are no rows and are left out, and so are rows that nobody will ever see.
-func (s *Shard) tellTails(batches []*column.Batch, encoded [][]byte) {
-	if s.tails.open == 0 {
+func (tb *tables) tellTails(batches []*column.Batch, encoded [][]byte) {
+	if tb.tails.open == 0 {
 		return
 	}
 	for i, b := range batches {
-		list := s.tails.byTable[b.TableID]
+		list := tb.tails.byTable[b.TableID]
 		if len(list) == 0 || b.Column(schema.DeletedColumnID) != nil {
 			continue
 		}
-		if def := s.state.Tables[b.TableID]; def != nil && def.Instant {
+		if def := tb.state.Tables[b.TableID]; def != nil && def.Instant {
 			continue // thrown away at once
 		}
 		data := bytes.Clone(encoded[i]) // the log's memory is the log's
@@ -215,12 +217,12 @@ func (t *Tail) push(data []byte) {
 	if t.err != nil {
 		return
 	}
-	s := t.shard
+	tb := t.tables
 	t.queue = append(t.queue, data)
 	t.bytes += int64(len(data))
-	s.tails.bytes += int64(len(data))
-	if t.bytes > s.cfg.TailBytes || s.tails.bytes > tailShare*s.cfg.TailBytes && t.bytes > s.tails.bytes/int64(max(1, s.tails.open)) {
-		s.metrics.tailsLost.Inc()
+	tb.tails.bytes += int64(len(data))
+	if t.bytes > tb.cfg.TailBytes || tb.tails.bytes > tailShare*tb.cfg.TailBytes && t.bytes > tb.tails.bytes/int64(max(1, tb.tails.open)) {
+		tb.metrics.tailsLost.Inc()
 		t.end(errs.New(errs.RateLimited, "the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
 		return
 	}
@@ -228,8 +230,8 @@ func (t *Tail) push(data []byte) {
 }
 
 // endTails ends the tails of a table, or all if table is 0. mu is held.
-func (s *Shard) endTails(table uint64, err error) {
-	for id, list := range s.tails.byTable {
+func (tb *tables) endTails(table uint64, err error) {
+	for id, list := range tb.tails.byTable {
 		if table != 0 && id != table {
 			continue
 		}

@@ -161,9 +161,9 @@ func TestTailEnds(t *testing.T) {
 				}
 				break
 			}
-			o.mu.Lock()
-			waiting := o.tails.bytes
-			o.mu.Unlock()
+			o.tables.mu.Lock()
+			waiting := o.tables.tails.bytes
+			o.tables.mu.Unlock()
 			if waiting != 0 {
 				t.Errorf("%d bytes still wait for nobody", waiting)
 			}
@@ -202,9 +202,9 @@ func TestTailsShareMemory(t *testing.T) {
 	}
 	for i := range 60 {
 		o.mustPut(batch(head(1, 6, uint64(i+1)), strings.Repeat("y", 30)))
-		o.mu.Lock()
-		waiting := o.tails.bytes
-		o.mu.Unlock()
+		o.tables.mu.Lock()
+		waiting := o.tables.tails.bytes
+		o.tables.mu.Unlock()
 		if waiting > tailShare*cfg.TailBytes {
 			t.Fatalf("%d bytes wait, the bound is %d", waiting, tailShare*cfg.TailBytes)
 		}

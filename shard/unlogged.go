@@ -40,51 +40,51 @@ func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 // It does what Apply does, at another place: between two Applies, under the lock. What
 // it changes is the memtable and the sessions of unlogged batches, which a freeze takes
 // together, so that a row is in segments if and only if the manifest knows its batch.
-func (s *Shard) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {
-	if !s.replica.IsLeader() {
-		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", s.cfg.ID, s.cfg.NodeID).WithReason(errs.NotLeader)
+func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {
+	if !wr.replica.IsLeader() {
+		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	for {
-		index, need, retry, err := s.linkUnlogged(batches, p)
+		index, need, retry, err := wr.linkUnlogged(batches, p)
 		if !retry {
 			return index, need, err
 		}
 		// The memtable was frozen in the meantime.
 		mem := p.mem
-		s.mu.RLock()
-		p.mem = s.active
+		wr.tables.mu.RLock()
+		p.mem = wr.tables.mem.active
 		p.mem.Ref()
-		s.mu.RUnlock()
+		wr.tables.mu.RUnlock()
 		mem.Unref()
 		for i, data := range batches {
 			if p.decoded[i], err = decodeInto(p.mem, data); err != nil {
-				return 0, nil, s.notDecoded(i, err)
+				return 0, nil, wr.notDecoded(i, err)
 			}
 		}
 	}
 }
 
-func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, retry bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return 0, nil, false, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", s.cfg.ID, s.cfg.NodeID).WithReason(errs.NotLeader)
+func (wr *writer) linkUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, retry bool, err error) {
+	wr.tables.mu.Lock()
+	defer wr.tables.mu.Unlock()
+	if wr.tables.closing {
+		return 0, nil, false, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
-	if !s.aloneLocked() {
-		return 0, nil, false, errs.New(errs.ShardBusy, "shard %d: it gets another replica: rows without a log have to be sent again", s.cfg.ID).
+	if !wr.alone() {
+		return 0, nil, false, errs.New(errs.ShardBusy, "shard %d: it gets another replica: rows without a log have to be sent again", wr.cfg.ID).
 			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)
 	}
-	if s.active != p.mem {
+	if wr.tables.mem.active != p.mem {
 		return 0, nil, true, nil
 	}
-	adm := rules.Admission{State: s.state, IDs: map[rules.BatchID]struct{}{}, Leader: true}
+	adm := rules.Admission{State: wr.tables.state, IDs: map[rules.BatchID]struct{}{}, Leader: true}
 	var link []*column.Batch
 	var encoded [][]byte
 	for i, b := range p.decoded {
 		v, err := adm.Admit(&b.Header)
 		switch v {
 		case rules.Duplicate:
-			s.metrics.duplicates.Inc()
+			wr.metrics.duplicates.Inc()
 			continue
 		case rules.NeedsTable:
 			need = appendNew(need, b.TableID)
@@ -103,28 +103,28 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 	if len(need) > 0 {
 		return 0, need, false, nil
 	}
-	now, clock, first, rows := s.now(), s.clockLocked(), s.active.Empty(), 0
+	now, clock, first, rows := wr.cfg.Now(), wr.tables.clockNanos(), wr.tables.mem.active.Empty(), 0
 	for i, b := range link {
-		s.ingested.add(b.TableID, len(encoded[i]))
-		s.state.NoteUnlogged(&b.Header, clock)
-		if !s.state.Tables[b.TableID].Instant {
-			s.active.Append(b)
+		wr.tables.ingested.add(b.TableID, len(encoded[i]))
+		wr.tables.state.NoteUnlogged(&b.Header, clock)
+		if !wr.tables.state.Tables[b.TableID].Instant {
+			wr.tables.mem.active.Append(b)
 			rows += b.Rows
 		}
 	}
-	s.tellTails(link, encoded)
+	wr.tables.tellTails(link, encoded)
 	if len(link) > 0 {
-		s.activeLast = now
+		wr.tables.mem.last = now
 		if first {
-			s.activeSince = now
+			wr.tables.mem.since = now
 		}
 	}
-	bytes := s.active.Bytes()
-	s.cfg.Budget.add(bytes - s.activeBytes)
-	s.activeBytes = bytes
-	if bytes >= s.cfg.FlushBytes || s.active.Rows() >= s.cfg.FlushBytes/rowBytes || bytes >= s.cfg.Budget.share() {
-		s.wakeFlusher()
+	bytes := wr.tables.mem.active.Bytes()
+	wr.cfg.Budget.add(bytes - wr.tables.mem.bytes)
+	wr.tables.mem.bytes = bytes
+	if bytes >= wr.cfg.FlushBytes || wr.tables.mem.active.Rows() >= wr.cfg.FlushBytes/rowBytes || bytes >= wr.cfg.Budget.share() {
+		wr.wakeFlusher()
 	}
-	s.metrics.rows.Add(float64(rows))
-	return s.appliedIndex, nil, false, nil
+	wr.metrics.rows.Add(float64(rows))
+	return wr.tables.appliedIndex, nil, false, nil
 }

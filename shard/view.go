@@ -44,13 +44,13 @@ type liveSegment struct {
 	gone func(*liveSegment)
 }
 
-func (s *Shard) newSegment(m segment.Meta) *liveSegment {
-	l := &liveSegment{Meta: m, path: filepath.Join(s.segmentDir, m.FileName()), gone: s.removeSegment}
+func (sl *segmentLists) newSegment(m segment.Meta) *liveSegment {
+	l := &liveSegment{Meta: m, path: filepath.Join(sl.segmentDir, m.FileName()), gone: sl.removeSegment}
 	l.refs.Store(1)
-	l.damage.Store(s.foundDamaged[m.ID])
-	if r, ok := s.loaded[m.ID]; ok {
+	l.damage.Store(sl.damaged[m.ID])
+	if r, ok := sl.loaded[m.ID]; ok {
 		l.rows, l.reason, l.since = r.mem, r.reason, r.since
-		delete(s.loaded, m.ID)
+		delete(sl.loaded, m.ID)
 	}
 	return l
 }
@@ -102,24 +102,24 @@ func (l *liveSegment) bytes(tableID uint64) int64 {
 
 // addLive makes a segment that the manifest lists one of the tables that have live
 // rows in it; mu is held.
-func (s *Shard) addLive(m segment.Meta) {
-	l := s.newSegment(m)
-	s.live[m.ID] = l
+func (tb *tables) addLive(m segment.Meta) {
+	l := tb.segs.newSegment(m)
+	tb.segs.live[m.ID] = l
 	if l.rows != nil {
-		s.addAside(l)
+		tb.addAside(l)
 		return
 	}
 	add := func(t segment.TableSpan) {
-		if s.state.Dead(t, m.Order) || m.Shared() && s.state.Tables[t.TableID] == nil {
+		if tb.state.Dead(t, m.Order) || m.Shared() && tb.state.Tables[t.TableID] == nil {
 			return
 		}
-		list := s.segments[t.TableID]
+		list := tb.segs.byTable[t.TableID]
 		if len(list) == 0 || list[len(list)-1].Order < m.Order {
-			s.segments[t.TableID] = append(list, l)
+			tb.segs.byTable[t.TableID] = append(list, l)
 			return
 		}
 		at, _ := slices.BinarySearchFunc(list, m.Order, func(have *liveSegment, order uint64) int { return cmp.Compare(have.Order, order) })
-		s.segments[t.TableID] = slices.Insert(slices.Clone(list), at, l)
+		tb.segs.byTable[t.TableID] = slices.Insert(slices.Clone(list), at, l)
 	}
 	if !m.Shared() {
 		add(l.span(m.TableID))
@@ -131,17 +131,17 @@ func (s *Shard) addLive(m segment.Meta) {
 }
 
 // hide takes segments out of the list of a table; mu is held.
-func (s *Shard) hide(tableID uint64, hide func(*liveSegment) bool) {
-	list := s.segments[tableID]
+func (sl *segmentLists) hide(tableID uint64, hide func(*liveSegment) bool) {
+	list := sl.byTable[tableID]
 	if !slices.ContainsFunc(list, hide) {
 		return
 	}
 	kept := slices.DeleteFunc(slices.Clone(list), hide)
 	if len(kept) == 0 {
-		delete(s.segments, tableID)
+		delete(sl.byTable, tableID)
 		return
 	}
-	s.segments[tableID] = kept
+	sl.byTable[tableID] = kept
 }
 
 // Segment is a segment of a View.
@@ -183,21 +183,23 @@ type View struct {
 // the shard is closed.
 //
 // Close must be called soon: the View holds memory and files.
-func (s *Shard) ReadView(tableIDs ...uint64) *View {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.readViewLocked(tableIDs...)
+func (s *Shard) ReadView(tableIDs ...uint64) *View { return s.tables.readView(tableIDs...) }
+
+func (tb *tables) readView(tableIDs ...uint64) *View {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.readViewLocked(tableIDs...)
 }
 
 // gone reports whether one of the tables was dropped here, as far as is remembered: its
 // rows may be somewhere else by another id, so a view that was taken before the call may be
 // all that there is, or may have nothing.
-func (s *Shard) gone(tableIDs ...uint64) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+func (tb *tables) gone(tableIDs ...uint64) error {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
 	for _, id := range tableIDs {
-		if _, gone := s.state.Dropped[id]; gone {
-			return tableGone(s.cfg.ID, id)
+		if _, gone := tb.state.Dropped[id]; gone {
+			return tableGone(tb.cfg.ID, id)
 		}
 	}
 	return nil
@@ -206,54 +208,54 @@ func (s *Shard) gone(tableIDs ...uint64) error {
 // outdated reports whether the shard knows a newer definition of one of the tables than the
 // given one. Who was cut off from the metadata may hold one by which the newest rows are looked
 // for where they no longer go, or without columns that were added.
-func (s *Shard) outdated(tables []*schemapb.Table) error {
+func (tb *tables) outdated(tables []*schemapb.Table) error {
 	epochs := make([]uint32, len(tables))
 	for i, t := range tables {
 		epochs[i] = schema.FromProto(t).Writable().Epoch
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
 	for i, t := range tables {
 		epoch := epochs[i]
-		if d := s.state.Tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
+		if d := tb.state.Tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
 			return errs.New(errs.TableUnavailable, "shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
-				s.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
+				tb.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
 		}
 	}
 	return nil
 }
 
-// readViewLocked is ReadView with mu held.
-func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
-	v := &View{fsys: s.cfg.FS, segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
-	if s.closed {
+// readViewLocked is readView with mu held.
+func (tb *tables) readViewLocked(tableIDs ...uint64) *View {
+	v := &View{fsys: tb.cfg.FS, segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
+	if tb.closed {
 		return nil
 	}
-	v.index, v.readers = s.appliedIndex, &s.readers
+	v.index, v.readers = tb.appliedIndex, &tb.readers
 	v.readers.Add(1)
 	for i, id := range tableIDs {
 		if containsID(tableIDs[:i], id) {
 			continue
 		}
-		for _, mem := range s.asideMems(id) {
+		for _, mem := range tb.segs.asideMems(id) {
 			v.take(mem, tableIDs[i:i+1])
 		}
 	}
-	for _, f := range s.frozen {
+	for _, f := range tb.mem.frozen {
 		v.take(f.mem, tableIDs)
 	}
-	v.take(s.active, tableIDs)
+	v.take(tb.mem.active, tableIDs)
 	for _, id := range tableIDs {
 		if _, ok := v.segments[id]; ok {
 			continue
 		}
-		list := s.segments[id]
+		list := tb.segs.byTable[id]
 		for _, l := range list {
 			l.refs.Add(1)
 		}
 		v.segments[id] = list[:len(list):len(list)]
-		if d := s.state.Tables[id]; d != nil {
-			v.merging[id] = merging{d.Merge, s.erasOf(id), d.Table}
+		if d := tb.state.Tables[id]; d != nil {
+			v.merging[id] = merging{d.Merge, tb.erasOf(id), d.Table}
 		}
 	}
 	return v

@@ -31,26 +31,31 @@ const maxWriteInflated = 128 << 20
 //
 // Nothing of batches and tables is kept or read once Write has returned.
 func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
+	return s.writes.write(ctx, batches, tables)
+}
+
+// write is Shard.Write.
+func (wr *writer) write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", s.cfg.ID)
+		return 0, nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
 	}
 	encoded, err := rules.MarshalTables(tables)
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write", s.cfg.ID).WithReason(errs.BadBatch)
+		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write", wr.cfg.ID).WithReason(errs.BadBatch)
 	}
 	p := &pending{Write: rules.Write{Tables: encoded, Batches: batches}, done: make(chan struct{})}
 	p.copied.Add(1)
 	p.bytes = p.Size()
 	if p.bytes > MaxWriteBytes {
-		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it", s.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
+		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it", wr.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
 	}
-	if err := s.replica.CheckLeads(); err != nil {
+	if err := wr.replica.CheckLeads(); err != nil {
 		return 0, nil, err
 	}
-	if err := s.awaitRoom(ctx, p, 0); err != nil {
+	if err := wr.awaitRoom(ctx, p, 0); err != nil {
 		return 0, nil, err
 	}
-	index, need, err = s.precheck(ctx, p)
+	index, need, err = wr.precheck(ctx, p)
 	if err != nil || len(need) > 0 || index > 0 {
 		p.release()
 		return index, need, err
@@ -58,12 +63,12 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 	unlogged, of := p.takeUnlogged()
 	if len(unlogged) > 0 && len(p.Batches) == 0 && len(p.Tables) == 0 {
 		defer of.release()
-		return s.appendUnlogged(unlogged, of)
+		return wr.appendUnlogged(unlogged, of)
 	}
-	if index, need, err = s.writeLogged(ctx, p); err == nil && len(need) == 0 && len(unlogged) > 0 {
-		index, need, err = s.appendUnlogged(unlogged, of)
+	if index, need, err = wr.writeLogged(ctx, p); err == nil && len(need) == 0 && len(unlogged) > 0 {
+		index, need, err = wr.appendUnlogged(unlogged, of)
 		if err != nil || len(need) > 0 {
-			err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is", s.cfg.ID).WithReason(errs.OutcomeUnknown)
+			err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is", wr.cfg.ID).WithReason(errs.OutcomeUnknown)
 		}
 	}
 	of.release()
@@ -71,47 +76,47 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 }
 
 // writeLogged puts a write into the log and waits until it is applied.
-func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need []uint64, err error) {
+func (wr *writer) writeLogged(ctx context.Context, p *pending) (index uint64, need []uint64, err error) {
 	ctx, span := tracing.Start(ctx, "raft propose and apply")
 	if span.On() {
-		span.Number("shard", int64(s.cfg.ID))
+		span.Number("shard", int64(wr.cfg.ID))
 		span.Number("bytes", int64(p.bytes))
 		defer func() {
 			span.Number("index", int64(index))
 			span.End(err)
 		}()
 	}
-	if err := s.enqueue(ctx, p); err != nil {
+	if err := wr.enqueue(ctx, p); err != nil {
 		p.release()
 		return 0, nil, err
 	}
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		if s.queue.remove(p) {
-			s.promised.Add(-p.inflated)
+		if wr.queue.remove(p) {
+			wr.promised.Add(-p.inflated)
 			p.release()
-			return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", s.cfg.ID)
+			return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", wr.cfg.ID)
 		}
 		p.copied.Wait()
-		if s.replica.LogWaits() {
+		if wr.replica.LogWaits() {
 			return 0, nil, errs.Wrap(errs.StorageUnavailable, ctx.Err(), "shard %d: write: the outcome is unknown: the disk of node %s has no room left, and its log waits for some",
-				s.cfg.ID, s.cfg.NodeID).WithReason(errs.OutcomeUnknown).WithRetryAfter(5 * time.Second)
+				wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.OutcomeUnknown).WithRetryAfter(5 * time.Second)
 		}
-		return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", s.cfg.ID).WithReason(errs.OutcomeUnknown)
+		return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", wr.cfg.ID).WithReason(errs.OutcomeUnknown)
 	}
 	return p.index, p.need, p.err
 }
 
 // enqueue puts a write into the queue, if there is room for it in memory.
-func (s *Shard) enqueue(ctx context.Context, p *pending) error {
-	if err := s.awaitRoom(ctx, p, p.inflated); err != nil {
+func (wr *writer) enqueue(ctx context.Context, p *pending) error {
+	if err := wr.awaitRoom(ctx, p, p.inflated); err != nil {
 		return err
 	}
-	s.promised.Add(p.inflated)
-	if err := s.queue.push(p); err != nil {
-		s.promised.Add(-p.inflated)
-		s.metrics.busy.Inc()
+	wr.promised.Add(p.inflated)
+	if err := wr.queue.push(p); err != nil {
+		wr.promised.Add(-p.inflated)
+		wr.metrics.busy.Inc()
 		return err
 	}
 	return nil
@@ -126,29 +131,29 @@ const defaultRoomWait = time.Second
 const roomCheck = 100 * time.Millisecond
 
 // awaitRoom is room, after waiting for it if flushes go on.
-func (s *Shard) awaitRoom(ctx context.Context, p *pending, inflated int64) error {
+func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) error {
 	for {
-		freed := *s.freed.Load()
-		err := s.room(inflated)
+		freed := *wr.freed.Load()
+		err := wr.room(inflated)
 		if err == nil {
 			return nil
 		}
 		if p.crowded.IsZero() {
-			p.crowded = s.now()
+			p.crowded = wr.cfg.Now()
 		}
-		left := s.cfg.roomWait - s.now().Sub(p.crowded)
-		if errs.ReasonOf(err) != errs.Busy || left <= 0 || s.flushFails() {
-			s.metrics.busy.Inc()
+		left := wr.cfg.roomWait - wr.cfg.Now().Sub(p.crowded)
+		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.flushFails() {
+			wr.metrics.busy.Inc()
 			return err
 		}
 		t := time.NewTimer(min(left, roomCheck))
 		select {
 		case <-freed:
 		case <-t.C:
-		case <-s.stop:
+		case <-wr.stop:
 		case <-ctx.Done():
 			t.Stop()
-			s.metrics.busy.Inc()
+			wr.metrics.busy.Inc()
 			return err
 		}
 		t.Stop()
@@ -156,37 +161,37 @@ func (s *Shard) awaitRoom(ctx context.Context, p *pending, inflated int64) error
 }
 
 // flushFails reports whether the last flush failed.
-func (s *Shard) flushFails() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.flushErr != nil
+func (wr *writer) flushFails() bool {
+	wr.tables.mu.RLock()
+	defer wr.tables.mu.RUnlock()
+	return wr.tables.flushErr != nil
 }
 
 // tellFreed wakes the writes that wait for room.
-func (s *Shard) tellFreed() {
+func (wr *writer) tellFreed() {
 	next := make(chan struct{})
-	close(*s.freed.Swap(&next))
+	close(*wr.freed.Swap(&next))
 }
 
 // room refuses a write of so many bytes if it would overfill the memtables, counting
 // what is on its way into them. An empty shard takes a write of any size.
-func (s *Shard) room(inflated int64) error {
-	s.mu.RLock()
-	used, closing, ferr := s.usedLocked(), s.closing, s.flushErr
-	s.mu.RUnlock()
-	if used += s.promised.Load(); used > 0 {
+func (wr *writer) room(inflated int64) error {
+	wr.tables.mu.RLock()
+	used, closing, ferr := wr.tables.used(), wr.tables.closing, wr.tables.flushErr
+	wr.tables.mu.RUnlock()
+	if used += wr.promised.Load(); used > 0 {
 		used += inflated
 	}
 	if closing {
-		return errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", s.cfg.ID, s.cfg.NodeID).WithReason(errs.NotLeader)
+		return errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
-	if used < s.cfg.MemoryLimit && !s.cfg.Budget.exhausted() {
+	if used < wr.cfg.MemoryLimit && !wr.cfg.Budget.exhausted() {
 		return nil
 	}
-	s.wakeFlusher()
-	e := errs.New(errs.ShardBusy, "shard %d: %d bytes are in memory and wait to be flushed, the limit is %d; try again later", s.cfg.ID, used, s.cfg.MemoryLimit)
+	wr.wakeFlusher()
+	e := errs.New(errs.ShardBusy, "shard %d: %d bytes are in memory and wait to be flushed, the limit is %d; try again later", wr.cfg.ID, used, wr.cfg.MemoryLimit)
 	if ferr != nil {
-		e = errs.Wrap(errs.ShardBusy, ferr, "shard %d: %d bytes are in memory and cannot be flushed", s.cfg.ID, used)
+		e = errs.Wrap(errs.ShardBusy, ferr, "shard %d: %d bytes are in memory and cannot be flushed", wr.cfg.ID, used)
 	}
 	return e.WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
@@ -194,41 +199,41 @@ func (s *Shard) room(inflated int64) error {
 // precheck refuses on the leader, before it costs anything, what Apply would refuse;
 // and what Apply could not even decode, because there it would end every replica. A
 // non-zero index means that every batch was appended before.
-func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
+func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
 	defs, err := rules.ParseTables(w.Tables)
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write: table definition", s.cfg.ID).WithReason(errs.BadBatch)
+		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write: table definition", wr.cfg.ID).WithReason(errs.BadBatch)
 	}
 	headers := make([]column.Header, len(w.Batches))
 	total := 0
 	for i, data := range w.Batches {
 		if headers[i], err = column.DecodeHeader(data); err != nil {
-			return 0, nil, s.badBatch(i, err)
+			return 0, nil, wr.badBatch(i, err)
 		}
 		size, err := column.InflatedSize(data)
 		if err != nil {
-			return 0, nil, s.badBatch(i, err)
+			return 0, nil, wr.badBatch(i, err)
 		}
 		if total += size; total > maxWriteInflated {
-			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", s.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
+			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", wr.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
-	adm := rules.Admission{State: s.state, Leader: true}
+	adm := rules.Admission{State: wr.tables.state, Leader: true}
 	fresh := make([]bool, len(headers))
 	some := false
-	s.mu.RLock()
+	wr.tables.mu.RLock()
 	adm.Learn(defs)
 	for i := range headers {
 		v, aerr := adm.Admit(&headers[i])
 		switch v {
 		case rules.Refused:
-			s.mu.RUnlock()
+			wr.tables.mu.RUnlock()
 			return 0, nil, aerr
 		case rules.NeedsTable:
 			need = appendNew(need, headers[i].TableID)
 		case rules.Admitted:
-			if h := &headers[i]; rules.Keyed(h) && s.state.KeyReused(h) {
-				s.mu.RUnlock()
+			if h := &headers[i]; rules.Keyed(h) && wr.tables.state.KeyReused(h) {
+				wr.tables.mu.RUnlock()
 				return 0, nil, errs.New(errs.InvalidArguments,
 					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
 					WithStatus(http.StatusUnprocessableEntity)
@@ -237,21 +242,21 @@ func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []
 		}
 	}
 	// The definitions stay as they are after the lock; the maps that hold them do not.
-	known := rules.Admission{State: &rules.State{ShardID: s.cfg.ID}, Tables: map[uint64]*rules.Definition{}}
+	known := rules.Admission{State: &rules.State{ShardID: wr.cfg.ID}, Tables: map[uint64]*rules.Definition{}}
 	for i := range headers {
 		if fresh[i] {
 			known.Tables[headers[i].TableID] = adm.Table(headers[i].TableID)
 		}
 	}
-	index = s.appliedIndex
-	alone := s.aloneLocked()
-	s.mu.RUnlock()
+	index = wr.tables.appliedIndex
+	alone := wr.alone()
+	wr.tables.mu.RUnlock()
 	w.inflated = int64(total)
 	switch {
 	case len(need) > 0:
 		return 0, need, nil
 	case !some && len(headers) > 0:
-		s.metrics.duplicates.Add(float64(len(headers)))
+		wr.metrics.duplicates.Add(float64(len(headers)))
 		return index, nil, nil
 	}
 	w.unlogged = make([]bool, len(headers))
@@ -260,19 +265,19 @@ func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []
 		// every replica.
 		w.unlogged[i] = fresh[i] && !rules.Keyed(&headers[i]) && known.Tables[headers[i].TableID].SkipWAL && alone
 	}
-	return 0, nil, s.decode(ctx, w, fresh, &known)
+	return 0, nil, wr.decode(ctx, w, fresh, &known)
 }
 
 // decode decodes the batches of a write that are to be appended into the memory of the
 // active memtable, and refuses what its table would not take.
-func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *rules.Admission) error {
-	if err := s.awaitRoom(ctx, w, w.inflated); err != nil {
+func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *rules.Admission) error {
+	if err := wr.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	w.mem = s.active
+	wr.tables.mu.RLock()
+	w.mem = wr.tables.mem.active
 	w.mem.Ref()
-	s.mu.RUnlock()
+	wr.tables.mu.RUnlock()
 	w.decoded = make([]*column.Batch, len(w.Batches))
 	for i, data := range w.Batches {
 		if !fresh[i] {
@@ -280,15 +285,15 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *rul
 		}
 		b, err := decodeInto(w.mem, data)
 		if err != nil {
-			return s.notDecoded(i, err)
+			return wr.notDecoded(i, err)
 		}
 		if err := known.Accept(b); err != nil {
 			return err
 		}
-		if err := s.fits(b); err != nil {
+		if err := wr.fits(b); err != nil {
 			return err
 		}
-		if err := s.takes(b.TableID); err != nil {
+		if err := wr.takes(b.TableID); err != nil {
 			return err
 		}
 		w.decoded[i] = b
@@ -296,18 +301,18 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *rul
 	return nil
 }
 
-func (s *Shard) badBatch(i int, err error) error {
-	return errs.Wrap(errs.InvalidArguments, err, "shard %d: write: batch %d", s.cfg.ID, i).WithReason(errs.BadBatch)
+func (wr *writer) badBatch(i int, err error) error {
+	return errs.Wrap(errs.InvalidArguments, err, "shard %d: write: batch %d", wr.cfg.ID, i).WithReason(errs.BadBatch)
 }
 
 // notDecoded is the error of a batch that could not be decoded into memory.
-func (s *Shard) notDecoded(i int, err error) error {
+func (wr *writer) notDecoded(i int, err error) error {
 	if lack := (noMemory{}); !errors.As(err, &lack) {
-		return s.badBatch(i, err)
+		return wr.badBatch(i, err)
 	}
-	s.wakeFlusherFor(flushMemory)
-	s.metrics.busy.Inc()
-	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later", s.cfg.ID, s.cfg.NodeID).
+	wr.wakeFlusherFor(flushMemory)
+	wr.metrics.busy.Inc()
+	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later", wr.cfg.ID, wr.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
 
@@ -315,16 +320,16 @@ func (s *Shard) notDecoded(i int, err error) error {
 // a majority and no new ReadView has the table; its files go once they are not read
 // any more. To drop a table that the shard does not know is no error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
-	s.mu.RLock()
-	_, gone := s.state.Dropped[id]
-	s.mu.RUnlock()
+	s.tables.mu.RLock()
+	_, gone := s.tables.state.Dropped[id]
+	s.tables.mu.RUnlock()
 	if gone {
 		return nil
 	}
-	e := rules.Entry{Kind: rules.KindDropTable, Time: s.entryTime(), TableID: id}
+	e := rules.Entry{Kind: rules.KindDropTable, Time: s.clock.entryTime(), TableID: id}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return fmt.Errorf("shard %d: drop table %d: %w", s.cfg.ID, id, err)
 	}
-	s.wakeFlusherFor(flushDrop)
+	s.schedule.wakeFlusherFor(flushDrop)
 	return nil
 }

@@ -51,15 +51,15 @@ type sharedBy struct {
 // writeTables writes the rows of tables to segments, whose names are durable on
 // return, and notes for which of them no files can be made, and why: of these some files
 // may have been. After an error none of the files is left.
-func (s *Shard) writeTables(tables map[uint64]*flushTable, faults map[uint64]string) (metas []segment.Meta, err error) {
+func (fl *flusher) writeTables(tables map[uint64]*flushTable, faults map[uint64]string) (metas []segment.Meta, err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.removeNew(metas))
+			err = errors.Join(err, fl.files.removeNew(metas))
 			metas = nil
 		}
 	}()
 	write := func(parts []part) error {
-		more, err := s.writeParts(parts, faults)
+		more, err := fl.writeParts(parts, faults)
 		metas = append(metas, more...)
 		return err
 	}
@@ -67,14 +67,14 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable, faults map[uint64]str
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[id]
 		if t.bytes >= notedBytes {
-			s.flushing.begin(id)
+			fl.book.begin(id)
 		}
-		parts, err := s.partsOf(id, t)
+		parts, err := fl.partsOf(id, t)
 		if err != nil {
 			faults[id] = err.Error()
 			continue
 		}
-		apart := s.flushing.deaths(id) >= deathsApart
+		apart := fl.book.deaths(id) >= deathsApart
 		for _, p := range parts {
 			if t.def.Physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
 				p.own = true
@@ -107,8 +107,8 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable, faults map[uint64]str
 		}
 	}
 	if len(metas) > 0 {
-		if err := s.cfg.FS.SyncDir(s.segmentDir); err != nil {
-			return metas, fmt.Errorf("sync directory %s: %w", s.segmentDir, err)
+		if err := fl.cfg.FS.SyncDir(fl.segmentDir); err != nil {
+			return metas, fmt.Errorf("sync directory %s: %w", fl.segmentDir, err)
 		}
 	}
 	return metas, nil
@@ -119,8 +119,8 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable, faults map[uint64]str
 const notedBytes = 1 << 20
 
 // partsOf puts the rows of a table in the order of files. An error is of the rows.
-func (s *Shard) partsOf(id uint64, t *flushTable) (parts []part, err error) {
-	err = s.guarded(fmt.Sprintf("put the rows of table %d in order", id), func() error {
+func (fl *flusher) partsOf(id uint64, t *flushTable) (parts []part, err error) {
+	err = fl.cfg.shielded(fmt.Sprintf("put the rows of table %d in order", id), func() error {
 		spans, err := segment.Partitions(t.def.Table, t.batches)
 		if err != nil {
 			return err
@@ -140,8 +140,8 @@ func (s *Shard) partsOf(id uint64, t *flushTable) (parts []part, err error) {
 
 // writeParts writes one file; if that cannot be because of the rows, two with half of the
 // tables each, until it is known which table's they are.
-func (s *Shard) writeParts(parts []part, faults map[uint64]string) ([]segment.Meta, error) {
-	m, err := s.writeOne(parts)
+func (fl *flusher) writeParts(parts []part, faults map[uint64]string) ([]segment.Meta, error) {
+	m, err := fl.writeOne(parts)
 	switch {
 	case err == nil:
 		return []segment.Meta{m}, nil
@@ -151,11 +151,11 @@ func (s *Shard) writeParts(parts []part, faults map[uint64]string) ([]segment.Me
 		faults[parts[0].table.ID] = err.Error()
 		return nil, nil
 	}
-	metas, err := s.writeParts(parts[:len(parts)/2], faults)
+	metas, err := fl.writeParts(parts[:len(parts)/2], faults)
 	if err != nil {
 		return metas, err
 	}
-	more, err := s.writeParts(parts[len(parts)/2:], faults)
+	more, err := fl.writeParts(parts[len(parts)/2:], faults)
 	return append(metas, more...), err
 }
 
@@ -201,27 +201,27 @@ func fitting(parts []part) int {
 }
 
 // writeOne writes parts to one file, a shared one unless the only part gets its own.
-func (s *Shard) writeOne(parts []part) (segment.Meta, error) {
-	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.Take}
+func (fl *flusher) writeOne(parts []part) (segment.Meta, error) {
+	cfg := segment.Config{FS: fl.cfg.FS, Dir: fl.segmentDir, NextID: fl.files.ids.Take}
 	spec := segment.Spec{Shared: !parts[0].own}
 	ids := make([]uint64, 0, len(parts))
 	for _, p := range parts {
 		spec.Tables = append(spec.Tables, segment.TableColumns{Table: p.table, Columns: p.columns})
 		ids = append(ids, p.table.ID)
 	}
-	s.flushing.begin(ids...)
-	return s.writeFile(cfg, spec, parts)
+	fl.book.begin(ids...)
+	return fl.writeFile(cfg, spec, parts)
 }
 
-func (s *Shard) writeFile(cfg segment.Config, spec segment.Spec, parts []part) (m segment.Meta, err error) {
+func (fl *flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part) (m segment.Meta, err error) {
 	w, err := segment.NewWriter(cfg, spec)
 	if err != nil {
 		return m, err
 	}
-	err = s.guarded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts), parts[0].table.ID), func() error {
-		if s.cfg.spoil != nil {
+	err = fl.cfg.shielded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts), parts[0].table.ID), func() error {
+		if fl.cfg.spoil != nil {
 			for _, p := range parts {
-				s.cfg.spoil(p.table.ID)
+				fl.cfg.spoil(p.table.ID)
 			}
 		}
 		for i, p := range parts {
@@ -237,7 +237,7 @@ func (s *Shard) writeFile(cfg segment.Config, spec segment.Spec, parts []part) (
 		return err
 	})
 	if err != nil {
-		s.ids.done(w.ID())
+		fl.files.ids.done(w.ID())
 		return m, errors.Join(err, w.Abort())
 	}
 	m.Order = m.ID // a flush holds later writes than those before it
