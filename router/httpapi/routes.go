@@ -44,6 +44,8 @@ type route struct {
 	// asksAgain: the handler asks the caller itself whether the user still may, before what
 	// cannot be taken back. All other requests are cancelled when the user loses the right.
 	asksAgain bool
+	// door is the protocol of another system that the path belongs to; nil: the path is our own.
+	door *Door
 }
 
 var (
@@ -67,6 +69,9 @@ func (s *Server) routes() []route {
 		{methods: get, path: "/config", needs: access.Monitor, action: "read the configuration", handler: s.handleConfig},
 		{methods: get, path: "/", needs: access.Open, handler: s.handleIndex},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
+	}
+	for i := range s.doors {
+		routes = append(routes, s.doors[i].routes(s.doors[i].Routes)...)
 	}
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
@@ -197,6 +202,9 @@ func (s *Server) guard(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchange.Of(r)
 		x.Route, x.Answered = rt.path, counts.answered
+		if rt.door != nil {
+			s.begin(rt.door, x, r)
+		}
 		if rt.needs == access.Open {
 			rt.handler(w, r)
 			return
@@ -231,7 +239,7 @@ func (s *Server) guard(rt route) http.Handler {
 			exchange.WriteError(w, r, err)
 			return
 		}
-		if underV1(rt.path) {
+		if underV1(rt.path) && rt.door == nil {
 			if err := params.CheckNames(r.URL.RawQuery, rt.params); err != nil {
 				exchange.WriteError(w, r, err)
 				return

@@ -33,6 +33,8 @@ type Exchange struct {
 	Answered func(status int, took time.Duration)
 	// Deadline is when the request's time is up; zero: never.
 	Deadline time.Time
+	// ErrorAs answers errors in the words of another protocol, by Refuse; nil: in our own.
+	ErrorAs func(w http.ResponseWriter, r *http.Request, err error)
 	// PlainTimeout answers a time-out without a body.
 	PlainTimeout bool
 	// Caller is who sent the request; until that is known, somebody who may do nothing.
