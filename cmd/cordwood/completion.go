@@ -126,6 +126,8 @@ func argumentCompletion(cmd *cobra.Command) func(*cobra.Command, []string, strin
 		names = nodeNames
 	case words[0] == "SHARD":
 		names = shardNames
+	case words[0] == "ID" && parent == "cluster":
+		names = operationNames(cmd.Name() == "cancel")
 	default:
 		return nil
 	}
@@ -194,6 +196,16 @@ func nodeNames(cmd *cobra.Command) []string {
 
 func shardNames(cmd *cobra.Command) []string {
 	return namesBy(cmd, "SELECT DISTINCT shard_id FROM svc_private.shards ORDER BY 1")
+}
+
+// operationNames lists the ids of operations of the cluster, the newest first; with running, only of those
+// that have not ended.
+func operationNames(running bool) func(*cobra.Command) []string {
+	sql := "SELECT operation_id FROM svc_private.operations WHERE scope = 'cluster'"
+	if running {
+		sql += " AND state = 'running'"
+	}
+	return func(cmd *cobra.Command) []string { return namesBy(cmd, sql+" ORDER BY 1 DESC") }
 }
 
 func pipelineNames(cmd *cobra.Command) []string {

@@ -34,6 +34,10 @@ func TestShellCompletion(t *testing.T) {
 			_, _ = io.WriteString(w, `{"n":"access"}`+"\n"+`{"n":"app"}`+"\n")
 		case strings.Contains(sql, "cluster_nodes"):
 			_, _ = io.WriteString(w, `{"n":"n1"}`+"\n"+`{"n":"n2"}`+"\n")
+		case strings.Contains(sql, "operations") && strings.Contains(sql, "running"):
+			_, _ = io.WriteString(w, `{"n":12}`+"\n")
+		case strings.Contains(sql, "operations"):
+			_, _ = io.WriteString(w, `{"n":12}`+"\n"+`{"n":11}`+"\n")
 		case strings.Contains(sql, "shards"):
 			_, _ = io.WriteString(w, `{"n":1}`+"\n"+`{"n":2}`+"\n")
 		}
@@ -54,6 +58,8 @@ func TestShellCompletion(t *testing.T) {
 		"pipeline versions sys":             "syslog",
 		"pipeline delete ":                  "svc_identity nginx syslog",
 		"node drain ":                       "n1 n2",
+		"cluster cancel ":                   "12",
+		"cluster operations ":               "12 11",
 		"shard move ":                       "1 2",
 		"shard move 1 --to ":                "n1 n2",
 		"sql --output ":                     "table json yaml csv ndjson",
