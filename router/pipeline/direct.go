@@ -91,6 +91,9 @@ func (d *dest) declared(c schema.Column) *column.Col {
 // NewTable reports whether the table did not exist when the request began.
 func (r *Direct) NewTable() bool { return r.home.existing == nil }
 
+// TimeName returns the name of the table's time index.
+func (r *Direct) TimeName() string { return r.timeName }
+
 // Column returns the number of a column beside those of the layout, for the methods that put
 // values. c says what it is if the table has no column of that name. The number holds for the whole
 // request.

@@ -37,57 +37,25 @@ const maxHeaderText = 1024
 // WriteError answers a request with err, in the one shape of errors: JSON with code,
 // text and time, and the same in headers. Codes of internal errors are masked; the log
 // has the detail. After the first byte of an answer it does nothing but log.
-//
-// A request whose path is of another protocol is answered in its words: see Exchange.ErrorAs.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := Of(r)
-	if x.ErrorAs != nil {
-		x.ErrorAs(w, r, err)
-		return
-	}
-	e, status, ok := Refuse(w, r, err)
-	if !ok {
-		return
-	}
-	if status == http.StatusRequestTimeout && x.PlainTimeout {
-		w.WriteHeader(status)
-		return
-	}
-	msg := x.named(e.ClientMessage())
-	out := make([]byte, 0, len(msg)+64)
-	out = append(out, `{"code":`...)
-	out = strconv.AppendUint(out, uint64(e.Code), 10)
-	out = append(out, `,"error":`...)
-	out = AppendJSONString(out, msg)
-	out = append(out, `,"execution_time_ms":`...)
-	out = strconv.AppendInt(out, x.Millis(), 10)
-	out = append(out, '}')
-	WriteJSON(w, status, out)
-}
-
-// Message is the text of an error that Refuse returned, for the client.
-func Message(r *http.Request, e *errs.Error) string { return Of(r).named(e.ClientMessage()) }
-
-// Refuse begins the answer to a request that failed with err: it logs what an operator should know, and sets the
-// headers that all errors have, Retry-After among them. The caller sends a status and a body in its protocol's
-// words. ok is false if an answer has begun already; then nothing more can be said.
-func Refuse(w http.ResponseWriter, r *http.Request, err error) (e *errs.Error, status int, ok bool) {
-	x := Of(r)
 	err = x.lostRight(err)
-	e, status = resolve(x, err)
+	e, status := resolve(x, err)
 	x.Failed = e
 	if status >= 500 && e.Code.Masked() {
 		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "code", int(e.Code), "error", err)
 	}
 	if x.Status != 0 {
 		x.log.WarnContext(r.Context(), "answer broken off", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "error", err)
-		return e, status, false
+		return
 	}
 	h := w.Header()
+	msg := x.named(e.ClientMessage())
+	millis := x.Millis()
 	h.Set(HeaderErrCode, strconv.Itoa(int(e.Code)))
-	h.Set(HeaderErrMsg, HeaderText(x.named(e.ClientMessage())))
-	h.Set(HeaderExecutionTime, strconv.FormatInt(x.Millis(), 10))
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+	h.Set(HeaderErrMsg, HeaderText(msg))
+	h.Set(HeaderExecutionTime, strconv.FormatInt(millis, 10))
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || x.Refuse != nil && (&Refusal{Status: status}).Passing() {
 		after := retrySeconds(e.RetryAfter)
 		if x.ExactRetry {
 			after = int(math.Ceil(e.RetryAfter.Seconds()))
@@ -100,7 +68,39 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) (e *errs.Error, s
 	if errs.ReasonOf(err) == errs.OutcomeUnknown {
 		h.Set(HeaderOutcome, "unknown")
 	}
-	return e, status, true
+	if x.Refuse != nil {
+		x.Refuse(w, r, &Refusal{Status: status, Code: e.Code, Text: msg})
+		return
+	}
+	if status == http.StatusRequestTimeout && x.PlainTimeout {
+		w.WriteHeader(status)
+		return
+	}
+	out := make([]byte, 0, len(msg)+64)
+	out = append(out, `{"code":`...)
+	out = strconv.AppendUint(out, uint64(e.Code), 10)
+	out = append(out, `,"error":`...)
+	out = AppendJSONString(out, msg)
+	out = append(out, `,"execution_time_ms":`...)
+	out = strconv.AppendInt(out, millis, 10)
+	out = append(out, '}')
+	WriteJSON(w, status, out)
+}
+
+// Refusal is an error as another protocol's answer needs it. The headers x-svc-err-code, x-svc-err-msg
+// and Retry-After are set already.
+type Refusal struct {
+	// Status is that of the one shape of errors.
+	Status int
+	Code   errs.Code
+	// Text is what the client may know.
+	Text string
+}
+
+// Passing reports whether the same request may succeed later: much is under way, a limit for a
+// time is reached, or a part of the cluster cannot be reached.
+func (f *Refusal) Passing() bool {
+	return f.Status == http.StatusTooManyRequests || f.Status >= 500 || f.Status == http.StatusRequestTimeout
 }
 
 // resolve finds the error's code and status. An error that came about because the

@@ -33,10 +33,10 @@ type Exchange struct {
 	Answered func(status int, took time.Duration)
 	// Deadline is when the request's time is up; zero: never.
 	Deadline time.Time
-	// ErrorAs answers errors in the words of another protocol, by Refuse; nil: in our own.
-	ErrorAs func(w http.ResponseWriter, r *http.Request, err error)
 	// PlainTimeout answers a time-out without a body.
 	PlainTimeout bool
+	// Refuse answers an error in the words of another protocol; nil: in the one shape of errors.
+	Refuse func(w http.ResponseWriter, r *http.Request, why *Refusal)
 	// Caller is who sent the request; until that is known, somebody who may do nothing.
 	Caller access.Caller
 	// Need is what the route asks of the caller.

@@ -1,249 +1,217 @@
-// Package httpdoor is what doors that come by HTTP have in common: where a request says that its records
-// go, how its body is read, and how both become a request of package ingest.
+// Package httpdoor is what the doors have in common whose protocol goes over HTTP: where the records
+// of a request go, its body within the limits of the user port, keys, and the refusals that must
+// be cheap.
 //
-// The order in which a target is looked for is that of all protocols: headers, the query string, what
-// the protocol names itself, the settings of the listener, the protocol's default.
-//
-// A Door is made once for a protocol, and once more for each listener of its own. It may be used by any number of requests.
+// A door makes a Call of each request, reads its body, decodes it into batches, has them stored, and
+// answers in the words of its protocol. The package decodes no protocol and answers nothing.
 package httpdoor
 
 import (
-	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
 	"strings"
 	"time"
 
-	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
-	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
 )
 
-// Route is one URL of a door. Its request is asked again before its rows are written, by the service.
-type Route struct {
-	Methods []string
-	// Path may have variables, as {index}, which mux.Vars has.
-	Path string
-	// Needs is access.Insert for what stores rows, access.SignedIn for what a client asks before, and
-	// access.Open for what anybody may ask.
-	Needs   access.Privilege
-	Handler http.HandlerFunc
-}
-
-// Settings are what the listener of a door says, for requests that do not.
-type Settings struct {
-	Database, Table, Pipeline string
-	// NoEventTime gives records the time of their arrival.
-	NoEventTime bool
-	// DedupeBody takes equal bodies for the same one that was sent again.
-	DedupeBody bool
-	// More are settings that only one protocol knows.
-	More map[string]string
-}
-
-// Door is what handlers of a protocol work with.
+// Door is a protocol at one place: its paths on the user port, or a listener of its own.
 type Door struct {
-	Protocol ingest.Protocol
-	Service  *ingest.Service
-	Bodies   *body.Reader
-	// Table and Pipeline are the protocol's defaults. Without a pipeline the door maps records to columns itself.
-	Table, Pipeline string
-	Settings        Settings
+	Protocol  ingest.Protocol
+	Ingestion *ingest.Service
+	Bodies    *body.Reader
+	// Defaults is where the records go of requests that say nothing of it: what the listener is set
+	// to, completed by the protocol's defaults.
+	Defaults Target
+	// NoEventTime stores records with the time of their arrival unless a request says otherwise.
+	NoEventTime bool
+	// DedupeBody makes the hash of the body the key of a request that has none.
+	DedupeBody bool
 }
 
-// With returns the door with the settings of a listener.
-func (d *Door) With(settings Settings) *Door {
-	out := *d
-	out.Settings = settings
-	return &out
+// Target is where records go; an empty string leaves it open.
+type Target struct {
+	Database, Table, Pipeline, Version string
 }
 
-// Call is one request at a door.
+// Or returns the target, with what it leaves open as in other.
+func (t Target) Or(other Target) Target {
+	if t.Database == "" {
+		t.Database = other.Database
+	}
+	if t.Table == "" {
+		t.Table = other.Table
+	}
+	if t.Pipeline == "" {
+		t.Pipeline, t.Version = other.Pipeline, other.Version
+	}
+	return t
+}
+
+// Call is one request at a door. It belongs to the goroutine of the request.
 type Call struct {
 	door *Door
-	x    *exchange.Exchange
 	r    *http.Request
-	// Query is the query string, as lenient as that of all our paths.
+	// X is the exchange of the request.
+	X *exchange.Exchange
+	// Query is the query string.
 	Query params.Values
-	// Warnings tell what the headers say without effect.
-	Warnings []string
+	// Explicit is what headers and query say of where the records go.
+	Explicit Target
+	// EventTime says that records are stored with the time that they have; else with that of arrival.
+	EventTime bool
+	// Key is the header Idempotency-Key.
+	Key string
+	// Body is the body, decompressed; nil before Receive.
+	Body []byte
 
-	hints     map[string]string
-	extra     params.PipelineParams
-	skipError bool
-	key       string
+	template ingest.Batch
+	content  *body.Body
+	extra    int64 // bytes beside those of content
 }
 
-// Begin reads what a request says beside its body. Its errors have code InvalidArguments.
+// Begin reads what a request says beside its body. Parameters that are not known have no effect. Errors
+// have code InvalidArguments.
 func (d *Door) Begin(r *http.Request) (*Call, error) {
-	c := &Call{door: d, x: exchange.Of(r), r: r, skipError: true}
+	c := &Call{door: d, r: r, X: exchange.Of(r), EventTime: !d.NoEventTime}
 	var err error
 	if c.Query, err = params.Parse(r.URL.RawQuery); err != nil {
-		return nil, d.failed(err)
+		return nil, err
 	}
-	if c.key, err = params.Key(r.Header); err != nil {
-		return nil, d.failed(err)
+	if c.Key, err = params.Key(r.Header); err != nil {
+		return nil, err
 	}
-	if c.skipError, err = c.Query.Bool("skip_error", true); err != nil {
-		c.skipError = true // the parameter may be another one of the protocol
+	h := r.Header
+	c.Explicit = Target{
+		Database: first(params.Header(h, "X-Svc-Db-Name"), c.Query.Get("db")),
+		Table:    first(params.Header(h, "X-Svc-Log-Table-Name", "X-Svc-Table-Name"), c.Query.Get("table")),
+		Pipeline: first(params.Header(h, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name"), c.Query.Get("pipeline_name")),
+		Version:  first(params.Header(h, "X-Svc-Pipeline-Version", "X-Svc-Log-Pipeline-Version"), c.Query.Get("version")),
 	}
-	c.hints, c.Warnings = params.ParseHints(r.Header)
-	c.extra = params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
-	if c.Warnings = append(c.Warnings, c.extra.Warnings...); c.extra.HasSkipError {
-		c.skipError = c.extra.SkipError
+	c.Explicit.Database = strings.TrimPrefix(c.Explicit.Database, "svc-")
+	switch strings.ToLower(first(params.Header(h, "X-Svc-Event-Time"), c.Query.Get("event_time"))) {
+	case "off":
+		c.EventTime = false
+	case "on":
+		c.EventTime = true
+	}
+	b := &c.template
+	b.Hints, _ = params.ParseHints(h)
+	extra := params.ParsePipelineParams(params.Header(h, "X-Svc-Pipeline-Params"))
+	b.MaxNestedLevels = extra.MaxNestedLevels
+	b.SkipError = true // what can never be stored must not keep the rest away
+	if on := c.Query.Get("on_reject"); on == ingest.DropRejects || on == ingest.StoreRejects {
+		b.OnReject = on
 	}
 	return c, nil
 }
 
-func (d *Door) failed(err error) error {
-	return d.Service.Failed(d.Protocol, ingest.StageParameters, err)
-}
-
-// Caller returns who sends the request.
-func (c *Call) Caller() *access.Caller { return &c.x.Caller }
-
-// Database returns the database; named is what the protocol names itself.
-func (c *Call) Database(named string) string {
-	name := cmp.Or(params.Header(c.r.Header, "X-Svc-Db-Name"), c.Query.Get("db"), named, c.door.Settings.Database)
-	return cmp.Or(strings.TrimPrefix(name, "svc-"), schema.DefaultDatabase)
-}
-
-// Table returns the table; named is what the protocol names itself.
-func (c *Call) Table(named string) string {
-	return cmp.Or(params.Header(c.r.Header, "X-Svc-Log-Table-Name"), c.Query.Get("table"), named, c.door.Settings.Table, c.door.Table)
-}
-
-// Pipeline returns the pipeline, "" for a direct mapping; named is what the protocol names itself.
-func (c *Call) Pipeline(named string) string {
-	return cmp.Or(params.Header(c.r.Header, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name"), c.Query.Get("pipeline_name"),
-		named, c.door.Settings.Pipeline, c.door.Pipeline)
-}
-
-// EventTime reports whether the records' own times are theirs in the table.
-func (c *Call) EventTime() bool {
-	switch strings.ToLower(cmp.Or(params.Header(c.r.Header, "X-Svc-Event-Time"), c.Query.Get("event_time"))) {
-	case "off":
-		return false
-	case "on":
-		return true
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
 	}
-	return !c.door.Settings.NoEventTime
+	return ""
 }
 
-// Setting returns a parameter that only the protocol knows, by the query string or the listener.
-func (c *Call) Setting(name string) string {
-	return cmp.Or(c.Query.Get(name), c.door.Settings.More[name])
+// Target is where records go of which the protocol says named.
+func (c *Call) Target(named Target) Target {
+	t := c.Explicit.Or(named).Or(c.door.Defaults)
+	if t.Database == "" {
+		t.Database = schema.DefaultDatabase
+	}
+	return t
 }
 
-// Receive asks whether rows may be stored, and reads the body. A door whose table stands in the body gives no
-// table. The caller releases the body.
-func (c *Call) Receive(database, table string) (*body.Body, error) {
-	d := c.door
-	if err := d.Service.Admit(c.r.Context(), &ingest.Arrival{
-		Protocol: d.Protocol, Caller: &c.x.Caller, Database: database, Table: table, Wait: true,
-	}); err != nil {
-		return nil, err
+// Receive asks whether records for the target would be taken, and then reads the body. Errors have the
+// status that the user port answers with; a door answers them in its own words.
+func (c *Call) Receive(t Target) error {
+	d, x := c.door, c.X
+	err := d.Ingestion.Admit(c.r.Context(), &ingest.Arrival{
+		Protocol: d.Protocol, Caller: &x.Caller, Database: t.Database, Table: t.Table, Wait: true,
+	})
+	if err != nil {
+		return err
 	}
 	begin := time.Now()
 	_, span := tracing.Start(c.r.Context(), "read body")
-	b, err := d.Bodies.Receive(c.x, c.r, c.x.Start, c.x.Deadline)
+	c.content, err = d.Bodies.Receive(x, c.r, x.Start, x.Deadline)
 	if err == nil {
-		span.Number("bytes", int64(len(b.Data)))
+		c.Body = c.content.Data
+		span.Number("bytes", int64(len(c.Body)))
 	}
 	span.End(err)
 	if err != nil {
-		return nil, c.BadBody(err)
+		return d.Ingestion.Failed(d.Protocol, ingest.StageBody, err)
 	}
-	d.Service.Received(d.Protocol, time.Since(begin).Seconds())
-	d.Service.NoteBody(d.Protocol, &c.x.Caller, b.Data)
-	return b, nil
+	d.Ingestion.Received(d.Protocol, time.Since(begin).Seconds())
+	return nil
 }
 
-// BadBody counts a body that cannot be read at all, and returns its error.
-func (c *Call) BadBody(err error) error {
-	return c.door.Service.Failed(c.door.Protocol, ingest.StageBody, err)
+// Inflate asks for the memory of n bytes that are decoded from the body, beside the body itself.
+func (c *Call) Inflate(n int64) error {
+	if err := c.content.Reserve(c.r.Context(), n); err != nil {
+		return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
+	}
+	c.extra = n
+	return nil
 }
 
-// Batch returns a batch for a table, with all that the request says beside its body. Records that fail are left out,
-// unless the request says skip_error=false. The door may change it.
-func (c *Call) Batch(database, table, pipeline string, in ingest.Input) *ingest.Batch {
-	b := &ingest.Batch{
-		Database: database, Table: table, Pipeline: pipeline, SkipError: c.skipError, Each: true,
-		MaxNestedLevels: c.extra.MaxNestedLevels, Hints: c.hints, Input: in,
-	}
-	if v := cmp.Or(params.Header(c.r.Header, "X-Svc-Pipeline-Version", "X-Svc-Log-Pipeline-Version"), c.Query.Get("version")); v != "" && pipeline != ingest.IdentityPipeline {
-		b.Version, b.HasVersion = v, true
-	}
-	if pipeline == ingest.IdentityPipeline {
-		if b.TimeIndex = c.Query.Get("custom_time_index"); b.TimeIndex != "" {
-			b.HasTimeIndex = true
-		}
-	}
-	if on := c.Query.Get("on_reject"); on == ingest.DropRejects || on == ingest.StoreRejects {
-		b.OnReject = on
-	}
-	return b
+// Refuse counts a request that is refused because its body cannot be read.
+func (c *Call) Refuse(err error) error {
+	return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
 }
 
-// Key returns the key of a batch: own is what the protocol has for one, as a number of a request; the header
-// Idempotency-Key goes before it. data is what the batch holds: it is part of the key, so that other
-// records under the same key are stored and not taken for those. "" means that the batch has no key.
-func (c *Call) Key(own string, data []byte) string {
-	key := cmp.Or(c.key, own)
-	if key == "" && !c.dedupe() {
-		return ""
+// headerDedupe says by what a request without a key is known when it comes again: body.
+const headerDedupe = "X-Svc-Dedupe"
+
+// Batch returns a batch for the target: its input, and its key if the protocol has one, are for the
+// door to set. The key of the request is taken, or the hash of its body if that was asked for.
+func (c *Call) Batch(t Target) *ingest.Batch {
+	b := c.template
+	b.Database, b.Table, b.Pipeline = t.Database, t.Table, t.Pipeline
+	b.Version, b.HasVersion = t.Version, t.Version != ""
+	b.Bytes = int64(len(c.Body))
+	b.Key = c.Key
+	by := params.Header(c.r.Header, headerDedupe)
+	if b.Key == "" && (strings.EqualFold(by, "body") || by == "" && c.door.DedupeBody) {
+		sum := sha256.Sum256(c.Body)
+		b.Key = "body-" + hex.EncodeToString(sum[:])
 	}
-	sum := sha256.Sum256(data)
-	return string(c.door.Protocol) + "\n" + key + "\n" + hex.EncodeToString(sum[:])
+	return &b
 }
 
-// dedupe reports whether equal bodies are the same one.
-func (c *Call) dedupe() bool {
-	return c.door.Settings.DedupeBody || strings.EqualFold(params.Header(c.r.Header, "X-Svc-Dedupe"), "body")
+// memory is the share of a call in the memory for bodies, less what the decoded body takes.
+type memory struct {
+	content *body.Body
+	extra   int64
 }
 
-// Store stores batches and returns what became of each. b is the body that holds their records; it may be nil.
-func (c *Call) Store(b *body.Body, batches ...*ingest.Batch) []ingest.Outcome {
-	q := &ingest.Request{
-		Protocol: c.door.Protocol, Caller: &c.x.Caller, Deadline: c.x.Deadline, Wait: true, Batches: batches,
-	}
-	if b != nil {
-		q.Memory = b
-	}
-	out := c.door.Service.Store(c.r.Context(), q)
-	for i := range out {
-		c.warn(&out[i])
-	}
-	return out
+func (m memory) Reserve(ctx context.Context, n int64) error {
+	return m.content.Reserve(ctx, m.extra+n)
 }
 
-// warn adds what an outcome tells to the headers of the answer.
-func (c *Call) warn(out *ingest.Outcome) {
-	h := c.x.Header()
-	for _, list := range [][]string{c.Warnings, out.Warnings, out.Written.Warnings} {
-		for _, text := range list {
-			if len(h[exchange.HeaderWarnings]) < maxWarnings {
-				h.Add(exchange.HeaderWarnings, exchange.HeaderText(text))
-			}
-		}
-	}
-	c.Warnings = nil
+func (m memory) TryReserve(n int64) bool { return m.content.TryReserve(m.extra + n) }
+
+// Store stores the batches and returns what became of each.
+func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
+	return c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
+		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},
+		Wait: true, Batches: batches,
+	})
 }
 
-// maxWarnings bounds the warnings of one answer.
-const maxWarnings = 16
-
-// MayPass reports whether the same batch may be stored later although err refused it now.
-func MayPass(err error) bool {
-	switch e := errs.From(err); e.Status() {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusRequestTimeout:
-		return true
+// Release gives the memory of the body back. Nothing that was decoded from it may be used any more.
+func (c *Call) Release() {
+	if c.content != nil {
+		c.content.Release()
 	}
-	return false
 }

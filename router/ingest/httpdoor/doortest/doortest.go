@@ -1,0 +1,45 @@
+// Package doortest sends requests to doors that speak HTTP, as they come out of the server: with an
+// exchange, a sender who may write, and the door's words for refusals.
+package doortest
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"cordwood/router/access"
+	"cordwood/router/body"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/ingesttest"
+)
+
+// MaxBytes is the most that a body may have.
+const MaxBytes = 1 << 20
+
+// New returns what a door is made of, on a store in memory.
+func New(t testing.TB) (httpdoor.Door, *ingesttest.Store) {
+	t.Helper()
+	s, st := ingesttest.New(t)
+	bodies, err := body.New(body.Config{MaxBytes: MaxBytes, MaxInFlight: 8 * MaxBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return httpdoor.Door{Ingestion: s, Bodies: bodies}, st
+}
+
+// Serve has the handler answer r, of a sender who may write and read. refuse answers errors in
+// the door's words.
+func Serve(h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal), r *http.Request) *httptest.ResponseRecorder {
+	return ServeAs(ingesttest.Caller(access.ReadWrite), h, refuse, r)
+}
+
+// ServeAs is Serve for a request of the caller.
+func ServeAs(caller *access.Caller, h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal), r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	x, r := exchange.Begin(w, r, slog.New(slog.DiscardHandler))
+	x.Caller, x.Refuse = *caller, refuse
+	h(x, r)
+	return w
+}
