@@ -1,78 +1,96 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
+
+	"github.com/gorilla/mux"
 
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/loki"
 )
 
-// Door is the URLs of a protocol of another system. What they have in common with all others, users,
-// limits, metrics, stands before them; parameters and headers that nobody knows are ignored.
-type Door struct {
-	Protocol ingest.Protocol
-	// Routes are those on the users' port, under a path of our own.
-	Routes []httpdoor.Route
-	// Own are those on a listener of the door's own, with the paths of the original product; nil: it has
-	// none. settings are what the listener says.
-	Own func(settings httpdoor.Settings) []httpdoor.Route
-	// WriteError answers an error in the words of the protocol: it begins with exchange.Refuse.
-	WriteError func(w http.ResponseWriter, r *http.Request, err error)
-	// Credentials, if not nil, puts credentials that the protocol sends in a form of its own into the header
-	// Authorization, as Basic.
-	Credentials func(r *http.Request)
+// refusal answers an error in the words of another system's protocol.
+type refusal = func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal)
+
+// protocol is another system's protocol over HTTP. A new one is a row in protocols.
+type protocol struct {
+	name ingest.Protocol
+	// prefixes are put before its paths on the user port. On a listener of its own they have none.
+	// {db} in a prefix is the database.
+	prefixes []string
+	refuse   refusal
+	// routes are its paths as the other system has them.
+	routes func(d httpdoor.Door) []doorRoute
 }
 
-// openDoors are all doors that have URLs. A new one is a line here, and a file door_NAME.go with its function.
-func (s *Server) openDoors() []Door {
-	return nil
+// doorRoute is a path of a protocol. What it needs is part of it, as of every route.
+type doorRoute struct {
+	methods []string
+	path    string
+	needs   access.Privilege
+	action  string
+	handler http.HandlerFunc
 }
 
-// door is what the handlers of a door work with. table and pipeline are where its records go if nothing else is said;
-// without a pipeline it maps them to columns itself.
-func (s *Server) door(p ingest.Protocol, table, pipeline string) *httpdoor.Door {
-	return &httpdoor.Door{
-		Protocol: p, Service: s.ingestion, Bodies: s.cfg.Bodies, Table: table, Pipeline: pipeline,
-	}
+// protocols are the protocols of other systems. ../ingest/DESIGN.md says how one is added.
+var protocols = []protocol{
+	{
+		name: ingest.Loki, refuse: loki.Refuse,
+		prefixes: []string{"/v1", "/v1/loki", "", "/v1/db/{db}"}, // winston-loki appends the whole path to a base URL
+		routes: func(d httpdoor.Door) []doorRoute {
+			return []doorRoute{{methods: post, path: "/loki/api/v1/push", needs: access.Insert, action: "ingest", handler: loki.New(d).Push}}
+		},
+	},
 }
 
-// DoorHandler serves the paths of a protocol's own listener; nil: it has none.
-func (s *Server) DoorHandler(p ingest.Protocol, settings httpdoor.Settings) (http.Handler, error) {
-	for i := range s.doors {
-		if d := &s.doors[i]; d.Protocol == p && d.Own != nil {
-			return s.build(d.routes(d.Own(settings)))
-		}
-	}
-	return nil, nil
-}
-
-// routes makes routes of those of a door.
-func (d *Door) routes(list []httpdoor.Route) []route {
+// doorRoutes are the paths of all protocols on the user port.
+func (s *Server) doorRoutes() []route {
 	var out []route
-	for _, r := range list {
-		rt := route{methods: r.Methods, path: r.Path, needs: r.Needs, handler: r.Handler, asksAgain: true, door: d}
-		if r.Needs == access.Insert {
-			rt.action = "ingest"
+	for i := range protocols {
+		p := &protocols[i]
+		for _, prefix := range p.prefixes {
+			out = append(out, s.routesOf(p, prefix, httpdoor.Door{})...)
 		}
-		out = append(out, rt)
 	}
 	return out
 }
 
-// begin has a request be answered in the words of the protocol from now on, and not too often: some clients
-// send again at once whatever they are told.
-func (s *Server) begin(d *Door, x *exchange.Exchange, r *http.Request) {
-	x.ErrorAs = func(w http.ResponseWriter, r *http.Request, err error) {
-		sender := x.Caller.KnownShare()
-		if sender == "" {
-			sender = "address " + access.Network(x.Client).String()
+// routesOf are the paths of a protocol behind a prefix.
+func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
+	d.Ingestion, d.Bodies = s.ingestion, s.cfg.Bodies
+	var out []route
+	for _, r := range p.routes(d) {
+		out = append(out, route{
+			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler), refuse: p.refuse,
+			asksAgain: r.needs == access.Insert,
+		})
+	}
+	return out
+}
+
+// inDatabase gives a handler the database that the path names, as if the request's header did.
+func inDatabase(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if db := mux.Vars(r)["db"]; db != "" && r.Header.Get("X-Svc-Db-Name") == "" {
+			r.Header.Set("X-Svc-Db-Name", db)
 		}
-		s.ingestion.HoldRefusal(r.Context(), sender)
-		d.WriteError(w, r, err)
+		h(w, r)
 	}
-	if d.Credentials != nil {
-		d.Credentials(r)
+}
+
+// DoorHandler serves the paths of one protocol, as the other system has them, for a listener of its
+// own. d says where records go that do not say it; the server sets its parts. The error is that there is
+// no such protocol over HTTP.
+func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handler, error) {
+	for i := range protocols {
+		if p := &protocols[i]; p.name == name {
+			routes := s.routesOf(p, "", d)
+			return s.build(append(routes, route{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady}))
+		}
 	}
+	return nil, fmt.Errorf("httpapi: no protocol over HTTP is called %s", name)
 }

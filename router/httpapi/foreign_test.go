@@ -11,8 +11,7 @@ import (
 func TestForeignPaths(t *testing.T) {
 	f := newFixture(t)
 	for path, protocol := range map[string]string{
-		"/loki/api/v1/push":          "Loki's push API",
-		"/v1/loki/api/v1/push":       "Loki's push API",
+		"/x/loki/api/v1/push":        "Loki's push API",
 		"/loki/api/v1/query_range":   "Loki's query API",
 		"/_bulk":                     "Elasticsearch's bulk API",
 		"/logs-2026.11/_bulk/":       "Elasticsearch's bulk API",

@@ -44,8 +44,9 @@ type route struct {
 	// asksAgain: the handler asks the caller itself whether the user still may, before what
 	// cannot be taken back. All other requests are cancelled when the user loses the right.
 	asksAgain bool
-	// door is the protocol of another system that the path belongs to; nil: the path is our own.
-	door *Door
+	// refuse answers errors in the words of another system's protocol, on whose paths parameters
+	// that are not known have no effect; nil: in the one shape of errors.
+	refuse refusal
 }
 
 var (
@@ -70,9 +71,6 @@ func (s *Server) routes() []route {
 		{methods: get, path: "/", needs: access.Open, handler: s.handleIndex},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
 	}
-	for i := range s.doors {
-		routes = append(routes, s.doors[i].routes(s.doors[i].Routes)...)
-	}
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
 	}
@@ -85,6 +83,7 @@ func (s *Server) routes() []route {
 	if s.cfg.SQL != nil {
 		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: access.SignedIn, params: params.SQL, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
 	}
+	routes = append(routes, s.doorRoutes()...)
 	if s.cfg.Tail != nil {
 		routes = append(routes, route{
 			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", params: params.Tail, handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
@@ -125,11 +124,12 @@ func (s *Server) clusterRoutes() []route {
 	}
 }
 
-// publicRoutes are those that the public listener serves.
+// publicRoutes are those that the public listener serves: ours under /v1/, and those of other systems'
+// protocols.
 func publicRoutes(routes []route) []route {
 	var out []route
 	for _, r := range routes {
-		if underV1(r.path) || r.path == "/dashboard" || strings.HasPrefix(r.path, "/dashboard/") {
+		if underV1(r.path) || r.refuse != nil || r.path == "/dashboard" || strings.HasPrefix(r.path, "/dashboard/") {
 			out = append(out, r)
 		}
 	}
@@ -201,10 +201,7 @@ func (s *Server) guard(rt route) http.Handler {
 	counts := s.metrics.route(rt.path)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchange.Of(r)
-		x.Route, x.Answered = rt.path, counts.answered
-		if rt.door != nil {
-			s.begin(rt.door, x, r)
-		}
+		x.Route, x.Answered, x.Refuse = rt.path, counts.answered, rt.refuse
 		if rt.needs == access.Open {
 			rt.handler(w, r)
 			return
@@ -239,7 +236,7 @@ func (s *Server) guard(rt route) http.Handler {
 			exchange.WriteError(w, r, err)
 			return
 		}
-		if underV1(rt.path) && rt.door == nil {
+		if underV1(rt.path) && rt.refuse == nil {
 			if err := params.CheckNames(r.URL.RawQuery, rt.params); err != nil {
 				exchange.WriteError(w, r, err)
 				return

@@ -239,7 +239,6 @@ type Server struct {
 	log       *slog.Logger
 	metrics   *metrics
 	ingestion *ingest.Service
-	doors     []Door
 	changes   *audit.Log
 	pipelines *ingest.Pipelines // nil without Config.Pipelines
 	whole     http.Handler
@@ -274,7 +273,6 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.doors = s.openDoors()
 	s.describe = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Status.Version) })
 	routes := s.routes()
 	if s.whole, err = s.build(routes); err != nil {

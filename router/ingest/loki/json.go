@@ -1,0 +1,142 @@
+package loki
+
+import (
+	"errors"
+	"strconv"
+
+	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/vrl/jsonscan"
+)
+
+var errStreams = errors.New(`the body has no list "streams": expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
+
+// readJSON goes through the streams of a JSON body, as readProto does. A stream has one entry: the
+// text of its values, for eachValue.
+func readJSON(body []byte, each func(s *stream) error) error {
+	var s stream
+	found := false
+	w := jsonwalk.New(body)
+	err := w.Object(func(key []byte) error {
+		if string(key) != "streams" {
+			return w.Skip()
+		}
+		found = true
+		return w.Array(func(int) error {
+			s.labels, s.entries = s.labels[:0], s.entries[:0]
+			if err := w.Expect('{', "a stream, which is an object"); err != nil {
+				return err
+			}
+			err := w.Object(func(key []byte) error {
+				switch {
+				case string(key) == "stream" && w.Kind() == '{':
+					return readPairs(w, &s.labels)
+				case string(key) == "values" && w.Kind() == '[':
+					raw, err := w.Raw()
+					s.entries = append(s.entries, raw)
+					return err
+				}
+				return w.Skip()
+			})
+			if err != nil {
+				return err
+			}
+			return each(&s)
+		})
+	})
+	if err == nil && !w.AtEnd() {
+		err = errors.New("something follows the JSON object")
+	}
+	if err == nil && !found {
+		err = errStreams
+	}
+	return err
+}
+
+// readPairs reads an object of strings. Of other values it takes the JSON text.
+func readPairs(w *jsonwalk.Walker, to *[]pair) error {
+	return w.Object(func(key []byte) error {
+		p := pair{name: append([]byte(nil), key...)}
+		var err error
+		if w.Kind() != '"' {
+			p.value, err = w.Raw()
+		} else {
+			var inPlace bool
+			if p.value, inPlace, err = w.String(); !inPlace {
+				p.value = append([]byte(nil), p.value...)
+			}
+		}
+		*to = append(*to, p)
+		return err
+	})
+}
+
+var errEntry = errors.New(`an entry is no list such as ["1700000000000000000","a line"], with the time in nanoseconds`)
+
+// eachValue goes through the entries of a stream's values, which are checked to be JSON. bad is called
+// for what is no entry, with its text.
+func eachValue(values []byte, w *jsonwalk.Walker, e *entry, each func() error, bad func(text []byte) error) error {
+	w.Reset(values)
+	return w.Array(func(int) error {
+		from := w.Pos()
+		good, err := e.readJSON(w)
+		if err != nil {
+			return err
+		}
+		if !good {
+			return bad(values[from:w.Pos()])
+		}
+		return each()
+	})
+}
+
+// readJSON reads an entry; good is false if the value is none.
+func (e *entry) readJSON(w *jsonwalk.Walker) (good bool, err error) {
+	if w.Kind() != '[' {
+		return false, w.Skip()
+	}
+	e.line, e.metadata, e.outOfRange = nil, e.metadata[:0], false
+	good = true
+	n, inPlace := 0, true
+	err = w.Array(func(i int) error {
+		n++
+		kind := w.Kind()
+		switch {
+		case i == 0 && kind == '"':
+			text, _, err := w.String()
+			if err == nil {
+				good = e.parseTime(text)
+			}
+			return err
+		case i == 0 && kind == '0':
+			number, v, _, _, err := w.Number()
+			e.nanos = v
+			good = number == jsonscan.Int
+			e.outOfRange = number == jsonscan.Uint || number == jsonscan.Inexact
+			good = good || e.outOfRange
+			return err
+		case i == 1 && kind == '"':
+			var err error
+			e.line, inPlace, err = w.String()
+			return err
+		case i == 2 && kind == '{':
+			if !inPlace { // the metadata are strings too
+				e.line = append([]byte(nil), e.line...)
+			}
+			return readPairs(w, &e.metadata)
+		}
+		good = good && i >= 2
+		return w.Skip()
+	})
+	return good && n >= 2, err
+}
+
+// parseTime reads the text of a time in nanoseconds, and reports whether it is one.
+func (e *entry) parseTime(text []byte) bool {
+	v, err := strconv.ParseInt(string(text), 10, 64)
+	e.nanos = v
+	if err != nil {
+		e.outOfRange = errors.Is(err, strconv.ErrRange)
+		return e.outOfRange
+	}
+	return true
+}

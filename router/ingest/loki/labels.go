@@ -1,0 +1,70 @@
+package loki
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+)
+
+var errLabels = errors.New(`the labels of a stream are no text such as {app="web", env="test"}`)
+
+// parseLabels appends the labels of a text like {app="web", env="test"} to dst. Values without
+// escapes point into text.
+func parseLabels(dst []pair, text []byte) ([]pair, error) {
+	text = bytes.TrimSpace(text)
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return dst, errLabels
+	}
+	text = bytes.TrimSpace(text[1 : len(text)-1])
+	for len(text) > 0 {
+		eq := bytes.IndexByte(text, '=')
+		if eq < 0 {
+			return dst, errLabels
+		}
+		p := pair{name: bytes.TrimSpace(text[:eq])}
+		if quoted := p.name; len(quoted) > 1 && quoted[0] == '"' { // names that are no identifiers, since Prometheus 3
+			name, err := strconv.Unquote(string(quoted))
+			if err != nil {
+				return dst, errLabels
+			}
+			p.name = []byte(name)
+		}
+		text = bytes.TrimLeft(text[eq+1:], " \t")
+		value, rest, err := cutQuoted(text)
+		if err != nil || len(p.name) == 0 {
+			return dst, errLabels
+		}
+		p.value = value
+		dst = append(dst, p)
+		text = bytes.TrimLeft(rest, " \t")
+		if len(text) == 0 {
+			break
+		}
+		if text[0] != ',' {
+			return dst, errLabels
+		}
+		text = bytes.TrimLeft(text[1:], " \t")
+	}
+	return dst, nil
+}
+
+// cutQuoted returns the value of the quoted string that text begins with, and what follows it.
+func cutQuoted(text []byte) (value, rest []byte, err error) {
+	if len(text) < 2 || text[0] != '"' && text[0] != '`' {
+		return nil, nil, errLabels
+	}
+	quote, escaped := text[0], false
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && quote == '"':
+			escaped = true
+			i++
+		case text[i] == quote && !escaped:
+			return text[1:i], text[i+1:], nil
+		case text[i] == quote:
+			s, err := strconv.Unquote(string(text[:i+1]))
+			return []byte(s), text[i+1:], err
+		}
+	}
+	return nil, nil, errLabels
+}

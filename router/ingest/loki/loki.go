@@ -1,0 +1,270 @@
+// Package loki takes logs by Loki's push API: POST /loki/api/v1/push, with protobuf in a snappy block
+// or with JSON, as Promtail, Alloy, Fluent Bit, Vector and the log drivers of Docker send them. The
+// form is that of https://grafana.com/docs/loki/latest/reference/loki-http-api/#ingest-logs.
+//
+// Without a pipeline an entry becomes a row with the columns svc_timestamp, line, structured_metadata
+// and a column for each label. With one it is the record {"svc_timestamp": …, "loki_line": …,
+// "loki_label_NAME": …, "loki_metadata_NAME": …}.
+//
+// It decodes, calls router/ingest, and answers. Reading by Loki's API is not its business.
+package loki
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/s2"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/words"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/jsonwalk"
+)
+
+// DefaultTable is where entries go of requests that name no table.
+const DefaultTable = "loki_logs"
+
+// Door answers the requests of clients that push. Its Door must be set.
+type Door struct {
+	httpdoor.Door
+}
+
+// New returns a door: defaults says where the records go of requests that do not say it.
+func New(d httpdoor.Door) *Door {
+	d.Protocol = ingest.Loki
+	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
+	return &Door{d}
+}
+
+// Refuse answers an error as Loki does: its text, alone.
+func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(why.Status)
+	_, _ = w.Write([]byte(why.Text + "\n"))
+}
+
+// Push stores the entries in the body of a request.
+func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
+	out, err := d.push(r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	h := w.Header()
+	for _, warning := range out.Warnings {
+		h.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
+	}
+	if out.Skipped > 0 {
+		h.Set(exchange.HeaderSkipped, strconv.Itoa(out.Skipped))
+	}
+	if !strings.Contains(r.Header.Get("Accept"), "application/json") {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	exchange.WriteJSON(w, http.StatusOK, appendAnswer(nil, out, exchange.Of(r).Millis()))
+}
+
+// appendAnswer appends the answer in the form of /v1/ingest.
+func appendAnswer(to []byte, out *ingest.Outcome, millis int64) []byte {
+	to = append(to, `{"output":[`...)
+	for i, g := range out.Written.Groups {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(to, `{"affectedrows":`...)
+		to = append(strconv.AppendInt(to, int64(g.AffectedRows), 10), '}')
+	}
+	to = append(to, `],"execution_time_ms":`...)
+	return append(strconv.AppendInt(to, millis, 10), '}')
+}
+
+// push is the way of a request.
+func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
+	isJSON, err := isJSON(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	if !isJSON {
+		r.Header.Del("Content-Encoding") // the body is a snappy block, whatever it says
+	}
+	call, err := d.Begin(r)
+	if err != nil {
+		return nil, err
+	}
+	defer call.Release()
+	target := call.Target(httpdoor.Target{})
+	if err := call.Receive(target); err != nil {
+		return nil, err
+	}
+	body, err := d.decode(call, isJSON)
+	if err != nil {
+		return nil, call.Refuse(err)
+	}
+	b := call.Batch(target)
+	if b.OnReject == "" {
+		b.OnReject = ingest.StoreRejects // the answer cannot tell which entries they are
+	}
+	in := &push{body: body, json: isJSON, labelsInJSON: strings.EqualFold(params.Header(r.Header, "X-Svc-Loki-Labels"), "json")}
+	if b.Pipeline == "" {
+		b.Input = ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
+	} else {
+		b.Input = ingest.Records(in.records)
+	}
+	out := &call.Store(b)[0]
+	if out.Err != nil {
+		return nil, out.Err
+	}
+	if in.unreadable > 0 {
+		out.Warnings = append(out.Warnings, words.Say(in.unreadable, "stream has labels that could not be read: its entries are stored without",
+			"streams have labels that could not be read: their entries are stored without"))
+	}
+	if out.Skipped > 0 && out.Skipped == out.Records {
+		return nil, errs.New(errs.InvalidArguments, "no entry of the request could be stored; the first: %s", out.Reasons[0].Error)
+	}
+	return out, nil
+}
+
+// isJSON reports whether the body is JSON; else it is protobuf.
+func isJSON(h http.Header) (bool, error) {
+	text := h.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(text)
+	if err != nil {
+		media = strings.ToLower(strings.TrimSpace(text))
+	}
+	switch media {
+	case "application/json":
+		return true, nil
+	case "application/x-protobuf":
+		return false, nil
+	}
+	return false, errs.New(errs.InvalidArguments,
+		"the Content-Type is %s: send application/json, or application/x-protobuf with the body in a snappy block", strconv.Quote(clip(text)))
+}
+
+// clip shortens a text of the client for a message.
+func clip[T string | []byte](text T) string {
+	const most = 64
+	if len(text) <= most {
+		return string(text)
+	}
+	return string(text[:most]) + "…"
+}
+
+// decode returns the body as JSON, which is valid UTF-8, or as protobuf.
+func (d *Door) decode(call *httpdoor.Call, isJSON bool) ([]byte, error) {
+	body := call.Body
+	if isJSON {
+		if utf8.Valid(body) {
+			return body, nil
+		}
+		if err := call.Inflate(int64(len(body)) * 3); err != nil {
+			return nil, err
+		}
+		return bytes.ToValidUTF8(body, []byte("\uFFFD")), nil
+	}
+	n, err := s2.DecodedLen(body)
+	if err != nil {
+		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one", err)
+	}
+	if err := call.Inflate(int64(n)); err != nil {
+		return nil, err
+	}
+	out, err := s2.Decode(nil, body)
+	if err != nil {
+		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one", err)
+	}
+	return out, nil
+}
+
+// push is the entries of one request. It may be read more than once.
+type push struct {
+	body         []byte
+	json         bool
+	labelsInJSON bool
+	// unreadable are the streams whose labels could not be read.
+	unreadable int
+	// line is that of the entry that is read, for the rejects.
+	line []byte
+}
+
+// streams goes through the streams of the body.
+func (p *push) streams(each func(s *stream) error) error {
+	p.unreadable = 0
+	read := readProto
+	if p.json {
+		read = readJSON
+	}
+	err := read(p.body, func(s *stream) error {
+		if s.badLabels {
+			p.unreadable++
+		}
+		return each(s)
+	})
+	if err != nil && errs.CodeOf(err) == errs.Unknown {
+		err = errs.New(errs.InvalidArguments, "%v", err)
+	}
+	return err
+}
+
+// entries goes through the entries of a stream.
+func (p *push) entries(s *stream, w *jsonwalk.Walker, e *entry, each func() error, bad func(text []byte) error) error {
+	for _, raw := range s.entries {
+		if p.json {
+			if err := eachValue(raw, w, e, each, bad); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := e.readProto(raw); err != nil {
+			return err
+		}
+		if err := each(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What Loki allows of labels by default, and somewhat more.
+const (
+	maxLabels     = 64
+	maxNameBytes  = 1024
+	maxValueBytes = 2048
+	// maxMetadata bounds the pieces of structured metadata of an entry.
+	maxMetadata = 128
+	// maxTags bounds the labels that become tags of a new table. Others become fields.
+	maxTags = 16
+)
+
+// checkLabels returns why entries with the labels are refused.
+func checkLabels(labels []pair) error {
+	if len(labels) > maxLabels {
+		return errs.New(errs.InvalidArguments, "the stream has %d labels, and at most %d are allowed: send what varies as structured metadata", len(labels), maxLabels)
+	}
+	for _, l := range labels {
+		switch {
+		case len(l.name) > maxNameBytes:
+			return errs.New(errs.InvalidArguments, "the name of the label %q has %d bytes, and at most %d are allowed", clip(l.name), len(l.name), maxNameBytes)
+		case len(l.value) > maxValueBytes:
+			return errs.New(errs.InvalidArguments, "the value of the label %q has %d bytes, and at most %d are allowed: send long values as structured metadata",
+				clip(l.name), len(l.value), maxValueBytes)
+		}
+	}
+	return nil
+}
+
+var errTime = errs.New(errs.InvalidArguments, "the time is out of the range of nanoseconds in 64 bits, which is 1677 to 2262")
+
+var errMetadata = errs.New(errs.InvalidArguments, "the entry has more than %d pieces of structured metadata: send them in its line, as JSON", maxMetadata)
+
+// hidden reports whether a label is Loki's own, as __path__ is.
+func hidden(name []byte) bool {
+	return len(name) > 4 && bytes.HasPrefix(name, []byte("__")) && bytes.HasSuffix(name, []byte("__"))
+}

@@ -1,0 +1,287 @@
+package loki
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/s2"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/ingesttest"
+)
+
+// pushed is an entry for a test's body.
+type pushed struct {
+	nanos    int64
+	line     string
+	metadata []string // names and values
+}
+
+// message appends a field of bytes.
+func message(to []byte, field protowire.Number, data []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(to, field, protowire.BytesType), data)
+}
+
+func number(to []byte, field protowire.Number, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(v)) //nolint:gosec // its bits
+}
+
+// protobuf is a push of one stream, before snappy.
+func protobuf(labels string, entries ...pushed) []byte {
+	stream := message(nil, 1, []byte(labels))
+	for _, e := range entries {
+		at := number(number(nil, 1, e.nanos/1e9), 2, e.nanos%1e9)
+		entry := message(message(nil, 1, at), 2, []byte(e.line))
+		for i := 0; i+1 < len(e.metadata); i += 2 {
+			entry = message(entry, 3, message(message(nil, 1, []byte(e.metadata[i])), 2, []byte(e.metadata[i+1])))
+		}
+		stream = message(stream, 2, entry)
+	}
+	return message(nil, 1, number(stream, 3, 77)) // a hash, which nobody reads
+}
+
+// door returns a door on a store in memory.
+func door(t testing.TB) (*Door, *ingesttest.Store) {
+	t.Helper()
+	d, st := doortest.New(t)
+	return New(d), st
+}
+
+// send sends a body and returns the answer.
+func send(d *Door, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/loki/api/v1/push", bytes.NewReader(body))
+	r.Header.Set("Content-Type", contentType)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return doortest.Serve(d.Push, Refuse, r)
+}
+
+const isProtobuf = "application/x-protobuf"
+
+var at = time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)
+
+func nanos(d time.Duration) string { return strconv.FormatInt(at.Add(d).UnixNano(), 10) }
+
+// Both forms of a body become the same rows.
+func TestForms(t *testing.T) {
+	want := []ingesttest.Row{
+		{"svc_timestamp": at, "line": "one", "structured_metadata": `{"trace":"1"}`, "app": "web", "env": `te"st`},
+		{"svc_timestamp": at.Add(1), "line": "two\n", "structured_metadata": `{}`, "app": "web", "env": `te"st`},
+	}
+	for name, c := range map[string]struct {
+		contentType string
+		body        []byte
+	}{
+		"protobuf": {isProtobuf, s2.EncodeSnappy(nil, protobuf(`{app="web", env="te\"st",__path__="/x",}`,
+			pushed{at.UnixNano(), "one", []string{"trace", "1"}}, pushed{at.UnixNano() + 1, "two\n", nil}))},
+		"json": {"application/json; charset=utf-8", []byte(`{"other":[1],"streams":[{"stream":{"app":"web","env":"te\"st","__path__":"/x"},"values":[["` + nanos(0) +
+			`","one",{"trace":"1"}],[` + nanos(1) + `,"two\n"]]}]}`)},
+	} {
+		d, st := door(t)
+		w := send(d, c.contentType, c.body, "Content-Encoding", map[bool]string{true: "gzip"}[name == "protobuf"])
+		if w.Code != http.StatusNoContent || w.Body.Len() > 0 {
+			t.Errorf("%s: answer %d %s", name, w.Code, w.Body)
+		}
+		if diff := cmp.Diff(want, st.Rows("public.loki_logs")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		semantics := map[string]schema.Semantic{}
+		for _, col := range st.Columns("public.loki_logs") {
+			semantics[col.Name] = col.Semantic
+		}
+		if semantics["app"] != schema.Tag || semantics["env"] != schema.Tag || semantics["line"] != schema.Field {
+			t.Errorf("%s: columns %v", name, semantics)
+		}
+	}
+}
+
+func TestLabels(t *testing.T) {
+	many := make([]string, 0, maxTags+2)
+	for i := range maxTags + 2 {
+		many = append(many, "l"+strconv.Itoa(i)+`="v"`)
+	}
+	for _, c := range []struct {
+		name, labels string
+		headers      []string
+		want         map[string]any // of the row, but for line, metadata and time
+		warning      string
+	}{
+		{"names of fixed columns", `{line="a",structured_metadata="b",svc_timestamp="c"}`, nil,
+			map[string]any{"label_line": "a", "label_structured_metadata": "b", "label_svc_timestamp": "c"}, ""},
+		{"none", `{}`, nil, map[string]any{}, ""},
+		{"unreadable", `{a=}`, nil, map[string]any{}, "labels that could not be read"},
+		{"together", `{b="2",a="1"}`, []string{"x-svc-loki-labels", "json"}, map[string]any{"labels": `{"b":"2","a":"1"}`}, ""},
+		{"backticks, and a name in quotes", "{a=`x\"y`, \"b.c\"=\"z\"}", nil, map[string]any{"a": `x"y`, "b.c": "z"}, ""},
+	} {
+		d, st := door(t)
+		w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf(c.labels, pushed{at.UnixNano(), "x", nil})), c.headers...)
+		if w.Code != http.StatusNoContent || !strings.Contains(w.Header().Get("X-Svc-Warnings"), c.warning) {
+			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
+			continue
+		}
+		row := st.Rows("public.loki_logs")[0]
+		for _, fixed := range []string{"svc_timestamp", "line", "structured_metadata"} {
+			delete(row, fixed)
+		}
+		if diff := cmp.Diff(ingesttest.Row(c.want), row); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	d, st := door(t)
+	if w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf("{"+strings.Join(many, ",")+"}", pushed{at.UnixNano(), "x", nil}))); w.Code != http.StatusNoContent {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	tags := 0
+	for _, c := range st.Columns("public.loki_logs") {
+		if c.Semantic == schema.Tag {
+			tags++
+		}
+	}
+	if tags != maxTags {
+		t.Errorf("%d tags", tags)
+	}
+}
+
+func TestPipeline(t *testing.T) {
+	d, st := door(t)
+	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.loki_line))\n        .\n")
+	w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf(`{app="web"}`, pushed{at.UnixNano(), "one", []string{"trace", "1"}})),
+		"x-svc-pipeline-name", "p", "x-svc-log-table-name", "other", "x-svc-db-name", "shop")
+	if w.Code != http.StatusNoContent {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	want := []ingesttest.Row{{"svc_timestamp": at, "loki_line": "one", "up": "ONE", "loki_label_app": "web", "loki_metadata_trace": "1"}}
+	if diff := cmp.Diff(want, st.Rows("shop.other")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Entries that can never be stored are left out, told, and kept; if all are bad, the answer is 400.
+func TestBadEntries(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		status     int
+		rows, kept int
+		text       string
+	}{
+		{"some", `{"streams":[{"stream":{},"values":[["x","a"],["1"],7,["1","b"],[1.5,"c"],["99999999999999999999","d"],["2","e",7]]}]}`, 204, 2, 5, ""},
+		{"all", `{"streams":[{"stream":{},"values":[["x","a"]]}]}`, 400, 0, 1, "no entry of the request could be stored"},
+		{"nothing", `{"streams":[]}`, 204, 0, 0, ""},
+		{"no streams", `{"stream":[]}`, 400, 0, 0, `no list "streams"`},
+		{"a broken text", `{"streams":[{"stream":{},"values":[["1","a"]`, 400, 0, 0, "','"},
+		{"another type", `{"streams":{}}`, 400, 0, 0, "an array"},
+		{"a stream that is none", `{"streams":[1]}`, 400, 0, 0, "a stream"},
+		{"too many labels", `{"streams":[{"stream":{` + strings.TrimSuffix(strings.Repeat(`"x":"1",`, maxLabels+1), ",") + `},"values":[["1","a"]]},{"stream":{},"values":[["1","b"]]}]}`, 204, 1, 1, ""},
+		{"a long value", `{"streams":[{"stream":{"a":"` + strings.Repeat("x", maxValueBytes+1) + `"},"values":[["1","a"]]}]}`, 400, 0, 1, "the value of the label"},
+	} {
+		d, st := door(t)
+		w := send(d, "application/json", []byte(c.body))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+			t.Errorf("%s: answer %d %s", c.name, w.Code, w.Body)
+		}
+		if rows, kept := len(st.Rows("public.loki_logs")), len(st.Rows("svc_private.rejects")); rows != c.rows || kept != c.kept {
+			t.Errorf("%s: %d rows and %d rejects", c.name, rows, kept)
+		}
+	}
+}
+
+func TestBadBodies(t *testing.T) {
+	good := s2.EncodeSnappy(nil, protobuf(`{a="b"}`, pushed{at.UnixNano(), "x", nil}))
+	huge := protowire.AppendVarint(nil, 1<<31)
+	for _, c := range []struct {
+		name, contentType string
+		body              []byte
+		status            int
+		text              string
+	}{
+		{"no snappy", isProtobuf, []byte("hello"), 400, "snappy"},
+		{"a snappy block that claims 2 GiB", isProtobuf, append(huge, 0), 413, "send smaller"},
+		{"cut off", isProtobuf, good[:len(good)-3], 400, "snappy"},
+		{"no protobuf", isProtobuf, s2.EncodeSnappy(nil, []byte("\x0a\xff")), 400, "protobuf"},
+		{"another type", "text/plain", good, 400, "Content-Type is \"text/plain\""},
+		{"too large", "application/json", bytes.Repeat([]byte(" "), 2<<20), 413, ""},
+	} {
+		d, st := door(t)
+		w := send(d, c.contentType, c.body)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+			t.Errorf("%s: answer %d %s %v", c.name, w.Code, w.Body, w.Header())
+		}
+		if len(st.Tables()) > 0 {
+			t.Errorf("%s: rows of %v", c.name, st.Tables())
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	d, st := door(t)
+	body := []byte(`{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
+	if w := send(d, "application/json", body, "Accept", "application/json"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), `{"output":[{"affectedrows":1}],`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := send(d, "application/json", body, "Accept", "*/*"); w.Code != http.StatusNoContent {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	st.Refuse("public.loki_logs", errs.New(errs.ShardNotReady, "no leader"))
+	if w := send(d, "application/json", body); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "no leader") {
+		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+}
+
+// A repeated request with a key is known.
+func TestKeys(t *testing.T) {
+	d, st := door(t)
+	body := []byte(`{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
+	send(d, "application/json", body, "Idempotency-Key", "k")
+	send(d, "application/json", body, "x-svc-dedupe", "body")
+	send(d, "application/json", body)
+	if keys := st.Keys(); len(keys) != 2 {
+		t.Errorf("keys %v", keys)
+	}
+}
+
+func FuzzProto(f *testing.F) {
+	f.Add(protobuf(`{a="b"}`, pushed{1, "x", []string{"k", "v"}}))
+	f.Add([]byte("\x0a\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, _ := door(t)
+		if w := send(d, isProtobuf, s2.EncodeSnappy(nil, data)); w.Code != 204 && w.Code != 400 && w.Code != 413 {
+			t.Errorf("answer %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	f.Add([]byte(`{"streams":[{"stream":{"a":"b"},"values":[["1","x",{"k":"v"}],[2,"y"]]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, _ := door(t)
+		if w := send(d, "application/json", data); w.Code != 204 && w.Code != 400 && w.Code != 413 {
+			t.Errorf("answer %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func BenchmarkPush(b *testing.B) {
+	entries := make([]pushed, 1000)
+	for i := range entries {
+		entries[i] = pushed{at.UnixNano() + int64(i), strings.Repeat("GET /index.html 200 ", 8), nil}
+	}
+	body := s2.EncodeSnappy(nil, protobuf(`{app="web",env="test"}`, entries...))
+	d, _ := door(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if w := send(d, isProtobuf, body); w.Code != http.StatusNoContent {
+			b.Fatal(w.Code, w.Body)
+		}
+	}
+	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "lines/s")
+}

@@ -1,0 +1,146 @@
+package loki
+
+import (
+	"errors"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// pair is a label, or a piece of structured metadata.
+type pair struct{ name, value []byte }
+
+// stream is the entries of one set of labels.
+type stream struct {
+	labels []pair
+	// badLabels: the text of the labels could not be read, and they are none.
+	badLabels bool
+	// entries are the entries as they came: messages of the protobuf form, or a JSON array.
+	entries [][]byte
+}
+
+// entry is one line.
+type entry struct {
+	nanos int64
+	// late or early: the time is beyond what 64 bits of nanoseconds hold.
+	outOfRange bool
+	line       []byte
+	metadata   []pair
+}
+
+var errProto = errors.New("the body is no protobuf message of logproto.PushRequest")
+
+// fields goes through the fields of a message. each gets the bytes of a field of bytes, or the
+// number of a varint; fields of other forms are passed over.
+func fields(msg []byte, each func(field protowire.Number, data []byte, number uint64) error) error {
+	for len(msg) > 0 {
+		num, typ, n := protowire.ConsumeTag(msg)
+		if n < 0 {
+			return errProto
+		}
+		msg = msg[n:]
+		var err error
+		switch typ {
+		case protowire.BytesType:
+			data, n := protowire.ConsumeBytes(msg)
+			if n < 0 {
+				return errProto
+			}
+			msg = msg[n:]
+			err = each(num, data, 0)
+		case protowire.VarintType:
+			number, n := protowire.ConsumeVarint(msg)
+			if n < 0 {
+				return errProto
+			}
+			msg = msg[n:]
+			err = each(num, nil, number)
+		default:
+			n := protowire.ConsumeFieldValue(num, typ, msg)
+			if n < 0 {
+				return errProto
+			}
+			msg = msg[n:]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readProto goes through the streams of a PushRequest. The stream is valid until each returns; what
+// its slices point to, as long as the body.
+func readProto(body []byte, each func(s *stream) error) error {
+	var s stream
+	return fields(body, func(field protowire.Number, data []byte, _ uint64) error {
+		if field != 1 || data == nil {
+			return nil
+		}
+		s.labels, s.badLabels, s.entries = s.labels[:0], false, s.entries[:0]
+		err := fields(data, func(field protowire.Number, data []byte, _ uint64) error {
+			switch {
+			case field == 1 && data != nil:
+				var err error
+				if s.labels, err = parseLabels(s.labels[:0], data); err != nil {
+					s.labels, s.badLabels = s.labels[:0], true
+				}
+			case field == 2 && data != nil:
+				s.entries = append(s.entries, data)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return each(&s)
+	})
+}
+
+// readEntry reads a message logproto.EntryAdapter. Its metadata are valid until the next one.
+func (e *entry) readProto(msg []byte) error {
+	var seconds, nanos int64
+	e.line, e.metadata = nil, e.metadata[:0]
+	err := fields(msg, func(field protowire.Number, data []byte, _ uint64) error {
+		if data == nil {
+			return nil
+		}
+		switch field {
+		case 1:
+			return fields(data, func(field protowire.Number, _ []byte, number uint64) error {
+				switch field {
+				case 1:
+					seconds = int64(number) //nolint:gosec // it is how protobuf writes an int64
+				case 2:
+					nanos = int64(number) //nolint:gosec // the same
+				}
+				return nil
+			})
+		case 2:
+			e.line = data
+		case 3:
+			var p pair
+			err := fields(data, func(field protowire.Number, data []byte, _ uint64) error {
+				switch field {
+				case 1:
+					p.name = data
+				case 2:
+					p.value = data
+				}
+				return nil
+			})
+			e.metadata = append(e.metadata, p)
+			return err
+		}
+		return nil
+	})
+	e.setTime(seconds, nanos)
+	return err
+}
+
+// setTime sets the time from seconds and nanoseconds since 1970.
+func (e *entry) setTime(seconds, nanos int64) {
+	const most = math.MaxInt64/1_000_000_000 - 2
+	e.outOfRange = seconds > most || seconds < -most || nanos < 0 || nanos > 999_999_999
+	e.nanos = seconds*1_000_000_000 + nanos
+}
