@@ -96,53 +96,70 @@ func skipQuoted(sql string, i int) int {
 		return i
 	case rest[0] == '\'' || rest[0] == '"' || rest[0] == '`':
 		escapes := rest[0] == '\'' && i > 0 && sql[i-1]|0x20 == 'e' && (i == 1 || !IsNameByte(sql[i-2]))
-		for k := 1; k < len(rest); k++ {
-			switch {
-			case escapes && rest[k] == '\\':
-				k++
-			case rest[k] == rest[0] && k+1 < len(rest) && rest[k+1] == rest[0]:
-				k++
-			case rest[k] == rest[0]:
-				return i + k + 1
-			}
-		}
-		return len(sql)
+		return i + quotedLen(rest, escapes)
 	case strings.HasPrefix(rest, "--"):
 		if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
 			return i + end
 		}
 		return len(sql)
 	case strings.HasPrefix(rest, "/*"):
-		depth := 0
-		for k := 0; k < len(rest); k++ {
-			switch {
-			case strings.HasPrefix(rest[k:], "/*"):
-				depth++
-				k++
-			case strings.HasPrefix(rest[k:], "*/"):
-				depth--
-				k++
-				if depth == 0 {
-					return i + k + 1
-				}
-			}
-		}
-		return len(sql)
+		return i + commentLen(rest)
 	case rest[0] == '$' && (i == 0 || !IsNameByte(sql[i-1])):
-		k := 1
-		for k < len(rest) && IsNameByte(rest[k]) && rest[k] != '$' {
-			k++
-		}
-		if k == len(rest) || rest[k] != '$' {
-			return i
-		}
-		tag := rest[:k+1]
-		if end := strings.Index(rest[k+1:], tag); end >= 0 {
-			return i + k + 1 + end + len(tag)
-		}
-		return len(sql)
+		return i + dollarLen(rest)
 	}
 	return i
+}
+
+// quotedLen is the length of the text in quotes that text begins with. escapes: a backslash takes the
+// byte behind it along.
+func quotedLen(text string, escapes bool) int {
+	for k := 1; k < len(text); k++ {
+		switch {
+		case escapes && text[k] == '\\':
+			k++
+		case text[k] != text[0]:
+		case k+1 == len(text) || text[k+1] != text[0]:
+			return k + 1
+		default:
+			k++ // a doubled quote
+		}
+	}
+	return len(text)
+}
+
+// commentLen is the length of the comment that text begins with, comments within it included.
+func commentLen(text string) int {
+	depth := 0
+	for k := 0; k < len(text); k++ {
+		switch {
+		case strings.HasPrefix(text[k:], "/*"):
+			depth++
+			k++
+		case strings.HasPrefix(text[k:], "*/"):
+			depth--
+			k++
+			if depth == 0 {
+				return k + 1
+			}
+		}
+	}
+	return len(text)
+}
+
+// dollarLen is the length of the text in dollar quotes that text begins with, or 0 if it is something else.
+func dollarLen(text string) int {
+	k := 1
+	for k < len(text) && IsNameByte(text[k]) && text[k] != '$' {
+		k++
+	}
+	if k == len(text) || text[k] != '$' {
+		return 0
+	}
+	tag := text[:k+1]
+	if end := strings.Index(text[k+1:], tag); end >= 0 {
+		return k + 1 + end + len(tag)
+	}
+	return len(text)
 }
 
 // IsNameByte reports whether a byte may be part of a bare name.

@@ -114,7 +114,7 @@ func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 	default:
 		return nil, nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
 	}
-	w := walker{st: st, database: database, notAt: -1}
+	w := walker{st: st, database: database, around: around{notAt: -1}}
 	if err := w.statement(tree.Statements[0]); err != nil {
 		return nil, nil, err
 	}
