@@ -158,3 +158,20 @@ func TestRetireNeedsVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestShardRemoveNeedsVersion refuses the record of a removal before the version that has it: programs of before
+// would not carry it out.
+func TestShardRemoveNeedsVersion(t *testing.T) {
+	cmd := &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: &metapb.Operation{
+		Kind: "shard-remove", Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: 2}},
+	}}}}
+	if minVersion(cmd) != metapb.ProtocolRetire {
+		t.Errorf("the record needs version %d, want %d", minVersion(cmd), metapb.ProtocolRetire)
+	}
+	if checkGate(cmd, metapb.ProtocolRetire-1) == nil {
+		t.Errorf("it is proposed in version %d", metapb.ProtocolRetire-1)
+	}
+	if err := checkGate(cmd, metapb.ProtocolRetire); err != nil {
+		t.Error(err)
+	}
+}

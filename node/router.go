@@ -69,7 +69,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
-		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client, Cluster: coordinator.NewAdmin(client),
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client, Cluster: coordinator.NewAdmin(client).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,
 		StoreRejects:      n.cfg.Ingest.OnReject == config.OnRejectStore, RejectsTTL: n.cfg.Ingest.RejectsTTL,

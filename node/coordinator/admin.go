@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
 	"cordwood/router/httpapi/clusterapi"
 )
 
@@ -37,12 +38,25 @@ type Catalog interface {
 // be used concurrently, on any node.
 type Admin struct {
 	meta   Catalog
+	shards Shards
 	limits snapshot.Limits
+}
+
+// Shards is what Admin asks the shards themselves.
+type Shards interface {
+	// Stats asks all nodes for their replicas. If some do not answer it returns what the others said, and an error.
+	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
 }
 
 // NewAdmin returns an Admin.
 func NewAdmin(meta Catalog) *Admin {
 	return &Admin{meta: meta, limits: snapshot.Limits{}.WithDefaults()}
+}
+
+// WithShards has the Admin ask shards how large tables are, which is part of some plans.
+func (a *Admin) WithShards(s Shards) *Admin {
+	a.shards = s
+	return a
 }
 
 var _ clusterapi.Cluster = (*Admin)(nil)

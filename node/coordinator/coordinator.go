@@ -181,9 +181,10 @@ type leading struct {
 	copies   map[uint64]map[uint32]snapshot.Copy // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
-	// closedSince, unchangedSince and pairedSince are when this leader saw first that a table is closed in its
-	// epoch, a version of an operation, and that it has promoted a second voter.
-	closedSince, unchangedSince, pairedSince map[version]time.Time
+	// closedSince, unchangedSince, pairedSince and emptySince are when this leader saw first that a table is
+	// closed in its epoch, a version of an operation, that it has promoted a second voter, and that a shard which
+	// retires has no table.
+	closedSince, unchangedSince, pairedSince, emptySince map[version]time.Time
 
 	began       time.Time
 	nodes       string // that hold shards and answer, as one text

@@ -114,6 +114,9 @@ func (w *world) settledCheck() {
 		}
 	}
 	for id, s := range w.shards {
+		if s.Retiring {
+			w.fail("shard %d is retiring still", id)
+		}
 		g := w.groups[id]
 		same := func(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
 		if !same(s.Replicas, g.voters) || len(s.Learners) > 0 || len(g.learners) > 0 {
@@ -137,7 +140,7 @@ func scenarios() []scenario {
 	on := func(w *world, id uint32, nodes ...string) bool {
 		return slices.Equal(sorted(w.shards[id].Replicas), sorted(nodes))
 	}
-	return append(handoffs(), []scenario{
+	return append(slices.Concat(handoffs(), removalScenarios()), []scenario{
 		{
 			"move one replica", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b") },
 			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b"},

@@ -41,6 +41,8 @@ func decideKind(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return rebalance(snap, op)
 	case operation.ShardDrop:
 		return dropShard(snap, op)
+	case operation.ShardRemove:
+		return removeShard(snap, op)
 	}
 	return failed(op.Step, "this program does not know operations of kind %q: start one of the same version as the node that began it", op.Kind)
 }

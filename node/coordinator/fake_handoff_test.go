@@ -31,6 +31,13 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 	next := *t
 	next.Placement, next.Version = slices.Clone(t.Placement), t.Version+1
 	last := &next.Placement[len(next.Placement)-1]
+	if cmd.Step <= metapb.PlaceTable_STEP_BEGIN {
+		for _, id := range cmd.ShardIds {
+			if s := w.shards[id]; s == nil || s.Retiring {
+				return nil, refused("shard %d takes no tables", id)
+			}
+		}
+	}
 	switch {
 	case cmd.Step == metapb.PlaceTable_STEP_UNSPECIFIED:
 		if !t.AppendMode() {

@@ -39,26 +39,32 @@ type world struct {
 	unheard   map[string]bool
 	unreached map[string][]string
 	// mute are the nodes that do not answer one.
-	mute     map[string][]string
-	shut     map[string]bool
-	used     map[string]int64
-	shards   map[uint32]*metapb.Shard
-	groups   map[uint32]*fakeGroup
-	tables   map[uint64]*schema.Table
-	ops      map[uint64]*metapb.Operation
-	settings *metapb.Settings
-	version  uint32
-	lastOp   uint64
-	voters   []string // of the metadata group
-	learners []string
-	bytes    int64
-	ingest   map[uint64]float64 // bytes a second, by table
-	began    time.Time
-	skew     time.Duration // of the clock of who proposes, against that of who leads
-	frozen   bool          // nobody is elected
-	late     time.Duration // by which copies are complete later
-	changed  chan struct{}
-	defined  map[uint32]map[uint64]uint32 // shard, table: epoch
+	mute   map[string][]string
+	shut   map[string]bool
+	used   map[string]int64
+	shards map[uint32]*metapb.Shard
+	groups map[uint32]*fakeGroup
+	// retired are shards that were taken away, lastShard the highest number that one had, and reads how many
+	// queries and backups read a shard, keys until when it remembers keys of requests.
+	retired   map[uint32]*metapb.Shard
+	lastShard uint32
+	reads     map[uint32]uint32
+	keys      map[uint32]time.Time
+	tables    map[uint64]*schema.Table
+	ops       map[uint64]*metapb.Operation
+	settings  *metapb.Settings
+	version   uint32
+	lastOp    uint64
+	voters    []string // of the metadata group
+	learners  []string
+	bytes     int64
+	ingest    map[uint64]float64 // bytes a second, by table
+	began     time.Time
+	skew      time.Duration // of the clock of who proposes, against that of who leads
+	frozen    bool          // nobody is elected
+	late      time.Duration // by which copies are complete later
+	changed   chan struct{}
+	defined   map[uint32]map[uint64]uint32 // shard, table: epoch
 
 	copies    map[uint64]map[uint32]*fakeCopy // of tables that are handed over, by shard
 	lastCopy  uint64
@@ -123,6 +129,7 @@ func newWorld(t testing.TB) *world {
 		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: metapb.MaxProtocol, bytes: 10 << 20,
 		ingest: map[uint64]float64{}, began: time.Now(), changed: make(chan struct{}), defined: map[uint32]map[uint64]uint32{},
 		copies: map[uint64]map[uint32]*fakeCopy{}, lastCopy: 1000, restarted: map[string]time.Time{}, broken: map[string]int{},
+		retired: map[uint32]*metapb.Shard{}, reads: map[uint32]uint32{}, keys: map[uint32]time.Time{},
 	}
 }
 
@@ -141,7 +148,8 @@ func (w *world) node(words ...string) *world {
 
 // shard adds a shard whose group works.
 func (w *world) shard(want uint32, nodes ...string) *world {
-	id := uint32(len(w.shards) + 1)
+	w.lastShard++
+	id := w.lastShard
 	w.shards[id] = &metapb.Shard{Id: id, Incarnation: 1, Replicas: nodes, Want: want, Version: 1}
 	g := &fakeGroup{voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{}}
 	for _, n := range nodes {
@@ -220,6 +228,24 @@ func (w *world) settle() {
 		w.elect(s, g, now)
 		if len(g.voters) == 0 {
 			w.fail("shard %d has no voters", id)
+		}
+	}
+	w.settleRetired(now)
+}
+
+// settleRetired has the nodes that are up delete their replicas of retired shards.
+func (w *world) settleRetired(now time.Time) {
+	for id, s := range w.retired {
+		g := w.groups[id]
+		for _, n := range slices.Clone(s.Removed) {
+			switch at, ok := g.gone[n]; {
+			case !w.down[n].IsZero():
+			case !ok:
+				g.gone[n] = now.Add(time.Second)
+			case !now.Before(at):
+				s.Removed = slices.DeleteFunc(s.Removed, func(x string) bool { return x == n })
+				s.Version++
+			}
 		}
 	}
 }
@@ -338,6 +364,7 @@ func (w *world) status() *metapb.StatusResponse {
 				r.State, r.AppliedIndex, r.SegmentBytes = "Installing", 0, 0
 				r.InstallTotalBytes, r.InstallDoneBytes = w.bytes, w.bytes/2
 			}
+			r.Pins, r.KeysNanos = w.reads[sid], max(0, int64(w.keys[sid].Sub(now)))
 			r.Aside, r.AsideTables = g.aside[id], uint32(len(g.aside[id]))
 			switch g.damaged[id] {
 			case damagedSegment:
@@ -373,6 +400,12 @@ func (w *world) status() *metapb.StatusResponse {
 			led.SilentNanos = int64(now.Sub(lost))
 		}
 		st.ShardsLed = append(st.ShardsLed, led)
+	}
+	st.LastShardId = w.lastShard
+	for _, id := range slices.Sorted(maps.Keys(w.retired)) {
+		if s := w.retired[id]; len(s.Removed) > 0 {
+			st.RetiredShards = append(st.RetiredShards, proto.CloneOf(s))
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.ops)) {
 		st.Operations = append(st.Operations, proto.CloneOf(w.ops[id]))
@@ -432,13 +465,15 @@ func (w *world) apply(cmd *metapb.Command) (*metapb.Result, error) {
 		}
 		delete(w.nodes, op.RemoveNode.NodeId)
 	case *metapb.Command_CreateShard:
-		if int(op.CreateShard.ShardId) != len(w.shards)+1 {
+		if int(op.CreateShard.ShardId) != int(w.lastShard)+1 {
 			return nil, refused("another shard was made")
 		}
 		w.shard(op.CreateShard.Want, op.CreateShard.Replicas...)
 		w.settings.InitialShards = max(w.settings.InitialShards, 1) - 1
 	case *metapb.Command_ChangeShard:
 		return &metapb.Result{}, w.changeShard(op.ChangeShard)
+	case *metapb.Command_RetireShard:
+		return &metapb.Result{}, w.retire(op.RetireShard)
 	case *metapb.Command_PlaceTable:
 		return w.place(op.PlaceTable, cmd.TimeUnixNano)
 	default:
@@ -528,6 +563,11 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 		for _, n := range s.Replicas {
 			w.groups[s.Id].ready[n] = time.Now()
 		}
+	case *metapb.ChangeShard_Retiring:
+		if x.Retiring && w.staying(s.Id) == 0 {
+			return refused("no other shard stays")
+		}
+		s.Retiring = x.Retiring
 	case *metapb.ChangeShard_Want:
 		s.Want = x.Want
 	case *metapb.ChangeShard_Forget:

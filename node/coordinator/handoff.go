@@ -182,6 +182,12 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 		}
 		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.GetTable().GetWhy(), "not known"))
 	}
+	if why := whyNeverThere(snap, op.ToShards); why != "" {
+		if t.Handoff != nil {
+			return giveUp(snap, op, t, why)
+		}
+		return failed("end", "the rows of table %s.%s stay where they were: %s", t.Database, t.Name, why)
+	}
 	if why := refusePlace(snap, op, t, op.ToShards); why != "" {
 		return wait(stepBegin, "%s", why)
 	}

@@ -70,7 +70,7 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 		others := max(len(holding), 1)
 		per := (len(snap.Shards) + others - 1) / others
 		count := min(per, snap.Limits.ShardsPerNode, snap.Limits.ShardsPerNode*nodes-len(snap.Shards))
-		if count <= 0 || wasDrained(snap, id) {
+		if count <= 0 || wasDrained(snap, id) || tookAway(snap, n.Node) {
 			if snap.Status.GetSettings().GetRebalancePaused() || snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest {
 				continue
 			}
@@ -93,6 +93,15 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 		}
 	}
 	return true
+}
+
+// tookAway tells whether a shard is taken away, or was since a node came: whoever asked for that wants no
+// other shard instead.
+func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
+	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
+		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&
+			(op.State == metapb.OperationState_OPERATION_STATE_RUNNING || op.State == metapb.OperationState_OPERATION_STATE_DONE)
+	})
 }
 
 // wasDrained tells whether a node was drained before.

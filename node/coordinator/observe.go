@@ -77,6 +77,14 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 			}
 		}
 	})
+	snap.EmptyFor, l.emptySince = ages(now, l.emptySince, func(yield func(version) bool) {
+		for _, s := range status.Shards {
+			if s.Retiring && !slices.ContainsFunc(tables, func(t *schema.Table) bool { return slices.Contains(t.Shards(), s.Id) }) &&
+				!yield(version{uint64(s.Id), s.Version}) {
+				return
+			}
+		}
+	})
 	snap.UnchangedFor, l.unchangedSince = ages(now, l.unchangedSince, func(yield func(version) bool) {
 		for _, op := range snap.Running() {
 			if !yield(version{op.Id, op.Version}) {

@@ -38,6 +38,9 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 	if r.WithRows && r.Kind != operation.TableMove && r.Kind != operation.TablePartition {
 		return nil, bad("with_rows goes with table-move and table-partition")
 	}
+	if r.Plan && r.Kind != operation.ShardRemove {
+		return nil, bad("plan goes with shard-remove; GET /v1/cluster/plan shows what a rebalance would do")
+	}
 	switch r.Kind {
 	case requestUndrain:
 		return a.undrain(ctx, snap, r)
@@ -56,6 +59,9 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 	// What it would do first says whether it can be done at all.
 	if d := decide(snap, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil, errs.New(errs.InvalidArguments, "%s", snap.Relabel(d.reason))
+	}
+	if r.Plan {
+		return a.planRemoval(ctx, snap, op)
 	}
 	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the leader of the metadata to take it up"
 	result, err := a.meta.Propose(ctx, putOperation(snap, op))
@@ -139,6 +145,7 @@ var requests = map[string]func(*Admin, *snapshot.Snapshot, *metapb.Operation, *c
 	operation.ShardMove:        requestMove,
 	operation.ShardSplitHot:    requestSplit,
 	operation.ShardDrop:        requestDrop,
+	operation.ShardRemove:      requestShardRemove,
 	operation.ReplicaChange:    requestReplicas,
 	operation.ReplicaRebuild:   requestRebuild,
 	operation.TableMove:        (*Admin).requestTable,
@@ -194,6 +201,16 @@ func requestDrop(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clu
 	p := operation.ShardDropProgress(op)
 	p.ShardId, p.Incarnation, p.Loss = s.Id, s.Incarnation, lossWords(snap, s)
 	return nil
+}
+
+func requestShardRemove(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
+	if r.Shard == 0 {
+		return bad("shard-remove needs shard")
+	}
+	s := snap.Shards[r.Shard]
+	op.ShardId = 0
+	operation.ShardRemoveProgress(op).ShardId = s.Id
+	return refuse(cmp.Or(whyNoRemoval(snap, op, s), whyShardStays(snap, s)))
 }
 
 func requestReplicas(_ *Admin, _ *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
@@ -266,7 +283,7 @@ func refuseReplicas(n int) string {
 }
 
 var kinds = []string{
-	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
+	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ShardRemove, operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
 	requestUndrain, operation.NodeDecommission, requestRemove, operation.Rebalance, requestPause, requestResume,
 }
 

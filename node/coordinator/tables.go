@@ -48,6 +48,9 @@ func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if op.Cancel {
 			return cancelled("the writes of table %s.%s stay where they were", t.Database, t.Name)
 		}
+		if why := whyNeverThere(snap, op.ToShards); why != "" {
+			return failed("end", "the writes of table %s.%s stay where they were: %s", t.Database, t.Name, why)
+		}
 		return call(stepPlace, fmt.Sprintf("%s the writes of table %s.%s", shardsTake(op.ToShards), t.Database, t.Name), &act{
 			what: "place table", propose: command(snap, func(c *metapb.Command) {
 				c.Op = &metapb.Command_PlaceTable{PlaceTable: &metapb.PlaceTable{TableId: t.ID, Epoch: now.Epoch, ShardIds: op.ToShards}}
@@ -68,7 +71,8 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 		if n < 1 {
 			return failed("end", "neither shards nor a number of partitions are given")
 		}
-		to = placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), t.Writable().Shards(), n)
+		keep := slices.DeleteFunc(t.Writable().Shards(), func(id uint32) bool { return snap.Shards[id].GetRetiring() })
+		to = placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), keep, n)
 	}
 	if why := refusePlace(snap, op, t, to); why != "" {
 		return failed("end", "%s", why)
@@ -88,13 +92,10 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 	if len(to) == 0 {
 		return fmt.Sprintf("no shard can take the writes of table %s.%s: none has a leader", t.Database, t.Name)
 	}
+	if why := whyNeverThere(snap, to); why != "" {
+		return why
+	}
 	for i, id := range to {
-		if snap.Shards[id] == nil {
-			return fmt.Sprintf("there is no shard %d", id)
-		}
-		if snap.Shards[id].Retiring {
-			return fmt.Sprintf("shard %d is being taken away: choose another one", id)
-		}
 		if slices.Contains(to[:i], id) {
 			return fmt.Sprintf("shard %d is given twice", id)
 		}
@@ -106,6 +107,19 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true): it can be moved or spread once the cluster uses protocol version %d, now it uses %d; upgrade all nodes", t.Database, t.Name, metapb.ProtocolHandoff, v)
 	} else if movable(t) && takesRows(op, t) && v < metapb.ProtocolHandoffAppend {
 		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): it can take them along once the cluster uses protocol version %d, now it uses %d; upgrade all nodes, or move its writes alone", t.Database, t.Name, metapb.ProtocolHandoffAppend, v)
+	}
+	return ""
+}
+
+// whyNeverThere says which of some shards takes no tables any more; empty: none.
+func whyNeverThere(snap *snapshot.Snapshot, to []uint32) string {
+	for _, id := range to {
+		if snap.Shards[id] == nil {
+			return fmt.Sprintf("there is no shard %d", id)
+		}
+		if snap.Shards[id].Retiring {
+			return fmt.Sprintf("shard %d is being taken away: choose another one", id)
+		}
 	}
 	return ""
 }

@@ -369,7 +369,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72, 0}
 }
 
 type ProposeRequest struct {
@@ -4187,6 +4187,7 @@ type Operation struct {
 	//	*Operation_Table
 	//	*Operation_Node
 	//	*Operation_Rebalance
+	//	*Operation_ShardRemove
 	Progress      isOperation_Progress `protobuf_oneof:"progress"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4444,6 +4445,15 @@ func (x *Operation) GetRebalance() *RebalanceProgress {
 	return nil
 }
 
+func (x *Operation) GetShardRemove() *ShardRemoveProgress {
+	if x != nil {
+		if x, ok := x.Progress.(*Operation_ShardRemove); ok {
+			return x.ShardRemove
+		}
+	}
+	return nil
+}
+
 type isOperation_Progress interface {
 	isOperation_Progress()
 }
@@ -4472,6 +4482,10 @@ type Operation_Rebalance struct {
 	Rebalance *RebalanceProgress `protobuf:"bytes,29,opt,name=rebalance,proto3,oneof"`
 }
 
+type Operation_ShardRemove struct {
+	ShardRemove *ShardRemoveProgress `protobuf:"bytes,30,opt,name=shard_remove,json=shardRemove,proto3,oneof"`
+}
+
 func (*Operation_ShardAdd) isOperation_Progress() {}
 
 func (*Operation_Replicas) isOperation_Progress() {}
@@ -4483,6 +4497,8 @@ func (*Operation_Table) isOperation_Progress() {}
 func (*Operation_Node) isOperation_Progress() {}
 
 func (*Operation_Rebalance) isOperation_Progress() {}
+
+func (*Operation_ShardRemove) isOperation_Progress() {}
 
 // ShardAddProgress belongs to shard-add.
 type ShardAddProgress struct {
@@ -4736,6 +4752,62 @@ func (x *ShardDropProgress) GetLoss() string {
 	return ""
 }
 
+// ShardRemoveProgress belongs to shard-remove.
+type ShardRemoveProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The shard that is taken away. The operation's shard_id is 0: RetireShard is refused while an operation
+	// names the shard there.
+	ShardId uint32 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// Why the shard stays, in words, and what was begun is undone; empty: it is not undone.
+	Undo          string `protobuf:"bytes,2,opt,name=undo,proto3" json:"undo,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardRemoveProgress) Reset() {
+	*x = ShardRemoveProgress{}
+	mi := &file_metapb_meta_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardRemoveProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardRemoveProgress) ProtoMessage() {}
+
+func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
+func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *ShardRemoveProgress) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ShardRemoveProgress) GetUndo() string {
+	if x != nil {
+		return x.Undo
+	}
+	return ""
+}
+
 // TableProgress belongs to table-move and table-partition.
 type TableProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4766,7 +4838,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4778,7 +4850,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4791,7 +4863,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TableProgress) GetName() string {
@@ -4891,7 +4963,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +4975,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +4988,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -4944,7 +5016,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4956,7 +5028,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4969,7 +5041,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -4991,7 +5063,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5003,7 +5075,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5016,7 +5088,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -5036,7 +5108,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5048,7 +5120,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5133,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -5079,7 +5151,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5091,7 +5163,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5104,7 +5176,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 type ReadIndexResponse struct {
@@ -5117,7 +5189,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5129,7 +5201,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5142,7 +5214,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -5216,7 +5288,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5228,7 +5300,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5241,7 +5313,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -5465,7 +5537,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5477,7 +5549,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5490,7 +5562,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -5542,7 +5614,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5554,7 +5626,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5567,7 +5639,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -5603,7 +5675,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5615,7 +5687,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5628,7 +5700,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -5676,7 +5748,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5688,7 +5760,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5701,7 +5773,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -5830,7 +5902,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5842,7 +5914,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5855,7 +5927,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -5890,7 +5962,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5902,7 +5974,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5915,7 +5987,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -5940,7 +6012,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5952,7 +6024,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5965,7 +6037,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 type NodeStatus struct {
@@ -5985,7 +6057,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5997,7 +6069,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6010,7 +6082,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -6076,7 +6148,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6088,7 +6160,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6101,7 +6173,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -6214,7 +6286,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6226,7 +6298,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6239,7 +6311,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -6270,7 +6342,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6282,7 +6354,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6295,7 +6367,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -6336,7 +6408,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6348,7 +6420,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6361,7 +6433,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -6388,7 +6460,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6400,7 +6472,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6413,7 +6485,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -6438,7 +6510,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6450,7 +6522,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6463,7 +6535,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -6534,7 +6606,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6546,7 +6618,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6559,7 +6631,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -6657,7 +6729,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6669,7 +6741,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6682,7 +6754,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -6714,7 +6786,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6726,7 +6798,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6739,7 +6811,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 type ReachRequest struct {
@@ -6752,7 +6824,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6764,7 +6836,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6777,7 +6849,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -6803,7 +6875,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6815,7 +6887,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6828,7 +6900,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -6869,7 +6941,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6881,7 +6953,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6894,7 +6966,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -6912,7 +6984,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6924,7 +6996,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6937,7 +7009,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 type WatchRequest struct {
@@ -6948,7 +7020,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6960,7 +7032,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6973,7 +7045,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -7008,7 +7080,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7020,7 +7092,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7033,7 +7105,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -7457,7 +7529,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
 	"STEP_CLOSE\x10\x02\x12\x0f\n" +
 	"\vSTEP_FINISH\x10\x03\x12\x10\n" +
-	"\fSTEP_GIVE_UP\x10\x04\"\xfb\b\n" +
+	"\fSTEP_GIVE_UP\x10\x04\"\xc4\t\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -7491,7 +7563,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"shard_drop\x18\x1a \x01(\v2 .cordwood.meta.ShardDropProgressH\x00R\tshardDrop\x124\n" +
 	"\x05table\x18\x1b \x01(\v2\x1c.cordwood.meta.TableProgressH\x00R\x05table\x121\n" +
 	"\x04node\x18\x1c \x01(\v2\x1b.cordwood.meta.NodeProgressH\x00R\x04node\x12@\n" +
-	"\trebalance\x18\x1d \x01(\v2 .cordwood.meta.RebalanceProgressH\x00R\trebalance\x1a8\n" +
+	"\trebalance\x18\x1d \x01(\v2 .cordwood.meta.RebalanceProgressH\x00R\trebalance\x12G\n" +
+	"\fshard_remove\x18\x1e \x01(\v2\".cordwood.meta.ShardRemoveProgressH\x00R\vshardRemove\x1a8\n" +
 	"\n" +
 	"NotesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -7516,7 +7589,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11ShardDropProgress\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
-	"\x04loss\x18\x03 \x01(\tR\x04loss\"\x8f\x03\n" +
+	"\x04loss\x18\x03 \x01(\tR\x04loss\"D\n" +
+	"\x13ShardRemoveProgress\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x12\n" +
+	"\x04undo\x18\x02 \x01(\tR\x04undo\"\x8f\x03\n" +
 	"\rTableProgress\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
@@ -7783,7 +7859,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 90)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -7843,48 +7919,49 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ShardAddProgress)(nil),         // 55: cordwood.meta.ShardAddProgress
 	(*ReplicasProgress)(nil),         // 56: cordwood.meta.ReplicasProgress
 	(*ShardDropProgress)(nil),        // 57: cordwood.meta.ShardDropProgress
-	(*TableProgress)(nil),            // 58: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 59: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 60: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 61: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 62: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 63: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 64: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 65: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 66: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 67: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 68: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 69: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 70: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 71: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 72: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 73: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 74: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 75: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 76: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 77: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 78: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 79: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 80: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 81: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 82: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 83: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 84: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 85: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 86: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 87: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 88: cordwood.meta.WatchResponse
-	nil,                              // 89: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 90: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 91: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 92: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 93: cordwood.meta.Operation.NotesEntry
-	nil,                              // 94: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 95: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 96: cordwood.schema.Column
-	(schemapb.Type)(0),               // 97: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 98: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 99: cordwood.schema.Database
+	(*ShardRemoveProgress)(nil),      // 58: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 59: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 60: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 61: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 62: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 63: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 64: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 65: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 66: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 67: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 68: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 69: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 70: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 71: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 72: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 73: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 74: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 75: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 76: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 77: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 78: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 79: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 80: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 81: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 82: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 83: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 84: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 85: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 86: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 87: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 88: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 89: cordwood.meta.WatchResponse
+	nil,                              // 90: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 91: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 92: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 93: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 94: cordwood.meta.Operation.NotesEntry
+	nil,                              // 95: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 96: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 97: cordwood.schema.Column
+	(schemapb.Type)(0),               // 98: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 99: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 100: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -7914,34 +7991,34 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	48,  // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
 	50,  // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
 	47,  // 26: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	61,  // 27: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	62,  // 28: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	62,  // 27: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	63,  // 28: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	20,  // 29: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	95,  // 30: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	96,  // 30: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	35,  // 31: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	39,  // 32: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	54,  // 33: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	38,  // 34: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
 	12,  // 35: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	89,  // 36: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	90,  // 37: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	90,  // 36: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	91,  // 37: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	19,  // 38: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	18,  // 39: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	96,  // 40: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	91,  // 41: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	96,  // 42: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	96,  // 43: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	95,  // 44: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	96,  // 45: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	97,  // 40: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	92,  // 41: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	97,  // 42: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	97,  // 43: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	96,  // 44: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	97,  // 45: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	26,  // 46: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	27,  // 47: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
 	23,  // 48: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
 	24,  // 49: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
 	25,  // 50: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	97,  // 51: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	98,  // 51: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
 	3,   // 52: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	98,  // 53: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	92,  // 54: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	99,  // 53: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	93,  // 54: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	31,  // 55: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
 	35,  // 56: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	35,  // 57: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
@@ -7954,68 +8031,69 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	49,  // 64: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
 	4,   // 65: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,   // 66: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	93,  // 67: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	94,  // 67: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	55,  // 68: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
 	56,  // 69: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
 	57,  // 70: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	58,  // 71: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	59,  // 72: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	60,  // 73: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	94,  // 74: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	54,  // 75: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	68,  // 76: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	67,  // 77: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	66,  // 78: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	65,  // 79: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	70,  // 80: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 81: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	38,  // 82: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	69,  // 83: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	44,  // 84: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	76,  // 85: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	73,  // 86: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	39,  // 87: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	54,  // 88: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	75,  // 89: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	39,  // 90: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 91: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	38,  // 92: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	99,  // 93: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	95,  // 94: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	38,  // 95: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	39,  // 96: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	35,  // 97: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	35,  // 98: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	54,  // 99: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	44,  // 100: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	39,  // 101: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	6,   // 102: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	87,  // 103: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	36,  // 104: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	63,  // 105: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	69,  // 106: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	72,  // 107: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	77,  // 108: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	79,  // 109: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	81,  // 110: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	83,  // 111: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	85,  // 112: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	7,   // 113: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	88,  // 114: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	37,  // 115: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	64,  // 116: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	71,  // 117: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	74,  // 118: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	78,  // 119: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	80,  // 120: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	82,  // 121: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	84,  // 122: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	86,  // 123: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	113, // [113:124] is the sub-list for method output_type
-	102, // [102:113] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	59,  // 71: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	60,  // 72: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	61,  // 73: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	58,  // 74: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	95,  // 75: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	54,  // 76: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	69,  // 77: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	68,  // 78: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	67,  // 79: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	66,  // 80: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	71,  // 81: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 82: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	38,  // 83: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	70,  // 84: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	44,  // 85: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	77,  // 86: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	74,  // 87: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	39,  // 88: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	54,  // 89: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	76,  // 90: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	39,  // 91: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 92: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	38,  // 93: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	100, // 94: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	96,  // 95: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	38,  // 96: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	39,  // 97: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	35,  // 98: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	35,  // 99: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	54,  // 100: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	44,  // 101: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	39,  // 102: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	6,   // 103: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	88,  // 104: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	36,  // 105: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	64,  // 106: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	70,  // 107: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	73,  // 108: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	78,  // 109: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	80,  // 110: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	82,  // 111: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	84,  // 112: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	86,  // 113: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	7,   // 114: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	89,  // 115: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	37,  // 116: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	65,  // 117: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	72,  // 118: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	75,  // 119: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	79,  // 120: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	81,  // 121: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	83,  // 122: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	85,  // 123: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	87,  // 124: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	114, // [114:125] is the sub-list for method output_type
+	103, // [103:114] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -8080,6 +8158,7 @@ func file_metapb_meta_proto_init() {
 		(*Operation_Table)(nil),
 		(*Operation_Node)(nil),
 		(*Operation_Rebalance)(nil),
+		(*Operation_ShardRemove)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -8087,7 +8166,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   89,
+			NumMessages:   90,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -142,6 +142,7 @@ var operations = map[string]Row{
 	"shard-move":        {Operate, "start operation", Operation, true},
 	"shard-split-hot":   {Operate, "start operation", Operation, true},
 	"shard-drop":        {Operate, "start operation", Operation, true},
+	"shard-remove":      {Operate, "start operation", Operation, true},
 	"replica-repair":    {Nobody, "start operation", Operation, true}, // by the cluster itself
 	"replica-rebuild":   {Operate, "start operation", Operation, true},
 	"replica-change":    {Operate, "start operation", Operation, true},

@@ -14,6 +14,7 @@ const (
 	ShardMove        = "shard-move"
 	ShardSplitHot    = "shard-split-hot"
 	ShardDrop        = "shard-drop"
+	ShardRemove      = "shard-remove"
 	TableMove        = "table-move"
 	TablePartition   = "table-partition"
 	NodeDrain        = "node-drain"
@@ -26,7 +27,7 @@ const (
 
 // Kinds lists all kinds.
 var Kinds = []string{
-	ShardAdd, ShardMove, ShardSplitHot, ShardDrop, TableMove, TablePartition, NodeDrain,
+	ShardAdd, ShardMove, ShardSplitHot, ShardDrop, ShardRemove, TableMove, TablePartition, NodeDrain,
 	NodeDecommission, ReplicaRepair, ReplicaRebuild, ReplicaChange, Rebalance,
 }
 
@@ -56,8 +57,11 @@ func Ended(op *metapb.Operation) time.Time { return time.Unix(0, op.EndedUnixNan
 
 // About returns the shard that an operation is about; 0: none.
 func About(op *metapb.Operation) uint32 {
-	if op.Kind == ShardDrop {
+	switch op.Kind {
+	case ShardDrop:
 		return op.GetShardDrop().GetShardId()
+	case ShardRemove:
+		return op.GetShardRemove().GetShardId()
 	}
 	return op.ShardId
 }

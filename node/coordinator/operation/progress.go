@@ -33,6 +33,14 @@ func ShardDropProgress(op *metapb.Operation) *metapb.ShardDropProgress {
 	return op.GetShardDrop()
 }
 
+// ShardRemoveProgress returns the progress of a shard-remove.
+func ShardRemoveProgress(op *metapb.Operation) *metapb.ShardRemoveProgress {
+	if op.GetShardRemove() == nil {
+		op.Progress = &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{}}
+	}
+	return op.GetShardRemove()
+}
+
 // TableProgress returns the progress of a table-move or table-partition.
 func TableProgress(op *metapb.Operation) *metapb.TableProgress {
 	if op.GetTable() == nil {

@@ -144,6 +144,8 @@ func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) clusterapi.Shard {
 		out.State = "under-replicated"
 	case len(out.Unready) > 0:
 		out.State = "catching up"
+	case s.Retiring:
+		out.State = "retiring"
 	case snap.FindRunning(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil:
 		out.State = "moving"
 	}

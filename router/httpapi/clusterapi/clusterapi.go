@@ -111,7 +111,7 @@ type Shard struct {
 	// opened yet, or not caught up.
 	Unready []string `json:"unready" yaml:"unready"`
 	// State is ok, starting (new and empty), electing (enough replicas are there, and elect a
-	// leader), moving, catching up, leader silent, under-replicated, no leader or unknown.
+	// leader), moving, catching up, retiring (it is being taken away), leader silent, under-replicated, no leader or unknown.
 	State string `json:"state" yaml:"state"`
 	Term  uint64 `json:"term" yaml:"term"`
 	// Index is the leader's; Lag is how many entries of the log the slowest replica that
@@ -153,7 +153,7 @@ type Operation struct {
 // Request asks for an operation. Nodes are given by name or id, tables as
 // DATABASE.TABLE (schema.ParseTableName).
 type Request struct {
-	// Kind is one of shard-add, shard-move, shard-split-hot, shard-drop, replica-change, replica-rebuild,
+	// Kind is one of shard-add, shard-move, shard-split-hot, shard-drop, shard-remove, replica-change, replica-rebuild,
 	// table-move, table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
 	// rebalance-pause and rebalance-resume.
 	Kind       string   `json:"kind"`
@@ -176,6 +176,8 @@ type Request struct {
 	Force bool `json:"force,omitempty"`
 	// Confirm is what Answer.Confirm asks for, for what cannot be taken back.
 	Confirm string `json:"confirm,omitempty"`
+	// Plan has shard-remove only show what it would do.
+	Plan bool `json:"plan,omitempty"`
 }
 
 // Answer is what became of a request: the operation that was begun, or, of what is
@@ -186,6 +188,27 @@ type Answer struct {
 	// Confirm, if set, says that nothing was done: what Message says is done if the request is
 	// sent again with this in its confirm.
 	Confirm string `json:"confirm,omitempty"`
+	// Removal, if set, is the plan that was asked for: nothing was done.
+	Removal *Removal `json:"removal,omitempty"`
+}
+
+// Removal is what shard-remove would do.
+type Removal struct {
+	Shard uint32 `json:"shard" yaml:"shard"`
+	// Tables have rows on the shard, or are written there. They are handed over, two at a time.
+	Tables []TableMove `json:"tables" yaml:"tables"`
+	// Bytes is the size of what is copied: the tables with what they have on other shards.
+	Bytes int64 `json:"bytes" yaml:"bytes"`
+	// Waits are what the operation would have to wait for now.
+	Waits []string `json:"waits" yaml:"waits"`
+}
+
+// TableMove is a table that goes from the shards which have its rows to others, with its rows.
+type TableMove struct {
+	Table string   `json:"table" yaml:"table"`
+	Bytes int64    `json:"bytes" yaml:"bytes"`
+	From  []uint32 `json:"from" yaml:"from"`
+	To    []uint32 `json:"to" yaml:"to"`
 }
 
 // Plan is what a rebalance would do, and what it could not.

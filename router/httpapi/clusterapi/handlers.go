@@ -93,7 +93,7 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	done, err := h.Cluster.Start(r.Context(), request, x.Caller.User)
-	x.Unchanged = err == nil && done.Confirm != ""
+	x.Unchanged = err == nil && (done.Confirm != "" || done.Removal != nil)
 	answer(w, r, done, err)
 }
 

@@ -1,0 +1,316 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/meta/placement"
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/words"
+)
+
+// The steps of shard-remove, beside stepMark, stepParts, stepClean and stepUndo.
+const (
+	stepQuiet  = "quiet"  // nothing reads the shard, and it remembers no keys of requests
+	stepRetire = "retire" // the metadata forget it
+)
+
+const (
+	// removalMoves bounds the tables that leave a shard at a time.
+	removalMoves = 2
+	// removalTries is how often a table is moved off a shard: each move makes several copies.
+	removalTries = 3
+	// emptyFor is how long a shard must have had no table: routers may use a copy of the metadata that is
+	// up to ten seconds old, and what they do to a shard is in the next report of its nodes.
+	emptyFor = 10*time.Second + snapshot.SilentAfter
+)
+
+// removeShard is shard-remove: the tables of a shard are handed over to other shards, and then the shard
+// is taken away. It can be cancelled until the shard is retired.
+func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
+	p := op.GetShardRemove()
+	s := snap.Shards[p.GetShardId()]
+	if s == nil {
+		return removeReplicas(snap, op)
+	}
+	if op.Cancel || p.Undo != "" {
+		return keepShard(snap, op, s)
+	}
+	if op.Step == "" {
+		if why := whyNoRemoval(snap, op, s); why != "" {
+			return failed("end", "%s", why)
+		}
+	}
+	switch why := whyShardStays(snap, s); {
+	case why != "" && s.Retiring:
+		return keepFrom(why)
+	case why != "":
+		return failed("end", "%s", why)
+	case !s.Retiring:
+		return call(stepMark, fmt.Sprintf("shard %d takes nothing new", s.Id), setRetiring(snap, s, true))
+	}
+	left := snap.Groups[s.Id].Bytes
+	total := max(op.TotalBytes, left)
+	running, ended := snap.Parts(op.Id)
+	if moves := removals(snap, s.Id); len(moves) > 0 {
+		return moveTables(snap, op, moves, running, ended).copied(total-left, total)
+	}
+	if len(running) > 0 {
+		return waitForParts(snap, op, running, ended).copied(total-left, total)
+	}
+	if why := whyNeeded(snap, op, s); why != "" {
+		return wait(stepQuiet, "%s", why).copied(total, total)
+	}
+	if snap.EmptyFor[uint64(s.Id)] < emptyFor {
+		return wait(stepQuiet, "no table is on shard %d; it stays for %s, since routers may not know that yet", s.Id, emptyFor).copied(total, total)
+	}
+	return call(stepRetire, fmt.Sprintf("no table needs shard %d: it is taken away", s.Id), &act{
+		what: "retire shard", propose: command(snap, func(c *metapb.Command) {
+			c.Op = &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{ShardId: s.Id, Version: s.Version}}
+		}),
+	}).copied(total, total)
+}
+
+func setRetiring(snap *snapshot.Snapshot, s *metapb.Shard, retiring bool) *act {
+	return changeShard(snap, "set whether a shard retires", s, func(c *metapb.ChangeShard) {
+		c.Change = &metapb.ChangeShard_Retiring{Retiring: retiring}
+	})
+}
+
+// removeReplicas waits until the nodes that answer have deleted their replicas of a retired shard.
+func removeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
+	id := op.GetShardRemove().GetShardId()
+	if op.Step == "" { // it was there when it was asked for
+		return failed("end", "%s", whyNoShard(snap, id))
+	}
+	var deleting, away []string
+	for _, s := range snap.Status.GetRetiredShards() {
+		for _, node := range s.Removed {
+			switch {
+			case s.Id != id || snap.Nodes[node] == nil:
+			case snap.Alive(node) || slices.Contains(snap.Unheard(), node):
+				deleting = append(deleting, node)
+			default:
+				away = append(away, node)
+			}
+		}
+	}
+	switch {
+	case len(deleting) > 0:
+		return wait(stepClean, "%s the replica of shard %d", nodesDelete(snap, deleting), id)
+	case len(away) > 0:
+		return finished("shard %d was taken away; %s the replica once it is back", id, nodesDelete(snap, away)).copied(op.TotalBytes, op.TotalBytes)
+	}
+	return finished("shard %d was taken away, and its replicas are deleted", id).copied(op.TotalBytes, op.TotalBytes)
+}
+
+func nodesDelete(snap *snapshot.Snapshot, nodes []string) string {
+	if len(nodes) == 1 {
+		return "node " + snap.Label(nodes[0]) + " deletes"
+	}
+	return "nodes " + snap.Labels(nodes) + " delete"
+}
+
+// whyNoRemoval says why a removal of a shard is not to be begun; empty: it may.
+func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
+	if v := snap.Status.GetClusterVersion(); v < metapb.ProtocolRetire {
+		return fmt.Sprintf("shard %d cannot be taken away before the cluster uses protocol version %d; it uses %d: that rises when all nodes run programs that know it", s.Id, metapb.ProtocolRetire, v)
+	}
+	for _, o := range snap.Running() {
+		switch {
+		case o.Id == op.Id:
+		case o.Kind == operation.ShardRemove && operation.About(o) == s.Id && (op.Id == 0 || o.Id < op.Id):
+			return fmt.Sprintf("operation %d takes shard %d away already", o.Id, s.Id)
+		case o.GetShardAdd().GetBegun() && s.Id > o.GetShardAdd().Base: // it would make another one instead
+			return fmt.Sprintf("operation %d makes shard %d: wait until it has ended", o.Id, s.Id)
+		}
+	}
+	return ""
+}
+
+// whyShardStays says why a shard cannot be taken away as the cluster is now; empty: it can.
+func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
+	others := len(otherShards(snap, s.Id))
+	if others == 0 {
+		return fmt.Sprintf("shard %d cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'", s.Id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
+		t := snap.Tables[id]
+		n, err := strconv.Atoi(t.Options[schema.OptionPartitions])
+		if err == nil && n > others && slices.Contains(t.Writable().Shards(), s.Id) {
+			return fmt.Sprintf("shard %d cannot be taken away: table %s.%s has the option partitions=%d, and %s would stay; add shards with 'cordwood shard add', or change the option",
+				s.Id, t.Database, t.Name, n, words.Count(others, "other shard"))
+		}
+	}
+	return ""
+}
+
+// otherShards are the shards that stay if a shard is taken away, by id.
+func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
+	for _, s := range snap.Status.Shards {
+		if s.Id != id && !s.Retiring {
+			out = append(out, s.Id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// removal is a table that leaves a shard with its rows.
+type removal struct {
+	table *schema.Table
+	to    []uint32
+	// why, if not empty, says why it cannot be moved now.
+	why string
+}
+
+// withRows is an operation that has a table take its rows along.
+var withRows = &metapb.Operation{Kind: operation.TableMove, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}}}
+
+// removals returns the tables that have rows on a shard or are written there, by id, and to which shards
+// each of them goes: to those that take its writes now, and instead of shards that are taken away to the
+// ones that take in least.
+func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
+	stay := otherShards(snap, shard)
+	open := slices.DeleteFunc(snapshot.ShardLoads(snap), func(l placement.ShardLoad) bool { return !slices.Contains(stay, l.ID) })
+	loads := snapshot.TableLoads(snap)
+	for i := range loads {
+		loads[i].Rate++ // among shards that take in equally little, the one with fewer tables
+	}
+	for _, op := range snap.Running() { // tables that are on their way
+		for _, id := range op.ToShards {
+			loads = append(loads, placement.TableLoad{ID: op.TableId, Shard: id, Rate: snap.Rates.Table[op.TableId]/float64(len(op.ToShards)) + 1})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
+		t := snap.Tables[id]
+		if !slices.Contains(t.Shards(), shard) {
+			continue
+		}
+		now := t.Writable().Shards()
+		keep := slices.DeleteFunc(slices.Clone(now), func(id uint32) bool { return !slices.Contains(stay, id) })
+		want := min(len(now), len(stay))
+		m := removal{table: t, to: placement.Emptiest(open, loads, keep, want)}
+		if m.why = refusePlace(snap, withRows, t, m.to); m.why == "" && len(m.to) < want {
+			m.why = fmt.Sprintf("table %s.%s goes to %s, of which only %d can take tables now", t.Database, t.Name, words.Count(want, "other shard"), len(m.to))
+		}
+		for _, to := range m.to {
+			if !slices.Contains(keep, to) {
+				loads = append(loads, placement.TableLoad{ID: id, Shard: to, Rate: snap.Rates.Table[id]/float64(len(m.to)) + 1})
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// moveTables has tables leave a shard, a few at a time. A table that cannot be moved ends the removal.
+func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal, running, ended []*metapb.Operation) decision {
+	var parts []*metapb.Operation
+	var waits []string
+	for _, m := range moves {
+		if len(running)+len(parts) >= removalMoves {
+			break
+		}
+		failures, last := failedMoves(ended, m.table.ID)
+		busy := snap.FindRunning(func(o *metapb.Operation) bool { return o.TableId == m.table.ID })
+		switch {
+		case busy != nil && busy.Parent == op.Id:
+		case busy != nil:
+			waits = append(waits, fmt.Sprintf("operation %d (%s %s) has to end first", busy.Id, busy.Kind, snapshot.Subject(snap, busy)))
+		case failures >= removalTries:
+			return keepFrom(fmt.Sprintf("table %s.%s could not be moved; operation %d: %s", m.table.Database, m.table.Name, last.Id, last.Reason))
+		case last != nil && snap.Now.Sub(operation.Ended(last)) < snap.Limits.DownAfter:
+			waits = append(waits, fmt.Sprintf("table %s.%s is moved again in a moment; operation %d: %s", m.table.Database, m.table.Name, last.Id, last.Reason))
+		case m.why != "":
+			waits = append(waits, m.why)
+		default:
+			parts = append(parts, part(op, operation.TableMove, func(o *metapb.Operation) {
+				o.TableId, o.ToShards, o.Reason = m.table.ID, m.to, fmt.Sprintf("shard %d is taken away", op.GetShardRemove().GetShardId())
+				operation.TableProgress(o).WithRows = true
+			}))
+		}
+	}
+	switch {
+	case len(parts) > 0:
+		return startParts(stepParts, parts)
+	case len(running) > 0:
+		return waitForParts(snap, op, running, ended)
+	}
+	return wait(stepParts, "%s: %s", words.Count(len(moves), "table")+" to be moved", strings.Join(waits[:min(len(waits), 3)], "; "))
+}
+
+// failedMoves counts the moves of a table that did not end well, and returns the last one.
+func failedMoves(ended []*metapb.Operation, table uint64) (n int, last *metapb.Operation) {
+	for _, o := range ended {
+		if o.TableId != table || o.State == metapb.OperationState_OPERATION_STATE_DONE {
+			continue
+		}
+		n++
+		if last == nil || o.Id > last.Id {
+			last = o
+		}
+	}
+	return n, last
+}
+
+// whyNeeded says what still needs a retiring shard that has no tables; empty: nothing does.
+func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
+	if o := snap.FindRunning(func(o *metapb.Operation) bool {
+		return o.Id != op.Id && o.Kind != operation.ShardRemove && (operation.About(o) == s.Id || slices.Contains(o.ToShards, s.Id))
+	}); o != nil {
+		return fmt.Sprintf("operation %d (%s %s) has to end first", o.Id, o.Kind, snapshot.Subject(snap, o))
+	}
+	for _, t := range snap.Tables {
+		if t.Handoff != nil && slices.Contains(t.Handoff.Shards, s.Id) {
+			return fmt.Sprintf("a copy of table %s.%s, which goes to shard %d, has to be given up first", t.Database, t.Name, s.Id)
+		}
+	}
+	for _, id := range slices.Concat(s.Replicas, s.Learners) {
+		r := snap.Replica(id, s)
+		switch {
+		case r == nil || !snap.Alive(id) || snap.Silent(id):
+			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report", s.Id, snap.Label(id))
+		case r.Pins > 0:
+			return fmt.Sprintf("%s the replica of shard %d on node %s", words.Say(int(r.Pins), "query or backup reads", "queries or backups read"), s.Id, snap.Label(id))
+		case r.KeysNanos > 0:
+			// Whole minutes: each change of the text is stored.
+			return fmt.Sprintf("shard %d remembers the Idempotency-Keys of requests for %s more, so that they are not stored twice if they are repeated",
+				s.Id, words.Count(int((time.Duration(r.KeysNanos)+time.Minute-1)/time.Minute), "minute"))
+		}
+	}
+	return ""
+}
+
+// keepFrom has a removal take back what it has begun, from the next look on.
+func keepFrom(why string) decision {
+	if len(why) > maxUndo {
+		why = strings.ToValidUTF8(why[:maxUndo], "") + "…"
+	}
+	d := decision{step: stepUndo, reason: why, again: true}
+	return d.remember(func(op *metapb.Operation) { operation.ShardRemoveProgress(op).Undo = why })
+}
+
+// maxUndo bounds the text of why a removal is taken back, in bytes.
+const maxUndo = 1000
+
+// keepShard takes back what a removal has begun: the shard takes tables again.
+func keepShard(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) decision {
+	if running, _ := snap.Parts(op.Id); len(running) > 0 {
+		return cancelParts(snap, running)
+	}
+	if s.Retiring {
+		return call(stepUndo, fmt.Sprintf("shard %d takes tables again", s.Id), setRetiring(snap, s, false))
+	}
+	if op.Cancel {
+		return cancelled("shard %d stays and takes tables again; tables that have left it stay where they are", s.Id)
+	}
+	return failed("end", "%s; shard %d stays and takes tables again; tables that have left it stay where they are", op.GetShardRemove().GetUndo(), s.Id)
+}
