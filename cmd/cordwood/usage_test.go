@@ -24,7 +24,7 @@ func TestWrongUsage(t *testing.T) {
 		{"pipeline put nginx", `cordwood pipeline put: want NAME FILE, got 1 argument (see 'cordwood pipeline put --help')`},
 		{"table show", `cordwood table show: want TABLE, got nothing (see 'cordwood table show --help')`},
 		{"sql --tmeout 3", `cordwood sql: there is no flag --tmeout: did you mean --timeout? (see 'cordwood sql --help')`},
-		{"shard remove 5 --wait", `cordwood shard: there is no command "remove": did you mean 'cordwood shard move'? (see 'cordwood shard --help')`},
+		{"shard mvoe 5 --wait", `cordwood shard: there is no command "mvoe": did you mean 'cordwood shard move'? (see 'cordwood shard --help')`},
 		{"table lst --output", `cordwood table: there is no command "lst": did you mean 'cordwood table list'? (see 'cordwood table --help')`},
 		{"sql -z", `cordwood sql: there is no flag -z (see 'cordwood sql --help')`},
 		{"sql --timeout", `cordwood sql: --timeout needs a value: --timeout DURATION (see 'cordwood sql --help')`},

@@ -97,7 +97,10 @@ func (m *fakeMeta) Operations() []*metapb.Operation {
 	return []*metapb.Operation{{
 		Id: 4, Kind: "shard-move", State: metapb.OperationState_OPERATION_STATE_FAILED, ShardId: 2, FromNode: "a", Step: "end", Attempt: 2,
 		Reason: "no", CreatedUnixNano: 1, EndedUnixNano: 2, DoneBytes: 3, TotalBytes: 4, Parent: 3, RequestedBy: "ann",
-	}, {Id: 5, Kind: "node-drain", State: metapb.OperationState_OPERATION_STATE_RUNNING, NodeId: "b", CreatedUnixNano: 1, RequestedBy: "ann"}}
+	}, {Id: 5, Kind: "node-drain", State: metapb.OperationState_OPERATION_STATE_RUNNING, NodeId: "b", CreatedUnixNano: 1, RequestedBy: "ann"}, {
+		Id: 6, Kind: "shard-remove", State: metapb.OperationState_OPERATION_STATE_RUNNING, CreatedUnixNano: 1, RequestedBy: "ann",
+		Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: 3}},
+	}}
 }
 
 func (m *fakeMeta) Status(context.Context) (*metapb.StatusResponse, error) {
@@ -290,7 +293,7 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 					Columns: []schema.Column{{ID: 1, Name: "at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}},
 				},
 			},
-			shards: []*metapb.Shard{{Id: 2, Incarnation: 1, Replicas: []string{"a", "b"}}, {Id: 3, Incarnation: 1, Replicas: []string{"a"}}},
+			shards: []*metapb.Shard{{Id: 2, Incarnation: 1, Replicas: []string{"a", "b"}}, {Id: 3, Incarnation: 1, Replicas: []string{"a"}, Retiring: true}},
 			nodes:  []*metapb.Node{{Id: "a", Name: "alpha", Roles: []string{"router", "shard"}, RpcAddr: "x:1", Version: "v1", RegisteredUnixNano: 8}},
 		},
 		shards: &fakeShards{stream: ipcStream(t, true, 3, 2)},

@@ -116,7 +116,7 @@ type rowWriter struct {
 func (w *rowWriter) uses(name string) bool { return !slices.Contains(w.unused, name) }
 
 // add adds a row. Its values are in the order of the columns: string, int64, int,
-// uint32, uint64 or nil, as the column's type wants.
+// uint32, uint64, bool or nil, as the column's type wants.
 func (w *rowWriter) add(values ...any) {
 	if w.b.Rows() == 0 && len(w.cols) == 0 {
 		for _, c := range w.def.Columns {
@@ -146,6 +146,12 @@ func (w *rowWriter) add(values ...any) {
 			col.SetInt(row, int64(v))
 		case uint64:
 			col.SetInt(row, int64(v))
+		case bool:
+			n := int64(0)
+			if v {
+				n = 1
+			}
+			col.SetInt(row, n)
 		default:
 			panic(fmt.Sprintf("system table %s.%s: column %s: no form for %T", w.def.Database, w.def.Name, col.Name, v))
 		}
@@ -291,6 +297,7 @@ func (f *facts) leaders(need statsNeed) (map[uint32]*shardpb.ShardStats, error) 
 func text(name string) schema.Column   { return schema.Column{Name: name, Type: schema.String} }
 func number(name string) schema.Column { return schema.Column{Name: name, Type: schema.Int64} }
 func count(name string) schema.Column  { return schema.Column{Name: name, Type: schema.Uint64} }
+func truth(name string) schema.Column  { return schema.Column{Name: name, Type: schema.Boolean} }
 func moment(name string) schema.Column {
 	return schema.Column{Name: name, Type: schema.TimestampNanosecond}
 }

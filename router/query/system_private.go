@@ -86,14 +86,14 @@ func memberRole(m *metapb.MemberStatus, leader string) string {
 	return "learner"
 }
 
-// shardsTable is svc_private.shards, one row a shard.
+// shardsTable is svc_private.shards, with a row for each shard.
 var shardsTable = &systemTable{
 	id: 5, database: schema.PrivateDatabase, name: "shards",
 	columns: []schema.Column{
 		number("shard_id"), number("incarnation"), text("replicas"), text("leader"), text("state"), count("term"),
 		count("applied_index"), count("flushed_index"), count("lag"), number("tables"), number("rows"), number("bytes"),
 		number("log_bytes"), number("memtable_bytes"), number("memtable_rows"),
-		text("learners"), number("want"), number("answering"),
+		text("learners"), number("want"), number("answering"), truth("retiring"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		leaders, err := f.leaders(statsTotals)
@@ -119,11 +119,11 @@ var shardsTable = &systemTable{
 			}
 			s := leaders[shard.Id]
 			if s == nil {
-				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, learners, want, 0)
+				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, learners, want, 0, shard.Retiring)
 				continue
 			}
 			w.add(shard.Id, shard.Incarnation, replicas, orNull(s.Leader), s.State, s.Term, s.AppliedIndex, s.FlushedIndex, lag[shard.Id],
-				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows, learners, want, answering[shard.Id])
+				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows, learners, want, answering[shard.Id], shard.Retiring)
 		}
 		return nil
 	},
@@ -204,8 +204,9 @@ func addClusterOperation(w *rowWriter, op *metapb.Operation) {
 		metapb.OperationState_OPERATION_STATE_CANCELLED: "cancelled", metapb.OperationState_OPERATION_STATE_FAILED: "failed",
 	}
 	var shard, ended, parent, fault any
-	if op.ShardId != 0 {
-		shard = op.ShardId
+	// A shard-drop and a shard-remove do not hold on to their shard, and name it in their progress.
+	if id := cmp.Or(op.ShardId, op.GetShardDrop().GetShardId(), op.GetShardRemove().GetShardId()); id != 0 {
+		shard = id
 	}
 	if op.EndedUnixNano != 0 {
 		ended = op.EndedUnixNano

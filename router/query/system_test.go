@@ -48,12 +48,13 @@ svc public logs host 2 NULL YES String STRING PRI TAG
 svc public logs n 3 3 YES Int32 INT "" FIELD
 `},
 		{"svc_private.cluster_nodes", "a alpha router,shard x:1 NULL v1 8 NULL up leader 500 2 1 8 10 20\n"},
-		{"svc_private.shards", `2 1 a,b a Leader 4 10 8 3 1 5 70 100 20 2 NULL 2 2
-3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL 1 0
+		{"svc_private.shards", `2 1 a,b a Leader 4 10 8 3 1 5 70 100 20 2 NULL 2 2 0
+3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL 1 0 1
 `},
 		{"svc_private.pipelines", "edge \"\" yaml text of edge 5\nedge \"\" yaml text of edge 7\n"},
 		{"svc_private.operations", `2 4 shard-move failed no 1 2 3 4 no cluster a end 2 3 ann
 NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
+3 6 shard-remove running "" 1 NULL 0 0 NULL cluster NULL "" 0 NULL ann
 2 1 flush done d 5 6 7 7 NULL node NULL NULL NULL NULL NULL
 2 2 compaction failed "" 5 6 0 7 no node NULL NULL NULL NULL NULL
 2 3 compaction running "" 8 NULL 0 0 NULL node NULL NULL NULL NULL NULL

@@ -15,17 +15,18 @@ import (
 func NewShardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shard",
-		Short: "List shards, make new ones, move their replicas",
+		Short: "List shards, make new ones, move their replicas, take shards away",
 		Example: `  cordwood shard list
   cordwood shard add --count 2
   cordwood shard move 3 --from n1 --to n4 --wait
-  cordwood shard replicas 3 3 --wait`,
+  cordwood shard replicas 3 3 --wait
+  cordwood shard remove 3 --plan`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newShardListCommand(), newShardAddCommand(), newShardMoveCommand(), newShardReplicasCommand(),
-		newShardRebuildCommand(), newShardSplitCommand(), newShardDropCommand(),
+		newShardRebuildCommand(), newShardSplitCommand(), newShardRemoveCommand(), newShardDropCommand(),
 	)
 	return cmd
 }
