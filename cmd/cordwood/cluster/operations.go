@@ -125,7 +125,7 @@ func operationDetail(w io.Writer, op *clusterapi.Operation, color cli.Palette) {
 	if op.TotalBytes > 0 {
 		line("done", "%s of %s", cli.FormatSize(op.DoneBytes), cli.FormatSize(op.TotalBytes))
 	}
-	if op.ETASeconds != nil {
+	if op.ETASeconds != nil && op.DoneBytes < op.TotalBytes {
 		line("left", "about %s", time.Duration(*op.ETASeconds*float64(time.Second)).Round(time.Second))
 	}
 	if op.Parent != 0 {
