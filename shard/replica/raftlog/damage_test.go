@@ -160,7 +160,8 @@ func TestTruncatedLog(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, err := entriesOf(dir, kind); err == nil && strings.Join(got, "\n") != strings.Join(want, "\n") {
-					t.Errorf("%s: %s cut to %d of %d bytes: the log opens with %d entries of %d", kind, filepath.Base(name), size, len(b), len(got), len(want))
+					t.Errorf("%s: %s cut to %d of %d bytes: the log opens with %d entries of %d", kind,
+						filepath.Base(name), size, len(b), len(got), len(want))
 				}
 			}
 			dir := t.TempDir()
@@ -191,12 +192,13 @@ func TestTornAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, lastCommit, end := len(want), 0, 0 // where the last append begins and ends
-	inLast := 0
+	inLast, inFile := 0, 0
 	for at := 32; binary.LittleEndian.Uint64(b[at:]) != 0; {
 		size := 8
 		switch b[at] { // the kind of the frame
 		case 1:
 			inLast++
+			inFile++
 			size += int(binary.LittleEndian.Uint32(b[at+4:])+7) &^ 7
 		case 3:
 			if next := binary.LittleEndian.Uint64(b[at+8:]); next != 0 {
@@ -207,6 +209,10 @@ func TestTornAppend(t *testing.T) {
 		}
 		at += size
 		end = at
+	}
+	if inFile < 4 || inLast == 0 || inLast == inFile {
+		t.Fatalf("the last file has %d entries, %d of them of the last append: the log that is torn has too little",
+			inFile, inLast)
 	}
 	kept -= inLast
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -247,7 +253,8 @@ func appendTo(t *testing.T, dir string, index uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.StoreLogs([]*raft.Log{{Index: index, Term: 3, Data: []byte("x"), AppendedAt: time.Unix(1, 0)}}); err != nil {
+	if err := b.StoreLogs([]*raft.Log{{Index: index, Term: 3, Data: []byte("x"), AppendedAt: time.Unix(1, 0)}}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if err := b.Close(); err != nil {
@@ -301,7 +308,8 @@ func TestNewerLog(t *testing.T) {
 	if err := os.WriteFile(names[0], b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := entriesOf(dir, WAL); !errors.Is(err, damage.ErrUnsupported) || !strings.Contains(err.Error(), "written by a newer version") {
+	if _, err := entriesOf(dir, WAL); !errors.Is(err, damage.ErrUnsupported) ||
+		!strings.Contains(err.Error(), "written by a newer version") {
 		t.Errorf("got %v", err)
 	}
 
