@@ -43,7 +43,8 @@ func TestApply(t *testing.T) {
 			"create-db web2 ttl=instant => 1004 …",
 			"create-db web2 append_mode=true => 1004 Unknown option `append_mode` of database `web2`; only ttl is known",
 			"create-db 9a => 1004 …",
-			"create-db information_schema => 1004 Database `information_schema` is reserved for the server and cannot be changed",
+			"create-db information_schema => 1004 Database `information_schema` is reserved for the server and " +
+				"cannot be changed",
 			"create-db svc_private => 1004 …",
 			"drop-db svc_private => 1004 …",
 			"drop-db public => 1004 Database `public` is the default database and cannot be dropped; drop its tables",
@@ -73,10 +74,13 @@ func TestApply(t *testing.T) {
 		}},
 		{"ensure creates", []string{
 			public,
-			"ensure t time:ts9! host:string# n:int64 ttl=1d => t=1 v1 @1 time:timestampnanosecond/1! host:string/2# n:int64/3 append_mode=true ttl=1day",
-			"ensure t time:ts9! ttl=9d => t=1 v1 @1 time:timestampnanosecond/1! host:string/2# n:int64/3 append_mode=true ttl=1day",
+			"ensure t time:ts9! host:string# n:int64 ttl=1d => t=1 v1 @1 time:timestampnanosecond/1! host:string/2# " +
+				"n:int64/3 append_mode=true ttl=1day",
+			"ensure t time:ts9! ttl=9d => t=1 v1 @1 time:timestampnanosecond/1! host:string/2# n:int64/3 " +
+				"append_mode=true ttl=1day",
 			"ensure u time:ts9! append_mode=false => u=2 v1 @1 time:timestampnanosecond/1! append_mode=false",
-			"ensure v time:ts9! merge_mode=last_non_null => v=3 v1 @1 time:timestampnanosecond/1! append_mode=false merge_mode=last_non_null",
+			"ensure v time:ts9! merge_mode=last_non_null => v=3 v1 @1 time:timestampnanosecond/1! append_mode=false " +
+				"merge_mode=last_non_null",
 			"ensure w time:ts9! append_mode=true merge_mode=last_non_null => 1004 …",
 			"ensure w time:ts9! ttl=soon => 1004 …",
 			"ensure w n:int64 => 1004 Table `w` has no time index; exactly one timestamp column must be the time index",
@@ -92,17 +96,24 @@ func TestApply(t *testing.T) {
 		{"ensure adds", []string{
 			public,
 			"ensure t time:ts9! a:string => t=1 v1 @1 time:timestampnanosecond/1! a:string/2 append_mode=true",
-			"ensure t time:ts9! b:int64* k:string# => t=1 v2 @1 time:timestampnanosecond/1! a:string/2 b:int64/3 k:string/4# append_mode=true",
-			"ensure t b:int64 c:bool => t=1 v3 @1 time:timestampnanosecond/1! a:string/2 b:int64/3 k:string/4# c:boolean/5 append_mode=true",
+			"ensure t time:ts9! b:int64* k:string# => t=1 v2 @1 time:timestampnanosecond/1! a:string/2 b:int64/3 " +
+				"k:string/4# append_mode=true",
+			"ensure t b:int64 c:bool => t=1 v3 @1 time:timestampnanosecond/1! a:string/2 b:int64/3 k:string/4# " +
+				"c:boolean/5 append_mode=true",
 		}},
 		{"ensure refuses conflicts and changes nothing", []string{
 			public,
 			"ensure t time:ts9! a:string k:string#",
-			"ensure t time:ts9! a:int64 z:bool => 1004 Column type or semantic mismatch, column `a` of table `t`: expected type String, given Int64 [1 conflicts]",
-			"ensure t time:ts9! a:string# => 1004 Column type or semantic mismatch, column `a` of table `t`: expected semantic type FIELD, given TAG [1 conflicts]",
-			"ensure t ts:ts9! => 1004 Column type or semantic mismatch, column `ts` of table `t`: the table's time index is `time`, a second time index is not possible [1 conflicts]",
-			"ensure t time:ts3! => 1004 Column type or semantic mismatch, column `time` of table `t`: expected type TimestampNanosecond, given TimestampMillisecond [1 conflicts]",
-			"ensure new time:ts9! | t time:ts9! a:int64 k:string => 1004 Column type or semantic mismatch, column `a` of table `t`: expected type String, given Int64 (and 1 more) [2 conflicts]",
+			"ensure t time:ts9! a:int64 z:bool => 1004 Column type or semantic mismatch, column `a` of table `t`: " +
+				"expected type String, given Int64 [1 conflicts]",
+			"ensure t time:ts9! a:string# => 1004 Column type or semantic mismatch, column `a` of table `t`: " +
+				"expected semantic type FIELD, given TAG [1 conflicts]",
+			"ensure t ts:ts9! => 1004 Column type or semantic mismatch, column `ts` of table `t`: the table's time " +
+				"index is `time`, a second time index is not possible [1 conflicts]",
+			"ensure t time:ts3! => 1004 Column type or semantic mismatch, column `time` of table `t`: expected type " +
+				"TimestampNanosecond, given TimestampMillisecond [1 conflicts]",
+			"ensure new time:ts9! | t time:ts9! a:int64 k:string => 1004 Column type or semantic mismatch, column " +
+				"`a` of table `t`: expected type String, given Int64 (and 1 more) [2 conflicts]",
 			"ensure t time:ts9! => t=1 v1 @1 time:timestampnanosecond/1! a:string/2 k:string/3# append_mode=true",
 			"drop new => 4001 Table `new` not found",
 			"ensure new time:ts9! => new=2 v1 @1 time:timestampnanosecond/1! append_mode=true",
@@ -110,7 +121,8 @@ func TestApply(t *testing.T) {
 		{"ensure of one table twice", []string{
 			public,
 			"ensure t time:ts9! a:string | t time:ts9! b:string => " +
-				"t=1 v1 @1 time:timestampnanosecond/1! a:string/2 b:string/3 append_mode=true; t=1 v1 @1 time:timestampnanosecond/1! a:string/2 b:string/3 append_mode=true",
+				"t=1 v1 @1 time:timestampnanosecond/1! a:string/2 b:string/3 append_mode=true; t=1 v1 @1 " +
+				"time:timestampnanosecond/1! a:string/2 b:string/3 append_mode=true",
 			"ensure u time:ts9! a:string | u time:ts9! a:int64 => 1004 …",
 			"ensure t time:ts9! c:string | t time:ts9! d:string | t time:ts9! => …v2 …v2 …v2 …",
 		}},
@@ -119,7 +131,8 @@ func TestApply(t *testing.T) {
 			"ensure x time:ts9! no-create => 1004 Table `x` does not exist, and `auto_create_table` hint is disabled",
 			"ensure x time:ts9!",
 			"ensure x time:ts9! no-create => x=1 …",
-			"ensure x time:ts9! c:string no-create => 1004 Column `c` of table `x` does not exist, and `auto_create_table` hint is disabled",
+			"ensure x time:ts9! c:string no-create => 1004 Column `c` of table `x` does not exist, and " +
+				"`auto_create_table` hint is disabled",
 		}},
 		{"placement", []string{
 			"bootstrap c1 shards=3",
@@ -130,7 +143,8 @@ func TestApply(t *testing.T) {
 		}},
 		{"create", []string{
 			public,
-			"create t time:ts3! a:string* b:float64 ttl=7d => t=1 v1 @1 time:timestampmillisecond/1! a:string/2* b:float64/3 ttl=7days",
+			"create t time:ts3! a:string* b:float64 ttl=7d => t=1 v1 @1 time:timestampmillisecond/1! a:string/2* " +
+				"b:float64/3 ttl=7days",
 			"create t time:ts3! => 4000 Table `t` already exists",
 			"create t other:ts9! if-not-exists => t=1 v1 @1 time:timestampmillisecond/1! a:string/2* b:float64/3 ttl=7days",
 			"create u a:string => 1004 Table `u` has no time index; exactly one timestamp column must be the time index",
@@ -144,7 +158,8 @@ func TestApply(t *testing.T) {
 			"add-column t b:int64 => t=1 v2 @1 time:timestampmillisecond/1! k:string/2# a:string/3 b:int64/4",
 			"add-column t b:int64 => 4003 Column `b` already exists in table `t`",
 			"add-column t t2:ts3! => 1004 Column `t2` cannot be added to table `t` as a time index: it has one",
-			"add-column t n:int64* => 1004 Column `n` cannot be added as NOT NULL without a default: rows of table `t` have no value for it",
+			"add-column t n:int64* => 1004 Column `n` cannot be added as NOT NULL without a default: rows of table " +
+				"`t` have no value for it",
 			"drop-column t a => t=1 v3 min3 @1 time:timestampmillisecond/1! k:string/2# b:int64/4",
 			"add-column t a:bool => t=1 v4 min3 @1 time:timestampmillisecond/1! k:string/2# b:int64/4 a:boolean/5",
 			"drop-column t nope => 4002 Column `nope` not found in table `t`",
@@ -167,8 +182,10 @@ func TestApply(t *testing.T) {
 			"set t partitions=4 => t=1 v5 @1 time:timestampmillisecond/1! partitions=4",
 			"unset t partitions => t=1 v6 @1 time:timestampmillisecond/1!",
 			"set t append_mode=TRUE => t=1 v7 @1 time:timestampmillisecond/1! append_mode=true",
-			"set t append_mode=false => 1004 append_mode of table `t` cannot be changed from true to false: rows would be merged that were kept apart",
-			"unset t append_mode => 1004 append_mode of table `t` cannot be changed from true to false: rows would be merged that were kept apart",
+			"set t append_mode=false => 1004 append_mode of table `t` cannot be changed from true to false: rows " +
+				"would be merged that were kept apart",
+			"unset t append_mode => 1004 append_mode of table `t` cannot be changed from true to false: rows would " +
+				"be merged that were kept apart",
 			"set t merge_mode=last_non_null => 1004 …",
 			"unset t colour => 1004 Unknown table option, key: colour",
 		}},
@@ -243,7 +260,8 @@ func TestCaps(t *testing.T) {
 	if got := r.do(line); !strings.HasPrefix(got, "wide=1 v1") {
 		t.Fatalf("a table of %d columns: %.100s", catalog.MaxColumns, got)
 	}
-	const want = "1004 Table `wide` would have 4097 columns, at most 4096 are allowed; put variable keys into one JSON column, or write to several tables"
+	const want = "1004 Table `wide` would have 4097 columns, at most 4096 are allowed; put variable keys into one " +
+		"JSON column, or write to several tables"
 	for _, more := range []string{"ensure wide one:string", "add-column wide one:string", line + " one:string"} {
 		if got := r.do(more); got != want {
 			t.Errorf("one more column: %.200s", got)

@@ -63,7 +63,8 @@ func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (
 // cannot follow.
 func understood(version uint32) error {
 	if version > metapb.MaxProtocol {
-		return fmt.Errorf("the cluster uses protocol version %d, and this program understands %d to %d; start a newer one", version, metapb.MinProtocol, metapb.MaxProtocol)
+		return fmt.Errorf("the cluster uses protocol version %d, and this program understands %d to %d; start a "+
+			"newer one", version, metapb.MinProtocol, metapb.MaxProtocol)
 	}
 	return nil
 }
@@ -76,7 +77,8 @@ func applySetClusterVersion(tx *catalog.Tx, v *metapb.SetClusterVersion, c *chan
 	case v.Version == had:
 		return &metapb.Result{}, nil
 	case v.Version < had:
-		return nil, errs.New(errs.InvalidArguments, "The cluster uses protocol version %d, which cannot be lowered to %d", had, v.Version)
+		return nil, errs.New(errs.InvalidArguments,
+			"The cluster uses protocol version %d, which cannot be lowered to %d", had, v.Version)
 	}
 	nodes, err := tx.Nodes.All()
 	if err != nil {
@@ -94,7 +96,8 @@ func applySetClusterVersion(tx *catalog.Tx, v *metapb.SetClusterVersion, c *chan
 		if n := len(older) - most; n > 0 {
 			older, more = older[:most], fmt.Sprintf(" and %d more", n)
 		}
-		return nil, errs.New(errs.InvalidArguments, "The cluster cannot use protocol version %d: node %s%s understands less; upgrade it, or remove it if it is gone", v.Version, strings.Join(older, ", "), more)
+		return nil, errs.New(errs.InvalidArguments, "The cluster cannot use protocol version %d: node %s%s "+
+			"understands less; upgrade it, or remove it if it is gone", v.Version, strings.Join(older, ", "), more)
 	}
 	if err := understood(v.Version); err != nil {
 		return nil, err

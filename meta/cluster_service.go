@@ -38,7 +38,8 @@ func prepareBootstrap(b *metapb.Bootstrap) error {
 		b.ClusterVersion = metapb.MaxProtocol
 	}
 	if b.NodeId == "" && b.ClusterVersion < metapb.ProtocolCluster {
-		return errs.New(errs.InvalidArguments, "Bootstrap without a node needs protocol version %d, and a founder understands %d at most; start newer programs", metapb.ProtocolCluster, b.ClusterVersion)
+		return errs.New(errs.InvalidArguments, "Bootstrap without a node needs protocol version %d, and a founder "+
+			"understands %d at most; start newer programs", metapb.ProtocolCluster, b.ClusterVersion)
 	}
 	return checkVersion("Bootstrap", b.ClusterVersion)
 }
@@ -49,7 +50,9 @@ func prepareSetClusterVersion(v *metapb.SetClusterVersion) error {
 
 func checkVersion(what string, v uint32) error {
 	if v < metapb.MinProtocol || v > metapb.MaxProtocol {
-		return errs.New(errs.InvalidArguments, "%s: this member understands protocol versions %d to %d, not %d; start a program that does", what, metapb.MinProtocol, metapb.MaxProtocol, v)
+		return errs.New(errs.InvalidArguments,
+			"%s: this member understands protocol versions %d to %d, not %d; start a program that does", what,
+			metapb.MinProtocol, metapb.MaxProtocol, v)
 	}
 	return nil
 }
@@ -59,7 +62,8 @@ func prepareSetSettings(s *metapb.SetSettings) error {
 		return errs.New(errs.InvalidArguments, "Set the cluster's settings: none are given")
 	}
 	if s.Settings.InitialShards > maxShards {
-		return errs.New(errs.InvalidArguments, "Set the cluster's settings: %d initial shards, at most %d are possible", s.Settings.InitialShards, maxShards)
+		return errs.New(errs.InvalidArguments, "Set the cluster's settings: %d initial shards, at most %d are possible",
+			s.Settings.InitialShards, maxShards)
 	}
 	if s.Settings.Replication == 0 {
 		s.Settings.Replication = 1
@@ -130,7 +134,8 @@ func minVersion(cmd *metapb.Command) uint32 {
 // version 0, and its only command brings the version along.
 func checkGate(cmd *metapb.Command, version uint32) error {
 	if need := minVersion(cmd); need > version && version > 0 {
-		return errs.New(errs.Unsupported, "%s needs protocol version %d, and the cluster uses %d: it is raised once all nodes, those that are down as well, run programs that understand it; remove those that are gone",
+		return errs.New(errs.Unsupported, "%s needs protocol version %d, and the cluster uses %d: it is raised once "+
+			"all nodes, those that are down as well, run programs that understand it; remove those that are gone",
 			opName(cmd), need, version)
 	}
 	if version < metapb.ProtocolCluster {
@@ -146,7 +151,9 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 		return nil
 	}
 	columns := cmd.GetCreateTable().GetTable().GetColumns()
-	options := []map[string]string{cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions()}
+	options := []map[string]string{
+		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
+	}
 	for _, d := range cmd.GetEnsureSchema().GetTables() {
 		columns, options = append(columns, d.Columns...), append(options, d.Options)
 	}
@@ -158,7 +165,8 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 	}
 	for _, o := range options {
 		if rule, ok := o[schema.OptionOnTypeConflict]; ok {
-			return errs.New(errs.Unsupported, "on_type_conflict=%s needs protocol version %d, and the cluster uses %d: it is raised once all nodes run programs that understand it", rule, metapb.ProtocolWidening, version)
+			return errs.New(errs.Unsupported, "on_type_conflict=%s needs protocol version %d, and the cluster uses "+
+				"%d: it is raised once all nodes run programs that understand it", rule, metapb.ProtocolWidening, version)
 		}
 	}
 	return nil

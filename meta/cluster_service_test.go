@@ -25,7 +25,8 @@ func TestVersionGate(t *testing.T) {
 	}
 	before := m.Stats().AppliedIndex
 	for _, line := range later {
-		if got := propose(t, m, line); !strings.HasPrefix(got, "1001 ") || !strings.Contains(got, "needs protocol version 2, and the cluster uses 1") {
+		if got := propose(t, m, line); !strings.HasPrefix(got, "1001 ") ||
+			!strings.Contains(got, "needs protocol version 2, and the cluster uses 1") {
 			t.Errorf("%s: %s, want a refusal that names the versions", line, got)
 		}
 	}
@@ -58,7 +59,8 @@ func TestVersionGate(t *testing.T) {
 	}
 	cmd := command(t, "session n1")
 	cmd.Id = []byte("short")
-	if _, err := m.Propose(within(t), &metapb.ProposeRequest{Command: cmd}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidArguments {
+	if _, err := m.Propose(within(t), &metapb.ProposeRequest{Command: cmd}); errs.CodeOf(
+		errs.FromGRPC(err)) != errs.InvalidArguments {
 		t.Errorf("a proposal with a short id: %v", err)
 	}
 }
@@ -69,10 +71,15 @@ func TestClusterStateIsRestored(t *testing.T) {
 	dir := t.TempDir()
 	m := mustOpen(t, Config{Dir: dir})
 	before := []string{
-		"bootstrap c1 shards=2 no-node replication=3", "node n1 zone=a", "node n2", "node n3", "create-shard n1,n2", "create-shard n2 want=3",
-		"create a time:ts9! append_mode=true partitions=2", "change-shard 1 v=1 add=n3", "op shard-move shard=1", "#a session n1", "state n1 draining", "remove-node n4",
+		"bootstrap c1 shards=2 no-node replication=3", "node n1 zone=a", "node n2", "node n3", "create-shard n1,n2",
+		"create-shard n2 want=3",
+		"create a time:ts9! append_mode=true partitions=2", "change-shard 1 v=1 add=n3", "op shard-move shard=1",
+		"#a session n1", "state n1 draining", "remove-node n4",
 	}
-	after := []string{"change-shard 1 v=2 promote=n3", "op rebalance", "settings replication=1 paused=true", "#b session n1"}
+	after := []string{
+		"change-shard 1 v=2 promote=n3", "op rebalance", "settings replication=1 paused=true",
+		"#b session n1",
+	}
 	for _, line := range before {
 		propose(t, m, line)
 	}
@@ -94,8 +101,10 @@ func TestClusterStateIsRestored(t *testing.T) {
 	}
 	want := state()
 	for _, part := range []string{
-		"settings replication=1 initial_shards=0 rebalance_paused=true", "zone=a state=draining", fmt.Sprintf("protocol=1-%d", metapb.MaxProtocol),
-		"shard 1 incarnation=1 version=3 want=2 replicas=n1,n2,n3 learners= founders=n1,n2 removed=", "operation 2 rebalance state=running", "epoch 1 on shard ",
+		"settings replication=1 initial_shards=0 rebalance_paused=true", "zone=a state=draining",
+		fmt.Sprintf("protocol=1-%d", metapb.MaxProtocol),
+		"shard 1 incarnation=1 version=3 want=2 replicas=n1,n2,n3 learners= founders=n1,n2 removed=",
+		"operation 2 rebalance state=running", "epoch 1 on shard ",
 	} {
 		if !strings.Contains(want, part) {
 			t.Errorf("the state lacks %q:\n%s", part, want)
@@ -125,19 +134,26 @@ func TestClusterStateIsRestored(t *testing.T) {
 // A watch sends what a cluster of several nodes adds, first and when it changes.
 func TestWatchSendsTheCluster(t *testing.T) {
 	m := mustOpen(t, Config{})
-	for _, line := range []string{"bootstrap c1 shards=2 no-node replication=3", "node n1", "node n2", "op rebalance", "create-shard n1"} {
+	for _, line := range []string{
+		"bootstrap c1 shards=2 no-node replication=3", "node n1", "node n2", "op rebalance",
+		"create-shard n1",
+	} {
 		propose(t, m, line)
 	}
 	got := collect(t, m, func(got []*metapb.WatchResponse) bool {
 		if len(got) == 2 { // the first state is complete
-			for _, line := range []string{"settings replication=1", "op rebalance id=1 v=1 state=done", "remove-node n2", "drop-ops 0"} {
+			for _, line := range []string{
+				"settings replication=1", "op rebalance id=1 v=1 state=done",
+				"remove-node n2", "drop-ops 0",
+			} {
 				propose(t, m, line)
 			}
 		}
 		return len(got[len(got)-1].DroppedOperations) > 0
 	})
 	first := got[0]
-	if first.Settings.GetReplication() != 3 || first.Settings.GetInitialShards() != 1 || first.ClusterVersion != metapb.MaxProtocol || len(first.Operations) != 1 {
+	if first.Settings.GetReplication() != 3 || first.Settings.GetInitialShards() != 1 ||
+		first.ClusterVersion != metapb.MaxProtocol || len(first.Operations) != 1 {
 		t.Errorf("the first message is %v", first)
 	}
 	sum := &metapb.WatchResponse{}
@@ -149,7 +165,8 @@ func TestWatchSendsTheCluster(t *testing.T) {
 			sum.Settings = r.Settings
 		}
 	}
-	if len(sum.Operations) != 1 || !cmp.Equal(sum.DroppedOperations, []uint64{1}) || !cmp.Equal(sum.DroppedNodes, []string{"n2"}) || sum.Settings.GetReplication() != 1 {
+	if len(sum.Operations) != 1 || !cmp.Equal(sum.DroppedOperations, []uint64{1}) ||
+		!cmp.Equal(sum.DroppedNodes, []string{"n2"}) || sum.Settings.GetReplication() != 1 {
 		t.Errorf("the changes are %v", sum)
 	}
 }

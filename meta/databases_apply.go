@@ -32,7 +32,8 @@ func applyCreateDatabase(tx *catalog.Tx, cmd *metapb.CreateDatabase, now int64, 
 		return nil, errs.New(errs.DatabaseAlreadyExists, "Database `%s` already exists", cmd.Name)
 	}
 	if tx.Databases.Count() >= catalog.MaxDatabases {
-		return nil, errs.New(errs.InvalidArguments, "Database `%s` cannot be created: there are %d, the most that are allowed", cmd.Name, catalog.MaxDatabases)
+		return nil, errs.New(errs.InvalidArguments,
+			"Database `%s` cannot be created: there are %d, the most that are allowed", cmd.Name, catalog.MaxDatabases)
 	}
 	d := &schemapb.Database{Name: cmd.Name, Options: cmd.Options, CreatedUnixNano: now}
 	if err := tx.Databases.Create(d); err != nil {
@@ -78,7 +79,8 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 		return nil, errs.New(errs.DatabaseNotFound, "Database `%s` not found", cmd.Name)
 	}
 	if !cmd.Cascade && len(tx.Tables.InDatabase(cmd.Name, 1)) > 0 {
-		return nil, errs.New(errs.InvalidArguments, "Database `%s` has tables; drop them first, or use DROP DATABASE %s CASCADE", cmd.Name, cmd.Name)
+		return nil, errs.New(errs.InvalidArguments,
+			"Database `%s` has tables; drop them first, or use DROP DATABASE %s CASCADE", cmd.Name, cmd.Name)
 	}
 	ids := tx.Tables.InDatabase(cmd.Name, 0)
 	for _, id := range ids {

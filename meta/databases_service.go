@@ -67,7 +67,8 @@ func prepareDropDatabase(d *metapb.DropDatabase) error {
 		return err
 	}
 	if d.Name == schema.DefaultDatabase {
-		return errs.New(errs.InvalidArguments, "Database `%s` is the default database and cannot be dropped; drop its tables", d.Name)
+		return errs.New(errs.InvalidArguments,
+			"Database `%s` is the default database and cannot be dropped; drop its tables", d.Name)
 	}
 	return nil
 }

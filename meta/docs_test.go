@@ -10,7 +10,8 @@ import (
 // TestDocumentedLimits: the page of limits and the glossary say what the metadata allows.
 func TestDocumentedLimits(t *testing.T) {
 	for page, want := range map[string]string{
-		"../docs/limits.md": fmt.Sprintf("| replicas of a shard; members of the metadata group that vote | %d; %d (two more while members are replaced) |",
+		"../docs/limits.md": fmt.Sprintf("| replicas of a shard; members of the metadata group that vote | %d; %d "+
+			"(two more while members are replaced) |",
 			maxWant, maxVoters-2),
 		"../docs/concepts.md": fmt.Sprintf("a Raft group of 1, 3, 5 or %d *replicas*", maxWant),
 	} {

@@ -78,7 +78,8 @@ func (m *Meta) ensure(ctx context.Context, cmd *metapb.Command) (*metapb.Propose
 	}
 	if len(q.waiting) >= maxEnsures {
 		q.mu.Unlock()
-		return nil, errs.New(errs.ShardBusy, "propose to meta: %d schema changes wait already; try again", maxEnsures).WithReason(errs.Busy).WithRetryAfter(time.Second)
+		return nil, errs.New(errs.ShardBusy, "propose to meta: %d schema changes wait already; try again", maxEnsures).
+			WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	q.waiting = append(q.waiting, c)
 	if !q.running {
@@ -90,7 +91,8 @@ func (m *Meta) ensure(ctx context.Context, cmd *metapb.Command) (*metapb.Propose
 	case <-c.done:
 		return c.resp, c.err
 	case <-ctx.Done():
-		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "propose to meta: the outcome is unknown").WithReason(errs.OutcomeUnknown)
+		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "propose to meta: the outcome is unknown").
+			WithReason(errs.OutcomeUnknown)
 	}
 }
 
@@ -268,7 +270,9 @@ func (m *Meta) logEnsures(ctx context.Context, calls []*ensureCall) {
 			continue
 		}
 		n := len(c.cmd.GetEnsureSchema().Tables)
-		c.answer(&metapb.ProposeResponse{Index: resp.Index, Result: &metapb.Result{Tables: resp.Result.Tables[at : at+n]}}, nil)
+		c.answer(&metapb.ProposeResponse{
+			Index: resp.Index, Result: &metapb.Result{Tables: resp.Result.Tables[at : at+n]},
+		}, nil)
 		at += n
 	}
 }
@@ -287,7 +291,9 @@ func demandKey(d *metapb.TableDemand) string { return d.Database + "\x00" + d.Na
 
 // save remembers the drafts of the demanded tables.
 func (e *ensure) save(demands *metapb.EnsureSchema) *saved {
-	s := &saved{drafts: map[string]*draft{}, had: map[string]*draft{}, order: len(e.order), made: e.made, private: e.private}
+	s := &saved{
+		drafts: map[string]*draft{}, had: map[string]*draft{}, order: len(e.order), made: e.made, private: e.private,
+	}
 	for _, d := range demands.Tables {
 		key := demandKey(d)
 		if had := e.byName[key]; had != nil && s.drafts[key] == nil {

@@ -52,7 +52,10 @@ type member struct {
 
 func newGroup(t *testing.T, founders int, cfg func(*meta.Config)) *group {
 	t.Helper()
-	g := &group{t: t, dir: t.TempDir(), cfg: cfg, members: map[string]*member{}, cut: map[string]bool{}, open: map[string][]net.Conn{}}
+	g := &group{
+		t: t, dir: t.TempDir(), cfg: cfg, members: map[string]*member{}, cut: map[string]bool{},
+		open: map[string][]net.Conn{},
+	}
 	var ids []string
 	for i := range founders {
 		ids = append(ids, fmt.Sprintf("n%d", i+1))
@@ -61,7 +64,9 @@ func newGroup(t *testing.T, founders int, cfg func(*meta.Config)) *group {
 		g.start(id, ids)
 	}
 	c := g.client(ids...)
-	g.propose(c, &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{ClusterId: "c1", Shards: 4, NodeId: ids[0]}}})
+	g.propose(c, &metapb.Command{
+		Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{ClusterId: "c1", Shards: 4, NodeId: ids[0]}},
+	})
 	for _, id := range ids {
 		g.register(c, id)
 	}
@@ -282,7 +287,9 @@ func (g *group) connect(id string) (grpc.ClientConnInterface, error) {
 // client starts a client that asks the members in the given order.
 func (g *group) client(order ...string) *metaclient.Client {
 	g.t.Helper()
-	return g.clientOf(metaclient.Config{Members: func() []string { return order }, Dial: g.connect, TryTimeout: time.Second})
+	return g.clientOf(metaclient.Config{
+		Members: func() []string { return order }, Dial: g.connect, TryTimeout: time.Second,
+	})
 }
 
 // patience is how long clients wait for a leader: on a busy machine elections take long.
@@ -346,7 +353,9 @@ func ensure(table string, columns ...string) *metapb.Command {
 		}
 		d.Columns = append(d.Columns, &schemapb.Column{Name: name, Type: typ, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
 	}
-	return &metapb.Command{Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{d}}}}
+	return &metapb.Command{
+		Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{d}}},
+	}
 }
 
 func drop(table string) *metapb.Command {

@@ -49,11 +49,13 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 	last := t.Placement[len(t.Placement)-1]
 	switch {
 	case last.Epoch != cmd.Epoch:
-		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, last.Epoch, cmd.Epoch)
+		return nil, errs.New(errs.RequestOutdated,
+			"Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, last.Epoch, cmd.Epoch)
 	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
 		return beginHandoff(tx, t, cmd, now, c)
 	case t.Handoff.GetTableId() != cmd.HandoffId || t.Handoff == nil:
-		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the one under way; look at it again", name, cmd.HandoffId)
+		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the one under way; look at it again",
+			name, cmd.HandoffId)
 	}
 	switch cmd.Step {
 	case metapb.PlaceTable_STEP_CLOSE:
@@ -70,7 +72,8 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 		reopen(t, now)
 	case metapb.PlaceTable_STEP_FINISH:
 		if !last.Closed {
-			return nil, errs.New(errs.IllegalState, "Table `%s` still takes writes: it cannot be handed over before it is closed", name)
+			return nil, errs.New(errs.IllegalState,
+				"Table `%s` still takes writes: it cannot be handed over before it is closed", name)
 		}
 		lost, err := beganAnew(tx, t)
 		if err != nil {
@@ -89,13 +92,16 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Put(t)
 }
 
-func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
+func beginHandoff(
+	tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now int64, c *change,
+) (*metapb.Result, error) {
 	name := catalog.TableName(t.Database, t.Name)
 	switch {
 	case t.Placement[len(t.Placement)-1].Closed:
 		return nil, errs.New(errs.IllegalState, "Table `%s` is closed: the handoff under way has to be given up first", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: "+
+			"truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}
 	if err := needShards(tx, name, cmd.ShardIds); err != nil {
 		return nil, err
@@ -163,7 +169,9 @@ func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*me
 		}
 	}
 	t.Id, t.Version = h.TableId, t.Version+1
-	t.Placement = append(history, &schemapb.Placement{Epoch: closed.Epoch + 1, ShardId: h.ShardIds[0], MoreShards: h.ShardIds[1:], SinceUnixNano: now})
+	t.Placement = append(history, &schemapb.Placement{
+		Epoch: closed.Epoch + 1, ShardId: h.ShardIds[0], MoreShards: h.ShardIds[1:], SinceUnixNano: now,
+	})
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Create(t)
 }
@@ -212,7 +220,8 @@ func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 			return errs.New(errs.ShardNotFound, "Table `%s` cannot be placed on shard %d: there is no such shard", table, id)
 		}
 		if s.Retiring {
-			return errs.New(errs.IllegalState, "Table `%s` cannot be placed on shard %d, which is being taken away: choose another one", table, id)
+			return errs.New(errs.IllegalState,
+				"Table `%s` cannot be placed on shard %d, which is being taken away: choose another one", table, id)
 		}
 	}
 	return nil

@@ -141,7 +141,8 @@ func after(s table, in ask, out got) []table {
 		if !s.exists || out.id == 0 {
 			return is(!s.exists && out.id == 0)
 		}
-		ok := next.known(out.id) && out.columns == s.columns && out.epoch == s.epoch && (s.shards == "" || s.shards == out.shards)
+		ok := next.known(out.id) && out.columns == s.columns && out.epoch == s.epoch &&
+			(s.shards == "" || s.shards == out.shards)
 		next.shards = out.shards
 		return is(ok)
 	case "place":
@@ -194,7 +195,8 @@ func linearizable(history []porcupine.Operation) error {
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 			var text strings.Builder
 			for _, op := range ops {
-				fmt.Fprintf(&text, "\n  client %d, %d to %d: %+v -> %+v", op.ClientId, op.Call/1e6, op.Return/1e6, op.Input, op.Output)
+				fmt.Fprintf(&text, "\n  client %d, %d to %d: %+v -> %+v", op.ClientId, op.Call/1e6, op.Return/1e6,
+					op.Input, op.Output)
 			}
 			return fmt.Errorf("table %s: %s:%s", name, r, text.String())
 		}
@@ -261,7 +263,9 @@ func (r *recorder) read(ctx context.Context, client int, c *metaclient.Client, n
 	})
 }
 
-func (r *recorder) ensure(ctx context.Context, client int, c *metaclient.Client, name string, columns map[string]string) {
+func (r *recorder) ensure(
+	ctx context.Context, client int, c *metaclient.Client, name string, columns map[string]string,
+) {
 	text := columnText(columns)
 	r.do(client, ask{table: name, kind: "ensure", columns: text}, func() (got, error) {
 		res, err := c.Propose(ctx, ensure(name, strings.Fields(text)...))

@@ -101,7 +101,8 @@ func (h *hub) after(index uint64, epoch, limit int) ([]*change, <-chan struct{},
 	case h.closed:
 		return nil, nil, errs.New(errs.ShardNotReady, "watch the metadata: this member is closing; watch another, or later")
 	case epoch != h.epoch:
-		return nil, nil, errs.New(errs.ShardNotReady, "watch the metadata: the state was restored from a snapshot; begin anew")
+		return nil, nil,
+			errs.New(errs.ShardNotReady, "watch the metadata: the state was restored from a snapshot; begin anew")
 	case index < h.floor:
 		return nil, nil, errs.New(errs.ShardNotReady, "watch the metadata: %d changes behind; begin anew", h.count)
 	}

@@ -17,12 +17,14 @@ import (
 func printState(w io.Writer, tx *catalog.Tx) error {
 	p := &printer{w: w}
 	index, term := tx.Applied()
-	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(), tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
+	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(),
+		tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
 	settings, err := tx.Settings()
 	if err != nil {
 		return err
 	}
-	p.line("settings replication=%d initial_shards=%d rebalance_paused=%t", settings.Replication, settings.InitialShards, settings.RebalancePaused)
+	p.line("settings replication=%d initial_shards=%d rebalance_paused=%t", settings.Replication,
+		settings.InitialShards, settings.RebalancePaused)
 	nodes, err := tx.Nodes.All()
 	if err != nil {
 		return err
@@ -48,8 +50,10 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		if s.Retiring {
 			state = " retiring"
 		}
-		p.line("shard %d incarnation=%d version=%d want=%d replicas=%s learners=%s founders=%s removed=%s tables=%d%s", s.Id, s.Incarnation, s.Version, s.Want,
-			strings.Join(s.Replicas, ","), strings.Join(s.Learners, ","), strings.Join(s.Founders, ","), strings.Join(s.Removed, ","), tables[s.Id], state)
+		p.line("shard %d incarnation=%d version=%d want=%d replicas=%s learners=%s founders=%s removed=%s tables=%d%s",
+			s.Id, s.Incarnation, s.Version, s.Want,
+			strings.Join(s.Replicas, ","), strings.Join(s.Learners, ","), strings.Join(s.Founders, ","),
+			strings.Join(s.Removed, ","), tables[s.Id], state)
 	}
 	retired, err := tx.Shards.AllRetired()
 	if err != nil {
@@ -110,8 +114,10 @@ func printOperations(p *printer, tx *catalog.Tx) error {
 		return err
 	}
 	for _, o := range operations {
-		p.line("operation %d %s state=%s version=%d step=%s attempt=%d parent=%d shard=%d table=%d node=%s from=%s to=%s created=%s updated=%s reason=%q",
-			o.Id, o.Kind, word(o.State, "OPERATION_STATE_"), o.Version, o.Step, o.Attempt, o.Parent, o.ShardId, o.TableId, o.NodeId, o.FromNode, o.ToNode,
+		p.line("operation %d %s state=%s version=%d step=%s attempt=%d parent=%d shard=%d table=%d node=%s from=%s "+
+			"to=%s created=%s updated=%s reason=%q",
+			o.Id, o.Kind, word(o.State, "OPERATION_STATE_"), o.Version, o.Step, o.Attempt, o.Parent, o.ShardId,
+			o.TableId, o.NodeId, o.FromNode, o.ToNode,
 			stamp(o.CreatedUnixNano), stamp(o.UpdatedUnixNano), o.Reason)
 	}
 	return nil
@@ -129,7 +135,8 @@ func word(state fmt.Stringer, prefix string) string {
 
 func printTable(p *printer, t *schemapb.Table) {
 	p.line("table %d %s.%s version=%d min_writer_version=%d next_column_id=%d%s created=%s",
-		t.Id, t.Database, t.Name, t.Version, t.MinWriterVersion, t.NextColumnId, optionText(t.Options), stamp(t.CreatedUnixNano))
+		t.Id, t.Database, t.Name, t.Version, t.MinWriterVersion, t.NextColumnId, optionText(t.Options),
+		stamp(t.CreatedUnixNano))
 	for _, pl := range t.Placement {
 		more := ""
 		for _, id := range pl.MoreShards {

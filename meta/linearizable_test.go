@@ -200,7 +200,9 @@ func TestSchemaRace(t *testing.T) {
 	all := make([]*metaclient.Client, clients)
 	for n := range clients {
 		order := append(append([]string{}, ids[n%3:]...), ids[:n%3]...)
-		all[n] = g.clientOf(metaclient.Config{Members: func() []string { return order }, Dial: g.connect, ProposeTimeout: time.Minute})
+		all[n] = g.clientOf(metaclient.Config{
+			Members: func() []string { return order }, Dial: g.connect, ProposeTimeout: time.Minute,
+		})
 	}
 	for n, c := range all {
 		for i := range tables {
@@ -264,7 +266,9 @@ func TestSchemaRace(t *testing.T) {
 }
 
 // tryEnsure tells of every error that is not the client's.
-func tryEnsure(ctx context.Context, t *testing.T, c *metaclient.Client, name string, want map[string]string) (got, error) {
+func tryEnsure(
+	ctx context.Context, t *testing.T, c *metaclient.Client, name string, want map[string]string,
+) (got, error) {
 	res, err := c.Propose(ctx, ensure(name, strings.Fields(columnText(want))...))
 	if err == nil {
 		return tableAnswer(schema.FromProto(res.Tables[0])), nil

@@ -33,12 +33,16 @@ func (m *Meta) ReadIndex(ctx context.Context, _ *metapb.ReadIndexRequest) (*meta
 // ChangeMembers changes the members by one. It refuses what would leave fewer live voters
 // than a majority; when a learner is ready to be promoted, and whether a dead member is to
 // be replaced, is for others to say.
-func (m *Meta) ChangeMembers(ctx context.Context, req *metapb.ChangeMembersRequest) (*metapb.ChangeMembersResponse, error) {
+func (m *Meta) ChangeMembers(
+	ctx context.Context, req *metapb.ChangeMembersRequest,
+) (*metapb.ChangeMembersResponse, error) {
 	resp, err := m.changeMembers(ctx, req)
 	return resp, errs.ToGRPC(err)
 }
 
-func (m *Meta) changeMembers(ctx context.Context, req *metapb.ChangeMembersRequest) (*metapb.ChangeMembersResponse, error) {
+func (m *Meta) changeMembers(
+	ctx context.Context, req *metapb.ChangeMembersRequest,
+) (*metapb.ChangeMembersResponse, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return nil, err
 	}
@@ -52,7 +56,8 @@ func (m *Meta) changeMembers(ctx context.Context, req *metapb.ChangeMembersReque
 		if err := m.replica.StepDown(ctx); err != nil {
 			return nil, err
 		}
-		return nil, errs.New(errs.ShardNotReady, "change the metadata group: node %s gave up its lead to be removed; ask the new leader", req.NodeId).
+		return nil, errs.New(errs.ShardNotReady,
+			"change the metadata group: node %s gave up its lead to be removed; ask the new leader", req.NodeId).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	}
 	if err := m.replica.Change(ctx, kind, req.NodeId); err != nil {
@@ -69,7 +74,8 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 		return 0, err
 	}
 	refuse := func(format string, args ...any) (replica.ChangeKind, error) {
-		return 0, errs.New(errs.InvalidArguments, "Change the metadata group, node %s: "+format, append([]any{node}, args...)...)
+		return 0, errs.New(errs.InvalidArguments, "Change the metadata group, node %s: "+format,
+			append([]any{node}, args...)...)
 	}
 	votes := slices.Contains(voters, node)
 	switch req.Change {
@@ -117,7 +123,8 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 			if unheard {
 				return m.unheard(node)
 			}
-			return refuse("without it there are %d voters, of which %d have to be up, and %v are down; bring them up or remove them first", len(rest), need, down)
+			return refuse("without it there are %d voters, of which %d have to be up, and %v are down; bring them up "+
+				"or remove them first", len(rest), need, down)
 		}
 		return replica.Remove, nil
 	case metapb.ChangeMembersRequest_CHANGE_LEAD:
@@ -151,7 +158,8 @@ func (m *Meta) answers(node string) (answers, heard bool) {
 
 // unheard is the answer of a leader that was elected a moment ago.
 func (m *Meta) unheard(node string) (replica.ChangeKind, error) {
-	return 0, errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does not know yet which members are up; try again", node, m.cfg.NodeID).
+	return 0, errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does "+
+		"not know yet which members are up; try again", node, m.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 }
 
@@ -160,5 +168,6 @@ func memberAdvice(voters int) string {
 	if voters%2 == 1 {
 		return ""
 	}
-	return fmt.Sprintf("The metadata group has %d voters, which survive the loss of %d, as %d would: an even number only adds one that may fail. Add one or remove one.", voters, (voters-1)/2, voters-1)
+	return fmt.Sprintf("The metadata group has %d voters, which survive the loss of %d, as %d would: an even number "+
+		"only adds one that may fail. Add one or remove one.", voters, (voters-1)/2, voters-1)
 }

@@ -38,7 +38,9 @@ func TestFollowersNameTheLeader(t *testing.T) {
 					return err
 				},
 				"ChangeMembers": func(m *member) error {
-					_, err := m.ChangeMembers(within(t), &metapb.ChangeMembersRequest{NodeId: "n1", Change: metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER})
+					_, err := m.ChangeMembers(within(t), &metapb.ChangeMembersRequest{
+						NodeId: "n1", Change: metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER,
+					})
 					return err
 				},
 			}
@@ -216,7 +218,8 @@ func TestChangeMembers(t *testing.T) {
 		defer cancel()
 		return c.ChangeMembers(ctx, node, kind)
 	}
-	const add, promote, remove, lead = metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER, metapb.ChangeMembersRequest_CHANGE_PROMOTE,
+	const add, promote, remove, lead = metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER,
+		metapb.ChangeMembersRequest_CHANGE_PROMOTE,
 		metapb.ChangeMembersRequest_CHANGE_REMOVE, metapb.ChangeMembersRequest_CHANGE_LEAD
 	for i := range 60 { // a snapshot is taken
 		g.propose(c, ensure(fmt.Sprintf("t%d", i)))
@@ -246,7 +249,9 @@ func TestChangeMembers(t *testing.T) {
 	}
 	must("n4", promote, "has 4 voters, which survive the loss of 1, as 3 would")
 	must("n4", promote, "has 4 voters")
-	if _, err := c.Propose(within(t), &metapb.Command{Op: &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: "n4"}}}); err == nil || !strings.Contains(err.Error(), "it is a member of the metadata group") {
+	if _, err := c.Propose(within(t),
+		&metapb.Command{Op: &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: "n4"}}}); err == nil ||
+		!strings.Contains(err.Error(), "it is a member of the metadata group") {
 		t.Errorf("removal of a node that is a member: %v", err)
 	}
 	must("n4", lead, "has 4 voters")

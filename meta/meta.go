@@ -183,7 +183,10 @@ func Open(cfg Config) (_ *Meta, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer), stop: make(chan struct{}), closed: make(chan struct{})}
+	m := &Meta{
+		cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer), stop: make(chan struct{}),
+		closed: make(chan struct{}),
+	}
 	m.reports = &reports{downAfter: cfg.DownAfter, now: cfg.Now}
 	if m.machine, err = newMachine(cat, m.metrics); err != nil {
 		return nil, errors.Join(err, cat.Close())
@@ -198,7 +201,8 @@ func Open(cfg Config) (_ *Meta, err error) {
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
 		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: raftlog.Bolt, Store: cfg.LogStore, FSM: m.machine,
-		Bootstrap: cfg.Bootstrap, Founders: cfg.Founders, CommitTimeout: commitTimeout, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
+		Bootstrap: cfg.Bootstrap, Founders: cfg.Founders, CommitTimeout: commitTimeout, Transport: cfg.Transport,
+		Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
 		HeartbeatTimeout: cfg.HeartbeatTimeout, SnapshotEvery: cfg.SnapshotEvery,
 		AppendDeadline: cfg.LogDeadline, DiskFull: cfg.DiskFull,
 	})
@@ -319,7 +323,8 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 	}
 	cmd.MaxTables = uint32(m.cfg.MaxTables)
 	if len(cmd.Id) != 0 && len(cmd.Id) != idBytes {
-		return nil, errs.New(errs.InvalidArguments, "propose to meta: the proposal's id has %d bytes, want %d", len(cmd.Id), idBytes)
+		return nil, errs.New(errs.InvalidArguments, "propose to meta: the proposal's id has %d bytes, want %d",
+			len(cmd.Id), idBytes)
 	}
 	err := checkGate(cmd, m.machine.version.Load())
 	if err == nil {
@@ -374,7 +379,8 @@ func (m *Meta) checkRemoved(cmd *metapb.Command) error {
 		return nil
 	}
 	if voters, learners := m.replica.Members(); slices.Contains(voters, r.NodeId) || slices.Contains(learners, r.NodeId) {
-		return errs.New(errs.InvalidArguments, "Node %s cannot be removed: it is a member of the metadata group; remove it from that first", r.NodeId)
+		return errs.New(errs.InvalidArguments,
+			"Node %s cannot be removed: it is a member of the metadata group; remove it from that first", r.NodeId)
 	}
 	return nil
 }

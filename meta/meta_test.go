@@ -327,7 +327,8 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 
 func TestUnknownCommands(t *testing.T) {
 	future := command(t, "ensure t time:ts9!")
-	future.GetEnsureSchema().Tables[0].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 90, protowire.VarintType), 1))
+	future.GetEnsureSchema().Tables[0].ProtoReflect().
+		SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 90, protowire.VarintType), 1))
 	cases := map[string]*metapb.Command{"no kind": {}, "a field of the future": future}
 
 	for name, cmd := range cases {
@@ -386,7 +387,8 @@ func TestAppliedEntriesAreSkipped(t *testing.T) {
 
 func TestApplyIsDeterministic(t *testing.T) {
 	lines := []string{
-		"bootstrap c1 shards=3", "create-db web ttl=1d", "ensure web.a time:ts9! ttl=7d append_mode=true skip_wal=true | web.b time:ts9! | c time:ts3!",
+		"bootstrap c1 shards=3", "create-db web ttl=1d",
+		"ensure web.a time:ts9! ttl=7d append_mode=true skip_wal=true | web.b time:ts9! | c time:ts3!",
 		"rename c d", "set web.a ttl=2d merge_mode=last_row", "truncate d", "drop web.b", "node n1",
 	}
 	var states [2]bytes.Buffer
@@ -412,7 +414,8 @@ func TestInspect(t *testing.T) {
 	propose(t, m, "create-db web ttl=7d")
 	propose(t, m, "ensure web.a time:ts9! host:string# | b time:ts9!")
 	propose(t, m, "drop b")
-	if err := Inspect(io.Discard, filepath.Join(dir, StateFile)); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+	if err := Inspect(io.Discard, filepath.Join(dir, StateFile)); err == nil ||
+		!strings.Contains(err.Error(), "another process has it open") {
 		t.Errorf("an open file gives %v", err)
 	}
 	if err := m.Close(); err != nil {
@@ -423,8 +426,10 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		fmt.Sprintf("cluster c1 of version %d, applied index ", metapb.MaxProtocol), "2 databases, 1 tables", "node n1 ", "shard 1 incarnation=1 version=0 want=0 replicas=n1 ",
-		"database web ttl='7days' created=", "table 1 web.a version=1", "  epoch 1 on shard 1", `  column 2 "host" String TAG`,
+		fmt.Sprintf("cluster c1 of version %d, applied index ", metapb.MaxProtocol), "2 databases, 1 tables",
+		"node n1 ", "shard 1 incarnation=1 version=0 want=0 replicas=n1 ",
+		"database web ttl='7days' created=", "table 1 web.a version=1", "  epoch 1 on shard 1",
+		`  column 2 "host" String TAG`,
 		"dropped table 2 public.b at index ",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -435,7 +440,8 @@ func TestInspect(t *testing.T) {
 	if err := raftlog.Inspect(&out, dir, InspectCommand); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "create_database:{name:\"web\"") && !strings.Contains(out.String(), "create_database:{name: \"web\"") {
+	if !strings.Contains(out.String(), "create_database:{name:\"web\"") &&
+		!strings.Contains(out.String(), "create_database:{name: \"web\"") {
 		t.Errorf("the log is printed as\n%s", out.String())
 	}
 	if err := Inspect(&out, filepath.Join(dir, "none.db")); err == nil {
@@ -474,12 +480,14 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestOpenFaults(t *testing.T) {
-	if _, err := Open(Config{}); err == nil || !strings.Contains(err.Error(), "no Dir") || !strings.Contains(err.Error(), "no NodeID") {
+	if _, err := Open(Config{}); err == nil || !strings.Contains(err.Error(), "no Dir") ||
+		!strings.Contains(err.Error(), "no NodeID") {
 		t.Errorf("got %v", err)
 	}
 	dir := t.TempDir()
 	mustOpen(t, Config{Dir: dir})
-	if _, err := Open(Config{Dir: dir, NodeID: "n1"}); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+	if _, err := Open(Config{Dir: dir, NodeID: "n1"}); err == nil ||
+		!strings.Contains(err.Error(), "another process has it open") {
 		t.Errorf("a second open gives %v", err)
 	}
 }

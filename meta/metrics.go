@@ -20,14 +20,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		reg: reg,
 		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_meta_commands_total", Help: "Metadata commands proposed here, by kind and outcome: applied, refused or failed.",
+			Name: "cordwood_meta_commands_total",
+			Help: "Metadata commands proposed here, by kind and outcome: applied, refused or failed.",
 		}, []string{"kind", "outcome"}),
 		watches: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "cordwood_meta_watches", Help: "Open watches of the metadata.",
 		}),
 	}
 	m.refused = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "cordwood_meta_refused_nodes_total", Help: "Starts of nodes that the metadata group refused here: a data folder that is older than the cluster knows it, a removed node, a program that is too old.",
+		Name: "cordwood_meta_refused_nodes_total", Help: "Starts of nodes that the metadata group refused here: a " +
+			"data folder that is older than the cluster knows it, a removed node, a program that is too old.",
 	})
 	m.register(m.commands, m.watches, m.refused)
 	return m

@@ -20,13 +20,17 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 		return nil, err
 	}
 	if tx.Nodes.WasRemoved(n.Id) {
-		return nil, errs.New(errs.InvalidArguments, "Node %s was removed from cluster %s; to let the machine take part again, start it with an empty data folder", n.Id, tx.ClusterID())
+		return nil, errs.New(errs.InvalidArguments, "Node %s was removed from cluster %s; to let the machine take "+
+			"part again, start it with an empty data folder", n.Id, tx.ClusterID())
 	}
 	if had == nil && tx.Nodes.Count() >= catalog.MaxNodes {
-		return nil, errs.New(errs.InvalidArguments, "Node %s cannot be registered: there are %d, the most that are possible; remove those that are gone", n.Id, catalog.MaxNodes)
+		return nil, errs.New(errs.InvalidArguments,
+			"Node %s cannot be registered: there are %d, the most that are possible; remove those that are gone", n.Id,
+			catalog.MaxNodes)
 	}
 	if v := tx.ClusterVersion(); knows(n) < v || n.MinProtocol > v {
-		return nil, errs.New(errs.InvalidArguments, "Node %s understands protocol versions %d to %d, and cluster %s uses version %d; start a program that understands it",
+		return nil, errs.New(errs.InvalidArguments, "Node %s understands protocol versions %d to %d, and cluster %s "+
+			"uses version %d; start a program that understands it",
 			n.Id, max(n.MinProtocol, 1), knows(n), tx.ClusterID(), v)
 	}
 	if tx.Nodes.Count() > 1 { // else the metadata lie in the same folder
@@ -53,7 +57,9 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 	case known == nil, r.Readmit && mark != nil:
 		return nil
 	case mark == nil:
-		return errs.New(errs.ShardNotReady, "Node %s did not say which mark its data folder has: its copy of the metadata is behind; try again", r.Node.Id).WithRetryAfter(time.Second)
+		return errs.New(errs.ShardNotReady,
+			"Node %s did not say which mark its data folder has: its copy of the metadata is behind; try again",
+			r.Node.Id).WithRetryAfter(time.Second)
 	case known.Refuses(mark, r.Earlier):
 		first := mark
 		if len(r.Earlier) > 0 {
@@ -151,7 +157,8 @@ func checkUnused(tx *catalog.Tx, node, what string) error {
 		}
 	}
 	if count > 0 {
-		return errs.New(errs.InvalidArguments, "Node %s %s: it has replicas of %d shards, shard %d the first of them; drain it first", node, what, count, first)
+		return errs.New(errs.InvalidArguments,
+			"Node %s %s: it has replicas of %d shards, shard %d the first of them; drain it first", node, what, count, first)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 		return err
 	}
 	if len(n.Roles) > maxRoles {
-		return errs.New(errs.InvalidArguments, "Register node %s: %d roles, at most %d are possible", n.Id, len(n.Roles), maxRoles)
+		return errs.New(errs.InvalidArguments, "Register node %s: %d roles, at most %d are possible", n.Id,
+			len(n.Roles), maxRoles)
 	}
 	for _, text := range append([]string{n.Name, n.RpcAddr, n.HttpAddr, n.Version, n.Zone}, n.Roles...) {
 		if err := checkText("node attribute", text, false); err != nil {
@@ -36,10 +37,12 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 		}
 	}
 	if len(r.Earlier) > maxMarks {
-		return errs.New(errs.InvalidArguments, "Register node %s: %d marks of its data folder, at most %d are possible", n.Id, len(r.Earlier), maxMarks)
+		return errs.New(errs.InvalidArguments, "Register node %s: %d marks of its data folder, at most %d are possible",
+			n.Id, len(r.Earlier), maxMarks)
 	}
 	if n.MinProtocol > n.MaxProtocol {
-		return errs.New(errs.InvalidArguments, "Register node %s: its protocol versions are %d to %d", n.Id, n.MinProtocol, n.MaxProtocol)
+		return errs.New(errs.InvalidArguments, "Register node %s: its protocol versions are %d to %d", n.Id,
+			n.MinProtocol, n.MaxProtocol)
 	}
 	return nil
 }
@@ -67,7 +70,8 @@ func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node
 	if p, ok := peer.FromContext(ctx); ok && p.Addr.Network() == "tcp" { // else it is this process
 		from = p.Addr.String()
 	}
-	m.cfg.Logger.Info("node joined", "name", n.Name, "node", n.Id, "addr", n.RpcAddr, "roles", strings.Join(n.Roles, ","), "from", from)
+	m.cfg.Logger.Info("node joined", "name", n.Name, "node", n.Id, "addr", n.RpcAddr,
+		"roles", strings.Join(n.Roles, ","), "from", from)
 	return resp, nil
 }
 
@@ -93,7 +97,8 @@ func prepareSetNodeState(s *metapb.SetNodeState) error {
 	case metapb.NodeState_NODE_STATE_UP, metapb.NodeState_NODE_STATE_DRAINING, metapb.NodeState_NODE_STATE_DRAINED:
 		return checkText("node id", s.NodeId, true)
 	}
-	return errs.New(errs.InvalidArguments, "Set the state of node %s: %s is no state that it can be given", s.NodeId, s.State)
+	return errs.New(errs.InvalidArguments, "Set the state of node %s: %s is no state that it can be given", s.NodeId,
+		s.State)
 }
 
 func prepareRemoveNode(r *metapb.RemoveNode) error { return checkText("node id", r.NodeId, true) }

@@ -19,7 +19,9 @@ func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *cha
 	if err != nil {
 		return nil, err
 	}
-	p := &metapb.PipelineVersion{Name: cmd.Name, Version: version, ContentType: cmd.ContentType, Size: uint32(len(cmd.Source))}
+	p := &metapb.PipelineVersion{
+		Name: cmd.Name, Version: version, ContentType: cmd.ContentType, Size: uint32(len(cmd.Source)),
+	}
 	if err := tx.Pipelines.Put(p, cmd.Source); err != nil {
 		return nil, err
 	}
@@ -37,7 +39,8 @@ func applyRestorePipeline(tx *catalog.Tx, cmd *metapb.RestorePipeline, c *change
 	}
 	if had != nil {
 		if !bytes.Equal(tx.Pipelines.Text(p.Name, p.Version), cmd.Source) {
-			return nil, errs.New(errs.InvalidArguments, "Pipeline %s has a version %d already, with another text", p.Name, p.Version)
+			return nil, errs.New(errs.InvalidArguments, "Pipeline %s has a version %d already, with another text",
+				p.Name, p.Version)
 		}
 		return &metapb.Result{Pipeline: had}, nil
 	}

@@ -20,11 +20,13 @@ var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 func preparePutPipeline(p *metapb.PutPipeline) error {
 	switch {
 	case !pipelineName.MatchString(p.Name):
-		return errs.New(errs.InvalidArguments, "Invalid pipeline name: %.130q; 1 to 128 letters, digits and _ . : - are allowed", p.Name)
+		return errs.New(errs.InvalidArguments,
+			"Invalid pipeline name: %.130q; 1 to 128 letters, digits and _ . : - are allowed", p.Name)
 	case len(p.Source) == 0:
 		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text is empty", p.Name)
 	case len(p.Source) > catalog.MaxPipelineBytes:
-		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text has %d bytes, at most %d are allowed", p.Name, len(p.Source), catalog.MaxPipelineBytes)
+		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text has %d bytes, at most %d are allowed", p.Name,
+			len(p.Source), catalog.MaxPipelineBytes)
 	case !utf8.Valid(p.Source):
 		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text is not valid UTF-8", p.Name)
 	}
@@ -54,11 +56,15 @@ func prepareDeletePipeline(d *metapb.DeletePipeline) error {
 
 // ReadPipelines sends pipelines with their texts, each read by itself so that a slow
 // receiver holds nothing. One that is deleted meanwhile is left out.
-func (m *Meta) ReadPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+func (m *Meta) ReadPipelines(
+	req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
+) error {
 	return errs.ToGRPC(m.readPipelines(req, stream))
 }
 
-func (m *Meta) readPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+func (m *Meta) readPipelines(
+	req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
+) error {
 	if req.GetVersion() != 0 {
 		return m.sendPipeline(req.Name, req.Version, stream)
 	}
@@ -84,7 +90,9 @@ func (m *Meta) readPipelines(req *metapb.ReadPipelinesRequest, stream grpc.Serve
 	}
 }
 
-func (m *Meta) sendPipeline(name string, version int64, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+func (m *Meta) sendPipeline(
+	name string, version int64, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
+) error {
 	resp := &metapb.ReadPipelinesResponse{}
 	err := m.catalog.View(func(tx *catalog.Tx) (err error) {
 		resp.Pipeline, err = tx.Pipelines.Get(name, version)

@@ -53,18 +53,23 @@ func TestApplyPipelines(t *testing.T) {
 			public,
 			"put empty => 1004 Put pipeline empty: the text is empty",
 			"put bad \xff => 1004 Put pipeline bad: the text is not valid UTF-8",
-			"put long " + strings.Repeat("x", catalog.MaxPipelineBytes+1) + " => 1004 Put pipeline long: the text has 1048577 bytes, at most 1048576 are allowed",
+			"put long " + strings.Repeat("x", catalog.MaxPipelineBytes+1) +
+				" => 1004 Put pipeline long: the text has 1048577 bytes, at most 1048576 are allowed",
 			"put long " + strings.Repeat("x", catalog.MaxPipelineBytes) + " => long@2000000000 yaml 1048576",
 		}},
 		{"tables of the server's own", []string{
 			public,
-			"ensure svc_private.rejects time:ts9! => 1004 Database `svc_private` is reserved for the server and cannot be changed",
-			"ensure information_schema.x time:ts9! internal => 1004 Database `information_schema` is reserved for the server and cannot be changed",
+			"ensure svc_private.rejects time:ts9! => 1004 Database `svc_private` is reserved for the server and " +
+				"cannot be changed",
+			"ensure information_schema.x time:ts9! internal => 1004 Database `information_schema` is reserved for " +
+				"the server and cannot be changed",
 			"ensure nope.x time:ts9! internal => 4004 Database `nope` not found",
 			"ensure svc_private.9 time:ts9! internal => 1004 …",
 			"ensure svc_private.rejects a:string internal => 1004 …",
-			"ensure svc_private.rejects time:ts9! ttl=7d internal => svc_private.rejects=1 v1 @1 time:timestampnanosecond/1! append_mode=true ttl=7days",
-			"ensure svc_private.rejects a:string internal => svc_private.rejects=1 v2 @1 time:timestampnanosecond/1! a:string/2 append_mode=true ttl=7days",
+			"ensure svc_private.rejects time:ts9! ttl=7d internal => svc_private.rejects=1 v1 @1 " +
+				"time:timestampnanosecond/1! append_mode=true ttl=7days",
+			"ensure svc_private.rejects a:string internal => svc_private.rejects=1 v2 @1 time:timestampnanosecond/1! " +
+				"a:string/2 append_mode=true ttl=7days",
 			"ensure svc_private.rejects b:string => 1004 …",
 			"drop svc_private.rejects => 1004 …",
 		}},
@@ -142,7 +147,9 @@ func TestPipelineCaps(t *testing.T) {
 		text := bytes.Repeat([]byte("x"), size)
 		err := r.machine.catalog.Update(func(tx *catalog.Tx) error {
 			for i := range n {
-				result, err := applyPutPipeline(tx, &metapb.PutPipeline{Name: name(i), ContentType: "yaml", Source: text}, int64(i), &change{})
+				result, err := applyPutPipeline(tx, &metapb.PutPipeline{
+					Name: name(i), ContentType: "yaml", Source: text,
+				}, int64(i), &change{})
 				if err != nil || result.Pipeline == nil {
 					return fmt.Errorf("%d: %v %w", i, result, err)
 				}
@@ -169,7 +176,8 @@ func TestPipelineCaps(t *testing.T) {
 		},
 		{
 			"bytes", func(r *runner) { put(r, 32, func(int) string { return "n" }, catalog.MaxPipelineBytes) },
-			"1004 Pipeline p cannot be stored: all versions of all pipelines would have 33554433 bytes, at most 33554432 are allowed; delete old ones", "delete n 1",
+			"1004 Pipeline p cannot be stored: all versions of all pipelines would have 33554433 bytes, at most " +
+				"33554432 are allowed; delete old ones", "delete n 1",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,10 @@ func Recover(dir, nodeID string, now time.Time) (raised bool, err error) {
 	}
 	cfg := replica.RecoverConfig{Dir: dir, Log: raftlog.Bolt, NodeID: nodeID}
 	if raised = version >= metapb.ProtocolMarks; raised {
-		data, err := proto.Marshal(&metapb.Command{TimeUnixNano: now.UnixNano(), Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{Recovered: true}}})
+		data, err := proto.Marshal(&metapb.Command{
+			TimeUnixNano: now.UnixNano(),
+			Op:           &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{Recovered: true}},
+		})
 		if err != nil {
 			return false, err
 		}

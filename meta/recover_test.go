@@ -27,7 +27,8 @@ func TestRecoverRaisesIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = mustOpen(t, Config{Dir: dir, NodeID: "n1"})
-	if got, want := propose(t, m, "create b time:ts9! append_mode=true"), "b=2 v1 @1 time:timestampnanosecond/1! append_mode=true"; got != want {
+	if got, want := propose(t, m, "create b time:ts9! append_mode=true"),
+		"b=2 v1 @1 time:timestampnanosecond/1! append_mode=true"; got != want {
 		t.Fatalf("%s, want %s", got, want)
 	}
 	if got, want := propose(t, m, "node n2 marks=3a,4a"), "cluster c1"; got != want {
@@ -59,12 +60,17 @@ func TestReportRaisesTableIDs(t *testing.T) {
 	m := mustOpen(t, Config{})
 	propose(t, m, "bootstrap c1 shards=1")
 	propose(t, m, "node n1")
-	for _, r := range []*metapb.ReplicaReport{{ShardId: 1, HighestTableId: 57}, {ShardId: 1, HighestTableId: 3}, {ShardId: 1, HighestTableId: 1<<64 - 1}} {
-		if _, err := m.Report(within(t), &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{r}}); err != nil {
+	for _, r := range []*metapb.ReplicaReport{
+		{ShardId: 1, HighestTableId: 57}, {ShardId: 1, HighestTableId: 3}, {ShardId: 1, HighestTableId: 1<<64 - 1},
+	} {
+		if _, err := m.Report(within(t), &metapb.ReportRequest{
+			NodeId: "n1", Replicas: []*metapb.ReplicaReport{r},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := propose(t, m, "create a time:ts9! append_mode=true"), "a=58 v1 @1 time:timestampnanosecond/1! append_mode=true"; got != want {
+	if got, want := propose(t, m, "create a time:ts9! append_mode=true"),
+		"a=58 v1 @1 time:timestampnanosecond/1! append_mode=true"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

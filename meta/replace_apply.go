@@ -14,7 +14,9 @@ import (
 // twice is one: the rules of applyReplaceTables are checked for all tables before one changes.
 func prepareReplaceTables(r *metapb.ReplaceTables) error {
 	if len(r.Tables) > maxDemands {
-		return errs.New(errs.InvalidArguments, "Replace %d tables at once, at most %d are allowed; restore fewer at a time, by --database or --table", len(r.Tables), maxDemands)
+		return errs.New(errs.InvalidArguments,
+			"Replace %d tables at once, at most %d are allowed; restore fewer at a time, by --database or --table",
+			len(r.Tables), maxDemands)
 	}
 	if err := checkText("backup id", r.BackupId, true); err != nil {
 		return err
@@ -62,10 +64,13 @@ func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.Table
 		return &replacement{as: r.Name, table: had, done: true}, nil
 	case t == nil:
 		return nil, errs.New(errs.TableNotFound, "Table `%s` not found: `%s` stays as it is", from, full)
-	case schema.OriginOf(t) != r.FromId || t.Restored.GetBackupId() != cmd.BackupId || t.Restored.Replaces != r.Name || !t.Restored.Complete && !cmd.WithoutRows:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` is not a complete copy of `%s` from backup %s: `%s` stays as it is", from, full, cmd.BackupId, full)
+	case schema.OriginOf(t) != r.FromId || t.Restored.GetBackupId() != cmd.BackupId || t.Restored.Replaces != r.Name ||
+		!t.Restored.Complete && !cmd.WithoutRows:
+		return nil, errs.New(errs.InvalidArguments,
+			"Table `%s` is not a complete copy of `%s` from backup %s: `%s` stays as it is", from, full, cmd.BackupId, full)
 	case had != nil && schema.OriginOf(had) != r.ReplacedId:
-		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` was made or emptied while the backup was restored: it stays as it is", full)
+		return nil, errs.New(errs.TableAlreadyExists,
+			"Table `%s` was made or emptied while the backup was restored: it stays as it is", full)
 	}
 	return &replacement{as: r.Name, table: t, dropped: had}, nil
 }

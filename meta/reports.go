@@ -162,7 +162,9 @@ func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeS
 			last = had.at
 		}
 		silent := r.heard.Sub(last)
-		out = append(out, &metapb.NodeStatus{Node: n, Report: had.report, SilentNanos: silent.Nanoseconds(), Down: silent >= r.downAfter, Refused: had.refused})
+		out = append(out, &metapb.NodeStatus{
+			Node: n, Report: had.report, SilentNanos: silent.Nanoseconds(), Down: silent >= r.downAfter, Refused: had.refused,
+		})
 	}
 	for id := range r.nodes {
 		if !known[id] {
@@ -198,7 +200,9 @@ func (m *Meta) report(ctx context.Context, req *metapb.ReportRequest) (*metapb.R
 		return nil, errs.Wrap(errs.Internal, err, "report of node %s", req.NodeId)
 	}
 	if !slices.ContainsFunc(nodes, func(n *metapb.Node) bool { return n.Id == req.NodeId }) {
-		return nil, errs.New(errs.InvalidArguments, "Report of node %s: it is not known to the cluster; it has to register first, and cannot if it was removed", req.NodeId)
+		return nil, errs.New(errs.InvalidArguments,
+			"Report of node %s: it is not known to the cluster; it has to register first, and cannot if it was removed",
+			req.NodeId)
 	}
 	m.reports.add(term, req)
 	m.raiseTableID(ctx, req, lastTable, resp.ClusterVersion)
@@ -221,8 +225,11 @@ func (m *Meta) raiseTableID(ctx context.Context, req *metapb.ReportRequest, last
 	if highest <= last || version < metapb.ProtocolMarks {
 		return
 	}
-	m.cfg.Logger.Warn("a shard has a table with an id that was not given yet: the metadata lost commands; ids go on behind it", "node", req.NodeId, "table", highest, "known", last)
-	resp, err := m.propose(ctx, &metapb.Command{Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{TableId: highest}}})
+	m.cfg.Logger.Warn("a shard has a table with an id that was not given yet: the metadata lost commands; ids go on "+
+		"behind it", "node", req.NodeId, "table", highest, "known", last)
+	resp, err := m.propose(ctx, &metapb.Command{
+		Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{TableId: highest}},
+	})
 	if err == nil && resp.Result.GetErrorCode() != 0 {
 		err = errs.New(errs.Code(resp.Result.ErrorCode), "%s", resp.Result.ErrorMessage)
 	}
@@ -239,14 +246,18 @@ func checkReport(req *metapb.ReportRequest) error {
 		req.LeftShards = req.LeftShards[:maxReplicaReports] // whatever lies on a disk is no reason to refuse the rest
 	}
 	if n := len(req.Replicas); n > maxReplicaReports {
-		return errs.New(errs.InvalidArguments, "Report of node %s: %d replicas, at most %d are possible", req.NodeId, n, maxReplicaReports)
+		return errs.New(errs.InvalidArguments, "Report of node %s: %d replicas, at most %d are possible", req.NodeId, n,
+			maxReplicaReports)
 	}
 	for _, r := range req.Replicas {
 		if n := len(r.Aside); n > maxAsideTables {
-			return errs.New(errs.InvalidArguments, "Report of node %s, shard %d: %d tables with rows that cannot be written, at most %d are possible", req.NodeId, r.ShardId, n, maxAsideTables)
+			return errs.New(errs.InvalidArguments,
+				"Report of node %s, shard %d: %d tables with rows that cannot be written, at most %d are possible",
+				req.NodeId, r.ShardId, n, maxAsideTables)
 		}
 		if n := len(r.Tables); n > maxTableIngests {
-			return errs.New(errs.InvalidArguments, "Report of node %s, shard %d: %d tables, at most %d are possible", req.NodeId, r.ShardId, n, maxTableIngests)
+			return errs.New(errs.InvalidArguments, "Report of node %s, shard %d: %d tables, at most %d are possible",
+				req.NodeId, r.ShardId, n, maxTableIngests)
 		}
 	}
 	return nil
@@ -258,7 +269,8 @@ func (m *Meta) leadTerm() (uint64, error) {
 		return 0, err
 	}
 	if !m.replica.IsLeader() {
-		return 0, errs.New(errs.ShardNotReady, "metadata group: node %s was elected and is not ready yet; try again", m.cfg.NodeID).
+		return 0, errs.New(errs.ShardNotReady, "metadata group: node %s was elected and is not ready yet; try again",
+			m.cfg.NodeID).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	}
 	return m.replica.Stats().Term, nil
@@ -309,7 +321,8 @@ func (m *Meta) status() (*metapb.StatusResponse, error) {
 			silent = -1
 		}
 		resp.Members = append(resp.Members, &metapb.MemberStatus{
-			NodeId: member.NodeID, Voter: member.Voter, SilentNanos: silent, Lag: stats.LastIndex - min(stats.LastIndex, member.LastIndex),
+			NodeId: member.NodeID, Voter: member.Voter, SilentNanos: silent,
+			Lag: stats.LastIndex - min(stats.LastIndex, member.LastIndex),
 		})
 	}
 	return resp, nil

@@ -88,9 +88,15 @@ func TestReportsAreChecked(t *testing.T) {
 		{"good", &metapb.ReportRequest{NodeId: "n1"}, ""},
 		{"of nobody", &metapb.ReportRequest{}, "node id is empty"},
 		{"of a stranger", &metapb.ReportRequest{NodeId: "n2"}, "it is not known to the cluster"},
-		{"too many replicas", &metapb.ReportRequest{NodeId: "n1", Replicas: make([]*metapb.ReplicaReport, maxReplicaReports+1)}, "4097 replicas"},
-		{"too many tables", &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Tables: make([]*metapb.TableIngest, maxTableIngests+1)}}}, "257 tables"},
-		{"too many tables with rows aside", &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Aside: make([]*metapb.AsideRows, maxAsideTables+1)}}}, "65 tables"},
+		{"too many replicas", &metapb.ReportRequest{
+			NodeId: "n1", Replicas: make([]*metapb.ReplicaReport, maxReplicaReports+1),
+		}, "4097 replicas"},
+		{"too many tables", &metapb.ReportRequest{
+			NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Tables: make([]*metapb.TableIngest, maxTableIngests+1)}},
+		}, "257 tables"},
+		{"too many tables with rows aside", &metapb.ReportRequest{
+			NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Aside: make([]*metapb.AsideRows, maxAsideTables+1)}},
+		}, "65 tables"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			resp, err := m.Report(within(t), tt.req)
@@ -109,7 +115,8 @@ func TestReportsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Leader != "n1" || s.ClusterId != "c1" || len(s.Nodes) != 1 || s.Nodes[0].Report == nil || len(s.Shards) != 1 || len(s.Members) != 1 || !s.Members[0].Voter || s.Settings.Replication != 1 {
+	if s.Leader != "n1" || s.ClusterId != "c1" || len(s.Nodes) != 1 || s.Nodes[0].Report == nil || len(s.Shards) != 1 ||
+		len(s.Members) != 1 || !s.Members[0].Voter || s.Settings.Replication != 1 {
 		t.Errorf("status is %v", s)
 	}
 }
@@ -119,7 +126,11 @@ func TestLastLed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &reports{downAfter: 10 * time.Second, now: time.Now}
 		report := func(node, state string, incarnation uint32) {
-			r.add(7, &metapb.ReportRequest{NodeId: node, Replicas: []*metapb.ReplicaReport{{ShardId: 1, Incarnation: incarnation, State: state}, {ShardId: 2, Incarnation: 1, State: "Follower"}}})
+			r.add(7, &metapb.ReportRequest{
+				NodeId: node, Replicas: []*metapb.ReplicaReport{
+					{ShardId: 1, Incarnation: incarnation, State: state}, {ShardId: 2, Incarnation: 1, State: "Follower"},
+				},
+			})
 		}
 		want := func(what, want string) {
 			t.Helper()

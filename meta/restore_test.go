@@ -16,7 +16,10 @@ func TestApplyRestore(t *testing.T) {
 			{"put nginx b", "nginx@6000000000 yaml 1"},
 		}},
 		{"later versions are higher", [][2]string{
-			{"restore-pipeline nginx 8000000000000000000 a", "1004 Restore pipeline \"nginx\": 8000000000000000000 is no version"},
+			{
+				"restore-pipeline nginx 8000000000000000000 a",
+				"1004 Restore pipeline \"nginx\": 8000000000000000000 is no version",
+			},
 			{"restore-pipeline nginx 0 a", "1004 Restore pipeline \"nginx\": 0 is no version"},
 		}},
 		{"a version of the future", [][2]string{
@@ -25,7 +28,10 @@ func TestApplyRestore(t *testing.T) {
 			{"put other b", "other@90000000000002 yaml 1"},
 		}},
 		{"what a pipeline must not be", [][2]string{
-			{"restore-pipeline a/b 500 a", `1004 Invalid pipeline name: "a/b"; 1 to 128 letters, digits and _ . : - are allowed`},
+			{
+				"restore-pipeline a/b 500 a",
+				`1004 Invalid pipeline name: "a/b"; 1 to 128 letters, digits and _ . : - are allowed`,
+			},
 			{"restore-pipeline nginx 500", "1004 Put pipeline nginx: the text is empty"},
 		}},
 		{"a table knows its backup", [][2]string{
@@ -69,7 +75,8 @@ func TestApplyRestore(t *testing.T) {
 			{"replace b1 r/2>t/1 s/3>u", "1004 Table `s` is not a complete copy of `u` from backup b1: `u` stays as it is"},
 			{"replace b1 r/2>t/1 s/3>t/1", "1004 Replace tables: `t` is named twice"},
 			{"restored s", "s=3 v2 @1 time:timestampmillisecond/1! from b1 complete=true for u"},
-			{"replace b1 r/2>t/1 s/3>u", "t=2 v3 @1 time:timestampmillisecond/1! from b1 complete=true; u=3 v3 @1 time:timestampmillisecond/1! from b1 complete=true; dropped [1]"},
+			{"replace b1 r/2>t/1 s/3>u", "t=2 v3 @1 time:timestampmillisecond/1! from b1 complete=true; u=3 v3 @1 " +
+				"time:timestampmillisecond/1! from b1 complete=true; dropped [1]"},
 		}},
 		{"a table that was dropped meanwhile is not missed", [][2]string{
 			{"create t time:ts3!", "t=1 v1 @1 time:timestampmillisecond/1!"},
@@ -88,8 +95,16 @@ func TestApplyRestore(t *testing.T) {
 			{"rename r mine", "mine=1 v2 @1 time:timestampmillisecond/1! from b1 complete=false"},
 		}},
 		{"what replacements must not be", [][2]string{
-			{"restore r time:ts3! backup=b1 replaces=9t", `1004 Invalid table name: "9t"; a table name begins with a letter or one of _ : - and continues with these, digits or . @ #`},
-			{"replace b1 r/1>9t", `1004 Invalid table name: "9t"; a table name begins with a letter or one of _ : - and continues with these, digits or . @ #`},
+			{
+				"restore r time:ts3! backup=b1 replaces=9t",
+				`1004 Invalid table name: "9t"; a table name begins with a letter or one of _ : - and continues with ` +
+					`these, digits or . @ #`,
+			},
+			{
+				"replace b1 r/1>9t",
+				`1004 Invalid table name: "9t"; a table name begins with a letter or one of _ : - and continues with ` +
+					`these, digits or . @ #`,
+			},
 			{"replace b1 r/1>r/2", "1004 Replace tables: `r` is named twice"},
 		}},
 		{"of no backup", [][2]string{

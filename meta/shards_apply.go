@@ -22,12 +22,17 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 	}
 	id := tx.Shards.NextID()
 	if cmd.ShardId != 0 && cmd.ShardId != id {
-		return nil, errs.New(errs.RequestOutdated, "Shard %d cannot be created: the next one is %d; another was made meanwhile", cmd.ShardId, id)
+		return nil, errs.New(errs.RequestOutdated,
+			"Shard %d cannot be created: the next one is %d; another was made meanwhile", cmd.ShardId, id)
 	}
 	if tx.Shards.Count() >= catalog.MaxShards {
-		return nil, errs.New(errs.InvalidArguments, "A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
+		return nil, errs.New(errs.InvalidArguments,
+			"A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
 	}
-	s := &metapb.Shard{Id: id, Incarnation: tx.Shards.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
+	s := &metapb.Shard{
+		Id: id, Incarnation: tx.Shards.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas,
+		Want: cmd.Want, Version: 1,
+	}
 	if s.Incarnation > 1 {
 		s.AnewIncarnation = s.Incarnation // what a folder has under this id is of a shard that was forgotten
 	}
@@ -103,7 +108,8 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 	case s == nil:
 		return changeRetired(tx, cmd, c)
 	case s.Version != cmd.Version:
-		return nil, errs.New(errs.RequestOutdated, "Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
+		return nil, errs.New(errs.RequestOutdated,
+			"Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
 	}
 	switch change := cmd.Change.(type) {
 	case *metapb.ChangeShard_AddLearner:
@@ -141,7 +147,8 @@ func addLearner(tx *catalog.Tx, s *metapb.Shard, node string) error {
 	case slices.Contains(s.Replicas, node), slices.Contains(s.Learners, node):
 		return errs.New(errs.InvalidArguments, "Shard %d has a replica on node %s already", s.Id, node)
 	case slices.Contains(s.Removed, node):
-		return errs.New(errs.InvalidArguments, "Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, node)
+		return errs.New(errs.InvalidArguments,
+			"Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, node)
 	case len(s.Replicas)+len(s.Learners) >= maxReplicas:
 		return errs.New(errs.InvalidArguments, "Shard %d has %d replicas, the most that are possible", s.Id, maxReplicas)
 	}
@@ -166,12 +173,16 @@ func promote(s *metapb.Shard, node string) error {
 func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 	switch {
 	case !slices.Contains(s.Replicas, r.NodeId) && !slices.Contains(s.Learners, r.NodeId):
-		return errs.New(errs.InvalidArguments, "Shard %d has no replica on node %s that could have been recovered", s.Id, r.NodeId)
+		return errs.New(errs.InvalidArguments, "Shard %d has no replica on node %s that could have been recovered",
+			s.Id, r.NodeId)
 	case r.Incarnation <= s.Incarnation:
-		return errs.New(errs.IllegalState, "Shard %d has incarnation %d: a replica of incarnation %d comes too late, it was recovered elsewhere", s.Id, s.Incarnation, r.Incarnation)
+		return errs.New(errs.IllegalState,
+			"Shard %d has incarnation %d: a replica of incarnation %d comes too late, it was recovered elsewhere", s.Id,
+			s.Incarnation, r.Incarnation)
 	}
 	s.Want = max(s.Want, uint32(len(s.Replicas)))
-	s.Incarnation, s.Replicas, s.Learners, s.Founders, s.Founded = r.Incarnation, []string{r.NodeId}, nil, []string{r.NodeId}, nil
+	s.Incarnation, s.Replicas, s.Learners, s.Founders, s.Founded = r.Incarnation, []string{r.NodeId}, nil,
+		[]string{r.NodeId}, nil
 	return nil
 }
 
@@ -185,7 +196,8 @@ const anewStep = 1000
 func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 	for _, id := range nodes {
 		if slices.Contains(s.Removed, id) {
-			return errs.New(errs.InvalidArguments, "Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, id)
+			return errs.New(errs.InvalidArguments,
+				"Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, id)
 		}
 		if err := checkTakes(tx, id); err != nil {
 			return err
@@ -205,7 +217,8 @@ func removeReplica(s *metapb.Shard, node string) error {
 	case !voter && !learner:
 		return errs.New(errs.InvalidArguments, "Shard %d has no replica on node %s", s.Id, node)
 	case len(rest) == 0:
-		return errs.New(errs.InvalidArguments, "Shard %d: the replica on node %s is the only one that votes; its rows would be lost", s.Id, node)
+		return errs.New(errs.InvalidArguments,
+			"Shard %d: the replica on node %s is the only one that votes; its rows would be lost", s.Id, node)
 	}
 	s.Replicas, s.Learners = rest, learners
 	s.Removed = append(s.Removed, node)
@@ -245,19 +258,25 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	}
 	switch {
 	case epoch != cmd.Epoch:
-		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
+		return nil, errs.New(errs.RequestOutdated,
+			"Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
 	case epoch > 0 && t.Options[schema.OptionAppendMode] != "true":
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` merges rows of the same identity (append_mode is not true): it gets other shards by a handoff, together with its rows", name)
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` merges rows of the same identity (append_mode is not "+
+			"true): it gets other shards by a handoff, together with its rows", name)
 	case t.Handoff != nil && tx.ClusterVersion() >= metapb.ProtocolHandoffAppend:
-		return nil, errs.New(errs.IllegalState, "Table `%s` is being handed over to other shards: wait until that has ended, or cancel it", name)
+		return nil, errs.New(errs.IllegalState,
+			"Table `%s` is being handed over to other shards: wait until that has ended, or cancel it", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: "+
+			"truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}
 	if err := needShards(tx, name, cmd.ShardIds); err != nil {
 		return nil, err
 	}
 	old := &schemapb.Table{Placement: slices.Clone(t.Placement)}
-	t.Placement = append(t.Placement, &schemapb.Placement{Epoch: epoch + 1, ShardId: cmd.ShardIds[0], MoreShards: cmd.ShardIds[1:], SinceUnixNano: now})
+	t.Placement = append(t.Placement, &schemapb.Placement{
+		Epoch: epoch + 1, ShardId: cmd.ShardIds[0], MoreShards: cmd.ShardIds[1:], SinceUnixNano: now,
+	})
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables}, tx.Tables.Place(t, old)

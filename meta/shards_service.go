@@ -87,7 +87,8 @@ func preparePlaceTable(p *metapb.PlaceTable) error {
 		return errs.New(errs.InvalidArguments, "Place table %d: the shards of a handoff are given when it begins", p.TableId)
 	}
 	if n := len(p.ShardIds); places && (n == 0 || n > maxPartitions) {
-		return errs.New(errs.InvalidArguments, "Place table %d on %d shards: 1 to %d are possible", p.TableId, n, maxPartitions)
+		return errs.New(errs.InvalidArguments, "Place table %d on %d shards: 1 to %d are possible", p.TableId, n,
+			maxPartitions)
 	}
 	for i, id := range p.ShardIds {
 		if slices.Contains(p.ShardIds[:i], id) {
@@ -99,7 +100,8 @@ func preparePlaceTable(p *metapb.PlaceTable) error {
 
 func prepareFoundShards(f *metapb.FoundShards) error {
 	if n := len(f.Shards); n > catalog.MaxShards {
-		return errs.New(errs.InvalidArguments, "Note the founders of shards: %d shards, at most %d are possible", n, catalog.MaxShards)
+		return errs.New(errs.InvalidArguments, "Note the founders of shards: %d shards, at most %d are possible", n,
+			catalog.MaxShards)
 	}
 	return checkText("node id", f.NodeId, true)
 }

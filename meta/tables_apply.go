@@ -61,7 +61,9 @@ type ensure struct {
 
 // applyEnsureSchema creates the missing tables and adds the missing columns of
 // all demands, or refuses them all.
-func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, now int64, c *change) (*metapb.Result, error) {
+func applyEnsureSchema(
+	tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, now int64, c *change,
+) (*metapb.Result, error) {
 	shards, err := loads(tx)
 	if err != nil {
 		return nil, err
@@ -152,8 +154,10 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 	}
 	if added > 0 {
 		if d.NoCreate {
-			return nil, nil, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled",
-				t.table.Columns[had].Name, catalog.TableName(d.Database, d.Name))
+			return nil, nil,
+				errs.New(errs.InvalidArguments,
+					"Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled",
+					t.table.Columns[had].Name, catalog.TableName(d.Database, d.Name))
 		}
 	}
 	t.changed = t.changed || changed
@@ -177,7 +181,8 @@ func (e *ensure) database(d *metapb.TableDemand) error {
 // create drafts a table that is missing.
 func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 	if d.NoCreate {
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", d.Name)
+		return nil, errs.New(errs.InvalidArguments,
+			"Table `%s` does not exist, and `auto_create_table` hint is disabled", d.Name)
 	}
 	if err := catalog.CheckColumns(d.Database, d.Name, d.Columns, true); err != nil {
 		return nil, err
@@ -196,7 +201,8 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 // checkTableCount refuses a table beyond the cap; more are drafted already.
 func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) error {
 	if tx.Tables.Count()+more >= limit {
-		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are allowed (--max-tables); drop some, or write to fewer",
+		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are "+
+			"allowed (--max-tables); drop some, or write to fewer",
 			catalog.TableName(database, name), limit)
 	}
 	return nil
@@ -216,7 +222,8 @@ func tableLimit(cmd *metapb.Command) uint64 {
 func place(t *schemapb.Table, loads []placement.Load) error {
 	first, ok := placement.Pick(loads, t.Database, t.Name)
 	if !ok {
-		return errs.New(errs.ShardNotReady, "Table `%s` cannot be created yet: the cluster has no shard and waits for shard nodes; start them, and try again", catalog.TableName(t.Database, t.Name))
+		return errs.New(errs.ShardNotReady, "Table `%s` cannot be created yet: the cluster has no shard and waits "+
+			"for shard nodes; start them, and try again", catalog.TableName(t.Database, t.Name))
 	}
 	p := &schemapb.Placement{Epoch: 1, ShardId: first}
 	rest := loads
@@ -250,7 +257,9 @@ func needTable(tx *catalog.Tx, database, name string) (*schemapb.Table, error) {
 	return t, err
 }
 
-func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now int64, c *change) (*metapb.Result, error) {
+func applyCreateTable(
+	tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now int64, c *change,
+) (*metapb.Result, error) {
 	database, name := cmd.Table.Database, cmd.Table.Name
 	if _, err := needDatabase(tx, database); err != nil {
 		return nil, err
@@ -348,7 +357,8 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 // completeRestore notes that a restored table has all its rows.
 func completeRestore(t *schemapb.Table, complete bool) (changed bool, err error) {
 	if t.Restored == nil {
-		return false, errs.New(errs.InvalidArguments, "Table `%s` is not being restored", catalog.TableName(t.Database, t.Name))
+		return false, errs.New(errs.InvalidArguments, "Table `%s` is not being restored",
+			catalog.TableName(t.Database, t.Name))
 	}
 	changed = t.Restored.Complete != complete
 	t.Restored.Complete = complete

@@ -33,7 +33,8 @@ func checkDemand(d *metapb.TableDemand) error {
 func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 	e.Parts = nil
 	if len(e.Tables) > maxDemands {
-		return errs.New(errs.InvalidArguments, "%d tables in one request, at most %d are allowed; send fewer rows at once", len(e.Tables), maxDemands)
+		return errs.New(errs.InvalidArguments,
+			"%d tables in one request, at most %d are allowed; send fewer rows at once", len(e.Tables), maxDemands)
 	}
 	for _, d := range e.Tables {
 		if err := checkDemand(d); err != nil {
@@ -121,7 +122,8 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 		return nil
 	case *metapb.AlterTable_ModifyIndex:
 		if x := change.ModifyIndex.GetIndex(); x != nil && !schema.IndexKind(x.Kind).Valid() {
-			return errs.New(errs.InvalidArguments, "Column `%s` is given no valid index (%d)", change.ModifyIndex.GetName(), x.Kind)
+			return errs.New(errs.InvalidArguments, "Column `%s` is given no valid index (%d)",
+				change.ModifyIndex.GetName(), x.Kind)
 		}
 		return nil
 	case *metapb.AlterTable_RestoreComplete:

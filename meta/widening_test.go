@@ -19,16 +19,20 @@ func TestWideningWaits(t *testing.T) {
 		return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}
 	}
 	ensure := func(d *metapb.TableDemand) *metapb.Command {
-		return &metapb.Command{Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{d}}}}
+		return &metapb.Command{
+			Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{d}}},
+		}
 	}
 	create := func(t *schemapb.Table) *metapb.Command {
 		return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: t}}}
 	}
 	for name, cmd := range map[string]*metapb.Command{
-		"a rename":               alter(&metapb.AlterTable{Change: &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{}}}),
-		"a type":                 alter(&metapb.AlterTable{Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: &metapb.ModifyColumn{}}}),
-		"an index":               alter(&metapb.AlterTable{Change: &metapb.AlterTable_ModifyIndex{ModifyIndex: &metapb.ModifyIndex{}}}),
-		"the option, altered":    alter(&metapb.AlterTable{Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: option}}}),
+		"a rename": alter(&metapb.AlterTable{Change: &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{}}}),
+		"a type":   alter(&metapb.AlterTable{Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: &metapb.ModifyColumn{}}}),
+		"an index": alter(&metapb.AlterTable{Change: &metapb.AlterTable_ModifyIndex{ModifyIndex: &metapb.ModifyIndex{}}}),
+		"the option, altered": alter(&metapb.AlterTable{
+			Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: option}},
+		}),
 		"the option, by a write": ensure(&metapb.TableDemand{Options: option}),
 		"the option, created":    create(&schemapb.Table{Options: option}),
 	} {
@@ -37,7 +41,8 @@ func TestWideningWaits(t *testing.T) {
 			if err == nil {
 				err = checkWidening(cmd, version)
 			}
-			if (err != nil) != refused || refused && (errs.CodeOf(err) != errs.Unsupported || !strings.Contains(err.Error(), "needs protocol version 9")) {
+			if (err != nil) != refused || refused && (errs.CodeOf(err) != errs.Unsupported ||
+				!strings.Contains(err.Error(), "needs protocol version 9")) {
 				t.Errorf("%s at version %d: %v", name, version, err)
 			}
 		}
@@ -45,7 +50,8 @@ func TestWideningWaits(t *testing.T) {
 	for version, kept := range map[uint32]bool{metapb.ProtocolWidening - 1: false, metapb.ProtocolWidening: true} {
 		written, created, added := column(), column(), column()
 		for _, cmd := range []*metapb.Command{
-			ensure(&metapb.TableDemand{Columns: []*schemapb.Column{written}}), create(&schemapb.Table{Columns: []*schemapb.Column{created}}),
+			ensure(&metapb.TableDemand{Columns: []*schemapb.Column{written}}),
+			create(&schemapb.Table{Columns: []*schemapb.Column{created}}),
 			alter(&metapb.AlterTable{Change: &metapb.AlterTable_AddColumn{AddColumn: added}}),
 		} {
 			if err := checkWidening(cmd, version); err != nil {
@@ -53,7 +59,8 @@ func TestWideningWaits(t *testing.T) {
 			}
 		}
 		if written.WithinDouble != kept || created.WithinDouble != kept || added.WithinDouble != kept {
-			t.Errorf("at version %d the marks are %v, %v and %v", version, written.WithinDouble, created.WithinDouble, added.WithinDouble)
+			t.Errorf("at version %d the marks are %v, %v and %v", version, written.WithinDouble, created.WithinDouble,
+				added.WithinDouble)
 		}
 	}
 }

@@ -42,17 +42,30 @@ func clusterCommand(word string, a args) *metapb.Command {
 	switch word {
 	case "state":
 		state := metapb.NodeState_value["NODE_STATE_"+strings.ToUpper(a.names[1])]
-		return &metapb.Command{Op: &metapb.Command_SetNodeState{SetNodeState: &metapb.SetNodeState{NodeId: first(), State: metapb.NodeState(state)}}}
+		return &metapb.Command{
+			Op: &metapb.Command_SetNodeState{
+				SetNodeState: &metapb.SetNodeState{NodeId: first(), State: metapb.NodeState(state)},
+			},
+		}
 	case "remove-node":
 		return &metapb.Command{Op: &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: first()}}}
 	case "version":
-		return &metapb.Command{Op: &metapb.Command_SetClusterVersion{SetClusterVersion: &metapb.SetClusterVersion{Version: uint32(id)}}}
+		return &metapb.Command{
+			Op: &metapb.Command_SetClusterVersion{SetClusterVersion: &metapb.SetClusterVersion{Version: uint32(id)}},
+		}
 	case "settings":
 		return &metapb.Command{Op: &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: &metapb.Settings{
-			Replication: a.number("replication"), InitialShards: a.number("initial"), RebalancePaused: a.options["paused"] == "true",
+			Replication: a.number("replication"), InitialShards: a.number("initial"),
+			RebalancePaused: a.options["paused"] == "true",
 		}}}}
 	case "create-shard":
-		return &metapb.Command{Op: &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: strings.Split(first(), ","), Want: a.number("want"), ShardId: a.number("id")}}}
+		return &metapb.Command{
+			Op: &metapb.Command_CreateShard{
+				CreateShard: &metapb.CreateShard{
+					Replicas: strings.Split(first(), ","), Want: a.number("want"), ShardId: a.number("id"),
+				},
+			},
+		}
 	case "change-shard":
 		c := &metapb.ChangeShard{ShardId: uint32(id), Version: a.number("v")}
 		for k, v := range a.options {
@@ -77,11 +90,14 @@ func clusterCommand(word string, a args) *metapb.Command {
 		}
 		return &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: c}}
 	case "retire":
-		return &metapb.Command{Op: &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{ShardId: uint32(id), Version: a.number("v")}}}
+		return &metapb.Command{
+			Op: &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{ShardId: uint32(id), Version: a.number("v")}},
+		}
 	case "place":
 		p := &metapb.PlaceTable{TableId: id, Epoch: a.number("epoch"), HandoffId: uint64(a.number("copy"))}
 		if step := a.options["step"]; step != "" {
-			p.Step = metapb.PlaceTable_Step(metapb.PlaceTable_Step_value["STEP_"+strings.ReplaceAll(strings.ToUpper(step), " ", "_")])
+			p.Step = metapb.PlaceTable_Step(metapb.PlaceTable_Step_value["STEP_"+
+				strings.ReplaceAll(strings.ToUpper(step), " ", "_")])
 		}
 		p.ShardIds = a.shards("shards")
 		return &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: p}}
@@ -93,7 +109,11 @@ func clusterCommand(word string, a args) *metapb.Command {
 		}
 		return &metapb.Command{Op: &metapb.Command_FoundShards{FoundShards: f}}
 	case "raise":
-		return &metapb.Command{Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{Recovered: a.flags["lost"], TableId: uint64(a.number("table"))}}}
+		return &metapb.Command{
+			Op: &metapb.Command_RaiseCounters{
+				RaiseCounters: &metapb.RaiseCounters{Recovered: a.flags["lost"], TableId: uint64(a.number("table"))},
+			},
+		}
 	case "drop-ops":
 		return &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{Keep: uint32(id)}}}
 	case "op":
@@ -101,10 +121,13 @@ func clusterCommand(word string, a args) *metapb.Command {
 		if v := a.options["state"]; v != "" {
 			state = metapb.OperationState(metapb.OperationState_value["OPERATION_STATE_"+strings.ToUpper(v)])
 		}
-		return &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: &metapb.Operation{
+		operation := &metapb.Operation{
 			Id: uint64(a.number("id")), Version: a.number("v"), Kind: first(), State: state, Parent: uint64(a.number("parent")),
 			ShardId: a.number("shard"), TableId: uint64(a.number("table")), NodeId: a.options["node"], ToShards: a.shards("to"),
-		}}}}
+		}
+		return &metapb.Command{Op: &metapb.Command_PutOperation{
+			PutOperation: &metapb.PutOperation{Operation: operation},
+		}}
 	}
 	return nil
 }

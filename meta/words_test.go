@@ -48,7 +48,8 @@ import (
 var typeWords = map[string]schema.Type{
 	"bool": schema.Boolean, "int8": schema.Int8, "int64": schema.Int64, "uint64": schema.Uint64, "float64": schema.Float64,
 	"string": schema.String, "json": schema.JSON,
-	"ts0": schema.TimestampSecond, "ts3": schema.TimestampMillisecond, "ts6": schema.TimestampMicrosecond, "ts9": schema.TimestampNanosecond,
+	"ts0": schema.TimestampSecond, "ts3": schema.TimestampMillisecond, "ts6": schema.TimestampMicrosecond,
+	"ts9": schema.TimestampNanosecond,
 }
 
 // args are the words after the command's name.
@@ -74,7 +75,10 @@ func parseArgs(words []string) args {
 			if v == "last_non_null" || v == "last_row" {
 				a.options[k] = v
 			}
-		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create", "internal", "no-node", "readmit", "lost"}, w):
+		case slices.Contains([]string{
+			"if-exists", "if-not-exists", "cascade", "no-create", "internal", "no-node",
+			"readmit", "lost",
+		}, w):
 			a.flags[w] = true
 		default:
 			a.names = append(a.names, w)
@@ -142,13 +146,19 @@ func command(t *testing.T, line string) *metapb.Command {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &metapb.Bootstrap{ClusterId: a.names[0], Shards: uint32(n), NodeId: "n1", Replication: a.number("replication"), ClusterVersion: a.number("version")}
+		b := &metapb.Bootstrap{
+			ClusterId: a.names[0], Shards: uint32(n), NodeId: "n1", Replication: a.number("replication"),
+			ClusterVersion: a.number("version"),
+		}
 		if a.flags["no-node"] {
 			b.NodeId = ""
 		}
 		return &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: b}}
 	case "node":
-		n := &metapb.Node{Id: a.names[0], Version: a.options["version"], Zone: a.options["zone"], MinProtocol: 1, MaxProtocol: metapb.MaxProtocol}
+		n := &metapb.Node{
+			Id: a.names[0], Version: a.options["version"], Zone: a.options["zone"], MinProtocol: 1,
+			MaxProtocol: metapb.MaxProtocol,
+		}
 		if a.options["max"] != "" {
 			n.MinProtocol, n.MaxProtocol = 0, a.number("max")
 		}
@@ -161,24 +171,42 @@ func command(t *testing.T, line string) *metapb.Command {
 		}
 		return &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: r}}
 	case "session":
-		return &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: a.names[0]}}}
+		return &metapb.Command{
+			Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: a.names[0]}},
+		}
 	case "create-db":
-		return &metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{Name: a.names[0], IfNotExists: a.flags["if-not-exists"], Options: a.options}}}
+		return &metapb.Command{
+			Op: &metapb.Command_CreateDatabase{
+				CreateDatabase: &metapb.CreateDatabase{Name: a.names[0], IfNotExists: a.flags["if-not-exists"], Options: a.options},
+			},
+		}
 	case "alter-db":
-		return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: a.names[0], Set: a.options, Unset: a.names[1:]}}}
+		return &metapb.Command{
+			Op: &metapb.Command_AlterDatabase{
+				AlterDatabase: &metapb.AlterDatabase{Name: a.names[0], Set: a.options, Unset: a.names[1:]},
+			},
+		}
 	case "drop-db":
-		return &metapb.Command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: a.names[0], IfExists: a.flags["if-exists"], Cascade: a.flags["cascade"]}}}
+		return &metapb.Command{
+			Op: &metapb.Command_DropDatabase{
+				DropDatabase: &metapb.DropDatabase{Name: a.names[0], IfExists: a.flags["if-exists"], Cascade: a.flags["cascade"]},
+			},
+		}
 	case "ensure":
 		e := &metapb.EnsureSchema{}
 		for _, part := range strings.Split(strings.TrimPrefix(line, "ensure"), "|") {
 			a := parseArgs(strings.Fields(part))
 			database, table := tableWord(a.names[0])
-			e.Tables = append(e.Tables, &metapb.TableDemand{Database: database, Name: table, Columns: a.columns, Options: a.options, NoCreate: a.flags["no-create"], Internal: a.flags["internal"]})
+			e.Tables = append(e.Tables, &metapb.TableDemand{
+				Database: database, Name: table, Columns: a.columns, Options: a.options, NoCreate: a.flags["no-create"],
+				Internal: a.flags["internal"],
+			})
 		}
 		return &metapb.Command{Op: &metapb.Command_EnsureSchema{EnsureSchema: e}}
 	case "create":
 		return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{
-			Table: &schemapb.Table{Database: database, Name: table, Columns: a.columns, Options: a.options}, IfNotExists: a.flags["if-not-exists"],
+			Table:       &schemapb.Table{Database: database, Name: table, Columns: a.columns, Options: a.options},
+			IfNotExists: a.flags["if-not-exists"],
 		}}}
 	case "add-column":
 		return alter(func(x *metapb.AlterTable) { x.Change = &metapb.AlterTable_AddColumn{AddColumn: a.columns[0]} })
@@ -195,9 +223,15 @@ func command(t *testing.T, line string) *metapb.Command {
 			x.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: a.names[1:]}}
 		})
 	case "drop":
-		return &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: database, Name: table, IfExists: a.flags["if-exists"]}}}
+		return &metapb.Command{
+			Op: &metapb.Command_DropTable{
+				DropTable: &metapb.DropTable{Database: database, Name: table, IfExists: a.flags["if-exists"]},
+			},
+		}
 	case "truncate":
-		return &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: database, Name: table}}}
+		return &metapb.Command{
+			Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: database, Name: table}},
+		}
 	case "put":
 		return &metapb.Command{Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{
 			Name: words[1], ContentType: "yaml", Source: []byte(strings.Join(words[2:], " ")),
@@ -207,7 +241,8 @@ func command(t *testing.T, line string) *metapb.Command {
 		delete(a.options, "backup")
 		delete(a.options, "replaces")
 		return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: &schemapb.Table{
-			Database: database, Name: table, Columns: a.columns, Options: a.options, Restored: &schemapb.Restored{BackupId: backup, Complete: true, Replaces: replaces},
+			Database: database, Name: table, Columns: a.columns, Options: a.options,
+			Restored: &schemapb.Restored{BackupId: backup, Complete: true, Replaces: replaces},
 		}}}}
 	case "restored":
 		return alter(func(x *metapb.AlterTable) { x.Change = &metapb.AlterTable_RestoreComplete{RestoreComplete: true} })
@@ -231,14 +266,17 @@ func command(t *testing.T, line string) *metapb.Command {
 			t.Fatal(err)
 		}
 		return &metapb.Command{Op: &metapb.Command_RestorePipeline{RestorePipeline: &metapb.RestorePipeline{
-			Pipeline: &metapb.PipelineVersion{Name: words[1], Version: version, ContentType: "yaml"}, Source: []byte(strings.Join(words[3:], " ")),
+			Pipeline: &metapb.PipelineVersion{Name: words[1], Version: version, ContentType: "yaml"},
+			Source:   []byte(strings.Join(words[3:], " ")),
 		}}}
 	case "delete":
 		version, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &metapb.Command{Op: &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: words[1], Version: version}}}
+		return &metapb.Command{
+			Op: &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: words[1], Version: version}},
+		}
 	}
 	if cmd := clusterCommand(words[0], a); cmd != nil {
 		return cmd
@@ -270,7 +308,8 @@ func describe(r *metapb.Result) string {
 		out = append(out, fmt.Sprintf("%s@%d %s %d", p.Name, p.Version, p.ContentType, p.Size))
 	}
 	if sh := r.Shard; sh != nil {
-		text := fmt.Sprintf("shard %d v%d want%d %v learners%v founders%v removed%v", sh.Id, sh.Version, sh.Want, sh.Replicas, sh.Learners, sh.Founders, sh.Removed)
+		text := fmt.Sprintf("shard %d v%d want%d %v learners%v founders%v removed%v", sh.Id, sh.Version, sh.Want,
+			sh.Replicas, sh.Learners, sh.Founders, sh.Removed)
 		if sh.Retiring {
 			text += " retiring"
 		}

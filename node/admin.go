@@ -45,9 +45,13 @@ func (n *node) openAdmin() error {
 		return fmt.Errorf("listen for administrators: %w: choose another --admin-addr, or stop what uses it", err)
 	}
 	if !config.Loopback(n.cfg.AdminAddr) {
-		n.log.Warn("the port of the administrator is open to the network, and knows no users", "admin_addr", l.Addr().String())
+		n.log.Warn("the port of the administrator is open to the network, and knows no users",
+			"admin_addr", l.Addr().String())
 	}
-	server := &http.Server{Handler: n.guard(n.adminBrowsers, n.adminHandler()), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
+	server := &http.Server{
+		Handler: n.guard(n.adminBrowsers, n.adminHandler()), ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	n.onStop("port of the administrator", func(ctx context.Context) error {
@@ -83,7 +87,8 @@ func (n *node) adminHandler() http.Handler {
 	mux.HandleFunc("PUT /log-level", n.setLogLevel)
 	mux.HandleFunc("GET /drain", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Allow", "POST, DELETE")
-		http.Error(w, "drain: GET only reads: use POST, as 'cordwood admin drain' does, also in a hook", http.StatusMethodNotAllowed)
+		http.Error(w, "drain: GET only reads: use POST, as 'cordwood admin drain' does, also in a hook",
+			http.StatusMethodNotAllowed)
 	})
 	mux.HandleFunc("POST /drain", n.drain)
 	mux.HandleFunc("DELETE /drain", n.undrain)
@@ -175,6 +180,10 @@ func (n *node) recordAdmin(r *http.Request, action, text string, err error) {
 	if peer, perr := netip.ParseAddrPort(r.RemoteAddr); perr == nil {
 		caller.Address = peer.Addr().Unmap()
 	}
-	need := access.Need{Privilege: access.Operate, Action: action, Object: access.Object{Kind: access.Node, Name: n.cfg.NodeName}}
-	audit.New(n.log).Record(r.Context(), audit.Change{By: caller, Need: need, Statement: strings.TrimSpace(text), Err: err})
+	need := access.Need{
+		Privilege: access.Operate, Action: action, Object: access.Object{Kind: access.Node, Name: n.cfg.NodeName},
+	}
+	audit.New(n.log).Record(r.Context(), audit.Change{
+		By: caller, Need: need, Statement: strings.TrimSpace(text), Err: err,
+	})
 }

@@ -12,7 +12,10 @@ import (
 
 func TestAdmin(t *testing.T) {
 	var log bytes.Buffer
-	n := &node{registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &config.Config{NodeName: "n1"}}
+	n := &node{
+		registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{},
+		data: &dataDir{}, cfg: &config.Config{NodeName: "n1"},
+	}
 	n.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: &n.level}))
 	h := n.adminHandler()
 	for _, c := range []struct {
@@ -47,7 +50,8 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("%s %s %q: %d %.200q, want %d with %q", c.method, c.path, c.body, w.Code, w.Body, c.status, c.want)
 		}
 	}
-	if why := strings.Join(n.unready(), "; "); !strings.Contains(why, "drained by the administrator") || !n.newReport().Stopping {
+	if why := strings.Join(n.unready(), "; "); !strings.Contains(why, "drained by the administrator") ||
+		!n.newReport().Stopping {
 		t.Errorf("after /drain the node waits for %q", why)
 	}
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("DELETE", "/drain", nil))
@@ -59,7 +63,8 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("the log:\n%s", log.String())
 	}
 	for _, change := range []string{
-		`auth=admin-addr address=192.0.2.1 action="set log level" object_kind=node database="" object=n1 statement=loud outcome=failed code=1004`,
+		`auth=admin-addr address=192.0.2.1 action="set log level" object_kind=node database="" object=n1 ` +
+			`statement=loud outcome=failed code=1004`,
 		`action="set log level" object_kind=node database="" object=n1 statement=DEBUG outcome=ok code=0`,
 		`action="drain node" object_kind=node database="" object=n1 statement="" outcome=failed code=1004`,
 		`action="drain node" object_kind=node database="" object=n1 statement="" outcome=ok code=0`,

@@ -20,7 +20,8 @@ func (n *node) announce() {
 		fmt.Fprint(n.proc.Stderr, n.banner())
 	}
 	n.log.Info("ready", "http_addr", n.users.addr.String(), "rpc_addr", n.port.Addr().String(), "data_dir", n.cfg.DataDir,
-		"node", n.data.nodeID, "cluster", cluster, "roles", strings.Join(n.cfg.Roles, ","), "took", time.Since(n.begin).Round(time.Millisecond))
+		"node", n.data.nodeID, "cluster", cluster, "roles", strings.Join(n.cfg.Roles, ","),
+		"took", time.Since(n.begin).Round(time.Millisecond))
 }
 
 func (n *node) banner() string {
@@ -34,7 +35,8 @@ func (n *node) banner() string {
   users  %s    nodes  %s
   roles  %s    data  %s
 
-  curl%s -X POST '%s/v1/ingest?table=app&pipeline_name=svc_identity' -H 'Content-Type: application/json' -d '{"level":"info","msg":"hello"}'
+  curl%s -X POST '%s/v1/ingest?table=app&pipeline_name=svc_identity' -H 'Content-Type: application/json' `+
+		`-d '{"level":"info","msg":"hello"}'
   curl%s '%s/v1/sql?format=table' --data-urlencode 'sql=SELECT * FROM app'
 
 `, n.proc.Version.Version, url, n.port.Addr(), strings.Join(n.cfg.Roles, ", "), n.cfg.DataDir, auth, url, auth, url)

@@ -15,7 +15,9 @@ func (n *node) openRules(users bool) (err error) {
 	if n.proxies, err = peer.Parse(n.cfg.HTTP.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies %w", err)
 	}
-	n.browsers, err = browser.New(browser.Config{Users: users, Hosts: n.cfg.HTTP.Hosts, Origins: n.cfg.HTTP.CORSAllowedOrigins})
+	n.browsers, err = browser.New(browser.Config{
+		Users: users, Hosts: n.cfg.HTTP.Hosts, Origins: n.cfg.HTTP.CORSAllowedOrigins,
+	})
 	if err == nil {
 		n.adminBrowsers, err = browser.New(browser.Config{Hosts: n.cfg.HTTP.Hosts})
 	}

@@ -41,7 +41,10 @@ func TestMetricsWithoutRouter(t *testing.T) {
 		{users, false, "ship:shipped", 403, "7006"},
 		{users, false, "ann:secret", 200, `rows_total{db="shop"} 1`},
 	} {
-		n := &node{cfg: &config.Config{Users: config.Users{MetricsOpen: c.open}}, userList: c.users, registry: prometheus.NewRegistry()}
+		n := &node{
+			cfg: &config.Config{Users: config.Users{MetricsOpen: c.open}}, userList: c.users,
+			registry: prometheus.NewRegistry(),
+		}
 		rows := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "rows_total", Help: "Rows."}, []string{"db"})
 		n.registry.MustRegister(rows)
 		rows.WithLabelValues("shop").Inc()
@@ -52,11 +55,13 @@ func TestMetricsWithoutRouter(t *testing.T) {
 		w := httptest.NewRecorder()
 		n.operations(n.metricsOfUserPort(), http.NotFound).ServeHTTP(w, r)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
-			t.Errorf("users %v, open %v, as %q: %d %s, want %d with %s", c.users != nil, c.open, c.as, w.Code, w.Body, c.status, c.want)
+			t.Errorf("users %v, open %v, as %q: %d %s, want %d with %s", c.users != nil, c.open, c.as, w.Code, w.Body,
+				c.status, c.want)
 		}
 		// The administrator's port is open to whoever reaches it, and shows all.
 		w = httptest.NewRecorder()
-		if n.adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Code != 200 || !strings.Contains(w.Body.String(), `rows_total{db="shop"} 1`) {
+		if n.adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Code != 200 ||
+			!strings.Contains(w.Body.String(), `rows_total{db="shop"} 1`) {
 			t.Errorf("the port of the administrator: %d %s", w.Code, w.Body)
 		}
 	}

@@ -26,7 +26,8 @@ import (
 // openNodePort opens the port between nodes, on which others may ask who this one is.
 func (n *node) openNodePort() error {
 	port, err := rpcport.Listen(rpcport.Config{
-		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log, Timeout: handshakeTimeout,
+		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log,
+		Timeout: handshakeTimeout,
 	})
 	if err != nil {
 		return fmt.Errorf("listen for nodes: %w: choose another --rpc-addr, or stop what uses it", err)
@@ -46,7 +47,8 @@ func (n *node) openNodePort() error {
 	dialer := rpcport.Dialer{Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log}
 	n.nodes = registry.New(registry.Config{
 		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
-		File: n.cfg.Path("PEERS"), Options: append(connOptions(window), n.traceOptions()...), TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,
+		File: n.cfg.Path("PEERS"), Options: append(connOptions(window), n.traceOptions()...),
+		TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,
 	})
 	n.onStop("connections to other nodes", func(context.Context) error { return n.nodes.Close() })
 	n.discovery = discovery.New(discovery.Config{
@@ -56,7 +58,8 @@ func (n *node) openNodePort() error {
 		State: n.data, Book: n.nodes, Dialer: dialer, NewID: newID, Waiting: n.wait, Logger: n.log,
 	})
 	n.onStop("connections to seeds", func(context.Context) error { return n.discovery.Close() })
-	strangers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20), grpc.MaxConcurrentStreams(16))
+	strangers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20),
+		grpc.MaxConcurrentStreams(16))
 	metapb.RegisterDiscoveryServer(strangers, n.discovery)
 	go func() { _ = strangers.Serve(port.Strangers()) }() // ends with the port, or by Stop
 	n.onStop("answers to strangers", func(context.Context) error { strangers.Stop(); return nil })
@@ -69,7 +72,9 @@ func newProcess() uint64 { return rand.Uint64() | 1 }
 // greeting is what this node says of itself when it calls another.
 func (n *node) greeting() rpcport.Member {
 	cluster, _ := n.data.Cluster()
-	return rpcport.Member{ClusterID: cluster, NodeID: n.data.nodeID, Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol}
+	return rpcport.Member{
+		ClusterID: cluster, NodeID: n.data.nodeID, Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
+	}
 }
 
 // findCluster returns when the node belongs to a cluster.
@@ -108,7 +113,9 @@ func (n *node) adoptCluster() error {
 // openNetwork lets the nodes of the cluster in, as far as there is something for them.
 func (n *node) openNetwork() error {
 	me := n.greeting()
-	network, err := transport.New(transport.Config{ClusterID: me.ClusterID, NodeID: me.NodeID, Dial: n.nodes.DialRaft, Logger: n.log})
+	network, err := transport.New(transport.Config{
+		ClusterID: me.ClusterID, NodeID: me.NodeID, Dial: n.nodes.DialRaft, Logger: n.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -162,12 +169,14 @@ func (n *node) enter(ctx context.Context) error {
 				case <-changed:
 				}
 			}
-		} else if err := n.propose(ctx, "make the cluster", &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: n.bootstrap(cluster)}}); err != nil {
+		} else if err := n.propose(ctx, "make the cluster",
+			&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: n.bootstrap(cluster)}}); err != nil {
 			return err
 		}
 	}
 	if id := n.meta.ClusterID(); id != "" && id != cluster {
-		return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata says %s: it holds files of two clusters; restore it from a backup", n.data.path, cluster, id)
+		return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata says %s: it holds files of two "+
+			"clusters; restore it from a backup", n.data.path, cluster, id)
 	}
 	if err := n.checkFolder(ctx, n.meta.Nodes()); err != nil {
 		return err
@@ -179,7 +188,8 @@ func (n *node) enter(ctx context.Context) error {
 		return err
 	}
 	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Cluster.Shards {
-		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have, "setting", n.cfg.Cluster.Shards)
+		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have,
+			"setting", n.cfg.Cluster.Shards)
 	}
 	return nil
 }
@@ -201,7 +211,8 @@ func (n *node) register(ctx context.Context) error {
 	if err == nil || try.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later", "error", err)
+	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later",
+		"error", err)
 	n.run("registering this node", func(ctx context.Context) error {
 		err := n.proposeSelf(ctx, func(string) {})
 		if err == nil {
@@ -238,14 +249,17 @@ func (n *node) proposeSelf(ctx context.Context, tell func(string)) error {
 // roles, in a cluster that this program understands.
 func (n *node) registered() bool {
 	return slices.ContainsFunc(n.meta.Nodes(), func(m *metapb.Node) bool {
-		return m.Id == n.data.nodeID && slices.Equal(slices.Sorted(slices.Values(m.Roles)), slices.Sorted(slices.Values(n.cfg.Roles)))
+		return m.Id == n.data.nodeID &&
+			slices.Equal(slices.Sorted(slices.Values(m.Roles)), slices.Sorted(slices.Values(n.cfg.Roles)))
 	}) && n.meta.ClusterVersion() >= metapb.MinProtocol && n.meta.ClusterVersion() <= metapb.MaxProtocol
 }
 
 // bootstrap is the command that makes the cluster: with its shards on this node if that is
 // to be all of it for now, else they are made when nodes for them have come.
 func (n *node) bootstrap(cluster string) *metapb.Bootstrap {
-	b := &metapb.Bootstrap{ClusterId: cluster, Shards: uint32(n.cfg.Cluster.Shards), Replication: uint32(n.cfg.Cluster.Replication)}
+	b := &metapb.Bootstrap{
+		ClusterId: cluster, Shards: uint32(n.cfg.Cluster.Shards), Replication: uint32(n.cfg.Cluster.Replication),
+	}
 	if len(n.cfg.Cluster.Seeds) == 0 && n.cfg.Has(config.RoleShard) {
 		b.NodeId = n.data.nodeID
 	}
@@ -303,7 +317,9 @@ func (n *node) propose(ctx context.Context, what string, cmd *metapb.Command) er
 
 // proposeTelling is propose of a command that is made anew for each try. It says what it waits for
 // to tell.
-func (n *node) proposeTelling(ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string)) error {
+func (n *node) proposeTelling(
+	ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string),
+) error {
 	for {
 		cmd := newCommand()
 		cmd.TimeUnixNano = time.Now().UnixNano()

@@ -46,9 +46,13 @@ type disk struct {
 
 // watchDisk begins to watch the disk of the data folder.
 func (n *node) watchDisk() error {
-	d := &disk{path: n.data.path, reserve: uint64(n.cfg.Disk.Reserve), log: n.log, stat: statDisk, wake: make(chan struct{}, 1), full: func() {}}
+	d := &disk{
+		path: n.data.path, reserve: uint64(n.cfg.Disk.Reserve), log: n.log, stat: statDisk,
+		wake: make(chan struct{}, 1), full: func() {},
+	}
 	d.refused = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "cordwood_disk_writes_refused_total", Help: "Requests with rows refused because the disk is full up to its reserve.",
+		Name: "cordwood_disk_writes_refused_total",
+		Help: "Requests with rows refused because the disk is full up to its reserve.",
 	})
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
@@ -57,9 +61,15 @@ func (n *node) watchDisk() error {
 		return fmt.Errorf("ask for the room on the disk of %s: %w", d.path, err)
 	}
 	n.registry.MustRegister(d.refused,
-		gauge("cordwood_disk_free_bytes", "Room on the disk of the data folder.", func() float64 { return float64(d.free.Load()) }),
-		gauge("cordwood_disk_total_bytes", "Size of the disk of the data folder.", func() float64 { return float64(d.total.Load()) }),
-		gauge("cordwood_disk_reserve_bytes", "Room below which no rows are taken.", func() float64 { return float64(d.keep()) }),
+		gauge("cordwood_disk_free_bytes", "Room on the disk of the data folder.", func() float64 {
+			return float64(d.free.Load())
+		}),
+		gauge("cordwood_disk_total_bytes", "Size of the disk of the data folder.", func() float64 {
+			return float64(d.total.Load())
+		}),
+		gauge("cordwood_disk_reserve_bytes", "Room below which no rows are taken.", func() float64 {
+			return float64(d.keep())
+		}),
 		gauge("cordwood_disk_full", "1 while no rows are taken because the disk is full up to its reserve.", func() float64 {
 			if d.space() == shard.SpaceFull {
 				return 1
@@ -90,7 +100,9 @@ func statDisk(path string) (diskRoom, error) {
 
 func roomOf(st *unix.Statfs_t) diskRoom {
 	block := uint64(st.Bsize)
-	return diskRoom{free: st.Bavail * block, total: st.Blocks * block, used: (st.Blocks - min(st.Bfree, st.Blocks)) * block}
+	return diskRoom{
+		free: st.Bavail * block, total: st.Blocks * block, used: (st.Blocks - min(st.Bfree, st.Blocks)) * block,
+	}
 }
 
 // usage is how much of the disk is used, and of how much, as df has it: what is kept for root is
@@ -148,7 +160,8 @@ func (d *disk) look() error {
 	d.state.Store(int32(now))
 	switch {
 	case now == shard.SpaceFull && before != now:
-		d.log.Error("the disk is full up to its reserve: no rows are taken until there is room; delete or expire data, or make the disk larger",
+		d.log.Error("the disk is full up to its reserve: no rows are taken until there is room; delete or expire "+
+			"data, or make the disk larger",
 			"path", d.path, "free_bytes", free, "reserve_bytes", keep)
 		d.mu.Lock()
 		full := d.full
@@ -193,7 +206,10 @@ const noRoom = 1 << 20
 // warnings are what an operator should know of the disk.
 func (d *disk) warnings() []string {
 	if free := d.free.Load(); d.space() != shard.SpaceFull && free < min(noRoom, d.total.Load()) {
-		return []string{fmt.Sprintf("the disk of %s has %s left: nothing can be written; delete other files from it, or make it larger", d.path, mib(free))}
+		return []string{
+			fmt.Sprintf("the disk of %s has %s left: nothing can be written; delete other files from it, or make it "+
+				"larger", d.path, mib(free)),
+		}
 	}
 	if d.space() != shard.SpaceFull {
 		return nil
@@ -202,7 +218,8 @@ func (d *disk) warnings() []string {
 }
 
 func (d *disk) refusal() *errs.Error {
-	return errs.New(errs.StorageUnavailable, "rows are refused: the disk has %s left and its reserve is %s; delete or expire data, or make the disk larger",
+	return errs.New(errs.StorageUnavailable,
+		"rows are refused: the disk has %s left and its reserve is %s; delete or expire data, or make the disk larger",
 		mib(d.free.Load()), mib(d.keep())).WithRetryAfter(refusedFor)
 }
 

@@ -41,8 +41,11 @@ func TestDisk(t *testing.T) {
 	var failure error
 	fulls := 0
 	d := &disk{
-		log: slog.New(slog.NewTextHandler(io.Discard, nil)), refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "x"}),
-		stat: func(string) (diskRoom, error) { return diskRoom{free: free, total: total}, failure }, wake: make(chan struct{}, 1),
+		log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "x"}),
+		stat: func(string) (diskRoom, error) {
+			return diskRoom{free: free, total: total}, failure
+		}, wake: make(chan struct{}, 1),
 	}
 	d.onFull(func() { fulls++ })
 	for _, test := range []struct {
@@ -79,8 +82,10 @@ func TestDisk(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		if e := errs.From(err); e.Status() != 503 || e.RetryAfter < time.Second || e.Code != errs.StorageUnavailable || len(d.warnings()) != 1 {
-			t.Errorf("%s: refused with %d %d, retry after %s, warnings %q", test.name, e.Status(), e.Code, e.RetryAfter, d.warnings())
+		if e := errs.From(err); e.Status() != 503 || e.RetryAfter < time.Second || e.Code != errs.StorageUnavailable ||
+			len(d.warnings()) != 1 {
+			t.Errorf("%s: refused with %d %d, retry after %s, warnings %q", test.name, e.Status(), e.Code, e.RetryAfter,
+				d.warnings())
 		}
 	}
 }

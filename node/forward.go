@@ -34,7 +34,9 @@ const (
 
 // leader calls f with the connection to one node after another, until one does not answer
 // that another leads.
-func (f *forward) leader(ctx context.Context, what string, nodes func() []string, call func(node string, conn grpc.ClientConnInterface) error) error {
+func (f *forward) leader(
+	ctx context.Context, what string, nodes func() []string, call func(node string, conn grpc.ClientConnInterface) error,
+) error {
 	last := error(errs.New(errs.ShardUnreachable, "%s: no node is known that has it", what))
 	for range forwardRounds {
 		asked := map[string]bool{}
@@ -115,7 +117,9 @@ type forwardMeta struct {
 const metadataGroup = "the metadata group"
 
 // Propose asks the leader.
-func (f *forwardMeta) Propose(ctx context.Context, req *metapb.ProposeRequest) (resp *metapb.ProposeResponse, err error) {
+func (f *forwardMeta) Propose(
+	ctx context.Context, req *metapb.ProposeRequest,
+) (resp *metapb.ProposeResponse, err error) {
 	err = f.leader(ctx, metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) (err error) {
 		resp, err = metapb.NewMetaClient(conn).Propose(ctx, req)
 		return err
@@ -139,7 +143,8 @@ func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingSe
 		}
 		first, err := pipe(in.Recv, func(m *metapb.WatchResponse) error {
 			if m.Index < now.Index {
-				return errs.New(errs.Internal, "the state of %s is that of command %d, and command %d was acknowledged before it was asked for; try again", metadataGroup, m.Index, now.Index)
+				return errs.New(errs.Internal, "the state of %s is that of command %d, and command %d was "+
+					"acknowledged before it was asked for; try again", metadataGroup, m.Index, now.Index)
 			}
 			return out.Send(m)
 		})
@@ -149,7 +154,9 @@ func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingSe
 }
 
 // ReadPipelines asks the leader, for the same reason.
-func (f *forwardMeta) ReadPipelines(req *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+func (f *forwardMeta) ReadPipelines(
+	req *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
+) error {
 	var failed error
 	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {
 		client := metapb.NewMetaClient(conn)
@@ -185,43 +192,45 @@ type pinned struct {
 
 // Write asks the shard's leader.
 func (f *forwardShards) Write(ctx context.Context, req *shardpb.WriteRequest) (resp *shardpb.WriteResponse, err error) {
-	err = f.leader(ctx, "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId), func(_ string, conn grpc.ClientConnInterface) (err error) {
-		resp, err = shardpb.NewShardServiceClient(conn).Write(ctx, req)
-		return err
-	})
+	err = f.leader(ctx, "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId),
+		func(_ string, conn grpc.ClientConnInterface) (err error) {
+			resp, err = shardpb.NewShardServiceClient(conn).Write(ctx, req)
+			return err
+		})
 	return resp, err
 }
 
 // Pin asks the shard's leader.
 func (f *forwardShards) Pin(req *shardpb.PinRequest, out grpc.ServerStreamingServer[shardpb.PinResponse]) error {
 	var failed error
-	err := f.leader(out.Context(), "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId), func(node string, conn grpc.ClientConnInterface) error {
-		client := shardpb.NewShardServiceClient(conn)
-		// Others would answer too, without what they have not applied yet.
-		if _, err := client.ReadBarrier(out.Context(), &shardpb.ReadBarrierRequest{ShardId: req.ShardId}); err != nil {
-			return err
-		}
-		in, err := client.Pin(out.Context(), req)
-		if err != nil {
-			return err
-		}
-		number := uint64(0)
-		defer func() {
-			f.mu.Lock()
-			delete(f.pins, number)
-			f.mu.Unlock()
-		}()
-		first, err := pipe(in.Recv, func(m *shardpb.PinResponse) error {
-			if m.PinId != 0 {
-				if number == 0 {
-					number = f.number(pinned{node, m.PinId})
-				}
-				m.PinId = number
+	err := f.leader(out.Context(), "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId),
+		func(node string, conn grpc.ClientConnInterface) error {
+			client := shardpb.NewShardServiceClient(conn)
+			// Others would answer too, without what they have not applied yet.
+			if _, err := client.ReadBarrier(out.Context(), &shardpb.ReadBarrierRequest{ShardId: req.ShardId}); err != nil {
+				return err
 			}
-			return out.Send(m)
+			in, err := client.Pin(out.Context(), req)
+			if err != nil {
+				return err
+			}
+			number := uint64(0)
+			defer func() {
+				f.mu.Lock()
+				delete(f.pins, number)
+				f.mu.Unlock()
+			}()
+			first, err := pipe(in.Recv, func(m *shardpb.PinResponse) error {
+				if m.PinId != 0 {
+					if number == 0 {
+						number = f.number(pinned{node, m.PinId})
+					}
+					m.PinId = number
+				}
+				return out.Send(m)
+			})
+			return streamed(&failed, first, err)
 		})
-		return streamed(&failed, first, err)
-	})
 	return either(err, failed)
 }
 
@@ -234,7 +243,9 @@ func (f *forwardShards) number(p pinned) uint64 {
 }
 
 // ReadSegment asks the node that holds the pin.
-func (f *forwardShards) ReadSegment(req *shardpb.ReadSegmentRequest, out grpc.ServerStreamingServer[shardpb.ReadSegmentResponse]) error {
+func (f *forwardShards) ReadSegment(
+	req *shardpb.ReadSegmentRequest, out grpc.ServerStreamingServer[shardpb.ReadSegmentResponse],
+) error {
 	f.mu.Lock()
 	p, ok := f.pins[req.PinId]
 	f.mu.Unlock()

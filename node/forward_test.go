@@ -34,7 +34,9 @@ func (m *fakeMember) Watch(_ *metapb.WatchRequest, out grpc.ServerStreamingServe
 	return out.Send(&metapb.WatchResponse{Index: m.index, Reset_: true})
 }
 
-func (m *fakeMember) ReadPipelines(_ *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+func (m *fakeMember) ReadPipelines(
+	_ *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
+) error {
 	if m.leader != "" {
 		return errs.ToGRPC(errs.New(errs.Internal, "a member that lags was asked"))
 	}
@@ -97,7 +99,9 @@ func TestForwardKeepsTheList(t *testing.T) {
 	nodes := []string{"a", "b", "c"}
 	var asked []string
 	f := &forward{dial: func(string) (grpc.ClientConnInterface, error) { return nil, nil }}
-	err := f.leader(t.Context(), "a test", func() []string { return nodes }, func(node string, _ grpc.ClientConnInterface) error {
+	err := f.leader(t.Context(), "a test", func() []string {
+		return nodes
+	}, func(node string, _ grpc.ClientConnInterface) error {
 		asked = append(asked, node)
 		if node == "c" {
 			return nil

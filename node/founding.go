@@ -90,7 +90,8 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 		text += fmt.Sprintf(": %d of %d are", have, have+left)
 	}
 	if need := int(max(set.GetReplication(), 1)); holders < need {
-		text += fmt.Sprintf(": they need %s with the role shard, one for each replica, and %d %s there", words.Count(need, "node"), holders, words.Pick(holders, "is", "are"))
+		text += fmt.Sprintf(": they need %s with the role shard, one for each replica, and %d %s there",
+			words.Count(need, "node"), holders, words.Pick(holders, "is", "are"))
 	}
 	return text
 }
@@ -154,7 +155,8 @@ func (f *firstLeaders) waits(ctx context.Context, shards []*metapb.Shard) string
 	}
 	f.text = ""
 	if len(without) > 0 {
-		f.text = fmt.Sprintf("the first shards to have leaders; without one: %s", strings.Join(without[:min(len(without), 8)], ", "))
+		f.text = fmt.Sprintf("the first shards to have leaders; without one: %s",
+			strings.Join(without[:min(len(without), 8)], ", "))
 	}
 	return f.text
 }

@@ -19,13 +19,17 @@ func TestMissingShards(t *testing.T) {
 		unused        bool
 		want          string
 	}{
-		{"none, and too few nodes", 0, 1, 4, true, "the first shards to be made: they need 3 nodes with the role shard, one for each replica, and 1 is there"},
+		{
+			"none, and too few nodes", 0, 1, 4, true,
+			"the first shards to be made: they need 3 nodes with the role shard, one for each replica, and 1 is there",
+		},
 		{"none yet", 0, 3, 4, true, "the first shards to be made"},
 		{"some", 1, 3, 3, true, "the first shards to be made: 1 of 4 are"},
 		{"all", 4, 3, 0, true, ""},
 		{"some, and the cluster is used all the same", 1, 3, 3, false, ""},
 	} {
-		if got := missingShards(c.have, &metapb.Settings{InitialShards: c.left, Replication: 3}, c.holders, c.unused); got != c.want {
+		if got := missingShards(c.have, &metapb.Settings{InitialShards: c.left, Replication: 3}, c.holders,
+			c.unused); got != c.want {
 			t.Errorf("%s: waits for %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -49,7 +53,11 @@ func TestFirstLeaders(t *testing.T) {
 		after(1)
 		expect("without one: 1, 2")
 		status.Nodes = []*metapb.NodeStatus{
-			{Report: &metapb.ReportRequest{Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: "Leader"}, {ShardId: 2, State: "Follower"}}}},
+			{
+				Report: &metapb.ReportRequest{
+					Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: "Leader"}, {ShardId: 2, State: "Follower"}},
+				},
+			},
 			{Report: &metapb.ReportRequest{Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: "Follower"}}}},
 		}
 		after(1)

@@ -78,7 +78,8 @@ func readIdentity(path string) (id identity, err error) {
 		return id, fmt.Errorf("read identity %s: %w: restore the file from a backup of the folder", name, err)
 	}
 	if head.Format > formatVersion {
-		return id, fmt.Errorf("data folder %s was written by a newer version of this program: it has format %d, and this one understands up to %d: start a newer cordwood", path, head.Format, formatVersion)
+		return id, fmt.Errorf("data folder %s was written by a newer version of this program: it has format %d, and "+
+			"this one understands up to %d: start a newer cordwood", path, head.Format, formatVersion)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -89,7 +90,8 @@ func readIdentity(path string) (id identity, err error) {
 		return id, fmt.Errorf("identity %s names no node: restore the file from a backup of the folder", name)
 	}
 	if (id.Format >= checksumVersion || id.Checksum != "") && id.Checksum != id.sum() {
-		return id, fmt.Errorf("identity %s is damaged: its checksum is %q, want %q: restore the file from a backup of the folder", name, id.Checksum, id.sum())
+		return id, fmt.Errorf("identity %s is damaged: its checksum is %q, want %q: restore the file from a backup "+
+			"of the folder", name, id.Checksum, id.sum())
 	}
 	return id, nil
 }
@@ -117,7 +119,9 @@ func openDataDir(path string) (*dataDir, error) {
 	}
 	d := &dataDir{path: path, lock: lock}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock data folder %s: another cordwood uses it; stop that one or choose another --data-dir", path), d.close())
+		return nil,
+			errors.Join(fmt.Errorf("lock data folder %s: another cordwood uses it; stop that one or choose another "+
+				"--data-dir", path), d.close())
 	}
 	if err := d.loadIdentity(); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -154,7 +158,8 @@ func refuseForeign(path string) error {
 	}
 	for _, e := range entries {
 		if name := e.Name(); !slices.Contains(mayPrecede, name) {
-			return fmt.Errorf("data folder %s has no IDENTITY but holds %q: choose an empty folder as --data-dir, or restore the file IDENTITY", path, e.Name())
+			return fmt.Errorf("data folder %s has no IDENTITY but holds %q: choose an empty folder as --data-dir, or "+
+				"restore the file IDENTITY", path, e.Name())
 		}
 	}
 	return nil
@@ -179,7 +184,8 @@ func (d *dataDir) save(id identity) error {
 
 // clone is a copy to be changed and saved.
 func (id identity) clone() identity {
-	id.Shards, id.Founders, id.PromisedFounders = slices.Clone(id.Shards), slices.Clone(id.Founders), slices.Clone(id.PromisedFounders)
+	id.Shards, id.Founders, id.PromisedFounders = slices.Clone(id.Shards), slices.Clone(id.Founders),
+		slices.Clone(id.PromisedFounders)
 	return id
 }
 
@@ -203,7 +209,8 @@ func (d *dataDir) SetCluster(cluster string, founders []string) error {
 		id.ClusterID, id.Founders, id.Promised, id.PromisedFounders = cluster, founders, "", nil
 		return d.save(id)
 	}
-	return fmt.Errorf("data folder %s belongs to cluster %s, not to %s: it holds files of two clusters; restore it from a backup", d.path, d.id.ClusterID, cluster)
+	return fmt.Errorf("data folder %s belongs to cluster %s, not to %s: it holds files of two clusters; restore it "+
+		"from a backup", d.path, d.id.ClusterID, cluster)
 }
 
 // Promise is the cluster that the node promised to belong to.

@@ -121,7 +121,8 @@ func TestOldIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := open(t, dir)
-	if cluster, founders := d.Cluster(); d.nodeID != "01ARZ3NDEKTSV4RRFFQ69G5FAV" || cluster != "01ARZ3NDEKTSV4RRFFQ69G5FAW" || founders != nil || !d.hasMeta() || !d.hasShard(2) {
+	if cluster, founders := d.Cluster(); d.nodeID != "01ARZ3NDEKTSV4RRFFQ69G5FAV" ||
+		cluster != "01ARZ3NDEKTSV4RRFFQ69G5FAW" || founders != nil || !d.hasMeta() || !d.hasShard(2) {
 		t.Errorf("read: %+v", d.id)
 	}
 	if err := d.addShards([]uint32{3}); err != nil {

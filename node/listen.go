@@ -45,18 +45,24 @@ const (
 // listenHTTP opens a port for users. With headed proxies, each connection of one of those has to
 // begin with a header of the PROXY protocol, which tells the client's address; from anybody else
 // such a header is no HTTP, and refused.
-func listenHTTP(addr string, tlsConf *tls.Config, headed peer.Proxies, before http.Handler, log *slog.Logger) (*httpServer, error) {
+func listenHTTP(
+	addr string, tlsConf *tls.Config, headed peer.Proxies, before http.Handler, log *slog.Logger,
+) (*httpServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for users: %w: choose another --http-addr, or stop what uses it", err)
 	}
 	if len(headed) > 0 {
-		l = &proxyproto.Listener{Listener: l, ReadHeaderTimeout: handshakeTimeout, ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
-			if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil && headed.Trust(from.Addr().Unmap().WithZone("")) {
-				return proxyproto.REQUIRE, nil
-			}
-			return proxyproto.SKIP, nil
-		}}
+		l = &proxyproto.Listener{
+			Listener: l, ReadHeaderTimeout: handshakeTimeout,
+			ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
+				if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil &&
+					headed.Trust(from.Addr().Unmap().WithZone("")) {
+					return proxyproto.REQUIRE, nil
+				}
+				return proxyproto.SKIP, nil
+			},
+		}
 	}
 	s := &httpServer{addr: l.Addr(), done: make(chan error, 1)}
 	s.setHandler(before)

@@ -30,7 +30,10 @@ func TestDrainEndsConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	n := &node{registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &config.Config{}, users: s, log: slog.New(slog.DiscardHandler)}
+	n := &node{
+		registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{},
+		cfg: &config.Config{}, users: s, log: slog.New(slog.DiscardHandler),
+	}
 	admin := n.adminHandler()
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
@@ -48,7 +51,8 @@ func TestDrainEndsConnections(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err != nil || string(body) != "here" || resp.Close != step.close {
-			t.Errorf("after %q /drain: %q, %v, the connection is to be closed: %v, want %v", step.method, body, err, resp.Close, step.close)
+			t.Errorf("after %q /drain: %q, %v, the connection is to be closed: %v, want %v", step.method, body, err,
+				resp.Close, step.close)
 		}
 	}
 }
@@ -57,9 +61,10 @@ func TestDrainEndsConnections(t *testing.T) {
 // of others may not.
 func TestProxyProtocol(t *testing.T) {
 	open := func(network string) string {
-		s, err := listenHTTP("127.0.0.1:0", nil, peer.Proxies{netip.MustParsePrefix(network)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, r.RemoteAddr)
-		}), slog.New(slog.DiscardHandler))
+		s, err := listenHTTP("127.0.0.1:0", nil, peer.Proxies{netip.MustParsePrefix(network)},
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, r.RemoteAddr)
+			}), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +85,10 @@ func TestProxyProtocol(t *testing.T) {
 		{"a check of the proxy itself", trusting, "PROXY UNKNOWN\r\n" + request, "127.0.0.1:", "400 Bad"},
 		{"a trusted proxy without a header", trusting, request, "", "200 OK"},
 		{"a header that is none", trusting, "PROXY TCP4 garbage\r\n" + request, "", "200 OK"},
-		{"a stranger with a header", other, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "400 Bad Request", "203.0.113.9"},
+		{
+			"a stranger with a header", other, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "400 Bad Request",
+			"203.0.113.9",
+		},
 		{"a stranger without one", other, request, "127.0.0.1:", "400 Bad"},
 	} {
 		conn, err := net.Dial("tcp", c.addr)
@@ -104,7 +112,9 @@ func TestProxyProtocol(t *testing.T) {
 // TestHTTPFaultsAreLogged: what goes wrong before a request is one is in the form of all other lines.
 func TestHTTPFaultsAreLogged(t *testing.T) {
 	r, w := io.Pipe()
-	s, err := listenHTTP("127.0.0.1:0", nil, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }),
+	s, err := listenHTTP("127.0.0.1:0", nil, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic("on purpose")
+	}),
 		slog.New(slog.NewJSONHandler(w, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +130,8 @@ func TestHTTPFaultsAreLogged(t *testing.T) {
 		}
 	}()
 	var line struct{ Level, Msg string }
-	if err := json.NewDecoder(r).Decode(&line); err != nil || line.Level != "WARN" || !strings.Contains(line.Msg, "on purpose") {
+	if err := json.NewDecoder(r).Decode(&line); err != nil || line.Level != "WARN" ||
+		!strings.Contains(line.Msg, "on purpose") {
 		t.Errorf("logged %+v, %v", line, err)
 	}
 	_ = r.Close() // further lines go nowhere

@@ -17,14 +17,19 @@ import (
 )
 
 // NewStream begins a call with a stream.
-func (c *localConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *localConn) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	if method != shardpb.ShardService_Query_FullMethodName || c.shards == nil {
 		return c.ClientConnInterface.NewStream(ctx, desc, method, opts...)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, status.FromContextError(err).Err()
 	}
-	return &localQuery{conn: c, ctx: ctx, begun: make(chan struct{}), chunks: make(chan *shardpb.QueryChunk), done: make(chan struct{})}, nil
+	return &localQuery{
+		conn: c, ctx: ctx, begun: make(chan struct{}), chunks: make(chan *shardpb.QueryChunk),
+		done: make(chan struct{}),
+	}, nil
 }
 
 // localQuery is a query under way: the caller's end of the stream. The service runs on

@@ -51,7 +51,9 @@ func TestLocalQuery(t *testing.T) {
 			copy(mem, "----------")
 			return errors.Join(err, s.Send(&shardpb.QueryChunk{ArrowIpc: mem[:3]}))
 		}, "p a question ---", codes.OK},
-		{"nothing", func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error { return nil }, "", codes.OK},
+		{"nothing", func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+			return nil
+		}, "", codes.OK},
 		{"error behind rows", func(_ *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			return errors.Join(s.Send(&shardpb.QueryChunk{ArrowIpc: []byte("x")}), errors.New("oops"))
 		}, "x", codes.Unknown},
@@ -107,7 +109,8 @@ func TestLocalQuery(t *testing.T) {
 func TestLocalQueryRefuses(t *testing.T) {
 	conn := &localConn{shards: asked{}}
 	conn.close(context.Background())
-	if _, err := shardpb.NewShardServiceClient(conn).Query(context.Background(), &shardpb.QueryRequest{}); status.Code(err) != codes.Unavailable {
+	if _, err := shardpb.NewShardServiceClient(conn).Query(context.Background(),
+		&shardpb.QueryRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("after close: %v", err)
 	}
 }
@@ -118,7 +121,8 @@ func TestLocalAnalyze(t *testing.T) {
 	if err != nil || !a.Explain || len(a.Tables) != 1 || a.Tables[0].Name != "t" {
 		t.Errorf("got %v, %v", a, err)
 	}
-	if _, err = client.Analyze(context.Background(), &shardpb.AnalyzeRequest{}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidSyntax {
+	if _, err = client.Analyze(context.Background(),
+		&shardpb.AnalyzeRequest{}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidSyntax {
 		t.Errorf("got %v, want the service's error", err)
 	}
 }

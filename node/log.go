@@ -15,7 +15,9 @@ import (
 
 // newLogger returns the node's logger, which writes to w as the configuration says,
 // and sets level, by which its level can be changed later. lines counts what it writes.
-func newLogger(c *config.Config, w io.Writer, level *slog.LevelVar, lines *prometheus.CounterVec) (*slog.Logger, error) {
+func newLogger(
+	c *config.Config, w io.Writer, level *slog.LevelVar, lines *prometheus.CounterVec,
+) (*slog.Logger, error) {
 	first, err := c.LogLevel()
 	if err != nil {
 		return nil, err

@@ -55,7 +55,8 @@ func TestLogKeys(t *testing.T) {
 							t.Errorf("%s: a key of a line of log is no literal", files.Position(arg.Pos()))
 						}
 					case i%2 == 0 && !described[key]:
-						t.Errorf("%s: the key %q is not one of docs/observability.md: use one of those, or describe it", files.Position(arg.Pos()), key)
+						t.Errorf("%s: the key %q is not one of docs/observability.md: use one of those, or describe it",
+							files.Position(arg.Pos()), key)
 					case i%2 == 0:
 						used[key] = true
 					}

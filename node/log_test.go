@@ -18,7 +18,8 @@ func TestLoggedDurationsHaveUnits(t *testing.T) {
 		var out bytes.Buffer
 		cfg := &config.Config{}
 		cfg.Log.Format, cfg.Log.Level = format, "info"
-		log, err := newLogger(cfg, &out, &slog.LevelVar{}, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lines"}, []string{"level"}))
+		log, err := newLogger(cfg, &out, &slog.LevelVar{},
+			prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lines"}, []string{"level"}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,13 +29,18 @@ func newRegistry(v Version) *prometheus.Registry {
 // observe registers what the node itself has to tell.
 func (n *node) observe() {
 	n.registry.MustRegister(n.lines,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cordwood_node_ready", Help: "1 while the node serves; else /ready says what it waits for."}, func() float64 {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "cordwood_node_ready", Help: "1 while the node serves; else /ready says what it waits for.",
+		}, func() float64 {
 			if len(n.unready()) > 0 {
 				return 0
 			}
 			return 1
 		}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cordwood_node_memtable_limit_bytes", Help: "Memory that the rows of all shards of this node may take before they are written to segments."}, func() float64 {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "cordwood_node_memtable_limit_bytes",
+			Help: "Memory that the rows of all shards of this node may take before they are written to segments.",
+		}, func() float64 {
 			return float64(n.cfg.MemtableBudget(config.MachineMemory()))
 		}),
 	)
@@ -44,7 +49,9 @@ func (n *node) observe() {
 
 // newLineCounter counts lines of the log.
 func newLineCounter() *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_node_log_lines_total", Help: "Lines of the log, by level: debug, info, warn or error."}, []string{"level"})
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_node_log_lines_total", Help: "Lines of the log, by level: debug, info, warn or error.",
+	}, []string{"level"})
 	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
 		c.WithLabelValues(levelName(l))
 	}
@@ -64,10 +71,12 @@ func newCallMetrics(reg prometheus.Registerer) *callMetrics {
 	m := &callMetrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_rpc_calls_total",
-			Help: "Calls between nodes, and of roles of one process, that were answered here, by method and gRPC status. Writes and queries within one process are no such calls.",
+			Help: "Calls between nodes, and of roles of one process, that were answered here, by method and gRPC " +
+				"status. Writes and queries within one process are no such calls.",
 		}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cordwood_rpc_call_seconds", Help: "Time that such calls took, by method; without streams, which last as long as their readers want.",
+			Name:    "cordwood_rpc_call_seconds",
+			Help:    "Time that such calls took, by method; without streams, which last as long as their readers want.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 4, 10),
 		}, []string{"method"}),
 	}
@@ -76,7 +85,9 @@ func newCallMetrics(reg prometheus.Registerer) *callMetrics {
 }
 
 // unary counts a call.
-func (m *callMetrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (m *callMetrics) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
 	begin := time.Now()
 	resp, err := next(ctx, req)
 	method := methodName(info.FullMethod)

@@ -89,14 +89,18 @@ func TestMetricsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node -run TestMetricsPage -update\n(-want +got)\n%s", metricsPage, diff)
+		t.Errorf("%s is not true; write it anew by: go test ./node -run TestMetricsPage -update\n(-want +got)\n%s",
+			metricsPage, diff)
 	}
 }
 
 // startNode starts a node with all roles, whose port for users is n.users.
 func startNode(t *testing.T, args ...string) *node {
 	t.Helper()
-	args = append([]string{"--data-dir", t.TempDir(), "--http-addr", "127.0.0.1:0", "--rpc-addr", freeAddr(t), "--shards", "1", "--log-format", "text"}, args...)
+	args = append([]string{
+		"--data-dir", t.TempDir(), "--http-addr", "127.0.0.1:0", "--rpc-addr", freeAddr(t),
+		"--shards", "1", "--log-format", "text",
+	}, args...)
 	cfg := settings(t, args...)
 	var log bytes.Buffer
 	n := newNode(cfg, Process{})
@@ -180,7 +184,8 @@ func post(t *testing.T, n *node, path, contentType, body string) {
 
 var (
 	nameForm = regexp.MustCompile(`^cordwood_[a-z0-9]+(_[a-z0-9]+)*$`)
-	descForm = regexp.MustCompile(`^Desc\{fqName: "(.*?)", help: (".*?"), (?:unit: ".*?", )?constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}\}$`)
+	descForm = regexp.MustCompile(
+		`^Desc\{fqName: "(.*?)", help: (".*?"), (?:unit: ".*?", )?constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}\}$`)
 	constKey = regexp.MustCompile(`(\w+)=`)
 )
 
@@ -230,7 +235,8 @@ func described(t *testing.T, reg *prometheus.Registry) []metric {
 		case absent[m.name]:
 			m.kind = "gauge"
 		default:
-			t.Errorf("%s is nowhere to be seen on a node that was used: give it a first series, so that its type is known", m.name)
+			t.Errorf("%s is nowhere to be seen on a node that was used: give it a first series, so that its type is "+
+				"known", m.name)
 		}
 		found[m.name] = m
 	}
@@ -239,7 +245,8 @@ func described(t *testing.T, reg *prometheus.Registry) []metric {
 
 // absent are gauges that a fresh node alone has no series of.
 var absent = map[string]bool{
-	"cordwood_raft_follower_lag_entries": true, "cordwood_raft_follower_silent_seconds": true, "cordwood_raft_snapshot_age_seconds": true,
+	"cordwood_raft_follower_lag_entries": true, "cordwood_raft_follower_silent_seconds": true,
+	"cordwood_raft_snapshot_age_seconds": true,
 }
 
 var section = regexp.MustCompile(`(?s)<!-- metrics ([a-z_ ]+) -->\n.*?<!-- end -->`)
@@ -264,7 +271,8 @@ func fillPage(page string, all []metric) (string, map[string]bool) {
 	page = section.ReplaceAllStringFunc(page, func(old string) string {
 		mine := strings.Fields(section.FindStringSubmatch(old)[1])
 		var b strings.Builder
-		fmt.Fprintf(&b, "<!-- metrics %s -->\n| metric | type | labels | what it tells |\n|---|---|---|---|\n", strings.Join(mine, " "))
+		fmt.Fprintf(&b, "<!-- metrics %s -->\n| metric | type | labels | what it tells |\n|---|---|---|---|\n",
+			strings.Join(mine, " "))
 		for _, m := range all {
 			if !slices.Contains(mine, claims(m.name)) {
 				continue

@@ -7,7 +7,8 @@ import (
 )
 
 func TestNodesAreCalledByName(t *testing.T) {
-	a, b, c, d := "01M81BPKJB6HNTNY4Q46BTFYDR", "01M81BPKJAZAV568KBECHPQFS7", "01M81BPKJAZAV568KBECHPQFS8", "01M81BPKJAZAV568KBECHPQFS9"
+	a, b, c, d := "01M81BPKJB6HNTNY4Q46BTFYDR", "01M81BPKJAZAV568KBECHPQFS7", "01M81BPKJAZAV568KBECHPQFS8",
+		"01M81BPKJAZAV568KBECHPQFS9"
 	nodes := []*metapb.Node{{Id: a, Name: "n1"}, {Id: b, Name: "n2"}, {Id: c, Name: "n2"}, {Id: d}}
 	for text, want := range map[string]string{
 		"node " + a + ": refused; node " + a:             "node n1: refused; node n1",

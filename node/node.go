@@ -135,7 +135,8 @@ const stopExtra = 5 * time.Second
 // the next start takes it.
 func (n *node) cutStop() {
 	part, _ := n.stopping.Load().(string)
-	n.log.Error("the stop took too long and is cut short; what was acknowledged is in the log, and the next start reads it from there (not rows of tables with skip_wal)",
+	n.log.Error("the stop took too long and is cut short; what was acknowledged is in the log, and the next start "+
+		"reads it from there (not rows of tables with skip_wal)",
 		"part", part, "grace", n.cfg.ShutdownGrace, "status", exitCutStop)
 	exit(exitCutStop)
 }

@@ -25,9 +25,9 @@ type Offline struct {
 // ErrInUse means that a server uses the folder.
 var ErrInUse = errors.New("it is used by a running cordwood: stop it first")
 
-// OpenOffline locks a data folder against servers and reads its identity; nothing in
-// it is changed. A folder that a server uses is ErrInUse. If only the identity is at fault, the folder is returned with the
-// error.
+// OpenOffline locks a data folder against servers and reads its identity; nothing in it is changed.
+// A folder that a server uses is ErrInUse. If only the identity is at fault, the folder is returned
+// with the error.
 func OpenOffline(path string) (*Offline, error) {
 	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

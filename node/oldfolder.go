@@ -90,7 +90,8 @@ func (n *node) checkFolder(ctx context.Context, nodes []*metapb.Node) error {
 		}
 		n.twinless = append(n.twinless, m.RpcAddr)
 		if n.discovery.Twin(ctx, m.RpcAddr) {
-			return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of that one's; a new node needs an empty --data-dir", n.data.nodeID, m.RpcAddr, n.data.path)
+			return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of that one's; a new node "+
+				"needs an empty --data-dir", n.data.nodeID, m.RpcAddr, n.data.path)
 		}
 	}
 	return nil
@@ -122,7 +123,8 @@ func (n *node) followMarks(ctx context.Context) error {
 		if err := n.checkMarks(n.meta.Nodes()); err != nil {
 			n.endAtOnce("another copy of this data folder is in use, or this machine went back in time; ending at once", err)
 		}
-		if listed, marked := n.listed(); listed && n.meta.ClusterVersion() >= metapb.ProtocolMarks && (!marked || time.Since(drawn) > markEvery) {
+		if listed, marked := n.listed(); listed && n.meta.ClusterVersion() >= metapb.ProtocolMarks &&
+			(!marked || time.Since(drawn) > markEvery) {
 			if err := n.newMark(ctx); err == nil {
 				drawn = time.Now()
 			} else if ctx.Err() == nil {
@@ -167,10 +169,12 @@ func (n *node) finishReadmit() error {
 	for _, m := range n.meta.Shards() {
 		members := slices.Concat(m.Replicas, m.Learners)
 		dir := n.cfg.Path("shards", strconv.FormatUint(uint64(m.Id), 10))
-		if have, _, err := shard.FolderIncarnation(dir); !slices.Contains(members, n.data.nodeID) || len(members) == 1 || err == nil && have == 0 {
+		if have, _, err := shard.FolderIncarnation(dir); !slices.Contains(members, n.data.nodeID) ||
+			len(members) == 1 || err == nil && have == 0 {
 			continue
 		}
-		if err := shard.MarkDiverged(dir, "the data folder of this node went back in time, and the operator let it in; this replica has to be made anew from the others"); err != nil {
+		if err := shard.MarkDiverged(dir, "the data folder of this node went back in time, and the operator let it "+
+			"in; this replica has to be made anew from the others"); err != nil {
 			return fmt.Errorf("mark the replica of shard %d, which is to be made anew: %w", m.Id, err)
 		}
 		n.log.Warn("a replica of an older data folder is made anew from the others", "shard", m.Id)

@@ -34,7 +34,9 @@ type operatorServer struct {
 }
 
 func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer, changes *audit.Log) *operatorServer {
-	s := &operatorServer{conns: make(chan net.Conn), quit: make(chan struct{}), done: make(chan error, 1), changes: changes}
+	s := &operatorServer{
+		conns: make(chan net.Conn), quit: make(chan struct{}), done: make(chan error, 1), changes: changes,
+	}
 	s.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes),
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window),
@@ -71,7 +73,9 @@ func connOf(ctx context.Context) *operatorConn {
 }
 
 // unary makes a call that has one answer, if the user may, and writes down what it changed.
-func (s *operatorServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (s *operatorServer) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
 	conn := connOf(ctx)
 	if err := s.permit(ctx, conn, info.FullMethod, req); err != nil {
 		return nil, errs.ToGRPC(err)
@@ -90,7 +94,9 @@ func (s *operatorServer) unary(ctx context.Context, req any, info *grpc.UnarySer
 }
 
 // stream makes a call that has many answers, if the user may.
-func (s *operatorServer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (s *operatorServer) stream(
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+) error {
 	if err := s.permit(stream.Context(), connOf(stream.Context()), info.FullMethod, nil); err != nil {
 		return errs.ToGRPC(err)
 	}

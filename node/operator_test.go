@@ -78,12 +78,20 @@ func TestOperatorCalls(t *testing.T) {
 			_, err := shardpb.NewShardServiceClient(conn).Stats(ctx, &shardpb.StatsRequest{})
 			return err
 		}},
-		"create a table":  {false, true, propose(&metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{}}})},
-		"register a node": {false, false, propose(&metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{}}})},
-		"bootstrap":       {false, false, propose(&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{}}})},
-		"nothing":         {false, false, propose(&metapb.Command{})},
+		"create a table": {
+			false, true, propose(&metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{}}}),
+		},
+		"register a node": {
+			false, false, propose(&metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{}}}),
+		},
+		"bootstrap": {
+			false, false, propose(&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{}}}),
+		},
+		"nothing": {false, false, propose(&metapb.Command{})},
 	}
-	for user, right := range map[string]access.Right{"reader": access.ReadOnly, "writer": access.WriteOnly, "both": access.ReadWrite} {
+	for user, right := range map[string]access.Right{
+		"reader": access.ReadOnly, "writer": access.WriteOnly, "both": access.ReadWrite,
+	} {
 		conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 				here, there := net.Pipe()
@@ -106,11 +114,16 @@ func TestOperatorCalls(t *testing.T) {
 	}
 	text := log.String()
 	for line, want := range map[string]int{
-		`principal=reader auth=password address="" action="back up" object_kind=cluster database="" object="" statement="" outcome=ok`:                   1,
-		`principal=both auth=password address="" action=restore object_kind=cluster database="" object="" statement="" outcome=ok`:                       1,
-		`principal=both auth=password address="" action="create table" object_kind=table database="" object="" statement="" outcome=ok`:                  1,
-		`principal=reader auth=password address="" action="create table" object_kind=table database="" object="" statement="" outcome=refused code=7006`: 1,
-		`principal=both auth=password address="" action="register node" object_kind=node database="" object="" statement="" outcome=refused code=7006`:   1,
+		`principal=reader auth=password address="" action="back up" object_kind=cluster database="" object="" ` +
+			`statement="" outcome=ok`: 1,
+		`principal=both auth=password address="" action=restore object_kind=cluster database="" object="" ` +
+			`statement="" outcome=ok`: 1,
+		`principal=both auth=password address="" action="create table" object_kind=table database="" object="" ` +
+			`statement="" outcome=ok`: 1,
+		`principal=reader auth=password address="" action="create table" object_kind=table database="" object="" ` +
+			`statement="" outcome=refused code=7006`: 1,
+		`principal=both auth=password address="" action="register node" object_kind=node database="" object="" ` +
+			`statement="" outcome=refused code=7006`: 1,
 	} {
 		if n := strings.Count(text, line); n != want {
 			t.Errorf("%d lines, want %d, with %s:\n%s", n, want, line, text)

@@ -46,7 +46,8 @@ func (n *node) protect(files settingsFiles) error {
 			if err := secret.Make(file); err != nil {
 				return err
 			}
-			n.log.Info("made the secret of the cluster: nodes that are to join it need a copy, as --cluster-secret-file", "file", file)
+			n.log.Info("made the secret of the cluster: nodes that are to join it need a copy, as "+
+				"--cluster-secret-file", "file", file)
 		case !config.Loopback(n.cfg.RPC.Addr):
 			return &SettingsError{n.cfg.Unprotectable()}
 		}
@@ -59,7 +60,8 @@ func (n *node) protect(files settingsFiles) error {
 		return &SettingsError{err}
 	}
 	if secret.ReadableByAll(file) {
-		n.log.Warn("every account of this machine may read the secret of the cluster: take the right from others (chmod o-r)", "file", file)
+		n.log.Warn("every account of this machine may read the secret of the cluster: take the right from others "+
+			"(chmod o-r)", "file", file)
 	}
 	n.protection.credentials, n.protection.secret = source, source
 	n.reloads = append(n.reloads, reload{"the secret of the cluster", source.Reload})
@@ -120,15 +122,20 @@ func (n *node) warnUnprotected() {
 	addr := n.port.Addr().String()
 	switch {
 	case p == metapb.Protection_PROTECTION_MACHINE && users:
-		n.log.Warn("every account of this machine may call this node as another node of the cluster, which asks for no user: "+config.HowToProtect, "rpc_addr", addr)
+		n.log.Warn("every account of this machine may call this node as another node of the cluster, which asks for "+
+			"no user: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_MACHINE:
-		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+config.HowToProtect, "rpc_addr", addr)
+		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+
+			config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_OPTIONAL:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster; leave it out once all nodes have the secret or certificates", "rpc_addr", addr)
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster; "+
+			"leave it out once all nodes have the secret or certificates", "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE && users:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, which asks for no user: "+config.HowToProtect, "rpc_addr", addr)
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, "+
+			"which asks for no user: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+config.HowToProtect, "rpc_addr", addr)
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+
+			config.HowToProtect, "rpc_addr", addr)
 	}
 }
 

@@ -22,7 +22,8 @@ func TestProtect(t *testing.T) {
 	alone := func(d *dataDir) error { return d.SetCluster("c", []string{d.nodeID}) }
 	together := func(d *dataDir) error { return d.SetCluster("c", []string{d.nodeID, "other"}) }
 	knows := func(d *dataDir) error {
-		return errors.Join(alone(d), os.WriteFile(filepath.Join(d.path, "PEERS"), []byte(`{"version":1,"nodes":[{"id":"other","addr":"127.0.0.1:1"}]}`), 0o600))
+		return errors.Join(alone(d), os.WriteFile(filepath.Join(d.path, "PEERS"),
+			[]byte(`{"version":1,"nodes":[{"id":"other","addr":"127.0.0.1:1"}]}`), 0o600))
 	}
 	copied := func(d *dataDir) error { return secret.Make(filepath.Join(d.path, secret.FileName)) }
 	const (
@@ -36,22 +37,40 @@ func TestProtect(t *testing.T) {
 		want   metapb.Protection // unspecified: it does not start
 		made   bool              // a secret in the data folder
 	}{
-		"a new node alone":                       {nil, nil, metapb.Protection_PROTECTION_SECRET, true},
-		"everywhere":                             {nil, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},
-		"with a secret":                          {nil, []string{everywhere, "--cluster-secret-file", given}, metapb.Protection_PROTECTION_SECRET, false},
-		"insecure":                               {nil, []string{everywhere, insecure}, metapb.Protection_PROTECTION_NONE, false},
-		"insecure on loopback":                   {nil, []string{insecure}, metapb.Protection_PROTECTION_MACHINE, false},
-		"a cluster of one node from before":      {alone, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},
-		"with seeds":                             {nil, []string{seeds}, metapb.Protection_PROTECTION_MACHINE, false},
-		"with seeds on localhost":                {nil, []string{seeds, "--rpc-addr=localhost:0"}, metapb.Protection_PROTECTION_MACHINE, false},
-		"with seeds, everywhere":                 {nil, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"}, 0, false},
-		"with seeds, everywhere, a secret":       {nil, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1", "--cluster-secret-file", given}, metapb.Protection_PROTECTION_SECRET, false},
-		"with seeds, everywhere, a secret there": {copied, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"}, metapb.Protection_PROTECTION_SECRET, true},
-		"with seeds, everywhere, both":           {nil, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1", "--cluster-secret-file", given, insecure}, metapb.Protection_PROTECTION_OPTIONAL, false},
-		"one of three, without its seeds":        {together, nil, metapb.Protection_PROTECTION_MACHINE, false},
-		"the same, everywhere":                   {together, []string{everywhere}, 0, false},
-		"the first of several":                   {knows, nil, metapb.Protection_PROTECTION_MACHINE, false},
-		"the first of several, everywhere":       {knows, []string{everywhere}, 0, false},
+		"a new node alone": {nil, nil, metapb.Protection_PROTECTION_SECRET, true},
+		"everywhere":       {nil, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},
+		"with a secret": {
+			nil,
+			[]string{everywhere, "--cluster-secret-file", given},
+			metapb.Protection_PROTECTION_SECRET, false,
+		},
+		"insecure":                          {nil, []string{everywhere, insecure}, metapb.Protection_PROTECTION_NONE, false},
+		"insecure on loopback":              {nil, []string{insecure}, metapb.Protection_PROTECTION_MACHINE, false},
+		"a cluster of one node from before": {alone, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},
+		"with seeds":                        {nil, []string{seeds}, metapb.Protection_PROTECTION_MACHINE, false},
+		"with seeds on localhost": {
+			nil, []string{seeds, "--rpc-addr=localhost:0"}, metapb.Protection_PROTECTION_MACHINE, false,
+		},
+		"with seeds, everywhere": {nil, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"}, 0, false},
+		"with seeds, everywhere, a secret": {
+			nil,
+			[]string{seeds, everywhere, "--advertise-addr=127.0.0.1:1", "--cluster-secret-file", given},
+			metapb.Protection_PROTECTION_SECRET, false,
+		},
+		"with seeds, everywhere, a secret there": {
+			copied,
+			[]string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"},
+			metapb.Protection_PROTECTION_SECRET, true,
+		},
+		"with seeds, everywhere, both": {
+			nil,
+			[]string{seeds, everywhere, "--advertise-addr=127.0.0.1:1", "--cluster-secret-file", given, insecure},
+			metapb.Protection_PROTECTION_OPTIONAL, false,
+		},
+		"one of three, without its seeds":  {together, nil, metapb.Protection_PROTECTION_MACHINE, false},
+		"the same, everywhere":             {together, []string{everywhere}, 0, false},
+		"the first of several":             {knows, nil, metapb.Protection_PROTECTION_MACHINE, false},
+		"the first of several, everywhere": {knows, []string{everywhere}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -78,7 +97,8 @@ func TestProtect(t *testing.T) {
 			settings := (*SettingsError)(nil)
 			switch {
 			case c.want == 0:
-				if err == nil || !strings.Contains(err.Error(), "--cluster-secret-file") || !strings.Contains(err.Error(), "--rpc-tls-cert") || !strings.Contains(err.Error(), "--rpc-insecure") {
+				if err == nil || !strings.Contains(err.Error(), "--cluster-secret-file") ||
+					!strings.Contains(err.Error(), "--rpc-tls-cert") || !strings.Contains(err.Error(), "--rpc-insecure") {
 					t.Errorf("it starts: %v; want an error that names both ways", err)
 				}
 			case err != nil:

@@ -61,8 +61,9 @@ func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (s
 	w, err := worker.Open(worker.Config{
 		MemoryLimit: config.OrQuarter(q.Memory, memory), Threads: q.Threads, Nice: q.Nice,
 		Concurrency: q.MaxConcurrent, PerUser: q.MaxConcurrentPerUser, Waiting: q.MaxWaiting, MaxWait: q.MaxWait,
-		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor, RefuseFor: q.RefuseFor,
-		TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},
+		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor,
+		RefuseFor: q.RefuseFor,
+		TempDir:   tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},
 		Memory: pool, Build: n.proc.Version.build(), Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {

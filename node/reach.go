@@ -26,7 +26,8 @@ func (n *node) openReach() {
 	})
 	metapb.RegisterPeerServer(n.rpc.server, n.reach)
 	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "cordwood_node_unreachable", Help: "1 while most of the other nodes that this one reaches say that they cannot reach its port: it leads nothing that others can lead.",
+		Name: "cordwood_node_unreachable", Help: "1 while most of the other nodes that this one reaches say that " +
+			"they cannot reach its port: it leads nothing that others can lead.",
 	}, func() float64 {
 		if n.reach.Unreachable() {
 			return 1
@@ -168,7 +169,8 @@ func (n *node) handOn(ctx context.Context, h *handingOn, avoid []string) {
 			case err == nil:
 				n.log.Warn("handed leadership on, since others cannot reach this node", "group", group)
 			case news:
-				n.log.Warn("others cannot reach this node, and leadership could not be handed on; tried again", "group", group, "error", err)
+				n.log.Warn("others cannot reach this node, and leadership could not be handed on; tried again",
+					"group", group, "error", err)
 			}
 		})
 	}

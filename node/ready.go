@@ -96,7 +96,9 @@ func (n *node) beforeReady() http.Handler {
 // serveOperations is the user port of a node that has no router.
 func (n *node) serveOperations() {
 	h := n.guard(n.browsers, n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
-		exchange.WriteError(w, r, errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").WithStatus(http.StatusNotFound))
+		exchange.WriteError(w, r,
+			errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").
+				WithStatus(http.StatusNotFound))
 	}))
 	n.users.setHandler(h)
 	if n.usersV1 != nil {
@@ -116,7 +118,8 @@ func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Han
 	mux.HandleFunc("/v1/health", empty)
 	mux.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
 		if why := n.unready(); len(why) > 0 {
-			exchange.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(why, "; ")).WithRetryAfter(time.Second))
+			exchange.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(why, "; ")).
+				WithRetryAfter(time.Second))
 			return
 		}
 		if warnings := append(n.refusals(), n.warnings()...); len(warnings) > 0 {

@@ -25,7 +25,8 @@ func TestReadySaysWhy(t *testing.T) {
 		t.Errorf("before the disk is known: %d %s", code, body)
 	}
 	n.trouble.disk.Store(d)
-	if code, body := ask(); code != http.StatusServiceUnavailable || !strings.Contains(body, "waiting for the shards") || !strings.Contains(body, "the disk of /data has 0.0 MiB left") {
+	if code, body := ask(); code != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "waiting for the shards") || !strings.Contains(body, "the disk of /data has 0.0 MiB left") {
 		t.Errorf("while it waits: %d %s", code, body)
 	}
 	n.waiting.Store("")

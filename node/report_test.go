@@ -46,7 +46,8 @@ func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	f := &fakeMeta{calls: make(chan string, 16), hold: make(chan struct{})}
 	n := &node{
 		registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1), disk: &disk{},
-		data: &dataDir{}, cfg: &config.Config{}, log: slog.New(slog.DiscardHandler), meta: metaclient.New(metaclient.Config{Conn: f}),
+		data: &dataDir{}, cfg: &config.Config{}, log: slog.New(slog.DiscardHandler),
+		meta: metaclient.New(metaclient.Config{Conn: f}),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -65,25 +65,31 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		return err
 	}
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
-	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}}, audit.New(n.log))
+	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}},
+		audit.New(n.log))
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
-		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client, Cluster: coordinator.NewAdmin(client).WithShards(shards),
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client,
+		Cluster:           coordinator.NewAdmin(client).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,
 		StoreRejects:      n.cfg.Ingest.OnReject == config.OnRejectStore, RejectsTTL: n.cfg.Ingest.RejectsTTL,
 		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, MetricsClosed: !n.cfg.Users.MetricsOpen,
-		NoAutoCreate: !n.cfg.Ingest.AutoCreateTable, TimestampColumn: n.cfg.TimestampColumn(), MaxColumns: n.cfg.Limits.MaxColumns,
+		NoAutoCreate: !n.cfg.Ingest.AutoCreateTable, TimestampColumn: n.cfg.TimestampColumn(),
+		MaxColumns:   n.cfg.Limits.MaxColumns,
 		MaxNewTables: n.cfg.Limits.MaxNewTablesPerRequest, MaxNewTablesPerMinute: n.cfg.Limits.MaxNewTablesPerMinute,
 		PipelineSteps: n.cfg.Ingest.PipelineRequestSteps,
 		Ready:         n.unready,
 		Writable:      n.disk.writable,
 		Refusals:      n.refusals,
 		Warnings:      n.warnings,
-		Status:        httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
-		ConfigText:    func() string { return n.proc.ConfigText },
-		Tracer:        n.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
+		Status: httpapi.Status{
+			Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch,
+			Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName,
+		},
+		ConfigText: func() string { return n.proc.ConfigText },
+		Tracer:     n.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
 	}
 	// A nil provider in the interface would not be nil.
 	if users != nil {
@@ -103,7 +109,8 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 // openTail makes the handler of tails, which end when their port closes.
 func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
 	h, err := tail.New(tail.Config{
-		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.Limits.MaxTails, MaxOpenPerUser: n.cfg.Limits.MaxTailsPerUser,
+		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.Limits.MaxTails,
+		MaxOpenPerUser: n.cfg.Limits.MaxTailsPerUser,
 		Follow: func(ctx context.Context, req *shardpb.TailRequest) (tail.Reader, error) {
 			r, err := shards.Tail(ctx, req)
 			if err != nil {

@@ -38,7 +38,8 @@ func (n *node) scrub(ctx context.Context, h *host.Host) error {
 				return nil
 			}
 			if err != nil {
-				n.log.Warn("the segments of a shard could not be read through; it is tried again", "shard", s.ID(), "error", err, "in", every)
+				n.log.Warn("the segments of a shard could not be read through; it is tried again", "shard", s.ID(),
+					"error", err, "in", every)
 			}
 		}
 		n.log.Debug("segments read through", "bytes", read, "damaged", damaged, "took", time.Since(begin))

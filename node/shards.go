@@ -28,7 +28,9 @@ import (
 func (n *node) openMeta() error {
 	n.wait("the metadata")
 	if _, err := os.Stat(n.cfg.Path("meta", meta.StateFile)); err != nil && n.data.hasMeta() {
-		return fmt.Errorf("this node was a member of the metadata group, and its folder %s is gone: restore it from a backup of the data folder; or, if the group has other members, empty the whole data folder, so that the node comes back as a new one: %w", n.cfg.Path("meta"), err)
+		return fmt.Errorf("this node was a member of the metadata group, and its folder %s is gone: restore it from "+
+			"a backup of the data folder; or, if the group has other members, empty the whole data folder, so that "+
+			"the node comes back as a new one: %w", n.cfg.Path("meta"), err)
 	}
 	transport, err := n.network.Group("meta")
 	if err != nil {
@@ -94,7 +96,9 @@ func (n *node) openShards(memory int64) error {
 		}
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
 	}
-	if n.clocks, err = clocks.New(clocks.Config{Meta: n.meta, NodeID: n.data.nodeID, File: n.cfg.Path("CLOCK"), Logger: n.log}); err != nil {
+	if n.clocks, err = clocks.New(clocks.Config{
+		Meta: n.meta, NodeID: n.data.nodeID, File: n.cfg.Path("CLOCK"), Logger: n.log,
+	}); err != nil {
 		return err
 	}
 	n.host = host.New(host.Config{
@@ -106,10 +110,12 @@ func (n *node) openShards(memory int64) error {
 				return nil, err
 			}
 			s, err := shard.Open(shard.Config{
-				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap, Founders: o.Founders,
+				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap,
+				Founders:  o.Founders,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
 				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
-				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Agreed: n.clocks.Agreed, Seen: n.clocks.Seen(), ClusterVersion: n.meta.ClusterVersion,
+				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Agreed: n.clocks.Agreed,
+				Seen: n.clocks.Seen(), ClusterVersion: n.meta.ClusterVersion,
 				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
 				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
 			})
@@ -122,7 +128,9 @@ func (n *node) openShards(memory int64) error {
 	})
 	n.trouble.host.Store(n.host)
 	n.onStop("shards", n.host.Close)
-	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan})
+	service := shard.NewServer(shard.ServerConfig{
+		Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan,
+	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
 	n.disk.onFull(func() {
@@ -153,18 +161,25 @@ func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	if err := n.sendReport(ctx); err != nil {
 		return fmt.Errorf("report that the replica of shard %d is gone: %w", s.Id, err)
 	}
-	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
-		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Forget{Forget: n.data.nodeID},
-	}}})
+	_, err := n.meta.Propose(ctx, &metapb.Command{
+		TimeUnixNano: time.Now().UnixNano(),
+		Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
+			ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Forget{Forget: n.data.nodeID},
+		}},
+	})
 	return err
 }
 
 // recoveredReplica tells the metadata that the replica of a shard on this node was made
 // the only one of a new incarnation.
 func (n *node) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
-	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
-		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Recovered{Recovered: &metapb.Recovered{NodeId: n.data.nodeID, Incarnation: incarnation}},
-	}}})
+	_, err := n.meta.Propose(ctx, &metapb.Command{
+		TimeUnixNano: time.Now().UnixNano(),
+		Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
+			ShardId: s.Id, Version: s.Version,
+			Change: &metapb.ChangeShard_Recovered{Recovered: &metapb.Recovered{NodeId: n.data.nodeID, Incarnation: incarnation}},
+		}},
+	})
 	return err
 }
 
@@ -173,7 +188,10 @@ func (n *node) foundedReplicas(ctx context.Context, shards []*metapb.FoundedShar
 	if n.meta.ClusterVersion() < metapb.ProtocolMarks {
 		return nil // the cluster does not know such a note yet; the host asks again
 	}
-	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_FoundShards{FoundShards: &metapb.FoundShards{NodeId: n.data.nodeID, Shards: shards}}})
+	_, err := n.meta.Propose(ctx, &metapb.Command{
+		TimeUnixNano: time.Now().UnixNano(),
+		Op:           &metapb.Command_FoundShards{FoundShards: &metapb.FoundShards{NodeId: n.data.nodeID, Shards: shards}},
+	})
 	return err
 }
 

@@ -40,8 +40,10 @@ func TestStopIsBounded(t *testing.T) {
 					if status != -1 {
 						t.Errorf("a stop of %s was cut short after %s", hangs, after)
 					}
-				case status != exitCutStop || after != n.cfg.ShutdownGrace+stopExtra || !strings.Contains(log.String(), "the slow part"):
-					t.Errorf("ended with status %d after %s, want %d after %s, and the part named in the log:\n%s", status, after, exitCutStop, n.cfg.ShutdownGrace+stopExtra, log)
+				case status != exitCutStop || after != n.cfg.ShutdownGrace+stopExtra ||
+					!strings.Contains(log.String(), "the slow part"):
+					t.Errorf("ended with status %d after %s, want %d after %s, and the part named in the log:\n%s",
+						status, after, exitCutStop, n.cfg.ShutdownGrace+stopExtra, log)
 				}
 			})
 		})

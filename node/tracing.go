@@ -29,7 +29,10 @@ func (n *node) openTracing() error {
 	if !n.cfg.TracingOn(os.LookupEnv) {
 		return nil
 	}
-	failures := prometheus.NewCounter(prometheus.CounterOpts{Name: "cordwood_node_trace_export_failures_total", Help: "Times that spans could not be sent to the collector; there only while traces are on."})
+	failures := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_node_trace_export_failures_total",
+		Help: "Times that spans could not be sent to the collector; there only while traces are on.",
+	})
 	n.registry.MustRegister(failures)
 	ctx := context.Background()
 	var options []otlptracehttp.Option
@@ -142,10 +145,14 @@ func (n *node) traceOptions() []grpc.DialOption {
 		return nil
 	}
 	return []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+		) error {
 			return invoke(outgoing(ctx), method, req, reply, cc, opts...)
 		}),
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
+			method string, streamer grpc.Streamer, opts ...grpc.CallOption,
+		) (grpc.ClientStream, error) {
 			return streamer(outgoing(ctx), desc, cc, method, opts...)
 		}),
 	}
@@ -155,13 +162,17 @@ func (n *node) traceOptions() []grpc.DialOption {
 func (n *node) serverOptions() []grpc.ServerOption {
 	unary, stream := []grpc.UnaryServerInterceptor{n.calls.unary}, []grpc.StreamServerInterceptor{n.calls.stream}
 	if n.tracer != nil {
-		unary = append(unary, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		unary = append(unary, func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+			next grpc.UnaryHandler,
+		) (any, error) {
 			ctx, span := n.incoming(ctx, info.FullMethod)
 			resp, err := next(ctx, req)
 			span.End(err)
 			return resp, err
 		})
-		stream = append(stream, func(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		stream = append(stream, func(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo,
+			next grpc.StreamHandler,
+		) error {
 			ctx, span := n.incoming(s.Context(), info.FullMethod)
 			if span.On() {
 				s = &tracedStream{s, ctx}

@@ -24,7 +24,10 @@ type accessLine struct {
 func accessLog(n int, end time.Time) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.3, 4, 999)
-	agents := []string{"Mozilla/5.0 (X11; Linux x86_64)", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)", "curl/8.9.1", "kube-probe/1.31"}
+	agents := []string{
+		"Mozilla/5.0 (X11; Linux x86_64)", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)",
+		"curl/8.9.1", "kube-probe/1.31",
+	}
 	pages := []string{"/", "/cart", "/login", "/search", "/healthz"}
 	var out []byte
 	for i := range n {
@@ -58,7 +61,8 @@ func appLog(end time.Time) []byte {
 	var out []byte
 	for i := range 200 {
 		rec := map[string]any{
-			"at": end.Add(time.Duration(i-200) * time.Second).UTC().Format(time.RFC3339), "level": "info", "msg": "request completed",
+			"at": end.Add(time.Duration(i-200) * time.Second).UTC().Format(time.RFC3339), "level": "info",
+			"msg":     "request completed",
 			"service": map[string]any{"name": []string{"checkout", "cart", "catalog"}[r.IntN(3)], "version": "1.42.0"},
 			"http":    map[string]any{"method": "GET", "status": 200, "duration_ms": r.IntN(90)},
 		}

@@ -77,7 +77,8 @@ func run(ctx context.Context, bin string, rows int, exit bool) (err error) {
   curl -X POST '%[1]s/v1/ingest?table=mine&pipeline_name=svc_identity' \
        -H 'Content-Type: application/json' -d '[{"level":"info","user":{"id":7}},{"level":"warn"}]'
   curl '%[1]s/v1/sql?format=table' --data-urlencode 'sql=SELECT * FROM mine'
-  curl '%[1]s/v1/sql?format=table' --data-urlencode 'sql=SELECT path, count(*) AS hits FROM access GROUP BY path ORDER BY hits DESC LIMIT 5'
+  curl '%[1]s/v1/sql?format=table' --data-urlencode 'sql=SELECT path, count(*) AS hits FROM access `+
+		`GROUP BY path ORDER BY hits DESC LIMIT 5'
   %[2]s --server %[1]s sql
 
 Ctrl-C stops it and removes its data.
@@ -113,9 +114,12 @@ func (d demo) show(ctx context.Context, rows int) error {
 	}
 	for _, sql := range []string{
 		`DESCRIBE app`,
-		`SELECT status, count(*) AS requests, round(avg(duration_us) / 1000, 1) AS avg_ms FROM access GROUP BY status ORDER BY requests DESC`,
-		`SELECT time_bucket(INTERVAL 1 minute, time) AS minute, count(*) AS hits FROM access GROUP BY minute ORDER BY minute DESC LIMIT 5`,
-		`SELECT level, "service.name", msg, "http.status", tags FROM app WHERE level <> 'info' ORDER BY svc_timestamp LIMIT 5`,
+		`SELECT status, count(*) AS requests, round(avg(duration_us) / 1000, 1) AS avg_ms FROM access GROUP BY ` +
+			`status ORDER BY requests DESC`,
+		`SELECT time_bucket(INTERVAL 1 minute, time) AS minute, count(*) AS hits FROM access GROUP BY minute ORDER ` +
+			`BY minute DESC LIMIT 5`,
+		`SELECT level, "service.name", msg, "http.status", tags FROM app WHERE level <> 'info' ORDER BY ` +
+			`svc_timestamp LIMIT 5`,
 	} {
 		say("%s", sql)
 		out, err := d.do(ctx, http.MethodPost, d.base+"/v1/sql?format=table", "application/sql", []byte(sql))

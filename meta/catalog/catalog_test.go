@@ -42,7 +42,9 @@ func addTables(n int) func(tx *Tx) error {
 			if err != nil {
 				return err
 			}
-			err = tx.Tables.Create(&schemapb.Table{Id: id, Database: "d", Name: fmt.Sprintf("t%d", i), Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}}})
+			err = tx.Tables.Create(&schemapb.Table{
+				Id: id, Database: "d", Name: fmt.Sprintf("t%d", i), Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
+			})
 			if err != nil {
 				return err
 			}
@@ -249,7 +251,8 @@ func TestDamage(t *testing.T) {
 			continue
 		}
 		if got, err := all(); err != nil || got != want {
-			t.Fatalf("byte %d of %d: nothing is found, and the file holds other things: %v\n%s", at, len(sound), err, cmp.Diff(want, got))
+			t.Fatalf("byte %d of %d: nothing is found, and the file holds other things: %v\n%s", at, len(sound), err,
+				cmp.Diff(want, got))
 		}
 	}
 	if found < 300 {

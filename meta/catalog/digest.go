@@ -77,9 +77,11 @@ func verifyFile(path string) error {
 	case format == 0:
 		return errors.New("it is damaged: it has no format version; restore the folder from a backup")
 	case strange != "" || known != len(allBuckets):
-		return fmt.Errorf("it is damaged: it has a bucket %q, and %d of %d that it must have; restore the folder from a backup", strange, known, len(allBuckets))
+		return fmt.Errorf("it is damaged: it has a bucket %q, and %d of %d that it must have; restore the folder "+
+			"from a backup", strange, known, len(allBuckets))
 	case len(digest) != 8 || number(digest) != sum:
-		return fmt.Errorf("it is damaged: the digest of what it holds is %016x, want %x; restore the folder from a backup", sum, digest)
+		return fmt.Errorf("it is damaged: the digest of what it holds is %016x, want %x; restore the folder from a "+
+			"backup", sum, digest)
 	}
 	return nil
 }

@@ -53,12 +53,14 @@ func CheckColumns(database, table string, columns []*schemapb.Column, all bool) 
 			continue
 		}
 		if timeIndex != "" {
-			return errs.New(errs.InvalidArguments, "Table `%s` has two time indexes, `%s` and `%s`; exactly one is needed", name, short(timeIndex), short(c.Name))
+			return errs.New(errs.InvalidArguments,
+				"Table `%s` has two time indexes, `%s` and `%s`; exactly one is needed", name, short(timeIndex), short(c.Name))
 		}
 		timeIndex = c.Name
 	}
 	if timeIndex == "" && all {
-		return errs.New(errs.InvalidArguments, "Table `%s` has no time index; exactly one timestamp column must be the time index", name)
+		return errs.New(errs.InvalidArguments,
+			"Table `%s` has no time index; exactly one timestamp column must be the time index", name)
 	}
 	return nil
 }
@@ -76,7 +78,8 @@ func CheckColumn(c *schemapb.Column) error {
 	case schemapb.Semantic_SEMANTIC_UNSPECIFIED, schemapb.Semantic_SEMANTIC_FIELD, schemapb.Semantic_SEMANTIC_TAG:
 	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
 		if !t.IsTimestamp() {
-			return errs.New(errs.InvalidArguments, "Column `%s` is the time index but has type %s; a timestamp type is needed", short(c.Name), t)
+			return errs.New(errs.InvalidArguments,
+				"Column `%s` is the time index but has type %s; a timestamp type is needed", short(c.Name), t)
 		}
 	default:
 		return errs.New(errs.InvalidArguments, "Column `%s` has no valid semantic type (%d)", short(c.Name), c.Semantic)
@@ -86,7 +89,9 @@ func CheckColumn(c *schemapb.Column) error {
 
 // NewTable returns a table at version 1 with the columns, which were checked: ids
 // from 1, the time index never null. Id and placement are the caller's to set.
-func NewTable(database, name string, columns []*schemapb.Column, options map[string]string, unixNano int64) *schemapb.Table {
+func NewTable(
+	database, name string, columns []*schemapb.Column, options map[string]string, unixNano int64,
+) *schemapb.Table {
 	t := &schemapb.Table{
 		Database: database, Name: name, Version: 1, MinWriterVersion: 1, NextColumnId: 1,
 		Options: options, CreatedUnixNano: unixNano,
@@ -100,8 +105,9 @@ func NewTable(database, name string, columns []*schemapb.Column, options map[str
 // appendColumn adds a copy of c under the next column id.
 func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 	added := &schemapb.Column{
-		Id: t.NextColumnId, Name: c.Name, Type: c.Type, Semantic: c.Semantic, NotNull: c.NotNull, DefaultValue: c.DefaultValue,
-		Index: c.Index,
+		Id: t.NextColumnId, Name: c.Name, Type: c.Type, Semantic: c.Semantic, NotNull: c.NotNull,
+		DefaultValue: c.DefaultValue,
+		Index:        c.Index,
 	}
 	switch added.Semantic {
 	case schemapb.Semantic_SEMANTIC_UNSPECIFIED:
@@ -123,7 +129,9 @@ func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 //
 // If the cluster's version allows it to widen, columns of integers become Float64 as the
 // table's option on_type_conflict says, and lose their mark WithinDouble if the write needs that.
-func Grow(t *schemapb.Table, wanted []*schemapb.Column, widen bool) (added int, changed bool, conflicts []*metapb.Conflict) {
+func Grow(
+	t *schemapb.Table, wanted []*schemapb.Column, widen bool,
+) (added int, changed bool, conflicts []*metapb.Conflict) {
 	byName := make(map[string]*schemapb.Column, len(t.Columns))
 	var timeIndex *schemapb.Column
 	for _, c := range t.Columns {
@@ -141,7 +149,9 @@ func Grow(t *schemapb.Table, wanted []*schemapb.Column, widen bool) (added int, 
 			made, ok := meets(t, have, w, widen)
 			switch {
 			case !ok:
-				conflicts = append(conflicts, &metapb.Conflict{Database: t.Database, Table: t.Name, Column: w.Name, Existing: have, Wanted: w})
+				conflicts = append(conflicts, &metapb.Conflict{
+					Database: t.Database, Table: t.Name, Column: w.Name, Existing: have, Wanted: w,
+				})
 			case !proto.Equal(made, have):
 				changed = true
 				proto.Reset(have)
@@ -199,7 +209,8 @@ func ConflictText(c *metapb.Conflict) string {
 }
 
 func tooManyColumns(database, table string, n int) error {
-	return errs.New(errs.InvalidArguments, "Table `%s` would have %d columns, at most %d are allowed; put variable keys into one JSON column, or write to several tables",
+	return errs.New(errs.InvalidArguments, "Table `%s` would have %d columns, at most %d are allowed; put variable "+
+		"keys into one JSON column, or write to several tables",
 		TableName(database, table), n, MaxColumns)
 }
 
@@ -214,13 +225,17 @@ func CheckColumnCount(t *schemapb.Table) error {
 // AddColumn adds a column by ALTER TABLE.
 func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 	if column(t, c.Name) >= 0 {
-		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(c.Name), TableName(t.Database, t.Name))
+		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(c.Name),
+			TableName(t.Database, t.Name))
 	}
 	if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP {
-		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added to table `%s` as a time index: it has one", short(c.Name), TableName(t.Database, t.Name))
+		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added to table `%s` as a time index: it has one",
+			short(c.Name), TableName(t.Database, t.Name))
 	}
 	if c.NotNull && c.DefaultValue == nil {
-		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added as NOT NULL without a default: rows of table `%s` have no value for it", short(c.Name), TableName(t.Database, t.Name))
+		return errs.New(errs.InvalidArguments,
+			"Column `%s` cannot be added as NOT NULL without a default: rows of table `%s` have no value for it",
+			short(c.Name), TableName(t.Database, t.Name))
 	}
 	appendColumn(t, c)
 	return CheckColumnCount(t)
@@ -230,13 +245,17 @@ func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 func DropColumn(t *schemapb.Table, name string) error {
 	i := column(t, name)
 	if i < 0 {
-		return errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name), TableName(t.Database, t.Name))
+		return errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name),
+			TableName(t.Database, t.Name))
 	}
 	switch t.Columns[i].Semantic {
 	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
-		return errs.New(errs.InvalidArguments, "Column `%s` is the time index of table `%s` and cannot be dropped", short(name), TableName(t.Database, t.Name))
+		return errs.New(errs.InvalidArguments, "Column `%s` is the time index of table `%s` and cannot be dropped",
+			short(name), TableName(t.Database, t.Name))
 	case schemapb.Semantic_SEMANTIC_TAG:
-		return errs.New(errs.InvalidArguments, "Column `%s` is part of the primary key of table `%s` and cannot be dropped", short(name), TableName(t.Database, t.Name))
+		return errs.New(errs.InvalidArguments,
+			"Column `%s` is part of the primary key of table `%s` and cannot be dropped", short(name),
+			TableName(t.Database, t.Name))
 	}
 	t.Columns = append(t.Columns[:i:i], t.Columns[i+1:]...)
 	t.MinWriterVersion = t.Version + 1
@@ -263,10 +282,13 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 	}
 	wasAppend := t.Options[schema.OptionAppendMode] == "true"
 	if v, set := options[schema.OptionAppendMode]; set && wasAppend && v != "true" {
-		return false, errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to false: rows would be merged that were kept apart", TableName(t.Database, t.Name))
+		return false,
+			errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to false: rows "+
+				"would be merged that were kept apart", TableName(t.Database, t.Name))
 	}
 	if merged[schema.OptionAppendMode] == "true" && merged[schema.OptionMergeMode] == schema.MergeLastNonNull {
-		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
+		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: "+
+			"last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
 	}
 	changed = len(merged) != len(t.Options)
 	for k, v := range merged {
@@ -284,7 +306,8 @@ func UnsetOptions(t *schemapb.Table, keys []string) (changed bool, err error) {
 			continue
 		}
 		if k == schema.OptionAppendMode && v == "true" {
-			return false, errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to false: rows would be merged that were kept apart", TableName(t.Database, t.Name))
+			return false, errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to "+
+				"false: rows would be merged that were kept apart", TableName(t.Database, t.Name))
 		}
 		delete(t.Options, k)
 		changed = true

@@ -19,7 +19,8 @@ func RenameColumn(t *schemapb.Table, from, to string) error {
 		return err
 	}
 	if column(t, to) >= 0 {
-		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(to), TableName(t.Database, t.Name))
+		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(to),
+			TableName(t.Database, t.Name))
 	}
 	c.Name = to
 	t.MinWriterVersion = t.Version + 1
@@ -38,18 +39,29 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 	c, to, table := schema.ColumnFromProto(p), schema.Type(m.Type), TableName(t.Database, t.Name)
 	switch {
 	case c.ID != m.Id:
-		return false, errs.New(errs.ColumnNotFound, "Column `%s` of table `%s` is another one by now; look at the table, and try again", short(c.Name), table)
+		return false,
+			errs.New(errs.ColumnNotFound,
+				"Column `%s` of table `%s` is another one by now; look at the table, and try again", short(c.Name), table)
 	case c.Type == to:
 		return false, nil
 	case c.Semantic != schema.Field:
-		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is a %s: it is part of what tells rows apart, and keeps its type", short(c.Name), table, c.Semantic)
+		return false,
+			errs.New(errs.InvalidArguments,
+				"Column `%s` of table `%s` is a %s: it is part of what tells rows apart, and keeps its type",
+				short(c.Name), table, c.Semantic)
 	}
 	switch c.Type.Widens(to) {
 	case schema.WidensNever:
-		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: not all values of %s are values of it", short(c.Name), table, to, c.Type)
+		return false,
+			errs.New(errs.InvalidArguments,
+				"Column `%s` of table `%s` cannot become %s: not all values of %s are values of it", short(c.Name),
+				table, to, c.Type)
 	case schema.WidensIfExact:
 		if !c.ExactDefault() {
-			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: its default %s would be rounded", short(c.Name), table, to, *c.Default)
+			return false,
+				errs.New(errs.InvalidArguments,
+					"Column `%s` of table `%s` cannot become %s: its default %s would be rounded", short(c.Name), table,
+					to, *c.Default)
 		}
 		if m.Step == metapb.ModifyColumn_STEP_BEGIN && !c.WithinDouble {
 			p.Checking = true
@@ -57,11 +69,15 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 			return true, nil
 		}
 		if !c.WithinDouble && (m.Step != metapb.ModifyColumn_STEP_FINISH || !c.Checking) {
-			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: it may have integers beyond ±2^53, which would be rounded", short(c.Name), table, to)
+			return false,
+				errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: it may have integers "+
+					"beyond ±2^53, which would be rounded", short(c.Name), table, to)
 		}
 	}
 	if x := c.Index; x != nil && x.Kind == schema.FulltextIndex {
-		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` has a fulltext index, which a %s cannot have", short(c.Name), table, to)
+		return false,
+			errs.New(errs.InvalidArguments, "Column `%s` of table `%s` has a fulltext index, which a %s cannot have",
+				short(c.Name), table, to)
 	}
 	made := c.WidenedTo(to).ToProto()
 	p.Type, p.WithinDouble, p.Checking = made.Type, made.WithinDouble && mayMark(made), made.Checking
@@ -75,7 +91,9 @@ func ModifyIndex(t *schemapb.Table, name string, index *schemapb.Index) (changed
 		return false, err
 	}
 	if index != nil && index.Kind == schemapb.IndexKind_INDEX_KIND_FULLTEXT && schema.Type(c.Type) != schema.String {
-		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is a %s: a fulltext index needs a String", short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
+		return false,
+			errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is a %s: a fulltext index needs a String",
+				short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
 	}
 	changed = !proto.Equal(c.Index, index)
 	c.Index = index
@@ -85,7 +103,8 @@ func ModifyIndex(t *schemapb.Table, name string, index *schemapb.Index) (changed
 func needColumn(t *schemapb.Table, name string) (*schemapb.Column, error) {
 	i := column(t, name)
 	if i < 0 {
-		return nil, errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name), TableName(t.Database, t.Name))
+		return nil, errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name),
+			TableName(t.Database, t.Name))
 	}
 	return t.Columns[i], nil
 }

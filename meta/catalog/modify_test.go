@@ -19,7 +19,9 @@ const (
 
 // tableOf is a table with a time index and these fields.
 func tableOf(fields ...*schemapb.Column) *schemapb.Table {
-	at := &schemapb.Column{Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP}
+	at := &schemapb.Column{
+		Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
+	}
 	return NewTable("public", "t", append([]*schemapb.Column{at}, fields...), map[string]string{}, 1)
 }
 
@@ -46,18 +48,30 @@ func TestGrowWidens(t *testing.T) {
 	}{
 		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "", false, "FLOAT64"},
 		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "aside", false, "FLOAT64"},
-		{&schemapb.Column{Type: uint64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "widen", false, "FLOAT64"},
+		{
+			&schemapb.Column{Type: uint64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "widen", false,
+			"FLOAT64",
+		},
 		{&schemapb.Column{Type: int32Type}, &schemapb.Column{Type: floatType}, "", false, "FLOAT64"},
 		{&schemapb.Column{Type: int32Type}, &schemapb.Column{Type: floatType}, "", true, "conflict"},
 		{&schemapb.Column{Type: int64Type}, &schemapb.Column{Type: floatType}, "", false, "conflict"},
-		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "error", false, "conflict"},
+		{
+			&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "error", false,
+			"conflict",
+		},
 		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: floatType}, "cast", false, "conflict"},
 		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: textType}, "", false, "conflict"},
-		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: int64Type, WithinDouble: true}, "", false, "same"},
+		{
+			&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: int64Type, WithinDouble: true},
+			"", false, "same",
+		},
 		{&schemapb.Column{Type: int64Type, WithinDouble: true}, &schemapb.Column{Type: int64Type}, "", false, "INT64"},
 		{&schemapb.Column{Type: floatType}, &schemapb.Column{Type: int64Type, WithinDouble: true}, "", false, "same"},
 		{&schemapb.Column{Type: floatType}, &schemapb.Column{Type: int64Type}, "", false, "conflict"},
-		{&schemapb.Column{Type: floatType}, &schemapb.Column{Type: int64Type, WithinDouble: true}, "error", false, "conflict"},
+		{
+			&schemapb.Column{Type: floatType}, &schemapb.Column{Type: int64Type, WithinDouble: true}, "error", false,
+			"conflict",
+		},
 		{&schemapb.Column{Type: floatType}, &schemapb.Column{Type: int64Type, WithinDouble: true}, "", true, "conflict"},
 		{&schemapb.Column{Type: int32Type}, &schemapb.Column{Type: int64Type, WithinDouble: true}, "", false, "conflict"},
 	} {
@@ -104,7 +118,8 @@ func TestMarks(t *testing.T) {
 
 // TestModifyColumn takes the steps by which a column gets a wider type.
 func TestModifyColumn(t *testing.T) {
-	const once, begin, finish = metapb.ModifyColumn_STEP_UNSPECIFIED, metapb.ModifyColumn_STEP_BEGIN, metapb.ModifyColumn_STEP_FINISH
+	const once, begin, finish = metapb.ModifyColumn_STEP_UNSPECIFIED, metapb.ModifyColumn_STEP_BEGIN,
+		metapb.ModifyColumn_STEP_FINISH
 	wide := "9007199254740993"
 	full := &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_FULLTEXT}
 	for _, tt := range []struct {
@@ -122,12 +137,24 @@ func TestModifyColumn(t *testing.T) {
 		{"without the mark", &schemapb.Column{Type: int64Type}, floatType, once, "!may have integers beyond ±2^53", false},
 		{"begun", &schemapb.Column{Type: int64Type}, floatType, begin, "INT64 checking", true},
 		{"finished", &schemapb.Column{Type: int64Type, Checking: true}, floatType, finish, "FLOAT64", false},
-		{"somebody wrote a wide one", &schemapb.Column{Type: int64Type}, floatType, finish, "!may have integers beyond ±2^53", false},
+		{
+			"somebody wrote a wide one", &schemapb.Column{Type: int64Type}, floatType, finish,
+			"!may have integers beyond ±2^53", false,
+		},
 		{"the same type", &schemapb.Column{Type: floatType}, floatType, once, "FLOAT64", false},
-		{"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of Float64 are values of it", false},
+		{
+			"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of Float64 are values of it",
+			false,
+		},
 		{"text", &schemapb.Column{Type: int64Type, WithinDouble: true}, textType, once, "!cannot become String", false},
-		{"a tag", &schemapb.Column{Type: int32Type, Semantic: schemapb.Semantic_SEMANTIC_TAG}, floatType, once, "!is a TAG", false},
-		{"a default", &schemapb.Column{Type: int64Type, DefaultValue: &wide}, floatType, begin, "!its default 9007199254740993 would be rounded", false},
+		{
+			"a tag", &schemapb.Column{Type: int32Type, Semantic: schemapb.Semantic_SEMANTIC_TAG}, floatType, once,
+			"!is a TAG", false,
+		},
+		{
+			"a default", &schemapb.Column{Type: int64Type, DefaultValue: &wide}, floatType, begin,
+			"!its default 9007199254740993 would be rounded", false,
+		},
 		{"an index of text", &schemapb.Column{Type: int32Type, Index: full}, floatType, once, "!has a fulltext index", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,16 +171,20 @@ func TestModifyColumn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := textOf(table.Columns[1]); got != tt.want || table.Columns[1].Id != 2 || (table.MinWriterVersion > table.Version) != tt.fence {
-				t.Errorf("%s with id %d, writers from %d at version %d", got, table.Columns[1].Id, table.MinWriterVersion, table.Version)
+			if got := textOf(table.Columns[1]); got != tt.want || table.Columns[1].Id != 2 ||
+				(table.MinWriterVersion > table.Version) != tt.fence {
+				t.Errorf("%s with id %d, writers from %d at version %d", got, table.Columns[1].Id,
+					table.MinWriterVersion, table.Version)
 			}
 		})
 	}
 	table := tableOf(&schemapb.Column{Name: "n", Type: int32Type})
-	if _, err := ModifyColumn(table, &metapb.ModifyColumn{Name: "n", Id: 3, Type: floatType}); err == nil || !strings.Contains(err.Error(), "is another one by now") {
+	if _, err := ModifyColumn(table, &metapb.ModifyColumn{Name: "n", Id: 3, Type: floatType}); err == nil ||
+		!strings.Contains(err.Error(), "is another one by now") {
 		t.Errorf("error %v for another column", err)
 	}
-	if _, err := ModifyColumn(table, &metapb.ModifyColumn{Name: "m", Id: 2, Type: floatType}); err == nil || !strings.Contains(err.Error(), "not found") {
+	if _, err := ModifyColumn(table, &metapb.ModifyColumn{Name: "m", Id: 2, Type: floatType}); err == nil ||
+		!strings.Contains(err.Error(), "not found") {
 		t.Errorf("error %v for no column", err)
 	}
 }
@@ -167,7 +198,8 @@ func TestRenameColumn(t *testing.T) {
 	if err := RenameColumn(table, "x", "y"); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("error %v", err)
 	}
-	if err := RenameColumn(table, "a", "c"); err != nil || table.Columns[1].Name != "c" || table.Columns[1].Id != 2 || table.MinWriterVersion != table.Version+1 {
+	if err := RenameColumn(table, "a", "c"); err != nil || table.Columns[1].Name != "c" || table.Columns[1].Id != 2 ||
+		table.MinWriterVersion != table.Version+1 {
 		t.Errorf("error %v: %v", err, table)
 	}
 	if err := RenameColumn(table, "at", "time"); err != nil || table.Columns[0].Name != "time" {

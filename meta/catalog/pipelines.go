@@ -57,7 +57,8 @@ type PipelineTotals struct {
 func (t Pipelines) Totals() PipelineTotals {
 	meta := t.tx.Bucket(bucketMeta)
 	return PipelineTotals{
-		Pipelines: number(meta.Get(keyPipelines)), Versions: number(meta.Get(keyVersions)), Bytes: number(meta.Get(keyPipelineBytes)),
+		Pipelines: number(meta.Get(keyPipelines)), Versions: number(meta.Get(keyVersions)),
+		Bytes: number(meta.Get(keyPipelineBytes)),
 	}
 }
 

@@ -36,33 +36,39 @@ func (c *Client) ClusterVersion() uint32 { return c.view.version() }
 
 // Status asks the leader of the group how the cluster is.
 func (c *Client) Status(ctx context.Context) (*metapb.StatusResponse, error) {
-	return ask(ctx, c.members, "ask for the status", func(ctx context.Context, m metapb.MetaClient) (*metapb.StatusResponse, error) {
-		return m.Status(ctx, &metapb.StatusRequest{}, grpc.MaxCallRecvMsgSize(maxMessage))
-	})
+	return ask(ctx, c.members, "ask for the status",
+		func(ctx context.Context, m metapb.MetaClient) (*metapb.StatusResponse, error) {
+			return m.Status(ctx, &metapb.StatusRequest{}, grpc.MaxCallRecvMsgSize(maxMessage))
+		})
 }
 
 // Report tells the leader of the group how a node is.
 func (c *Client) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
-	return ask(ctx, c.members, "report to the metadata group", func(ctx context.Context, m metapb.MetaClient) (*metapb.ReportResponse, error) {
-		return m.Report(ctx, req)
-	})
+	return ask(ctx, c.members, "report to the metadata group",
+		func(ctx context.Context, m metapb.MetaClient) (*metapb.ReportResponse, error) {
+			return m.Report(ctx, req)
+		})
 }
 
 // ChangeMembers changes the members of the metadata group by one. A change that is made
 // already succeeds. advice is what is to be thought of, or empty.
-func (c *Client) ChangeMembers(ctx context.Context, node string, change metapb.ChangeMembersRequest_Change) (advice string, err error) {
-	resp, err := ask(ctx, c.members, "change the metadata group", func(ctx context.Context, m metapb.MetaClient) (*metapb.ChangeMembersResponse, error) {
-		return m.ChangeMembers(ctx, &metapb.ChangeMembersRequest{NodeId: node, Change: change})
-	})
+func (c *Client) ChangeMembers(
+	ctx context.Context, node string, change metapb.ChangeMembersRequest_Change,
+) (advice string, err error) {
+	resp, err := ask(ctx, c.members, "change the metadata group",
+		func(ctx context.Context, m metapb.MetaClient) (*metapb.ChangeMembersResponse, error) {
+			return m.ChangeMembers(ctx, &metapb.ChangeMembersRequest{NodeId: node, Change: change})
+		})
 	return resp.GetAdvice(), err
 }
 
 // readIndex returns the index of a command: a view that has come to it holds all that
 // was acknowledged before the call.
 func (c *Client) readIndex(ctx context.Context) (uint64, error) {
-	resp, err := ask(ctx, c.members, "read the metadata", func(ctx context.Context, m metapb.MetaClient) (*metapb.ReadIndexResponse, error) {
-		return m.ReadIndex(ctx, &metapb.ReadIndexRequest{})
-	})
+	resp, err := ask(ctx, c.members, "read the metadata",
+		func(ctx context.Context, m metapb.MetaClient) (*metapb.ReadIndexResponse, error) {
+			return m.ReadIndex(ctx, &metapb.ReadIndexRequest{})
+		})
 	return resp.GetIndex(), err
 }
 
@@ -78,13 +84,16 @@ func (c *Client) Fresh(ctx context.Context) error {
 		return err
 	}
 	if !c.view.wait(ctx, index) {
-		return errs.Wrap(errs.ShardNotReady, ctx.Err(), "read the metadata: this node's copy is behind command %d; try again", index).WithRetryAfter(time.Second)
+		return errs.Wrap(errs.ShardNotReady, ctx.Err(),
+			"read the metadata: this node's copy is behind command %d; try again", index).WithRetryAfter(time.Second)
 	}
 	return nil
 }
 
 // ask is members.ask for calls that may be repeated, with an answer.
-func ask[R any](ctx context.Context, m *members, what string, f func(context.Context, metapb.MetaClient) (R, error)) (R, error) {
+func ask[R any](
+	ctx context.Context, m *members, what string, f func(context.Context, metapb.MetaClient) (R, error),
+) (R, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var answer R

@@ -48,7 +48,8 @@ func (m *members) client(id string) (metapb.MetaClient, error) {
 func (m *members) conn(id string) (grpc.ClientConnInterface, error) {
 	conn, err := m.dial(id)
 	if err != nil {
-		return nil, errs.Wrap(errs.ShardUnreachable, err, "reach node %s of the metadata group", id).WithRetryAfter(100 * time.Millisecond)
+		return nil, errs.Wrap(errs.ShardUnreachable, err, "reach node %s of the metadata group", id).
+			WithRetryAfter(100 * time.Millisecond)
 	}
 	return conn, nil
 }
@@ -74,11 +75,14 @@ const (
 // ask calls f with the leader until f succeeds, fails for good, or ctx ends. A call to one
 // of several members is bounded, so that one that stands still does not stop the others.
 // repeat says that f may be done twice: then a call of unknown outcome is made again, too.
-func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx context.Context, c metapb.MetaClient) error) error {
+func (m *members) ask(
+	ctx context.Context, what string, repeat bool, f func(ctx context.Context, c metapb.MetaClient) error,
+) error {
 	try, lost := m.try, time.Duration(0)
 	failure := leader.Search{
 		Group: m.group, Nodes: &m.nodes, Order: func() []string { return m.group.Order(m.list()) },
-		None:  errs.New(errs.ShardNotReady, "%s: no member of the metadata group is known yet", what).WithRetryAfter(time.Second),
+		None: errs.New(errs.ShardNotReady, "%s: no member of the metadata group is known yet", what).
+			WithRetryAfter(time.Second),
 		Judge: judge, Repeat: repeat, MinPause: minPause, MaxPause: maxPause,
 		Call: func(ctx context.Context, id string, t leader.Try) error {
 			bound := try
@@ -106,13 +110,17 @@ func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx 
 }
 
 // call makes one call, bounded in time unless bound is 0.
-func (m *members) call(ctx context.Context, id string, bound time.Duration, f func(ctx context.Context, c metapb.MetaClient) error) (late bool, err error) {
+func (m *members) call(
+	ctx context.Context, id string, bound time.Duration, f func(ctx context.Context, c metapb.MetaClient) error,
+) (late bool, err error) {
 	conn, err := m.conn(id)
 	if err != nil {
 		m.nodes.Health(id).Silent()
 		return false, err
 	}
-	return m.nodes.Call(ctx, id, conn, bound, func(ctx context.Context) error { return f(ctx, metapb.NewMetaClient(conn)) })
+	return m.nodes.Call(ctx, id, conn, bound, func(ctx context.Context) error {
+		return f(ctx, metapb.NewMetaClient(conn))
+	})
 }
 
 // judge is leader.Judge for the metadata group. Its refusals without a reason are answers
@@ -140,15 +148,18 @@ func giveUp(ctx context.Context, what string, so *leader.Failure) error {
 	}
 	if so.Known <= 1 {
 		// The member is there: its log waits for the disk.
-		return notReady(errs.Wrap(errs.ShardNotReady, last, "%s: it did not answer in time, is its disk full, or slow? The outcome is unknown", what), time.Second, true)
+		return notReady(errs.Wrap(errs.ShardNotReady, last,
+			"%s: it did not answer in time, is its disk full, or slow? The outcome is unknown", what), time.Second, true)
 	}
-	return notReady(errs.Wrap(errs.ShardNotReady, last, "%s: none of %d members of the metadata group answered as its leader in time; are most of them up?", what, so.Known),
+	return notReady(errs.Wrap(errs.ShardNotReady, last,
+		"%s: none of %d members of the metadata group answered as its leader in time; are most of them up?", what, so.Known),
 		time.Second, so.Unknown)
 }
 
 // lostLeader is the error of a call while no member has led for longer than an election takes.
 func lostLeader(what string, since time.Duration, so *leader.Failure) error {
-	return notReady(errs.Wrap(errs.ShardNotReady, so.Err, "%s: the metadata group has had no leader for %s: more than half of its voters must be up; none of the %d members known here leads",
+	return notReady(errs.Wrap(errs.ShardNotReady, so.Err, "%s: the metadata group has had no leader for %s: more "+
+		"than half of its voters must be up; none of the %d members known here leads",
 		what, since.Round(time.Second), so.Known), 2*time.Second, so.Unknown)
 }
 

@@ -39,7 +39,8 @@ func TestNobodyLeads(t *testing.T) {
 			t.Errorf("the first call gave up after %v, during an election: %v", took, err)
 		}
 		took, err := call()
-		if e := errs.From(err); took > time.Second || e.Code != errs.ShardNotReady || e.RetryAfter == 0 || !strings.Contains(err.Error(), "has had no leader for") {
+		if e := errs.From(err); took > time.Second || e.Code != errs.ShardNotReady || e.RetryAfter == 0 ||
+			!strings.Contains(err.Error(), "has had no leader for") {
 			t.Errorf("a call while nobody leads took %v: %v", took, err)
 		}
 		leads = true
@@ -67,7 +68,8 @@ func TestAloneAndSilent(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 || e.Reason != errs.OutcomeUnknown || !strings.Contains(err.Error(), "disk") {
+		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 || e.Reason != errs.OutcomeUnknown ||
+			!strings.Contains(err.Error(), "disk") {
 			t.Errorf("the call says %v (%+v)", err, e)
 		}
 	})

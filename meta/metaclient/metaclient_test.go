@@ -62,7 +62,9 @@ func (g *gate) ReadIndex(ctx context.Context, req *metapb.ReadIndexRequest) (*me
 	return g.inner.ReadIndex(ctx, req)
 }
 
-func (g *gate) ReadPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+func (g *gate) ReadPipelines(
+	req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
+) error {
 	return g.inner.ReadPipelines(req, stream)
 }
 
@@ -192,9 +194,13 @@ func ensure(database, table string, columns ...string) *metapb.Command {
 		Name: "time", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
 	}}}
 	for _, c := range columns {
-		d.Columns = append(d.Columns, &schemapb.Column{Name: c, Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+		d.Columns = append(d.Columns, &schemapb.Column{
+			Name: c, Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+		})
 	}
-	return &metapb.Command{Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{d}}}}
+	return &metapb.Command{
+		Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{d}}},
+	}
 }
 
 func createDatabase(name string) *metapb.Command {
@@ -250,11 +256,17 @@ func TestViewFollowsOthers(t *testing.T) {
 	if d := b.Databases(); len(d) != 2 || d[0].Name != "public" || d[1].Name != "web" {
 		t.Errorf("databases are %v", d)
 	}
-	propose(t, b, &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{Id: "n1", RpcAddr: "x", MaxProtocol: metapb.MaxProtocol}}}})
+	propose(t, b, &metapb.Command{
+		Op: &metapb.Command_RegisterNode{
+			RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{Id: "n1", RpcAddr: "x", MaxProtocol: metapb.MaxProtocol}},
+		},
+	})
 	if n := b.Nodes(); len(n) != 1 || n[0].RpcAddr != "x" {
 		t.Errorf("nodes are %v", n)
 	}
-	propose(t, b, &metapb.Command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: "web", Cascade: true}}})
+	propose(t, b, &metapb.Command{
+		Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: "web", Cascade: true}},
+	})
 	if _, ok := b.Database("web"); ok {
 		t.Error("the proposer still sees the database it dropped")
 	}
@@ -270,7 +282,9 @@ func TestRenameAndTruncate(t *testing.T) {
 	propose(t, a, ensure("public", "x"))
 	propose(t, a, rename("x", "y"))
 	propose(t, a, ensure("public", "x"))
-	propose(t, a, &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: "public", Name: "y"}}})
+	propose(t, a, &metapb.Command{
+		Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: "public", Name: "y"}},
+	})
 	want := []string{"x=2", "y=3"}
 	if diff := cmp.Diff(want, tableNames(a, "public")); diff != "" {
 		t.Errorf("proposer (-want +got):\n%s", diff)
@@ -290,7 +304,8 @@ func TestRefusals(t *testing.T) {
 	clash.GetEnsureSchema().Tables[0].Columns[1].Type = schemapb.Type_TYPE_INT64
 	_, err = c.Propose(within(t), clash)
 	conflict := (*ConflictError)(nil)
-	if !errors.As(err, &conflict) || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Column != "a" || errs.CodeOf(err) != errs.InvalidArguments {
+	if !errors.As(err, &conflict) || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Column != "a" ||
+		errs.CodeOf(err) != errs.InvalidArguments {
 		t.Errorf("got %v", err)
 	}
 }
@@ -313,7 +328,8 @@ func TestProposeTriesAgain(t *testing.T) {
 	propose(t, c, createDatabase("web2"))
 	// Without a view it is not known whether the cluster has ids of proposals.
 	refuse(unknown)
-	if _, err := New(Config{Conn: cl.conn}).Propose(within(t), createDatabase("web4")); errs.ReasonOf(err) != errs.OutcomeUnknown {
+	if _, err := New(Config{Conn: cl.conn}).Propose(within(t),
+		createDatabase("web4")); errs.ReasonOf(err) != errs.OutcomeUnknown {
 		t.Errorf("a proposal of unknown outcome that must not be repeated gives %v", err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
@@ -367,7 +383,9 @@ func TestManyClientsAndTables(t *testing.T) {
 	}
 	wg.Wait()
 	for i, c := range clients {
-		until(t, c, fmt.Sprintf("all tables at client %d", i), func() bool { return len(c.Tables("public")) == each*len(clients) })
+		until(t, c, fmt.Sprintf("all tables at client %d", i), func() bool {
+			return len(c.Tables("public")) == each*len(clients)
+		})
 	}
 }
 

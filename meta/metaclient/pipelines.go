@@ -50,10 +50,11 @@ func (c *Client) PipelineText(ctx context.Context, name string, version int64) (
 	for {
 		var text []byte
 		found := false
-		err := c.readPipelines(ctx, &metapb.ReadPipelinesRequest{Name: name, Version: version}, func(_ *metapb.PipelineVersion, source []byte) error {
-			text, found = source, true
-			return nil
-		})
+		err := c.readPipelines(ctx, &metapb.ReadPipelinesRequest{Name: name, Version: version},
+			func(_ *metapb.PipelineVersion, source []byte) error {
+				text, found = source, true
+				return nil
+			})
 		if err != nil {
 			return nil, errs.Wrap(errs.ShardNotReady, err, "read pipeline %s", name)
 		}
@@ -66,7 +67,8 @@ func (c *Client) PipelineText(ctx context.Context, name string, version int64) (
 		// The member that answered is behind the one that the view follows.
 		select {
 		case <-ctx.Done():
-			return nil, errs.New(errs.ShardNotReady, "read pipeline %s: the metadata group does not have its text yet; try again", name)
+			return nil, errs.New(errs.ShardNotReady,
+				"read pipeline %s: the metadata group does not have its text yet; try again", name)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -79,7 +81,9 @@ func (c *Client) EachPipelineText(ctx context.Context, f func(p *metapb.Pipeline
 }
 
 // readPipelines asks one member after the other until one has begun to answer.
-func (c *Client) readPipelines(ctx context.Context, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error) (err error) {
+func (c *Client) readPipelines(
+	ctx context.Context, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error,
+) (err error) {
 	ids := c.members.list()
 	err = errs.New(errs.ShardNotReady, "read pipelines: no member of the metadata group is known yet")
 	for _, id := range ids {
@@ -92,7 +96,10 @@ func (c *Client) readPipelines(ctx context.Context, req *metapb.ReadPipelinesReq
 }
 
 // readPipelinesOf asks one member; begun tells that f was called.
-func (c *Client) readPipelinesOf(ctx context.Context, id string, bounded bool, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error) (begun bool, err error) {
+func (c *Client) readPipelinesOf(
+	ctx context.Context, id string, bounded bool, req *metapb.ReadPipelinesRequest,
+	f func(*metapb.PipelineVersion, []byte) error,
+) (begun bool, err error) {
 	m, err := c.members.client(id)
 	if err != nil {
 		return false, err
@@ -128,7 +135,9 @@ func (c *Client) readPipelinesOf(ctx context.Context, id string, bounded bool, r
 }
 
 func findVersion(versions []*metapb.PipelineVersion, version int64) (int, bool) {
-	return slices.BinarySearchFunc(versions, version, func(p *metapb.PipelineVersion, v int64) int { return cmp.Compare(p.Version, v) })
+	return slices.BinarySearchFunc(versions, version, func(p *metapb.PipelineVersion, v int64) int {
+		return cmp.Compare(p.Version, v)
+	})
 }
 
 // putPipeline brings in a version. Lists are never changed in place: they were given

@@ -14,9 +14,12 @@ import (
 
 func putPipeline(t *testing.T, c *Client, name, text string) int64 {
 	t.Helper()
-	result, err := c.Propose(within(t), &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_PutPipeline{
-		PutPipeline: &metapb.PutPipeline{Name: name, ContentType: "yaml", Source: []byte(text)},
-	}})
+	result, err := c.Propose(within(t), &metapb.Command{
+		TimeUnixNano: time.Now().UnixNano(),
+		Op: &metapb.Command_PutPipeline{
+			PutPipeline: &metapb.PutPipeline{Name: name, ContentType: "yaml", Source: []byte(text)},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

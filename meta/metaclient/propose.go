@@ -80,7 +80,8 @@ func (c *Client) awaitView(ctx context.Context, index uint64) {
 func needsView(cmd *metapb.Command) bool {
 	switch cmd.GetOp().(type) {
 	case *metapb.Command_EnsureSchema, *metapb.Command_CreateTable, *metapb.Command_AlterTable,
-		*metapb.Command_DropTable, *metapb.Command_TruncateTable, *metapb.Command_ReplaceTables, *metapb.Command_RegisterSession:
+		*metapb.Command_DropTable, *metapb.Command_TruncateTable, *metapb.Command_ReplaceTables,
+		*metapb.Command_RegisterSession:
 		return false
 	}
 	return true
@@ -95,9 +96,11 @@ func (c *Client) proposeRetry(ctx context.Context, cmd *metapb.Command) (resp *m
 		_, _ = rand.Read(cmd.Id) // it never fails
 		repeat = true
 	}
-	err = c.members.ask(ctx, "propose to the metadata group", repeat, func(ctx context.Context, m metapb.MetaClient) (err error) {
-		resp, err = m.Propose(ctx, &metapb.ProposeRequest{Command: cmd}, grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage))
-		return err
-	})
+	err = c.members.ask(ctx, "propose to the metadata group", repeat,
+		func(ctx context.Context, m metapb.MetaClient) (err error) {
+			resp, err = m.Propose(ctx, &metapb.ProposeRequest{Command: cmd}, grpc.MaxCallRecvMsgSize(maxMessage),
+				grpc.MaxCallSendMsgSize(maxMessage))
+			return err
+		})
 	return resp, err
 }

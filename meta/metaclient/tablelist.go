@@ -55,7 +55,9 @@ func (s *state) list(database string) []*schema.Table {
 	out := make([]*schema.Table, 0, len(names))
 	rest := l.list
 	for _, name := range slices.Sorted(maps.Keys(l.touched)) {
-		at, found := slices.BinarySearchFunc(rest, name, func(t *schema.Table, name string) int { return strings.Compare(t.Name, name) })
+		at, found := slices.BinarySearchFunc(rest, name, func(t *schema.Table, name string) int {
+			return strings.Compare(t.Name, name)
+		})
 		out = append(out, rest[:at]...)
 		if rest = rest[at:]; found {
 			rest = rest[1:]

@@ -45,7 +45,8 @@ type state struct {
 func newState() *state {
 	return &state{
 		dbs: map[string]*schemapb.Database{}, byID: map[uint64]entry{}, byName: map[string]map[string]entry{},
-		lists: map[string]*tableList{}, shards: map[uint32]*metapb.Shard{}, retired: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
+		lists: map[string]*tableList{}, shards: map[uint32]*metapb.Shard{}, retired: map[uint32]*metapb.Shard{},
+		nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
 		pipelines:  map[string][]*metapb.PipelineVersion{},
 		operations: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
 	}
@@ -285,7 +286,9 @@ func (v *view) database(name string) (*schemapb.Database, bool) {
 func (v *view) databases() []*schemapb.Database {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(v.state.dbs), func(a, b *schemapb.Database) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(v.state.dbs), func(a, b *schemapb.Database) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 }
 
 func (v *view) table(database, name string) (*schema.Table, bool) {
@@ -324,7 +327,9 @@ func (v *view) shardList() []*metapb.Shard {
 func (v *view) nodeList() []*metapb.Node {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(v.state.nodes), func(a, b *metapb.Node) int { return strings.Compare(a.Id, b.Id) })
+	return slices.SortedFunc(maps.Values(v.state.nodes), func(a, b *metapb.Node) int {
+		return strings.Compare(a.Id, b.Id)
+	})
 }
 
 func (v *view) droppedIDs() []uint64 {

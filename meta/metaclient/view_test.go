@@ -41,10 +41,21 @@ func TestViewMergesTwoSides(t *testing.T) {
 		steps steps
 		want  []string
 	}{
-		{"watch only", steps{watch(1, table(1, "a", 1)), watch(2, table(1, "a", 2)), watch(3, table(2, "b", 1))}, []string{"a=1v2", "b=2v1"}},
-		{"own ahead of the watch", steps{own(5, table(1, "a", 3)), watch(3, table(1, "a", 1)), watch(4, table(1, "a", 2))}, []string{"a=1v3"}},
+		{
+			"watch only",
+			steps{watch(1, table(1, "a", 1)), watch(2, table(1, "a", 2)), watch(3, table(2, "b", 1))},
+			[]string{"a=1v2", "b=2v1"},
+		},
+		{"own ahead of the watch", steps{
+			own(5, table(1, "a", 3)), watch(3, table(1, "a", 1)),
+			watch(4, table(1, "a", 2)),
+		}, []string{"a=1v3"}},
 		{"own late", steps{watch(5, table(1, "a", 3)), own(3, table(1, "a", 1))}, []string{"a=1v3"}},
-		{"own of a table that was dropped since", steps{watch(3, table(1, "a", 1)), dropped(5, 1), own(3, table(1, "a", 1))}, nil},
+		{
+			"own of a table that was dropped since",
+			steps{watch(3, table(1, "a", 1)), dropped(5, 1), own(3, table(1, "a", 1))},
+			nil,
+		},
 		{"own drop ahead of the creation", steps{ownDrop(5, 1), watch(3, table(1, "a", 1))}, nil},
 		{"renamed", steps{watch(3, table(1, "a", 1)), watch(4, table(1, "b", 2))}, []string{"b=1v2"}},
 		{"name used again, own ahead", steps{
@@ -54,7 +65,8 @@ func TestViewMergesTwoSides(t *testing.T) {
 			watch(3, table(1, "a", 1)), own(5, table(2, "a", 1)), dropped(4, 1), watch(5, table(2, "a", 1)),
 		}, []string{"a=2v1"}},
 		{"renamed onto a dropped name, own ahead", steps{
-			watch(2, table(1, "a", 1)), watch(3, table(2, "b", 1)), own(5, table(1, "b", 2)), dropped(4, 2), watch(5, table(1, "b", 2)),
+			watch(2, table(1, "a", 1)), watch(3, table(2, "b", 1)), own(5, table(1, "b", 2)), dropped(4, 2),
+			watch(5, table(1, "b", 2)),
 		}, []string{"b=1v2"}},
 		{"truncated", steps{
 			watch(3, table(1, "a", 1)),
@@ -62,9 +74,19 @@ func TestViewMergesTwoSides(t *testing.T) {
 				v.merge(4, &metapb.Result{DroppedTables: []uint64{1}, Tables: []*schemapb.Table{table(2, "a", 1)}})
 			},
 		}, []string{"a=2v1"}},
-		{"state begins before our own result", steps{own(5, table(1, "a", 1)), reset(4), watch(5, table(1, "a", 1))}, []string{"a=1v1"}},
-		{"state lacks what is gone", steps{watch(3, table(1, "a", 1)), own(4, table(2, "b", 1)), watch(4, table(2, "b", 1)), reset(6, table(2, "b", 1))}, []string{"b=2v1"}},
-		{"state newer than its index", steps{reset(4, table(1, "a", 5)), watch(5, table(1, "a", 4)), watch(6, table(1, "a", 5))}, []string{"a=1v5"}},
+		{
+			"state begins before our own result",
+			steps{own(5, table(1, "a", 1)), reset(4), watch(5, table(1, "a", 1))},
+			[]string{"a=1v1"},
+		},
+		{"state lacks what is gone", steps{
+			watch(3, table(1, "a", 1)), own(4, table(2, "b", 1)),
+			watch(4, table(2, "b", 1)), reset(6, table(2, "b", 1)),
+		}, []string{"b=2v1"}},
+		{"state newer than its index", steps{
+			reset(4, table(1, "a", 5)), watch(5, table(1, "a", 4)),
+			watch(6, table(1, "a", 5)),
+		}, []string{"a=1v5"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -115,7 +137,9 @@ func TestDroppedIDsAreSorted(t *testing.T) {
 func BenchmarkTable(b *testing.B) {
 	v := newView()
 	for i := range uint64(20_000) {
-		v.change(&metapb.WatchResponse{Index: i, Tables: []*schemapb.Table{{Id: i + 1, Database: "d", Name: fmt.Sprint(i), Version: 1}}})
+		v.change(&metapb.WatchResponse{
+			Index: i, Tables: []*schemapb.Table{{Id: i + 1, Database: "d", Name: fmt.Sprint(i), Version: 1}},
+		})
 	}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
@@ -131,7 +155,9 @@ func BenchmarkTable(b *testing.B) {
 func TestViewRetiredShards(t *testing.T) {
 	v := newView()
 	state := newState()
-	state.add(&metapb.WatchResponse{Index: 5, Shards: []*metapb.Shard{{Id: 1}, {Id: 2, Retiring: true}}, RetiredShards: []*metapb.Shard{{Id: 3}}})
+	state.add(&metapb.WatchResponse{
+		Index: 5, Shards: []*metapb.Shard{{Id: 1}, {Id: 2, Retiring: true}}, RetiredShards: []*metapb.Shard{{Id: 3}},
+	})
 	v.replace(state)
 	v.change(&metapb.WatchResponse{Index: 6, RetiredShards: []*metapb.Shard{{Id: 2, Removed: []string{"n1"}}}})
 	v.change(&metapb.WatchResponse{Index: 7, Shards: []*metapb.Shard{{Id: 2}}})

@@ -92,7 +92,8 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 			continue // nobody leads: no member is better than this one
 		}
 		if at > index {
-			c.cfg.Logger.Warn("the metadata group has lost what this node knew: a majority of it was given up; the metadata is taken as it is now", "known", at, "now", index)
+			c.cfg.Logger.Warn("the metadata group has lost what this node knew: a majority of it was given up; the "+
+				"metadata is taken as it is now", "known", at, "now", index)
 			c.view.allowBack()
 			end(errBehind)
 			return

@@ -21,7 +21,8 @@ func (p *planner) balance() {
 			return
 		}
 		budget -= s.Bytes
-		p.move(s, from.ID, to, fmt.Sprintf("balance: node %s has %s and a load of %.2f, node %s %d and %.2f", from.ID, words.Count(from.replicas, "replica"), p.score(from), to.ID, to.replicas, p.score(to)))
+		p.move(s, from.ID, to, fmt.Sprintf("balance: node %s has %s and a load of %.2f, node %s %d and %.2f", from.ID,
+			words.Count(from.replicas, "replica"), p.score(from), to.ID, to.replicas, p.score(to)))
 	}
 	if len(p.plan.Moves) == 0 {
 		p.plan.Even = p.even()
@@ -39,7 +40,8 @@ func (p *planner) even() string {
 	if counts.low == counts.high {
 		hold = words.Count(int(counts.low), "replica") + " each"
 	}
-	return fmt.Sprintf("the nodes are even enough: they hold %s, and their loads are %.2f to %.2f. Replicas are moved when two nodes differ by %d replicas or by %.2f in load",
+	return fmt.Sprintf("the nodes are even enough: they hold %s, and their loads are %.2f to %.2f. Replicas are "+
+		"moved when two nodes differ by %d replicas or by %.2f in load",
 		hold, scores.low, scores.high, p.lopsidedFrom(counts), p.limits.Spread*scores.mean)
 }
 
@@ -53,12 +55,15 @@ func (p *planner) stuck() string {
 	case !slices.ContainsFunc(p.shards, func(s *Shard) bool { return !s.Busy }):
 		return "something is done with each shard already: ask again when that has ended"
 	case least.moves >= p.limits.NodeMoves:
-		return fmt.Sprintf("node %s, which has least, takes part in %d moves: ask again when they have ended", least.ID, least.moves)
+		return fmt.Sprintf("node %s, which has least, takes part in %d moves: ask again when they have ended", least.ID,
+			least.moves)
 	case float64(least.Used) > p.limits.MustFill*float64(least.Capacity):
-		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used, and no replica goes where it is more than %.0f %%: add space",
+		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used, and no "+
+			"replica goes where it is more than %.0f %%: add space",
 			least.ID, 100*least.Used/max(least.Capacity, 1), 100*p.limits.MustFill)
 	case !slices.ContainsFunc(nodes, func(n *nodeState) bool { return n != least && p.roomFrom(n, least, 0) }):
-		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used: above %.0f %% it takes replicas only from nodes whose disks are as full",
+		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used: above %.0f %% "+
+			"it takes replicas only from nodes whose disks are as full",
 			least.ID, 100*least.Used/max(least.Capacity, 1), 100*p.limits.Fill)
 	}
 	return "the nodes are not even, but no move of a single replica makes them more so"

@@ -80,7 +80,8 @@ func TestPickKeepsShardsEven(t *testing.T) {
 
 func TestInitial(t *testing.T) {
 	shards := Initial(3, "n1")
-	if len(shards) != 3 || shards[0].Id != 1 || shards[2].Id != 3 || shards[1].Replicas[0] != "n1" || shards[1].Incarnation != 1 {
+	if len(shards) != 3 || shards[0].Id != 1 || shards[2].Id != 3 || shards[1].Replicas[0] != "n1" ||
+		shards[1].Incarnation != 1 {
 		t.Errorf("got %v", shards)
 	}
 }

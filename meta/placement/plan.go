@@ -355,11 +355,13 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 	case best != nil:
 		return best, ""
 	case free == 0 && spread && len(taken) > 0:
-		return nil, fmt.Sprintf("of the nodes that are up (%d) none is in a zone without a replica: add a node in another zone", up)
+		return nil, fmt.Sprintf("of the nodes that are up (%d) none is in a zone without a replica: add a node in "+
+			"another zone", up)
 	case free == 0:
 		return nil, fmt.Sprintf("of the nodes that are up (%d) none is without a replica: add a node", up)
 	case room == 0:
-		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes, 100*p.limits.MustFill)
+		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes,
+			100*p.limits.MustFill)
 	}
 	return nil, fmt.Sprintf("every node with room takes part in %d moves: wait for them", p.limits.NodeMoves)
 }

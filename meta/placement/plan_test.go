@@ -71,7 +71,8 @@ func TestMake(t *testing.T) {
 		{
 			"all are lost", house("a:down", "b"),
 			[]Shard{of(1, 1, "a")},
-			[]string{"shard 1 blocked: every replica is on a node that is down: bring one back, or restore the shard from a backup"},
+			[]string{"shard 1 blocked: every replica is on a node that is down: bring one back, or restore the shard " +
+				"from a backup"},
 		},
 		{
 			"no node for a repair", house("a", "b", "c:down"),
@@ -81,15 +82,41 @@ func TestMake(t *testing.T) {
 		{
 			"no zone for a repair", house("a/1", "b/2", "c/3:down", "d/2", "e/3:full"),
 			[]Shard{of(1, 3, "a", "b", "c")},
-			[]string{"shard 1 blocked: node c is down; no node has room for 4294967296 bytes below 90 % of its disk: add a node or space"},
+			[]string{"shard 1 blocked: node c is down; no node has room for 4294967296 bytes below 90 % of its disk: " +
+				"add a node or space"},
 		},
-		{"fewer zones than replicas", house("a/1", "b/2", "c/2:down", "d/1"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
+		{
+			"fewer zones than replicas", house("a/1", "b/2", "c/2:down", "d/1"),
+			[]Shard{of(1, 3, "a", "b", "c")},
+			[]string{"shard 1: c -> d"},
+		},
 		{"a silent node is waited for", house("a", "b", "c:away", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
-		{"a silent node takes nothing", house("a", "b", "c:away"), []Shard{of(1, 3, "a", "b")}, []string{"shard 1 blocked: has 2 of 3 replicas; of the nodes that are up (2) none is without a replica: add a node"}},
-		{"what must move may fill a disk further", house("a:draining", "b:tight"), []Shard{of(1, 1, "a")}, []string{"shard 1: a -> b"}},
-		{"a disk with room is preferred", house("a:draining", "b:tight", "c"), []Shard{of(1, 1, "a"), of(2, 1, "c"), of(3, 1, "c")}, []string{"shard 1: a -> c"}},
-		{"a busy node takes no more", house("a:draining", "b:busy", "c"), []Shard{of(1, 1, "a"), of(2, 1, "c")}, []string{"shard 1: a -> c"}},
-		{"a busy shard is left", house("a:draining", "b"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Busy: true}}, []string{}},
+		{
+			"a silent node takes nothing", house("a", "b", "c:away"),
+			[]Shard{of(1, 3, "a", "b")},
+			[]string{"shard 1 blocked: has 2 of 3 replicas; of the nodes that are up (2) none is without a replica: " +
+				"add a node"},
+		},
+		{
+			"what must move may fill a disk further", house("a:draining", "b:tight"),
+			[]Shard{of(1, 1, "a")},
+			[]string{"shard 1: a -> b"},
+		},
+		{
+			"a disk with room is preferred", house("a:draining", "b:tight", "c"),
+			[]Shard{of(1, 1, "a"), of(2, 1, "c"), of(3, 1, "c")},
+			[]string{"shard 1: a -> c"},
+		},
+		{
+			"a busy node takes no more", house("a:draining", "b:busy", "c"),
+			[]Shard{of(1, 1, "a"), of(2, 1, "c")},
+			[]string{"shard 1: a -> c"},
+		},
+		{
+			"a busy shard is left", house("a:draining", "b"),
+			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Busy: true}},
+			[]string{},
+		},
 		{"drain", house("a:draining", "b"), []Shard{of(1, 1, "a"), of(2, 1, "b")}, []string{"shard 1: a -> b"}},
 		{
 			"drain as far as moves are allowed", house("a:draining", "b", "c"),
@@ -99,14 +126,28 @@ func TestMake(t *testing.T) {
 		{
 			"drain without another node", house("a:draining"),
 			[]Shard{of(1, 1, "a")},
-			[]string{"shard 1 blocked: cannot leave the node that is drained: of the nodes that are up (0) none is without a replica: add a node"},
+			[]string{"shard 1 blocked: cannot leave the node that is drained: of the nodes that are up (0) none is " +
+				"without a replica: add a node"},
 		},
-		{"fewer replicas are wanted", house("a", "b", "c"), []Shard{of(1, 1, "a", "b", "c")}, []string{"shard 1: a -> ", "shard 1: b -> "}},
-		{"the surplus one is on the drained node", house("a", "b:draining"), []Shard{of(1, 1, "a", "b")}, []string{"shard 1: b -> "}},
-		{"zones apart", house("a/1", "b/1", "c/2", "d/3"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: a -> d"}},
-		{"a new node gets a share", house("a", "b"), []Shard{of(1, 1, "a"), of(2, 1, "a"), of(3, 1, "a"), of(4, 1, "a")}, []string{"shard 1: a -> b"}},
 		{
-			"an empty node among many gets some", append(house("a", "b", "c", "d", "e"), Node{ID: "f", Capacity: 100 * gib, Used: 4 * gib}),
+			"fewer replicas are wanted", house("a", "b", "c"),
+			[]Shard{of(1, 1, "a", "b", "c")},
+			[]string{"shard 1: a -> ", "shard 1: b -> "},
+		},
+		{
+			"the surplus one is on the drained node", house("a", "b:draining"),
+			[]Shard{of(1, 1, "a", "b")},
+			[]string{"shard 1: b -> "},
+		},
+		{"zones apart", house("a/1", "b/1", "c/2", "d/3"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: a -> d"}},
+		{"a new node gets a share", house("a", "b"), []Shard{
+			of(1, 1, "a"), of(2, 1, "a"), of(3, 1, "a"),
+			of(4, 1, "a"),
+		}, []string{"shard 1: a -> b"}},
+		{
+			"an empty node among many gets some", append(house("a", "b", "c", "d", "e"), Node{
+				ID: "f", Capacity: 100 * gib, Used: 4 * gib,
+			}),
 			[]Shard{
 				{ID: 1, Want: 1, Replicas: []string{"a"}},
 				{ID: 2, Want: 1, Replicas: []string{"a"}},
@@ -118,19 +159,41 @@ func TestMake(t *testing.T) {
 			},
 			[]string{"shard 1: a -> f"},
 		},
-		{"an empty node on the same full disk gets a share", house("a:crowded", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{"shard 1: a -> b"}},
-		{"an empty node with a fuller disk gets none", house("a", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{}},
+		{
+			"an empty node on the same full disk gets a share", house("a:crowded", "b:crowded"),
+			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {
+				ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20,
+			}},
+			[]string{"shard 1: a -> b"},
+		},
+		{"an empty node with a fuller disk gets none", house("a", "b:crowded"), []Shard{
+			{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20},
+		}, []string{}},
 		{
 			"shares of next to nothing move nothing", house("a", "b", "c"),
-			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 5000}, {ID: 2, Want: 1, Replicas: []string{"b"}}, {ID: 3, Want: 1, Replicas: []string{"c"}}, {ID: 4, Want: 1, Replicas: []string{"a"}, Ingest: 5000}},
+			[]Shard{
+				{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 5000},
+				{ID: 2, Want: 1, Replicas: []string{"b"}},
+				{ID: 3, Want: 1, Replicas: []string{"c"}},
+				{ID: 4, Want: 1, Replicas: []string{"a"}, Ingest: 5000},
+			},
 			[]string{},
 		},
 		{
 			"shares of much do", house("a", "b", "c"),
-			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 50e6}, {ID: 2, Want: 1, Replicas: []string{"b"}}, {ID: 3, Want: 1, Replicas: []string{"c"}}, {ID: 4, Want: 1, Replicas: []string{"a"}, Ingest: 50e6}},
+			[]Shard{
+				{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 50e6},
+				{ID: 2, Want: 1, Replicas: []string{"b"}},
+				{ID: 3, Want: 1, Replicas: []string{"c"}},
+				{ID: 4, Want: 1, Replicas: []string{"a"}, Ingest: 50e6},
+			},
 			[]string{"shard 1: a -> b", "shard 2: b -> c"},
 		},
-		{"one large shard cannot be balanced", house("a", "b"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib}}, []string{}},
+		{
+			"one large shard cannot be balanced", house("a", "b"),
+			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib}},
+			[]string{},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nodes := settled(c.nodes, c.shards)
@@ -144,7 +207,8 @@ func TestMake(t *testing.T) {
 				}
 			}
 			if (got.Even == "") != (len(got.Moves)+len(got.Blocked) > 0) {
-				t.Errorf("%d moves, %d blocked, and why there is nothing to even out: %q", len(got.Moves), len(got.Blocked), got.Even)
+				t.Errorf("%d moves, %d blocked, and why there is nothing to even out: %q", len(got.Moves),
+					len(got.Blocked), got.Even)
 			}
 			slices.Reverse(nodes)
 			shards := slices.Clone(c.shards)
@@ -180,7 +244,8 @@ func follow(t testing.TB, nodes []Node, shards []Shard, p Plan) {
 			case m.To:
 				nodes[i].Used += s.Bytes
 				if nodes[i].State != Up || slices.Contains(s.Replicas, m.To) {
-					t.Fatalf("a replica of shard %d goes to node %s, state %d, which has one: %v", s.ID, m.To, nodes[i].State, s.Replicas)
+					t.Fatalf("a replica of shard %d goes to node %s, state %d, which has one: %v", s.ID, m.To,
+						nodes[i].State, s.Replicas)
 				}
 			}
 		}

@@ -20,15 +20,24 @@ func TestSpreadTables(t *testing.T) {
 		want   []string
 	}{
 		{"nothing is hot", two, []TableLoad{{ID: 1, Shard: 1, Rate: 1000}, {ID: 2, Shard: 1, Rate: 1000}}, nil},
-		{"one of two goes to the new shard", two, []TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10 * mib}}, []string{"table 1: 1 -> 2"}},
+		{"one of two goes to the new shard", two, []TableLoad{
+			{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10 * mib},
+		}, []string{"table 1: 1 -> 2"}},
 		{"a single hot table stays", two, []TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10}}, nil},
-		{"small differences are left", two, []TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 2, Rate: 8 * mib}, {ID: 3, Shard: 1, Rate: 2 * mib}}, nil},
+		{"small differences are left", two, []TableLoad{
+			{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 2, Rate: 8 * mib}, {ID: 3, Shard: 1, Rate: 2 * mib},
+		}, nil},
 		{
 			"tables that are fixed stay", two,
 			[]TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib, Fixed: true}, {ID: 2, Shard: 1, Rate: 8 * mib}},
 			[]string{"table 2: 1 -> 2"},
 		},
-		{"shards that are not open take none", []ShardLoad{two[0], {ID: 2, Node: "b"}}, []TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10 * mib}}, nil},
+		{
+			"shards that are not open take none",
+			[]ShardLoad{two[0], {ID: 2, Node: "b"}},
+			[]TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10 * mib}},
+			nil,
+		},
 		{
 			"another node is better than another shard",
 			[]ShardLoad{two[0], {ID: 2, Node: "a", Open: true}, {ID: 3, Node: "b", Open: true}},
@@ -84,7 +93,9 @@ func FuzzSpreadTables(f *testing.F) {
 		}
 		var tables []TableLoad
 		for i := range r.IntN(60) {
-			tables = append(tables, TableLoad{ID: uint64(i + 1), Shard: uint32(1 + r.IntN(len(shards))), Rate: r.ExpFloat64() * 5 * mib, Fixed: r.IntN(6) == 0})
+			tables = append(tables, TableLoad{
+				ID: uint64(i + 1), Shard: uint32(1 + r.IntN(len(shards))), Rate: r.ExpFloat64() * 5 * mib, Fixed: r.IntN(6) == 0,
+			})
 		}
 		for round := 0; ; round++ {
 			if round > 200 {

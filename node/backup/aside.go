@@ -69,7 +69,10 @@ func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides [
 // dropLeftovers drops what restores that did not end have left of the tables that this one makes.
 func (s *restoration) dropLeftovers(ctx context.Context) error {
 	err := s.each(ctx, s.leftovers, func(ctx context.Context, t *schemapb.Table) error {
-		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: t.Database, Name: t.Name, IfExists: true}}})
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
+			&metapb.Command{
+				Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: t.Database, Name: t.Name, IfExists: true}},
+			})
 		return err
 	})
 	if err != nil {
@@ -91,7 +94,8 @@ func (s *restoration) replace(ctx context.Context) error {
 				Database: rt.from.Database, From: rt.as, FromId: rt.to.Origin(), Name: rt.from.Name, ReplacedId: rt.replaced,
 			})
 		}
-		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_ReplaceTables{ReplaceTables: cmd}})
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
+			&metapb.Command{Op: &metapb.Command_ReplaceTables{ReplaceTables: cmd}})
 		if err != nil {
 			return fmt.Errorf("put the restored tables in their places: %w", err)
 		}
@@ -103,7 +107,9 @@ func (s *restoration) replace(ctx context.Context) error {
 // checkReplace refuses a restore that replaces tables in a cluster whose nodes do not all know how.
 func (s *restoration) checkReplace() error {
 	if v := s.cfg.Target.meta.ClusterVersion(); s.cfg.Existing == Replace && v < metapb.ProtocolReplace {
-		return errs.New(errs.Unsupported, "--replace needs a cluster that uses protocol version %d, and this one uses %d: it is raised once all nodes run programs that understand it; upgrade them, or drop the tables yourself and restore with --into-existing", metapb.ProtocolReplace, v)
+		return errs.New(errs.Unsupported, "--replace needs a cluster that uses protocol version %d, and this one "+
+			"uses %d: it is raised once all nodes run programs that understand it; upgrade them, or drop the tables "+
+			"yourself and restore with --into-existing", metapb.ProtocolReplace, v)
 	}
 	return nil
 }

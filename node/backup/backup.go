@@ -96,7 +96,8 @@ const idLength = 26 + checkLength
 func Open(ctx context.Context, st store.Store) (*Repository, error) {
 	b, err := readSmall(ctx, st, infoName, maxInfo)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("%w in %s: 'cordwood backup create %s' makes one with its first backup", ErrNoRepository, st.Location(), st.Location())
+		return nil, fmt.Errorf("%w in %s: 'cordwood backup create %s' makes one with its first backup", ErrNoRepository,
+			st.Location(), st.Location())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the repository %s: %w", st.Location(), err)
@@ -120,7 +121,8 @@ func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 	found := errors.New("found")
 	err = st.List(ctx, "", func(o store.Object) error { return fmt.Errorf("%w %s", found, o.Name) })
 	if errors.Is(err, found) {
-		return nil, fmt.Errorf("%s holds files but is no backup repository (%w): name an empty or a new place", st.Location(), err)
+		return nil, fmt.Errorf("%s holds files but is no backup repository (%w): name an empty or a new place",
+			st.Location(), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the repository %s: %w", st.Location(), err)
@@ -155,7 +157,8 @@ type Summary struct {
 func summary(b *backuppb.Backup) Summary {
 	return Summary{
 		ID: b.Id, Started: time.Unix(0, b.StartedUnixNano).UTC(), Finished: time.Unix(0, b.FinishedUnixNano).UTC(),
-		Version: b.CordwoodVersion, ClusterID: b.ClusterId, Shards: len(b.Shards), Tables: b.Tables, Rows: b.Rows, Bytes: b.Bytes,
+		Version: b.CordwoodVersion, ClusterID: b.ClusterId, Shards: len(b.Shards), Tables: b.Tables, Rows: b.Rows,
+		Bytes: b.Bytes,
 	}
 }
 
@@ -198,7 +201,8 @@ func (r *Repository) load(ctx context.Context, id string) (*backuppb.Backup, err
 	name := manifestName(id)
 	raw, err := readSmall(ctx, r.store, name, maxManifest)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("there is no backup %s in %s: 'cordwood backup list %s' lists those that there are", id, r.Location(), r.Location())
+		return nil, fmt.Errorf("there is no backup %s in %s: 'cordwood backup list %s' lists those that there are", id,
+			r.Location(), r.Location())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("backup %s: %w", id, err)

@@ -96,7 +96,9 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 				continue
 			}
 			v := mustVerify(t, r)
-			found := slices.ContainsFunc(v.Findings, func(x Finding) bool { return x.Object == filepath.ToSlash(name) && x.Serious() && len(x.Backups) > 0 })
+			found := slices.ContainsFunc(v.Findings, func(x Finding) bool {
+				return x.Object == filepath.ToSlash(name) && x.Serious() && len(x.Backups) > 0
+			})
 			if !found {
 				t.Errorf("%s: byte %d of %d changed: not found; findings %+v", name, at, len(sound), v.Findings)
 			}
@@ -123,7 +125,9 @@ func TestVerifyFindsMissingAndExtraFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, bad := range map[string][]byte{"gone": nil, "cut": sound[:len(sound)-1], "longer": append(slices.Clone(sound), 0)} {
+		for what, bad := range map[string][]byte{
+			"gone": nil, "cut": sound[:len(sound)-1], "longer": append(slices.Clone(sound), 0),
+		} {
 			if bad == nil {
 				err = os.Remove(path)
 			} else {
@@ -286,13 +290,15 @@ func TestPrune(t *testing.T) {
 	if err := r.Delete(wait(t), "20000101T000000000Z-nobody"); err == nil {
 		t.Error("a backup that does not exist was deleted")
 	}
-	if got, err := r.Prune(wait(t), PruneConfig{KeepLast: 1, DryRun: true}); err != nil || len(got.Backups) != 1 || got.Objects != 1 {
+	if got, err := r.Prune(wait(t), PruneConfig{KeepLast: 1, DryRun: true}); err != nil || len(got.Backups) != 1 ||
+		got.Objects != 1 {
 		t.Errorf("dry run: %+v, %v; want the first backup and one segment", got, err)
 	}
 	// A file under way, an old one, and one of somebody else.
 	for name, age := range map[string]time.Duration{"tmp/NEW": 0, "tmp/OLD": 48 * time.Hour, "notes.txt": 48 * time.Hour} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, nil, 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, nil, 0o600),
+			os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -338,7 +344,8 @@ func TestPruneBesideOthers(t *testing.T) {
 	dead := filepath.Join(dir, filepath.FromSlash(lockPrefix), "20260101T000000Z-killed.json")
 	for age, busy := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {
 		text := []byte(`{"kind":"prune","host":"h","process":7,"started":"2026-01-01T00:00:00Z"}`)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(dead), 0o750), os.WriteFile(dead, text, 0o600), os.Chtimes(dead, time.Time{}, time.Now().Add(-age))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(dead), 0o750), os.WriteFile(dead, text, 0o600),
+			os.Chtimes(dead, time.Time{}, time.Now().Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 		_, err := r.Create(wait(t), CreateConfig{Source: f})
@@ -418,7 +425,9 @@ func TestFind(t *testing.T) {
 		r.now = func() time.Time { return base.Add(time.Duration(i) * time.Hour) }
 		ids = append(ids, mustCreate(t, r, newFakeCluster(1)).ID)
 	}
-	for given, want := range map[string]string{"": ids[2], "latest": ids[2], ids[1]: ids[1], "20260704T02": ids[0], ids[1][:12]: ids[1]} {
+	for given, want := range map[string]string{
+		"": ids[2], "latest": ids[2], ids[1]: ids[1], "20260704T02": ids[0], ids[1][:12]: ids[1],
+	} {
 		if b, err := r.Find(wait(t), given); err != nil || b.Id != want {
 			t.Errorf("find %q: %v, %v; want %s", given, b.GetId(), err, want)
 		}

@@ -68,7 +68,8 @@ func (q *callQueue) failure() error {
 // add adds a batch; the error is that of an earlier call.
 func (q *callQueue) add(shard uint32, batch []byte, inflated int, rows int64) error {
 	c := q.filling[shard]
-	if c != nil && (c.bytes+len(batch) > maxCallBytes || c.inflated+inflated > maxCallInflated || len(c.batches) == maxCallBatches) {
+	if c != nil && (c.bytes+len(batch) > maxCallBytes || c.inflated+inflated > maxCallInflated ||
+		len(c.batches) == maxCallBatches) {
 		if err := q.push(c); err != nil {
 			return err
 		}

@@ -68,7 +68,10 @@ func (c *shardReader) readFor(seg *backuppb.Segment) (tables []string) {
 func (s *restoration) checkFiles(ctx context.Context) error {
 	files := s.needed()
 	have := map[string]int64{}
-	err := s.r.store.List(ctx, segmentPrefix+s.b.ClusterId+"/", func(o store.Object) error { have[o.Name] = o.Size; return nil })
+	err := s.r.store.List(ctx, segmentPrefix+s.b.ClusterId+"/", func(o store.Object) error {
+		have[o.Name] = o.Size
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("list the files of backup %s: %w", s.b.Id, err)
 	}
@@ -130,5 +133,8 @@ func (f *fileFaults) err(backup string) error {
 	if n > maxNamedFiles {
 		list += fmt.Sprintf("; and %d more", n-maxNamedFiles)
 	}
-	return &DamagedError{fmt.Sprintf("backup %s: %d %s missing or damaged, nothing was changed: %s; restore another backup (--backup), or choose other tables (--table)", backup, n, what, list)}
+	return &DamagedError{
+		fmt.Sprintf("backup %s: %d %s missing or damaged, nothing was changed: %s; restore another backup "+
+			"(--backup), or choose other tables (--table)", backup, n, what, list),
+	}
 }

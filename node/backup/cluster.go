@@ -54,7 +54,10 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, conn: conn, meta: metaclient.New(metaclient.Config{Conn: conn, Logger: cfg.Logger, ProposeTimeout: 30 * time.Second})}
+	c := &Cluster{
+		cfg: cfg, conn: conn,
+		meta: metaclient.New(metaclient.Config{Conn: conn, Logger: cfg.Logger, ProposeTimeout: 30 * time.Second}),
+	}
 	c.shards = shardclient.New(shardclient.Config{
 		Replicas: c.replicas, Dial: cfg.Dial, Nodes: c.nodes, Logger: cfg.Logger,
 		// A restore can wait: nobody but it is told that a shard is busy.
@@ -129,7 +132,8 @@ func (c *Cluster) Metadata(ctx context.Context, f func(*backuppb.Record) error) 
 func (c *Cluster) state(ctx context.Context) (*metapb.WatchResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := metapb.NewMetaClient(c.conn).Watch(ctx, &metapb.WatchRequest{}, grpc.MaxCallRecvMsgSize(maxStateMessage))
+	stream, err := metapb.NewMetaClient(c.conn).Watch(ctx, &metapb.WatchRequest{},
+		grpc.MaxCallRecvMsgSize(maxStateMessage))
 	if err != nil {
 		return nil, errs.FromGRPC(err)
 	}
@@ -246,7 +250,9 @@ func (p *pin) Close() {
 
 func (p *pin) Read(ctx context.Context, segment uint64, offset int64) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := p.client.ReadSegment(ctx, &shardpb.ReadSegmentRequest{ShardId: p.shard, PinId: p.id, SegmentId: segment, Offset: offset})
+	stream, err := p.client.ReadSegment(ctx, &shardpb.ReadSegmentRequest{
+		ShardId: p.shard, PinId: p.id, SegmentId: segment, Offset: offset,
+	})
 	if err != nil {
 		cancel()
 		return nil, errs.FromGRPC(err)

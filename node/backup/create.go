@@ -87,7 +87,8 @@ func (r *Repository) Create(ctx context.Context, cfg CreateConfig) (_ *Created, 
 	defer held.release()
 	started := r.now()
 	c := &creation{r: r, cfg: cfg, cluster: cfg.Source.ClusterID(), b: &backuppb.Backup{
-		Id: newID(started), ClusterId: cfg.Source.ClusterID(), CordwoodVersion: cfg.Version, StartedUnixNano: started.UnixNano(),
+		Id: newID(started), ClusterId: cfg.Source.ClusterID(), CordwoodVersion: cfg.Version,
+		StartedUnixNano: started.UnixNano(),
 	}}
 	defer c.close()
 	if err := c.run(ctx); err != nil {
@@ -172,7 +173,10 @@ func (c *creation) pin(ctx context.Context) error {
 				return fmt.Errorf("shard %d: %w", s.shard.Id, err)
 			}
 			s.pin = pin
-			s.out = &backuppb.Shard{Id: s.shard.Id, Incarnation: s.shard.Incarnation, Index: pin.Index(), Expired: pin.Expired(), Merging: pin.Merging()}
+			s.out = &backuppb.Shard{
+				Id: s.shard.Id, Incarnation: s.shard.Incarnation, Index: pin.Index(), Expired: pin.Expired(),
+				Merging: pin.Merging(),
+			}
 			for _, seg := range pin.Segments() {
 				s.out.Segments = append(s.out.Segments, &backuppb.Segment{Segment: seg})
 			}
@@ -292,7 +296,8 @@ func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment
 				continue // perhaps on the way
 			}
 			seg.Segment.Damaged = true
-			c.cfg.Logger.Warn("a segment is damaged in the cluster and not in the backup; 'cordwood doctor' on its node says more",
+			c.cfg.Logger.Warn("a segment is damaged in the cluster and not in the backup; 'cordwood doctor' on its "+
+				"node says more",
 				"shard", s.shard.Id, "segment", seg.Segment.Id, "rows", seg.Segment.Rows, "error", err)
 			return nil
 		}
@@ -353,7 +358,9 @@ func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.Pinned
 		return nil, err
 	}
 	if n != p.Bytes || crc.Sum32() != p.FileCrc {
-		return nil, &damage{fmt.Sprintf("%d bytes with CRC-32C %08x came, the shard wrote %d with %08x", n, crc.Sum32(), p.Bytes, p.FileCrc)}
+		return nil, &damage{
+			fmt.Sprintf("%d bytes with CRC-32C %08x came, the shard wrote %d with %08x", n, crc.Sum32(), p.Bytes, p.FileCrc),
+		}
 	}
 	sum = h.Sum(nil)
 	return sum, u.Commit(ctx, segmentName(keyOf(c.cluster, s.out, p), sum))

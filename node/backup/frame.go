@@ -124,7 +124,8 @@ func readFrame(raw []byte, kind byte, f func(record []byte) error) error {
 	if body[4] != frameVersion || body[5] != 0 || body[6] != kind || body[7] != 0 {
 		return fmt.Errorf("it is of another kind: %x", body[4:frameHead])
 	}
-	z, err := zstd.NewReader(bytes.NewReader(body[frameHead:]), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	z, err := zstd.NewReader(bytes.NewReader(body[frameHead:]), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(1<<30))
 	if err != nil {
 		return err
 	}

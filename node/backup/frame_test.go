@@ -27,22 +27,46 @@ var update = flag.Bool("update", false, "write the golden files of this version"
 func goldenBackup() *backuppb.Backup {
 	sum := bytes.Repeat([]byte{0xab}, sha256Size)
 	return &backuppb.Backup{
-		Id: "20260704T020000123Z-k3v9xw", ClusterId: "01CLUSTER", CordwoodVersion: "v0.2.0", StartedUnixNano: 1e18, FinishedUnixNano: 1e18 + 1,
-		Metadata: &backuppb.Object{Name: metadataName(sum), Size: 99, Sha256: sum}, Tables: 2, Rows: 30, Bytes: 4000,
-		Shards: []*backuppb.Shard{{Id: 3, Incarnation: 1, Index: 77, Segments: []*backuppb.Segment{{Sha256: sum, Segment: &shardpb.PinnedSegment{
-			Id: 5, SchemaVersion: 2, Rows: 30, Bytes: 4000, MinTime: -1, MaxTime: 9, FooterCrc: 1, FileCrc: 2, Order: 8,
-			Columns: []*shardpb.SegmentColumn{{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, FieldId: 1, Logical: "Ts"}},
-			Tables:  []*shardpb.SegmentTable{{TableId: 1, Rows: 10, MinTime: -1, MaxTime: 3}, {TableId: 2, Rows: 20, MinTime: 0, MaxTime: 9}},
-		}}}, Expired: []*shardpb.ExpiredRows{{TableId: 2, Before: 4, Order: 8}}, Damaged: []*shardpb.PinnedSegment{{Id: 4, Rows: 6}}}},
+		Id: "20260704T020000123Z-k3v9xw", ClusterId: "01CLUSTER", CordwoodVersion: "v0.2.0", StartedUnixNano: 1e18,
+		FinishedUnixNano: 1e18 + 1,
+		Metadata:         &backuppb.Object{Name: metadataName(sum), Size: 99, Sha256: sum}, Tables: 2, Rows: 30, Bytes: 4000,
+		Shards: []*backuppb.Shard{{
+			Id: 3, Incarnation: 1, Index: 77,
+			Segments: []*backuppb.Segment{{Sha256: sum, Segment: &shardpb.PinnedSegment{
+				Id: 5, SchemaVersion: 2, Rows: 30, Bytes: 4000, MinTime: -1, MaxTime: 9, FooterCrc: 1, FileCrc: 2, Order: 8,
+				Columns: []*shardpb.SegmentColumn{
+					{
+						Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND,
+						Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, FieldId: 1, Logical: "Ts",
+					},
+				},
+				Tables: []*shardpb.SegmentTable{
+					{TableId: 1, Rows: 10, MinTime: -1, MaxTime: 3}, {TableId: 2, Rows: 20, MinTime: 0, MaxTime: 9},
+				},
+			}}}, Expired: []*shardpb.ExpiredRows{{TableId: 2, Before: 4, Order: 8}},
+			Damaged: []*shardpb.PinnedSegment{{Id: 4, Rows: 6}},
+		}},
 	}
 }
 
 // goldenRecords is what testdata/v1.records says.
 func goldenRecords() []*backuppb.Record {
 	return []*backuppb.Record{
-		{Of: &backuppb.Record_Database{Database: &schemapb.Database{Name: "web", Options: map[string]string{"ttl": "7days"}}}},
-		{Of: &backuppb.Record_Table{Table: &schemapb.Table{Id: 1, Database: "web", Name: "t", Version: 3, Columns: []*schemapb.Column{{Id: 1, Name: "ts"}}}}},
-		{Of: &backuppb.Record_Pipeline{Pipeline: &backuppb.Pipeline{Version: &metapb.PipelineVersion{Name: "p", Version: 5}, Source: []byte("text")}}},
+		{
+			Of: &backuppb.Record_Database{Database: &schemapb.Database{Name: "web", Options: map[string]string{"ttl": "7days"}}},
+		},
+		{
+			Of: &backuppb.Record_Table{
+				Table: &schemapb.Table{
+					Id: 1, Database: "web", Name: "t", Version: 3, Columns: []*schemapb.Column{{Id: 1, Name: "ts"}},
+				},
+			},
+		},
+		{
+			Of: &backuppb.Record_Pipeline{
+				Pipeline: &backuppb.Pipeline{Version: &metapb.PipelineVersion{Name: "p", Version: 5}, Source: []byte("text")},
+			},
+		},
 	}
 }
 
@@ -121,7 +145,8 @@ func TestGoldenMerging(t *testing.T) {
 	if err := Inspect(&out, raw); err != nil {
 		t.Fatal(err)
 	}
-	want := "  rows of table 2 merge by last_row in segments of an order below 4, then by last_non_null in segments of an order below 9, then by append\n"
+	want := "  rows of table 2 merge by last_row in segments of an order below 4, then by last_non_null in segments " +
+		"of an order below 9, then by append\n"
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("inspect says\n%s, want a line\n%s", out.String(), want)
 	}
@@ -129,14 +154,19 @@ func TestGoldenMerging(t *testing.T) {
 
 func TestGoldenFiles(t *testing.T) {
 	got := &backuppb.Backup{}
-	if err := readFrame(goldenManifest(t), kindManifest, func(b []byte) error { return proto.Unmarshal(b, got) }); err != nil {
+	if err := readFrame(goldenManifest(t), kindManifest, func(b []byte) error {
+		return proto.Unmarshal(b, got)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(goldenBackup(), got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
 	}
 	var records []*backuppb.Record
-	if err := readMetadata(goldenMetadata(t), func(rec *backuppb.Record) error { records = append(records, rec); return nil }); err != nil {
+	if err := readMetadata(goldenMetadata(t), func(rec *backuppb.Record) error {
+		records = append(records, rec)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(goldenRecords(), records, protocmp.Transform()); diff != "" {
@@ -155,7 +185,9 @@ func TestNewerFiles(t *testing.T) {
 		t.Errorf("manifest of version 2: %v, want ErrNewer", err)
 	}
 	// A record and a field that this version does not know.
-	for name, rec := range map[string][]byte{"record": {0x7a, 1, 0}, "field of a record": {0x0a, 0, 0x7a, 1, 0}, "field of a table": {0x12, 3, 0xfa, 0x06, 0}} {
+	for name, rec := range map[string][]byte{
+		"record": {0x7a, 1, 0}, "field of a record": {0x0a, 0, 0x7a, 1, 0}, "field of a table": {0x12, 3, 0xfa, 0x06, 0},
+	} {
 		var out bytes.Buffer
 		w, err := newFrameWriter(&out, kindMetadata)
 		if err != nil {
@@ -184,7 +216,10 @@ func TestInspect(t *testing.T) {
 	if err := errors.Join(Inspect(&out, goldenManifest(t)), Inspect(&out, goldenMetadata(t))); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"backup 20260704T020000123Z-k3v9xw of cluster 01CLUSTER", "shard 3 incarnation 1 at index 77", "table 2: 20 rows from 0 to 9", "left out", "database web", "pipeline p"} {
+	for _, want := range []string{
+		"backup 20260704T020000123Z-k3v9xw of cluster 01CLUSTER", "shard 3 incarnation 1 at index 77",
+		"table 2: 20 rows from 0 to 9", "left out", "database web", "pipeline p",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

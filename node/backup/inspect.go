@@ -26,10 +26,12 @@ func Inspect(w io.Writer, raw []byte) error {
 				fmt.Fprintf(w, "database %s %v\n", of.Database.Name, of.Database.Options)
 			case *backuppb.Record_Table:
 				t := of.Table
-				fmt.Fprintf(w, "table %d %s.%s, version %d, %s %v\n", t.Id, t.Database, t.Name, t.Version, words.Count(len(t.Columns), "column"), t.Options)
+				fmt.Fprintf(w, "table %d %s.%s, version %d, %s %v\n", t.Id, t.Database, t.Name, t.Version,
+					words.Count(len(t.Columns), "column"), t.Options)
 			case *backuppb.Record_Pipeline:
 				fmt.Fprintf(w, "pipeline %s, version %s, %s\n", of.Pipeline.Version.GetName(),
-					time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano), words.Count(len(of.Pipeline.Source), "byte"))
+					time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano),
+					words.Count(len(of.Pipeline.Source), "byte"))
 			}
 			return nil
 		})
@@ -46,17 +48,20 @@ func Inspect(w io.Writer, raw []byte) error {
 		words.Count(b.Tables, "table"), words.Count(b.Rows, "row"), words.Count(b.Bytes, "byte"))
 	fmt.Fprintf(w, "metadata %s, %s\n", b.Metadata.Name, words.Count(b.Metadata.Size, "byte"))
 	for _, s := range b.Shards {
-		fmt.Fprintf(w, "shard %d incarnation %d at index %d, %s\n", s.Id, s.Incarnation, s.Index, words.Count(len(s.Segments), "segment"))
+		fmt.Fprintf(w, "shard %d incarnation %d at index %d, %s\n", s.Id, s.Incarnation, s.Index,
+			words.Count(len(s.Segments), "segment"))
 		for _, seg := range s.Segments {
 			p := seg.Segment
-			fmt.Fprintf(w, "  %s\n    order %d, %s", segmentName(keyOf(b.ClusterId, s, p), seg.Sha256), p.Order, words.Count(p.Rows, "row"))
+			fmt.Fprintf(w, "  %s\n    order %d, %s", segmentName(keyOf(b.ClusterId, s, p), seg.Sha256), p.Order,
+				words.Count(p.Rows, "row"))
 			for _, t := range spans(seg) {
 				fmt.Fprintf(w, ", table %d: %s from %d to %d", t.TableID, words.Count(t.Rows, "row"), t.MinTime, t.MaxTime)
 			}
 			fmt.Fprintln(w)
 		}
 		for _, x := range s.Expired {
-			fmt.Fprintf(w, "  expired of table %d: rows before %d in segments of an order below %d\n", x.TableId, x.Before, x.Order)
+			fmt.Fprintf(w, "  expired of table %d: rows before %d in segments of an order below %d\n", x.TableId,
+				x.Before, x.Order)
 		}
 		for _, m := range s.Merging {
 			fmt.Fprintf(w, "  rows of table %d merge", m.TableId)

@@ -105,7 +105,8 @@ func (r *Repository) clash(ctx context.Context, l *lock) error {
 		if l.Kind != lockPrune && !r.isPrune(ctx, o.Name) {
 			continue
 		}
-		return fmt.Errorf("%w: %s; its last sign of life is %s old: try again when it is done, or %s after that sign if it was killed",
+		return fmt.Errorf("%w: %s; its last sign of life is %s old: try again when it is done, or %s after that sign "+
+			"if it was killed",
 			ErrBusy, r.describe(ctx, o.Name), age.Round(time.Second), lockDead)
 	}
 	return nil

@@ -71,10 +71,13 @@ func (s *restoration) planMerging() error {
 		for _, m := range shard.Merging {
 			for _, e := range m.Eras {
 				if _, ok := shardpb.MergeRule_name[int32(e.Rule)]; !ok {
-					return fmt.Errorf("backup %s: rows of shard %d merge by a rule of number %d: %w", s.b.Id, shard.Id, e.Rule, ErrNewer)
+					return fmt.Errorf("backup %s: rows of shard %d merge by a rule of number %d: %w", s.b.Id, shard.Id,
+						e.Rule, ErrNewer)
 				}
 			}
-			if t := s.byID[m.TableId]; t != nil && slices.ContainsFunc(m.Eras, func(e *shardpb.MergeEra) bool { return t.rule([]*shardpb.MergeEra{e}, 0) != t.final }) {
+			if t := s.byID[m.TableId]; t != nil && slices.ContainsFunc(m.Eras, func(e *shardpb.MergeEra) bool {
+				return t.rule([]*shardpb.MergeEra{e}, 0) != t.final
+			}) {
 				t.changes = true
 			}
 		}
@@ -183,10 +186,14 @@ func (s *restoration) alter(ctx context.Context, t *restoredTable, want map[stri
 	}
 	var changes []*metapb.AlterTable
 	if len(set) > 0 {
-		changes = append(changes, &metapb.AlterTable{Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: set}}})
+		changes = append(changes, &metapb.AlterTable{
+			Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: set}},
+		})
 	}
 	if len(unset) > 0 {
-		changes = append(changes, &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: unset}}})
+		changes = append(changes, &metapb.AlterTable{
+			Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: unset}},
+		})
 	}
 	for _, c := range changes {
 		c.Database, c.Name = t.from.Database, t.as

@@ -22,7 +22,11 @@ const (
 // orders 1 and 2 on shard 2, which took its writes first.
 func planned(t *testing.T, options map[string]string, first, second []*shardpb.MergeEra) *restoredTable {
 	t.Helper()
-	rt := &restoredTable{from: &schemapb.Table{Id: 9, Options: options, Placement: []*schemapb.Placement{{ShardId: 2, Epoch: 1}, {ShardId: 1, Epoch: 2}}}}
+	rt := &restoredTable{
+		from: &schemapb.Table{
+			Id: 9, Options: options, Placement: []*schemapb.Placement{{ShardId: 2, Epoch: 1}, {ShardId: 1, Epoch: 2}},
+		},
+	}
 	shard := func(id uint32, orders uint64, eras []*shardpb.MergeEra) *backuppb.Shard {
 		out := &backuppb.Shard{Id: id}
 		for o := orders; o > 0; o-- {
@@ -55,14 +59,25 @@ func TestPlanMerging(t *testing.T) {
 		changes       bool
 		now           query.Merge
 	}{
-		"old backup, append":      {options: appends, now: query.Append},
-		"old backup, merging":     {options: merges, now: query.LastRow},
-		"merging as ever":         {options: merges, first: []*shardpb.MergeEra{era(99, ruleLastRow)}, now: query.LastRow},
-		"merged once":             {options: appends, first: []*shardpb.MergeEra{era(3, ruleLastRow), era(99, ruleAppend)}, changes: true, now: query.LastRow},
-		"merging comes first":     {options: appends, first: []*shardpb.MergeEra{era(3, ruleNonNull), era(99, ruleAppend)}, second: []*shardpb.MergeEra{era(1, ruleLastRow), era(99, ruleAppend)}, changes: true, now: query.LastNonNull},
-		"the shard has not heard": {options: appends, first: []*shardpb.MergeEra{era(99, ruleNonNull)}, changes: true, now: query.LastNonNull},
+		"old backup, append":  {options: appends, now: query.Append},
+		"old backup, merging": {options: merges, now: query.LastRow},
+		"merging as ever":     {options: merges, first: []*shardpb.MergeEra{era(99, ruleLastRow)}, now: query.LastRow},
+		"merged once": {
+			options: appends, first: []*shardpb.MergeEra{era(3, ruleLastRow), era(99, ruleAppend)}, changes: true,
+			now: query.LastRow,
+		},
+		"merging comes first": {
+			options: appends, first: []*shardpb.MergeEra{era(3, ruleNonNull), era(99, ruleAppend)},
+			second: []*shardpb.MergeEra{era(1, ruleLastRow), era(99, ruleAppend)}, changes: true, now: query.LastNonNull,
+		},
+		"the shard has not heard": {
+			options: appends, first: []*shardpb.MergeEra{era(99, ruleNonNull)}, changes: true, now: query.LastNonNull,
+		},
 		// Shard 2, which took the first writes, knows of no change.
-		"another way to merge": {options: merges, first: []*shardpb.MergeEra{era(3, ruleNonNull), era(99, ruleLastRow)}, changes: true, now: query.LastRow},
+		"another way to merge": {
+			options: merges, first: []*shardpb.MergeEra{era(3, ruleNonNull), era(99, ruleLastRow)}, changes: true,
+			now: query.LastRow,
+		},
 	} {
 		rt := planned(t, c.options, c.first, c.second)
 		if rt.changes != c.changes || rt.now != c.now {
@@ -77,7 +92,13 @@ func TestPlanMerging(t *testing.T) {
 }
 
 func TestRuleOfNewerVersion(t *testing.T) {
-	s := &restoration{b: &backuppb.Backup{Shards: []*backuppb.Shard{{Merging: []*shardpb.TableMerging{{TableId: 1, Eras: []*shardpb.MergeEra{{Before: 5, Rule: 3}}}}}}}}
+	s := &restoration{
+		b: &backuppb.Backup{
+			Shards: []*backuppb.Shard{
+				{Merging: []*shardpb.TableMerging{{TableId: 1, Eras: []*shardpb.MergeEra{{Before: 5, Rule: 3}}}}},
+			},
+		},
+	}
 	if err := s.planMerging(); !errors.Is(err, ErrNewer) {
 		t.Errorf("a rule that is not known: %v, want ErrNewer", err)
 	}

@@ -39,7 +39,8 @@ func (c *creation) pinAll(ctx context.Context) error {
 			return err
 		}
 		if moves++; moves == maxMoves {
-			return fmt.Errorf("%w, in each of %d tries; run it again when fewer tables are moved: 'cordwood cluster operations' shows what goes on", err, moves)
+			return fmt.Errorf("%w, in each of %d tries; run it again when fewer tables are moved: 'cordwood cluster "+
+				"operations' shows what goes on", err, moves)
 		}
 		c.cfg.Logger.Warn("a table moved; what the shards have is listed anew", "error", err)
 		c.before = nil
@@ -78,7 +79,8 @@ func (c *creation) moved(t *schemapb.Table) error {
 		return slices.ContainsFunc(c.shards, func(s *shardCopy) bool { return s.shard.Id == id })
 	}
 	for _, p := range t.Placement {
-		if !c.before[t.Id] || !p.Handed && (!known(p.ShardId) || slices.ContainsFunc(p.MoreShards, func(id uint32) bool { return !known(id) })) {
+		if !c.before[t.Id] || !p.Handed &&
+			(!known(p.ShardId) || slices.ContainsFunc(p.MoreShards, func(id uint32) bool { return !known(id) })) {
 			return fmt.Errorf("table %s.%s: %w", t.Database, t.Name, errMoved)
 		}
 	}

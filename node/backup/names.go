@@ -68,10 +68,13 @@ func shardPrefix(cluster string, shard, incarnation uint32) string {
 }
 
 func segmentName(k segmentKey, sum []byte) string {
-	return fmt.Sprintf("%s%016d-%d-%08x-%x%s", shardPrefix(k.cluster, k.shard, k.incarnation), k.id, k.bytes, k.crc, sum, segmentSuffix)
+	return fmt.Sprintf("%s%016d-%d-%08x-%x%s", shardPrefix(k.cluster, k.shard, k.incarnation), k.id, k.bytes, k.crc,
+		sum, segmentSuffix)
 }
 
-var segmentNames = regexp.MustCompile(`^` + segmentPrefix + `([^/]+)/([0-9]+)-([0-9]+)/([0-9]{16,20})-([0-9]+)-([0-9a-f]{8})-([0-9a-f]{64})` + regexp.QuoteMeta(segmentSuffix) + `$`)
+var segmentNames = regexp.MustCompile(`^` + segmentPrefix +
+	`([^/]+)/([0-9]+)-([0-9]+)/([0-9]{16,20})-([0-9]+)-([0-9a-f]{8})-([0-9a-f]{64})` + regexp.QuoteMeta(segmentSuffix) +
+	`$`)
 
 func parseSegmentName(name string) (k segmentKey, sum []byte, ok bool) {
 	m := segmentNames.FindStringSubmatch(name)

@@ -56,7 +56,9 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 			own = append(own, t)
 		}
 	}
-	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return schema.ReservedDatabase(d.Name) })
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool {
+		return schema.ReservedDatabase(d.Name)
+	})
 	if len(s.cfg.Databases)+len(s.cfg.Tables) == 0 {
 		return own, nil
 	}
@@ -92,7 +94,9 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 	for _, t := range chosen {
 		needed[t.Database] = true
 	}
-	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return !databases[d.Name] && !needed[d.Name] })
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool {
+		return !databases[d.Name] && !needed[d.Name]
+	})
 	return chosen, nil
 }
 
@@ -154,9 +158,16 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 		list += fmt.Sprintf(" and %d more", n-10)
 	}
 	if !empty {
-		return &InTheWayError{inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an empty cluster, choose other tables by --database and --table, restore beside them by --into-existing, or replace tables of the same name by --replace", list)}
+		return &InTheWayError{
+			inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an "+
+				"empty cluster, choose other tables by --database and --table, restore beside them by "+
+				"--into-existing, or replace tables of the same name by --replace", list),
+		}
 	}
-	return &InTheWayError{inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have them replaced by --replace", list)}
+	return &InTheWayError{
+		inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have "+
+			"them replaced by --replace", list),
+	}
 }
 
 // wholly reports whether a database is restored as a whole, not only tables of it that were named:

@@ -22,17 +22,52 @@ func TestInTheWay(t *testing.T) {
 		want []string
 		says string
 	}{
-		{"everything", RestoreConfig{}, []*schemapb.Table{table("public", "other"), table("else", "x")}, []string{"public.other"}, "the cluster is not empty"},
-		{"everything, the same name", RestoreConfig{}, []*schemapb.Table{table("public", "mine")}, []string{"public.mine"}, "tables of the same name"},
-		{"a table", RestoreConfig{Tables: []string{"mine"}}, []*schemapb.Table{table("public", "other"), table("web", "access")}, nil, ""},
-		{"a table that exists", RestoreConfig{Tables: []string{"mine"}}, []*schemapb.Table{table("public", "other"), table("public", "mine")}, []string{"public.mine"}, "tables of the same name"},
-		{"a database", RestoreConfig{Databases: []string{"web"}}, []*schemapb.Table{table("public", "other"), table("web", "old")}, []string{"web.old"}, "the cluster is not empty"},
-		{"a database and a table", RestoreConfig{Databases: []string{"web"}, Tables: []string{"mine"}}, []*schemapb.Table{table("public", "other"), table("web", "old")}, []string{"web.old"}, "the cluster is not empty"},
-		{"a database beside others", RestoreConfig{Databases: []string{"web"}, Existing: Add}, []*schemapb.Table{table("web", "old")}, nil, ""},
+		{
+			"everything",
+			RestoreConfig{},
+			[]*schemapb.Table{table("public", "other"), table("else", "x")},
+			[]string{"public.other"},
+			"the cluster is not empty",
+		},
+		{
+			"everything, the same name",
+			RestoreConfig{},
+			[]*schemapb.Table{table("public", "mine")},
+			[]string{"public.mine"},
+			"tables of the same name",
+		},
+		{
+			"a table",
+			RestoreConfig{Tables: []string{"mine"}},
+			[]*schemapb.Table{table("public", "other"), table("web", "access")},
+			nil, "",
+		},
+		{"a table that exists", RestoreConfig{Tables: []string{"mine"}}, []*schemapb.Table{
+			table("public", "other"),
+			table("public", "mine"),
+		}, []string{"public.mine"}, "tables of the same name"},
+		{"a database", RestoreConfig{Databases: []string{"web"}}, []*schemapb.Table{
+			table("public", "other"),
+			table("web", "old"),
+		}, []string{"web.old"}, "the cluster is not empty"},
+		{
+			"a database and a table",
+			RestoreConfig{Databases: []string{"web"}, Tables: []string{"mine"}},
+			[]*schemapb.Table{table("public", "other"), table("web", "old")},
+			[]string{"web.old"},
+			"the cluster is not empty",
+		},
+		{
+			"a database beside others",
+			RestoreConfig{Databases: []string{"web"}, Existing: Add},
+			[]*schemapb.Table{table("web", "old")},
+			nil, "",
+		},
 	} {
 		s := &restoration{
 			cfg: tt.cfg, b: &backuppb.Backup{Id: "b"}, out: &RestoreResult{}, byID: map[uint64]*restoredTable{},
-			databases: []*schemapb.Database{{Name: "public"}, {Name: "web"}}, options: map[string]map[string]string{"public": nil, "web": nil},
+			databases: []*schemapb.Database{{Name: "public"}, {Name: "web"}},
+			options:   map[string]map[string]string{"public": nil, "web": nil},
 		}
 		chosen, err := s.choose([]*schemapb.Table{table("public", "mine"), table("web", "access")})
 		if err != nil {

@@ -69,7 +69,8 @@ func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error
 	needed := map[string]bool{}
 	for i, s := range list {
 		if s.Fault != "" {
-			return nil, fmt.Errorf("what backup %s needs is not known, so nothing is removed: %s; delete it first if it is given up", s.ID, s.Fault)
+			return nil, fmt.Errorf("what backup %s needs is not known, so nothing is removed: %s; delete it first if "+
+				"it is given up", s.ID, s.Fault)
 		}
 		if cfg.drops(s, len(list)-i, r.now()) {
 			out.Backups = append(out.Backups, s.ID)

@@ -108,7 +108,10 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 	if err != nil {
 		return nil, err
 	}
-	s := &restoration{r: r, cfg: cfg, b: b, out: &RestoreResult{Backup: b.Id}, byID: map[uint64]*restoredTable{}, options: map[string]map[string]string{}}
+	s := &restoration{
+		r: r, cfg: cfg, b: b, out: &RestoreResult{Backup: b.Id}, byID: map[uint64]*restoredTable{},
+		options: map[string]map[string]string{},
+	}
 	if err := s.plan(ctx); err != nil {
 		return nil, err
 	}
@@ -167,7 +170,8 @@ func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, erro
 		return nil, fmt.Errorf("backup %s: %w", s.b.Id, err)
 	}
 	if sum := sha256.Sum256(raw); !bytes.Equal(sum[:], s.b.Metadata.Sha256) {
-		return nil, fmt.Errorf("backup %s: %s is damaged: SHA-256 is %x, %x was written", s.b.Id, name, sum, s.b.Metadata.Sha256)
+		return nil, fmt.Errorf("backup %s: %s is damaged: SHA-256 is %x, %x was written", s.b.Id, name, sum,
+			s.b.Metadata.Sha256)
 	}
 	var tables []*schemapb.Table
 	err = readMetadata(raw, func(rec *backuppb.Record) error {
@@ -217,9 +221,10 @@ func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command
 func (s *restoration) metadata(ctx context.Context) error {
 	now := s.cfg.Now().UnixNano()
 	for _, d := range s.databases {
-		_, err := s.propose(ctx, or(d.CreatedUnixNano, now), &metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
-			Name: d.Name, IfNotExists: true, Options: d.Options,
-		}}})
+		_, err := s.propose(ctx, or(d.CreatedUnixNano, now),
+			&metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
+				Name: d.Name, IfNotExists: true, Options: d.Options,
+			}}})
 		if err != nil {
 			return fmt.Errorf("make database %s: %w", d.Name, err)
 		}
@@ -227,9 +232,10 @@ func (s *restoration) metadata(ctx context.Context) error {
 	}
 	if !s.cfg.NoPipelines {
 		for _, p := range s.pipelines {
-			_, err := s.propose(ctx, now, &metapb.Command{Op: &metapb.Command_RestorePipeline{RestorePipeline: &metapb.RestorePipeline{
-				Pipeline: proto.CloneOf(p.Version), Source: p.Source,
-			}}})
+			_, err := s.propose(ctx, now,
+				&metapb.Command{Op: &metapb.Command_RestorePipeline{RestorePipeline: &metapb.RestorePipeline{
+					Pipeline: proto.CloneOf(p.Version), Source: p.Source,
+				}}})
 			if err != nil {
 				return fmt.Errorf("store pipeline %s: %w", p.Version.GetName(), err)
 			}
@@ -262,7 +268,9 @@ func or(a, b int64) int64 {
 }
 
 // each calls f for the tables, some at a time.
-func (s *restoration) each(ctx context.Context, tables []*schemapb.Table, f func(context.Context, *schemapb.Table) error) error {
+func (s *restoration) each(
+	ctx context.Context, tables []*schemapb.Table, f func(context.Context, *schemapb.Table) error,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelProposals)
 	for _, t := range tables {
@@ -282,13 +290,18 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	options := rt.options(rt.now)
 	if rt.had != nil && rt.changes && !sameMerging(rt.had.Options, options) {
 		// Append mode cannot be switched off, so emptying it is not enough.
-		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: rt.as, IfExists: true}}})
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
+			&metapb.Command{
+				Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: rt.as, IfExists: true}},
+			})
 		if err != nil {
 			return fmt.Errorf("drop what an earlier run had made: %w", err)
 		}
 		rt.had = nil
 	}
-	cmd := &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: rt.as}}}
+	cmd := &metapb.Command{
+		Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: rt.as}},
+	}
 	if rt.had == nil {
 		t := &schemapb.Table{Database: from.Database, Name: rt.as, Options: options}
 		if !s.cfg.MetadataOnly || s.cfg.Existing == Replace {
@@ -332,9 +345,10 @@ func (s *restoration) complete(ctx context.Context, t *restoredTable) error {
 	if err := s.settle(ctx, t); err != nil {
 		return fmt.Errorf("table %s: %w", t.name(), err)
 	}
-	_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
-		Database: t.from.Database, Name: t.as, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
-	}}})
+	_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
+		&metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+			Database: t.from.Database, Name: t.as, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
+		}}})
 	if err != nil {
 		return fmt.Errorf("table %s: note that it is complete: %w", t.name(), err)
 	}

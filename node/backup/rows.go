@@ -75,7 +75,9 @@ func (s *restoration) rows(ctx context.Context) error {
 			empty = append(empty, t.from)
 		}
 	}
-	if err := s.each(ctx, empty, func(ctx context.Context, t *schemapb.Table) error { return s.complete(ctx, s.byID[t.Id]) }); err != nil {
+	if err := s.each(ctx, empty, func(ctx context.Context, t *schemapb.Table) error {
+		return s.complete(ctx, s.byID[t.Id])
+	}); err != nil {
 		return err
 	}
 	group, gctx := errgroup.WithContext(ctx)
@@ -104,7 +106,9 @@ func (s *restoration) rows(ctx context.Context) error {
 func (s *restoration) lateTable(ctx context.Context, t *restoredTable) error {
 	for _, kept := range []bool{false, true} {
 		for _, shard := range s.inPlacementOrder(t) {
-			err := s.shard(ctx, shard, func(x *restoredTable, rule query.Merge) bool { return x == t && (rule == query.Append) == kept })
+			err := s.shard(ctx, shard, func(x *restoredTable, rule query.Merge) bool {
+				return x == t && (rule == query.Append) == kept
+			})
 			if err != nil {
 				return err
 			}
@@ -166,7 +170,9 @@ func spans(seg *backuppb.Segment) []segment.TableSpan {
 }
 
 // shard writes the rows that one shard of the backup has of some tables.
-func (s *restoration) shard(ctx context.Context, shard *backuppb.Shard, take func(*restoredTable, query.Merge) bool) error {
+func (s *restoration) shard(
+	ctx context.Context, shard *backuppb.Shard, take func(*restoredTable, query.Merge) bool,
+) error {
 	c := s.reader(shard)
 	for _, seg := range inOrder(shard) {
 		if err := c.segment(ctx, seg, take); err != nil {
@@ -216,7 +222,9 @@ func (c *shardReader) cutoff(t *restoredTable, order uint64) int64 {
 	return t.expiredBefore
 }
 
-func (c *shardReader) segment(ctx context.Context, seg *backuppb.Segment, take func(*restoredTable, query.Merge) bool) error {
+func (c *shardReader) segment(
+	ctx context.Context, seg *backuppb.Segment, take func(*restoredTable, query.Merge) bool,
+) error {
 	m := segment.FromProto(seg.Segment)
 	var tables []*restoredTable
 	live := map[uint64]*restoredTable{}
@@ -267,9 +275,13 @@ func (c *shardReader) left(rows int64) {
 
 // file writes the rows that one file has of some tables. When it returns nil they are
 // acknowledged.
-func (c *shardReader) file(ctx context.Context, seg *backuppb.Segment, m *segment.Meta, tables map[uint64]*restoredTable) error {
+func (c *shardReader) file(
+	ctx context.Context, seg *backuppb.Segment, m *segment.Meta, tables map[uint64]*restoredTable,
+) error {
 	name := segmentName(keyOf(c.s.b.ClusterId, c.shard, seg.Segment), seg.Sha256)
-	path, done, err := c.s.r.fetch(ctx, name, m, seg.Sha256, c.s.cfg.TempDir, c.s.cfg.Rate, func(n int) { c.s.cfg.Progress.Bytes.Add(int64(n)) })
+	path, done, err := c.s.r.fetch(ctx, name, m, seg.Sha256, c.s.cfg.TempDir, c.s.cfg.Rate, func(n int) {
+		c.s.cfg.Progress.Bytes.Add(int64(n))
+	})
 	if err != nil {
 		return err
 	}
@@ -394,7 +406,9 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 
 // newSession registers a session for batch numbers.
 func (s *restoration) newSession(ctx context.Context) (uint64, error) {
-	result, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: "restore"}}})
+	result, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{
+		Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: "restore"}},
+	})
 	if err != nil {
 		return 0, fmt.Errorf("register a session: %w", err)
 	}

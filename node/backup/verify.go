@@ -84,7 +84,9 @@ func (r *Repository) Verify(ctx context.Context, cfg VerifyConfig) (*Verified, e
 	if cfg.Progress == nil {
 		cfg.Progress = &Progress{}
 	}
-	v := &verification{r: r, cfg: cfg, out: &Verified{Backups: []string{}, Findings: []Finding{}}, wanted: map[string]*wanted{}}
+	v := &verification{
+		r: r, cfg: cfg, out: &Verified{Backups: []string{}, Findings: []Finding{}}, wanted: map[string]*wanted{},
+	}
 	if err := v.run(ctx); err != nil {
 		return nil, fmt.Errorf("verify %s: %w", r.Location(), err)
 	}
@@ -268,16 +270,20 @@ func (v *verification) read(ctx context.Context, w *wanted) (rows int64, err err
 }
 
 // check reads a segment's file, compares it with what was written, and copies it to w.
-func (r *Repository) check(ctx context.Context, w io.Writer, name string, m *segment.Meta, sum []byte, rate *Limiter, passed func(int)) error {
+func (r *Repository) check(
+	ctx context.Context, w io.Writer, name string, m *segment.Meta, sum []byte, rate *Limiter, passed func(int),
+) error {
 	from := newResumer(ctx, name, func(offset int64) (io.ReadCloser, error) { return r.store.Open(ctx, name, offset) })
 	defer from.close()
 	h, crc := sha256.New(), crc32.New(castagnoli)
-	n, err := io.CopyBuffer(io.MultiWriter(w, h, crc), io.LimitReader(rate.reader(ctx, from, passed), m.Bytes+1), make([]byte, 256<<10))
+	n, err := io.CopyBuffer(io.MultiWriter(w, h, crc), io.LimitReader(rate.reader(ctx, from, passed), m.Bytes+1),
+		make([]byte, 256<<10))
 	if err != nil {
 		return err
 	}
 	if got := h.Sum(nil); n != m.Bytes || !bytes.Equal(got, sum) || crc.Sum32() != m.FileCRC {
-		return &damage{fmt.Sprintf("%s is damaged: %d bytes with SHA-256 %s and CRC-32C %08x, written were %d with %s and %08x",
+		return &damage{fmt.Sprintf("%s is damaged: %d bytes with SHA-256 %s and CRC-32C %08x, written were %d with "+
+			"%s and %08x",
 			name, n, hex.EncodeToString(got), crc.Sum32(), m.Bytes, hex.EncodeToString(sum), m.FileCRC)}
 	}
 	return nil
@@ -285,7 +291,9 @@ func (r *Repository) check(ctx context.Context, w io.Writer, name string, m *seg
 
 // fetch checks a segment's file and returns where it can be read on this machine, until
 // done is called.
-func (r *Repository) fetch(ctx context.Context, name string, m *segment.Meta, sum []byte, tempDir string, rate *Limiter, passed func(int)) (file string, done func(), err error) {
+func (r *Repository) fetch(
+	ctx context.Context, name string, m *segment.Meta, sum []byte, tempDir string, rate *Limiter, passed func(int),
+) (file string, done func(), err error) {
 	if path, ok := r.store.Path(name); ok {
 		return path, func() {}, r.check(ctx, io.Discard, name, m, sum, rate, passed)
 	}

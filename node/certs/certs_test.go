@@ -56,7 +56,8 @@ func (a *authority) issue(t *testing.T, dir, name string, expires time.Time) Fil
 		t.Fatal(err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		DNSNames:  []string{"localhost"},
 		NotBefore: expires.Add(-2 * time.Hour), NotAfter: expires,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, &key.PublicKey, a.key)
@@ -136,9 +137,12 @@ func TestMutual(t *testing.T) {
 		{"another name", open(t, ours.issue(t, t.TempDir(), "node", later), io.Discard).Client("elsewhere"), false},
 		{"a foreign authority", open(t, foreign.issue(t, t.TempDir(), "node", later), io.Discard).Client("localhost"), false},
 		{"a foreign certificate", foreignCert(t, ours, foreign), false},
-		{"an expired certificate", open(t, ours.issue(t, t.TempDir(), "node", time.Now().Add(-time.Minute)), io.Discard).Client("localhost"), false},
+		{"an expired certificate", open(t, ours.issue(t, t.TempDir(), "node", time.Now().Add(-time.Minute)),
+			io.Discard).Client("localhost"), false},
 		{"no certificate", &tls.Config{RootCAs: pool(ours), ServerName: "localhost", MinVersion: tls.VersionTLS12}, false},
-		{"an old TLS", &tls.Config{RootCAs: pool(ours), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false}, //nolint:gosec // refused on purpose
+		{"an old TLS", &tls.Config{
+			RootCAs: pool(ours), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+		}, false},
 	} {
 		if name, err := shake(t, server, c.client); (err == nil) != c.ok || c.ok && name != "server" {
 			t.Errorf("%s: %q, %v", c.name, name, err)

@@ -103,7 +103,8 @@ func (c *Clocks) Agreed(context.Context) (time.Time, error) {
 	defer c.mu.Unlock()
 	age := c.cfg.Monotonic() - c.asked
 	if c.at.IsZero() || age > oldest {
-		return time.Time{}, fmt.Errorf("the clocks of a majority of the nodes, and the ttl of tables, are not known: %w", c.err)
+		return time.Time{},
+			fmt.Errorf("the clocks of a majority of the nodes, and the ttl of tables, are not known: %w", c.err)
 	}
 	return c.at.Add(age), nil
 }
@@ -189,6 +190,7 @@ func (c *Clocks) note() {
 		}
 	}
 	if err != nil {
-		c.cfg.Logger.Warn("what the clock says is not noted: a start with a clock that is wrong would not be found by it", "file", c.cfg.File, "error", err)
+		c.cfg.Logger.Warn("what the clock says is not noted: a start with a clock that is wrong would not be found "+
+			"by it", "file", c.cfg.File, "error", err)
 	}
 }

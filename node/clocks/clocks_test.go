@@ -49,12 +49,21 @@ func TestAgreed(t *testing.T) {
 		{"this one is behind", map[string]time.Duration{"me": -year, "b": 0, "c": time.Second}, nil, 0},
 		{"another one is behind", map[string]time.Duration{"me": 0, "b": -year, "c": time.Second}, nil, 0},
 		{"one is down", map[string]time.Duration{"me": year, "b": 0, "c": 0}, map[string]bool{"c": true}, 0},
-		{"most are down", map[string]time.Duration{"me": year, "b": 0, "c": 0}, map[string]bool{"b": true, "c": true}, unknown},
+		{
+			"most are down",
+			map[string]time.Duration{"me": year, "b": 0, "c": 0},
+			map[string]bool{"b": true, "c": true},
+			unknown,
+		},
 		{"half are down", map[string]time.Duration{"me": year, "b": 0}, map[string]bool{"b": true}, unknown},
 	} {
 		elapsed := time.Duration(0)
 		m := &metadata{now: func() time.Time { return day.Add(elapsed) }, off: c.off, down: c.down}
-		k, err := New(Config{Meta: m, NodeID: "me", Now: func() time.Time { return m.now().Add(c.off["me"]) }, Monotonic: func() time.Duration { return elapsed }})
+		k, err := New(Config{
+			Meta: m, NodeID: "me", Now: func() time.Time {
+				return m.now().Add(c.off["me"])
+			}, Monotonic: func() time.Duration { return elapsed },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

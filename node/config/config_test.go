@@ -31,14 +31,17 @@ func loadArgs(t *testing.T, file string, env map[string]string, args ...string) 
 }
 
 func TestPrecedence(t *testing.T) {
-	file := "http:\n  addr: 127.0.0.1:1\n  body-limit: 1MiB\n  cors-allowed-origins: [https://a.example, https://b.example]\nshards: 7\nquery.timeout: 5s\n"
+	file := "http:\n  addr: 127.0.0.1:1\n  body-limit: 1MiB\n" +
+		"  cors-allowed-origins: [https://a.example, https://b.example]\nshards: 7\nquery.timeout: 5s\n"
 	env := map[string]string{"CORDWOOD_HTTP_ADDR": "127.0.0.1:2", "CORDWOOD_SHARDS": "8"}
 	c, _, err := loadArgs(t, file, env, "--http-addr", "127.0.0.1:3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.HTTP.Addr != "127.0.0.1:3" || c.Cluster.Shards != 8 || c.HTTP.BodyLimit != 1<<20 || c.Query.Timeout != 5*time.Second {
-		t.Errorf("flag, environment, file: got %q, %d, %s, %s", c.HTTP.Addr, c.Cluster.Shards, c.HTTP.BodyLimit, c.Query.Timeout)
+	if c.HTTP.Addr != "127.0.0.1:3" || c.Cluster.Shards != 8 || c.HTTP.BodyLimit != 1<<20 ||
+		c.Query.Timeout != 5*time.Second {
+		t.Errorf("flag, environment, file: got %q, %d, %s, %s", c.HTTP.Addr, c.Cluster.Shards, c.HTTP.BodyLimit,
+			c.Query.Timeout)
 	}
 	if got := strings.Join(c.HTTP.CORSAllowedOrigins, "|"); got != "https://a.example|https://b.example" {
 		t.Errorf("list from the file: %q", got)
@@ -74,17 +77,34 @@ func TestLoadErrors(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"an unknown key":         {"htp:\n  addr: x\n", nil, `unknown key "htp.addr": did you mean "http.addr"`},
-		"with its line":          {"shards: 1\n\nquery:\n  memori: 1\n", nil, `c.yaml:4: unknown key "query.memori": did you mean "query.memory"`},
-		"a bad value":            {"shards: many\n", nil, "c.yaml:1: shards"},
-		"a bad size":             {"http: {body-limit: 3 apples}\n", nil, `http.body-limit: "3 apples": want a size, as 64MiB`},
-		"a bad number":           {"shards: many\n", nil, `shards: "many": want a whole number`},
-		"no map":                 {"- a\n", nil, "want keys and values"},
-		"a bad environment":      {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"}, `environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, as 30s or 10m`},
-		"a duration, no unit":    {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"}, `CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`},
-		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins"},
-		"gone, from outside":     {"", map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"}, "CORDWOOD_HTTP_ENABLE_CORS: this setting is gone"},
-		"gone, of the page":      {"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting is gone: once there are users"},
+		"an unknown key": {"htp:\n  addr: x\n", nil, `unknown key "htp.addr": did you mean "http.addr"`},
+		"with its line": {
+			"shards: 1\n\nquery:\n  memori: 1\n", nil, `c.yaml:4: unknown key "query.memori": did you mean "query.memory"`,
+		},
+		"a bad value":  {"shards: many\n", nil, "c.yaml:1: shards"},
+		"a bad size":   {"http: {body-limit: 3 apples}\n", nil, `http.body-limit: "3 apples": want a size, as 64MiB`},
+		"a bad number": {"shards: many\n", nil, `shards: "many": want a whole number`},
+		"no map":       {"- a\n", nil, "want keys and values"},
+		"a bad environment": {
+			"",
+			map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"},
+			`environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, as 30s or 10m`,
+		},
+		"a duration, no unit": {
+			"",
+			map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"},
+			`CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`,
+		},
+		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting is " +
+			"gone: pages of other sites are refused unless --http-cors-allowed-origins"},
+		"gone, from outside": {
+			"",
+			map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"},
+			"CORDWOOD_HTTP_ENABLE_CORS: this setting is gone",
+		},
+		"gone, of the page": {
+			"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting is gone: once there are users",
+		},
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +118,8 @@ func TestLoadErrors(t *testing.T) {
 
 // TestPrintedConfigLoads feeds what --print-config prints to --config.
 func TestPrintedConfigLoads(t *testing.T) {
-	_, fs, err := loadArgs(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins", "https://x.example,https://y.example", "--tls-cert", "a b")
+	_, fs, err := loadArgs(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins",
+		"https://x.example,https://y.example", "--tls-cert", "a b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,13 +187,16 @@ func TestValidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--shards") || !strings.Contains(err.Error(), "--log-level") {
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--shards") ||
+		!strings.Contains(err.Error(), "--log-level") {
 		t.Errorf("two faults: %v", err)
 	}
 }
 
 func TestByteSize(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "1": 1, "64MiB": 64 << 20, "64 mib": 64 << 20, "2KB": 2000, "7B": 7, "1GiB": 1 << 30, "1TB": 1e12} {
+	for text, want := range map[string]int64{
+		"0": 0, "1": 1, "64MiB": 64 << 20, "64 mib": 64 << 20, "2KB": 2000, "7B": 7, "1GiB": 1 << 30, "1TB": 1e12,
+	} {
 		var b ByteSize
 		if err := b.Set(text); err != nil || int64(b) != want {
 			t.Errorf("%q: %d, %v, want %d", text, b, err, want)

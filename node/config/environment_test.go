@@ -19,7 +19,8 @@ func TestCheckEnvironment(t *testing.T) {
 		{"CORDWOODS=1", ""},
 		{"CORDWOOD_TEST_AS_PROGRAM=1", ""},
 		{"CORDWOOD_BREAD_AND_BUTTER=1", "remove it ("}, // its beginning is that of all
-		{"CORDWOOD_HTTP_ADR=secret", "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?"},
+		{"CORDWOOD_HTTP_ADR=secret", "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: " +
+			"did you mean CORDWOOD_HTTP_ADDR?"},
 		{"CORDWOOD_SEED=a:1", "did you mean CORDWOOD_SEEDS?"},
 		{"CORDWOOD_SRVER=x", "did you mean CORDWOOD_SERVER?"},
 		{"CORDWOOD_=x", "environment variable CORDWOOD_ is not known"},
@@ -53,7 +54,8 @@ func TestCheckEnvironment(t *testing.T) {
 			t.Errorf("%s: the value is in the error: %v", tt.variable, err)
 		}
 	}
-	if err := CheckEnvironment([]string{"CORDWOOD_B=1", "CORDWOOD_A=1"}); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "CORDWOOD_A ") {
+	if err := CheckEnvironment([]string{"CORDWOOD_B=1", "CORDWOOD_A=1"}); err == nil ||
+		strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "CORDWOOD_A ") {
 		t.Errorf("two variables: %v", err)
 	}
 }
@@ -62,7 +64,8 @@ func TestCheckEnvironment(t *testing.T) {
 func TestDeploymentsSetKnownVariables(t *testing.T) {
 	found := 0
 	for _, file := range []string{
-		"../../deploy/helm/cordwood/templates/_pod.tpl", "../../deploy/compose/one.yaml", "../../deploy/compose/cluster.yaml", "../../deploy/Dockerfile",
+		"../../deploy/helm/cordwood/templates/_pod.tpl", "../../deploy/compose/one.yaml",
+		"../../deploy/compose/cluster.yaml", "../../deploy/Dockerfile",
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -17,7 +17,9 @@ import (
 
 // groups are the first words of flag names that become a level in YAML: the flag
 // --http-addr is the key http.addr.
-var groups = map[string]bool{"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true, "trace": true}
+var groups = map[string]bool{
+	"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true, "trace": true,
+}
 
 // EnvPrefix begins the environment variable of every setting.
 const EnvPrefix = "CORDWOOD_"
@@ -72,8 +74,12 @@ var commandFlags = map[string]bool{"config": true, "print-config": true, "help":
 
 // removed are settings of earlier versions, with what to do instead.
 var removed = []struct{ flag, instead string }{
-	{"http-enable-cors", "this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins (http.cors-allowed-origins) names their origins; remove it"},
-	{"http-protect-config", "this setting is gone: once there are users, /config is always for those that may read; remove it"},
+	{"http-enable-cors", "this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins " +
+		"(http.cors-allowed-origins) names their origins; remove it"},
+	{
+		"http-protect-config",
+		"this setting is gone: once there are users, /config is always for those that may read; remove it",
+	},
 }
 
 // Removed says what to do instead of a setting of an earlier version. It is empty for any

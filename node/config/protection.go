@@ -11,12 +11,14 @@ import (
 // the secret of the cluster, or, on one machine or where the settings ask for it, not at all.
 
 // HowToProtect names both ways.
-const HowToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood new-secret FILE), " +
+const HowToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood " +
+	"new-secret FILE), " +
 	"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca); --rpc-insecure starts without either"
 
 // Unprotectable says why a node does not start.
 func (c *Config) Unprotectable() error {
-	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and whoever reaches it would be a node of the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
+	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and whoever reaches it would be a node of "+
+		"the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
 }
 
 // SecretFile is where the secret of the cluster is: where the settings say, or in the data

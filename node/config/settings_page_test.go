@@ -42,7 +42,8 @@ func TestSettingsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s", settingsPage, diff)
+		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n"+
+			"(-want +got)\n%s", settingsPage, diff)
 	}
 }
 
@@ -66,7 +67,9 @@ func fillSettings(page string, fs *pflag.FlagSet) (string, map[string]bool) {
 	page = settingsSection.ReplaceAllStringFunc(page, func(old string) string {
 		mine := strings.Fields(settingsSection.FindStringSubmatch(old)[1])
 		var b strings.Builder
-		fmt.Fprintf(&b, "<!-- settings %s -->\n| flag | environment | YAML | default | meaning |\n|---|---|---|---|---|\n", strings.Join(mine, " "))
+		fmt.Fprintf(&b,
+			"<!-- settings %s -->\n| flag | environment | YAML | default | meaning |\n|---|---|---|---|---|\n",
+			strings.Join(mine, " "))
 		var rows []string
 		fs.VisitAll(func(f *pflag.Flag) {
 			if slices.Contains(mine, claims(f.Name)) {

@@ -132,7 +132,10 @@ func New(cfg Config) *Discovery {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
-	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}, refusals: map[string]error{}, proven: map[string]string{}, toldOf: map[string]string{}, news: make(chan struct{}, 1)}
+	return &Discovery{
+		cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}, refusals: map[string]error{},
+		proven: map[string]string{}, toldOf: map[string]string{}, news: make(chan struct{}, 1),
+	}
 }
 
 // isFrom refuses a call that says that it is from another node than has proved to call.
@@ -142,7 +145,8 @@ func isFrom(ctx context.Context, node string) error {
 		return nil // it came from no network
 	}
 	if proven := rpcport.NodeOf(p.Addr); proven != "" && node != "" && proven != node {
-		return errs.ToGRPC(errs.New(errs.PermissionDenied, "the call says that it is from node %s, and its certificate is for node %s", node, proven))
+		return errs.ToGRPC(errs.New(errs.PermissionDenied,
+			"the call says that it is from node %s, and its certificate is for node %s", node, proven))
 	}
 	return nil
 }
@@ -213,7 +217,8 @@ func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metap
 		return nil, err
 	}
 	refuse := func(format string, args ...any) (*metapb.FoundResponse, error) {
-		return nil, errs.ToGRPC(errs.New(errs.IllegalState, "node %s does not found cluster %s: "+format, append([]any{d.cfg.NodeID, req.ClusterId}, args...)...))
+		return nil, errs.ToGRPC(errs.New(errs.IllegalState, "node %s does not found cluster %s: "+format,
+			append([]any{d.cfg.NodeID, req.ClusterId}, args...)...))
 	}
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
@@ -336,7 +341,8 @@ func (d *Discovery) Silent() []string {
 	return d.last.silent
 }
 
-// WithRole lists this node and those among the seeds, as far as they have a role; ok is false if not all seeds answered when they were last asked.
+// WithRole lists this node and those among the seeds, as far as they have a role; ok is false if
+// not all seeds answered when they were last asked.
 func (d *Discovery) WithRole(role string) (ids []string, ok bool) {
 	cluster, _ := d.cfg.State.Cluster()
 	d.mu.Lock()
@@ -442,7 +448,9 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 			}),
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
+				Backoff: backoff.Config{
+					BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 500 * time.Millisecond,
+				},
 				MinConnectTimeout: time.Second,
 			}))
 		if err != nil {

@@ -92,7 +92,9 @@ func newWorld(t *testing.T, n int, conf func(*Config)) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.nodes = append(w.nodes, &node{w: w, id: fmt.Sprintf("n%d", i+1), addr: l.Addr().String(), state: &state{}, conf: conf})
+		w.nodes = append(w.nodes, &node{
+			w: w, id: fmt.Sprintf("n%d", i+1), addr: l.Addr().String(), state: &state{}, conf: conf,
+		})
 		l.Close()
 	}
 	t.Cleanup(func() {
@@ -431,7 +433,9 @@ func TestNewsOfOthers(t *testing.T) {
 		{"a node that is known", &metapb.HelloRequest{NodeId: "n1", AdvertiseAddr: "127.0.0.1:1"}, false},
 		{"a node that is new", &metapb.HelloRequest{NodeId: "n3", AdvertiseAddr: "127.0.0.1:2"}, true},
 		{"one that tries the port", &metapb.HelloRequest{}, false},
-		{"a known one that belongs to a cluster", &metapb.HelloRequest{NodeId: "n1", AdvertiseAddr: "127.0.0.1:1", ClusterId: "c"}, true},
+		{"a known one that belongs to a cluster", &metapb.HelloRequest{
+			NodeId: "n1", AdvertiseAddr: "127.0.0.1:1", ClusterId: "c",
+		}, true},
 	} {
 		if _, err := d.Hello(t.Context(), c.req); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
@@ -440,7 +444,9 @@ func TestNewsOfOthers(t *testing.T) {
 			t.Errorf("%s: news %v, want %v", c.what, got, c.want)
 		}
 	}
-	if _, err := d.Found(t.Context(), &metapb.FoundRequest{ClusterId: "c", NodeId: "n1", Founders: []string{"n1", "n2"}}); err != nil || !news() {
+	if _, err := d.Found(t.Context(), &metapb.FoundRequest{
+		ClusterId: "c", NodeId: "n1", Founders: []string{"n1", "n2"},
+	}); err != nil || !news() {
 		t.Errorf("a promise: %v, or no news", err)
 	}
 }

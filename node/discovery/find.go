@@ -46,7 +46,9 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	cluster, _ := d.cfg.State.Cluster()
 	before, _ := d.cfg.State.Promise()
 	if cluster != "" && d.cfg.ClusterID != "" && cluster != d.cfg.ClusterID {
-		return false, fmt.Errorf("the data folder belongs to cluster %s, but --cluster-id is %s: correct one of --cluster-id and --data-dir", cluster, d.cfg.ClusterID)
+		return false,
+			fmt.Errorf("the data folder belongs to cluster %s, but --cluster-id is %s: correct one of --cluster-id "+
+				"and --data-dir", cluster, d.cfg.ClusterID)
 	}
 	if len(d.cfg.Seeds) == 0 {
 		return d.alone(cluster)
@@ -61,7 +63,8 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	}
 	for _, p := range v.peers {
 		if p.NodeId == d.cfg.NodeID {
-			return false, fmt.Errorf("the node at %s has the same id as this one, %s: one of the data folders is a copy of the other; a new node needs an empty --data-dir", p.addr, p.NodeId)
+			return false, fmt.Errorf("the node at %s has the same id as this one, %s: one of the data folders is a "+
+				"copy of the other; a new node needs an empty --data-dir", p.addr, p.NodeId)
 		}
 	}
 	clusters := map[string]string{} // with an address of each
@@ -72,7 +75,8 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	}
 	if cluster != "" {
 		if addr := clusters[cluster]; len(clusters) > 0 && addr == "" {
-			return false, fmt.Errorf("the data folder belongs to cluster %s, but %s: correct --seeds, or choose an empty --data-dir to join that one", cluster, d.strangers(v, cluster))
+			return false, fmt.Errorf("the data folder belongs to cluster %s, but %s: correct --seeds, or choose an "+
+				"empty --data-dir to join that one", cluster, d.strangers(v, cluster))
 		}
 		d.note(v, cluster)
 		return true, nil
@@ -93,7 +97,9 @@ func (d *Discovery) alone(cluster string) (bool, error) {
 		return true, nil
 	}
 	if d.cfg.ClusterID != "" {
-		return false, fmt.Errorf("the data folder is empty, and --cluster-id %s is a cluster that exists: name nodes of it as --seeds", d.cfg.ClusterID)
+		return false,
+			fmt.Errorf("the data folder is empty, and --cluster-id %s is a cluster that exists: name nodes of it as "+
+				"--seeds", d.cfg.ClusterID)
 	}
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
@@ -107,14 +113,18 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	for id, addr = range clusters {
 	}
 	if d.cfg.ClusterID != "" && id != d.cfg.ClusterID {
-		return false, fmt.Errorf("the node at %s belongs to cluster %s, but --cluster-id is %s: correct one of --seeds and --cluster-id", addr, id, d.cfg.ClusterID)
+		return false,
+			fmt.Errorf("the node at %s belongs to cluster %s, but --cluster-id is %s: correct one of --seeds and "+
+				"--cluster-id", addr, id, d.cfg.ClusterID)
 	}
 	for _, p := range v.peers {
 		if p.ClusterId != id {
 			continue
 		}
 		if p.MinProtocol > d.cfg.Highest || p.MaxProtocol < d.cfg.Lowest {
-			return false, fmt.Errorf("the node at %s speaks protocol versions %d to %d, this one %d to %d: upgrade the older one", p.addr, p.MinProtocol, p.MaxProtocol, d.cfg.Lowest, d.cfg.Highest)
+			return false,
+				fmt.Errorf("the node at %s speaks protocol versions %d to %d, this one %d to %d: upgrade the older one",
+					p.addr, p.MinProtocol, p.MaxProtocol, d.cfg.Lowest, d.cfg.Highest)
 		}
 		if slices.Contains(p.Founders, d.cfg.NodeID) {
 			founders = p.Founders
@@ -124,7 +134,8 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	defer d.deciding.Unlock()
 	if promise, promised := d.cfg.State.Promise(); promise != "" && promise != id {
 		if promise != before || !d.void(v, promise, promised) {
-			d.wait(fmt.Sprintf("node %s to say what became of cluster %s, which this node promised to found with it", v.name(coordinator(promised)), promise))
+			d.wait(fmt.Sprintf("node %s to say what became of cluster %s, which this node promised to found with it",
+				v.name(coordinator(promised)), promise))
 			return false, nil
 		}
 	}
@@ -164,7 +175,8 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		d.deciding.Unlock()
 		text := fmt.Sprintf("node %s to found cluster %s", v.name(coordinator(promised)), promise)
 		if _, ok := v.by(coordinator(promised)); !ok {
-			text += fmt.Sprintf("; it does not answer: start it with its data folder, or, if that is lost, empty the data folders of nodes %s, in which nothing is yet", d.called(v, promised))
+			text += fmt.Sprintf("; it does not answer: start it with its data folder, or, if that is lost, empty the "+
+				"data folders of nodes %s, in which nothing is yet", d.called(v, promised))
 		}
 		d.wait(text)
 		return false, nil
@@ -177,7 +189,9 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		return false, nil
 	}
 	if d.cfg.ClusterID != "" {
-		return false, fmt.Errorf("all %d nodes for the first metadata group are here and empty, but --cluster-id says that cluster %s exists: its metadata is gone; bring the data folders back, or restore a backup into a new cluster, started without --cluster-id", d.cfg.Expect, d.cfg.ClusterID)
+		return false, fmt.Errorf("all %d nodes for the first metadata group are here and empty, but --cluster-id "+
+			"says that cluster %s exists: its metadata is gone; bring the data folders back, or restore a backup "+
+			"into a new cluster, started without --cluster-id", d.cfg.Expect, d.cfg.ClusterID)
 	}
 	if coordinator(founders) != d.cfg.NodeID {
 		d.wait(fmt.Sprintf("node %s to found the cluster", v.name(coordinator(founders))))
@@ -195,18 +209,22 @@ func (d *Discovery) ready(v view) (missing string, founders []string) {
 		switch {
 		case !slices.Contains(p.Roles, RoleMeta):
 		case p.PromisedClusterId != "":
-			return fmt.Sprintf("cluster %s, which nodes %s are about to found", p.PromisedClusterId, d.called(v, p.Founders)), nil
+			return fmt.Sprintf("cluster %s, which nodes %s are about to found", p.PromisedClusterId,
+				d.called(v, p.Founders)), nil
 		case int(p.Expect) != d.cfg.Expect:
-			return fmt.Sprintf("the same --meta-bootstrap-expect everywhere: it is %d at %s and %d here", p.Expect, p.addr, d.cfg.Expect), nil
+			return fmt.Sprintf("the same --meta-bootstrap-expect everywhere: it is %d at %s and %d here", p.Expect,
+				p.addr, d.cfg.Expect), nil
 		default:
 			founders = append(founders, p.NodeId)
 		}
 	}
 	switch {
 	case len(v.silent) > 0:
-		return fmt.Sprintf("all seeds to answer, or one that belongs to a cluster; no answer from %s", strings.Join(v.silent, ", ")), nil
+		return fmt.Sprintf("all seeds to answer, or one that belongs to a cluster; no answer from %s",
+			strings.Join(v.silent, ", ")), nil
 	case len(founders) < d.cfg.Expect:
-		return fmt.Sprintf("a cluster: none of the seeds belongs to one, and of %d nodes for the first metadata group (--meta-bootstrap-expect) %d are here", d.cfg.Expect, len(founders)), nil
+		return fmt.Sprintf("a cluster: none of the seeds belongs to one, and of %d nodes for the first metadata "+
+			"group (--meta-bootstrap-expect) %d are here", d.cfg.Expect, len(founders)), nil
 	}
 	slices.Sort(founders)
 	return "", founders[:d.cfg.Expect]

@@ -19,7 +19,9 @@ func TestNameOfSeed(t *testing.T) {
 	if !slices.Equal(addrs, []string{"10.0.0.1:4001", "10.0.0.2:4001", "10.0.0.9:4001"}) || len(faults) > 0 {
 		t.Fatal(addrs, faults)
 	}
-	for addr, want := range map[string]string{"10.0.0.1:4001": "nodes.example", "10.0.0.2:4001": "nodes.example", "10.0.0.9:4001": ""} {
+	for addr, want := range map[string]string{
+		"10.0.0.1:4001": "nodes.example", "10.0.0.2:4001": "nodes.example", "10.0.0.9:4001": "",
+	} {
 		if got := d.nameOf(addr); got != want {
 			t.Errorf("the certificate of %s is checked for %q, want %q", addr, got, want)
 		}

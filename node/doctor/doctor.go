@@ -67,7 +67,10 @@ type doctor struct {
 // Run looks at everything that it can. The error is for what cannot be looked at, and for
 // files that cannot be forgotten.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	d := &doctor{cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}}, known: map[string]bool{"LOCK": true}}
+	d := &doctor{
+		cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}},
+		known: map[string]bool{"LOCK": true},
+	}
 	if cfg.ServerOnly {
 		d.server(ctx)
 		d.finish()
@@ -95,7 +98,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		d.find(Attention, "", "name it by --data-dir if a server has run here", "there is no data folder %s", cfg.DataDir)
 	default:
 		d.part = "data"
-		d.find(Note, "", "stop the server and run this again to have every byte checked", "a running server uses %s: its files were not read", cfg.DataDir)
+		d.find(Note, "", "stop the server and run this again to have every byte checked",
+			"a running server uses %s: its files were not read", cfg.DataDir)
 	}
 	if inUse || cfg.AskServer {
 		d.server(ctx)
@@ -210,7 +214,8 @@ func (d *doctor) meta() []uint32 {
 	v, verr := raftlog.Verify(d.path("meta"), func(_ uint64, data []byte) error { return meta.CheckCommand(data) }, nil)
 	d.add(verr, "meta/log", restoreFolder)
 	if err == nil && verr == nil && max(v.Last, v.Snapshot) < applied {
-		d.find(Damage, "meta/log", restoreFolder, "the state holds commands up to %d, and the log ends with %d", applied, max(v.Last, v.Snapshot))
+		d.find(Damage, "meta/log", restoreFolder, "the state holds commands up to %d, and the log ends with %d",
+			applied, max(v.Last, v.Snapshot))
 	}
 	if _, err := os.Stat(d.path(state + ".restore")); err == nil {
 		d.find(Note, state+".restore", "", "left over from a restore that was not finished; it means nothing")
@@ -233,7 +238,8 @@ func (d *doctor) shardDirs(placed []uint32) []uint32 {
 		}
 		ids = append(ids, uint32(id))
 		if placed != nil && !slices.Contains(placed, uint32(id)) {
-			d.find(Attention, filepath.Join("shards", e.Name()), "find out where it comes from before it is removed", "the metadata does not know this shard")
+			d.find(Attention, filepath.Join("shards", e.Name()), "find out where it comes from before it is removed",
+				"the metadata does not know this shard")
 		}
 	}
 	slices.Sort(ids)
@@ -255,13 +261,16 @@ func (d *doctor) shard(id uint32) {
 		return nil
 	}, shard.CheckSnapshot)
 	do := restoreFolder
-	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil && raftlog.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
+	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil &&
+		raftlog.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
 		do = "start the server: the rows of the damaged entries are in segments, and it cuts them off; then look at the disk"
 	}
 	d.add(verr, raft, do)
 	d.knowAll(raft)
 	if v.Torn > 0 {
-		d.find(Note, filepath.Join(raft, "log"), "", "%s of an append that was not finished, and not acknowledged; cut off at the next start", words.Count(v.Torn, "byte"))
+		d.find(Note, filepath.Join(raft, "log"), "",
+			"%s of an append that was not finished, and not acknowledged; cut off at the next start",
+			words.Count(v.Torn, "byte"))
 	}
 
 	file := filepath.Join(dir, manifest.FileName)
@@ -274,9 +283,11 @@ func (d *doctor) shard(id uint32) {
 		d.knowAll(dir)
 		return
 	case verr == nil && max(v.Last, v.Snapshot) < st.AppliedIndex:
-		d.find(Damage, raft, restoreFolder, "the manifest holds entries up to %d, and the log ends with %d", st.AppliedIndex, max(v.Last, v.Snapshot))
+		d.find(Damage, raft, restoreFolder, "the manifest holds entries up to %d, and the log ends with %d",
+			st.AppliedIndex, max(v.Last, v.Snapshot))
 	case verr == nil && v.SnapshotCommand > st.AppliedIndex:
-		d.find(Damage, file, restoreFolder, "it holds entries up to %d, and the newest snapshot ends with %d: it is damaged or was replaced by an older one", st.AppliedIndex, v.SnapshotCommand)
+		d.find(Damage, file, restoreFolder, "it holds entries up to %d, and the newest snapshot ends with %d: it is "+
+			"damaged or was replaced by an older one", st.AppliedIndex, v.SnapshotCommand)
 	}
 	d.know(file)
 	if torn > 0 {
@@ -292,15 +303,19 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		m := &st.Segments[i]
 		file := filepath.Join(segments, m.FileName())
 		if m.Raw {
-			d.find(Attention, file, "start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
+			d.find(Attention, file,
+				"start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
 				"%s of table %d could not be written in the usual form", words.Count(m.Rows, "row"), m.TableID)
 		}
 		if err := readSegment(d.path(segments), m); err != nil {
-			d.find(Damage, file, fmt.Sprintf("restore the file from a backup, or give up its %s with: cordwood doctor --data-dir %s --forget %s", words.Count(m.Rows, "row"), d.cfg.DataDir, file), "%v", err)
+			d.find(Damage, file,
+				fmt.Sprintf("restore the file from a backup, or give up its %s with: cordwood doctor --data-dir %s "+
+					"--forget %s", words.Count(m.Rows, "row"), d.cfg.DataDir, file), "%v", err)
 		}
 		d.know(file)
 		if mark := file + shard.DamagedSuffix; exists(d.path(mark)) {
-			d.find(Attention, mark, "it goes by itself at the next start if the segment is whole", "the server found the segment damaged and sets it aside")
+			d.find(Attention, mark, "it goes by itself at the next start if the segment is whole",
+				"the server found the segment damaged and sets it aside")
 			d.know(mark)
 		}
 	}
@@ -313,7 +328,8 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		d.know(file)
 		switch {
 		case segment.IsTemp(e.Name()):
-			d.find(Note, file, "", "left over from a flush that was not finished; its rows are in the log, and it goes at the next start")
+			d.find(Note, file, "",
+				"left over from a flush that was not finished; its rows are in the log, and it goes at the next start")
 		case strings.HasSuffix(e.Name(), segment.Suffix), strings.HasSuffix(e.Name(), segment.RawSuffix):
 			d.find(Note, file, "", "not in the manifest: the next start removes it, or sets it aside in lost+found")
 		default:
@@ -326,8 +342,13 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		}
 	}
 	for name, what := range map[string][2]string{
-		"RECOVERING":    {"run 'cordwood recover' for this shard again", "'cordwood recover' was cut short: the replica is not opened"},
-		"raft/DIVERGED": {"have it made anew with 'cordwood shard rebuild', and keep this folder until no row is missed", "the replica holds what its leader had lost, because a disk went back in time: it is not opened"},
+		"RECOVERING": {
+			"run 'cordwood recover' for this shard again", "'cordwood recover' was cut short: the replica is not opened",
+		},
+		"raft/DIVERGED": {
+			"have it made anew with 'cordwood shard rebuild', and keep this folder until no row is missed",
+			"the replica holds what its leader had lost, because a disk went back in time: it is not opened",
+		},
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.find(Attention, file, what[0], "%s", what[1])
@@ -338,7 +359,9 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		d.knowAll(filepath.Join(dir, name))
 	}
 	if entries, _ := os.ReadDir(d.path(filepath.Join(dir, "lost+found"))); len(entries) > 0 {
-		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed", "%s that nothing explains %s set aside", words.Count(len(entries), "segment file"), words.Pick(len(entries), "was", "were"))
+		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed",
+			"%s that nothing explains %s set aside", words.Count(len(entries), "segment file"),
+			words.Pick(len(entries), "was", "were"))
 		d.knowAll(filepath.Join(dir, "lost+found"))
 	}
 	if tmp := filepath.Join(dir, segment.TempName(manifest.FileName)); exists(d.path(tmp)) {
@@ -375,7 +398,10 @@ func (d *doctor) strangers() {
 		}
 	}
 	// What 'cordwood recover' and new incarnations of shards left behind.
-	for _, pattern := range []string{"meta.retired-*", filepath.Join("shards", "*.incarnation-*"), filepath.Join("shards", "*.diverged-*")} {
+	for _, pattern := range []string{
+		"meta.retired-*", filepath.Join("shards", "*.incarnation-*"),
+		filepath.Join("shards", "*.diverged-*"),
+	} {
 		aside, _ := filepath.Glob(d.path(pattern))
 		for _, path := range aside {
 			rel, _ := filepath.Rel(d.cfg.DataDir, path)

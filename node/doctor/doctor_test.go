@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,14 +49,18 @@ func TestSeeds(t *testing.T) {
 		"none":           {nil, "do not let each other in"},
 	} {
 		args := append([]string{"--seeds", port.Addr().String()}, c.args...)
-		if _, got := run(t, Config{DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, args...)}); !strings.Contains(got, c.want) || !strings.Contains(got, "--cluster-secret-file") {
+		if _, got := run(t, Config{
+			DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, args...),
+		}); !strings.Contains(got, c.want) || !strings.Contains(got, "--cluster-secret-file") {
 			t.Errorf("%s: no %q in\n%s", name, c.want, got)
 		}
 	}
 	if err := os.Chmod(ours, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, got := run(t, Config{DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, "--cluster-secret-file", ours, "--rpc-insecure")}); !strings.Contains(got, "chmod o-r "+ours) || !strings.Contains(got, "leave it out once") {
+	if _, got := run(t, Config{
+		DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, "--cluster-secret-file", ours, "--rpc-insecure"),
+	}); !strings.Contains(got, "chmod o-r "+ours) || !strings.Contains(got, "leave it out once") {
 		t.Errorf("a secret that all may read, and --rpc-insecure:\n%s", got)
 	}
 }
@@ -115,12 +120,17 @@ func TestSettings(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"at fault":    {Config{SettingsErr: errors.Join(errors.New("a is wrong"), errors.New("b is wrong"))}, "attention settings : b is wrong; correct it"},
+		"at fault": {
+			Config{SettingsErr: errors.Join(errors.New("a is wrong"), errors.New("b is wrong"))},
+			"attention settings : b is wrong; correct it",
+		},
 		"no users":    {Config{Settings: settings(t, "--user-file", "/no/such/file")}, "/no/such/file"},
 		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0"},
-		"port in use": {Config{Settings: settings(t, "--rpc-addr", busy.Addr().String())}, "could not listen on its --rpc-addr"},
-		"memory":      {Config{Settings: settings(t, "--query-memory", "100TiB")}, "lower one of them"},
-		"no folder":   {Config{Settings: settings(t)}, "there is no data folder " + dir},
+		"port in use": {
+			Config{Settings: settings(t, "--rpc-addr", busy.Addr().String())}, "could not listen on its --rpc-addr",
+		},
+		"memory":    {Config{Settings: settings(t, "--query-memory", "100TiB")}, "lower one of them"},
+		"no folder": {Config{Settings: settings(t)}, "there is no data folder " + dir},
 	} {
 		c.cfg.DataDir = dir
 		if r, text := run(t, c.cfg); !strings.Contains(text, c.want) || r.Status() != 1 {
@@ -163,18 +173,26 @@ func TestServer(t *testing.T) {
 		want   string
 		status int
 	}{
-		"sound":          {func(*fakeServer) {}, "a running server uses " + dir, 0},
-		"another clock":  {func(s *fakeServer) { s.date = s.date.Add(time.Hour) }, "the clock of http://there is ", 1},
-		"gone":           {func(s *fakeServer) { delete(s.answers, "/health") }, "no answer from /health", 1},
-		"not ready":      {func(s *fakeServer) { delete(s.answers, "/ready") }, "is not ready", 1},
-		"another build":  {func(s *fakeServer) { s.answers["/status"] = `{"version":"v2"}` }, "the server is version v2, this program v1", 0},
-		"no permission":  {func(s *fakeServer) { delete(s.answers, "name,") }, "give --user", 1},
-		"a node is gone": {func(s *fakeServer) { s.answers["name,"] = `{"name":"two","rpc_addr":"` + gone.Addr().String() + `"}` }, "node two is not reachable", 1},
+		"sound":         {func(*fakeServer) {}, "a running server uses " + dir, 0},
+		"another clock": {func(s *fakeServer) { s.date = s.date.Add(time.Hour) }, "the clock of http://there is ", 1},
+		"gone":          {func(s *fakeServer) { delete(s.answers, "/health") }, "no answer from /health", 1},
+		"not ready":     {func(s *fakeServer) { delete(s.answers, "/ready") }, "is not ready", 1},
+		"another build": {func(s *fakeServer) {
+			s.answers["/status"] = `{"version":"v2"}`
+		}, "the server is version v2, this program v1", 0},
+		"no permission": {func(s *fakeServer) { delete(s.answers, "name,") }, "give --user", 1},
+		"a node is gone": {func(s *fakeServer) {
+			s.answers["name,"] = `{"name":"two","rpc_addr":"` + gone.Addr().String() + `"}`
+		}, "node two is not reachable", 1},
 		"rows aside": {func(s *fakeServer) {
-			s.answers["/v1/cluster"] = `{"rows_aside":[{"table":"public.t","shard":1,"node":"one","rows":12,"bytes":4096,"reason":"index out of range","since":"2026-11-23T04:05:06Z","advice":"drop it"}]}`
-		}, "12 rows of public.t in shard 1 cannot be written to segments on node one since 2026-11-23 04:05:06: index out of range; drop it", 1},
+			s.answers["/v1/cluster"] =
+				`{"rows_aside":[{"table":"public.t","shard":1,"node":"one","rows":12,"bytes":4096,"reason":"index ` +
+					`out of range","since":"2026-11-23T04:05:06Z","advice":"drop it"}]}`
+		}, "12 rows of public.t in shard 1 cannot be written to segments on node one since 2026-11-23 04:05:06: " +
+			"index out of range; drop it", 1},
 		"a shard elects, another is new": {func(s *fakeServer) {
-			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"electing","leader":""},{"id":2,"state":"starting","leader":""}]}`
+			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"electing","leader":""},` +
+				`{"id":2,"state":"starting","leader":""}]}`
 		}, "", 0},
 		"no leader": {func(s *fakeServer) {
 			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"no leader"},{"id":2,"state":"ok"}]}`
@@ -182,18 +200,26 @@ func TestServer(t *testing.T) {
 	} {
 		s := &fakeServer{answers: sound(), date: time.Now()}
 		c.change(s)
-		if r, text := run(t, Config{DataDir: dir, Server: s, Version: "v1"}); !strings.Contains(text, c.want) || r.Status() != c.status || r.Server != "http://there" {
+		r, text := run(t, Config{DataDir: dir, Server: s, Version: "v1"})
+		// Whether this machine is fast enough is not the subject here.
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Part == "machine" })
+		if !strings.Contains(text, c.want) || r.Status() != c.status || r.Server != "http://there" {
 			t.Errorf("%s: status %d:\n%swant %q", name, r.Status(), text, c.want)
 		}
 	}
 	// A server somewhere else has nothing to do with the folders and ports of this machine.
 	s := &fakeServer{answers: sound(), date: time.Now()}
 	settings := &config.Config{}
-	if r, text := run(t, Config{DataDir: dir, Server: s, AskServer: true, ServerOnly: true, Settings: settings, Version: "v1"}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
+	if r, text := run(t, Config{
+		DataDir: dir, Server: s, AskServer: true, ServerOnly: true, Settings: settings,
+		Version: "v1",
+	}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
 		t.Errorf("the server alone: status %d, %+v:\n%s", r.Status(), r.Parts, text)
 	}
 	// Nothing can be forgotten under a server.
-	if _, err := Run(t.Context(), Config{DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"}}); !errors.Is(err, node.ErrInUse) {
+	if _, err := Run(t.Context(), Config{
+		DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"},
+	}); !errors.Is(err, node.ErrInUse) {
 		t.Errorf("forget: %v", err)
 	}
 }
@@ -211,7 +237,8 @@ func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, text := run(t, Config{DataDir: dir})
-	if r.Status() != 3 || r.Result != "damaged" || !strings.Contains(text, "damage data IDENTITY") || !strings.Contains(text, "the clock went back") {
+	if r.Status() != 3 || r.Result != "damaged" || !strings.Contains(text, "damage data IDENTITY") ||
+		!strings.Contains(text, "the clock went back") {
 		t.Errorf("status %d, %s:\n%s", r.Status(), r.Result, text)
 	}
 }

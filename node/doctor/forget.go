@@ -90,6 +90,7 @@ func (d *doctor) forget(file string) (err error) {
 			return err
 		}
 	}
-	d.find(Note, file, "", "%s given up, as asked; what is left of the file is in %s", words.Say(rows, "row of it was", "rows of it were"), lost)
+	d.find(Note, file, "", "%s given up, as asked; what is left of the file is in %s",
+		words.Say(rows, "row of it was", "rows of it were"), lost)
 	return nil
 }

@@ -19,7 +19,9 @@ const (
 )
 
 // networkDisks are file systems on which locks and fsync do not mean what they do on a disk.
-var networkDisks = map[int64]string{0x6969: "NFS", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x517b: "SMB", 0x65735546: "FUSE"}
+var networkDisks = map[int64]string{
+	0x6969: "NFS", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x517b: "SMB", 0x65735546: "FUSE",
+}
 
 // machine looks at what a server needs of the machine: room, files, a disk that syncs and
 // a clock that is right.
@@ -31,7 +33,8 @@ func (d *doctor) machine() {
 	d.clock()
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Max < 8192 {
-		d.find(Attention, "", "raise it, as with LimitNOFILE of the service", "a process may have only %d open files; 8192 are wanted", limit.Max)
+		d.find(Attention, "", "raise it, as with LimitNOFILE of the service",
+			"a process may have only %d open files; 8192 are wanted", limit.Max)
 	}
 }
 
@@ -61,16 +64,20 @@ func (d *doctor) disk(dir string) {
 		keep = uint64(c.Disk.Reserve)
 	}
 	if free < keep {
-		d.find(Attention, "", "delete or expire data, or make the disk larger", "the disk has %d MiB left of %d; writes are refused below %d", free>>20, total>>20, keep>>20)
+		d.find(Attention, "", "delete or expire data, or make the disk larger",
+			"the disk has %d MiB left of %d; writes are refused below %d", free>>20, total>>20, keep>>20)
 	}
 	if st.Ffree < 10_000 && st.Files > 0 {
-		d.find(Attention, "", "remove files, or make the file system with more inodes", "the file system has room for %d more files", st.Ffree)
+		d.find(Attention, "", "remove files, or make the file system with more inodes",
+			"the file system has room for %d more files", st.Ffree)
 	}
 	if name, ok := networkDisks[st.Type&0xffffffff]; ok {
-		d.find(Attention, "", "put the data folder on a disk of this machine", "%s lies on a file system of the network (%s), whose locks and syncs cannot be relied on", dir, name)
+		d.find(Attention, "", "put the data folder on a disk of this machine",
+			"%s lies on a file system of the network (%s), whose locks and syncs cannot be relied on", dir, name)
 	}
 	if unix.Access(dir, unix.W_OK) != nil {
-		d.find(Attention, "", "run the server as the user who owns it, or change its owner", "%s cannot be written by this user", dir)
+		d.find(Attention, "", "run the server as the user who owns it, or change its owner",
+			"%s cannot be written by this user", dir)
 	}
 }
 
@@ -96,7 +103,8 @@ func (d *doctor) sync(dir string) {
 		worst = max(worst, time.Since(begin))
 	}
 	if worst > slowSync {
-		d.find(Attention, "", "use a faster disk, or find out who else writes to it", "4 KiB took up to %s until they were safe on the disk; every write waits for that", worst.Round(time.Millisecond))
+		d.find(Attention, "", "use a faster disk, or find out who else writes to it",
+			"4 KiB took up to %s until they were safe on the disk; every write waits for that", worst.Round(time.Millisecond))
 	}
 }
 
@@ -104,11 +112,13 @@ func (d *doctor) sync(dir string) {
 func (d *doctor) clock() {
 	now := time.Now()
 	if now.Year() < 2024 {
-		d.find(Attention, "", "set the clock, and keep it right with NTP", "the clock says %s", now.UTC().Format(time.DateTime))
+		d.find(Attention, "", "set the clock, and keep it right with NTP", "the clock says %s",
+			now.UTC().Format(time.DateTime))
 	}
 	var t unix.Timex
 	if state, err := unix.Adjtimex(&t); err == nil && (state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0) {
-		d.find(Note, "", "run chrony, ntpd or systemd-timesyncd, if the host does not", "nothing keeps the clock of this machine right, as far as the kernel knows")
+		d.find(Note, "", "run chrony, ntpd or systemd-timesyncd, if the host does not",
+			"nothing keeps the clock of this machine right, as far as the kernel knows")
 	}
 	var newest time.Time
 	var file string
@@ -131,6 +141,7 @@ func (d *doctor) differs(who string, other, before, after time.Time) {
 	// Answers carry whole seconds, and take their time.
 	early, late := before.Add(-2*time.Second), after.Add(time.Second)
 	if other.Before(early) || other.After(late) {
-		d.find(Attention, "", "keep both clocks right with NTP", "the clock of %s is %s from this machine's", who, fmt.Sprint(other.Sub(before).Round(time.Second)))
+		d.find(Attention, "", "keep both clocks right with NTP", "the clock of %s is %s from this machine's", who,
+			fmt.Sprint(other.Sub(before).Round(time.Second)))
 	}
 }

@@ -24,7 +24,8 @@ func (d *doctor) seeds(ctx context.Context) {
 		unproven := (*rpcport.Unproven)(nil)
 		switch {
 		case errors.As(err, &unproven):
-			d.find(Attention, "", "give both a copy of the cluster's secret (--cluster-secret-file), or both certificates of one authority", "seed %s and this node do not let each other in: %v", seed, unproven)
+			d.find(Attention, "", "give both a copy of the cluster's secret (--cluster-secret-file), or both "+
+				"certificates of one authority", "seed %s and this node do not let each other in: %v", seed, unproven)
 		case err != nil:
 			d.find(Note, "", "start it, if it is to be there", "seed %s does not answer: %v", seed, err)
 		}
@@ -34,7 +35,8 @@ func (d *doctor) seeds(ctx context.Context) {
 // protection tells what does not keep strangers out of the port between nodes.
 func (d *doctor) protection(c *config.Config) {
 	if c.RPC.Insecure {
-		d.find(Attention, "", "leave it out once all nodes have the secret of the cluster or certificates", "--rpc-insecure: whoever reaches %s may read and write everything, as a node", c.RPC.Addr)
+		d.find(Attention, "", "leave it out once all nodes have the secret of the cluster or certificates",
+			"--rpc-insecure: whoever reaches %s may read and write everything, as a node", c.RPC.Addr)
 	}
 	if file := c.SecretReadableByAll(); file != "" {
 		d.find(Attention, "", "chmod o-r "+file, "every account of this machine may read the secret of the cluster, %s", file)

@@ -84,7 +84,9 @@ func (d *doctor) cluster(ctx context.Context) {
 		err = json.Unmarshal(body, &status)
 	}
 	if err != nil {
-		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read the state of the cluster, if that is why", "the cluster could not be asked for its state: %v", err)
+		d.find(Attention, "",
+			"give --user NAME:PASSWORD of somebody who may read the state of the cluster, if that is why",
+			"the cluster could not be asked for its state: %v", err)
 		return
 	}
 	var without []string
@@ -94,14 +96,16 @@ func (d *doctor) cluster(ctx context.Context) {
 		}
 	}
 	if len(without) > 0 {
-		d.find(Attention, "", "see that most nodes of their replicas run; 'cordwood cluster status' says more", "shards without a leader, which take no writes: %s", strings.Join(without, ", "))
+		d.find(Attention, "", "see that most nodes of their replicas run; 'cordwood cluster status' says more",
+			"shards without a leader, which take no writes: %s", strings.Join(without, ", "))
 	}
 	for _, a := range status.RowsAside {
 		since := ""
 		if a.Since != nil {
 			since = " since " + a.Since.UTC().Format(time.DateTime)
 		}
-		d.find(Attention, "", a.Advice, "%s of %s in shard %d cannot be written to segments on node %s%s: %s", words.Count(a.Rows, "row"), a.Table, a.Shard, a.Node, since, a.Reason)
+		d.find(Attention, "", a.Advice, "%s of %s in shard %d cannot be written to segments on node %s%s: %s",
+			words.Count(a.Rows, "row"), a.Table, a.Shard, a.Node, since, a.Reason)
 	}
 }
 
@@ -146,7 +150,8 @@ func (d *doctor) nodes(ctx context.Context) bool {
 	}
 	list, err := rows[row](ctx, d, "SELECT name, rpc_addr FROM svc_private.cluster_nodes ORDER BY name")
 	if err != nil {
-		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read, if that is why", "the nodes of the cluster could not be asked for: %v", err)
+		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read, if that is why",
+			"the nodes of the cluster could not be asked for: %v", err)
 		return false
 	}
 	for _, n := range list {
@@ -156,7 +161,8 @@ func (d *doctor) nodes(ctx context.Context) bool {
 			err = conn.Close()
 		}
 		if err != nil {
-			d.find(Attention, "", "start it, or open the way to its --rpc-addr; nodes need it", "node %s is not reachable from this machine: %v", n.Name, err)
+			d.find(Attention, "", "start it, or open the way to its --rpc-addr; nodes need it",
+				"node %s is not reachable from this machine: %v", n.Name, err)
 		}
 	}
 	return true

@@ -33,7 +33,8 @@ func (d *doctor) settings() {
 		}
 	}
 	if c.Unprotected() {
-		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write", c.HTTP.Addr)
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write",
+			c.HTTP.Addr)
 	}
 	d.protection(c)
 	for _, pair := range [][2]string{{c.TLS.Cert, c.TLS.Key}, {c.RPC.TLS.Cert, c.RPC.TLS.Key}} {
@@ -43,7 +44,8 @@ func (d *doctor) settings() {
 	}
 	queries, bodies, rows, memory := c.MemoryShares()
 	if sum := queries + bodies + rows; sum > memory {
-		d.find(Attention, "", "lower one of them", "--query-memory, --http-inflight-limit and --shard-memory amount to %s, and there are %s", mebi(sum), mebi(memory))
+		d.find(Attention, "", "lower one of them",
+			"--query-memory, --http-inflight-limit and --shard-memory amount to %s, and there are %s", mebi(sum), mebi(memory))
 	}
 }
 
@@ -55,12 +57,15 @@ func (d *doctor) certificate(cert, key string) {
 	}
 	switch left := time.Until(pair.Leaf.NotAfter); {
 	case left < 0:
-		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s is valid until %s, and no longer", cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime))
+		d.find(Attention, "", "renew it; the server reads it again by itself",
+			"the certificate %s is valid until %s, and no longer", cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime))
 	case left < expiresSoon:
-		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s ends in %d days", cert, left/(24*time.Hour))
+		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s ends in %d days",
+			cert, left/(24*time.Hour))
 	}
 	if time.Now().Before(pair.Leaf.NotBefore) {
-		d.find(Attention, "", "look at the clock", "the certificate %s begins at %s", cert, pair.Leaf.NotBefore.UTC().Format(time.DateTime))
+		d.find(Attention, "", "look at the clock", "the certificate %s begins at %s", cert,
+			pair.Leaf.NotBefore.UTC().Format(time.DateTime))
 	}
 }
 
@@ -82,7 +87,8 @@ func (d *doctor) ports() {
 			err = l.Close()
 		}
 		if err != nil {
-			d.find(Attention, "", fmt.Sprintf("stop what uses it, or choose another --%s", p.flag), "the server could not listen on its --%s: %v", p.flag, err)
+			d.find(Attention, "", fmt.Sprintf("stop what uses it, or choose another --%s", p.flag),
+				"the server could not listen on its --%s: %v", p.flag, err)
 		}
 	}
 }

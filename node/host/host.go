@@ -303,7 +303,8 @@ const mostWarnings = 8
 func (h *Host) Warnings() (out []string) {
 	h.mu.RLock()
 	for _, id := range slices.Sorted(maps.Keys(h.failed)) {
-		out = append(out, fmt.Sprintf("the replica of shard %d is not open and is tried again: %s", id, text(h.failed[id].err.Error())))
+		out = append(out, fmt.Sprintf("the replica of shard %d is not open and is tried again: %s", id,
+			text(h.failed[id].err.Error())))
 	}
 	h.mu.RUnlock()
 	for _, s := range h.All() {
@@ -347,7 +348,9 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	}
 	h.mu.RLock()
 	for id, f := range h.failed {
-		out = append(out, &metapb.ReplicaReport{ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: text(f.err.Error()), FilesDamaged: f.damaged})
+		out = append(out, &metapb.ReplicaReport{
+			ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: text(f.err.Error()), FilesDamaged: f.damaged,
+		})
 	}
 	h.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *metapb.ReplicaReport) int { return int(a.ShardId) - int(b.ShardId) })

@@ -143,14 +143,17 @@ func (c *created) drop(id uint32) error {
 func newHost(t *testing.T, dir string, cat *catalog, made *created) *Host {
 	t.Helper()
 	return New(Config{
-		Dir: dir, NodeID: "me", Catalog: cat, Logger: slog.New(slog.DiscardHandler), Created: made.has, MarkCreated: made.mark,
-		MarkGone: made.drop,
+		Dir: dir, NodeID: "me", Catalog: cat, Logger: slog.New(slog.DiscardHandler), Created: made.has,
+		MarkCreated: made.mark,
+		MarkGone:    made.drop,
 		Forget: func(_ context.Context, m *metapb.Shard) error {
 			cat.forget(m.Id)
 			return nil
 		},
 		Open: func(o Opening) (*shard.Shard, error) {
-			return shard.Open(shard.Config{ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: "me", Bootstrap: o.Bootstrap})
+			return shard.Open(shard.Config{
+				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: "me", Bootstrap: o.Bootstrap,
+			})
 		},
 	})
 }
@@ -310,8 +313,12 @@ func TestShardMadeAnew(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- h.Run(running) }()
-	cat.change(&metapb.Shard{Id: 1, Incarnation: 1001, AnewIncarnation: 1001, Replicas: []string{"other"}, Founders: []string{"other"}})
-	cat.change(&metapb.Shard{Id: 2, Incarnation: 1001, AnewIncarnation: 1001, Replicas: []string{"me"}, Founders: []string{"me"}})
+	cat.change(&metapb.Shard{
+		Id: 1, Incarnation: 1001, AnewIncarnation: 1001, Replicas: []string{"other"}, Founders: []string{"other"},
+	})
+	cat.change(&metapb.Shard{
+		Id: 2, Incarnation: 1001, AnewIncarnation: 1001, Replicas: []string{"me"}, Founders: []string{"me"},
+	})
 	for {
 		s, ok := h.Shard(2)
 		if _, open := h.Shard(1); !open && ok && s.Incarnation() == 1001 && s.Leads() {
@@ -389,7 +396,8 @@ func TestFailedReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	reports := h.Reports()
-	if len(reports) != 2 || reports[0].State != "Leader" || reports[1].State != "Failed" || !strings.Contains(reports[1].Reason, "open shard 2") {
+	if len(reports) != 2 || reports[0].State != "Leader" || reports[1].State != "Failed" ||
+		!strings.Contains(reports[1].Reason, "open shard 2") {
 		t.Errorf("reports: %v", reports)
 	}
 	if _, err := proto.Marshal(reports[1]); err != nil {
@@ -457,7 +465,9 @@ func TestFoundedOnce(t *testing.T) {
 	defer cancel()
 	cat := &catalog{changed: make(chan struct{})}
 	cat.set(1, 2)
-	cat.change(&metapb.Shard{Id: 2, Incarnation: 1, Replicas: []string{"me"}, Founders: []string{"me"}, Founded: []string{"me"}})
+	cat.change(&metapb.Shard{
+		Id: 2, Incarnation: 1, Replicas: []string{"me"}, Founders: []string{"me"}, Founded: []string{"me"},
+	})
 	h := newHost(t, t.TempDir(), cat, &created{})
 	told := make(chan []*metapb.FoundedShard, 1)
 	h.cfg.Founded = func(_ context.Context, shards []*metapb.FoundedShard) error { told <- shards; return nil }
@@ -475,7 +485,8 @@ func TestFoundedOnce(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("nothing is told")
 	}
-	if r := h.Reports(); len(r) != 2 || r[1].State != "Failed" || !r[1].FilesDamaged || !strings.Contains(r[1].Reason, "is gone") {
+	if r := h.Reports(); len(r) != 2 || r[1].State != "Failed" || !r[1].FilesDamaged ||
+		!strings.Contains(r[1].Reason, "is gone") {
 		t.Errorf("the reports are %v, want that the replica of shard 2 is gone", r)
 	}
 	stop()

@@ -47,7 +47,8 @@ func (h *Host) retire(m *metapb.Shard) {
 	if s == nil {
 		return
 	}
-	h.cfg.Logger.Warn("the group of a replica was given up while this node was away: its rows are no longer part of the shard; the replica is closed, and its folder left alone",
+	h.cfg.Logger.Warn("the group of a replica was given up while this node was away: its rows are no longer part of "+
+		"the shard; the replica is closed, and its folder left alone",
 		"shard", m.Id, "folder", h.dir(m.Id), "incarnation", s.Incarnation(), "now", m.Incarnation)
 	if err := s.Close(context.Background()); err != nil {
 		h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "error", err)
@@ -85,7 +86,10 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	closed := h.closed
 	switch {
 	case err != nil && (!sole || errors.Is(err, errRecovered)):
-		f := &failure{incarnation: m.Incarnation, err: err, pause: retryAfter, damaged: errors.Is(err, errFolderGone) || shard.IsDamaged(err)}
+		f := &failure{
+			incarnation: m.Incarnation, err: err, pause: retryAfter, damaged: errors.Is(err, errFolderGone) ||
+				shard.IsDamaged(err),
+		}
 		if before != nil {
 			f.pause = min(2*before.pause, retryMost)
 		}
@@ -104,7 +108,8 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 		default:
 		}
 	case err != nil:
-		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id, "error", err)
+		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id,
+			"error", err)
 	case closed:
 		_ = s.Close(context.Background()) // what it holds is in its log
 	}
@@ -116,13 +121,15 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 	}
 	o := Opening{ID: m.Id, Incarnation: m.Incarnation, Dir: h.dir(m.Id), Founders: founders(m)}
 	created := h.cfg.Created(m.Id)
-	if have, _, err := shard.FolderIncarnation(o.Dir); err == nil && m.AnewIncarnation == m.Incarnation && have > 0 && have < m.Incarnation {
+	if have, _, err := shard.FolderIncarnation(o.Dir); err == nil && m.AnewIncarnation == m.Incarnation && have > 0 &&
+		have < m.Incarnation {
 		created = false // what was created is set aside: the shard begins anew, without its rows
 	}
 	// To found the group once more would give it a voter that has forgotten what it voted and took.
 	lost := voter && !created && slices.Contains(m.Founded, h.cfg.NodeID)
 	if _, err := os.Stat(o.Dir); lost || created && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
+		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make "+
+			"the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
 	}
 	o.Bootstrap = !created && voter && slices.Contains(o.Founders, h.cfg.NodeID)
 	if !o.Bootstrap {
@@ -155,7 +162,8 @@ func (h *Host) tellFounded() {
 	var news []*metapb.FoundedShard
 	for _, m := range h.cfg.Catalog.Shards() {
 		s, open := h.Shard(m.Id)
-		if open && s.Incarnation() == m.Incarnation && slices.Contains(founders(m), h.cfg.NodeID) && !slices.Contains(m.Founded, h.cfg.NodeID) {
+		if open && s.Incarnation() == m.Incarnation && slices.Contains(founders(m), h.cfg.NodeID) &&
+			!slices.Contains(m.Founded, h.cfg.NodeID) {
 			news = append(news, &metapb.FoundedShard{Id: m.Id, Incarnation: m.Incarnation})
 		}
 	}
@@ -194,9 +202,11 @@ func (h *Host) incarnation(m *metapb.Shard) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := h.cfg.Recovered(ctx, m, have); err != nil {
-		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: tell the metadata so: %w", m.Id, have, err)
+		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: tell the metadata so: %w", m.Id,
+			have, err)
 	}
-	h.cfg.Logger.Warn("a shard goes on with its one replica that was recovered here; what only the others had is lost", "shard", m.Id, "incarnation", have)
+	h.cfg.Logger.Warn("a shard goes on with its one replica that was recovered here; what only the others had is lost",
+		"shard", m.Id, "incarnation", have)
 	return fmt.Errorf("open shard %d as incarnation %d: %w", m.Id, have, errRecovered)
 }
 

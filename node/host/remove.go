@@ -81,7 +81,8 @@ func (h *Host) keepDiverged(id uint32) error {
 	if err := os.Rename(dir, aside); err != nil {
 		return fmt.Errorf("set aside the folder of shard %d: %w", id, err)
 	}
-	h.cfg.Logger.Error("a replica that is made anew has another past than the others: its folder is kept, as rows that were acknowledged may be only there; its segments are Parquet files; delete it when it is not needed",
+	h.cfg.Logger.Error("a replica that is made anew has another past than the others: its folder is kept, as rows "+
+		"that were acknowledged may be only there; its segments are Parquet files; delete it when it is not needed",
 		"shard", id, "folder", aside, "reason", why)
 	return nil
 }
@@ -115,7 +116,8 @@ func (h *Host) count(known map[uint32]bool) {
 		// Folders that were set aside are called ID.incarnation-N or ID.diverged-SECONDS.
 		name, _, _ := strings.Cut(e.Name(), ".incarnation-")
 		name, _, _ = strings.Cut(name, divergedMark)
-		if id, err := strconv.ParseUint(name, 10, 32); err == nil && (!known[uint32(id)] || name != e.Name()) && !slices.Contains(unknown, uint32(id)) {
+		if id, err := strconv.ParseUint(name, 10, 32); err == nil && (!known[uint32(id)] || name != e.Name()) &&
+			!slices.Contains(unknown, uint32(id)) {
 			unknown = append(unknown, uint32(id))
 		}
 	}
@@ -125,7 +127,8 @@ func (h *Host) count(known map[uint32]bool) {
 	h.unknown = unknown
 	h.mu.Unlock()
 	if len(unknown) > before {
-		h.cfg.Logger.Warn("folders of shards that the cluster does not place on this node are left alone", "dir", h.cfg.Dir, "shards", unknown)
+		h.cfg.Logger.Warn("folders of shards that the cluster does not place on this node are left alone",
+			"dir", h.cfg.Dir, "shards", unknown)
 	}
 }
 
@@ -150,8 +153,13 @@ func (h *Host) register(r prometheus.Registerer) {
 		}))
 	}
 	gauge("cordwood_node_replicas", "Replicas of shards that are open on this node.", func() int { return len(h.shards) })
-	gauge("cordwood_node_replicas_failed", "Replicas that are placed on this node and do not open.", func() int { return len(h.failed) })
-	gauge("cordwood_node_unknown_shards", "Folders of shards that the cluster does not place on this node; they are left alone.", func() int { return len(h.unknown) })
+	gauge("cordwood_node_replicas_failed", "Replicas that are placed on this node and do not open.", func() int {
+		return len(h.failed)
+	})
+	gauge("cordwood_node_unknown_shards",
+		"Folders of shards that the cluster does not place on this node; they are left alone.", func() int {
+			return len(h.unknown)
+		})
 	r.MustRegister(h.metrics...)
 }
 

@@ -17,7 +17,8 @@ func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
 	for _, id := range s.Tables() {
 		t, ok := h.cfg.Catalog.TableByID(id)
 		if ok {
-			if version, epoch, known := s.Table(id); known && (version < t.Version || version == t.Version && epoch < t.Writable().Epoch) {
+			if version, epoch, known := s.Table(id); known &&
+				(version < t.Version || version == t.Version && epoch < t.Writable().Epoch) {
 				changed = append(changed, t.ToProto())
 			}
 			continue

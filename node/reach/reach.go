@@ -131,7 +131,10 @@ func New(cfg Config) *Monitor {
 	if cfg.Patience == 0 {
 		cfg.Patience = 1500 * time.Millisecond
 	}
-	return &Monitor{cfg: cfg, trying: make(chan struct{}, 64), heard: map[string]time.Time{}, faults: map[string]*fault{}, silent: map[string]*fault{}}
+	return &Monitor{
+		cfg: cfg, trying: make(chan struct{}, 64), heard: map[string]time.Time{}, faults: map[string]*fault{},
+		silent: map[string]*fault{},
+	}
 }
 
 // Run asks until ctx ends, and then returns nil.
@@ -291,7 +294,8 @@ func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 	}
 	if m.points >= pointsShut && !m.shut {
 		m.shut = true
-		m.cfg.Logger.Warn("other nodes cannot reach this one at its port, although it reaches them: what it leads is handed on; let connections to that port in, and see that --advertise-addr is where others find it",
+		m.cfg.Logger.Warn("other nodes cannot reach this one at its port, although it reaches them: what it leads is "+
+			"handed on; let connections to that port in, and see that --advertise-addr is where others find it",
 			"error", fmt.Sprintf("%d of %d that were asked: %s", all.cannot, all.votes, strings.Join(m.reasonsLocked(), "; ")))
 	}
 }

@@ -34,7 +34,8 @@ type world struct {
 // newWorld has one node for each word; those that begin with r are routers.
 func newWorld(words string) *world {
 	w := &world{
-		monitors: map[string]*Monitor{}, cut: map[[2]string]bool{}, dead: map[string]bool{}, old: map[string]bool{}, slow: map[string]bool{},
+		monitors: map[string]*Monitor{}, cut: map[[2]string]bool{}, dead: map[string]bool{}, old: map[string]bool{},
+		slow:   map[string]bool{},
 		handed: map[string]int{}, avoided: map[string][]string{},
 	}
 	for _, id := range strings.Fields(words) {
@@ -144,17 +145,31 @@ func TestWhoIsUnreachable(t *testing.T) {
 		{"two of five", "a b c d e", func(w *world) { w.deaf("a"); w.deaf("b") }, "a b", "a:c d e", "a:"},
 		{"one of ten, of which eight are asked", "a b c d e f g h i j", func(w *world) { w.deaf("a") }, "a", "", "a:"},
 		{"one does not reach it", "a b c d", func(w *world) { w.cut[[2]string{"b", "a"}] = true }, "", "a:b", ""},
-		{"nor do half", "a b c d e", func(w *world) { w.cut[[2]string{"b", "a"}], w.cut[[2]string{"c", "a"}] = true, true }, "", "a:b c", ""},
-		{"who reaches nobody says nothing of others", "a b c", func(w *world) { w.mute("b"); w.dead["c"] = true }, "", "", ""},
+		{"nor do half", "a b c d e", func(w *world) {
+			w.cut[[2]string{"b", "a"}], w.cut[[2]string{"c", "a"}] = true, true
+		}, "", "a:b c", ""},
+		{"who reaches nobody says nothing of others", "a b c", func(w *world) {
+			w.mute("b")
+			w.dead["c"] = true
+		}, "", "", ""},
 		{"two of three reach nobody", "a b c d", func(w *world) { w.mute("b"); w.mute("c") }, "", "", ""},
 		{"all but one are down", "a b c", func(w *world) { w.deaf("a"); w.dead["c"] = true }, "", "", ""},
 		{"one of the others is down", "a b c d", func(w *world) { w.deaf("a"); w.dead["d"] = true }, "", "", ""},
 		{"one of four others is down", "a b c d e", func(w *world) { w.deaf("a"); w.dead["e"] = true }, "a", "a:b c d", "a:"},
-		{"the only router does not reach it", "a b c d r1", func(w *world) { w.cut[[2]string{"r1", "a"}] = true }, "a", "a:r1", "a:"},
-		{"nor two", "a b c d r1", func(w *world) { w.cut[[2]string{"r1", "a"}], w.cut[[2]string{"r1", "b"}] = true, true }, "a b", "a:r1", "a:b"},
-		{"one of two routers does not", "a b c d r1 r2", func(w *world) { w.cut[[2]string{"r1", "a"}] = true }, "", "a:r1", ""},
+		{"the only router does not reach it", "a b c d r1", func(w *world) {
+			w.cut[[2]string{"r1", "a"}] = true
+		}, "a", "a:r1", "a:"},
+		{"nor two", "a b c d r1", func(w *world) {
+			w.cut[[2]string{"r1", "a"}], w.cut[[2]string{"r1", "b"}] = true, true
+		}, "a b", "a:r1", "a:b"},
+		{"one of two routers does not", "a b c d r1 r2", func(w *world) {
+			w.cut[[2]string{"r1", "a"}] = true
+		}, "", "a:r1", ""},
 		{"a router that reaches nobody", "a b c d r1", func(w *world) { w.mute("r1") }, "", "", ""},
-		{"older programs have no opinion", "a b c d", func(w *world) { w.deaf("a"); w.old["b"], w.old["c"] = true, true }, "a", "a:d", "a:"},
+		{"older programs have no opinion", "a b c d", func(w *world) {
+			w.deaf("a")
+			w.old["b"], w.old["c"] = true, true
+		}, "a", "a:d", "a:"},
 		{"cut off altogether", "a b c", func(w *world) { w.deaf("a"); w.mute("a") }, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -342,7 +357,9 @@ func TestSilent(t *testing.T) {
 		w := newWorld("a b c")
 		w.cut[[2]string{"a", "b"}], w.cut[[2]string{"b", "a"}] = true, true
 		w.run(t, 30*time.Second)
-		for id, want := range map[string][]Fault{"a": {{Node: "b", Silent: true}}, "b": {{Node: "a", Silent: true}}, "c": nil} {
+		for id, want := range map[string][]Fault{
+			"a": {{Node: "b", Silent: true}}, "b": {{Node: "a", Silent: true}}, "c": nil,
+		} {
 			if got := w.monitors[id].Faults(); !slices.Equal(got, want) {
 				t.Errorf("%s names %v, want %v", id, got, want)
 			}

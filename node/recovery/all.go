@@ -65,7 +65,8 @@ func recoverAll(cfg Config, data *node.Offline, p *printer) error {
 		}
 	}
 	if slices.ContainsFunc(plan, func(s step) bool { return s.action == goOn }) {
-		p.line("WARNING: these groups go on with the copies in this folder alone. Rows and changes that were acknowledged and are only on the lost nodes are lost.")
+		p.line("WARNING: these groups go on with the copies in this folder alone. Rows and changes that were " +
+			"acknowledged and are only on the lost nodes are lost.")
 		p.line("Start the other nodes instead if their disks are left: with a majority of its members a group loses nothing.")
 	}
 	if p.err != nil {
@@ -87,7 +88,8 @@ func openAll(dirs []string, data *node.Offline) ([]*node.Offline, error) {
 		}
 		out = append(out, other)
 		if other.ClusterID != data.ClusterID {
-			return out, fmt.Errorf("data folder %s belongs to cluster %s, not to cluster %s", dir, other.ClusterID, data.ClusterID)
+			return out, fmt.Errorf("data folder %s belongs to cluster %s, not to cluster %s", dir, other.ClusterID,
+				data.ClusterID)
 		}
 	}
 	return out, nil
@@ -102,7 +104,8 @@ func planAll(data *node.Offline, others []*node.Offline) ([]step, error) {
 	if data.Meta {
 		s := planStep(step{group: groupMeta}, data, others)
 		if s.better {
-			return nil, fmt.Errorf("the metadata: %s. Run this command on that folder first, then here with --compare and that folder; nothing was changed", s.why)
+			return nil, fmt.Errorf("the metadata: %s. Run this command on that folder first, then here with "+
+				"--compare and that folder; nothing was changed", s.why)
 		}
 		plan = append(plan, s)
 	}
@@ -122,7 +125,8 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 		s.action, s.why = leave, "this node is its only voter: it needs nobody else"
 		return s
 	case !slices.Contains(s.mine.Voters, data.NodeID):
-		s.action, s.why = leave, "this node has no vote in it, and may lack a part: recover it by itself (--group "+s.group+") if no other copy is left"
+		s.action, s.why = leave, "this node has no vote in it, and may lack a part: recover it by itself (--group "+
+			s.group+") if no other copy is left"
 		return s
 	}
 	for _, o := range others {
@@ -138,12 +142,14 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 			return s
 		case c.newer(s.mine):
 			s.action, s.better = leave, true
-			s.why = fmt.Sprintf("another copy has more, in %s: up to entry %d of term %d, this one up to %d of term %d", o.Path, c.LastIndex, c.LastTerm, s.mine.LastIndex, s.mine.LastTerm)
+			s.why = fmt.Sprintf("another copy has more, in %s: up to entry %d of term %d, this one up to %d of term %d",
+				o.Path, c.LastIndex, c.LastTerm, s.mine.LastIndex, s.mine.LastTerm)
 			return s
 		}
 	}
 	s.action = goOn
-	s.why = fmt.Sprintf("up to entry %d of term %d; without %s", s.mine.LastIndex, s.mine.LastTerm, s.mine.nodes(s.others()))
+	s.why = fmt.Sprintf("up to entry %d of term %d; without %s", s.mine.LastIndex, s.mine.LastTerm,
+		s.mine.nodes(s.others()))
 	return s
 }
 
@@ -209,10 +215,13 @@ func stillThere(cfg Config, plan []step) error {
 			}
 		}
 		if n > len(s.mine.Voters)/2 {
-			return fmt.Errorf("nothing was changed: something answers for %s. With this node that is %d of the %d voters of %s, a majority: start this node, and nothing is lost. If new nodes with empty folders run there, give --others-are-gone", who, n, len(s.mine.Voters), s.group)
+			return fmt.Errorf("nothing was changed: something answers for %s. With this node that is %d of the %d "+
+				"voters of %s, a majority: start this node, and nothing is lost. If new nodes with empty folders run "+
+				"there, give --others-are-gone", who, n, len(s.mine.Voters), s.group)
 		}
 	}
-	return fmt.Errorf("nothing was changed: something answers for %s, which may have the newer copy. Stop it, and name its folder with --compare. If a new node with an empty folder runs there, give --others-are-gone", who)
+	return fmt.Errorf("nothing was changed: something answers for %s, which may have the newer copy. Stop it, and "+
+		"name its folder with --compare. If a new node with an empty folder runs there, give --others-are-gone", who)
 }
 
 // carryOut does what the plan says, in its order. What was done stays done if a later step
@@ -233,9 +242,12 @@ func carryOut(plan []step, data *node.Offline, p *printer) error {
 		}
 	}
 	p.line("Next:")
-	p.line("  1. On each other node whose folder is left, before it is started: cordwood recover --group all --data-dir FOLDER --compare COPY-OF-THIS-FOLDER --accept-data-loss")
+	p.line("  1. On each other node whose folder is left, before it is started: cordwood recover --group all " +
+		"--data-dir FOLDER --compare COPY-OF-THIS-FOLDER --accept-data-loss")
 	p.line("  2. Start this node, and those of step 1. 'cordwood cluster status' shows what is missing.")
-	p.line("  3. Start new nodes with empty folders in the places of the lost ones, with the same --node-name and address: the cluster makes the missing replicas on them and forgets the lost nodes. Nodes that stay away are forgotten by 'cordwood node remove NODE'.")
+	p.line("  3. Start new nodes with empty folders in the places of the lost ones, with the same --node-name and " +
+		"address: the cluster makes the missing replicas on them and forgets the lost nodes. Nodes that stay away " +
+		"are forgotten by 'cordwood node remove NODE'.")
 	return errors.Join(p.err, failures(plan))
 }
 

@@ -78,7 +78,8 @@ func (c *copyOf) nodes(ids []string) string {
 }
 
 func (c *copyOf) String() string {
-	s := fmt.Sprintf("%s (node %s): entries up to %d, the last one of term %d; voters: %s; learners: %s", c.folder, c.node, c.LastIndex, c.LastTerm, c.nodes(c.Voters), c.nodes(c.Learners))
+	s := fmt.Sprintf("%s (node %s): entries up to %d, the last one of term %d; voters: %s; learners: %s", c.folder,
+		c.node, c.LastIndex, c.LastTerm, c.nodes(c.Voters), c.nodes(c.Learners))
 	if c.incarnation > 0 {
 		s += fmt.Sprintf("; incarnation %d", c.incarnation)
 	}
@@ -104,7 +105,8 @@ func Run(cfg Config, w io.Writer) error {
 	case cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0):
 		return errors.New("recover: --retire and --compare are not for --group node")
 	case cfg.Group == groupAll && cfg.Retire:
-		return errors.New("recover: --retire is for --group meta; --group all sets the member aside by itself where a folder of --compare has the metadata that were recovered")
+		return errors.New("recover: --retire is for --group meta; --group all sets the member aside by itself where " +
+			"a folder of --compare has the metadata that were recovered")
 	case cfg.Group != groupAll && cfg.OthersGone:
 		return errors.New("recover: --others-are-gone is for --group all, which alone looks for other members that run")
 	}
@@ -148,7 +150,8 @@ func Run(cfg Config, w io.Writer) error {
 		if err := recoverShard(data, id, p); err != nil {
 			return err
 		}
-		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of incarnation %d are set aside where they turn up again.", mine.incarnation)
+		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of "+
+			"incarnation %d are set aside where they turn up again.", mine.incarnation)
 		return p.err
 	}
 	if err := recoverMeta(data, p); err != nil {
@@ -157,7 +160,9 @@ func Run(cfg Config, w io.Writer) error {
 	p.line("Before any other node that was a member is started again, run on it:")
 	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
 	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
-	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the address, and with the name, of a former one takes its place: the cluster forgets that a minute later. Others are forgotten by 'cordwood node remove NODE'.")
+	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the " +
+		"address, and with the name, of a former one takes its place: the cluster forgets that a minute later. " +
+		"Others are forgotten by 'cordwood node remove NODE'.")
 	return p.err
 }
 
@@ -167,7 +172,8 @@ func recoverShard(data *node.Offline, id uint32, p *printer) error {
 	if err != nil {
 		return err
 	}
-	p.line("done: node %s has the only replica of shard %d, incarnation %d instead of %d.", data.NodeID, id, r.Incarnation, r.Before)
+	p.line("done: node %s has the only replica of shard %d, incarnation %d instead of %d.", data.NodeID, id,
+		r.Incarnation, r.Before)
 	return p.err
 }
 
@@ -179,7 +185,9 @@ func recoverMeta(data *node.Offline, p *printer) error {
 	}
 	p.line("done: node %s is the only member of the metadata group.", data.NodeID)
 	if !raised {
-		p.line("NOTE: the cluster uses a protocol version in which ids are not kept apart from those that the lost members gave. Tables that are created now may get ids of tables that this copy does not know: raise the version soon, by running new programs everywhere.")
+		p.line("NOTE: the cluster uses a protocol version in which ids are not kept apart from those that the lost " +
+			"members gave. Tables that are created now may get ids of tables that this copy does not know: raise the " +
+			"version soon, by running new programs everywhere.")
 	}
 	return p.err
 }
@@ -223,14 +231,17 @@ func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 }
 
 // compare says what another folder has, and tells whether that may be more.
-func compare(p *printer, dir string, data *node.Offline, mine *copyOf, id uint32, isShard bool) (newer bool, err error) {
+func compare(
+	p *printer, dir string, data *node.Offline, mine *copyOf, id uint32, isShard bool,
+) (newer bool, err error) {
 	other, err := node.OpenOffline(dir)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = other.Close() }()
 	if other.ClusterID != data.ClusterID {
-		return false, fmt.Errorf("data folder %s belongs to cluster %s, not to cluster %s", dir, other.ClusterID, data.ClusterID)
+		return false, fmt.Errorf("data folder %s belongs to cluster %s, not to cluster %s", dir, other.ClusterID,
+			data.ClusterID)
 	}
 	c, err := look(other, id, isShard)
 	if err != nil {
@@ -252,12 +263,14 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	if len(others) == 0 && slices.Contains(mine.Voters, mine.node) {
 		p.line("NOTE: node %s is the only voter already: it needs nobody else, start it instead.", mine.node)
 	}
-	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on other voters is lost: %s. What is in this log and was never acknowledged comes about.", mine.nodes(others))
+	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on other voters is "+
+		"lost: %s. What is in this log and was never acknowledged comes about.", mine.nodes(others))
 	if !best {
 		p.line("WARNING: another folder that was given has more than this one: recover that one instead.")
 	}
 	if len(cfg.Compare) < len(others) {
-		p.line("NOTE: %d of %d other voters were compared; --compare FOLDER looks at more of them.", len(cfg.Compare), len(others))
+		p.line("NOTE: %d of %d other voters were compared; --compare FOLDER looks at more of them.", len(cfg.Compare),
+			len(others))
 	}
 	p.line("Try to start enough of the other nodes first: with a majority of the voters nothing is lost.")
 }
@@ -277,9 +290,12 @@ func readmit(cfg Config, data *node.Offline, p *printer) error {
 		return err
 	}
 	p.line("data folder %s of node %s, cluster %s", data.Path, data.NodeID, data.ClusterID)
-	p.line("WARNING: the node goes on with this folder, although the cluster may know a newer one: start that one instead if it is left. Of shards that have no other replica, everything is lost that is newer than this folder. Replicas of which there are others are made anew from those; an empty folder serves them as well.")
+	p.line("WARNING: the node goes on with this folder, although the cluster may know a newer one: start that one " +
+		"instead if it is left. Of shards that have no other replica, everything is lost that is newer than this " +
+		"folder. Replicas of which there are others are made anew from those; an empty folder serves them as well.")
 	if data.Meta {
-		p.line("NOTE: the node is a member of the metadata group. Start it only while the other members are up: until it has caught up with them, its vote could let one lead that lacks commands.")
+		p.line("NOTE: the node is a member of the metadata group. Start it only while the other members are up: " +
+			"until it has caught up with them, its vote could let one lead that lacks commands.")
 	}
 	if p.err != nil {
 		return p.err
@@ -297,9 +313,11 @@ func readmit(cfg Config, data *node.Offline, p *printer) error {
 // retire sets a member of the metadata group aside.
 func retire(cfg Config, data *node.Offline, isShard bool, p *printer) error {
 	if isShard {
-		return errors.New("--retire is for the metadata group: replicas of a shard that was recovered are set aside by the server itself")
+		return errors.New("--retire is for the metadata group: replicas of a shard that was recovered are set aside " +
+			"by the server itself")
 	}
-	p.line("WARNING: this node's member of the metadata group is set aside; the node comes back without it, and the group that was recovered may make it a member again.")
+	p.line("WARNING: this node's member of the metadata group is set aside; the node comes back without it, and the " +
+		"group that was recovered may make it a member again.")
 	if !cfg.Accept {
 		return errors.Join(p.err, ErrNotAccepted)
 	}

@@ -51,7 +51,8 @@ func (r *Registry) load() {
 		err = json.Unmarshal(data, &k)
 	}
 	if err != nil || k.Version != fileVersion {
-		r.cfg.Logger.Warn("the addresses that were kept of other nodes are not used", "file", r.cfg.File, "version", k.Version, "error", err)
+		r.cfg.Logger.Warn("the addresses that were kept of other nodes are not used", "file", r.cfg.File,
+			"version", k.Version, "error", err)
 		return
 	}
 	for _, n := range k.Nodes {

@@ -57,7 +57,8 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	// 4 callers may dial at the same time before one of them notes a failure.
 	most := int64(4 * (4 + time.Since(begin)/mostPause + 1))
 	if n := dials.Load(); n == 0 || n > most {
-		t.Errorf("the node was dialed %d times in %s, want some and at most %d", n, time.Since(begin).Round(time.Millisecond), most)
+		t.Errorf("the node was dialed %d times in %s, want some and at most %d", n,
+			time.Since(begin).Round(time.Millisecond), most)
 	}
 	if err := r.Knock(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "node a: ") {
 		t.Errorf("a dial of a node that is down: %v", err)

@@ -267,9 +267,11 @@ func (r *Registry) DialRaft(ctx context.Context, id string) (net.Conn, error) {
 	return r.dial(ctx, id, nil)
 }
 
-// dial tries the addresses of a node one after another, but not again at once after all failed. ready, if not nil, must accept
-// the connection.
-func (r *Registry) dial(ctx context.Context, id string, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
+// dial tries the addresses of a node one after another, but not again at once after all failed.
+// ready, if not nil, must accept the connection.
+func (r *Registry) dial(
+	ctx context.Context, id string, ready func(context.Context, net.Conn) error, protocols ...string,
+) (net.Conn, error) {
 	addrs := r.Addrs(id)
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("node %s: no address is known", id)
@@ -296,7 +298,9 @@ func (r *Registry) dial(ctx context.Context, id string, ready func(context.Conte
 	return nil, err
 }
 
-func (r *Registry) try(ctx context.Context, t rpcport.Target, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
+func (r *Registry) try(
+	ctx context.Context, t rpcport.Target, ready func(context.Context, net.Conn) error, protocols ...string,
+) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.DialTimeout)
 	defer cancel()
 	conn, err := r.cfg.Dialer.Dial(ctx, t, protocols...)
@@ -424,11 +428,15 @@ func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientCo
 		// TLS is part of the dial.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
+			Backoff: backoff.Config{
+				BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second,
+			},
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		// A node that stands still is noticed although its connection lives.
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true,
+		}),
 		grpc.WithIdleTimeout(0),
 	}, options...)...)
 	if err != nil {

@@ -58,13 +58,16 @@ func TestStrangers(t *testing.T) {
 	}
 	var many []*metapb.Node
 	for i := range 5000 {
-		many = append(many, &metapb.Node{Id: fmt.Sprint("heard-", i), RpcAddr: "x:1"}, &metapb.Node{Id: strings.Repeat("x", 1000), RpcAddr: "x:1"})
+		many = append(many, &metapb.Node{Id: fmt.Sprint("heard-", i), RpcAddr: "x:1"}, &metapb.Node{
+			Id: strings.Repeat("x", 1000), RpcAddr: "x:1",
+		})
 	}
 	r.Heard(many)
 	if got := count(); got != maxTold+1 {
 		t.Errorf("after another node told of many %d are noted, want %d", got-1, maxTold)
 	}
-	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "made-up") || strings.Contains(string(data), "heard") || !strings.Contains(string(data), `"listed"`) {
+	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "made-up") ||
+		strings.Contains(string(data), "heard") || !strings.Contains(string(data), `"listed"`) {
 		t.Errorf("kept: %s, %v", data, err)
 	}
 

@@ -52,9 +52,11 @@ func (f Files) Trusts(tls.ConnectionState) error { return nil }
 const (
 	adviceSecret = "give both nodes a copy of the cluster's secret: --cluster-secret-file"
 
-	reasonPlain = "this cluster lets in only nodes that prove to belong to it, and the node that called does not: give it a copy of the cluster's secret (--cluster-secret-file), " +
+	reasonPlain = "this cluster lets in only nodes that prove to belong to it, and the node that called does not: " +
+		"give it a copy of the cluster's secret (--cluster-secret-file), " +
 		"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca) if this cluster uses those"
-	reasonTLS = "it begins with TLS, and this node has neither a secret of the cluster nor certificates: " + adviceSecret + ", or both certificates"
+	reasonTLS = "it begins with TLS, and this node has neither a secret of the cluster nor certificates: " +
+		adviceSecret + ", or both certificates"
 )
 
 // Unproven is the error of a connection on which one node did not prove to the other that it
@@ -80,11 +82,13 @@ func explain(err error, credentials Credentials, called bool) error {
 		return err
 	case bySecret && strings.Contains(text, "remote error: tls: "):
 		// The words of an alert do not tell more.
-		return &Unproven{"the other side does not accept the certificate of this node; the secret of the cluster differs, or clocks do: " + adviceSecret, err}
+		return &Unproven{"the other side does not accept the certificate of this node; the secret of the cluster " +
+			"differs, or clocks do: " + adviceSecret, err}
 	case bySecret && strings.Contains(text, "didn't provide a certificate"):
 		return &Unproven{"the node that called shows no certificate; " + adviceSecret, err}
 	case called && isNoTLS(err):
-		return &Unproven{"the other side does not speak TLS: it has no secret of the cluster and no certificate, or is an older version; " + adviceSecret, err}
+		return &Unproven{"the other side does not speak TLS: it has no secret of the cluster and no certificate, or " +
+			"is an older version; " + adviceSecret, err}
 	}
 	return err
 }
@@ -92,7 +96,8 @@ func explain(err error, credentials Credentials, called bool) error {
 // isNoTLS tells whether a handshake failed as it does with a side that does not know TLS.
 func isNoTLS(err error) bool {
 	header := tls.RecordHeaderError{}
-	return errors.As(err, &header) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.As(err, &header) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // nodeAddr is the address of a connection whose other side has proved to be a node.

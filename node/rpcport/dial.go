@@ -47,7 +47,8 @@ func (d Dialer) Dial(ctx context.Context, t Target, protocols ...string) (net.Co
 		return nil, err
 	}
 	if d.Logger != nil {
-		d.Logger.Debug("a node is called without TLS, which --rpc-insecure allows", "addr", t.Addr, "node", t.Node, "error", err)
+		d.Logger.Debug("a node is called without TLS, which --rpc-insecure allows", "addr", t.Addr, "node", t.Node,
+			"error", err)
 	}
 	return plain, nil
 }

@@ -47,7 +47,9 @@ func readGreeting(r io.Reader) (*greeting, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, fmt.Errorf("read the greeting: %w", err)
 	}
-	g := &greeting{Member: Member{Lowest: binary.LittleEndian.Uint16(head[:]), Highest: binary.LittleEndian.Uint16(head[2:])}}
+	g := &greeting{
+		Member: Member{Lowest: binary.LittleEndian.Uint16(head[:]), Highest: binary.LittleEndian.Uint16(head[2:])},
+	}
 	if err := handshake.ReadNames(r, &g.ClusterID, &g.NodeID, &g.to); err != nil {
 		return nil, err
 	}
@@ -67,7 +69,8 @@ func (m *Member) judge(g *greeting, proven string) (version uint16, reason strin
 	case g.to != m.NodeID:
 		reason = fmt.Sprintf("node %s was dialed, this is node %s: the address is out of date", g.to, m.NodeID)
 	case g.Lowest > m.Highest || g.Highest < m.Lowest:
-		reason = fmt.Sprintf("node %s speaks protocol versions %d to %d, this node %d to %d: upgrade the older one", g.NodeID, g.Lowest, g.Highest, m.Lowest, m.Highest)
+		reason = fmt.Sprintf("node %s speaks protocol versions %d to %d, this node %d to %d: upgrade the older one",
+			g.NodeID, g.Lowest, g.Highest, m.Lowest, m.Highest)
 	default:
 		return min(g.Highest, m.Highest), ""
 	}

@@ -8,10 +8,12 @@ import (
 
 // httpMethods are the first bytes of requests of HTTP/1.
 var httpMethods = map[string]bool{
-	"GET ": true, "HEAD": true, "POST": true, "PUT ": true, "PATC": true, "DELE": true, "OPTI": true, "TRAC": true, "CONN": true,
+	"GET ": true, "HEAD": true, "POST": true, "PUT ": true, "PATC": true, "DELE": true, "OPTI": true, "TRAC": true,
+	"CONN": true,
 }
 
-const httpText = "this is the port between nodes (--rpc-addr): users and their tools use that of --http-addr, 4000 by default\n"
+const httpText = "this is the port between nodes (--rpc-addr): users and their tools use that of --http-addr, 4000 " +
+	"by default\n"
 
 // notANode returns the error of a connection that begins with head, which no node sends. A
 // client of HTTP is told that it has the wrong port.
@@ -20,7 +22,8 @@ func notANode(conn net.Conn, head string) error {
 		return fmt.Errorf("it begins with %q: not a connection of a node", head)
 	}
 	wrong := errors.New("a request of HTTP, which is for the port for users")
-	_, err := fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(httpText), httpText)
+	_, err := fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"+
+		"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(httpText), httpText)
 	if err == nil { // else the client is gone
 		linger(conn)
 	}

@@ -16,8 +16,11 @@ func TestHTTP(t *testing.T) {
 
 func wrongPort(t *testing.T, p *Port) {
 	t.Helper()
-	for method, body := range map[string]string{"GET": "", "POST": strings.Repeat("x", 8<<10), "DELETE": "", "PUT": "y", "OPTIONS": ""} {
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.Addr().String()+"/v1/sql", strings.NewReader(body))
+	for method, body := range map[string]string{
+		"GET": "", "POST": strings.Repeat("x", 8<<10), "DELETE": "", "PUT": "y", "OPTIONS": "",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.Addr().String()+"/v1/sql",
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,7 +171,9 @@ func (p *Port) keep(conn net.Conn) bool {
 		return false
 	}
 	if len(p.undecided) >= maxUndecided {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(p.undecided)), func(a, b net.Conn) int { return cmp.Compare(p.undecided[a], p.undecided[b]) })
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(p.undecided)), func(a, b net.Conn) int {
+			return cmp.Compare(p.undecided[a], p.undecided[b])
+		})
 		delete(p.undecided, oldest)
 		oldest.Close()
 	}
@@ -223,7 +225,8 @@ func (p *Port) refused(conn net.Conn, err error) {
 	}
 	p.mu.Unlock()
 	if !soon {
-		p.cfg.Logger.Warn("refused a connection to the port between nodes", "from", conn.RemoteAddr().String(), "error", err, "count", count)
+		p.cfg.Logger.Warn("refused a connection to the port between nodes", "from", conn.RemoteAddr().String(),
+			"error", err, "count", count)
 	}
 }
 

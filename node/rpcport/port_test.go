@@ -62,7 +62,8 @@ func TestSort(t *testing.T) {
 	me := Member{ClusterID: "c", NodeID: "me", Lowest: 1, Highest: 2}
 	you := Member{ClusterID: "c", NodeID: "you", Lowest: 2, Highest: 3}
 
-	if err := Greet(t.Context(), dial(t, p), you, "me"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no cluster yet") {
+	if err := Greet(t.Context(), dial(t, p), you, "me"); !errors.Is(err, ErrRefused) ||
+		!strings.Contains(err.Error(), "no cluster yet") {
 		t.Errorf("before Join: %v, want a refusal", err)
 	}
 	raft := make(chan string, 1)
@@ -110,7 +111,8 @@ func TestSort(t *testing.T) {
 		"a newer program": {Member{ClusterID: "c", NodeID: "you", Lowest: 3, Highest: 4}, "me", "upgrade the older"},
 		"an older one":    {Member{ClusterID: "c", NodeID: "you"}, "me", "upgrade the older"},
 	} {
-		if err := Greet(t.Context(), dial(t, p), c.from, c.to); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.want) {
+		if err := Greet(t.Context(), dial(t, p), c.from, c.to); !errors.Is(err, ErrRefused) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want a refusal with %q", name, err, c.want)
 		}
 	}

@@ -112,7 +112,8 @@ func TestProvenNode(t *testing.T) {
 			t.Errorf("a call comes from %v", taken.RemoteAddr())
 		}
 	}
-	if _, err := call(t, p, d, "she"); !errors.Is(err, secret.ErrOtherNode) || !strings.Contains(err.Error(), "out of date") {
+	if _, err := call(t, p, d, "she"); !errors.Is(err, secret.ErrOtherNode) ||
+		!strings.Contains(err.Error(), "out of date") {
 		t.Errorf("another node than was meant: %v", err)
 	}
 }
@@ -123,7 +124,8 @@ func TestUnprovenDialer(t *testing.T) {
 	plain := open(t, Config{}, func(conn net.Conn, _ string) { conn.Close() })
 	var unproven *Unproven
 	_, err := call(t, p, Dialer{Credentials: knows(t, "you", theirs)}, "me")
-	if !errors.As(err, &unproven) || !strings.Contains(err.Error(), "the secret of the cluster differs") || !strings.Contains(err.Error(), "--cluster-secret-file") {
+	if !errors.As(err, &unproven) || !strings.Contains(err.Error(), "the secret of the cluster differs") ||
+		!strings.Contains(err.Error(), "--cluster-secret-file") {
 		t.Errorf("another secret: %v", err)
 	}
 	_, err = call(t, plain, Dialer{Credentials: knows(t, "you", ours)}, "me")
@@ -163,10 +165,12 @@ func TestRefusedInWords(t *testing.T) {
 	if _, err := conn.Write([]byte(magicRaft + "\x01\x00\x01\x00\x01\x01c\x03you\x02me")); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), magicRaft+"\x00\x00") || !strings.Contains(string(answer), "--cluster-secret-file") {
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), magicRaft+"\x00\x00") ||
+		!strings.Contains(string(answer), "--cluster-secret-file") {
 		t.Errorf("raft: %q, %v", answer, err)
 	}
-	client, err := grpc.NewClient("passthrough:///"+p.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	client, err := grpc.NewClient("passthrough:///"+p.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +283,9 @@ func TestChangeDuringHandshake(t *testing.T) {
 // TestBounds: those that prove nothing are at most maxUndecided, give way to those that do, and are
 // cut off in time wherever they stop.
 func TestBounds(t *testing.T) {
-	p := open(t, Config{Credentials: knows(t, "me", ours), Timeout: time.Minute}, func(conn net.Conn, _ string) { conn.Close() })
+	p := open(t, Config{Credentials: knows(t, "me", ours), Timeout: time.Minute}, func(conn net.Conn, _ string) {
+		conn.Close()
+	})
 	for range maxUndecided + 50 {
 		conn := dial(t, p)
 		if _, err := conn.Write([]byte{recordHandshake, 3, 1, 0xff, 0xff}); err != nil { // a record of 64 KiB to come
@@ -305,9 +311,13 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d connections are undecided", undecided)
 	}
 
-	quick := open(t, Config{Credentials: knows(t, "me", ours), Timeout: 100 * time.Millisecond}, func(conn net.Conn, _ string) { conn.Close() })
+	quick := open(t, Config{Credentials: knows(t, "me", ours), Timeout: 100 * time.Millisecond},
+		func(conn net.Conn, _ string) { conn.Close() })
 	hello := "\x16\x03\x01"
-	for _, head := range []string{"", "\x16", hello, hello + "\x40\x00", magicHTTP2, magicHTTP2 + "* HTTP/2.0\r\n\r\nSM\r\n\r\n", magicCalls, magicRaft} {
+	for _, head := range []string{
+		"", "\x16", hello, hello + "\x40\x00", magicHTTP2,
+		magicHTTP2 + "* HTTP/2.0\r\n\r\nSM\r\n\r\n", magicCalls, magicRaft,
+	} {
 		conn := dial(t, quick)
 		if _, err := conn.Write([]byte(head)); err != nil {
 			t.Fatal(err)
@@ -332,7 +342,8 @@ func TestBounds(t *testing.T) {
 // FuzzRefuseCall holds the answer to callers without TLS against what they may send.
 func FuzzRefuseCall(f *testing.F) {
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
-	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82"))
+	f.Add([]byte(
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82"))
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\x00\x00\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		conn := &script{in: strings.NewReader(string(in))}

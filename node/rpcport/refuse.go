@@ -99,7 +99,9 @@ func refuseCall(conn io.ReadWriter, reason string) error {
 			if err := frames.WriteGoAway(f.StreamID, http2.ErrCodeNo, nil); err != nil {
 				return err
 			}
-			return frames.WriteHeaders(http2.HeadersFrameParam{StreamID: f.StreamID, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true})
+			return frames.WriteHeaders(http2.HeadersFrameParam{
+				StreamID: f.StreamID, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true,
+			})
 		}
 	}
 }

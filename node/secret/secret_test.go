@@ -82,7 +82,8 @@ func TestMake(t *testing.T) {
 	var texts [][]byte
 	for _, name := range []string{"a", "b"} {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file+".tmp", []byte("left over"), 0o666); err != nil { //nolint:gosec // as a crash may leave it
+		// As a crash may leave it.
+		if err := os.WriteFile(file+".tmp", []byte("left over"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		if err := Make(file); err != nil {
@@ -197,7 +198,8 @@ func TestProof(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	server := open(t, "b", first, nil)
 	foreign := open(t, "a", second, nil)
-	all := func() *tls.Config { return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} } //nolint:gosec // a stranger does not check
+	// A stranger does not check certificates.
+	all := func() *tls.Config { return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} }
 	with := func(change func(*tls.Config)) *tls.Config { c := all(); change(c); return c }
 	cert, err := foreign.certificate()
 	if err != nil {
@@ -213,7 +215,10 @@ func TestStrangers(t *testing.T) {
 	}{
 		"no certificate":    {all(), nil},
 		"of another secret": {with(func(c *tls.Config) { c.Certificates = []tls.Certificate{*cert} }), ErrDiffers},
-		"TLS 1.2":           {with(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12; c.Certificates = []tls.Certificate{*mine} }), nil},
+		"TLS 1.2": {with(func(c *tls.Config) {
+			c.MaxVersion = tls.VersionTLS12
+			c.Certificates = []tls.Certificate{*mine}
+		}), nil},
 		"certificate, wrong key": {with(func(c *tls.Config) {
 			c.Certificates = []tls.Certificate{{Certificate: mine.Certificate, PrivateKey: cert.PrivateKey}}
 		}), nil},
@@ -232,12 +237,22 @@ func TestClocks(t *testing.T) {
 	for _, c := range []struct {
 		off time.Duration
 		ok  bool
-	}{{0, true}, {14 * time.Hour, true}, {-14 * time.Hour, true}, {23 * time.Hour, true}, {-23 * time.Hour, true}, {-25 * time.Hour, false}, {80 * time.Hour, false}, {-56 * 365 * 24 * time.Hour, false}} {
+	}{
+		{0, true},
+		{14 * time.Hour, true},
+		{-14 * time.Hour, true},
+		{23 * time.Hour, true},
+		{-23 * time.Hour, true},
+		{-25 * time.Hour, false},
+		{80 * time.Hour, false},
+		{-56 * 365 * 24 * time.Hour, false},
+	} {
 		client := open(t, "a", first, func() time.Time { return right.Add(c.off) })
 		server := open(t, "b", first, func() time.Time { return right })
 		_, called, answered := shake(t, client.Client("", "b"), server.Server())
 		if (called == nil && answered == nil) != c.ok {
-			t.Errorf("a clock that is %v off: the client says %v, the server %v; want it to work: %v", c.off, called, answered, c.ok)
+			t.Errorf("a clock that is %v off: the client says %v, the server %v; want it to work: %v", c.off, called,
+				answered, c.ok)
 		}
 		if !c.ok && !strings.Contains(errors.Join(called, answered).Error(), "the clocks differ") {
 			t.Errorf("a clock that is %v off: %v, %v; want both clocks named", c.off, called, answered)
@@ -250,14 +265,20 @@ func TestClocks(t *testing.T) {
 		step  time.Duration
 		anew  bool
 		until time.Duration
-	}{{0, true, 24 * time.Hour}, {11 * time.Hour, false, 13 * time.Hour}, {time.Hour, true, 24 * time.Hour}, {-24 * 400 * time.Hour, true, 24 * time.Hour}} {
+	}{
+		{0, true, 24 * time.Hour},
+		{11 * time.Hour, false, 13 * time.Hour},
+		{time.Hour, true, 24 * time.Hour},
+		{-24 * 400 * time.Hour, true, 24 * time.Hour},
+	} {
 		now = now.Add(c.step)
 		cert, err := s.certificate()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := cert.Leaf.SerialNumber.String(); (got != last) != c.anew || cert.Leaf.NotAfter.Sub(now) != c.until {
-			t.Errorf("after %v: made anew %v, ends in %v; want %v, %v", c.step, got != last, cert.Leaf.NotAfter.Sub(now), c.anew, c.until)
+			t.Errorf("after %v: made anew %v, ends in %v; want %v, %v", c.step, got != last,
+				cert.Leaf.NotAfter.Sub(now), c.anew, c.until)
 		}
 		last = cert.Leaf.SerialNumber.String()
 	}

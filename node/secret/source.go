@@ -174,7 +174,8 @@ func (a *authority) sign(node string, now time.Time) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: pkix.Name{CommonName: node},
 		NotBefore: now, NotAfter: now.Add(validity), BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.root, public, a.key)
 	if err != nil {
@@ -246,8 +247,10 @@ func (s *Source) Trusts(c tls.ConnectionState) error {
 	}
 	now := s.cfg.Now()
 	if off := max(leaf.NotBefore.Sub(now), now.Sub(leaf.NotAfter)); off > clockLeeway {
-		return fmt.Errorf("the clocks differ: the certificate of node %s is for %s to %s, and here it is %s: set the wrong clock right",
-			leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.DateTime), leaf.NotAfter.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime))
+		return fmt.Errorf("the clocks differ: the certificate of node %s is for %s to %s, and here it is %s: set the "+
+			"wrong clock right",
+			leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.DateTime),
+			leaf.NotAfter.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime))
 	}
 	return nil
 }

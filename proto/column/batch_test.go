@@ -66,7 +66,8 @@ func mustMatch(t *testing.T, b *Builder, from, to int, got *Batch) {
 				nulls++
 			}
 			if have := v.cell(row - from); have != want {
-				t.Fatalf("column %d (%s, encoding %d, width %d) row %d: got %s, want %s", c.ID, c.Type, v.Encoding, v.Width, row, have, want)
+				t.Fatalf("column %d (%s, encoding %d, width %d) row %d: got %s, want %s", c.ID, c.Type, v.Encoding,
+					v.Width, row, have, want)
 			}
 		}
 		if v.Nulls != nulls {
@@ -155,7 +156,10 @@ func randomValue(r *rand.Rand, c *Col, row, style int) {
 			c.SetString(row, fmt.Sprintf("value %d", r.IntN(400)))
 		}
 	case c.Type.IsFloat():
-		c.SetFloat(row, []float64{0, r.NormFloat64(), math.Inf(1), math.NaN(), math.Copysign(0, -1), 7}[min(style, r.IntN(6))])
+		c.SetFloat(row, []float64{
+			0, r.NormFloat64(), math.Inf(1), math.NaN(), math.Copysign(0, -1),
+			7,
+		}[min(style, r.IntN(6))])
 	default:
 		c.SetInt(row, randomInt(r, c.Type, style))
 	}
@@ -175,7 +179,9 @@ func TestRoundTripRandom(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		rows := []int{0, 1, 2, 63, 64, 65, 127, 300, 1000}[r.IntN(9)]
 		b := randomBuilder(r, rows)
-		src := b.Encode([]byte("before"), Header{TableID: seed, Epoch: 3, SchemaVersion: 9, Session: math.MaxUint64, Seq: seed})
+		src := b.Encode([]byte("before"), Header{
+			TableID: seed, Epoch: 3, SchemaVersion: 9, Session: math.MaxUint64, Seq: seed,
+		})
 		got, err := Decode(src[6:], nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

@@ -19,7 +19,8 @@ func accessLog(rows int) *Builder {
 		{ID: 1, Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
 		col(2, schema.String), col(3, schema.String), col(4, schema.String), col(5, schema.String), col(6, schema.String),
 		col(7, schema.String), col(8, schema.Int64), col(9, schema.Int64), col(10, schema.Float64), col(11, schema.String),
-		col(12, schema.String), col(13, schema.String), col(14, schema.String), col(15, schema.Int64), col(16, schema.Float64),
+		col(12, schema.String), col(13, schema.String), col(14, schema.String), col(15, schema.Int64),
+		col(16, schema.Float64),
 		col(17, schema.String),
 	}
 	var c []*Col
@@ -34,13 +35,15 @@ func accessLog(rows int) *Builder {
 		c[2].SetString(row, fmt.Sprintf("edge-%02d.fra.example.com", r.IntN(12)))
 		c[3].SetString(row, fmt.Sprintf("10.%d.%d.%d", pick(20), pick(200), 1+pick(250)))
 		c[4].SetString(row, []string{"GET", "GET", "GET", "GET", "POST", "PUT"}[r.IntN(6)])
-		c[5].SetString(row, fmt.Sprintf("/api/v%d/orders/%d/items?page=%d&per_page=50", 1+r.IntN(2), 1000+pick(5000), 1+pick(20)))
+		c[5].SetString(row, fmt.Sprintf("/api/v%d/orders/%d/items?page=%d&per_page=50", 1+r.IntN(2), 1000+pick(5000),
+			1+pick(20)))
 		c[6].SetString(row, "HTTP/1.1")
 		c[7].SetInt(row, status)
 		c[8].SetInt(row, int64(math.Exp(r.NormFloat64()*1.6+8)))
 		c[9].SetFloat(row, math.Round(seconds*1000)/1000)
 		c[10].SetString(row, fmt.Sprintf("https://www.example.com/blog/post-%d", pick(40)))
-		c[11].SetString(row, fmt.Sprintf("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.%d.0 Safari/537.36", 90+pick(50), 4000+pick(3)))
+		c[11].SetString(row, fmt.Sprintf("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like "+
+			"Gecko) Chrome/%d.0.%d.0 Safari/537.36", 90+pick(50), 4000+pick(3)))
 		c[12].SetString(row, fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()))
 		c[13].SetString(row, fmt.Sprintf("10.42.0.%d:8080", 10+r.IntN(8)))
 		c[14].SetInt(row, status)

@@ -51,7 +51,8 @@ func Reopen(h Header, columns int, mem []byte) (*Batch, error) {
 		return nil, errors.New("column batch: reopen: memory does not begin at a multiple of 8")
 	}
 	if h.Rows < 0 || h.Rows > MaxRows || columns < 0 || columns > MaxColumns || len(mem) < columns*entrySize+tailSize {
-		return nil, corrupt("memory", 0, "a batch", fmt.Sprintf("%d bytes for %d columns of %d rows", len(mem), columns, h.Rows))
+		return nil, corrupt("memory", 0, "a batch", fmt.Sprintf("%d bytes for %d columns of %d rows", len(mem), columns,
+			h.Rows))
 	}
 	return openBody(h, columns, mem[:len(mem):len(mem)], true)
 }
@@ -99,7 +100,8 @@ func inflate(f frame, mem []byte) ([]byte, error) {
 		mem = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), f.body)
 	}
 	if cap(mem) < f.body {
-		return nil, fmt.Errorf("column batch: decode table %d: memory of %d bytes for %d inflated bytes; ask InflatedSize", f.TableID, cap(mem), f.body)
+		return nil, fmt.Errorf("column batch: decode table %d: memory of %d bytes for %d inflated bytes; ask "+
+			"InflatedSize", f.TableID, cap(mem), f.body)
 	}
 	if uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%8 != 0 {
 		return nil, errors.New("column batch: decode: memory does not begin at a multiple of 8")
@@ -109,7 +111,8 @@ func inflate(f frame, mem []byte) ([]byte, error) {
 	}
 	body, err := s2.Decode(mem[:f.body:f.body], f.block)
 	if err != nil || len(body) != f.body {
-		return nil, corrupt("block", headerSize, fmt.Sprintf("%d inflated bytes", f.body), fmt.Sprintf("%d (%v)", len(body), err))
+		return nil, corrupt("block", headerSize, fmt.Sprintf("%d inflated bytes", f.body),
+			fmt.Sprintf("%d (%v)", len(body), err))
 	}
 	return body, nil
 }
@@ -125,7 +128,8 @@ func inflatePacked(f frame, body []byte) error {
 	*scratch = slices.Grow((*scratch)[:0], f.packed)
 	packed, err := s2.Decode((*scratch)[:f.packed], f.block)
 	if err != nil || len(packed) != f.packed {
-		return corrupt("block", headerSize, fmt.Sprintf("%d packed bytes", f.packed), fmt.Sprintf("%d (%v)", len(packed), err))
+		return corrupt("block", headerSize, fmt.Sprintf("%d packed bytes", f.packed),
+			fmt.Sprintf("%d (%v)", len(packed), err))
 	}
 	return unpack(body, packed, f.columns, f.bits)
 }
@@ -175,7 +179,10 @@ func (d *decoder) view(v *View) (err error) {
 	if !d.typ.Valid() {
 		return d.corrupt("type", "a column type", uint8(d.typ))
 	}
-	*v = View{ID: d.id, Type: d.typ, Rows: d.rows, Nulls: d.nulls, Encoding: d.encoding, Width: d.width, Base: d.base, DictLen: d.dictLen}
+	*v = View{
+		ID: d.id, Type: d.typ, Rows: d.rows, Nulls: d.nulls, Encoding: d.encoding, Width: d.width, Base: d.base,
+		DictLen: d.dictLen,
+	}
 	switch {
 	case d.nulls > d.rows:
 		return d.corrupt("null count", fmt.Sprintf("at most %d", d.rows), d.nulls)

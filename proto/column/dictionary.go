@@ -11,7 +11,10 @@ import (
 var hashSeed = maphash.MakeSeed()
 
 // hashSecret is the same for short values.
-var hashSecret = [4]uint64{maphash.String(hashSeed, "0"), maphash.String(hashSeed, "1"), maphash.String(hashSeed, "2"), maphash.String(hashSeed, "3")}
+var hashSecret = [4]uint64{
+	maphash.String(hashSeed, "0"), maphash.String(hashSeed, "1"), maphash.String(hashSeed, "2"),
+	maphash.String(hashSeed, "3"),
+}
 
 // span is a value in a column's bytes.
 type span struct{ from, to uint32 }

@@ -77,10 +77,12 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 	rows := to - from
 	bound := sizeBound(cols, from, to)
 	if rows > MaxRows || len(cols) > MaxColumns || bound > MaxInflated {
-		panic(fmt.Sprintf("column: encode %d rows of %d columns, %d bytes: a batch holds at most %d rows, %d columns and %d bytes",
+		panic(fmt.Sprintf("column: encode %d rows of %d columns, %d bytes: a batch holds at most %d rows, %d columns "+
+			"and %d bytes",
 			rows, len(cols), bound, MaxRows, MaxColumns, MaxInflated))
 	}
-	e.order, e.candidates, e.older = append(e.order[:0], cols...), e.candidates[:0], h.Protocol > 0 && h.Protocol < metapb.ProtocolPacking
+	e.order, e.candidates, e.older = append(e.order[:0], cols...), e.candidates[:0], h.Protocol > 0 &&
+		h.Protocol < metapb.ProtocolPacking
 	slices.SortStableFunc(e.order, func(a, b *Col) int { return cmp.Compare(a.ID, b.ID) })
 	h.Rows, h.MinTime, h.MaxTime = rows, 0, 0
 	e.body = slices.Grow(e.body[:0], bound)[:len(cols)*entrySize]

@@ -36,10 +36,16 @@ func TestEncodings(t *testing.T) {
 		{"status codes", schema.Int64, ints(func(r int) int64 { return 200 + int64(r%304) }), form{Fixed, 2, 200, 0}},
 		{"one byte", schema.Int64, ints(func(r int) int64 { return -100 + int64(r%256) }), form{Fixed, 1, -100, 0}},
 		{"four bytes", schema.Int64, ints(func(r int) int64 { return int64(r) << 20 }), form{Fixed, 4, 0, 0}},
-		{"all of int64", schema.Int64, ints(func(r int) int64 { return []int64{math.MinInt64, math.MaxInt64}[r%2] }), form{Fixed, 8, math.MinInt64, 0}},
-		{"uint64 about 2^63", schema.Uint64, ints(func(r int) int64 { return math.MinInt64 + int64(r%2) }), form{Fixed, 1, math.MinInt64, 0}},
+		{"all of int64", schema.Int64, ints(func(r int) int64 {
+			return []int64{math.MinInt64, math.MaxInt64}[r%2]
+		}), form{Fixed, 8, math.MinInt64, 0}},
+		{"uint64 about 2^63", schema.Uint64, ints(func(r int) int64 {
+			return math.MinInt64 + int64(r%2)
+		}), form{Fixed, 1, math.MinInt64, 0}},
 		{"uint64 around 2^64", schema.Uint64, ints(func(r int) int64 { return -int64(r % 2) }), form{Fixed, 1, -1, 0}},
-		{"milliseconds", schema.TimestampMillisecond, ints(func(r int) int64 { return 1_700_000_000_000 + int64(r) }), form{Fixed, 2, 1_700_000_000_000, 0}},
+		{"milliseconds", schema.TimestampMillisecond, ints(func(r int) int64 {
+			return 1_700_000_000_000 + int64(r)
+		}), form{Fixed, 2, 1_700_000_000_000, 0}},
 		{"booleans", schema.Boolean, ints(func(r int) int64 { return int64(r & 1) }), form{Fixed, 1, 0, 0}},
 		{"only true", schema.Boolean, ints(func(int) int64 { return 1 }), form{Fixed, 0, 1, 0}},
 		{"only false", schema.Boolean, ints(func(int) int64 { return 0 }), form{Fixed, 0, 0, 0}},
@@ -54,13 +60,25 @@ func TestEncodings(t *testing.T) {
 		{"float32", schema.Float32, func(c *Col, row int) { c.SetFloat(row, 1) }, form{Fixed, 4, 0, 0}},
 		{"constant text", schema.String, texts(func(int) string { return "HTTP/1.1" }), form{Dict, 0, 0, 1}},
 		{"constant empty text", schema.String, texts(func(int) string { return "" }), form{Dict, 0, 0, 1}},
-		{"same length, other text", schema.String, texts(func(r int) string { return []string{"aa", "ab"}[r%2] }), form{Dict, 1, 0, 2}},
-		{"methods", schema.String, texts(func(r int) string { return []string{"GET", "POST", ""}[r%3] }), form{Dict, 1, 0, 3}},
-		{"256 texts", schema.String, texts(func(r int) string { return fmt.Sprintf("text %d", r/3%256) }), form{Dict, 1, 0, 256}},
-		{"257 texts", schema.String, texts(func(r int) string { return fmt.Sprintf("text %d", r/3%257) }), form{Dict, 2, 0, 257}},
-		{"300 texts", schema.JSON, texts(func(r int) string { return fmt.Sprintf(`"a longer text %d"`, max(0, r-699)) }), form{Dict, 2, 0, 301}},
+		{"same length, other text", schema.String, texts(func(r int) string {
+			return []string{"aa", "ab"}[r%2]
+		}), form{Dict, 1, 0, 2}},
+		{"methods", schema.String, texts(func(r int) string {
+			return []string{"GET", "POST", ""}[r%3]
+		}), form{Dict, 1, 0, 3}},
+		{"256 texts", schema.String, texts(func(r int) string {
+			return fmt.Sprintf("text %d", r/3%256)
+		}), form{Dict, 1, 0, 256}},
+		{"257 texts", schema.String, texts(func(r int) string {
+			return fmt.Sprintf("text %d", r/3%257)
+		}), form{Dict, 2, 0, 257}},
+		{"300 texts", schema.JSON, texts(func(r int) string {
+			return fmt.Sprintf(`"a longer text %d"`, max(0, r-699))
+		}), form{Dict, 2, 0, 301}},
 		{"ids", schema.String, texts(func(r int) string { return fmt.Sprintf("%08x", r*2654435761) }), form{Plain, 0, 0, 0}},
-		{"ids after a while", schema.String, texts(func(r int) string { return fmt.Sprint(max(50, r)) }), form{Plain, 0, 0, 0}},
+		{"ids after a while", schema.String, texts(func(r int) string {
+			return fmt.Sprint(max(50, r))
+		}), form{Plain, 0, 0, 0}},
 		{"one in a thousand", schema.Binary, func(c *Col, row int) {
 			if row == 500 {
 				c.SetString(row, "here")

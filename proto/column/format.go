@@ -88,9 +88,11 @@ type ErrUnsupported struct {
 // Error names both versions and what to do.
 func (e *ErrUnsupported) Error() string {
 	if e.Flags != 0 {
-		return fmt.Sprintf("column batch: written by a newer version of this program: format version %d with unknown flags %#04x; upgrade this node to a release that knows them", e.Version, e.Flags)
+		return fmt.Sprintf("column batch: written by a newer version of this program: format version %d with unknown "+
+			"flags %#04x; upgrade this node to a release that knows them", e.Version, e.Flags)
 	}
-	return fmt.Sprintf("column batch: written by a newer version of this program: format version %d, this one reads versions 1 to %d; upgrade this node to a release that knows it", e.Version, e.Supported)
+	return fmt.Sprintf("column batch: written by a newer version of this program: format version %d, this one reads "+
+		"versions 1 to %d; upgrade this node to a release that knows it", e.Version, e.Supported)
 }
 
 // IsSupportedVersion tells whether Decode reads batches of that format version.
@@ -181,7 +183,9 @@ func parseHeader(src []byte) (frame, error) {
 	case body > MaxInflated || body%8 != 0:
 		return frame{}, corrupt("inflated size", offBody, fmt.Sprintf("a multiple of 8, at most %d", MaxInflated), body)
 	case uint64(body) < uint64(columns)*entrySize+tailSize:
-		return frame{}, corrupt("inflated size", offBody, fmt.Sprintf("at least %d bytes for %d columns", columns*entrySize+tailSize, columns), body)
+		return frame{},
+			corrupt("inflated size", offBody,
+				fmt.Sprintf("at least %d bytes for %d columns", columns*entrySize+tailSize, columns), body)
 	case uint64(block) != uint64(len(src)-headerSize):
 		return frame{}, corrupt("block size", offBlock, len(src)-headerSize, block)
 	case flags == flagBits:
@@ -195,7 +199,8 @@ func parseHeader(src []byte) (frame, error) {
 		f.packed = n
 		// Packed it is smaller, but for the list.
 		if most := f.body + 4 + 3*f.columns*packSize; err != nil || n > most {
-			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most), fmt.Sprintf("%d (%v)", n, err))
+			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most),
+				fmt.Sprintf("%d (%v)", n, err))
 		}
 	} else if err != nil || n != f.body {
 		return frame{}, corrupt("block", headerSize, fmt.Sprintf("%d inflated bytes", f.body), fmt.Sprintf("%d (%v)", n, err))
@@ -262,7 +267,8 @@ func getEntry(b []byte) entry {
 	return entry{
 		id: le.Uint32(b), typ: schema.Type(b[4]), encoding: Encoding(b[5]), width: b[6], base: int64(le.Uint64(b[8:])),
 		nulls: int(le.Uint32(b[16:])), dictLen: int(le.Uint32(b[20:])), validity: int(le.Uint32(b[24:])),
-		offsets: int(le.Uint32(b[28:])), codes: int(le.Uint32(b[32:])), data: int(le.Uint32(b[36:])), dataLen: int(le.Uint32(b[40:])),
+		offsets: int(le.Uint32(b[28:])), codes: int(le.Uint32(b[32:])), data: int(le.Uint32(b[36:])),
+		dataLen: int(le.Uint32(b[40:])),
 	}
 }
 

@@ -26,7 +26,9 @@ var update = flag.Bool("update", false, "write missing golden files anew")
 // goldenBuilder is what the golden files hold. It never changes.
 func goldenBuilder() *Builder {
 	b := &Builder{}
-	ts := b.Add(schema.Column{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp, NotNull: true})
+	ts := b.Add(schema.Column{
+		ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp, NotNull: true,
+	})
 	var cols []*Col
 	for _, t := range schema.Types() {
 		cols = append(cols, b.Add(col(100-uint32(t), t)))
@@ -176,7 +178,8 @@ func waysOf(t *testing.T, src []byte) string {
 
 func TestGoldenFuture(t *testing.T) {
 	src := golden(t, "v2-invented.batch", futureBatch)
-	const want = "column batch: written by a newer version of this program: format version 2, this one reads versions 1 to 1; upgrade this node to a release that knows it"
+	const want = "column batch: written by a newer version of this program: format version 2, this one reads " +
+		"versions 1 to 1; upgrade this node to a release that knows it"
 	_, err1 := DecodeHeader(src)
 	_, err2 := Decode(src, nil)
 	_, err3 := InflatedSize(src)
@@ -202,7 +205,8 @@ func TestUnknownFlags(t *testing.T) {
 	src[offFlags] = 4
 	binary.LittleEndian.PutUint32(src[offCRC:], checksum(src))
 	var unsupported *ErrUnsupported
-	if _, err := Decode(src, nil); !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "unknown flags 0x0004") {
+	if _, err := Decode(src, nil); !errors.As(err, &unsupported) ||
+		!strings.Contains(err.Error(), "unknown flags 0x0004") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -342,12 +346,14 @@ func TestLies(t *testing.T) {
 	}
 	t.Run("bytes after the sections", func(t *testing.T) {
 		body := append(bytes.Clone(sound.Mem), make([]byte, 8)...)
-		if _, err := Decode(reseal(sound.Header, len(sound.Cols), body), nil); err == nil || !strings.Contains(err.Error(), "sections") {
+		if _, err := Decode(reseal(sound.Header, len(sound.Cols), body), nil); err == nil ||
+			!strings.Contains(err.Error(), "sections") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("no room for the directory", func(t *testing.T) {
-		if _, err := Decode(reseal(sound.Header, MaxColumns, sound.Mem), nil); err == nil || !strings.Contains(err.Error(), "inflated size") {
+		if _, err := Decode(reseal(sound.Header, MaxColumns, sound.Mem), nil); err == nil ||
+			!strings.Contains(err.Error(), "inflated size") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -390,7 +396,8 @@ func TestCorruptText(t *testing.T) {
 	src := goldenBuilder().Encode(nil, goldenHeader)
 	src[30] ^= 1
 	_, err := DecodeHeader(src)
-	if err == nil || !strings.HasPrefix(err.Error(), "column batch: corrupt: checksum at offset 8: want 0x") || !strings.Contains(err.Error(), ", got 0x") {
+	if err == nil || !strings.HasPrefix(err.Error(), "column batch: corrupt: checksum at offset 8: want 0x") ||
+		!strings.Contains(err.Error(), ", got 0x") {
 		t.Errorf("error %v", err)
 	}
 	_, err = DecodeHeader([]byte("PAR1 and so on"))

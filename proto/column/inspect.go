@@ -35,9 +35,11 @@ func Inspect(w io.Writer, src []byte) error {
 func inspect(out *bufio.Writer, src []byte) error {
 	if f, err := parseHeader(src); err == nil {
 		h := f.Header
-		_, _ = fmt.Fprintf(out, "table %d  epoch %d  schema version %d  session %#016x  seq %d\n", h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq)
+		_, _ = fmt.Fprintf(out, "table %d  epoch %d  schema version %d  session %#016x  seq %d\n", h.TableID, h.Epoch,
+			h.SchemaVersion, h.Session, h.Seq)
 		_, _ = fmt.Fprintf(out, "rows %d  columns %d  time index %d to %d\n", h.Rows, f.columns, h.MinTime, h.MaxTime)
-		_, _ = fmt.Fprintf(out, "block %d bytes, %d inflated, checksum %#08x\n", len(f.block), f.body, binary.LittleEndian.Uint32(src[offCRC:]))
+		_, _ = fmt.Fprintf(out, "block %d bytes, %d inflated, checksum %#08x\n", len(f.block), f.body,
+			binary.LittleEndian.Uint32(src[offCRC:]))
 	}
 	b, err := Decode(src, nil)
 	if err != nil {
@@ -54,7 +56,8 @@ func Print(w io.Writer, b *Batch) error {
 	_, _ = fmt.Fprintln(t, "column\ttype\tencoding\twidth\tbase\tnulls\tentries\tbytes")
 	for i := range b.Cols {
 		v := &b.Cols[i]
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", v.ID, v.Type, v.Encoding, v.Width, v.Base, v.Nulls, v.DictLen,
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", v.ID, v.Type, v.Encoding, v.Width, v.Base, v.Nulls,
+			v.DictLen,
 			len(v.Validity)+len(v.Offsets)+len(v.Codes)+len(v.Data))
 	}
 	_ = t.Flush()

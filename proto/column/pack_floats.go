@@ -42,7 +42,8 @@ func (e *encoder) packFloats(out, section []byte, c candidate, validity []byte) 
 	b := bitsFor(most, len(e.wide), changes, int(width))
 	if validity == nil && b == 8*int(width) {
 		start := len(out) + 8
-		out = slices.Grow(binary.LittleEndian.AppendUint64(out, uint64(lo)), len(e.wide)*int(width))[:start+len(e.wide)*int(width)]
+		out = slices.Grow(binary.LittleEndian.AppendUint64(out, uint64(lo)),
+			len(e.wide)*int(width))[:start+len(e.wide)*int(width)]
 		if width > 0 {
 			narrow(out[start:], e.wide, 0, width)
 		}
@@ -50,7 +51,9 @@ func (e *encoder) packFloats(out, section []byte, c candidate, validity []byte) 
 	}
 	out, sparse := appendSparse(out, c, validity)
 	out = binary.LittleEndian.AppendUint64(out, uint64(lo))
-	return appendBits(out, e.wide, b), packedLine{how: packDecimalBits, param: byte(b), extra: byte(exponent), sparse: sparse}, true
+	return appendBits(out, e.wide, b), packedLine{
+		how: packDecimalBits, param: byte(b), extra: byte(exponent), sparse: sparse,
+	}, true
 }
 
 // exponentOf guesses the number of decimal places from some of the floats, or returns -1.

@@ -24,7 +24,8 @@ type timeForm struct {
 
 // formOf returns the form of a text like 2026-01-05T00:16:56.232Z, to the end of it.
 func formOf(text []byte) (f timeForm, ok bool) {
-	if len(text) < timeLength || len(text) > maxTimeLength || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':' {
+	if len(text) < timeLength || len(text) > maxTimeLength || text[4] != '-' || text[7] != '-' || text[13] != ':' ||
+		text[16] != ':' {
 		return f, false
 	}
 	f = timeForm{length: len(text), unit: 1}
@@ -122,7 +123,8 @@ func (e *encoder) appendTimes(out, section []byte) (_ []byte, line packedLine, o
 
 // alike tells whether two texts have the same bytes where no digits are, before the fraction.
 func (f timeForm) alike(a, b []byte) bool {
-	return a[4] == b[4] && a[7] == b[7] && a[10] == b[10] && a[13] == b[13] && a[16] == b[16] && (f.digits == 0 || a[timeLength] == b[timeLength])
+	return a[4] == b[4] && a[7] == b[7] && a[10] == b[10] && a[13] == b[13] && a[16] == b[16] &&
+		(f.digits == 0 || a[timeLength] == b[timeLength])
 }
 
 // repeats returns the length of the first time of a section if a second one may begin
@@ -141,7 +143,8 @@ func repeats(section []byte) int {
 
 // expandTimes reads what appendTimes wrote.
 func (u *unpacker) expandTimes() bool {
-	if len(u.src) < 1 || len(u.src) < 1+int(u.src[0]) || u.src[0] == 0 || len(u.section)%int(u.src[0]) != 0 || len(u.section) == 0 {
+	if len(u.src) < 1 || len(u.src) < 1+int(u.src[0]) || u.src[0] == 0 || len(u.section)%int(u.src[0]) != 0 ||
+		len(u.section) == 0 {
 		return false
 	}
 	length := int(u.src[0])

@@ -12,7 +12,9 @@ import (
 func TestReopen(t *testing.T) {
 	sources := [][]byte{golden(t, "v1.batch", nil)}
 	for seed := range uint64(8) {
-		sources = append(sources, randomBuilder(rand.New(rand.NewPCG(seed, 9)), int(seed*31)).Encode(nil, Header{TableID: seed, Seq: 7}))
+		sources = append(sources, randomBuilder(rand.New(rand.NewPCG(seed, 9)), int(seed*31)).Encode(nil, Header{
+			TableID: seed, Seq: 7,
+		}))
 	}
 	for _, src := range sources {
 		want, err := Decode(src, nil)

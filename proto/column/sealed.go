@@ -28,7 +28,8 @@ type Sealed struct {
 // firstPlace is the id in Sealed.batch of the first column that had none.
 const firstPlace = 1 << 31
 
-// Seal takes the complete rows out of b and returns them encoded. The columns stay, pinned, for more rows. There must be no row under way.
+// Seal takes the complete rows out of b and returns them encoded. The columns stay, pinned, for
+// more rows. There must be no row under way.
 //
 // Col.PastRows and Col.PastNulls tell of the rows that are gone.
 func (b *Builder) Seal() *Sealed {

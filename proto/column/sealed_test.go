@@ -52,7 +52,10 @@ func sealing(t *testing.T, ids bool) (b *Builder, parts []*Sealed, whole []*Buil
 			t.Fatalf("%d rows are left, %d are past", b.Rows(), b.PastRows())
 		}
 	}
-	if got := [...]int{at.PastNulls(), n.PastNulls(), b.Cols()[2].PastNulls(), s.PastNulls()}; got != [...]int{0, 400, 600, 400} {
+	if got := [...]int{at.PastNulls(), n.PastNulls(), b.Cols()[2].PastNulls(), s.PastNulls()}; got != [...]int{
+		0, 400,
+		600, 400,
+	} {
 		t.Errorf("nulls of before: %v", got)
 	}
 	if !n.Used() || b.Cols()[2].Used() {

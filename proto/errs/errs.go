@@ -219,7 +219,8 @@ func (c Code) Status() int {
 		return http.StatusRequestTimeout
 	case RateLimited:
 		return http.StatusTooManyRequests
-	case External, Suspended, ShardReadonly, ShardNotReady, ShardBusy, TableUnavailable, StorageUnavailable, ShardUnreachable,
+	case External, Suspended, ShardReadonly, ShardNotReady, ShardBusy, TableUnavailable, StorageUnavailable,
+		ShardUnreachable,
 		RuntimeResourcesExhausted:
 		return http.StatusServiceUnavailable
 	case Cancelled, DeadlineExceeded:

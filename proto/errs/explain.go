@@ -37,42 +37,119 @@ const (
 func Explanations() []Explanation {
 	return []Explanation{
 		{Unknown, bug, readLog, RetryKeyed},
-		{Unsupported, "cordwood does not do this: a statement, a type, a compression, an authentication scheme", "Read the message; it names what to use instead where there is something", RetryNever},
+		{
+			Unsupported, "cordwood does not do this: a statement, a type, a compression, an authentication scheme",
+			"Read the message; it names what to use instead where there is something", RetryNever,
+		},
 		{Unexpected, bug, readLog, RetryKeyed},
 		{Internal, bug, readLog, RetryKeyed},
-		{InvalidArguments, "the request is wrong: a parameter, a header, the body, a record, an option, a value", "Correct what the message names. For records see [my batch is refused](troubleshooting.md#my-batch-is-refused)", RetryNever},
-		{Cancelled, "the request was cancelled, usually because the client closed the connection", "Give the client a longer time limit", RetryKeyed},
-		{IllegalState, "not possible in the present state, for example an operation that has already ended", "Read the message; look at `cordwood cluster status`", RetryNever},
-		{External, "something that the server needs failed, for example the process that runs queries ended", "Send the request again", RetryLater},
-		{DeadlineExceeded, "the time limit of the request (`x-svc-timeout`) was reached, usually while waiting for another node", "Send it again; if it lasts, look at `cordwood cluster status`", RetryKeyed},
+		{
+			InvalidArguments, "the request is wrong: a parameter, a header, the body, a record, an option, a value",
+			"Correct what the message names. For records see [my batch is " +
+				"refused](troubleshooting.md#my-batch-is-refused)", RetryNever,
+		},
+		{
+			Cancelled, "the request was cancelled, usually because the client closed the connection",
+			"Give the client a longer time limit", RetryKeyed,
+		},
+		{
+			IllegalState, "not possible in the present state, for example an operation that has already ended",
+			"Read the message; look at `cordwood cluster status`", RetryNever,
+		},
+		{
+			External, "something that the server needs failed, for example the process that runs queries ended",
+			"Send the request again", RetryLater,
+		},
+		{
+			DeadlineExceeded,
+			"the time limit of the request (`x-svc-timeout`) was reached, usually while waiting for another node",
+			"Send it again; if it lasts, look at `cordwood cluster status`", RetryKeyed,
+		},
 		{Suspended, unused, noAdvice, RetryLater},
-		{InvalidSyntax, "the text is not valid SQL, or names a column type that does not exist", "Correct the statement at the line and column that the message names", RetryNever},
-		{PlanQuery, "the statement cannot be planned: types do not fit, a function does not exist or is not allowed", "Correct the statement; [what is refused](sql.md#what-is-refused)", RetryNever},
+		{
+			InvalidSyntax, "the text is not valid SQL, or names a column type that does not exist",
+			"Correct the statement at the line and column that the message names", RetryNever,
+		},
+		{
+			PlanQuery, "the statement cannot be planned: types do not fit, a function does not exist or is not allowed",
+			"Correct the statement; [what is refused](sql.md#what-is-refused)", RetryNever,
+		},
 		{EngineExecuteQuery, "the statement failed while it ran", "Read the message; simplify the statement", RetryNever},
-		{QueryTimeout, "the statement reached its time limit", "Narrow the time range, or ask for more time with `x-svc-timeout` (up to `--query-max-timeout`)", RetryNever},
+		{
+			QueryTimeout, "the statement reached its time limit",
+			"Narrow the time range, or ask for more time with `x-svc-timeout` (up to `--query-max-timeout`)", RetryNever,
+		},
 		{TableAlreadyExists, "a table of that name exists", "Use `CREATE TABLE IF NOT EXISTS`, or another name", RetryNever},
-		{TableNotFound, "the table does not exist in this database", "Check the name (names are case-sensitive) and the database (`db`, `x-svc-db-name`): `SHOW TABLES FROM db`", RetryNever},
-		{ColumnNotFound, "the table has no such column", "`DESCRIBE table`. A column exists once a record with it was stored. Quote names with dots or capitals: `\"http.port\"`", RetryNever},
+		{
+			TableNotFound, "the table does not exist in this database",
+			"Check the name (names are case-sensitive) and the database (`db`, `x-svc-db-name`): `SHOW TABLES FROM db`",
+			RetryNever,
+		},
+		{ColumnNotFound, "the table has no such column", "`DESCRIBE table`. A column exists once a record with it " +
+			"was stored. Quote names with dots or capitals: `\"http.port\"`", RetryNever},
 		{ColumnExists, "the table has a column of that name", "Use `ADD COLUMN IF NOT EXISTS`, or another name", RetryNever},
-		{DatabaseNotFound, "the database does not exist", "`CREATE DATABASE name`: ingestion creates tables, not databases", RetryNever},
+		{
+			DatabaseNotFound, "the database does not exist",
+			"`CREATE DATABASE name`: ingestion creates tables, not databases", RetryNever,
+		},
 		{ShardNotFound, "the shard does not exist", "`cordwood shard list`", RetryNever},
 		{ShardAlreadyExists, unused, noAdvice, RetryNever},
 		{ShardReadonly, unused, noAdvice, RetryLater},
-		{ShardNotReady, "a shard, or the metadata group, has no leader at the moment, or the node is starting or stopping", "Wait; an election takes about three seconds. If it lasts, `cordwood cluster status` names the nodes to start", RetryLater},
-		{ShardBusy, "the shard takes rows as fast as it can", "Wait for `Retry-After`. If it lasts: fewer requests at a time, `partitions` for the table, more nodes", RetryLater},
-		{TableUnavailable, "the table is moving to another shard, is being restored, or a file of it is damaged", "Wait; for a restore, until it is complete. [A damaged file](recovery.md#a-damaged-segment), which the message names, does not mend itself on a single server: the status is 500 there", RetryLater},
-		{DatabaseAlreadyExists, "a database of that name exists", "Use `CREATE DATABASE IF NOT EXISTS`, or another name", RetryNever},
-		{StorageUnavailable, "the disk is full (below `--disk-reserve`), fails, or a file is damaged", "[A full disk](recovery.md#a-full-disk), [a damaged file](recovery.md#a-damaged-segment)", RetryLater},
-		{RequestOutdated, "the request is about an earlier state: a table or an operation was changed in between", "Look at the present state and send the request again", RetryNever},
-		{ShardUnreachable, "the node that has the shard does not answer", "Wait; if it lasts, `cordwood cluster status` names the node", RetryLater},
-		{RuntimeResourcesExhausted, "the query needs more memory than is allowed, or than is free now", "Narrow the time range or group by fewer values; `--query-memory`", RetryLater},
-		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at a time, or a body that arrives too slowly", "Wait for `Retry-After`; send fewer or smaller requests at a time", RetryLater},
-		{UserNotFound, "the user does not exist", "Check the name; the server reads its user file again on SIGHUP", RetryNever},
+		{
+			ShardNotReady,
+			"a shard, or the metadata group, has no leader at the moment, or the node is starting or stopping",
+			"Wait; an election takes about three seconds. If it lasts, `cordwood cluster status` names the nodes to " +
+				"start", RetryLater,
+		},
+		{
+			ShardBusy, "the shard takes rows as fast as it can",
+			"Wait for `Retry-After`. If it lasts: fewer requests at a time, `partitions` for the table, more nodes", RetryLater,
+		},
+		{
+			TableUnavailable, "the table is moving to another shard, is being restored, or a file of it is damaged",
+			"Wait; for a restore, until it is complete. [A damaged file](recovery.md#a-damaged-segment), which the " +
+				"message names, does not mend itself on a single server: the status is 500 there", RetryLater,
+		},
+		{
+			DatabaseAlreadyExists, "a database of that name exists",
+			"Use `CREATE DATABASE IF NOT EXISTS`, or another name", RetryNever,
+		},
+		{
+			StorageUnavailable, "the disk is full (below `--disk-reserve`), fails, or a file is damaged",
+			"[A full disk](recovery.md#a-full-disk), [a damaged file](recovery.md#a-damaged-segment)", RetryLater,
+		},
+		{
+			RequestOutdated, "the request is about an earlier state: a table or an operation was changed in between",
+			"Look at the present state and send the request again", RetryNever,
+		},
+		{
+			ShardUnreachable, "the node that has the shard does not answer",
+			"Wait; if it lasts, `cordwood cluster status` names the node", RetryLater,
+		},
+		{
+			RuntimeResourcesExhausted, "the query needs more memory than is allowed, or than is free now",
+			"Narrow the time range or group by fewer values; `--query-memory`", RetryLater,
+		},
+		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at a time, or a body that arrives " +
+			"too slowly", "Wait for `Retry-After`; send fewer or smaller requests at a time", RetryLater},
+		{
+			UserNotFound, "the user does not exist", "Check the name; the server reads its user file again on SIGHUP",
+			RetryNever,
+		},
 		{UnsupportedPasswordType, unused, noAdvice, RetryNever},
 		{UserPasswordMismatch, "the password is wrong", "Check the password", RetryNever},
-		{AuthHeaderNotFound, "the server has users and the request names none", "Send HTTP Basic authentication (`curl -u name:password`, `--user`, `CORDWOOD_USER`)", RetryNever},
+		{
+			AuthHeaderNotFound, "the server has users and the request names none",
+			"Send HTTP Basic authentication (`curl -u name:password`, `--user`, `CORDWOOD_USER`)", RetryNever,
+		},
 		{InvalidAuthHeader, "the header `Authorization` cannot be read", "Send HTTP Basic authentication", RetryNever},
-		{AccessDenied, "the user may not do this", "Use a user with the right, or change its right in the user file", RetryNever},
-		{PermissionDenied, "the user may not do this, or a web page of another site sent the request", "Use a user with the right: `ro`, `wo` or `rw`; for web pages, `--http-cors-allowed-origins`", RetryNever},
+		{
+			AccessDenied, "the user may not do this", "Use a user with the right, or change its right in the user file",
+			RetryNever,
+		},
+		{
+			PermissionDenied, "the user may not do this, or a web page of another site sent the request",
+			"Use a user with the right: `ro`, `wo` or `rw`; for web pages, `--http-cors-allowed-origins`", RetryNever,
+		},
 	}
 }

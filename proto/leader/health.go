@@ -49,7 +49,9 @@ func (n *Nodes) DownLast(nodes []string) {
 
 // Call makes one call to a node, bounded in time unless bound is 0, and notes in the node's
 // health whether it answered. late reports that it did not within bound.
-func (n *Nodes) Call(ctx context.Context, node string, conn grpc.ClientConnInterface, bound time.Duration, call func(context.Context) error) (late bool, err error) {
+func (n *Nodes) Call(
+	ctx context.Context, node string, conn grpc.ClientConnInterface, bound time.Duration, call func(context.Context) error,
+) (late bool, err error) {
 	try := ctx
 	if bound > 0 {
 		var cancel context.CancelFunc

@@ -28,9 +28,14 @@ var errSilent = errs.New(errs.ShardUnreachable, "it gave no sign of life in time
 // within patience; 0: there is no other node to call, and nothing is watched. The call says
 // by Pulse.Alive that there was a sign, and waits for messages by Pulse.Receive. The context of a
 // call that succeeded lives until cancel.
-func (n *Nodes) Watch(ctx context.Context, node string, conn grpc.ClientConnInterface, patience time.Duration, call func(context.Context, *Pulse) error) (cancel context.CancelFunc, err error) {
+func (n *Nodes) Watch(
+	ctx context.Context, node string, conn grpc.ClientConnInterface, patience time.Duration,
+	call func(context.Context, *Pulse) error,
+) (cancel context.CancelFunc, err error) {
 	ctx, end := context.WithCancelCause(ctx)
-	p := &Pulse{conn: conn, cancel: end, cause: func() error { return context.Cause(ctx) }, watched: patience > 0, misses: 1}
+	p := &Pulse{
+		conn: conn, cancel: end, cause: func() error { return context.Cause(ctx) }, watched: patience > 0, misses: 1,
+	}
 	if p.watched {
 		p.first = time.AfterFunc(patience, func() { end(errSilent) })
 	}

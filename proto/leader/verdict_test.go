@@ -39,7 +39,9 @@ func TestJudgeReasons(t *testing.T) {
 // status. Batches may have been appended unless the shard refused them, or had no shard.
 func TestJudgeStatuses(t *testing.T) {
 	for status := 400; status < 600; status++ {
-		want := Verdict{Unknown: status >= 500, Retry: status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout}
+		want := Verdict{
+			Unknown: status >= 500, Retry: status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout,
+		}
 		if got := Judge(errs.New(errs.Internal, "x").WithStatus(status)); got != want {
 			t.Errorf("status %d: %+v, want %+v", status, got, want)
 		}

@@ -40,7 +40,9 @@ func TestCreateTableSQL(t *testing.T) {
 					{Name: `a "b"`, Type: Uint16, Semantic: Field, Default: &zero},
 					{Name: "k2", Type: Boolean, Semantic: Tag},
 				},
-				Options: map[string]string{"comment": "it's", "auto_create_table": "true", "my.option": "x", "merge_mode": "last_row"},
+				Options: map[string]string{
+					"comment": "it's", "auto_create_table": "true", "my.option": "x", "merge_mode": "last_row",
+				},
 			},
 			`CREATE TABLE IF NOT EXISTS "odd""name" (
   "k" STRING NOT NULL DEFAULT 'it''s',
@@ -56,14 +58,20 @@ func TestCreateTableSQL(t *testing.T) {
 			Table{Name: "t", Columns: []Column{
 				{Name: "ts", Type: TimestampMillisecond, Semantic: Timestamp},
 				{Name: "a", Type: String, Semantic: Tag, Index: &Index{Kind: InvertedIndex}},
-				{Name: "b", Type: Int64, Semantic: Field, Default: &zero, Index: &Index{Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex)}},
-				{Name: "c", Type: String, Semantic: Field, Index: &Index{Kind: FulltextIndex, Options: DefaultIndexOptions(FulltextIndex)}},
+				{
+					Name: "b", Type: Int64, Semantic: Field, Default: &zero,
+					Index: &Index{Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex)},
+				},
+				{Name: "c", Type: String, Semantic: Field, Index: &Index{
+					Kind: FulltextIndex, Options: DefaultIndexOptions(FulltextIndex),
+				}},
 			}},
 			`CREATE TABLE IF NOT EXISTS "t" (
   "ts" TIMESTAMP(3) NOT NULL,
   "a" STRING NULL INVERTED INDEX,
   "b" BIGINT NULL DEFAULT 0 SKIPPING INDEX WITH (false_positive_rate='0.01', granularity='10240', type='BLOOM'),
-  "c" STRING NULL FULLTEXT INDEX WITH (analyzer='English', backend='bloom', case_sensitive='false', false_positive_rate='0.01', granularity='10240'),
+  "c" STRING NULL FULLTEXT INDEX WITH (analyzer='English', backend='bloom', ` +
+				`case_sensitive='false', false_positive_rate='0.01', granularity='10240'),
   TIME INDEX ("ts"),
   PRIMARY KEY ("a")
 ) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')`,
@@ -71,7 +79,8 @@ func TestCreateTableSQL(t *testing.T) {
 		{
 			"no options",
 			Table{Name: "t", Columns: []Column{{Name: "ts", Type: TimestampMillisecond, Semantic: Timestamp}}},
-			"CREATE TABLE IF NOT EXISTS \"t\" (\n  \"ts\" TIMESTAMP(3) NOT NULL,\n  TIME INDEX (\"ts\")\n) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')",
+			"CREATE TABLE IF NOT EXISTS \"t\" (\n  \"ts\" TIMESTAMP(3) NOT NULL,\n  TIME INDEX (\"ts\")\n" +
+				") ENGINE=mito WITH (append_mode='false', merge_mode='last_row')",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,14 +105,18 @@ func TestParseType(t *testing.T) {
 		"text": String, "varchar": String, "VARCHAR(255)": String, "varchar ( 10 )": String,
 		"blob": Binary, "bytea": Binary, "varbinary(16)": Binary,
 		"timestamp": TimestampMillisecond, "TIMESTAMP (9)": TimestampNanosecond, "timestamp( 6 )": TimestampMicrosecond,
-		"timestamp_s": TimestampSecond, "TIMESTAMP_MS": TimestampMillisecond, "timestamp_us": TimestampMicrosecond, "timestamp_ns": TimestampNanosecond,
+		"timestamp_s": TimestampSecond, "TIMESTAMP_MS": TimestampMillisecond, "timestamp_us": TimestampMicrosecond,
+		"timestamp_ns":         TimestampNanosecond,
 		"TIMESTAMP_NANOSECOND": TimestampNanosecond,
 	} {
 		if got, err := ParseType(name); err != nil || got != want {
 			t.Errorf("%s: got %s, %v; want %s", name, got, err, want)
 		}
 	}
-	for _, name := range []string{"", "decimal", "INVALID", "timestamp(4)", "timestamp()", "timestamp(9", "varchar(x)", "varchar(1) x", "int(11)", "bigint(3)unsigned", "(3)", "timestamp(-3)"} {
+	for _, name := range []string{
+		"", "decimal", "INVALID", "timestamp(4)", "timestamp()", "timestamp(9", "varchar(x)",
+		"varchar(1) x", "int(11)", "bigint(3)unsigned", "(3)", "timestamp(-3)",
+	} {
 		if got, err := ParseType(name); err == nil || got != Invalid || errs.CodeOf(err) != errs.InvalidSyntax {
 			t.Errorf("%s: got %s, %v; want an error of code 2000", name, got, err)
 		}
@@ -145,7 +158,9 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]bool{"svc_private": true, "information_schema": true, "Information_Schema": true, "public": false, "svc_privates": false} {
+	for name, want := range map[string]bool{
+		"svc_private": true, "information_schema": true, "Information_Schema": true, "public": false, "svc_privates": false,
+	} {
 		if ReservedDatabase(name) != want {
 			t.Errorf("%s: reserved is not %v", name, want)
 		}

@@ -59,7 +59,9 @@ type Index struct {
 func DefaultIndexOptions(k IndexKind) map[string]string {
 	switch k {
 	case SkippingIndex:
-		return map[string]string{IndexOptionGranularity: "10240", IndexOptionFalsePositiveRate: "0.01", IndexOptionType: "BLOOM"}
+		return map[string]string{
+			IndexOptionGranularity: "10240", IndexOptionFalsePositiveRate: "0.01", IndexOptionType: "BLOOM",
+		}
 	case FulltextIndex:
 		return map[string]string{
 			IndexOptionAnalyzer: "English", IndexOptionBackend: "bloom", IndexOptionCaseSensitive: "false",
@@ -93,7 +95,8 @@ func NewIndex(k IndexKind, t Type, options map[string]string) (*Index, error) {
 		}
 		value, want := normalizeIndexOption(key, options[key])
 		if want != "" {
-			return nil, errs.New(errs.InvalidArguments, "Option %s of a %s index is %s; expected %s", key, k, quoteShort(options[key]), want)
+			return nil, errs.New(errs.InvalidArguments, "Option %s of a %s index is %s; expected %s", key, k,
+				quoteShort(options[key]), want)
 		}
 		x.Options[key] = value
 	}

@@ -15,16 +15,29 @@ func TestNewIndex(t *testing.T) {
 		want    string // SQL, or part of the error after a !
 	}{
 		{"inverted", Int64, nil, "INVERTED INDEX"},
-		{"inverted", Int64, map[string]string{"granularity": "1"}, `!Unknown option "granularity" of an index of kind inverted`},
+		{
+			"inverted", Int64,
+			map[string]string{"granularity": "1"},
+			`!Unknown option "granularity" of an index of kind inverted`,
+		},
 		{"SKIPPING", Int64, nil, "SKIPPING INDEX WITH (false_positive_rate='0.01', granularity='10240', type='BLOOM')"},
-		{"skipping", String, map[string]string{"granularity": "010", "type": "bloom", "false_positive_rate": "0.50"}, "SKIPPING INDEX WITH (false_positive_rate='0.5', granularity='10', type='BLOOM')"},
-		{"skipping", String, map[string]string{"granularity": "0"}, `!Option granularity of a skipping index is "0"; expected an integer above 0`},
+		{
+			"skipping", String,
+			map[string]string{"granularity": "010", "type": "bloom", "false_positive_rate": "0.50"},
+			"SKIPPING INDEX WITH (false_positive_rate='0.5', granularity='10', type='BLOOM')",
+		},
+		{
+			"skipping", String,
+			map[string]string{"granularity": "0"},
+			`!Option granularity of a skipping index is "0"; expected an integer above 0`,
+		},
 		{"skipping", String, map[string]string{"false_positive_rate": "1.1"}, "!expected a number above 0 and at most 1"},
 		{"skipping", String, map[string]string{"type": "tree"}, "!expected one of BLOOM"},
 		{
 			"FullText", String,
 			map[string]string{"analyzer": "chinese", "case_sensitive": "TRUE"},
-			"FULLTEXT INDEX WITH (analyzer='Chinese', backend='bloom', case_sensitive='true', false_positive_rate='0.01', granularity='10240')",
+			"FULLTEXT INDEX WITH (analyzer='Chinese', backend='bloom', case_sensitive='true', " +
+				"false_positive_rate='0.01', granularity='10240')",
 		},
 		{"fulltext", String, map[string]string{"analyzer": "French"}, "!expected one of English, Chinese"},
 		{"fulltext", Int64, nil, "!a fulltext index needs a String column, not Int64"},

@@ -76,7 +76,8 @@ func checkName(what, name, rule string, first, later func(byte) bool) error {
 		return errs.New(errs.InvalidArguments, "Invalid %s name: it is empty", what)
 	}
 	if len(name) > MaxNameBytes {
-		return errs.New(errs.InvalidArguments, "Invalid %s name: %s has %d bytes, at most %d are allowed", what, quoteShort(name), len(name), MaxNameBytes)
+		return errs.New(errs.InvalidArguments, "Invalid %s name: %s has %d bytes, at most %d are allowed", what,
+			quoteShort(name), len(name), MaxNameBytes)
 	}
 	for i := range len(name) {
 		if i == 0 && !first(name[i]) || i > 0 && !later(name[i]) {
@@ -94,7 +95,8 @@ func CheckColumnName(name string) error {
 	case name == "":
 		return errs.New(errs.InvalidArguments, "Invalid column name: it is empty")
 	case len(name) > MaxColumnNameBytes:
-		return errs.New(errs.InvalidArguments, "Invalid column name: %s has %d bytes, at most %d are allowed", quoteShort(name), len(name), MaxColumnNameBytes)
+		return errs.New(errs.InvalidArguments, "Invalid column name: %s has %d bytes, at most %d are allowed",
+			quoteShort(name), len(name), MaxColumnNameBytes)
 	case !utf8.ValidString(name):
 		return errs.New(errs.InvalidArguments, "Invalid column name: %s is not valid UTF-8", quoteShort(name))
 	case strings.IndexByte(name, 0) >= 0:

@@ -117,7 +117,8 @@ func NormalizeOption(key, value string) (string, error) {
 			return "", optionError(key, value, "it is not valid UTF-8")
 		}
 	default:
-		return "", errs.New(errs.InvalidArguments, "Unknown table option, key: %s; known are %s", quoteShort(key), strings.Join(optionNames, ", "))
+		return "", errs.New(errs.InvalidArguments, "Unknown table option, key: %s; known are %s", quoteShort(key),
+			strings.Join(optionNames, ", "))
 	}
 	return value, nil
 }
@@ -155,7 +156,8 @@ func ValidateOptions(options map[string]string) error {
 		switch options[OptionAppendMode] {
 		case "true":
 			return errs.New(errs.InvalidArguments,
-				"Invalid table options, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode. Set append_mode to false")
+				"Invalid table options, merge_mode: last_non_null with append_mode: true; only last_row is allowed "+
+					"with append mode. Set append_mode to false")
 		case "":
 			options[OptionAppendMode] = "false"
 		}
@@ -192,7 +194,8 @@ func StoredOptions(options map[string]string, logWrite bool) (map[string]string,
 func CheckPartitions(options map[string]string) error {
 	if n := options[OptionPartitions]; n != "" && n != "1" && options[OptionAppendMode] != "true" {
 		return errs.New(errs.InvalidArguments,
-			"Invalid table options, partitions: %s without append_mode: true; that is possible once all nodes are upgraded. Until then set append_mode to true or partitions to 1", n)
+			"Invalid table options, partitions: %s without append_mode: true; that is possible once all nodes are "+
+				"upgraded. Until then set append_mode to true or partitions to 1", n)
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ func TestNormalizeOption(t *testing.T) {
 		switch {
 		case c.fails == "" && (err != nil || got != c.want):
 			t.Errorf("%s=%.20s: got %q, %v; want %q", c.key, c.value, got, err, c.want)
-		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || errs.CodeOf(err) != errs.InvalidArguments):
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) ||
+			errs.CodeOf(err) != errs.InvalidArguments):
 			t.Errorf("%s=%.20s: error %v, want one of code 1004 with %q", c.key, c.value, err, c.fails)
 		}
 	}
@@ -116,7 +117,13 @@ func TestStoredOptions(t *testing.T) {
 			map[string]string{"append_mode": "true", "partitions": "4", "comment": "c"},
 			"",
 		},
-		{"partitions of a table that merges", map[string]string{"partitions": "auto"}, false, map[string]string{"partitions": "auto"}, ""},
+		{
+			"partitions of a table that merges",
+			map[string]string{"partitions": "auto"},
+			false,
+			map[string]string{"partitions": "auto"},
+			"",
+		},
 		{"one partition is none", map[string]string{"partitions": "1"}, false, map[string]string{"partitions": "1"}, ""},
 		{"bad value", map[string]string{"ttl": "abc"}, true, nil, "key: ttl, value: abc"},
 	} {

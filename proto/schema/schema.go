@@ -371,7 +371,10 @@ func FromProto(p *schemapb.Table) *Table {
 		t.Handoff = &Handoff{ID: h.TableId, Shards: h.ShardIds, Incarnations: h.Incarnations}
 	}
 	for i, pl := range p.Placement {
-		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId, More: pl.MoreShards, Since: pl.SinceUnixNano, Closed: pl.Closed, Handed: pl.Handed}
+		t.Placement[i] = Placement{
+			Epoch: pl.Epoch, ShardID: pl.ShardId, More: pl.MoreShards, Since: pl.SinceUnixNano, Closed: pl.Closed,
+			Handed: pl.Handed,
+		}
 	}
 	return t.Index()
 }
@@ -393,7 +396,8 @@ func (t *Table) ToProto() *schemapb.Table {
 	}
 	for _, pl := range t.Placement {
 		p.Placement = append(p.Placement, &schemapb.Placement{
-			Epoch: pl.Epoch, ShardId: pl.ShardID, MoreShards: pl.More, SinceUnixNano: pl.Since, Closed: pl.Closed, Handed: pl.Handed,
+			Epoch: pl.Epoch, ShardId: pl.ShardID, MoreShards: pl.More, SinceUnixNano: pl.Since, Closed: pl.Closed,
+			Handed: pl.Handed,
 		})
 	}
 	return p

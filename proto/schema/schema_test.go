@@ -17,7 +17,9 @@ func exampleTable() *Table {
 			{ID: 1, Name: "host", Type: String, Semantic: Tag},
 			{ID: 2, Name: "ts", Type: TimestampNanosecond, Semantic: Timestamp, NotNull: true},
 			{ID: 5, Name: "n", Type: Int64, Semantic: Field, Default: &zero},
-			{ID: 8, Name: "zone", Type: String, Semantic: Tag, Index: &Index{Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex)}},
+			{ID: 8, Name: "zone", Type: String, Semantic: Tag, Index: &Index{
+				Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex),
+			}},
 		},
 		Options:   map[string]string{"ttl": "1day"},
 		Placement: []Placement{{Epoch: 1, ShardID: 4}, {Epoch: 2, ShardID: 5, More: []uint32{4, 7}, Since: 9}},
@@ -69,7 +71,8 @@ func TestTypesMatchProto(t *testing.T) {
 		if _, ok := schemapb.Type_name[int32(typ)]; !ok || !typ.Valid() {
 			t.Errorf("%s has number %d, which proto has not", typ, typ)
 		}
-		if n := b2i(typ.IsBytes()) + b2i(typ.IsFloat()) + b2i(typ.IsInteger()) + b2i(typ.IsTimestamp()) + b2i(typ == Boolean); n != 1 {
+		if n := b2i(typ.IsBytes()) + b2i(typ.IsFloat()) + b2i(typ.IsInteger()) + b2i(typ.IsTimestamp()) +
+			b2i(typ == Boolean); n != 1 {
 			t.Errorf("%s is of %d families", typ, n)
 		}
 		if (typ.UnitsPerSecond() > 0) != typ.IsTimestamp() {

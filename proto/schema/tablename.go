@@ -17,7 +17,8 @@ func ParseTableName(text string) (database, table string, err error) {
 		var part string
 		var ok bool
 		if part, rest, ok = cutNamePart(rest); !ok || part == "" {
-			return "", "", errs.New(errs.InvalidArguments, "%s is no name of a table: write TABLE or DATABASE.TABLE", quoteShort(text))
+			return "", "", errs.New(errs.InvalidArguments, "%s is no name of a table: write TABLE or DATABASE.TABLE",
+				quoteShort(text))
 		}
 		parts = append(parts, part)
 		if rest == "" {
@@ -31,7 +32,9 @@ func ParseTableName(text string) (database, table string, err error) {
 	case 2:
 		return parts[0], parts[1], nil
 	}
-	return "", "", errs.New(errs.InvalidArguments, `%s has more than one dot: quote names that have dots, as in "my.database"."my.table"`, quoteShort(text))
+	return "", "",
+		errs.New(errs.InvalidArguments,
+			`%s has more than one dot: quote names that have dots, as in "my.database"."my.table"`, quoteShort(text))
 }
 
 // cutNamePart cuts the first part off a name; rest is empty or begins with a dot.

@@ -44,7 +44,8 @@ func FuzzTableName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, database, table string) {
 		text := FormatTableName(database, table)
 		gotDatabase, gotTable, err := ParseTableName(text)
-		if empty := database == "" || table == ""; empty != (err != nil) || err == nil && (gotDatabase != database || gotTable != table) {
+		if empty := database == "" || table == ""; empty != (err != nil) ||
+			err == nil && (gotDatabase != database || gotTable != table) {
 			t.Errorf("%q and %q are written %s and read %q, %q, %v", database, table, text, gotDatabase, gotTable, err)
 		}
 		// Any text may come.

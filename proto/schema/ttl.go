@@ -72,7 +72,8 @@ func parseTTL(text string) (t TTL, why string) {
 		case letters == 0:
 			return TTL{}, "want a unit after " + quoteShort(s[:digits]) + ", as in 7d or 12h"
 		case !known:
-			return TTL{}, "unknown unit " + quoteShort(rest[:letters]) + "; units are ns us ms s m h d w M (month) y, and case matters"
+			return TTL{}, "unknown unit " + quoteShort(rest[:letters]) +
+				"; units are ns us ms s m h d w M (month) y, and case matters"
 		}
 		n, err := strconv.ParseInt(s[:digits], 10, 64)
 		if err != nil || n > int64((math.MaxInt64-sum)/unit) {
@@ -174,7 +175,8 @@ func DatabaseTTL(text string) (string, error) {
 		return "", err
 	}
 	if t.Instant {
-		return "", errs.New(errs.InvalidArguments, "Failed to set ttl of a database to instant: only a table can have it; set it on the tables, or choose a duration")
+		return "", errs.New(errs.InvalidArguments, "Failed to set ttl of a database to instant: only a table can "+
+			"have it; set it on the tables, or choose a duration")
 	}
 	return t.String(), nil
 }

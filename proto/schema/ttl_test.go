@@ -135,7 +135,8 @@ func TestExpiredBefore(t *testing.T) {
 			t.Errorf("%+v expires", ttl)
 		}
 	}
-	if got, ok := (TTL{D: math.MaxInt64}).ExpiredBefore(time.Unix(0, 0).AddDate(-1, 0, 0), TimestampNanosecond); !ok || got != math.MinInt64 {
+	if got, ok := (TTL{D: math.MaxInt64}).ExpiredBefore(time.Unix(0, 0).AddDate(-1, 0, 0), TimestampNanosecond); !ok ||
+		got != math.MinInt64 {
 		t.Errorf("got %d, %v; want the smallest number", got, ok)
 	}
 	if _, ok := (TTL{D: 1}).ExpiredBefore(now, String); ok {
@@ -144,7 +145,10 @@ func TestExpiredBefore(t *testing.T) {
 }
 
 func FuzzParseTTL(f *testing.F) {
-	for _, s := range []string{"", "0", "1d 12h", "1day12hours", "forever", "Instant", "300y", "7", "1M1m", "9223372036854775807ns", "1ns 9223372036854775807ns"} {
+	for _, s := range []string{
+		"", "0", "1d 12h", "1day12hours", "forever", "Instant", "300y", "7", "1M1m",
+		"9223372036854775807ns", "1ns 9223372036854775807ns",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

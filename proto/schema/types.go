@@ -18,8 +18,10 @@ var sqlTypes = map[string]Type{
 	"BIGINT": Int64, "INT64": Int64,
 
 	"TINYINT UNSIGNED": Uint8, "INT8 UNSIGNED": Uint8, "UNSIGNED TINYINT": Uint8, "UTINYINT": Uint8, "UINT8": Uint8,
-	"SMALLINT UNSIGNED": Uint16, "INT16 UNSIGNED": Uint16, "UNSIGNED SMALLINT": Uint16, "USMALLINT": Uint16, "UINT16": Uint16,
-	"INT UNSIGNED": Uint32, "INTEGER UNSIGNED": Uint32, "INT32 UNSIGNED": Uint32, "UNSIGNED INT": Uint32, "UNSIGNED INTEGER": Uint32, "UINTEGER": Uint32, "UINT32": Uint32,
+	"SMALLINT UNSIGNED": Uint16, "INT16 UNSIGNED": Uint16, "UNSIGNED SMALLINT": Uint16, "USMALLINT": Uint16,
+	"UINT16":       Uint16,
+	"INT UNSIGNED": Uint32, "INTEGER UNSIGNED": Uint32, "INT32 UNSIGNED": Uint32, "UNSIGNED INT": Uint32,
+	"UNSIGNED INTEGER": Uint32, "UINTEGER": Uint32, "UINT32": Uint32,
 	"BIGINT UNSIGNED": Uint64, "INT64 UNSIGNED": Uint64, "UNSIGNED BIGINT": Uint64, "UBIGINT": Uint64, "UINT64": Uint64,
 
 	"FLOAT": Float32, "REAL": Float32, "FLOAT32": Float32,
@@ -31,10 +33,14 @@ var sqlTypes = map[string]Type{
 	"JSON": JSON,
 
 	"TIMESTAMP":    TimestampMillisecond,
-	"TIMESTAMP(0)": TimestampSecond, "TIMESTAMP_S": TimestampSecond, "TIMESTAMP_SEC": TimestampSecond, "TIMESTAMPSECOND": TimestampSecond, "TIMESTAMP_SECOND": TimestampSecond,
-	"TIMESTAMP(3)": TimestampMillisecond, "TIMESTAMP_MS": TimestampMillisecond, "TIMESTAMPMILLISECOND": TimestampMillisecond, "TIMESTAMP_MILLISECOND": TimestampMillisecond,
-	"TIMESTAMP(6)": TimestampMicrosecond, "TIMESTAMP_US": TimestampMicrosecond, "TIMESTAMPMICROSECOND": TimestampMicrosecond, "TIMESTAMP_MICROSECOND": TimestampMicrosecond,
-	"TIMESTAMP(9)": TimestampNanosecond, "TIMESTAMP_NS": TimestampNanosecond, "TIMESTAMPNANOSECOND": TimestampNanosecond, "TIMESTAMP_NANOSECOND": TimestampNanosecond,
+	"TIMESTAMP(0)": TimestampSecond, "TIMESTAMP_S": TimestampSecond, "TIMESTAMP_SEC": TimestampSecond,
+	"TIMESTAMPSECOND": TimestampSecond, "TIMESTAMP_SECOND": TimestampSecond,
+	"TIMESTAMP(3)": TimestampMillisecond, "TIMESTAMP_MS": TimestampMillisecond,
+	"TIMESTAMPMILLISECOND": TimestampMillisecond, "TIMESTAMP_MILLISECOND": TimestampMillisecond,
+	"TIMESTAMP(6)": TimestampMicrosecond, "TIMESTAMP_US": TimestampMicrosecond,
+	"TIMESTAMPMICROSECOND": TimestampMicrosecond, "TIMESTAMP_MICROSECOND": TimestampMicrosecond,
+	"TIMESTAMP(9)": TimestampNanosecond, "TIMESTAMP_NS": TimestampNanosecond,
+	"TIMESTAMPNANOSECOND": TimestampNanosecond, "TIMESTAMP_NANOSECOND": TimestampNanosecond,
 }
 
 // ParseType returns the type that a statement, or an answer of ours, calls by name,
@@ -65,7 +71,8 @@ func ParseType(text string) (Type, error) {
 }
 
 func typeError(text string) error {
-	return errs.New(errs.InvalidSyntax, "Unknown column type %s: use BOOLEAN, TINYINT, SMALLINT, INT, BIGINT (also UNSIGNED), FLOAT, DOUBLE, STRING, BINARY, JSON or TIMESTAMP(0, 3, 6 or 9)", quoteShort(text))
+	return errs.New(errs.InvalidSyntax, "Unknown column type %s: use BOOLEAN, TINYINT, SMALLINT, INT, BIGINT (also "+
+		"UNSIGNED), FLOAT, DOUBLE, STRING, BINARY, JSON or TIMESTAMP(0, 3, 6 or 9)", quoteShort(text))
 }
 
 // TimeRange is the range of a timestamp type, in its unit. Seconds and milliseconds go as far as

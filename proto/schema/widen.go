@@ -82,7 +82,9 @@ const (
 // put aside, as text.
 const ConflictSuffix = "_conflict"
 
-var conflictRules = map[string]ConflictRule{"widen": ConflictWiden, "error": ConflictError, "cast": ConflictCast, "aside": ConflictAside}
+var conflictRules = map[string]ConflictRule{
+	"widen": ConflictWiden, "error": ConflictError, "cast": ConflictCast, "aside": ConflictAside,
+}
 
 // ConflictRuleOf returns the rule of a table with these options.
 func ConflictRuleOf(options map[string]string) ConflictRule {

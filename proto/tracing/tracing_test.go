@@ -48,7 +48,8 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s is of another trace", s.Name())
 		}
 	}
-	if ended[0].Parent().SpanID() != ended[1].SpanContext().SpanID() || ended[1].Parent().SpanID() != top.SpanContext().SpanID() {
+	if ended[0].Parent().SpanID() != ended[1].SpanContext().SpanID() ||
+		ended[1].Parent().SpanID() != top.SpanContext().SpanID() {
 		t.Error("the spans do not lie one in the other")
 	}
 	if s := ended[1].Status(); s.Code != codes.Error || s.Description != "it failed" {

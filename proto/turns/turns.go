@@ -140,7 +140,8 @@ func (g *Gate) makeRoom(s *share) bool {
 	last := most.waiting.Back()
 	most.waiting.Remove(last)
 	g.waits--
-	last.Value.(*turn).ready <- g.busy("%s, and most that wait are of this user: this one made room for one of another user", running(g.used))
+	last.Value.(*turn).ready <- g.busy("%s, and most that wait are of this user: this one made room for one of "+
+		"another user", running(g.used))
 	return true
 }
 

@@ -132,7 +132,14 @@ func TestFullQueueMakesRoom(t *testing.T) {
 // TestShares lists what one user may take by different settings.
 func TestShares(t *testing.T) {
 	for _, tt := range []struct{ running, perUser, want, reserve int }{
-		{16, 0, 12, 4}, {16, 16, 16, 0}, {16, 4, 4, 4}, {16, 15, 15, 1}, {4, 0, 3, 1}, {2, 0, 1, 1}, {1, 0, 1, 0}, {1, 1, 1, 0},
+		{16, 0, 12, 4},
+		{16, 16, 16, 0},
+		{16, 4, 4, 4},
+		{16, 15, 15, 1},
+		{4, 0, 3, 1},
+		{2, 0, 1, 1},
+		{1, 0, 1, 0},
+		{1, 1, 1, 0},
 	} {
 		g := New(Config{Running: tt.running, PerUser: tt.perUser, Waiting: 1, MaxWait: time.Millisecond})
 		if g.perUser != tt.want || g.reserve != tt.reserve {

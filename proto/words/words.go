@@ -33,7 +33,8 @@ func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) 
 }
 
 // ascii has what stands for the characters that our own texts have outside ASCII.
-var ascii = strings.NewReplacer("…", "...", "±", "+/-", "→", "->", "–", "-", "—", "-", "×", "x", "≤", "<=", "≥", ">=", "≠", "!=",
+var ascii = strings.NewReplacer("…", "...", "±", "+/-", "→", "->", "–", "-", "—", "-", "×", "x", "≤", "<=", "≥", ">=",
+	"≠", "!=",
 	"‘", "'", "’", "'", "“", `"`, "”", `"`, "µ", "u", "\u00a0", " ")
 
 // ASCII writes the signs of our own texts with characters of ASCII, for where others have no

@@ -4,8 +4,9 @@ import "testing"
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
-		"0 rows": Count(0, "row"), "1 row": Count(int64(1), "row"), "2 batches": Count(uint64(2), "batch"), "3 entries": Count(3, "entry"),
-		"1 batch": Count(1, "batch"), "2 keys": Count(2, "key"), "1 key": Count(1, "key"),
+		"0 rows": Count(0, "row"), "1 row": Count(int64(1), "row"), "2 batches": Count(uint64(2), "batch"),
+		"3 entries": Count(3, "entry"),
+		"1 batch":   Count(1, "batch"), "2 keys": Count(2, "key"), "1 key": Count(1, "key"),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -20,7 +21,8 @@ func TestCount(t *testing.T) {
 }
 
 func TestASCII(t *testing.T) {
-	const text, want = "beyond ±2^53: ALTER TABLE … → “n” ≥ 1 – or ünï", `beyond +/-2^53: ALTER TABLE ... -> "n" >= 1 - or ünï`
+	const text, want = "beyond ±2^53: ALTER TABLE … → “n” ≥ 1 – or ünï",
+		`beyond +/-2^53: ALTER TABLE ... -> "n" >= 1 - or ünï`
 	if got := ASCII(text); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -34,5 +34,6 @@ func Load(name string) (*time.Location, error) {
 	if l, err := time.LoadLocation(name); err == nil && !strings.EqualFold(name, "local") && len(name) <= 64 {
 		return l, nil
 	}
-	return nil, errs.New(errs.InvalidArguments, "the time zone %.60q is not known: name one as Europe/Berlin, or an offset as +02:00", name)
+	return nil, errs.New(errs.InvalidArguments,
+		"the time zone %.60q is not known: name one as Europe/Berlin, or an offset as +02:00", name)
 }

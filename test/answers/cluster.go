@@ -80,7 +80,9 @@ func newCluster(t testing.TB, nodes int, share int64) *cluster {
 	}
 	client := shardclient.New(config)
 	var err error
-	if c.writer, err = write.New(write.Config{Meta: c.meta, Shards: client, ClusterVersion: c.meta.ClusterVersion}); err != nil {
+	if c.writer, err = write.New(write.Config{
+		Meta: c.meta, Shards: client, ClusterVersion: c.meta.ClusterVersion,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if c.sql, err = query.New(query.Config{Meta: c.meta, Shards: client, Writer: c.writer}); err != nil {
@@ -96,7 +98,8 @@ func (c *cluster) serve(name string, server *grpc.Server) *grpc.ClientConn {
 	go func() { _ = server.Serve(listener) }() // ends with Stop
 	c.t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:///"+name, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes),
+			grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	if err != nil {
 		c.t.Fatal(err)
@@ -165,12 +168,15 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	e, err := engine.Open(engine.Config{MemoryLimit: 512 << 20, Threads: 2, TempDir: filepath.Join(dir, "tmp"), Dirs: []string{dir}})
+	e, err := engine.Open(engine.Config{
+		MemoryLimit: 512 << 20, Threads: 2, TempDir: filepath.Join(dir, "tmp"), Dirs: []string{dir},
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = e.Close() })
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes),
+		grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
 	shardpb.RegisterShardServiceServer(server, shard.NewServer(shard.ServerConfig{
 		Shards: func(id uint32) (*shard.Shard, bool) { s, ok := open[id]; return s, ok },
 		All:    func() []*shard.Shard { return all },

@@ -74,7 +74,8 @@ func (g *grammar) condition(s scope, depth int) string {
 		return g.textCondition(f, col)
 	}
 	if f.typ == schema.JSON && g.IntN(2) == 0 {
-		return one(g, col+"->>'$.a' = '1'", "'1' = "+col+"->>'$.a'", col+"->'b'->>0 = '1' AND "+col+"->>'a' LIKE 'x%'", col+"->>'a' IS NOT NULL", "json_type("+col+") = 'ARRAY'", col+"::VARCHAR = '[]'")
+		return one(g, col+"->>'$.a' = '1'", "'1' = "+col+"->>'$.a'", col+"->'b'->>0 = '1' AND "+col+"->>'a' LIKE 'x%'",
+			col+"->>'a' IS NOT NULL", "json_type("+col+") = 'ARRAY'", col+"::VARCHAR = '[]'")
 	}
 	if f.typ == schema.Boolean && g.IntN(2) == 0 {
 		return one(g, col, "NOT "+col)
@@ -115,9 +116,12 @@ func (g *grammar) literal(f *field) string {
 		v = g.Int64N(3000)
 	}
 	if g.IntN(10) == 0 {
-		return one(g, "NULL", "'5'", "' 5 '", "'5.5'", "5", "5.5", "0.1", "-1", "0", "1e0", "4.2e1", "300", "'300'", "'1e2'", "true", "'true'", "'a'", "''", "'h1'",
-			"9007199254740993", "9007199254740993.0", "18446744073709551615", "9223372036854775808", "-129", "255.5", "'NaN'", "'Infinity'", "'inf'::DOUBLE", "42.0000000000000001", "42::UTINYINT",
-			"'2023-11-15'", "DATE '2023-11-15'", "5::DECIMAL(5,2)", "0.1::FLOAT", "'\\x00\\xFF'::BLOB", "1::HUGEINT", "2+3", "(5)", "e'h1'", "$$a$$", "'h1 '", "'A'")
+		return one(g, "NULL", "'5'", "' 5 '", "'5.5'", "5", "5.5", "0.1", "-1", "0", "1e0", "4.2e1", "300", "'300'",
+			"'1e2'", "true", "'true'", "'a'", "''", "'h1'",
+			"9007199254740993", "9007199254740993.0", "18446744073709551615", "9223372036854775808", "-129", "255.5",
+			"'NaN'", "'Infinity'", "'inf'::DOUBLE", "42.0000000000000001", "42::UTINYINT",
+			"'2023-11-15'", "DATE '2023-11-15'", "5::DECIMAL(5,2)", "0.1::FLOAT", "'\\x00\\xFF'::BLOB", "1::HUGEINT",
+			"2+3", "(5)", "e'h1'", "$$a$$", "'h1 '", "'A'")
 	}
 	switch v := v.(type) {
 	case int64:
@@ -152,7 +156,8 @@ func (g *grammar) textCondition(f *field, col string) string {
 			word = strings.ToValidUTF8(v[g.IntN(n/2):n-g.IntN(n/2)], "")
 		}
 	}
-	pattern := one(g, "%"+word+"%", word+"%", "%"+word, word, "%", "_%", "", "%"+word+"%"+one(g, words...)+"%", "_"+word, word+"_")
+	pattern := one(g, "%"+word+"%", word+"%", "%"+word, word, "%", "_%", "", "%"+word+"%"+one(g, words...)+"%",
+		"_"+word, word+"_")
 	switch g.IntN(12) {
 	case 0, 1, 2, 3:
 		return col + one(g, " LIKE ", " LIKE ", " NOT LIKE ", " ILIKE ", " NOT ILIKE ") + quote(pattern)
@@ -161,7 +166,8 @@ func (g *grammar) textCondition(f *field, col string) string {
 	case 5:
 		return one(g, "starts_with", "contains", "ends_with", "prefix", "suffix") + "(" + col + ", " + quote(word) + ")"
 	case 6:
-		return col + one(g, " ~ ", " !~ ", " ~* ", " SIMILAR TO ") + quote(one(g, "conn", "^r", "[a-z]+", "d.*k", "r-0..1", "(a|b)"))
+		return col + one(g, " ~ ", " !~ ", " ~* ", " SIMILAR TO ") +
+			quote(one(g, "conn", "^r", "[a-z]+", "d.*k", "r-0..1", "(a|b)"))
 	case 7:
 		return col + " GLOB " + quote(one(g, "*"+word+"*", word+"*", "?*", "[a-c]*"))
 	case 8:
@@ -171,9 +177,11 @@ func (g *grammar) textCondition(f *field, col string) string {
 		return "lower(" + col + ") = " + quote(strings.ToLower(word))
 	}
 	if g.IntN(2) == 0 {
-		return "matches_term(" + col + ", " + quote(one(g, "refused", "conn", "disk", "Conn reset", "über", "STRASSE", "a_b", "42", "100%", "it's")) + ")"
+		return "matches_term(" + col + ", " + quote(one(g, "refused", "conn", "disk", "Conn reset", "über", "STRASSE",
+			"a_b", "42", "100%", "it's")) + ")"
 	}
-	return "matches(" + col + ", " + quote(one(g, "refused", "conn reset", `"conn reset"`, "disk OR full", "NOT timeout", "conn AND NOT (reset OR full)", "a_b", "nosuch", "über x", `"c:\\x"`)) + ")"
+	return "matches(" + col + ", " + quote(one(g, "refused", "conn reset", `"conn reset"`, "disk OR full",
+		"NOT timeout", "conn AND NOT (reset OR full)", "a_b", "nosuch", "über x", `"c:\\x"`)) + ")"
 }
 
 // moment is a moment near a row of the table: of the time index, or of a column.
@@ -204,12 +212,14 @@ func (g *grammar) moment(s scope, f *field) int64 {
 // momentLiteral is a constant for a moment, in one of many types.
 func (g *grammar) momentLiteral(ts int64, unit schema.Type) string {
 	if g.IntN(25) == 0 {
-		return one(g, "NULL", "'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP", "'epoch'::TIMESTAMP", "'infinity'", "now()", "now() - INTERVAL '1 day'", "current_date", "'infinity'::DATE", "today() - 5",
+		return one(g, "NULL", "'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP", "'epoch'::TIMESTAMP", "'infinity'",
+			"now()", "now() - INTERVAL '1 day'", "current_date", "'infinity'::DATE", "today() - 5",
 			"'294247-01-10 04:00:54'", "'1970-01-01'", "'0001-01-01'", "'1677-09-21 00:12:43.145224193'", "'2262-04-11'")
 	}
 	at, ok := clockTime(ts, unit)
 	if !ok {
-		return one(g, fmt.Sprintf("make_timestamp(%d)", ts/1000), fmt.Sprintf("make_timestamp_ns(%d)", ts), "'9999-12-31'", "'0001-01-01'", "'12000-01-01'", "'0044-03-15 (BC)'", fmt.Sprintf("epoch_ms(%d)", ts))
+		return one(g, fmt.Sprintf("make_timestamp(%d)", ts/1000), fmt.Sprintf("make_timestamp_ns(%d)", ts),
+			"'9999-12-31'", "'0001-01-01'", "'12000-01-01'", "'0044-03-15 (BC)'", fmt.Sprintf("epoch_ms(%d)", ts))
 	}
 	text := g.momentText(at)
 	switch g.IntN(14) {
@@ -222,21 +232,25 @@ func (g *grammar) momentLiteral(ts int64, unit schema.Type) string {
 	case 7:
 		return one(g, "DATE ", "DATE ", "TIMESTAMPTZ ", "TIMESTAMP_NS ", "TIMESTAMP_S ") + quote(text)
 	case 8:
-		return one(g, fmt.Sprintf("make_timestamp(%d)", at.UnixMicro()), fmt.Sprintf("to_timestamp(%d)", at.Unix()), fmt.Sprintf("to_timestamp(%d.5)", at.Unix()),
-			fmt.Sprintf("epoch_ms(%d)", at.UnixMilli()), fmt.Sprintf("make_timestamp_ns(%d)", at.UnixNano()), fmt.Sprintf("make_timestamp_ms(%d)", at.UnixMilli()))
+		return one(g, fmt.Sprintf("make_timestamp(%d)", at.UnixMicro()), fmt.Sprintf("to_timestamp(%d)", at.Unix()),
+			fmt.Sprintf("to_timestamp(%d.5)", at.Unix()),
+			fmt.Sprintf("epoch_ms(%d)", at.UnixMilli()), fmt.Sprintf("make_timestamp_ns(%d)", at.UnixNano()),
+			fmt.Sprintf("make_timestamp_ms(%d)", at.UnixMilli()))
 	case 9, 10:
 		return "TIMESTAMP " + quote(text) + one(g, " + ", " - ") + g.interval()
 	case 11:
 		return "date_trunc('" + g.unit() + "', TIMESTAMP " + quote(text) + ")"
 	case 12:
-		return "DATE " + quote(at.Format(time.DateOnly)) + one(g, " + 1", " - 1", " + INTERVAL 1 DAY", " - INTERVAL '3 hours'", "")
+		return "DATE " + quote(at.Format(time.DateOnly)) + one(g, " + 1", " - 1", " + INTERVAL 1 DAY",
+			" - INTERVAL '3 hours'", "")
 	}
 	return "TIMESTAMP " + quote(text) + " AT TIME ZONE 'UTC'"
 }
 
 // momentText is a moment as text.
 func (g *grammar) momentText(at time.Time) string {
-	layout := one(g, "2006-01-02", "2006-01-02", "2006-01-02 15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05.999", "2006-01-02 15:04:05.999999",
+	layout := one(g, "2006-01-02", "2006-01-02", "2006-01-02 15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
+		"2006-01-02 15:04", "2006-01-02 15:04:05.999", "2006-01-02 15:04:05.999999",
 		"2006-01-02 15:04:05.999999999", "2006-1-2", "2006-01-02 15:04:05.5", "2006-01-02 15", "2006/01/02", "2006-01")
 	text := at.Format(layout)
 	if strings.Contains(layout, ":05") && g.IntN(4) == 0 {
@@ -252,12 +266,15 @@ func (g *grammar) momentText(at time.Time) string {
 }
 
 func (g *grammar) unit() string {
-	return one(g, "second", "minute", "minute", "hour", "hour", "day", "week", "month", "quarter", "year", "millisecond", "microsecond", "decade", "century", "Minutes", "isoyear", "us", "h", "nanosecond")
+	return one(g, "second", "minute", "minute", "hour", "hour", "day", "week", "month", "quarter", "year",
+		"millisecond", "microsecond", "decade", "century", "Minutes", "isoyear", "us", "h", "nanosecond")
 }
 
 func (g *grammar) interval() string {
-	return one(g, "INTERVAL 1 HOUR", "INTERVAL '5 minutes'", "INTERVAL '1 day'", "INTERVAL '90 seconds'", "INTERVAL '1 month'", "INTERVAL '-1 hour'", "INTERVAL (3) MINUTE", "INTERVAL '1 day 2 hours'",
-		"to_minutes(7)", "INTERVAL '1.5 hours'", "INTERVAL '1 year'", "INTERVAL '10 ms'", "INTERVAL '01:30:00'", "INTERVAL 1.5 SECOND", "to_hours(-2)", "INTERVAL '1 week'")
+	return one(g, "INTERVAL 1 HOUR", "INTERVAL '5 minutes'", "INTERVAL '1 day'", "INTERVAL '90 seconds'",
+		"INTERVAL '1 month'", "INTERVAL '-1 hour'", "INTERVAL (3) MINUTE", "INTERVAL '1 day 2 hours'",
+		"to_minutes(7)", "INTERVAL '1.5 hours'", "INTERVAL '1 year'", "INTERVAL '10 ms'", "INTERVAL '01:30:00'",
+		"INTERVAL 1.5 SECOND", "to_hours(-2)", "INTERVAL '1 week'")
 }
 
 // timeExpression is an expression of the time index, and what makes constants to compare it with.
@@ -274,14 +291,16 @@ func (g *grammar) timeExpression(s scope) (expr string, literal func() string) {
 				return one(g, "0", "1e18", "-1e18")
 			}
 			v := at.UnixNano() / per
-			return one(g, fmt.Sprint(v), fmt.Sprint(v), fmt.Sprintf("%d.5", v), fmt.Sprintf("'%d'", v), fmt.Sprintf("%de0", v), fmt.Sprintf("%d - 1", v))
+			return one(g, fmt.Sprint(v), fmt.Sprint(v), fmt.Sprintf("%d.5", v), fmt.Sprintf("'%d'", v),
+				fmt.Sprintf("%de0", v), fmt.Sprintf("%d - 1", v))
 		}
 	}
 	switch g.IntN(18) {
 	case 0, 16, 17:
 		return ts + "::DATE", literal
 	case 1:
-		return "CAST(" + ts + " AS " + one(g, "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ", "DATE", "TIMESTAMP::DATE") + ")", literal
+		return "CAST(" + ts + " AS " + one(g, "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ",
+			"DATE", "TIMESTAMP::DATE") + ")", literal
 	case 2, 3:
 		return "date_trunc('" + g.unit() + "', " + ts + ")", literal
 	case 4:
@@ -297,11 +316,14 @@ func (g *grammar) timeExpression(s scope) (expr string, literal func() string) {
 		case 0:
 			return ts + one(g, " + ", " - ") + g.interval(), literal
 		case 1:
-			return "extract(" + one(g, "hour", "year", "dow", "minute", "epoch") + " FROM " + ts + ")", func() string { return one(g, "0", "5", "23", "2023", "1969", "'7'", "3.5") }
+			return "extract(" + one(g, "hour", "year", "dow", "minute", "epoch") + " FROM " + ts + ")", func() string {
+				return one(g, "0", "5", "23", "2023", "1969", "'7'", "3.5")
+			}
 		case 2:
 			return "(" + ts + ")", literal
 		}
-		return "time_bucket(" + g.interval() + ", " + ts + ", " + one(g, "INTERVAL '30 minutes'", "TIMESTAMP '2000-01-01 00:07:00'") + ")", literal
+		return "time_bucket(" + g.interval() + ", " + ts + ", " +
+			one(g, "INTERVAL '30 minutes'", "TIMESTAMP '2000-01-01 00:07:00'") + ")", literal
 	}
 	return ts, literal
 }
@@ -323,7 +345,8 @@ func (g *grammar) subquery(s scope) string {
 	if own == "" {
 		own = s.name
 	}
-	return one(g, "", "NOT ") + "EXISTS (SELECT 1 FROM " + from(other) + " WHERE o.i8 = " + own + ".i8 AND " + wrap(g.condition(other, 0)) + ")"
+	return one(g, "", "NOT ") + "EXISTS (SELECT 1 FROM " + from(other) + " WHERE o.i8 = " + own + ".i8 AND " +
+		wrap(g.condition(other, 0)) + ")"
 }
 
 // Statements are made with marks around what is written in two ways.
@@ -370,7 +393,8 @@ func opaque(marked string) string {
 			name, after, _ := strings.Cut(rest, endTable)
 			// The second SELECT has no rows. What counts rows by the bounds of their times, or by codes,
 			// does so for statements with one reference to one table only.
-			b.WriteString("(SELECT * FROM " + name + " UNION ALL SELECT * FROM " + name + " WHERE CASE WHEN true THEN false END)")
+			b.WriteString("(SELECT * FROM " + name + " UNION ALL SELECT * FROM " + name +
+				" WHERE CASE WHEN true THEN false END)")
 			if !strings.HasPrefix(after, " AS ") {
 				b.WriteString(" AS " + name)
 			}

@@ -11,13 +11,18 @@ import (
 func TestDialect(t *testing.T) {
 	for nodes := 1; nodes <= 2; nodes++ {
 		c := newCluster(t, nodes, 1<<10)
-		c.must("CREATE TABLE d (ts TIMESTAMP TIME INDEX, at TIMESTAMP(0), id BIGINT, j JSON, k INT SKIPPING INDEX, `a b` STRING, old INT) WITH ('append_mode'='true', 'partitions'='2')")
-		c.must("INSERT INTO d VALUES (0, 0, 1, '{\"a\":\"x\",\"n\":{\"m\":1}}', 1, 'p', 7), (3600000, 3600, 2, '{\"a\":\"y\",\"n\":{\"m\":2}}', 2, 'q', 8)")
+		c.must("CREATE TABLE d (ts TIMESTAMP TIME INDEX, at TIMESTAMP(0), id BIGINT, j JSON, k INT SKIPPING INDEX, " +
+			"`a b` STRING, old INT) WITH ('append_mode'='true', 'partitions'='2')")
+		c.must("INSERT INTO d VALUES (0, 0, 1, '{\"a\":\"x\",\"n\":{\"m\":1}}', 1, 'p', 7), (3600000, 3600, 2, " +
+			"'{\"a\":\"y\",\"n\":{\"m\":2}}', 2, 'q', 8)")
 		c.flush()
 		for _, sql := range []string{
-			"ALTER TABLE d RENAME COLUMN `a b` TO `c``d`", "ALTER TABLE d RENAME COLUMN k TO kk", "ALTER TABLE d MODIFY COLUMN kk DOUBLE",
-			"ALTER TABLE d RENAME COLUMN old TO num", "ALTER TABLE d MODIFY COLUMN num BIGINT", "ALTER TABLE d ADD COLUMN old STRING NOT NULL DEFAULT 'new'",
-			"INSERT INTO d (ts, at, id, j, kk, `c``d`, num) VALUES (7200000, 7200, 3, '{\"a\":\"x\",\"n\":{\"m\":3}}', 2.5, 'r', 9)",
+			"ALTER TABLE d RENAME COLUMN `a b` TO `c``d`", "ALTER TABLE d RENAME COLUMN k TO kk",
+			"ALTER TABLE d MODIFY COLUMN kk DOUBLE",
+			"ALTER TABLE d RENAME COLUMN old TO num", "ALTER TABLE d MODIFY COLUMN num BIGINT",
+			"ALTER TABLE d ADD COLUMN old STRING NOT NULL DEFAULT 'new'",
+			"INSERT INTO d (ts, at, id, j, kk, `c``d`, num) VALUES (7200000, 7200, 3, " +
+				"'{\"a\":\"x\",\"n\":{\"m\":3}}', 2.5, 'r', 9)",
 		} {
 			c.must(sql)
 		}
@@ -26,7 +31,8 @@ func TestDialect(t *testing.T) {
 			c.flush()
 		}
 		// A table whose columns changed is described as it is now, by each of the ways to ask.
-		const columns = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'd' AND column_name IN ('kk', 'c`d', 'num', 'old', 'k', 'a b') ORDER BY ordinal_position"
+		const columns = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'd' AND " +
+			"column_name IN ('kk', 'c`d', 'num', 'old', 'k', 'a b') ORDER BY ordinal_position"
 		c.askAll([][2]string{{columns, "kk Float64; c`d String; num Int64; old String"}})
 		described := c.said("DESCRIBE d")
 		for _, want := range []string{"kk Float64 ", "c`d String ", "num Int64 ", "old String "} {

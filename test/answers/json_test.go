@@ -44,7 +44,10 @@ func TestJSONColumns(t *testing.T) {
 	for n := len(texts); len(texts) < 600; {
 		text := []byte(texts[r.IntN(n)])
 		for range 1 + r.IntN(3) {
-			piece := []string{`"`, `\ud800`, `\udc00`, `\u0000`, "\xff", "\xed\xa0\x80", "{", "}", "[1]", ",", `"a":`, "1e308", "-", "0", "\x7f", "\ufeff", "é", "nan"}[r.IntN(18)]
+			piece := []string{
+				`"`, `\ud800`, `\udc00`, `\u0000`, "\xff", "\xed\xa0\x80", "{", "}", "[1]", ",", `"a":`,
+				"1e308", "-", "0", "\x7f", "\ufeff", "é", "nan",
+			}[r.IntN(18)]
 			at := r.IntN(len(text) + 1)
 			text = []byte(string(text[:at]) + piece + string(text[at:]))
 		}

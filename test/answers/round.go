@@ -296,6 +296,7 @@ func (w *round) compare(marked string, o order) {
 		if want.columns != got.columns {
 			columns = "\nwant columns " + want.columns + "\n got columns " + got.columns
 		}
-		w.t.Errorf("two answers to\n  %s\nand\n  %s%s\n%s", sql, plain, columns, difference(lines(want.rows), lines(got.rows)))
+		w.t.Errorf("two answers to\n  %s\nand\n  %s%s\n%s", sql, plain, columns,
+			difference(lines(want.rows), lines(got.rows)))
 	}
 }

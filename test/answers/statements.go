@@ -34,9 +34,11 @@ func (g *grammar) statement() (marked string, o order) {
 	case 0, 1, 2:
 		return "SELECT count(*) FROM " + g.where(s), unordered
 	case 3:
-		return "SELECT count(*), min(" + g.column(s, "id") + "), max(" + g.column(s, "id") + "), sum(" + g.column(s, "id") + ") FROM " + g.where(s), unordered
+		return "SELECT count(*), min(" + g.column(s, "id") + "), max(" + g.column(s, "id") + "), sum(" +
+			g.column(s, "id") + ") FROM " + g.where(s), unordered
 	case 4:
-		return "SELECT count(*) FILTER (WHERE " + wrap(g.condition(s, 1)) + ") AS some, count(*) FROM " + g.where(s), unordered
+		return "SELECT count(*) FILTER (WHERE " + wrap(g.condition(s, 1)) + ") AS some, count(*) FROM " + g.where(s),
+			unordered
 	case 5, 6:
 		return g.rowsOf(s)
 	case 7, 8:
@@ -68,7 +70,8 @@ func (g *grammar) timesOnly() (string, order) {
 	}
 	switch g.IntN(4) {
 	case 0:
-		return "SELECT " + one(g, "count(*)", "max(COLUMNS('t.'))", "min(COLUMNS(*)), count(*)", "count(ts), max(ts)", "count(DISTINCT ts)") + " FROM " + tail, unordered
+		return "SELECT " + one(g, "count(*)", "max(COLUMNS('t.'))", "min(COLUMNS(*)), count(*)", "count(ts), max(ts)",
+			"count(DISTINCT ts)") + " FROM " + tail, unordered
 	case 1:
 		return "SELECT " + one(g, "*", "ts", "COLUMNS('^t')", "DISTINCT *", "#1") + " FROM " + tail, unordered
 	case 2:
@@ -113,12 +116,14 @@ func (g *grammar) rowsOf(s scope) (string, order) {
 func (g *grammar) newestOf(s scope) (string, order) {
 	list := g.some(s)
 	if g.IntN(6) == 0 {
-		list = one(g, "id, upper(msg) AS up", "id, unnest([1, 2]) AS u", "id + 1 AS n, ts AS moment", "id, (SELECT 1) AS one", "*, id AS again", "id, row_number() OVER () > 0 AS w")
+		list = one(g, "id, upper(msg) AS up", "id, unnest([1, 2]) AS u", "id + 1 AS n, ts AS moment",
+			"id, (SELECT 1) AS one", "*, id AS again", "id, row_number() OVER () > 0 AS w")
 		if strings.Contains(list, "unnest") {
 			return "SELECT " + list + " FROM " + g.where(s) + " ORDER BY ts DESC, id DESC, u" + g.limit(), ordered
 		}
 	}
-	return "SELECT " + list + " FROM " + g.where(s) + " ORDER BY " + one(g, "ts DESC", "ts DESC", "ts DESC", "ts", "ts DESC NULLS LAST", "TS DESC") + ", id DESC" + g.limit(), ordered
+	return "SELECT " + list + " FROM " + g.where(s) + " ORDER BY " + one(g, "ts DESC", "ts DESC", "ts DESC", "ts",
+		"ts DESC NULLS LAST", "TS DESC") + ", id DESC" + g.limit(), ordered
 }
 
 // direct is a statement that may be answered without the engine.
@@ -133,7 +138,8 @@ func (g *grammar) direct(s scope) (string, order) {
 	if g.IntN(3) == 0 {
 		return sql, unordered
 	}
-	return sql + " ORDER BY ts" + one(g, " DESC", " DESC", "") + one(g, g.limit(), fmt.Sprintf(" LIMIT %d", 1+g.IntN(50))), byTime
+	return sql + " ORDER BY ts" + one(g, " DESC", " DESC", "") +
+		one(g, g.limit(), fmt.Sprintf(" LIMIT %d", 1+g.IntN(50))), byTime
 }
 
 // plain is a condition of the kinds that are evaluated without the engine.
@@ -169,11 +175,13 @@ func (g *grammar) byTime(s scope) string {
 	if g.IntN(5) == 0 {
 		having = " HAVING count(*) " + one(g, "> 1", "= 1", "< 50", "BETWEEN 2 AND 20")
 	}
-	counts := one(g, "count(*)", "count(*) AS n", "count(*), count(*) * 2", "count(*), typeof(any_value("+expr+"))", "count(ts)", "count(*) FILTER (WHERE "+g.timeCondition(s)+")")
+	counts := one(g, "count(*)", "count(*) AS n", "count(*), count(*) * 2", "count(*), typeof(any_value("+expr+"))",
+		"count(ts)", "count(*) FILTER (WHERE "+g.timeCondition(s)+")")
 	if len(s.fields) > 0 && g.IntN(4) == 0 {
 		counts = one(g, "count(*), sum(i32)", "count(host)")
 	}
-	sql := "SELECT " + expr + " AS m, " + counts + " FROM " + from(s) + cond + " GROUP BY " + one(g, "m", "1", "ALL", expr) + having + " ORDER BY m"
+	sql := "SELECT " + expr + " AS m, " + counts + " FROM " + from(s) + cond + " GROUP BY " +
+		one(g, "m", "1", "ALL", expr) + having + " ORDER BY m"
 	if g.IntN(5) == 0 {
 		sql += one(g, " DESC", "") + g.limit()
 	}
@@ -184,8 +192,10 @@ func (g *grammar) byTime(s scope) string {
 func (g *grammar) byValue(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
 	col := g.column(s, f.name)
-	adds := one(g, "count(*)", "count("+col+")", "count(*), count(DISTINCT "+col+")", "min("+col+"), count(*)", "max("+col+")", "count(*) AS n")
-	if small := f.typ.IsInteger() && f.typ != schema.Int64 && f.typ != schema.Uint64; (small || f.halves) && g.IntN(2) == 0 {
+	adds := one(g, "count(*)", "count("+col+")", "count(*), count(DISTINCT "+col+")", "min("+col+"), count(*)",
+		"max("+col+")", "count(*) AS n")
+	if small := f.typ.IsInteger() && f.typ != schema.Int64 && f.typ != schema.Uint64; (small || f.halves) &&
+		g.IntN(2) == 0 {
 		adds = one(g, "sum("+col+")", "avg("+col+"), count(*)", "sum("+col+" + 1)", "sum("+col+" * 2) - min("+col+")")
 	}
 	cond := ""
@@ -203,9 +213,11 @@ func (g *grammar) byValue(s scope) string {
 	case 0:
 		return "SELECT " + adds + " FROM " + from(s) + cond + having
 	case 1:
-		return "SELECT " + one(g, "count(*)", "count("+col+")") + " FILTER (WHERE " + wrap(g.plainOn(s, f)) + ") AS some, " + adds + " FROM " + from(s) + cond
+		return "SELECT " + one(g, "count(*)", "count("+col+")") + " FILTER (WHERE " + wrap(g.plainOn(s, f)) +
+			") AS some, " + adds + " FROM " + from(s) + cond
 	}
-	return "SELECT " + col + " AS v, " + adds + " FROM " + from(s) + cond + " GROUP BY " + one(g, "v", "1", "ALL", col) + having
+	return "SELECT " + col + " AS v, " + adds + " FROM " + from(s) + cond + " GROUP BY " +
+		one(g, "v", "1", "ALL", col) + having
 }
 
 // plainOn is a condition on one column.
@@ -231,7 +243,8 @@ func (g *grammar) join() (string, order) {
 	for a.large || b.large {
 		a, b = scope{g.tables[g.IntN(len(g.tables))], "a"}, scope{g.tables[g.IntN(len(g.tables))], "b"}
 	}
-	kind := one(g, "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "ASOF JOIN", "ASOF LEFT JOIN", "CROSS JOIN")
+	kind := one(g, "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "ASOF JOIN",
+		"ASOF LEFT JOIN", "CROSS JOIN")
 	on := " ON a.req = b.req"
 	if g.IntN(2) == 0 {
 		on += " AND " + wrap(g.condition(one(g, a, b), 0))
@@ -256,8 +269,10 @@ func (g *grammar) join() (string, order) {
 
 // columnsOf names columns by patterns.
 func (g *grammar) columnsOf(s scope) (string, order) {
-	list := one(g, "COLUMNS('^(id|i.*)$')", "COLUMNS('(id)') AS 'x_\\1'", "-epoch_ns(COLUMNS('(ts)')) AS '\\1', id", "COLUMNS(c -> c LIKE 'i%')", "* EXCLUDE (host)", "* REPLACE (-id AS id)", "* RENAME (id AS nr)",
-		"COLUMNS(*)", "COLUMNS(['id', 'svc'])", "COLUMNS('^i(8|32)$')::VARCHAR, id", "*, id AS more", "coalesce(COLUMNS(['i8', 'i16']), 0), id", "COLUMNS('(i)8') AS ts, id", "struct_pack(*COLUMNS(['id', 'i8'])), id")
+	list := one(g, "COLUMNS('^(id|i.*)$')", "COLUMNS('(id)') AS 'x_\\1'", "-epoch_ns(COLUMNS('(ts)')) AS '\\1', id",
+		"COLUMNS(c -> c LIKE 'i%')", "* EXCLUDE (host)", "* REPLACE (-id AS id)", "* RENAME (id AS nr)",
+		"COLUMNS(*)", "COLUMNS(['id', 'svc'])", "COLUMNS('^i(8|32)$')::VARCHAR, id", "*, id AS more",
+		"coalesce(COLUMNS(['i8', 'i16']), 0), id", "COLUMNS('(i)8') AS ts, id", "struct_pack(*COLUMNS(['id', 'i8'])), id")
 	tail := " ORDER BY ts DESC, id DESC"
 	if strings.Contains(list, "RENAME") {
 		tail = " ORDER BY ts DESC, nr DESC"
@@ -281,15 +296,19 @@ func (g *grammar) aliases(s scope) (string, order) {
 	case 2:
 		return "SELECT svc AS host, count(*) AS n FROM " + g.where(s) + " GROUP BY ALL", unordered
 	case 3:
-		return "SELECT date_trunc('hour', ts) AS ts, count(*) FROM " + g.where(s) + " GROUP BY " + one(g, "1", "ALL", "date_trunc('hour', ts)") + " ORDER BY 1", ordered
+		return "SELECT date_trunc('hour', ts) AS ts, count(*) FROM " + g.where(s) + " GROUP BY " +
+			one(g, "1", "ALL", "date_trunc('hour', ts)") + " ORDER BY 1", ordered
 	case 4:
-		return "SELECT id AS k, host AS svc FROM " + from(s) + " WHERE " + wrap("k > "+fmt.Sprint(g.IntN(500))+" AND "+g.condition(s, 0)), unordered
+		return "SELECT id AS k, host AS svc FROM " + from(s) + " WHERE " +
+			wrap("k > "+fmt.Sprint(g.IntN(500))+" AND "+g.condition(s, 0)), unordered
 	case 5:
 		return "SELECT max(id) AS ts, host FROM " + g.where(s) + " GROUP BY host ORDER BY ts DESC" + g.limit(), ordered
 	case 6:
-		return "SELECT x.a, x.b FROM (SELECT ts AS a, id AS b, host FROM " + from(s) + ") AS x WHERE " + wrap("x.b > 5 AND x.host <> 'b'") + " ORDER BY x.a DESC, x.b DESC" + g.limit(), ordered
+		return "SELECT x.a, x.b FROM (SELECT ts AS a, id AS b, host FROM " + from(s) + ") AS x WHERE " +
+			wrap("x.b > 5 AND x.host <> 'b'") + " ORDER BY x.a DESC, x.b DESC" + g.limit(), ordered
 	}
-	return "SELECT \"" + s.fields[0].name + "\", count(*) AS \"count\" FROM " + g.where(s) + " GROUP BY 1 HAVING count(*) > 1", unordered
+	return "SELECT \"" + s.fields[0].name + "\", count(*) AS \"count\" FROM " + g.where(s) +
+		" GROUP BY 1 HAVING count(*) > 1", unordered
 }
 
 // other is a statement of a rarer form.
@@ -306,11 +325,15 @@ func (g *grammar) other(s scope) (string, order) {
 	case 4:
 		return "FROM " + g.where(s), unordered
 	case 5:
-		return "SELECT id, row_number() OVER (ORDER BY ts, id) AS r FROM " + g.where(s) + " ORDER BY ts DESC, id DESC" + g.limit(), ordered
+		return "SELECT id, row_number() OVER (ORDER BY ts, id) AS r FROM " + g.where(s) + " ORDER BY ts DESC, id DESC" +
+			g.limit(), ordered
 	case 6:
-		return "SELECT id FROM " + g.where(s) + " QUALIFY row_number() OVER (PARTITION BY host ORDER BY ts DESC, id DESC) <= 2 ORDER BY ts DESC, id DESC" + g.limit(), ordered
+		return "SELECT id FROM " + g.where(s) +
+			" QUALIFY row_number() OVER (PARTITION BY host ORDER BY ts DESC, id DESC) <= 2 ORDER BY ts DESC, id DESC" +
+			g.limit(), ordered
 	case 7:
-		return "SELECT (SELECT count(*) FROM " + g.where(scope{s.table, "q"}) + ") AS n, count(*) FROM " + g.where(s), unordered
+		return "SELECT (SELECT count(*) FROM " + g.where(scope{s.table, "q"}) + ") AS n, count(*) FROM " + g.where(s),
+			unordered
 	case 8:
 		return "SELECT #1, #2 FROM (SELECT id, host FROM " + g.where(s) + ")", unordered
 	}

@@ -52,7 +52,10 @@ func (w when) next(r *rand.Rand, unit schema.Type, clock int64) (ts, then int64)
 	return ts, clock
 }
 
-var words = []string{"refused", "timeout", "disk", "full", "conn", "reset", "Conn", "ÜBER", "straße", "a_b", "100%", `c:\x`, "it's", "x", "42", "2023-11-15"}
+var words = []string{
+	"refused", "timeout", "disk", "full", "conn", "reset", "Conn", "ÜBER", "straße", "a_b", "100%",
+	`c:\x`, "it's", "x", "42", "2023-11-15",
+}
 
 // pick returns one of some values, or null in one of five cases.
 func pick[T any](values ...T) func(*rand.Rand) any {
@@ -80,7 +83,10 @@ func integers(t schema.Type) func(*rand.Rand) any {
 }
 
 func floats(single bool) func(*rand.Rand) any {
-	values := []float64{0, 1, -1, 0.5, 0.1, 1.5, 42, 1e3, -2.25, 1e-7, 123456.789, 1<<53 + 2, 1e300, math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}
+	values := []float64{
+		0, 1, -1, 0.5, 0.1, 1.5, 42, 1e3, -2.25, 1e-7, 123456.789, 1<<53 + 2, 1e300, math.Inf(1),
+		math.Inf(-1), math.NaN(), math.Copysign(0, -1),
+	}
 	if single {
 		for i := range values {
 			values[i] = float64(float32(values[i]))
@@ -114,9 +120,14 @@ func moments(unit schema.Type) func(*rand.Rand) any {
 func fields(r *rand.Rand, tags int) []*field {
 	out := []*field{
 		{name: "host", typ: schema.String, values: pick("a", "b", "c", "h1", "h1 ", "", "A", "%", "ä")},
-		{name: "svc", typ: schema.String, index: "INVERTED", values: pick("api", "web", "db", "5", "5.0", "2023-11-15", "true")},
+		{
+			name: "svc", typ: schema.String, index: "INVERTED",
+			values: pick("api", "web", "db", "5", "5.0", "2023-11-15", "true"),
+		},
 		{name: "id", typ: schema.Int64, values: pick(int64(0))},
-		{name: "req", typ: schema.String, index: "SKIPPING", values: func(r *rand.Rand) any { return fmt.Sprintf("r-%04d", r.IntN(3000)) }},
+		{name: "req", typ: schema.String, index: "SKIPPING", values: func(r *rand.Rand) any {
+			return fmt.Sprintf("r-%04d", r.IntN(3000))
+		}},
 		{name: "msg", typ: schema.String, index: "FULLTEXT", values: messages},
 		{name: "i8", typ: schema.Int8, values: integers(schema.Int8)},
 		{name: "u8", typ: schema.Uint8, index: "INVERTED", values: integers(schema.Uint8)},

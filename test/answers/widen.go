@@ -94,7 +94,9 @@ func (w *round) modify(t *table) {
 	types := schema.Types()
 	to := types[w.IntN(len(types))]
 	if w.IntN(3) > 0 {
-		types = slices.DeleteFunc(types, func(to schema.Type) bool { return to == f.typ || f.typ.Widens(to) == schema.WidensNever })
+		types = slices.DeleteFunc(types, func(to schema.Type) bool {
+			return to == f.typ || f.typ.Widens(to) == schema.WidensNever
+		})
 		if len(types) == 0 {
 			return
 		}
@@ -214,7 +216,8 @@ func (w *round) ingest(t *table) {
 		switch {
 		case fractions && w.IntN(2) == 0:
 			row.cells[f], fraction = one(w.grammar, 0.5, 1.5, -2.25, 1e3, 42.0), true
-		case wides && f.typ.Widens(schema.Float64) != schema.WidensAlways && w.IntN(4) == 0, wides && f.typ == schema.Float64 && w.IntN(4) == 0:
+		case wides && f.typ.Widens(schema.Float64) != schema.WidensAlways && w.IntN(4) == 0, wides &&
+			f.typ == schema.Float64 && w.IntN(4) == 0:
 			row.cells[f], wide = int64(1<<53+1+2*w.IntN(9)), true
 		case w.IntN(4) > 0:
 			row.cells[f] = int64(w.IntN(100))
@@ -227,7 +230,8 @@ func (w *round) ingest(t *table) {
 	err := w.send(t, rows)
 	if (err == nil) != taken || err != nil && errs.From(err).Code != errs.InvalidArguments {
 		w.different++
-		w.t.Errorf("%s: records for %s %s, fractions %t, integers beyond ±2^53 in them %t and before %t: error %v", t.name, f.name, f.typ, fraction, wide, f.wide, err)
+		w.t.Errorf("%s: records for %s %s, fractions %t, integers beyond ±2^53 in them %t and before %t: error %v",
+			t.name, f.name, f.typ, fraction, wide, f.wide, err)
 	}
 	if err != nil {
 		return

@@ -61,7 +61,8 @@ func TestAdminOpenAPI(t *testing.T) {
 		a := check(c)
 		if c.path == "/" {
 			for line := range strings.Lines(string(a.body)) {
-				if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "/") && s.doc.Paths.Value(f[1]).GetOperation(f[0]) == nil {
+				if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "/") &&
+					s.doc.Paths.Value(f[1]).GetOperation(f[0]) == nil {
 					t.Errorf("the page at / tells of %s %s, which is not described", f[0], f[1])
 				}
 			}

@@ -72,10 +72,14 @@ func TestAuthMatrix(t *testing.T) {
 		t.Errorf("only %d requests were sent", n)
 	}
 	// The same header under its other name, which goes first.
-	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "-", header: []string{"x-svc-auth", credentials("query")}}); a.status != 200 {
+	if a := s.send(t, request{
+		method: "GET", path: "/v1/pipelines", user: "-", header: []string{"x-svc-auth", credentials("query")},
+	}); a.status != 200 {
 		t.Errorf("x-svc-auth: %d", a.status)
 	}
-	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "query", header: []string{"x-svc-auth", "Basic cXVlcnk6eA=="}}); a.status != 401 {
+	if a := s.send(t, request{
+		method: "GET", path: "/v1/pipelines", user: "query", header: []string{"x-svc-auth", "Basic cXVlcnk6eA=="},
+	}); a.status != 401 {
 		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
 	}
 	// What SQL may do is up to the statement.

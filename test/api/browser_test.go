@@ -12,7 +12,10 @@ import (
 func TestBrowsers(t *testing.T) {
 	t.Parallel()
 	admin, v1 := cluster.FreeAddr(t), cluster.FreeAddr(t)
-	s := &server{Node: cluster.New(t, "--admin-addr", admin, "--http-v1-addr", v1, "--http-hosts", "cordwood.test", "--http-cors-allowed-origins", "https://y.example")}
+	s := &server{
+		Node: cluster.New(t, "--admin-addr", admin, "--http-v1-addr", v1, "--http-hosts", "cordwood.test",
+			"--http-cors-allowed-origins", "https://y.example"),
+	}
 	s.Start()
 	ports := map[string]string{s.HTTP: "/v1/health", "http://" + v1: "/v1/health", "http://" + admin: "/health"}
 	for port, path := range ports {
@@ -51,12 +54,16 @@ func TestBrowsers(t *testing.T) {
 	// Pages of the origin that is named may use the port for users, and no other.
 	for port, path := range ports {
 		at := &server{Node: &cluster.Node{HTTP: port}}
-		a := at.send(t, request{method: "GET", path: path, user: "-", header: []string{"Origin", "https://y.example", "Sec-Fetch-Site", "cross-site"}})
+		a := at.send(t, request{
+			method: "GET", path: path, user: "-",
+			header: []string{"Origin", "https://y.example", "Sec-Fetch-Site", "cross-site"},
+		})
 		want, allowed := 200, "https://y.example"
 		if port == "http://"+admin {
 			want, allowed = 403, ""
 		}
-		if a.status != want || a.header.Get("Access-Control-Allow-Origin") != allowed || a.header.Get("Access-Control-Allow-Credentials") != "" {
+		if a.status != want || a.header.Get("Access-Control-Allow-Origin") != allowed ||
+			a.header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("an origin that is named, at %s: %d %v", port, a.status, a.header)
 		}
 	}

@@ -48,7 +48,8 @@ type server struct {
 // registerDecoders has bodies that the validator has no decoder for taken as text.
 var registerDecoders = sync.OnceFunc(func() {
 	for _, kind := range []string{
-		"application/x-ndjson", "application/sql", "text/yaml", "application/yaml", "application/x-yaml", "text/csv", "text/html", "text/event-stream",
+		"application/x-ndjson", "application/sql", "text/yaml", "application/yaml", "application/x-yaml", "text/csv",
+		"text/html", "text/event-stream",
 		"application/vnd.apache.arrow.stream", "application/vnd.apache.parquet",
 	} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
@@ -166,7 +167,8 @@ func (s *server) described(r request) (*openapi3filter.RequestValidationInput, e
 // ownHeaders are the headers of answers that the API makes, and that must be described.
 func ownHeader(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "x-svc-") || strings.HasPrefix(name, "x-ingest-") || name == "retry-after" || name == "upgrade"
+	return strings.HasPrefix(name, "x-svc-") || strings.HasPrefix(name, "x-ingest-") || name == "retry-after" ||
+		name == "upgrade"
 }
 
 // checkAnswer holds an answer against the description.
@@ -184,13 +186,16 @@ func checkAnswer(in *openapi3filter.RequestValidationInput, a answer) error {
 			return fmt.Errorf("status %d: the header %s is not described", a.status, name)
 		}
 	}
-	if a.header.Get("Content-Type") == "application/json" && in.Request.Method != http.MethodHead && (!bytes.HasSuffix(a.body, []byte("\n")) || bytes.HasSuffix(a.body, []byte("\n\n"))) {
+	if a.header.Get("Content-Type") == "application/json" && in.Request.Method != http.MethodHead &&
+		(!bytes.HasSuffix(a.body, []byte("\n")) || bytes.HasSuffix(a.body, []byte("\n\n"))) {
 		return fmt.Errorf("status %d: the JSON does not end with one line end: %q", a.status, a.body[max(0, len(a.body)-20):])
 	}
 	options := *in.Options
 	// Only a request for logs whose time was up is answered without the body of errors.
-	options.ExcludeResponseBody = a.status == http.StatusRequestTimeout && len(a.body) == 0 && strings.HasPrefix(in.Route.Operation.OperationID, "ingest")
+	options.ExcludeResponseBody = a.status == http.StatusRequestTimeout && len(a.body) == 0 &&
+		strings.HasPrefix(in.Route.Operation.OperationID, "ingest")
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: in, Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)), Options: &options,
+		RequestValidationInput: in, Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
+		Options: &options,
 	})
 }

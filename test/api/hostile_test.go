@@ -17,9 +17,12 @@ import (
 
 // hostileNames are names that have led programs to other files.
 var hostileNames = []string{
-	"..", "../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2fpwned", "%252e%252e%252fpwned", "..%5c..%5cpwned",
-	"/etc/passwd", "%2fetc%2fpasswd", "pwned%00.yaml", "%E2%80%A4%E2%80%A4%2Fpwned", "%EF%BC%8E%EF%BC%8E%EF%BC%8Fpwned", "CON", "pwned~1",
-	"%c0%ae%c0%ae%c0%afpwned", strings.Repeat("pwned", 60), "pwned%0d%0aX-Injected:%201", "%ff%fe", "%3Cscript%3Epwned", "$%7Bpwned%7D", "%60pwned%60",
+	"..", "../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2fpwned", "%252e%252e%252fpwned",
+	"..%5c..%5cpwned",
+	"/etc/passwd", "%2fetc%2fpasswd", "pwned%00.yaml", "%E2%80%A4%E2%80%A4%2Fpwned", "%EF%BC%8E%EF%BC%8E%EF%BC%8Fpwned",
+	"CON", "pwned~1",
+	"%c0%ae%c0%ae%c0%afpwned", strings.Repeat("pwned", 60), "pwned%0d%0aX-Injected:%201", "%ff%fe", "%3Cscript%3Epwned",
+	"$%7Bpwned%7D", "%60pwned%60",
 }
 
 // TestHostileNames uses them wherever the API takes a name. No answer is an error of the
@@ -70,7 +73,8 @@ func TestHostileNames(t *testing.T) {
 	// What was written by names lies in files now.
 	s.Stop()
 	err := filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
-		if name := d.Name(); err == nil && (strings.Contains(strings.ToLower(name), "pwned") || name == "CON" || name == "passwd") {
+		if name := d.Name(); err == nil && (strings.Contains(strings.ToLower(name), "pwned") || name == "CON" ||
+			name == "passwd") {
 			t.Errorf("a name became the file %s", at)
 		}
 		if err == nil && filepath.Dir(at) == folder && at != s.Dir {
@@ -101,7 +105,8 @@ func checkShape(t *testing.T, what, body string) {
 // raw sends a request whose path stays as it is, which no client does.
 func (s *server) raw(t *testing.T, r request) (int, http.Header, string) {
 	t.Helper()
-	head := r.method + " " + r.path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: " + credentials("admin") + "\r\n"
+	head := r.method + " " + r.path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: " +
+		credentials("admin") + "\r\n"
 	if len(r.header) > 0 {
 		head += r.header[0] + ": " + r.header[1] + "\r\n"
 	}
@@ -163,9 +168,14 @@ func TestSmuggling(t *testing.T) {
 		{"a length with a sign", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\nabc" + inner, 400},
 		{"a length that is none", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 3x\r\n\r\nabc" + inner, 400},
 		{"a space before the colon", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc" + inner, 400},
-		{"an unknown encoding", "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\nabc" + inner, 501},
-		{"two encodings", "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + inner, 501},
-		{"a chunk that is none", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + auth +
+		{
+			"an unknown encoding",
+			"POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\nabc" + inner, 501,
+		},
+		{"two encodings", "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" +
+			"Transfer-Encoding: identity\r\n\r\n0\r\n\r\n" + inner, 501},
+		{"a chunk that is none", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\n" +
+			"Content-Type: application/json\r\n" + auth +
 			"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n" + inner, 400},
 		{"two hosts", "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
 		{"no host", "GET /health HTTP/1.1\r\n\r\n", 400},
@@ -174,10 +184,18 @@ func TestSmuggling(t *testing.T) {
 		{"too long a header", "GET /health HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("b", 80_000) + "\r\n\r\n", 431},
 		{"no HTTP", "GET /\r\n\r\n", 400},
 		// The chunks count, never the length: what a server of chunks must do.
-		{"a length beside chunks", "POST /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + inner, 200},
-		{"a line end in a path", "GET /v1/pipelines/a%0d%0aX-Injected:%20b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + auth + "\r\n", 400},
-		{"a line end in a parameter", "GET /v1/tail?table=a%0d%0aX-Injected:%20b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + auth + "\r\n", 400},
-		{"a line end in a user's name", "GET /v1/sql HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic YQ0KWC1JbmplY3RlZDogMTpi\r\n\r\n", 401},
+		{"a length beside chunks", "POST /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + inner, 200},
+		{
+			"a line end in a path",
+			"GET /v1/pipelines/a%0d%0aX-Injected:%20b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + auth + "\r\n", 400,
+		},
+		{
+			"a line end in a parameter",
+			"GET /v1/tail?table=a%0d%0aX-Injected:%20b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + auth + "\r\n", 400,
+		},
+		{"a line end in a user's name", "GET /v1/sql HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
+			"Authorization: Basic YQ0KWC1JbmplY3RlZDogMTpi\r\n\r\n", 401},
 	} {
 		answers := s.talk(t, c.text, "GET")
 		if len(answers) != 1 || answers[0].status != c.status {
@@ -223,7 +241,10 @@ func TestMethods(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/nope", "/v1", "/v1/", "/v1/nope", "//config", "/v1/../config", "/health/", "/v1/pipelines/", "/v1/pipelines/a/b/c"} {
+	for _, path := range []string{
+		"/nope", "/v1", "/v1/", "/v1/nope", "//config", "/v1/../config", "/health/",
+		"/v1/pipelines/", "/v1/pipelines/a/b/c",
+	} {
 		if status, _, body := s.raw(t, request{method: "GET", path: path}); status != 404 {
 			t.Errorf("%s: %d", path, status)
 		} else {
@@ -232,13 +253,16 @@ func TestMethods(t *testing.T) {
 	}
 	// A browser asks before it sends, without a user.
 	a := s.send(t, request{method: "OPTIONS", path: "/v1/ingest", user: "-", header: []string{
-		"Origin", "https://x.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type",
+		"Origin", "https://x.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
+		"authorization,content-type",
 	}})
-	if a.status != 200 || a.header.Get("Access-Control-Allow-Methods") != "POST" || a.header.Get("Access-Control-Allow-Origin") != "https://x.example" {
+	if a.status != 200 || a.header.Get("Access-Control-Allow-Methods") != "POST" ||
+		a.header.Get("Access-Control-Allow-Origin") != "https://x.example" {
 		t.Errorf("preflight: %d %v", a.status, a.header)
 	}
 	a = s.send(t, request{method: "GET", path: "/v1/sql?sql=SELECT+1", header: []string{"Origin", "https://x.example"}})
-	if exposed := strings.ToLower(a.header.Get("Access-Control-Expose-Headers")); !strings.Contains(exposed, "x-svc-partial") || !strings.Contains(exposed, "retry-after") {
+	if exposed := strings.ToLower(a.header.Get("Access-Control-Expose-Headers")); !strings.Contains(exposed,
+		"x-svc-partial") || !strings.Contains(exposed, "retry-after") {
 		t.Errorf("browsers may read %q", exposed)
 	}
 }

@@ -42,7 +42,10 @@ func ingestion(path string) []sent {
 	}
 	return []sent{
 		{request: post(to, asJSON, `[{"a":1,"m":"x"},{"a":2}]`, "Idempotency-Key", "k1"), status: 200},
-		{request: post(to, asJSON, `{"a":1}`, "x-svc-db-name", "public", "x-svc-hints", "ttl=7d", "x-svc-pipeline-params", "max_nested_levels=3"), status: 200},
+		{
+			request: post(to, asJSON, `{"a":1}`, "x-svc-db-name", "public", "x-svc-hints", "ttl=7d",
+				"x-svc-pipeline-params", "max_nested_levels=3"), status: 200,
+		},
 		{request: post(to, "application/x-ndjson", "{\"a\":3}\n"), status: 200},
 		{request: post(to, "text/plain; charset=utf-8", "a line\n"), status: 200},
 		{request: post(to, asJSON, "[]"), status: 200},
@@ -77,25 +80,54 @@ func management(prefix, name, dryRun string) []sent {
 	}
 	return []sent{
 		{request: request{method: "POST", path: at, body: pipelineText, header: yaml}, status: 200},
-		{request: request{method: "POST", path: at, body: "dispatcher: {field: k, rules: [{value: v, table_suffix: s, pipeline: gone}]}", header: []string{"Content-Type", "text/plain"}}, status: 200},
-		{request: request{method: "POST", path: at, body: "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n" + pipelineText + "\r\n--b--\r\n", header: form}, status: 200},
+		{
+			request: request{
+				method: "POST", path: at,
+				body:   "dispatcher: {field: k, rules: [{value: v, table_suffix: s, pipeline: gone}]}",
+				header: []string{"Content-Type", "text/plain"},
+			}, status: 200,
+		},
+		{
+			request: request{
+				method: "POST", path: at, body: "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n" +
+					pipelineText + "\r\n--b--\r\n", header: form,
+			}, status: 200,
+		},
 		{request: request{method: "POST", path: at, body: "processors: [{nope: {}}]", header: yaml}, status: 400},
 		{request: request{method: "POST", path: prefix + "/svc_x", body: pipelineText, header: yaml}, status: 400},
-		{request: request{method: "POST", path: prefix + "/a%20b", body: pipelineText, header: yaml}, status: 400, wrong: true},
+		{
+			request: request{method: "POST", path: prefix + "/a%20b", body: pipelineText, header: yaml}, status: 400,
+			wrong: true,
+		},
 		{request: request{method: "POST", path: at, header: yaml}, status: 400, wrong: true},
-		{request: request{method: "POST", path: at, body: "{}", header: []string{"Content-Type", asJSON}}, status: 415, wrong: true},
-		{request: request{method: "POST", path: at, body: strings.Repeat("#", 2<<20), header: yaml}, status: 413, wrong: true},
+		{
+			request: request{method: "POST", path: at, body: "{}", header: []string{"Content-Type", asJSON}}, status: 415,
+			wrong: true,
+		},
+		{
+			request: request{method: "POST", path: at, body: strings.Repeat("#", 2<<20), header: yaml}, status: 413,
+			wrong: true,
+		},
 		{request: request{method: "GET", path: at}, status: 200},
 		{request: request{method: "GET", path: at + "?version=" + url.QueryEscape("2020-01-02T03:04:05Z")}, status: 400},
 		{request: request{method: "GET", path: at + "?version=old"}, status: 400, wrong: true},
-		{request: request{method: "DELETE", path: at + "?version=" + url.QueryEscape("2020-01-02 03:04:05.123")}, status: 200},
+		{
+			request: request{method: "DELETE", path: at + "?version=" + url.QueryEscape("2020-01-02 03:04:05.123")},
+			status:  200,
+		},
 		{request: request{method: "DELETE", path: at}, status: 400, wrong: true},
 		{request: dry("", `{"pipeline_name":"`+name+`","data":"{\"t\":\"2024-01-01T00:00:00Z\",\"m\":\"x\"}"}`), status: 200},
-		{request: dry("?trace=true&table=logs", `{"pipeline_name":"`+name+`","data":[{"t":"2024-01-01T00:00:00Z","m":"x"},{"t":1}]}`), status: 200},
+		{
+			request: dry("?trace=true&table=logs", `{"pipeline_name":"`+name+
+				`","data":[{"t":"2024-01-01T00:00:00Z","m":"x"},{"t":1}]}`), status: 200,
+		},
 		{request: dry("?pipeline_name=svc_identity&skip_error=true", `[{"a":1},{"a":"x"}]`), status: 200},
 		{request: dry("", `{"pipeline":"processors: [{nope: {}}]","data":"{}"}`), status: 400},
 		{request: dry("?trace=yes", `{}`), status: 400, wrong: true},
-		{request: request{method: "POST", path: dryRun, body: "x", header: []string{"Content-Type", "image/png"}}, status: 400, wrong: true},
+		{
+			request: request{method: "POST", path: dryRun, body: "x", header: []string{"Content-Type", "image/png"}},
+			status:  400, wrong: true,
+		},
 	}
 }
 
@@ -116,7 +148,8 @@ func everything() []sent {
 		}
 		out = append(out, sent{r, status, wrong})
 	}
-	post("/v1/events/pipelines/_dryrun?pipeline_name=edge", "application/x-ndjson", `{"t":"2024-01-01T00:00:00Z"}`, 200, false)
+	post("/v1/events/pipelines/_dryrun?pipeline_name=edge", "application/x-ndjson", `{"t":"2024-01-01T00:00:00Z"}`, 200,
+		false)
 	post("/v1/events/pipelines/_dryrun", asJSON, `{}`, 400, false)
 	get("/v1/pipelines", 200, false)
 	get("/v1/pipelines?name=edge", 200, false)
@@ -126,14 +159,22 @@ func everything() []sent {
 	get("/v1/pipelines/svc_identity/ddl?table=x", 400, false)
 
 	query := "/v1/sql?sql=" + url.QueryEscape("SELECT * FROM logs")
-	for _, form := range []string{"svcdb_v1", "ndjson", "csv", "csvWithNames", "csvWithNamesAndTypes", "table", "arrow", "parquet"} {
+	for _, form := range []string{
+		"svcdb_v1", "ndjson", "csv", "csvWithNames", "csvWithNamesAndTypes", "table", "arrow",
+		"parquet",
+	} {
 		get(query+"&format="+form, 200, false)
 	}
 	get(query+"&limit=2&allow_partial=true&db=public", 200, false, "x-svc-timezone", "UTC", "x-svc-timeout", "10s")
 	get("/v1/sql?sql="+url.QueryEscape("SHOW DATABASES; DESC logs"), 200, false)
 	for _, status := range []int{200, 422} {
 		insert := "INSERT INTO logs (a) VALUES (" + fmt.Sprint(status) + ")"
-		out = append(out, sent{request: request{method: "POST", path: "/v1/sql", body: insert, header: []string{"Content-Type", "application/sql", "Idempotency-Key", "k2"}}, status: status})
+		out = append(out, sent{
+			request: request{
+				method: "POST", path: "/v1/sql", body: insert,
+				header: []string{"Content-Type", "application/sql", "Idempotency-Key", "k2"},
+			}, status: status,
+		})
 	}
 	get("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop"), 405, false)
 	post("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop; SHOW DATABASES"), "", "", 200, false)
@@ -151,7 +192,12 @@ func everything() []sent {
 	post("/v1/sql?sql=SELECT+1", "application/sql", "SELECT 1", 400, false)
 	post("/v1/sql", asJSON, `{"sql":"SELECT 1"}`, 400, true)
 	post("/v1/sql", "", "", 400, false)
-	out = append(out, sent{request{method: "POST", path: "/v1/sql", body: "x", header: []string{"Content-Encoding", "lzma", "Content-Type", "application/sql"}}, 415, false})
+	out = append(out, sent{
+		request{
+			method: "POST", path: "/v1/sql", body: "x",
+			header: []string{"Content-Encoding", "lzma", "Content-Type", "application/sql"},
+		}, 415, false,
+	})
 	post("/v1/sql", "application/sql", strings.Repeat(" ", 2<<20), 413, false)
 
 	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "1s")
@@ -202,10 +248,12 @@ func TestOpenAPI(t *testing.T) {
 	check := s.checker(t, good, bad)
 	for _, c := range everything() {
 		a := check(c)
-		if in, err := s.described(c.request); c.method == "GET" && err == nil && s.doc.Paths.Value(in.Route.Path).Head != nil {
+		if in, err := s.described(c.request); c.method == "GET" && err == nil &&
+			s.doc.Paths.Value(in.Route.Path).Head != nil {
 			c.method = "HEAD"
 			if head := check(c); len(head.body) > 0 || head.header.Get("Content-Type") != a.header.Get("Content-Type") {
-				t.Errorf("HEAD %s: %d bytes of type %q; GET has %q", c.path, len(head.body), head.header.Get("Content-Type"), a.header.Get("Content-Type"))
+				t.Errorf("HEAD %s: %d bytes of type %q; GET has %q", c.path, len(head.body),
+					head.header.Get("Content-Type"), a.header.Get("Content-Type"))
 			}
 		}
 	}

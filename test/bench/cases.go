@@ -30,7 +30,10 @@ type workload struct {
 }
 
 var cases = []workload{
-	{name: "nginx-json", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, target: 380_000, replicated: 140_000, limits: true},
+	{
+		name: "nginx-json", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, target: 380_000,
+		replicated: 140_000, limits: true,
+	},
 	{name: "app-json", set: setApp, pipeline: "svc_identity", conns: 4, batch: 1000, target: 200_000},
 	{name: "nginx-json-gzip", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, gzip: true, target: 250_000},
 	{name: "nginx12-vrl", set: setNginx, pipeline: "nginx12", conns: 4, batch: 1000, target: 120_000},

@@ -71,26 +71,33 @@ func newGenerator() *generator {
 	r := rand.New(rand.NewPCG(7, 2026))
 	g := &generator{
 		r: r, now: start,
-		paths: rand.NewZipf(r, 1.1, 4, 120_000), agents: rand.NewZipf(r, 1.2, 3, 800), addrs: rand.NewZipf(r, 1.05, 8, 60_000),
+		paths: rand.NewZipf(r, 1.1, 4, 120_000), agents: rand.NewZipf(r, 1.2, 3, 800),
+		addrs: rand.NewZipf(r, 1.05, 8, 60_000),
 	}
 	for i := range 72 {
 		g.pods = append(g.pods, fmt.Sprintf("%s-%08x-%s", services[i%len(services)], r.Uint32(), g.word(5)))
 	}
 	for range 801 {
-		g.agent = append(g.agent, fmt.Sprintf("Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) %s/%d.0.%d.%d Safari/537.36",
-			systems[r.IntN(len(systems))], browsers[r.IntN(len(browsers))], 90+r.IntN(60), r.IntN(6000), r.IntN(200)))
+		g.agent = append(g.agent,
+			fmt.Sprintf("Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) %s/%d.0.%d.%d Safari/537.36",
+				systems[r.IntN(len(systems))], browsers[r.IntN(len(browsers))], 90+r.IntN(60), r.IntN(6000), r.IntN(200)))
 	}
 	return g
 }
 
 var (
 	services = []string{"auth", "cart", "catalog", "checkout", "email", "gateway", "orders", "pricing", "search", "stock"}
-	systems  = []string{"Windows NT 10.0; Win64; x64", "X11; Linux x86_64", "Macintosh; Intel Mac OS X 10_15_7", "iPhone; CPU iPhone OS 18_5 like Mac OS X", "Linux; Android 15; Pixel 9"}
+	systems  = []string{
+		"Windows NT 10.0; Win64; x64", "X11; Linux x86_64", "Macintosh; Intel Mac OS X 10_15_7",
+		"iPhone; CPU iPhone OS 18_5 like Mac OS X", "Linux; Android 15; Pixel 9",
+	}
 	browsers = []string{"Chrome", "Firefox", "Version", "Edg"}
 	methods  = []string{"GET", "GET", "GET", "GET", "GET", "GET", "POST", "POST", "PUT", "DELETE"}
 	statuses = []int{200, 200, 200, 200, 200, 200, 200, 201, 204, 301, 304, 400, 401, 404, 404, 429, 500, 502, 503}
-	refs     = []string{"-", "-", "https://www.example.com/", "https://search.example.org/q/", "https://news.example.net/item-"}
-	lands    = []string{"US", "DE", "FR", "IN", "BR", "JP", "GB", "AU", "NL", "SE", "PL", "ZA"}
+	refs     = []string{
+		"-", "-", "https://www.example.com/", "https://search.example.org/q/", "https://news.example.net/item-",
+	}
+	lands = []string{"US", "DE", "FR", "IN", "BR", "JP", "GB", "AU", "NL", "SE", "PL", "ZA"}
 )
 
 func (g *generator) tick() time.Time {
@@ -141,7 +148,8 @@ func (g *generator) hit() hit {
 	ms := int(g.r.ExpFloat64() * 40)
 	return hit{
 		time: g.tick(), host: fmt.Sprintf("edge-%02d.%s.example.com", a%12, []string{"iad", "fra", "sin"}[a%3]),
-		addr: fmt.Sprintf("%d.%d.%d.%d", 23+a*131%200, a*7%256, a*13/256%256, a%256), method: methods[g.r.IntN(len(methods))], path: path,
+		addr:   fmt.Sprintf("%d.%d.%d.%d", 23+a*131%200, a*7%256, a*13/256%256, a%256),
+		method: methods[g.r.IntN(len(methods))], path: path,
 		status: statuses[g.r.IntN(len(statuses))], bytes: int(g.r.ExpFloat64() * 9000), millis: ms, referer: ref,
 		agent: g.agent[g.agents.Uint64()], id: g.hex(32), upstream: fmt.Sprintf("10.42.%d.%d:8080", p%4, 10+p%40),
 		upstreamMillis: ms * 9 / 10, country: lands[a%uint64(len(lands))],
@@ -149,8 +157,12 @@ func (g *generator) hit() hit {
 }
 
 func (h hit) json(b []byte) []byte {
-	return fmt.Appendf(b, `{"time":"%s","host":"%s","remote_addr":"%s","method":"%s","path":"%s","protocol":"HTTP/1.1","status":%d,"bytes":%d,"request_time":%d.%03d,"referer":"%s","user_agent":"%s","request_id":"%s","upstream":{"addr":"%s","status":%d,"response_time":%d.%03d},"geo":{"country":"%s"}}`,
-		h.time.Format("2006-01-02T15:04:05.000Z07:00"), h.host, h.addr, h.method, h.path, h.status, h.bytes, h.millis/1000, h.millis%1000, h.referer, h.agent, h.id,
+	return fmt.Appendf(b,
+		`{"time":"%s","host":"%s","remote_addr":"%s","method":"%s","path":"%s","protocol":"HTTP/1.1","status":%d,`+
+			`"bytes":%d,"request_time":%d.%03d,"referer":"%s","user_agent":"%s","request_id":"%s",`+
+			`"upstream":{"addr":"%s","status":%d,"response_time":%d.%03d},"geo":{"country":"%s"}}`,
+		h.time.Format("2006-01-02T15:04:05.000Z07:00"), h.host, h.addr, h.method, h.path, h.status, h.bytes,
+		h.millis/1000, h.millis%1000, h.referer, h.agent, h.id,
 		h.upstream, h.status, h.upstreamMillis/1000, h.upstreamMillis%1000, h.country)
 }
 

@@ -80,7 +80,9 @@ func (g group) load(c workload, bodies []body) (r result, err error) {
 		contentType = "text/plain"
 	}
 	path := "/v1/ingest?db=public&table=logs&pipeline_name=" + c.pipeline
-	client := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: c.conns, DisableCompression: true}}
+	client := &http.Client{
+		Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: c.conns, DisableCompression: true},
+	}
 	defer client.CloseIdleConnections()
 	if r.before, err = g.use(); err != nil {
 		return r, err

@@ -34,13 +34,16 @@ func run() (err error) {
 	var b bench
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
 	fs.StringVar(&b.bin, "bin", "bin/cordwood", "program to measure")
-	fs.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "cordwood-bench"), "folder of the data sets; those that are not there are made")
+	fs.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "cordwood-bench"),
+		"folder of the data sets; those that are not there are made")
 	fs.IntVar(&b.rows, "rows", 2_000_000, "rows of each data set")
 	fs.IntVar(&b.runs, "runs", 1, "runs of each case; the median by rows per CPU-second is printed")
-	fs.IntVar(&b.nodes, "nodes", 1, "servers: 1, or a cluster of 3 or 5 with as many replicas; all figures but waits are sums over them")
+	fs.IntVar(&b.nodes, "nodes", 1,
+		"servers: 1, or a cluster of 3 or 5 with as many replicas; all figures but waits are sums over them")
 	fs.DurationVar(&b.settle, "settle", 12*time.Second, "least time between the last answer and the end of counting")
 	fs.StringVar(&b.serveFlags, "serve", "", "more flags of cordwood serve, separated by spaces")
-	fs.StringVar(&b.profiles, "profiles", "", "folder for a CPU profile of each case, from the first request to the end of its first 10 s")
+	fs.StringVar(&b.profiles, "profiles", "",
+		"folder for a CPU profile of each case, from the first request to the end of its first 10 s")
 	only := fs.String("only", "", "regular expression of the cases to run")
 	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json, with one server")
 	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")

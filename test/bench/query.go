@@ -19,7 +19,10 @@ type question struct {
 
 var questions = []question{
 	{name: "count by status", sql: `SELECT status, count(*) FROM logs GROUP BY status ORDER BY 2 DESC`, cpu: 15},
-	{name: "hits per minute", sql: `SELECT date_trunc('minute', "%TIME%") AS m, count(*) FROM logs GROUP BY m ORDER BY m`, cpu: 15},
+	{
+		name: "hits per minute",
+		sql:  `SELECT date_trunc('minute', "%TIME%") AS m, count(*) FROM logs GROUP BY m ORDER BY m`, cpu: 15,
+	},
 	{name: "substring count", sql: `SELECT count(*) FROM logs WHERE user_agent LIKE '%Firefox/12%'`, cpu: 90},
 	{name: "top 10 paths", sql: `SELECT path, count(*) AS n FROM logs GROUP BY path ORDER BY n DESC LIMIT 10`, cpu: 70},
 	{name: "p99 by host", sql: `SELECT host, quantile_cont(request_time, 0.99) FROM logs GROUP BY host`, cpu: 100},
@@ -35,7 +38,9 @@ func (s *server) timeQueries() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	index, err := s.value(`SELECT column_name FROM information_schema.columns WHERE table_name = 'logs' AND semantic_type = 'TIMESTAMP'`)
+	index,
+		err := s.value(
+		`SELECT column_name FROM information_schema.columns WHERE table_name = 'logs' AND semantic_type = 'TIMESTAMP'`)
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +74,8 @@ func (s *server) timeQueries() (string, error) {
 		if q.wait > 0 {
 			target = fmt.Sprintf("%.0f p50", q.wait)
 		}
-		fmt.Fprintf(&out, "| %s | %.1f | %.1f | %.1f | ≤ %s |\n", q.name, ms(first), ms(waits[runs/2]), ms(after.cpu-before.cpu)/runs, target)
+		fmt.Fprintf(&out, "| %s | %.1f | %.1f | %.1f | ≤ %s |\n", q.name, ms(first), ms(waits[runs/2]),
+			ms(after.cpu-before.cpu)/runs, target)
 	}
 	out.WriteString("\n")
 	return out.String(), nil

@@ -33,7 +33,10 @@ var errStopped = errors.New("stopped")
 // start starts a server on dir.
 func (b *bench) start(dir string, addrs []string, more ...string) (*server, error) {
 	s := &server{dir: dir, url: "http://" + addrs[0], admin: "http://" + addrs[2], stop: b.stop, done: make(chan error, 1)}
-	args := append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--http-addr", addrs[0], "--rpc-addr", addrs[1], "--admin-addr", addrs[2], "--log-level", "warn"}, more...)
+	args := append([]string{
+		"serve", "--data-dir", filepath.Join(dir, "data"), "--http-addr", addrs[0], "--rpc-addr",
+		addrs[1], "--admin-addr", addrs[2], "--log-level", "warn",
+	}, more...)
 	s.cmd = exec.Command(b.bin, append(args, strings.Fields(b.serveFlags)...)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -101,7 +104,8 @@ func (s *server) close() error {
 		return nil
 	case <-time.After(60 * time.Second):
 		err := s.cmd.Process.Signal(syscall.SIGQUIT) // it tells where it is
-		return errors.Join(fmt.Errorf("the server does not stop after 60 s: %w: %s", cmp.Or(<-s.done, errors.New("exit status 0")), s.log.String()), err)
+		return errors.Join(fmt.Errorf("the server does not stop after 60 s: %w: %s",
+			cmp.Or(<-s.done, errors.New("exit status 0")), s.log.String()), err)
 	}
 }
 

@@ -77,7 +77,9 @@ func Attacks() []Attack {
 		{"ingest: bodies that stall", stalledBodies},
 		{"query: upload that breaks off", brokenUpload},
 
-		query("strings that double", `WITH RECURSIVE x AS (SELECT 'aaaaaaaaaaaaaaaa' s UNION ALL SELECT s||s FROM x WHERE length(s)<100000000000) SELECT max(length(s)) FROM x`),
+		query("strings that double",
+			`WITH RECURSIVE x AS (SELECT 'aaaaaaaaaaaaaaaa' s UNION ALL SELECT s||s FROM x WHERE `+
+				`length(s)<100000000000) SELECT max(length(s)) FROM x`),
 		query("a list of ten billion", `SELECT len(list(i)) FROM range(10000000000) r(i)`),
 		query("a sorted list", `SELECT len(list_sort(list(i))) FROM range(100000000) r(i)`),
 		query("endless recursion", `WITH RECURSIVE x AS (SELECT 1 a UNION ALL SELECT a+1 FROM x) SELECT count(*) FROM x`),
@@ -96,7 +98,9 @@ func Attacks() []Attack {
 		dry("quotes of CSV", `.x = parse_csv!(string!(.d))`, repeat(`\"a,`, 400_000)),
 		dry("at signs", `.x = parse_url!(string!(.d))`, "http://"+repeat("@", 60_000)),
 		dry("parameters", `.x = parse_query_string!(string!(.d))`, repeat("a&", 4_000_000)),
-		dry("nested loops", `for_each(split(string!(.d), "")) -> |_i, _v| { for_each(split(string!(.d), "")) -> |_j, _w| { true } }`, repeat("a", 100_000)),
+		dry("nested loops",
+			`for_each(split(string!(.d), "")) -> |_i, _v| { for_each(split(string!(.d), "")) -> |_j, _w| { true } }`,
+			repeat("a", 100_000)),
 
 		{"tails: as many as there are", manyTails},
 		{"passwords: wrong ones", wrongPasswords},
@@ -105,14 +109,16 @@ func Attacks() []Attack {
 
 // Query asks as the user that may read.
 func (a *Attacker) Query(ctx context.Context, sql string) {
-	a.send(ctx, a.Reader, http.MethodPost, "/v1/sql", strings.NewReader("sql="+url.QueryEscape(sql)), "Content-Type", "application/x-www-form-urlencoded")
+	a.send(ctx, a.Reader, http.MethodPost, "/v1/sql", strings.NewReader("sql="+url.QueryEscape(sql)), "Content-Type",
+		"application/x-www-form-urlencoded")
 }
 
 // DryRun runs a program over one record {"d": text}; text is the inside of a JSON string.
 func (a *Attacker) DryRun(ctx context.Context, vrl, text string) {
 	pipeline := "version: 2\nprocessors:\n  - vrl:\n      source: |\n        " + vrl + "\n        .\n"
 	body := fmt.Sprintf(`{"pipeline":%q,"data":[{"d":"%s"}]}`, pipeline, text)
-	a.send(ctx, a.Reader, http.MethodPost, "/v1/pipelines/_dryrun", strings.NewReader(body), "Content-Type", "application/json")
+	a.send(ctx, a.Reader, http.MethodPost, "/v1/pipelines/_dryrun", strings.NewReader(body), "Content-Type",
+		"application/json")
 }
 
 // Ingest sends a body as the user that may ingest.
@@ -122,7 +128,9 @@ func (a *Attacker) Ingest(ctx context.Context, contentType, encoding string, bod
 }
 
 // send sends a request and reads its answer. What comes of it is the server's affair.
-func (a *Attacker) send(ctx context.Context, user *url.Userinfo, method, path string, body io.Reader, header ...string) {
+func (a *Attacker) send(
+	ctx context.Context, user *url.Userinfo, method, path string, body io.Reader, header ...string,
+) {
 	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, a.Node.HTTP+path, body)
@@ -175,7 +183,8 @@ func stalledBodies(ctx context.Context, a *Attacker) {
 	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	for range 20 {
-		conn := a.dial(ctx, "POST /v1/ingest?pipeline_name=svc_identity&table=attacked HTTP/1.1\r\n", "Content-Type: text/plain\r\nContent-Length: 60000000\r\n\r\nabc")
+		conn := a.dial(ctx, "POST /v1/ingest?pipeline_name=svc_identity&table=attacked HTTP/1.1\r\n",
+			"Content-Type: text/plain\r\nContent-Length: 60000000\r\n\r\nabc")
 		if conn != nil {
 			defer conn.Close()
 		}
@@ -185,7 +194,8 @@ func stalledBodies(ctx context.Context, a *Attacker) {
 
 // brokenUpload ends a body before its announced length.
 func brokenUpload(ctx context.Context, a *Attacker) {
-	conn := a.dial(ctx, "POST /v1/ingest?pipeline_name=svc_identity&table=attacked HTTP/1.1\r\n", "Content-Type: text/plain\r\nContent-Length: 1000\r\n\r\nabc")
+	conn := a.dial(ctx, "POST /v1/ingest?pipeline_name=svc_identity&table=attacked HTTP/1.1\r\n",
+		"Content-Type: text/plain\r\nContent-Length: 1000\r\n\r\nabc")
 	if conn != nil {
 		conn.Close()
 	}
@@ -205,7 +215,8 @@ func (a *Attacker) dial(ctx context.Context, first, rest string) net.Conn {
 	}
 	password, _ := a.Writer.Password()
 	req.SetBasicAuth(a.Writer.Username(), password)
-	_, _ = io.WriteString(conn, first+"Host: "+req.Host+"\r\nAuthorization: "+req.Header.Get("Authorization")+"\r\n"+rest) // a server may have hung up
+	// a server may have hung up
+	_, _ = io.WriteString(conn, first+"Host: "+req.Host+"\r\nAuthorization: "+req.Header.Get("Authorization")+"\r\n"+rest)
 	return conn
 }
 
@@ -229,6 +240,7 @@ func manyTails(ctx context.Context, a *Attacker) {
 // wrongPasswords guesses the password of a user.
 func wrongPasswords(ctx context.Context, a *Attacker) {
 	for i := range 200 {
-		a.send(ctx, url.UserPassword("ann", fmt.Sprint("guess", i)), http.MethodPost, "/v1/sql", strings.NewReader("sql=SELECT+1"))
+		a.send(ctx, url.UserPassword("ann", fmt.Sprint("guess", i)), http.MethodPost, "/v1/sql",
+			strings.NewReader("sql=SELECT+1"))
 	}
 }

@@ -82,8 +82,9 @@ func (l *Load) Compare(s *Stored) (wrong []string) {
 	counts := map[string]int{}
 	bad := func(kind string, r *request, row, n int) {
 		if counts[kind]++; counts[kind] <= 3 {
-			wrong = append(wrong, fmt.Sprintf("%s: row %d of writer %s in %s, there %d times (acknowledged: %t, %d sendings may have stored it)",
-				kind, row, r.writer, TableName(l.table(r, row)), n, r.acked, r.maybe))
+			wrong = append(wrong,
+				fmt.Sprintf("%s: row %d of writer %s in %s, there %d times (acknowledged: %t, %d sendings may have stored it)",
+					kind, row, r.writer, TableName(l.table(r, row)), n, r.acked, r.maybe))
 		}
 	}
 	for _, r := range l.requests {

@@ -43,7 +43,9 @@ func TestCheckerCatches(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(*Load, map[int][][]any) {}, ""},
-		{"an unacknowledged row stored once", func(_ *Load, x map[int][][]any) { x[1] = append(x[1], line("keyed0", 3)) }, ""},
+		{"an unacknowledged row stored once", func(_ *Load, x map[int][][]any) {
+			x[1] = append(x[1], line("keyed0", 3))
+		}, ""},
 		{"a keyed row lost", func(_ *Load, x map[int][][]any) { x[0] = drop(x[0], "keyed0", 1) }, "lost"},
 		{"a row sent again lost", func(_ *Load, x map[int][][]any) { x[0] = drop(x[0], "again0", 1) }, "lost"},
 		{"a keyed row doubled", func(_ *Load, x map[int][][]any) { x[0] = append(x[0], line("keyed0", 2)) }, "doubled"},
@@ -54,8 +56,12 @@ func TestCheckerCatches(t *testing.T) {
 		{"a row there more often than it was sent", func(_ *Load, x map[int][][]any) {
 			x[0] = append(x[0], line("again0", 0), line("again0", 0))
 		}, "doubled"},
-		{"a refused row stored", func(_ *Load, x map[int][][]any) { x[1] = append(x[1], line("once0", 6)) }, "refused and stored"},
-		{"a row in another table", func(_ *Load, x map[int][][]any) { x[1] = append(x[1], line("keyed0", 0)) }, "nobody sent"},
+		{"a refused row stored", func(_ *Load, x map[int][][]any) {
+			x[1] = append(x[1], line("once0", 6))
+		}, "refused and stored"},
+		{"a row in another table", func(_ *Load, x map[int][][]any) {
+			x[1] = append(x[1], line("keyed0", 0))
+		}, "nobody sent"},
 		{"a row of nobody", func(_ *Load, x map[int][][]any) { x[1] = append(x[1], line("keyed0", 900)) }, "nobody sent"},
 		{"a row with another content", func(_ *Load, x map[int][][]any) { x[0][0][2] = "x" }, "hold what nobody sent"},
 		{"a row without content", func(_ *Load, x map[int][][]any) { x[0][0][2] = nil }, "hold what nobody sent"},

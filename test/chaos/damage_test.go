@@ -169,7 +169,8 @@ func (d *damages) sound(what string, more func() error) {
 			return err
 		}
 		for _, p := range status.Problems {
-			if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") { // which the disk of this machine may be
+			// which the disk of this machine may be
+			if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") {
 				return fmt.Errorf("%s: the cluster says: %s", what, p.Text)
 			}
 		}

@@ -86,7 +86,8 @@ func TestFullDisks(t *testing.T) {
 		}
 		l.Fault("all disks are full")
 		cluster.Eventually(t, 30*time.Second, func() error {
-			a, err := c.Routers[0].Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=probe", strings.NewReader(`{"a":1}`), "Content-Type", "application/json")
+			a, err := c.Routers[0].Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=probe",
+				strings.NewReader(`{"a":1}`), "Content-Type", "application/json")
 			if err == nil && (a.Status != 503 || a.Header.Get("Retry-After") == "") {
 				err = fmt.Errorf("with all disks full the answer is %d %s, want 503 with Retry-After", a.Status, a.Body)
 			}

@@ -22,7 +22,8 @@ func (l *Load) Warm(t testing.TB) {
 	rate := float64(l.Acked()-from) / time.Since(begin).Seconds()
 	t.Logf("%d rows acknowledged, %.0f a second", l.Acked(), rate)
 	if rate < validRate && long() {
-		t.Fatalf("only %.0f rows a second are acknowledged before the first fault, want %d: this run would prove nothing", rate, validRate)
+		t.Fatalf("only %.0f rows a second are acknowledged before the first fault, want %d: this run would prove "+
+			"nothing", rate, validRate)
 	}
 }
 
@@ -61,7 +62,8 @@ func (l *Load) Gaps() []time.Duration {
 func (l *Load) Report(t testing.TB, p99, most time.Duration) {
 	t.Helper()
 	gaps := l.Gaps()
-	t.Logf("%d rows acknowledged in %s, %d faults, answers %v", l.Acked(), time.Since(l.began).Round(time.Second), len(gaps), l.Answers())
+	t.Logf("%d rows acknowledged in %s, %d faults, answers %v", l.Acked(), time.Since(l.began).Round(time.Second),
+		len(gaps), l.Answers())
 	if len(gaps) == 0 {
 		return
 	}

@@ -81,7 +81,10 @@ func scan(n *cluster.Node, shard uint32, table *schemapb.Table) (rows [][]any, e
 		for r.Next() {
 			batch := r.RecordBatch()
 			for i := range int(batch.NumRows()) {
-				rows = append(rows, []any{batch.Column(0).ValueStr(i), json.Number(batch.Column(1).ValueStr(i)), batch.Column(2).ValueStr(i)})
+				rows = append(rows, []any{
+					batch.Column(0).ValueStr(i), json.Number(batch.Column(1).ValueStr(i)),
+					batch.Column(2).ValueStr(i),
+				})
 			}
 		}
 		return r.Err()

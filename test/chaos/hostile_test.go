@@ -47,16 +47,21 @@ func TestHostile(t *testing.T) {
 	if long() {
 		group = memoryGroup(t, memoryOfHostile)
 	}
-	n := cluster.New(t, "--log-level", "warn", "--user-file", users, "--query-memory", "512MiB", "--shard-memory", "128MiB",
+	n := cluster.New(t, "--log-level", "warn", "--user-file", users, "--query-memory", "512MiB", "--shard-memory",
+		"128MiB",
 		"--shard-flush-bytes", "16MiB", "--http-inflight-limit", "256MiB")
-	n.Client = &http.Client{Timeout: time.Minute, Transport: asUser{url.UserPassword("ann", "honest"), &http.Transport{MaxIdleConnsPerHost: 16}}}
+	n.Client = &http.Client{
+		Timeout: time.Minute, Transport: asUser{url.UserPassword("ann", "honest"), &http.Transport{MaxIdleConnsPerHost: 16}},
+	}
 	if group != "" {
 		limited(t, n, group)
 	}
 	n.Start()
 	h := &hostile{
 		t: t, node: n, failures: map[string]int{},
-		load: Start(Options{Routers: []*cluster.Node{n}, Keyed: 2, Again: 2, Transport: n.Client.Transport, Timeout: time.Minute}),
+		load: Start(Options{
+			Routers: []*cluster.Node{n}, Keyed: 2, Again: 2, Transport: n.Client.Transport, Timeout: time.Minute,
+		}),
 		attacker: &Attacker{
 			Node: n, Reader: url.UserPassword("eve", "reads"), Writer: url.UserPassword("ship", "writes"),
 			Patience: 10 * time.Second, Client: &http.Client{Transport: &http.Transport{}},
@@ -77,7 +82,8 @@ func TestHostile(t *testing.T) {
 	n.Stop()
 	n.Start()
 	h.load.Check(t, n)
-	t.Logf("%d rows acknowledged, answers %v; %d honest queries answered, %d not", h.load.Acked(), h.load.Answers(), h.answered.Load(), h.failed.Load())
+	t.Logf("%d rows acknowledged, answers %v; %d honest queries answered, %d not", h.load.Acked(), h.load.Answers(),
+		h.answered.Load(), h.failed.Load())
 	for text, times := range h.failures {
 		t.Logf("honest queries failed %d times: %s", times, text)
 	}
@@ -137,7 +143,8 @@ func (h *hostile) attack(length time.Duration) {
 func (h *hostile) ask() error {
 	var err error
 	for range 5 {
-		if _, err = h.node.Query("SELECT count(*) FROM " + TableName(0)); err == nil || !strings.Contains(err.Error(), ": 503 ") && !strings.Contains(err.Error(), ": 429 ") {
+		if _, err = h.node.Query("SELECT count(*) FROM " + TableName(0)); err == nil ||
+			!strings.Contains(err.Error(), ": 503 ") && !strings.Contains(err.Error(), ": 429 ") {
 			return err
 		}
 		<-time.After(time.Second)

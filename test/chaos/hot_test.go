@@ -47,7 +47,8 @@ func TestHotTable(t *testing.T) {
 // alter runs a statement that changes a table.
 func alter(t testing.TB, n *cluster.Node, sql string) {
 	t.Helper()
-	a, err := n.Do(http.MethodPost, "/v1/sql?sql="+strings.NewReplacer(" ", "%20", "'", "%27", "=", "%3D").Replace(sql), nil)
+	a, err := n.Do(http.MethodPost, "/v1/sql?sql="+strings.NewReplacer(" ", "%20", "'", "%27", "=", "%3D").Replace(sql),
+		nil)
 	if err != nil || a.Status != http.StatusOK {
 		t.Fatalf("%s: %v %v", sql, a, err)
 	}

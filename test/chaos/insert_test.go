@@ -107,7 +107,10 @@ func TestInsertByCommand(t *testing.T) {
 		for j := range c.Nodes {
 			servers = append(servers, c.Nodes[(i+j)%len(c.Nodes)].HTTP)
 		}
-		w := &inserter{binary: cluster.Binary(t), servers: strings.Join(servers, ","), name: fmt.Sprint("writer", i), insists: i%2 == 0, acked: map[int]bool{}}
+		w := &inserter{
+			binary: cluster.Binary(t), servers: strings.Join(servers, ","), name: fmt.Sprint("writer", i),
+			insists: i%2 == 0, acked: map[int]bool{},
+		}
 		writers = append(writers, w)
 		wg.Go(func() { w.run(ctx, stop, &acked) })
 	}

@@ -269,5 +269,6 @@ func (g *register) check(t testing.TB) {
 	for _, fault := range lagging.Check() {
 		t.Errorf("max_staleness=%s: %s", maxStaleness, fault)
 	}
-	t.Logf("%d rows, %d of them acknowledged; answers to reads: %v, %d of any replica", len(g.rows), g.acked, g.answers, len(g.stale))
+	t.Logf("%d rows, %d of them acknowledged; answers to reads: %v, %d of any replica", len(g.rows), g.acked, g.answers,
+		len(g.stale))
 }

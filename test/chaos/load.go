@@ -276,7 +276,8 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	if !l.opt.Spread {
 		table = TableName(r.at)
 	}
-	req, err := http.NewRequest(http.MethodPost, to.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(l.body(r)))
+	req, err := http.NewRequest(http.MethodPost, to.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+table,
+		strings.NewReader(l.body(r)))
 	if err != nil {
 		panic(err) // of what this file put together
 	}

@@ -223,7 +223,8 @@ func TestCutOff(t *testing.T) {
 func (n *network) minority(l *Load, alone *cluster.Node) {
 	n.t.Helper()
 	begin := time.Now()
-	a, err := alone.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=minority", strings.NewReader(`{"a":1}`), "Content-Type", "application/x-ndjson", "x-svc-timeout", "5s")
+	a, err := alone.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=minority", strings.NewReader(`{"a":1}`),
+		"Content-Type", "application/x-ndjson", "x-svc-timeout", "5s")
 	if err != nil || a.Status == 200 {
 		n.t.Errorf("%s, which is alone, answers %v %v, want an error", alone.Name, a, err)
 	}

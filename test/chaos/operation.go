@@ -46,7 +46,8 @@ func begin(t testing.TB, n *cluster.Node, op operation) *progress {
 	}
 	var out struct{ Operation *progress }
 	cluster.Eventually(t, time.Minute, func() error {
-		a, err := n.Do(http.MethodPost, "/v1/cluster/operations", strings.NewReader(string(text)), "Content-Type", "application/json")
+		a, err := n.Do(http.MethodPost, "/v1/cluster/operations", strings.NewReader(string(text)), "Content-Type",
+			"application/json")
 		if err != nil {
 			return err
 		}

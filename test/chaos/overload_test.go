@@ -65,9 +65,11 @@ func TestOverload(t *testing.T) {
 	for text, times := range o.refused {
 		t.Logf("refused %d times: %s", times, text)
 	}
-	t.Logf("memory: %d MiB at most; under overload %.0f rows/s, %.0f %% of %.0f before and after", o.rss>>20, under, 100*under/best, best)
+	t.Logf("memory: %d MiB at most; under overload %.0f rows/s, %.0f %% of %.0f before and after", o.rss>>20, under,
+		100*under/best, best)
 	rows := n.Rows(t, "SELECT count(*) FROM overload")
-	if got, _ := strconv.ParseInt(fmt.Sprint(rows[0][0]), 10, 64); got < o.acked.Load() || got > o.acked.Load()+o.unknown.Load() {
+	if got, _ := strconv.ParseInt(fmt.Sprint(rows[0][0]), 10, 64); got < o.acked.Load() ||
+		got > o.acked.Load()+o.unknown.Load() {
 		t.Errorf("%d rows are there, %d were acknowledged and of %d it is not known", got, o.acked.Load(), o.unknown.Load())
 	}
 	if !n.Running() {
@@ -104,8 +106,12 @@ func overloadBodies(r *rand.Rand) (bodies [][]byte) {
 		}
 		var b bytes.Buffer
 		for range rows {
-			fmt.Fprintf(&b, `{"host":"edge-%02d","addr":"10.%d.%d.%d","method":"GET","path":"/api/v2/items/%d?page=%d","status":%d,"bytes":%d,"agent":"Mozilla/5.0 (X11; Linux x86_64) Chrome/%d.0 Safari/537.36","id":"%016x%016x","took":%.3f}`+"\n",
-				r.IntN(12), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(100_000), r.IntN(50), 200+r.IntN(5)*50, r.IntN(50_000), 90+r.IntN(50), r.Uint64(), r.Uint64(), r.Float64())
+			fmt.Fprintf(&b,
+				`{"host":"edge-%02d","addr":"10.%d.%d.%d","method":"GET","path":"/api/v2/items/%d?page=%d",`+
+					`"status":%d,"bytes":%d,"agent":"Mozilla/5.0 (X11; Linux x86_64) Chrome/%d.0 `+
+					`Safari/537.36","id":"%016x%016x","took":%.3f}`+"\n",
+				r.IntN(12), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(100_000), r.IntN(50), 200+r.IntN(5)*50,
+				r.IntN(50_000), 90+r.IntN(50), r.Uint64(), r.Uint64(), r.Float64())
 		}
 		bodies = append(bodies, b.Bytes())
 	}
@@ -127,13 +133,16 @@ func (o *overload) phase(name string, senders int, length time.Duration) float64
 	}
 	<-time.After(time.Until(begin.Add(length)))
 	rows, took, used, own := o.acked.Load()-before, time.Since(begin), o.cpu()-cpu, ownCPU()-own
-	o.t.Logf("%s: %d senders, %s: %.0f rows/s, %.0f rows per CPU-second, %.0f %% of a CPU, and %.0f %% to send them", name, senders, took.Round(time.Millisecond),
-		float64(rows)/took.Seconds(), float64(rows)/used.Seconds(), 100*used.Seconds()/took.Seconds(), 100*own.Seconds()/took.Seconds())
+	o.t.Logf("%s: %d senders, %s: %.0f rows/s, %.0f rows per CPU-second, %.0f %% of a CPU, and %.0f %% to send them",
+		name, senders, took.Round(time.Millisecond),
+		float64(rows)/took.Seconds(), float64(rows)/used.Seconds(), 100*used.Seconds()/took.Seconds(),
+		100*own.Seconds()/took.Seconds())
 	return float64(rows) / took.Seconds()
 }
 
 func (o *overload) send(body []byte, rows int64) {
-	resp, err := o.client.Post(o.node.HTTP+"/v1/ingest?table=overload&pipeline_name=svc_identity", "application/x-ndjson", bytes.NewReader(body))
+	resp, err := o.client.Post(o.node.HTTP+"/v1/ingest?table=overload&pipeline_name=svc_identity",
+		"application/x-ndjson", bytes.NewReader(body))
 	if err != nil {
 		o.unknown.Add(rows)
 		o.t.Errorf("a request got no answer: %v", err)

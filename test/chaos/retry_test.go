@@ -135,8 +135,10 @@ func TestShardDown(t *testing.T) {
 		wg.Go(func() {
 			a, err := post(c.Routers[0], "load", body.String(), key)
 			want := fmt.Sprintf("%d/%d", good, rows)
-			if err != nil || a.Status != http.StatusServiceUnavailable || a.Header.Get("X-Ingest-Partial") != want || a.Header.Get("Retry-After") == "" {
-				t.Errorf("a request for all tables, key %q: %v %v, want 503, X-Ingest-Partial: %s and Retry-After", key, a, err, want)
+			if err != nil || a.Status != http.StatusServiceUnavailable || a.Header.Get("X-Ingest-Partial") != want ||
+				a.Header.Get("Retry-After") == "" {
+				t.Errorf("a request for all tables, key %q: %v %v, want 503, X-Ingest-Partial: %s and Retry-After", key,
+					a, err, want)
 			}
 		})
 	}
@@ -162,7 +164,8 @@ func TestShardDown(t *testing.T) {
 			want = 2
 		}
 		if got := fmt.Sprint(c.Routers[0].Rows(t, "SELECT count(b) FROM "+TableName(i))[0][0]); got != fmt.Sprint(want) {
-			t.Errorf("table %s, on shard %d, has %s rows of the requests for all tables, want %d", TableName(i), place[TableName(i)], got, want)
+			t.Errorf("table %s, on shard %d, has %s rows of the requests for all tables, want %d", TableName(i),
+				place[TableName(i)], got, want)
 		}
 	}
 	l.Check(t, c.Routers...)

@@ -33,7 +33,8 @@ func TestSchemaRaces(t *testing.T) {
 					value = `"text"`
 				}
 				body := fmt.Sprintf(`{"w":%d,%q:%s}`, w, column, value)
-				a, err := c.Nodes[(w+i)%3].Do(http.MethodPost, "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(body), "Content-Type", "application/x-ndjson")
+				a, err := c.Nodes[(w+i)%3].Do(http.MethodPost, "/v1/ingest?pipeline_name=svc_identity&table="+table,
+					strings.NewReader(body), "Content-Type", "application/x-ndjson")
 				mu.Lock()
 				switch {
 				case err != nil:
@@ -41,7 +42,8 @@ func TestSchemaRaces(t *testing.T) {
 				case a.Status == http.StatusOK:
 					acked[table+"."+column]++
 				case a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), column):
-					t.Errorf("writer %d, column %s of %s: %d %s, want 200, or 400 for another type", w, column, table, a.Status, a.Body)
+					t.Errorf("writer %d, column %s of %s: %d %s, want 200, or 400 for another type", w, column, table,
+						a.Status, a.Body)
 				}
 				if err == nil {
 					answers[fmt.Sprint(a.Status)]++
@@ -54,7 +56,8 @@ func TestSchemaRaces(t *testing.T) {
 	t.Logf("answers %v", answers)
 	var first string
 	for _, n := range c.Nodes {
-		schema := n.Rows(t, "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public' ORDER BY ALL")
+		schema := n.Rows(t, "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE "+
+			"table_schema = 'public' ORDER BY ALL")
 		if got := fmt.Sprint(schema); first == "" {
 			first = got
 		} else if got != first {

@@ -76,7 +76,8 @@ func TestSlowClients(t *testing.T) {
 	during, more := probe(n, tables, after(20*time.Second)), resident(t, n)
 	close(stop)
 	wg.Wait()
-	t.Logf("%d slow clients; others: %v before, %v beside them; memory %d and %d MiB", open, before, during, memory>>20, more>>20)
+	t.Logf("%d slow clients; others: %v before, %v beside them; memory %d and %d MiB", open, before, during, memory>>20,
+		more>>20)
 	if during.failed > 0 {
 		t.Errorf("%d requests of others failed, as %s", during.failed, during.why)
 	}

@@ -20,7 +20,9 @@ func TestStalledDisk(t *testing.T) {
 		t.Skip("it takes a minute, and strace: CORDWOOD_CHAOS=1")
 	}
 	fault.Need(t, "strace")
-	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1, Shards: 6}, Options{Keyed: 2, Again: 1, Once: 1, Tables: 8})
+	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1, Shards: 6}, Options{
+		Keyed: 2, Again: 1, Once: 1, Tables: 8,
+	})
 	for range rounds(1, 3) {
 		stall(t, c, l)
 	}
@@ -87,7 +89,8 @@ func stall(t *testing.T, c *cluster.Cluster, l *Load) {
 	got := <-during
 	detach()
 	status := n.Ended(15 * time.Second)
-	t.Logf("%s led shards %v, others do after %s; it ended with status %d", n.Name, leads, took.Round(time.Millisecond), status)
+	t.Logf("%s led shards %v, others do after %s; it ended with status %d", n.Name, leads, took.Round(time.Millisecond),
+		status)
 	t.Logf("writes to other shards: %v before, %v meanwhile", before, got)
 	if took > 15*time.Second {
 		t.Errorf("others lead the shards of a node with a stalled disk after %s, want at most 15 s", took)
@@ -128,7 +131,8 @@ func (l latencies) at(percent int) time.Duration {
 }
 
 func (l latencies) String() string {
-	return fmt.Sprintf("%d, median %s, p99 %s, most %s", len(l.took), l.at(50).Round(100*time.Microsecond), l.at(99).Round(100*time.Microsecond), l.at(100).Round(100*time.Microsecond))
+	return fmt.Sprintf("%d, median %s, p99 %s, most %s", len(l.took), l.at(50).Round(100*time.Microsecond),
+		l.at(99).Round(100*time.Microsecond), l.at(100).Round(100*time.Microsecond))
 }
 
 // probe writes one row at a time to each of some tables, which have other columns than those

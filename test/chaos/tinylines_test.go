@@ -43,7 +43,8 @@ func TestTinyLines(t *testing.T) {
 	var sending sync.WaitGroup
 	for i := range answers {
 		sending.Go(func() {
-			a, err := n.Do("POST", fmt.Sprintf("/v1/ingest?table=tiny%d&pipeline_name=svc_identity", i), bytes.NewReader(body.Bytes()),
+			a, err := n.Do("POST", fmt.Sprintf("/v1/ingest?table=tiny%d&pipeline_name=svc_identity", i),
+				bytes.NewReader(body.Bytes()),
 				"Content-Type", "text/plain", "Content-Encoding", "gzip")
 			if err != nil {
 				t.Error(err)

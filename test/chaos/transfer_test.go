@@ -23,7 +23,9 @@ const lostByCut = 2 << 20
 func TestTransferCut(t *testing.T) {
 	r := dice(t)
 	// A shard of one replica keeps no log for others: all rows come as files.
-	c := cluster.NewCluster(t, cluster.Spec{Meta: 1, Shard: 2, Router: 1, Shards: 1, Replication: 1, Args: []string{"--shard-flush-age", "10s"}})
+	c := cluster.NewCluster(t, cluster.Spec{
+		Meta: 1, Shard: 2, Router: 1, Shards: 1, Replication: 1, Args: []string{"--shard-flush-age", "10s"},
+	})
 	s := newNetwork(t, c).wide(c)
 	c.Start()
 	l := Start(Options{Routers: c.Routers, Keyed: 2, Again: 1, Once: 1})
@@ -98,7 +100,8 @@ func TestTransferCut(t *testing.T) {
 		t.Errorf("the move ended as %s: %s", p.State, p.Reason)
 	}
 	sent, stored := came()-begun, segments(t, n)
-	t.Logf("%.1f MB of segments came in %s, %.1f MB were sent", float64(stored)/1e6, time.Since(start).Round(time.Millisecond), float64(sent)/1e6)
+	t.Logf("%.1f MB of segments came in %s, %.1f MB were sent", float64(stored)/1e6,
+		time.Since(start).Round(time.Millisecond), float64(sent)/1e6)
 	if stored < noise.Bytes {
 		t.Errorf("%d bytes of segments are on the node, of rows with %d", stored, noise.Bytes)
 	}

@@ -150,7 +150,8 @@ func (s *Switch) read(p *port) {
 		}
 		to := binary.BigEndian.Uint32(buf[16:20])
 		for i, other := range s.ports {
-			if other != p && binary.BigEndian.Uint32(other.ip[:]) == to && p.to[i].send(append([]byte(nil), buf[:n]...), random) {
+			if other != p && binary.BigEndian.Uint32(other.ip[:]) == to &&
+				p.to[i].send(append([]byte(nil), buf[:n]...), random) {
 				p.sent[i].Add(int64(n))
 			}
 		}

@@ -78,10 +78,12 @@ func TestUpgradeOfProtocol(t *testing.T) {
 	}
 	together(t)
 	at := repository(t)
-	began, err := exec.Command("git", "-C", at, "log", "--format=%H", "-S", fmt.Sprint("MaxProtocol = ", metapb.MaxProtocol), "--", "proto/metapb/version.go").Output()
+	began, err := exec.Command("git", "-C", at, "log", "--format=%H", "-S",
+		fmt.Sprint("MaxProtocol = ", metapb.MaxProtocol), "--", "proto/metapb/version.go").Output()
 	commits := strings.Fields(string(began))
 	if err != nil || len(commits) == 0 {
-		t.Skipf("the history does not go back to where protocol version %d began (%v): git fetch --unshallow", metapb.MaxProtocol, err)
+		t.Skipf("the history does not go back to where protocol version %d began (%v): git fetch --unshallow",
+			metapb.MaxProtocol, err)
 	}
 	upgrade(t, build(t, at, commits[len(commits)-1]+"~1"))
 }

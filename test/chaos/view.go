@@ -45,7 +45,9 @@ func call(n *cluster.Node, f func(ctx context.Context, m metapb.MetaClient) erro
 }
 
 // calls calls services of one node, as another node does, for so long at most.
-func calls(n *cluster.Node, limit time.Duration, f func(ctx context.Context, conn grpc.ClientConnInterface) error) error {
+func calls(
+	n *cluster.Node, limit time.Duration, f func(ctx context.Context, conn grpc.ClientConnInterface) error,
+) error {
 	id, err := n.Identity()
 	if err != nil {
 		return err
@@ -207,7 +209,8 @@ func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 					seen = append(seen, fmt.Sprintf("%s %s applied %d of %d", n.Node.Name, r.State, r.AppliedIndex, r.LastIndex))
 				}
 			}
-			if len(seen) != replicas || len(applied) != 1 || len(last) != 1 || len(shard.Replicas) != replicas || len(shard.Learners) != 0 {
+			if len(seen) != replicas || len(applied) != 1 || len(last) != 1 || len(shard.Replicas) != replicas ||
+				len(shard.Learners) != 0 {
 				return fmt.Errorf("shard %d (replicas %v, learners %v): %s; want %d replicas at one index",
 					shard.Id, shard.Replicas, shard.Learners, strings.Join(seen, ", "), replicas)
 			}

@@ -62,7 +62,8 @@ func TestWide(t *testing.T) {
 	const writers, rows, trips = 8, 20, 2 * 100 * time.Millisecond
 	near := writers * rows / clean // seconds between two requests of a writer
 	allowed := writers * rows / (near + trips.Seconds())
-	t.Logf("%.0f rows a second are acknowledged near, %.0f (%.0f %%) far; two more ways there and back allow %.0f", clean, far, 100*far/clean, allowed)
+	t.Logf("%.0f rows a second are acknowledged near, %.0f (%.0f %%) far; two more ways there and back allow %.0f",
+		clean, far, 100*far/clean, allowed)
 	if far < allowed/2 {
 		t.Errorf("%.0f rows a second are acknowledged, want half of %.0f", far, allowed)
 	}
@@ -108,7 +109,8 @@ func TestSlowLine(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	t.Logf("%.0f rows a second before, %.0f with the slow line, of which %.1f Mbit/s were used; %d MB of noise", fast, rate, used, noise.Bytes>>20)
+	t.Logf("%.0f rows a second before, %.0f with the slow line, of which %.1f Mbit/s were used; %d MB of noise", fast,
+		rate, used, noise.Bytes>>20)
 	if used < 8 {
 		t.Errorf("%.1f Mbit/s went through the slow line, which it carries with ease: this run proves nothing", used)
 	}

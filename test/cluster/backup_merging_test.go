@@ -10,7 +10,9 @@ import (
 
 // mergingTables are tables whose rows came to merge in another way, and the options with
 // which they are made.
-var mergingTables = map[string]string{"row": "", "fields": ", merge_mode='last_non_null'", "unheard": "", "twice": "", "back": "", "memory": ""}
+var mergingTables = map[string]string{
+	"row": "", "fields": ", merge_mode='last_non_null'", "unheard": "", "twice": "", "back": "", "memory": "",
+}
 
 // mergingSource makes a cluster with such tables, and backs it up again and again; last is
 // the backup that is as the cluster is.
@@ -20,8 +22,9 @@ func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 	source.Start()
 	repository = filepath.Join(t.TempDir(), "repository")
 	const (
-		make1 = "CREATE TABLE %s (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH (append_mode='false'%s)"
-		more  = "INSERT INTO %[1]s VALUES (%[2]d, 'x', 'more', NULL), (%[2]d, 'x', 'most', NULL), (%[2]d, 'z', NULL, 'more')"
+		make1 = "CREATE TABLE %s (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH " +
+			"(append_mode='false'%s)"
+		more = "INSERT INTO %[1]s VALUES (%[2]d, 'x', 'more', NULL), (%[2]d, 'x', 'most', NULL), (%[2]d, 'z', NULL, 'more')"
 	)
 	at := time.Now().UnixMilli() // files of today are not merged yet
 	for name, mode := range mergingTables {

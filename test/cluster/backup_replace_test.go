@@ -27,7 +27,9 @@ const replacedRows = 5000
 
 func newReplaced(t *testing.T) *replaced {
 	t.Helper()
-	r := &replaced{Node: New(t, "--shards", "2", "--shard-flush-bytes", "1MiB"), repository: filepath.Join(t.TempDir(), "repository")}
+	r := &replaced{
+		Node: New(t, "--shards", "2", "--shard-flush-bytes", "1MiB"), repository: filepath.Join(t.TempDir(), "repository"),
+	}
 	r.Start()
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, table := range []string{"t", "u"} {
@@ -115,7 +117,8 @@ func TestReplaceOfDamagedBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = command(t, r.restore()...)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Base(file)) || !strings.Contains(err.Error(), "nothing was changed") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) ||
+			!strings.Contains(err.Error(), filepath.Base(file)) || !strings.Contains(err.Error(), "nothing was changed") {
 			t.Errorf("%s: %v, want an error that names %s and says %q", tt.name, err, filepath.Base(file), tt.want)
 		}
 		if n := r.count(t, "t"); n != replacedRows+1 {
@@ -180,7 +183,8 @@ func TestReplaceIsOneStep(t *testing.T) {
 				t.Errorf("a query while t is replaced: %v", err)
 				return
 			}
-			if got := fmt.Sprint(rows[0]); got != fmt.Sprintf("[%d -3]", replacedRows+2) && got != fmt.Sprintf("[%d -1]", replacedRows+1) {
+			if got := fmt.Sprint(rows[0]); got != fmt.Sprintf("[%d -3]", replacedRows+2) &&
+				got != fmt.Sprintf("[%d -1]", replacedRows+1) {
 				t.Errorf("a query while t is replaced: %s", got)
 				return
 			}
@@ -189,7 +193,8 @@ func TestReplaceIsOneStep(t *testing.T) {
 	out, err := command(t, r.restore()...)
 	stop.Store(true)
 	readers.Wait()
-	if err != nil || !strings.Contains(out, "2 tables were put in place") || !strings.Contains(out, "dropped, which earlier restores had left: ") || !strings.Contains(out, aside) {
+	if err != nil || !strings.Contains(out, "2 tables were put in place") ||
+		!strings.Contains(out, "dropped, which earlier restores had left: ") || !strings.Contains(out, aside) {
 		t.Errorf("restore after one that was killed: %v\n%s", err, out)
 	}
 	if n := r.count(t, "t"); n != replacedRows+1 {
@@ -221,7 +226,9 @@ func TestReplaceFailsAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	exit := (*exec.ExitError)(nil)
-	if err := slow.Wait(); !errors.As(err, &exit) || !strings.Contains(stderr.String(), "was made or emptied while the backup was restored") || !strings.Contains(stderr.String(), "no table was replaced") {
+	if err := slow.Wait(); !errors.As(err, &exit) ||
+		!strings.Contains(stderr.String(), "was made or emptied while the backup was restored") ||
+		!strings.Contains(stderr.String(), "no table was replaced") {
 		t.Fatalf("restore of a table that was emptied meanwhile: %v: %s", err, stderr.String())
 	}
 	if n := r.count(t, "t"); n != 1 {

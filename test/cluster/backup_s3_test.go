@@ -32,10 +32,12 @@ func TestBackupToBucket(t *testing.T) {
 		t.Errorf("backups of %d and %d rows, want 3 and 4", first.Rows, second.Rows)
 	}
 	from.Stop()
-	if out := mustCommand(t, with("backup", "list", repository)...); !strings.Contains(out, first.ID) || !strings.Contains(out, second.ID) {
+	if out := mustCommand(t, with("backup", "list", repository)...); !strings.Contains(out, first.ID) ||
+		!strings.Contains(out, second.ID) {
 		t.Errorf("the list is\n%s", out)
 	}
-	if out := mustCommand(t, with("backup", "verify", repository, "--deep")...); !strings.Contains(out, "2 backups") || !strings.Contains(out, "sound") {
+	if out := mustCommand(t, with("backup", "verify", repository, "--deep")...); !strings.Contains(out, "2 backups") ||
+		!strings.Contains(out, "sound") {
 		t.Errorf("verified:\n%s", out)
 	}
 
@@ -50,10 +52,12 @@ func TestBackupToBucket(t *testing.T) {
 		t.Errorf("restored rows %s", got)
 	}
 
-	if out := mustCommand(t, with("backup", "prune", repository, "--keep-last", "1")...); !strings.Contains(out, "removed 1 backup ") || !strings.Contains(out, first.ID) {
+	if out := mustCommand(t, with("backup", "prune", repository, "--keep-last", "1")...); !strings.Contains(out,
+		"removed 1 backup ") || !strings.Contains(out, first.ID) {
 		t.Errorf("pruned:\n%s", out)
 	}
-	if out := mustCommand(t, with("backup", "verify", repository, "--backup", "latest")...); !strings.Contains(out, "sound") {
+	if out := mustCommand(t, with("backup", "verify", repository, "--backup", "latest")...); !strings.Contains(out,
+		"sound") {
 		t.Errorf("verified after pruning:\n%s", out)
 	}
 

@@ -85,7 +85,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	defer writers.Wait()
 	defer stop.Store(true)
-	until(t, "rows to be written", func() bool { return acked[0].Load() > 5000 && acked[1].Load() > 5000 && acked[2].Load() > 5000 })
+	until(t, "rows to be written", func() bool {
+		return acked[0].Load() > 5000 && acked[1].Load() > 5000 && acked[2].Load() > 5000
+	})
 	first := backUp(t, source, repository)
 	var before [3]int64
 	for w := range acked {
@@ -104,10 +106,13 @@ func TestBackupUnderLoad(t *testing.T) {
 	mustCommand(t, "restore", repository, "--server", target.HTTP, "--backup", second.ID)
 	total := int64(0)
 	for w := range acked {
-		rows := target.Rows(t, fmt.Sprintf("SELECT count(*), count(DISTINCT seq), max(seq), count(*) FILTER (text <> 'row ' || seq || ' of %d' OR w <> %d) FROM load%d", w, w, w))
-		count, distinct, last, wrong := number(t, rows[0][0]), number(t, rows[0][1]), number(t, rows[0][2]), number(t, rows[0][3])
+		rows := target.Rows(t, fmt.Sprintf("SELECT count(*), count(DISTINCT seq), max(seq), count(*) FILTER (text <> "+
+			"'row ' || seq || ' of %d' OR w <> %d) FROM load%d", w, w, w))
+		count, distinct, last, wrong := number(t, rows[0][0]), number(t, rows[0][1]), number(t, rows[0][2]),
+			number(t, rows[0][3])
 		if count < before[w] || count != distinct || last != count-1 || wrong != 0 {
-			t.Errorf("writer %d: %d rows acknowledged before the backup; restored are %d, %d of them distinct, up to %d, %d not as they were",
+			t.Errorf("writer %d: %d rows acknowledged before the backup; restored are %d, %d of them distinct, up to "+
+				"%d, %d not as they were",
 				w, before[w], count, distinct, last, wrong)
 		}
 		total += count
@@ -144,13 +149,17 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	source.Start()
 	for _, sql := range []string{
 		"CREATE DATABASE web WITH (ttl='90d')",
-		"CREATE TABLE web.t (ts TIMESTAMP(9) TIME INDEX, host STRING, path STRING SKIPPING INDEX, n BIGINT DEFAULT 7, f DOUBLE NOT NULL, b BOOLEAN, raw BINARY, j JSON, u TINYINT UNSIGNED, PRIMARY KEY (host)) WITH (append_mode='true', ttl='forever', comment='it''s')",
-		"INSERT INTO web.t (ts, host, path, n, f, b, u) VALUES (1, 'a', '/x', 1, 1.5, true, 200), (2, NULL, NULL, NULL, -0.25, NULL, NULL), (3, 'ü', '', -9, 1e300, false, 0)",
+		"CREATE TABLE web.t (ts TIMESTAMP(9) TIME INDEX, host STRING, path STRING SKIPPING INDEX, n BIGINT DEFAULT " +
+			"7, f DOUBLE NOT NULL, b BOOLEAN, raw BINARY, j JSON, u TINYINT UNSIGNED, PRIMARY KEY (host)) WITH " +
+			"(append_mode='true', ttl='forever', comment='it''s')",
+		"INSERT INTO web.t (ts, host, path, n, f, b, u) VALUES (1, 'a', '/x', 1, 1.5, true, 200), (2, NULL, NULL, " +
+			"NULL, -0.25, NULL, NULL), (3, 'ü', '', -9, 1e300, false, 0)",
 		"ALTER TABLE web.t ADD COLUMN late STRING",
 		"INSERT INTO web.t (ts, host, f, late) VALUES (4, 'a', 2, 'here')",
 		"ALTER TABLE web.t DROP COLUMN b",
 		"CREATE TABLE last (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH (append_mode='false')",
-		"CREATE TABLE nonnull (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH (append_mode='false', merge_mode='last_non_null')",
+		"CREATE TABLE nonnull (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH " +
+			"(append_mode='false', merge_mode='last_non_null')",
 		"CREATE TABLE empty (ts TIMESTAMP TIME INDEX)",
 		"CREATE TABLE short (ts TIMESTAMP TIME INDEX, v BIGINT) WITH (append_mode='true')",
 		"INSERT INTO short VALUES (1000, 1), (now(), 2)",
@@ -177,7 +186,9 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	}
 	source.Rows(t, "ALTER TABLE short SET 'ttl'='1d'")
 	for _, text := range []string{"first", "second"} {
-		a, err := source.Do("POST", "/v1/pipelines/p", strings.NewReader("processors:\n  - filter:\n      field: message\n      targets: ["+text+"]\ntransform:\n  - field: message\n    type: string\n"), "Content-Type", "application/x-yaml")
+		a, err := source.Do("POST", "/v1/pipelines/p",
+			strings.NewReader("processors:\n  - filter:\n      field: message\n      targets: ["+text+
+				"]\ntransform:\n  - field: message\n    type: string\n"), "Content-Type", "application/x-yaml")
 		if err != nil || a.Status != 200 {
 			t.Fatalf("pipeline: %v %s", err, a.Body)
 		}
@@ -188,9 +199,12 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	target.Start()
 	mustCommand(t, "restore", repository, "--server", target.HTTP)
 	for _, sql := range []string{
-		"SELECT * FROM web.t ORDER BY ts", "DESCRIBE TABLE web.t", "SHOW CREATE TABLE web.t", "SHOW TABLES FROM web", "SHOW TABLES",
-		"SELECT * FROM last ORDER BY id", "SELECT * FROM nonnull ORDER BY id", "SELECT v FROM short", "SELECT * FROM log1 ORDER BY ts",
-		"SHOW CREATE TABLE last", "SHOW CREATE TABLE nonnull", "SHOW CREATE TABLE log1", "SHOW CREATE TABLE empty", "SHOW CREATE TABLE short",
+		"SELECT * FROM web.t ORDER BY ts", "DESCRIBE TABLE web.t", "SHOW CREATE TABLE web.t", "SHOW TABLES FROM web",
+		"SHOW TABLES",
+		"SELECT * FROM last ORDER BY id", "SELECT * FROM nonnull ORDER BY id", "SELECT v FROM short",
+		"SELECT * FROM log1 ORDER BY ts",
+		"SHOW CREATE TABLE last", "SHOW CREATE TABLE nonnull", "SHOW CREATE TABLE log1", "SHOW CREATE TABLE empty",
+		"SHOW CREATE TABLE short",
 	} {
 		want, got := source.Rows(t, sql), target.Rows(t, sql)
 		if fmt.Sprint(want) != fmt.Sprint(got) {
@@ -219,7 +233,8 @@ func TestRestoreKeepsEverything(t *testing.T) {
 
 	// A second restore finds all complete; other tables are in its way only if it is to
 	// begin anew.
-	if out := mustCommand(t, "restore", repository, "--server", target.HTTP); !strings.Contains(out, "7 tables were complete") {
+	if out := mustCommand(t, "restore", repository, "--server", target.HTTP); !strings.Contains(out,
+		"7 tables were complete") {
 		t.Errorf("second restore: %s", out)
 	}
 	_, err := command(t, "restore", repository, "--server", source.HTTP)
@@ -298,7 +313,8 @@ func TestRestoreGoesOn(t *testing.T) {
 func TestBackupPermissions(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
-	if err := os.WriteFile(users, []byte("all=secret-all\nreader:ro=secret-ro\nwriter:wo=secret-wo\n"), 0o600); err != nil {
+	if err := os.WriteFile(users, []byte("all=secret-all\nreader:ro=secret-ro\nwriter:wo=secret-wo\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	n := New(t, "--user-file", users)
@@ -321,7 +337,9 @@ func TestBackupPermissions(t *testing.T) {
 		switch {
 		case tt.want == "" && err != nil, tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 			t.Errorf("%s as %q: %v, want %q", tt.args[0], tt.user, err, tt.want)
-		case slices.ContainsFunc([]string{"secret-all", "secret-ro", "secret-wo"}, func(password string) bool { return strings.Contains(out+n.Log(), password) }):
+		case slices.ContainsFunc([]string{"secret-all", "secret-ro", "secret-wo"}, func(password string) bool {
+			return strings.Contains(out+n.Log(), password)
+		}):
 			t.Errorf("%s as %q: a password is in the output or in the log", tt.args[0], tt.user)
 		}
 	}

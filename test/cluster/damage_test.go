@@ -142,7 +142,8 @@ func TestDamagedReplica(t *testing.T) {
 			}
 			ill := 0
 			for _, p := range status.Problems {
-				if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") { // which the disk of this machine may be
+				// which the disk of this machine may be
+				if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") {
 					ill++
 				}
 			}

@@ -64,7 +64,9 @@ func TestDemo(t *testing.T) {
 	shell := exec.Command("bash", "-ec", strings.ReplaceAll(script.String(), "curl ", "curl -sS --fail-with-body "))
 	shell.Stdin = strings.NewReader("SELECT 40 + 2 AS typed;") // into the prompt, the last command
 	out, err := shell.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), `"affectedrows":2`) || !strings.Contains(string(out), "| warn  |") || !strings.Contains(string(out), "| hits |") || !strings.Contains(string(out), "|    42 |") {
+	if err != nil || !strings.Contains(string(out), `"affectedrows":2`) ||
+		!strings.Contains(string(out), "| warn  |") || !strings.Contains(string(out), "| hits |") ||
+		!strings.Contains(string(out), "|    42 |") {
 		t.Errorf("the commands\n%s\nprint\n%s%v", script.String(), out, err)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {

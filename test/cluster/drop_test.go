@@ -50,7 +50,8 @@ func TestLostShardIsDropped(t *testing.T) {
 	}
 	lost.Kill()
 	for i := range 3 {
-		if a, err := first.Do("POST", "/v1/sql?sql=SELECT+count(*)+FROM+t"+fmt.Sprint(i), nil); err != nil || a.Status != 200 {
+		if a, err := first.Do("POST", "/v1/sql?sql=SELECT+count(*)+FROM+t"+fmt.Sprint(i), nil); err != nil ||
+			a.Status != 200 {
 			table = fmt.Sprintf("t%d", i)
 		}
 	}
@@ -95,7 +96,8 @@ func TestLostShardIsDropped(t *testing.T) {
 		}
 	}
 	if a := ask("GET", "/v1/cluster", "", nil); !strings.Contains(string(a.Body), "that the cluster does not use") {
-		for deadline := time.Now().Add(Generous(10 * time.Second)); !strings.Contains(string(a.Body), "that the cluster does not use"); a = ask("GET", "/v1/cluster", "", nil) {
+		for deadline := time.Now().Add(Generous(10 * time.Second)); !strings.Contains(string(a.Body),
+			"that the cluster does not use"); a = ask("GET", "/v1/cluster", "", nil) {
 			if time.Now().After(deadline) {
 				t.Fatalf("status does not tell of the folder that was left: %s", a.Body)
 			}

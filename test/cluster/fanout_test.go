@@ -83,7 +83,8 @@ func TestLostLeader(t *testing.T) {
 		victim.Kill()
 		killed := time.Now()
 		reach(count() + 80)
-		t.Logf("round %d: 80 requests acknowledged %s after the kill, the slowest took %s", round, time.Since(killed), longest)
+		t.Logf("round %d: 80 requests acknowledged %s after the kill, the slowest took %s", round, time.Since(killed),
+			longest)
 		close(stop)
 		wg.Wait()
 		if longest > Generous(8*time.Second) {
@@ -134,7 +135,8 @@ func TestQueryOverNodes(t *testing.T) {
 		for i := range 300 {
 			fmt.Fprintf(&body, "{\"id\":%d,\"t\":\"%s\"}\n", i*(k+1), table)
 		}
-		a, err := c.Nodes[k].Do("POST", "/v1/ingest?table="+table+"&pipeline_name=svc_identity", strings.NewReader(body.String()), "Content-Type", "application/x-ndjson")
+		a, err := c.Nodes[k].Do("POST", "/v1/ingest?table="+table+"&pipeline_name=svc_identity",
+			strings.NewReader(body.String()), "Content-Type", "application/x-ndjson")
 		if err != nil || a.Status != 200 {
 			t.Fatal(a, err)
 		}
@@ -168,7 +170,8 @@ func TestQueryOverNodes(t *testing.T) {
 		t.Errorf("%d tables are there, %d are not", there, missing)
 	}
 	a, err := c.Nodes[0].Do("POST", "/v1/sql?allow_partial=true&sql="+url.QueryEscape(all), nil)
-	if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), "cannot be") && !strings.Contains(string(a.Body), "shard") || !strings.Contains(string(a.Body), "600") {
+	if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), "cannot be") &&
+		!strings.Contains(string(a.Body), "shard") || !strings.Contains(string(a.Body), "600") {
 		t.Errorf("what is left: %+v, %v", a, err)
 	}
 	t.Logf("%s", a.Body)

@@ -46,34 +46,45 @@ func TestIngest(t *testing.T) {
 		},
 		{name: "a conflict within the batch", body: `[{"n":1},{"n":"two"}]`, status: 400, code: 1004, text: "n"},
 		{name: "a conflict skipped", query: "&skip_error=true", body: `[{"n":1},{"n":"two"}]`, rows: 1, want: `[[1]]`},
-		{name: "the first one decides", query: "&skip_error=true", body: `[{"a":"x"},{"a":1},{"a":2}]`, rows: 1, want: `[["x"]]`},
+		{
+			name: "the first one decides", query: "&skip_error=true", body: `[{"a":"x"},{"a":1},{"a":2}]`, rows: 1,
+			want: `[["x"]]`,
+		},
 		{
 			name: "integers and fractions", body: `[{"score":1.5},{"score":1}]`, rows: 2,
 			sql: `SELECT sum(score), min(typeof(score)) FROM T`, want: `[[2.5,"DOUBLE"]]`,
 		},
 		{name: "text and number conflict", body: `[{"score":1.5},{"score":"1"}]`, status: 400, code: 1004, text: "Float64"},
 		{
-			name: "epoch in seconds from text", query: "&custom_time_index=at;epoch;s", body: `{"at":"1700000000","m":"hi"}`, rows: 1,
+			name: "epoch in seconds from text", query: "&custom_time_index=at;epoch;s",
+			body: `{"at":"1700000000","m":"hi"}`, rows: 1,
 			sql: `SELECT at, m FROM T`, want: `[[1700000000,"hi"]]`,
 		},
 		{
-			name: "epoch in nanoseconds keeps all digits", query: "&custom_time_index=at;epoch;ns", body: `{"at":1700000000123456789}`, rows: 1,
+			name: "epoch in nanoseconds keeps all digits", query: "&custom_time_index=at;epoch;ns",
+			body: `{"at":1700000000123456789}`, rows: 1,
 			sql: `SELECT at FROM T`, want: `[[1700000000123456789]]`,
 		},
 		{
-			name: "a raw time pattern", query: "&custom_time_index=at;datestr;%Y-%m-%d+%H:%M:%S%:z", body: `{"at":"2024-05-06 07:08:09+02:00"}`, rows: 1,
+			name: "a raw time pattern", query: "&custom_time_index=at;datestr;%Y-%m-%d+%H:%M:%S%:z",
+			body: `{"at":"2024-05-06 07:08:09+02:00"}`, rows: 1,
 			sql: `SELECT at FROM T`, want: `[[1714972089000000000]]`,
 		},
 		{
-			name: "a nested time field", query: "&custom_time_index=a.b;epoch;ms", body: `{"a":{"b":1700000000000,"c":"x"}}`, rows: 1,
+			name: "a nested time field", query: "&custom_time_index=a.b;epoch;ms",
+			body: `{"a":{"b":1700000000000,"c":"x"}}`, rows: 1,
 			sql: `SELECT * FROM T`, want: `[[1700000000000,"x"]]`,
 		},
 		{name: "a bad time index", query: "&custom_time_index=at;epoch", body: `{"at":1}`, status: 400, code: 1004},
 		{name: "an unknown unit", query: "&custom_time_index=at;epoch;m", body: `{"at":1}`, status: 400, code: 1004},
-		{name: "a record without its time", query: "&custom_time_index=at;epoch;s", body: `[{"m":1}]`, status: 400, code: 1004},
+		{
+			name: "a record without its time", query: "&custom_time_index=at;epoch;s", body: `[{"m":1}]`, status: 400,
+			code: 1004,
+		},
 		{
 			name: "depth two", header: []string{"x-svc-pipeline-params", "max_nested_levels=2"},
-			body: `{"a":{"b":{"c":1}},"e":[1,{"z":0}]}`, rows: 1, sql: `SELECT "a.b", e FROM T`, want: `[["{\"c\":1}","[1,{\"z\":0}]"]]`,
+			body: `{"a":{"b":{"c":1}},"e":[1,{"z":0}]}`, rows: 1, sql: `SELECT "a.b", e FROM T`,
+			want: `[["{\"c\":1}","[1,{\"z\":0}]"]]`,
 		},
 		{name: "no JSON", body: `not json`, status: 400, code: 1004, text: "json"},
 		{name: "no JSON, leniently", query: "&ignore_errors=true", body: `not json`},
@@ -86,10 +97,19 @@ func TestIngest(t *testing.T) {
 		{name: "no object, skipped", query: "&skip_error=true", body: `[1,{"a":1}]`, rows: 1, want: `[[1]]`},
 		{name: "a key twice", body: `{"a":1,"a":"x"}`, rows: 1, want: `[["x"]]`},
 		{name: "lines", ctype: nd, body: "{\"a\":1}\r\n\n{\"a\":2}\n", rows: 2, sql: `SELECT sum(a) FROM T`, want: `[[3]]`},
-		{name: "a bad line", ctype: nd, body: "{\"a\":1}\n\n{bad\n", status: 400, code: 1004, text: "invalid JSON at index: 2"},
+		{
+			name: "a bad line", ctype: nd, body: "{\"a\":1}\n\n{bad\n", status: 400, code: 1004,
+			text: "invalid JSON at index: 2",
+		},
 		{name: "a bad line skipped", ctype: nd, query: "&skip_error=true", body: "{\"a\":1}\n{bad\n", rows: 1, want: `[[1]]`},
-		{name: "text", ctype: text, body: "one\r\n\ntwo \"x\"\n", rows: 2, sql: `SELECT message FROM T ORDER BY message`, want: `[["one"],["two \"x\""]]`},
-		{name: "text with bad bytes", ctype: text, body: "a\xffb\n", rows: 1, sql: `SELECT message FROM T`, want: "[[\"a\uFFFDb\"]]"},
+		{
+			name: "text", ctype: text, body: "one\r\n\ntwo \"x\"\n", rows: 2,
+			sql: `SELECT message FROM T ORDER BY message`, want: `[["one"],["two \"x\""]]`,
+		},
+		{
+			name: "text with bad bytes", ctype: text, body: "a\xffb\n", rows: 1, sql: `SELECT message FROM T`,
+			want: "[[\"a\uFFFDb\"]]",
+		},
 		{name: "type parameters and case", ctype: "Application/JSON; charset=utf-8", body: `{"a":1}`, rows: 1, want: `[[1]]`},
 		{name: "an unknown type", ctype: "text/html", body: `{}`, status: 400, code: 1004, text: "application/x-ndjson"},
 		{
@@ -102,17 +122,29 @@ func TestIngest(t *testing.T) {
 			name: "an unknown pipeline", header: []string{"x-svc-pipeline-name", "nope"}, body: `{}`, status: 400, code: 1004,
 			text: "Pipeline not found, name: nope, version: latest",
 		},
-		{name: "an unknown parameter", query: "&skip_erorr=true", body: `{}`, status: 400, code: 1004, text: "did you mean \"skip_error\"?"},
+		{
+			name: "an unknown parameter", query: "&skip_erorr=true", body: `{}`, status: 400, code: 1004,
+			text: "did you mean \"skip_error\"?",
+		},
 		{name: "an unknown database", query: "&db=nowhere", body: `{}`, status: 400, code: 4004},
 		{name: "an unknown encoding", header: []string{"Content-Encoding", "rot13"}, body: `{}`, status: 415, code: 1001},
 		{name: "a body over the limit", body: `{"a":"` + strings.Repeat("x", 2<<20) + `"}`, status: 413},
-		{name: "deep nesting", body: strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), status: 400, code: 1004},
+		{
+			name: "deep nesting", body: strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), status: 400,
+			code: 1004,
+		},
 		{name: "bad UTF-8", body: "{\"a\":\"\xff\"}", status: 400, code: 1004},
 		{name: "too many columns", body: manyColumns(50_000), status: 400, code: 1004},
 		{name: "a huge key", body: `{"` + strings.Repeat("k", 100_000) + `":1}`, status: 400, code: 1004},
 		{name: "ttl by hint", header: []string{"x-svc-hints", "ttl=7d"}, body: `{"a":1}`, rows: 1, want: `[[1]]`},
-		{name: "a bad ttl", header: []string{"x-svc-hints", "ttl=soon"}, body: `{"a":1}`, status: 400, code: 1004, text: "soon"},
-		{name: "no table, and none made", header: []string{"x-svc-hints", "auto_create_table=false"}, body: `{"a":1}`, status: 400, code: 1004, text: "does not exist"},
+		{
+			name: "a bad ttl", header: []string{"x-svc-hints", "ttl=soon"}, body: `{"a":1}`, status: 400, code: 1004,
+			text: "soon",
+		},
+		{
+			name: "no table, and none made", header: []string{"x-svc-hints", "auto_create_table=false"}, body: `{"a":1}`,
+			status: 400, code: 1004, text: "does not exist",
+		},
 		{name: "instant", header: []string{"x-svc-hints", "ttl=instant"}, body: `{"a":1}`, rows: -1},
 		{
 			name: "a variable for the table", body: `[{"a":1,"svc_table_suffix":"_x"},{"a":2}]`, rows: 2,
@@ -134,7 +166,8 @@ func check(t *testing.T, n *Node, table string, p post) {
 	}
 	header := append([]string{"Content-Type", ctype}, p.header...)
 	begin := time.Now()
-	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table+p.query, strings.NewReader(p.body), header...)
+	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table+p.query, strings.NewReader(p.body),
+		header...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +203,8 @@ func check(t *testing.T, n *Node, table string, p post) {
 			t.Errorf("error %q, want one with %q", answer.Error, p.text)
 		}
 		// Nothing was written, and no table made.
-		if rows, err := n.Query("SELECT count(*) FROM information_schema.tables WHERE table_name = '" + table + "'"); err != nil || fmt.Sprint(rows) != "[[0]]" {
+		if rows, err := n.Query("SELECT count(*) FROM information_schema.tables WHERE table_name = '" + table +
+			"'"); err != nil || fmt.Sprint(rows) != "[[0]]" {
 			t.Errorf("after the error the table exists: %v, %v", rows, err)
 		}
 		return
@@ -188,7 +222,8 @@ func check(t *testing.T, n *Node, table string, p post) {
 	if sql == "" {
 		sql = `SELECT * EXCLUDE svc_timestamp FROM T`
 	}
-	rows := n.Rows(t, strings.NewReplacer("FROM T", "FROM "+table, `"T_x"`, `"`+table+`_x"`, "'T'", "'"+table+"'").Replace(sql))
+	rows := n.Rows(t, strings.NewReplacer("FROM T", "FROM "+table, `"T_x"`, `"`+table+`_x"`, "'T'", "'"+table+"'").
+		Replace(sql))
 	got, err := json.Marshal(rows)
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,8 @@ func TestInspect(t *testing.T) {
 	if out, err := inspect(segments[0]); err != nil || !strings.Contains(out, `column 2 "a"`) {
 		t.Errorf("segment: %v, %s", err, out)
 	}
-	if out, err := inspect(filepath.Join(n.Dir, "LOCK")); err == nil || !strings.Contains(out, "no file that cordwood writes") {
+	if out, err := inspect(filepath.Join(n.Dir, "LOCK")); err == nil ||
+		!strings.Contains(out, "no file that cordwood writes") {
 		t.Errorf("LOCK: %v, %s", err, out)
 	}
 }

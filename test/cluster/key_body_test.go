@@ -12,7 +12,8 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
-	n.Rows(t, "CREATE TABLE spread (svc_timestamp TIMESTAMP(9) TIME INDEX, a BIGINT) WITH (append_mode='true', partitions='4')")
+	n.Rows(t, "CREATE TABLE spread (svc_timestamp TIMESTAMP(9) TIME INDEX, a BIGINT) WITH (append_mode='true', "+
+		"partitions='4')")
 	for _, table := range []string{"plain", "spread"} {
 		send := func(body string) *Answer {
 			t.Helper()
@@ -29,7 +30,8 @@ func TestKeyWithAnotherBody(t *testing.T) {
 			}
 		}
 		for _, other := range []string{`{"a":2}`, `{"a":1} `, "{\"a\":1}\n{\"a\":2}", `{"a":1,"b":2}`} {
-			if a := send(other); a.Status != 422 || !strings.Contains(string(a.Body), "Idempotency-Key") || !strings.Contains(string(a.Body), `"code":1004`) {
+			if a := send(other); a.Status != 422 || !strings.Contains(string(a.Body), "Idempotency-Key") ||
+				!strings.Contains(string(a.Body), `"code":1004`) {
 				t.Errorf("%s: %q: %d: %s", table, other, a.Status, a.Body)
 			}
 		}
@@ -48,7 +50,8 @@ func TestKeyWithOtherParameters(t *testing.T) {
 	send := func(more string, headers ...string) *Answer {
 		t.Helper()
 		headers = append(headers, "Idempotency-Key", "the key")
-		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=t"+more, strings.NewReader(`{"a":{"b":{"c":1}}}`), headers...)
+		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=t"+more,
+			strings.NewReader(`{"a":{"b":{"c":1}}}`), headers...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +85,12 @@ func TestKeyOfInserts(t *testing.T) {
 	n.Start()
 	n.Rows(t, "CREATE TABLE plain (ts TIMESTAMP(9) TIME INDEX, a BIGINT) WITH (append_mode='true')")
 	n.Rows(t, "CREATE TABLE spread (ts TIMESTAMP(9) TIME INDEX, a BIGINT) WITH (append_mode='true', partitions='4')")
-	n.Rows(t, "CREATE TABLE merged (ts TIMESTAMP(9) TIME INDEX, host STRING, a BIGINT, PRIMARY KEY (host)) WITH (append_mode='false', partitions='4')")
+	n.Rows(t, "CREATE TABLE merged (ts TIMESTAMP(9) TIME INDEX, host STRING, a BIGINT, PRIMARY KEY (host)) WITH "+
+		"(append_mode='false', partitions='4')")
 	send := func(key, sql string) *Answer {
 		t.Helper()
-		a, err := n.Do("POST", "/v1/sql?format=ndjson", strings.NewReader(sql), "Content-Type", "application/sql", "Idempotency-Key", key)
+		a, err := n.Do("POST", "/v1/sql?format=ndjson", strings.NewReader(sql), "Content-Type", "application/sql",
+			"Idempotency-Key", key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +103,9 @@ func TestKeyOfInserts(t *testing.T) {
 			column = "host"
 		}
 		// The time is that of the server, and another one in each repetition.
-		texts = append(texts, fmt.Sprintf("INSERT INTO %s (%s) VALUES (1), (2), (3); INSERT INTO %s (%s) VALUES (1), (2), (3)", table, column, table, column))
+		texts = append(texts,
+			fmt.Sprintf("INSERT INTO %s (%s) VALUES (1), (2), (3); INSERT INTO %s (%s) VALUES (1), (2), (3)", table,
+				column, table, column))
 		for range 3 {
 			if a := send(table, texts[i]); a.Status != 200 || strings.TrimSpace(string(a.Body)) != `{"affectedrows":6}` {
 				t.Fatalf("%s: %d %s, want 6 rows", table, a.Status, a.Body)

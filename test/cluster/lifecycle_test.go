@@ -79,7 +79,8 @@ func TestOneProcess(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
-	out, err := exec.Command(Binary(t), "serve", "--data-dir", n.Dir, "--http-addr", freeAddr(t), "--rpc-addr", freeAddr(t)).CombinedOutput()
+	out, err := exec.Command(Binary(t), "serve", "--data-dir", n.Dir, "--http-addr", freeAddr(t), "--rpc-addr",
+		freeAddr(t)).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "another cordwood") {
 		t.Errorf("a second process: %v, %s", err, out)
 	}

@@ -24,7 +24,8 @@ func ingest(n *Node, table string, from, to int) error {
 // processes wait for the CPU, an election takes longer than a router tries.
 func ingestKeyed(n *Node, table string, i int) error {
 	for deadline := time.Now().Add(Generous(30 * time.Second)); ; {
-		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(fmt.Sprintf(`{"i":%d}`, i)),
+		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table,
+			strings.NewReader(fmt.Sprintf(`{"i":%d}`, i)),
 			"Content-Type", "application/x-ndjson", "Idempotency-Key", fmt.Sprint(table, i))
 		switch {
 		case err != nil:
@@ -104,7 +105,8 @@ func TestThreeNodes(t *testing.T) {
 		foreign.Start()
 		foreign.Stop()
 		foreign.set("--seeds", c.Nodes[0].RPC)
-		if err := foreign.TryStart(30 * time.Second); err == nil || !strings.Contains(err.Error(), id) || !strings.Contains(err.Error(), "correct --seeds") {
+		if err := foreign.TryStart(30 * time.Second); err == nil || !strings.Contains(err.Error(), id) ||
+			!strings.Contains(err.Error(), "correct --seeds") {
 			t.Errorf("a node of another cluster: %v, want an error that names this one and what to do", err)
 		}
 	})
@@ -206,7 +208,9 @@ func (n *Node) reached(table string, count int) error {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t, t.TempDir(), "nodes")
-	c := NewCluster(t, Spec{Meta: 1, Shard: 1, Router: 2, Args: []string{"--rpc-tls-cert", cert, "--rpc-tls-key", key, "--rpc-tls-ca", cert}})
+	c := NewCluster(t, Spec{
+		Meta: 1, Shard: 1, Router: 2, Args: []string{"--rpc-tls-cert", cert, "--rpc-tls-key", key, "--rpc-tls-ca", cert},
+	})
 	c.Start()
 	if err := ingest(c.Routers[0], "t", 0, 10); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,8 @@ func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 			t.Error(err)
 			return 0, 0
 		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+table, &body)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			n.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+table, &body)
 		if err != nil {
 			t.Error(err)
 			return 0, 0
@@ -99,7 +100,8 @@ func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 					t.Errorf("a body of 2 MB is not stored: status %d", status)
 				}
 				if status == 200 {
-					if got, err := n.Query("SELECT count(*) FROM " + table); err != nil || fmt.Sprint(got) != fmt.Sprintf("[[%d]]", rows) {
+					if got, err := n.Query("SELECT count(*) FROM " + table); err != nil ||
+						fmt.Sprint(got) != fmt.Sprintf("[[%d]]", rows) {
 						t.Errorf("table %s has %v rows, not %d: %v", table, got, rows, err)
 					}
 				}

@@ -82,7 +82,8 @@ func (c *Cluster) add(roles string) *Node {
 	name := fmt.Sprintf("n%d", len(c.Nodes)+1)
 	admin := freeAddr(c.t)
 	n := NewAt(c.t, filepath.Join(c.dir, name), append([]string{
-		"--node-name", name, "--admin-addr", admin, "--roles", roles, "--shards", fmt.Sprint(c.spec.Shards), "--replication", fmt.Sprint(c.spec.Replication),
+		"--node-name", name, "--admin-addr", admin, "--roles", roles, "--shards", fmt.Sprint(c.spec.Shards),
+		"--replication", fmt.Sprint(c.spec.Replication),
 		"--meta-bootstrap-expect", fmt.Sprint(c.spec.Expect),
 	}, c.spec.Args...)...)
 	n.Name, n.Admin, n.cluster = name, "http://"+admin, c

@@ -47,7 +47,8 @@ func TestRestartWithoutMajority(t *testing.T) {
 	// The copy of the metadata tells nothing of the leader: somebody has to have asked for a while.
 	var err error
 	for deadline := time.Now().Add(Generous(30 * time.Second)); time.Now().Before(deadline); {
-		if err = router.Ingest("new", []byte(`{"i":1}`)); err == nil || strings.Contains(err.Error(), "has had no leader for") {
+		if err = router.Ingest("new", []byte(`{"i":1}`)); err == nil ||
+			strings.Contains(err.Error(), "has had no leader for") {
 			break
 		}
 	}

@@ -78,7 +78,8 @@ func TestFolderOfBefore(t *testing.T) {
 	}
 	b.Start()
 	refused(t, last, "is older than the cluster knows it")
-	if status, err := command(t, "cluster", "status", "--server", a.HTTP); err != nil || !strings.Contains(status, "was refused when it started: the data folder") {
+	if status, err := command(t, "cluster", "status", "--server", a.HTTP); err != nil ||
+		!strings.Contains(status, "was refused when it started: the data folder") {
 		t.Errorf("the status does not say that the node was refused: %v\n%s", err, status)
 	}
 	if err := wantRows(a, "t", 10); err != nil {
@@ -143,7 +144,8 @@ func TestClonedFolder(t *testing.T) {
 	clone.Keep(copyFolder(t, last))
 	clone.Start()
 	last.Continue()
-	if code := last.Ended(Generous(30 * time.Second)); code <= 0 || !strings.Contains(last.Log(), "another copy of this data folder is in use") {
+	if code := last.Ended(Generous(30 * time.Second)); code <= 0 ||
+		!strings.Contains(last.Log(), "another copy of this data folder is in use") {
 		t.Fatalf("the node that was cloned ended with %d:\n%s", code, last.Log())
 	}
 	refused(t, last, "is older than the cluster knows it")

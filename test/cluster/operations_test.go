@@ -24,7 +24,8 @@ func TestOperationsUnderLoad(t *testing.T) {
 	var wg sync.WaitGroup
 	write := func(i int) bool {
 		for {
-			a, err := user.Do("POST", "/v1/ingest?table=app&pipeline_name=svc_identity", strings.NewReader(fmt.Sprintf(`{"n":%d}`, i)),
+			a, err := user.Do("POST", "/v1/ingest?table=app&pipeline_name=svc_identity",
+				strings.NewReader(fmt.Sprintf(`{"n":%d}`, i)),
 				"Content-Type", "application/json", "Idempotency-Key", fmt.Sprint("row ", i))
 			if err == nil && a.Status == 200 {
 				return true
@@ -152,7 +153,8 @@ func TestOperationsUnderLoad(t *testing.T) {
 	c.Nodes[1].Kill()
 	c.Nodes[1].Start()
 	end(id)
-	if where := user.Rows(t, "SELECT count(*), count(DISTINCT n) FROM app"); fmt.Sprint(where[0][0]) != fmt.Sprint(where[0][1]) {
+	if where := user.Rows(t, "SELECT count(*), count(DISTINCT n) FROM app"); fmt.Sprint(where[0][0]) != fmt.Sprint(
+		where[0][1]) {
 		t.Errorf("after a move with the rows there are %v of %v rows", where[0][0], where[0][1])
 	}
 	end(start(`{"kind":"shard-add","count":1,"replicas":1}`))

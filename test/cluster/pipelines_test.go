@@ -54,7 +54,8 @@ func upload(t *testing.T, n *Node, name, text string) string {
 	var answer struct {
 		Pipelines []struct{ Name, Version string }
 	}
-	if err := json.Unmarshal(a.Body, &answer); err != nil || len(answer.Pipelines) != 1 || answer.Pipelines[0].Name != name {
+	if err := json.Unmarshal(a.Body, &answer); err != nil || len(answer.Pipelines) != 1 ||
+		answer.Pipelines[0].Name != name {
 		t.Fatalf("answer %s: %v", a.Body, err)
 	}
 	return answer.Pipelines[0].Version
@@ -121,7 +122,8 @@ func TestPipelinesLiveOn(t *testing.T) {
 			t.Errorf("first is %q", got)
 		}
 		sameRows(t, n, "SELECT name, schema, content_type, pipeline FROM svc_private.pipelines ORDER BY name, created_at",
-			fmt.Sprintf(`[["app","","yaml",%q],["edge","","yaml",%q],["edge","","yaml",%q]]`, edgeText, "# one\n"+dateOnly, "# two\n"+dateOnly))
+			fmt.Sprintf(`[["app","","yaml",%q],["edge","","yaml",%q],["edge","","yaml",%q]]`, edgeText,
+				"# one\n"+dateOnly, "# two\n"+dateOnly))
 		sameRows(t, n, "SELECT count(*) FROM svc_private.pipelines WHERE created_at = TIMESTAMP_NS '"+second+"'", `[[1]]`)
 	}
 	check()
@@ -134,10 +136,12 @@ func TestPipelinesLiveOn(t *testing.T) {
 	if got := get(t, n, "/v1/pipelines/edge"); got != "# one\n"+dateOnly {
 		t.Errorf("after the newest was deleted: %q", got)
 	}
-	if a := must(t, n, "DELETE", "/v1/pipelines/edge?version="+url.QueryEscape(second), ""); !strings.Contains(string(a.Body), `"pipelines":[]`) {
+	if a := must(t, n, "DELETE", "/v1/pipelines/edge?version="+url.QueryEscape(second),
+		""); !strings.Contains(string(a.Body), `"pipelines":[]`) {
 		t.Errorf("deleted twice: %s", a.Body)
 	}
-	if text := refuse(t, n, 400, "GET", "/v1/pipelines/nope", ""); text != "Pipeline not found, name: nope, version: latest" {
+	if text := refuse(t, n, 400, "GET", "/v1/pipelines/nope", ""); text != "Pipeline not found, name: nope, version: "+
+		"latest" {
 		t.Error(text)
 	}
 }
@@ -151,8 +155,10 @@ func TestIngestThroughPipelines(t *testing.T) {
 		return must(t, n, "POST", "/v1/ingest?"+query, body, "Content-Type", ctype)
 	}
 	upload(t, n, "px", edgeText)
-	ingest("table=px&pipeline_name=px", "text/plain", "10.0.0.9 1700000000 x00 hello there\n10.0.0.9 1700000001 200 ok\n10.0.0.8 1700000002 404 no\n")
-	sameRows(t, n, `SELECT * FROM "px_10.0.0.9" ORDER BY at`, `[[1700000000,null,"10.0.0.9","hello there"],[1700000001,200,"10.0.0.9","ok"]]`)
+	ingest("table=px&pipeline_name=px", "text/plain",
+		"10.0.0.9 1700000000 x00 hello there\n10.0.0.9 1700000001 200 ok\n10.0.0.8 1700000002 404 no\n")
+	sameRows(t, n, `SELECT * FROM "px_10.0.0.9" ORDER BY at`,
+		`[[1700000000,null,"10.0.0.9","hello there"],[1700000001,200,"10.0.0.9","ok"]]`)
 	sameRows(t, n, `SELECT code FROM "px_10.0.0.8"`, `[[404]]`)
 
 	// The newest version is used at once, an older one if it is named.
@@ -160,7 +166,8 @@ func TestIngestThroughPipelines(t *testing.T) {
 	ingest("table=cut&pipeline_name=cut", "application/json", `{"t":"2024-01-01T00:00:00","a":1,"b":2}`)
 	upload(t, n, "cut", "processors: [{date: {field: t}}, {select: {fields: [t, b]}}]\n")
 	ingest("table=cut&pipeline_name=cut", "application/json", `{"t":"2024-01-01T00:00:01","a":3,"b":4}`)
-	ingest("table=cut&pipeline_name=cut&version="+url.QueryEscape(old), "application/json", `{"t":"2024-01-01T00:00:02","a":5,"b":6}`)
+	ingest("table=cut&pipeline_name=cut&version="+url.QueryEscape(old), "application/json",
+		`{"t":"2024-01-01T00:00:02","a":5,"b":6}`)
 	sameRows(t, n, `SELECT a, b FROM cut ORDER BY t`, `[[1,null],[null,4],[5,null]]`)
 
 	// A dispatcher finds other stored pipelines and the built-in one.
@@ -175,7 +182,8 @@ dispatcher:
 	ingest("table=fork&pipeline_name=fork", "application/json",
 		`[{"kind":"cut","t":"2024-01-01T00:00:00","b":1},{"kind":"raw","n":2},{"kind":"other","n":3}]`)
 	sameRows(t, n, `SELECT (SELECT b FROM fork_cut), (SELECT n FROM fork_raw), (SELECT n FROM fork)`, `[[1,2,3]]`)
-	text := refuse(t, n, 400, "POST", "/v1/ingest?table=fork&pipeline_name=fork&skip_error=true", `{"kind":"gone"}`, "Content-Type", "application/json")
+	text := refuse(t, n, 400, "POST", "/v1/ingest?table=fork&pipeline_name=fork&skip_error=true", `{"kind":"gone"}`,
+		"Content-Type", "application/json")
 	if !strings.Contains(text, "Pipeline not found, name: gone, version: latest") {
 		t.Error(text)
 	}
@@ -191,18 +199,21 @@ transform:
 	var ddl struct {
 		SQL struct{ SQL, Message string }
 	}
-	if err := json.Unmarshal(must(t, n, "GET", "/v1/pipelines/made/ddl?table=made", "").Body, &ddl); err != nil || ddl.SQL.Message != "" {
+	if err := json.Unmarshal(must(t, n, "GET", "/v1/pipelines/made/ddl?table=made", "").Body, &ddl); err != nil ||
+		ddl.SQL.Message != "" {
 		t.Fatalf("%+v, %v", ddl, err)
 	}
 	must(t, n, "POST", "/v1/sql", ddl.SQL.SQL, "Content-Type", "application/sql")
 	ingest("table=made&pipeline_name=made", "application/json", `{"t":1700000000000,"host":"a","msg":"hi","n":7}`)
 	sameRows(t, n, `SELECT t, host, msg, n FROM made`, `[[1700000000000,"a","hi",7]]`)
-	if err := json.Unmarshal(must(t, n, "GET", "/v1/pipelines/made/ddl?table=made", "").Body, &ddl); err != nil || !strings.Contains(ddl.SQL.Message, "already exists") {
+	if err := json.Unmarshal(must(t, n, "GET", "/v1/pipelines/made/ddl?table=made", "").Body, &ddl); err != nil ||
+		!strings.Contains(ddl.SQL.Message, "already exists") {
 		t.Errorf("%+v, %v", ddl, err)
 	}
 
 	// A dry run leaves nothing behind.
-	must(t, n, "POST", "/v1/pipelines/_dryrun?trace=true&table=dry", `{"pipeline_name":"px","data_type":"text/plain","data":"h 1700000000 1 x"}`, "Content-Type", "application/json")
+	must(t, n, "POST", "/v1/pipelines/_dryrun?trace=true&table=dry",
+		`{"pipeline_name":"px","data_type":"text/plain","data":"h 1700000000 1 x"}`, "Content-Type", "application/json")
 	sameRows(t, n, `SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'dry%'`, `[[0]]`)
 }
 
@@ -230,18 +241,28 @@ func TestRejectsAndReplay(t *testing.T) {
 	if err := json.Unmarshal(a.Body, &answer); err != nil {
 		t.Fatal(err)
 	}
-	if len(answer.Output) != 1 || answer.Output[0].AffectedRows != 1 || answer.Skipped.Count != 2 || answer.Skipped.StoredIn != "svc_private.rejects" ||
+	if len(answer.Output) != 1 || answer.Output[0].AffectedRows != 1 || answer.Skipped.Count != 2 ||
+		answer.Skipped.StoredIn != "svc_private.rejects" ||
 		len(answer.Skipped.Reasons) != 2 || answer.Skipped.Reasons[0].Index != 1 || a.Header.Get("x-svc-skipped") != "2" {
 		t.Errorf("answer %s", a.Body)
 	}
-	kept := `SELECT record_index, kind, table_schema, table_name, pipeline, format, record FROM svc_private.rejects ORDER BY rejected_at`
-	want := `[[1,"processor","public","px","edge","text","h soon 1 x"],[2,"processor","public","px","edge","text","short"]]`
+	kept :=
+		`SELECT record_index, kind, table_schema, table_name, pipeline, format, record FROM svc_private.rejects ` +
+			`ORDER BY rejected_at`
+	want := `[[1,"processor","public","px","edge","text","h soon 1 x"],` +
+		`[2,"processor","public","px","edge","text","short"]]`
 	sameRows(t, n, kept, want)
-	sameRows(t, n, `SELECT ttl FROM information_schema.tables WHERE table_schema = 'svc_private' AND table_name = 'rejects'`, `[["7days"]]`)
-	if text := refuse(t, n, 400, "POST", "/v1/ingest?db=svc_private&table=rejects&pipeline_name=svc_identity", "{}", "Content-Type", "application/json"); !strings.Contains(text, "svc_private") {
+	sameRows(t, n,
+		`SELECT ttl FROM information_schema.tables WHERE table_schema = 'svc_private' AND table_name = 'rejects'`,
+		`[["7days"]]`)
+	if text := refuse(t, n, 400, "POST", "/v1/ingest?db=svc_private&table=rejects&pipeline_name=svc_identity", "{}",
+		"Content-Type", "application/json"); !strings.Contains(text, "svc_private") {
 		t.Error(text)
 	}
-	for _, sql := range []string{"DROP TABLE svc_private.rejects", "INSERT INTO svc_private.rejects (rejected_at) VALUES (1)", "CREATE TABLE svc_private.x (t TIMESTAMP TIME INDEX)"} {
+	for _, sql := range []string{
+		"DROP TABLE svc_private.rejects", "INSERT INTO svc_private.rejects (rejected_at) VALUES (1)",
+		"CREATE TABLE svc_private.x (t TIMESTAMP TIME INDEX)",
+	} {
 		if _, err := n.Query(sql); err == nil {
 			t.Errorf("%s was done", sql)
 		}
@@ -250,13 +271,16 @@ func TestRejectsAndReplay(t *testing.T) {
 	n.Start()
 	sameRows(t, n, kept, want)
 
-	upload(t, n, "edge", "processors: [{dissect: {field: message, patterns: ['%{peer} %{when} %{code} %{rest}', '%{rest}']}}]\n")
+	upload(t, n, "edge",
+		"processors: [{dissect: {field: message, patterns: ['%{peer} %{when} %{code} %{rest}', '%{rest}']}}]\n")
 	out := cli(t, n, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to-table", "again")
 	if !strings.HasPrefix(out, "2 records sent again: 2 rows written, 0 failed again; next time: --since '") {
 		t.Error(out)
 	}
 	for range 2 {
-		if out := cli(t, n, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to-table", "again"); !strings.HasPrefix(out, "0 records sent again: 0 rows written, 0 failed again; 2 were stored by an earlier run") {
+		if out := cli(t, n, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to-table",
+			"again"); !strings.HasPrefix(out,
+			"0 records sent again: 0 rows written, 0 failed again; 2 were stored by an earlier run") {
 			t.Error(out)
 		}
 	}
@@ -266,7 +290,8 @@ func TestRejectsAndReplay(t *testing.T) {
 	if since == "" {
 		t.Errorf("no time to begin at the next time in %q", out)
 	}
-	must(t, n, "POST", "/v1/ingest?table=px&pipeline_name=svc_identity&skip_error=true&on_reject=drop", "[7]", "Content-Type", "application/json")
+	must(t, n, "POST", "/v1/ingest?table=px&pipeline_name=svc_identity&skip_error=true&on_reject=drop", "[7]",
+		"Content-Type", "application/json")
 	sameRows(t, n, kept, want)
 }
 
@@ -285,7 +310,8 @@ func TestReplaysAtOnce(t *testing.T) {
 			fmt.Fprintf(&body, "{\"n\":%d}\n", sent)
 			sent++
 		}
-		must(t, n, "POST", "/v1/ingest?table=ce&pipeline_name=edge"+kept, body.String(), "Content-Type", "application/x-ndjson")
+		must(t, n, "POST", "/v1/ingest?table=ce&pipeline_name=edge"+kept, body.String(), "Content-Type",
+			"application/x-ndjson")
 	}
 	feed()
 	start := func() *exec.Cmd {
@@ -316,7 +342,8 @@ func TestReplaysAtOnce(t *testing.T) {
 	sameRows(t, n, "SELECT count(*), count(DISTINCT n) FROM ce", fmt.Sprintf("[[%d,%d]]", sent, sent))
 
 	upload(t, n, "many", fmt.Sprintf(manyRows, "x"))
-	must(t, n, "POST", "/v1/ingest?table=rp&pipeline_name=many"+kept, `{"items":[1,2]}`+"\n"+`{"items":[40,"y",60]}`+"\n", "Content-Type", "application/x-ndjson")
+	must(t, n, "POST", "/v1/ingest?table=rp&pipeline_name=many"+kept, `{"items":[1,2]}`+"\n"+`{"items":[40,"y",60]}`+
+		"\n", "Content-Type", "application/x-ndjson")
 	cliStatus(t, n, 1, "", "pipeline", "replay-rejects", "--table", "rp")
 	sameRows(t, n, "SELECT v FROM rp ORDER BY v", "[[1],[2]]")
 	cliStatus(t, n, 1, "", "pipeline", "replay-rejects", "--table", "rp", "--on-reject", "store")
@@ -370,10 +397,12 @@ func TestPipelineCommands(t *testing.T) {
 	}
 	edge := file("edge.yaml", edgeText)
 	logs := file("access.log", strings.Repeat("10.0.0.9 1700000000 200 ok\n", 20)+"bad\n")
-	if out := cli(t, n, "", "pipeline", "dryrun", "--file", edge, logs); strings.Count(out, ": stored in dry_run_10.0.0.9\n") != 10 || !strings.Contains(out, "processors[1] epoch") {
+	if out := cli(t, n, "", "pipeline", "dryrun", "--file", edge, logs); strings.Count(out,
+		": stored in dry_run_10.0.0.9\n") != 10 || !strings.Contains(out, "processors[1] epoch") {
 		t.Errorf("dry run:\n%s", out)
 	}
-	if out := cliStatus(t, n, 1, "bad\n", "pipeline", "dryrun", "--file", edge); !strings.Contains(out, "record 0: failed at processors[0] dissect") {
+	if out := cliStatus(t, n, 1, "bad\n", "pipeline", "dryrun", "--file", edge); !strings.Contains(out,
+		"record 0: failed at processors[0] dissect") {
 		t.Errorf("dry run of a bad line:\n%s", out)
 	}
 	out := cli(t, n, "", "pipeline", "put", "edge", edge)
@@ -385,10 +414,12 @@ func TestPipelineCommands(t *testing.T) {
 	if out := cli(t, n, "", "pipeline", "list"); !strings.Contains(out, "edge") || strings.Count(out, "\n") != 2 {
 		t.Errorf("list: %s", out)
 	}
-	if out := cli(t, n, "", "pipeline", "versions", "edge"); strings.Count(out, "\n") != 3 || !strings.Contains(out, version) {
+	if out := cli(t, n, "", "pipeline", "versions", "edge"); strings.Count(out, "\n") != 3 ||
+		!strings.Contains(out, version) {
 		t.Errorf("versions: %s", out)
 	}
-	if out := cli(t, n, "", "pipeline", "diff", "edge", version, "latest"); !strings.Contains(out, "\n-version: 2\n") || !strings.Contains(out, "\n+processors: ") {
+	if out := cli(t, n, "", "pipeline", "diff", "edge", version, "latest"); !strings.Contains(out, "\n-version: 2\n") ||
+		!strings.Contains(out, "\n+processors: ") {
 		t.Errorf("diff: %s", out)
 	}
 	cli(t, n, "", "pipeline", "delete", "edge", "--all")
@@ -442,7 +473,8 @@ func TestUploadsRace(t *testing.T) {
 	if len(versions) != clients*each {
 		t.Errorf("%d versions of %d uploads", len(versions), clients*each)
 	}
-	sameRows(t, n, `SELECT count(*), count(DISTINCT created_at), count(DISTINCT pipeline) FROM svc_private.pipelines`, `[[40,40,40]]`)
+	sameRows(t, n, `SELECT count(*), count(DISTINCT created_at), count(DISTINCT pipeline) FROM svc_private.pipelines`,
+		`[[40,40,40]]`)
 }
 
 // TestNewVersionIsUsedAtOnce uploads while others ingest: no request that begins after an
@@ -455,7 +487,8 @@ func TestNewVersionIsUsedAtOnce(t *testing.T) {
 	for i := range 20 {
 		upload(t, n, "step", fmt.Sprintf("processors: [{date: {field: t}}, {select: {fields: [t, c%d]}}]\n", i))
 		begin := time.Now()
-		must(t, n, "POST", "/v1/ingest?table=step&pipeline_name=step", fmt.Sprintf(`{"t":"2024-01-01T00:00:%02d","c%d":1,"old":1}`, i, i), "Content-Type", "application/json")
+		must(t, n, "POST", "/v1/ingest?table=step&pipeline_name=step",
+			fmt.Sprintf(`{"t":"2024-01-01T00:00:%02d","c%d":1,"old":1}`, i, i), "Content-Type", "application/json")
 		took = append(took, time.Since(begin))
 	}
 	// A version that had to be waited for would be so each time.

@@ -29,7 +29,8 @@ func TestRecoverAll(t *testing.T) {
 	write(a, 0, 5)
 	a.Stop()
 	args := []string{"recover", "--group", "all", "--data-dir", a.Dir}
-	if _, err := command(t, append(args, "--accept-data-loss")...); err == nil || !strings.Contains(err.Error(), "a majority: start this node") {
+	if _, err := command(t, append(args, "--accept-data-loss")...); err == nil ||
+		!strings.Contains(err.Error(), "a majority: start this node") {
 		t.Fatalf("it is not refused while the others run: %v", err)
 	}
 

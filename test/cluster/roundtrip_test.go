@@ -19,10 +19,15 @@ func TestRoundTrip(t *testing.T) {
 	n.Start()
 	const seed = 20261123
 	rng := rand.New(rand.NewPCG(seed, 1))
-	texts := []string{``, `x`, `1`, `true`, `null`, ` `, `\u0000`, `\ud83d\ude00`, `\u00e9`, `\"`, `\\`, `a\nb`, `NaN`, `Infinity`, `\ufeff`, `'; DROP TABLE t`}
+	texts := []string{
+		``, `x`, `1`, `true`, `null`, ` `, `\u0000`, `\ud83d\ude00`, `\u00e9`, `\"`, `\\`, `a\nb`, `NaN`,
+		`Infinity`, `\ufeff`, `'; DROP TABLE t`,
+	}
 	numbers := []string{
-		`0`, `-0`, `1`, `-1`, `127`, `128`, `-129`, `9007199254740992`, `9007199254740993`, `-9007199254740993`, `9223372036854775807`, `9223372036854775808`,
-		`-9223372036854775808`, `-9223372036854775809`, `18446744073709551615`, `18446744073709551616`, `18446744073709551617`, `1e400`, `1e300`, `-1e-300`, `5e-324`,
+		`0`, `-0`, `1`, `-1`, `127`, `128`, `-129`, `9007199254740992`, `9007199254740993`, `-9007199254740993`,
+		`9223372036854775807`, `9223372036854775808`,
+		`-9223372036854775808`, `-9223372036854775809`, `18446744073709551615`, `18446744073709551616`,
+		`18446744073709551617`, `1e400`, `1e300`, `-1e-300`, `5e-324`,
 		`0.1`, `0.30000000000000004`, `0.21206708667586938`, `1.0`, `1e3`, `123456789012345678901234567890`, `-0.0`, `2.5`,
 	}
 	keys := []string{"a", "A", "a.b", "b", "é", "a b", "select", "svc", "x"}
@@ -51,7 +56,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		record += "}"
 		table := fmt.Sprintf("t%d", i%50) // some are there already
-		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(record), "Content-Type", "application/json")
+		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(record),
+			"Content-Type", "application/json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +65,9 @@ func TestRoundTrip(t *testing.T) {
 			refused++
 			continue
 		}
-		warned := slices.ContainsFunc(a.Header["X-Svc-Warnings"], func(w string) bool { return !strings.Contains(w, "became Float64") })
+		warned := slices.ContainsFunc(a.Header["X-Svc-Warnings"], func(w string) bool {
+			return !strings.Contains(w, "became Float64")
+		})
 		if a.Status != 200 || warned {
 			t.Fatalf("seed %d: %s: %d: %s %v", seed, record, a.Status, a.Body, a.Header)
 		}

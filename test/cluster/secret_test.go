@@ -64,8 +64,10 @@ func TestStrangerStaysOut(t *testing.T) {
 		args           []string
 		stranger, node string // what their logs say
 	}{
-		"without a secret":    {nil, "a seed refused this node", "it came without TLS"},
-		"with another secret": {[]string{"--cluster-secret-file", other}, "the secret of the cluster differs", "the secret of the cluster differs"},
+		"without a secret": {nil, "a seed refused this node", "it came without TLS"},
+		"with another secret": {
+			[]string{"--cluster-secret-file", other}, "the secret of the cluster differs", "the secret of the cluster differs",
+		},
 	} {
 		stranger := New(t, append([]string{"--roles", "router", "--node-name", name, "--seeds", n.RPC}, c.args...)...)
 		stranger.Launch()
@@ -116,7 +118,8 @@ func TestUnprotectedAddress(t *testing.T) {
 	args := []string{"--seeds", "127.0.0.1:" + port, "--advertise-addr", "127.0.0.1:" + port}
 	n := New(t, args...)
 	n.set("--rpc-addr", "0.0.0.0:"+port)
-	if err := n.TryStart(30 * time.Second); err == nil || !strings.Contains(n.Log(), "--cluster-secret-file") || !strings.Contains(n.Log(), "--rpc-tls-cert") {
+	if err := n.TryStart(30 * time.Second); err == nil || !strings.Contains(n.Log(), "--cluster-secret-file") ||
+		!strings.Contains(n.Log(), "--rpc-tls-cert") {
 		t.Errorf("it starts: %v\n%s", err, n.Log())
 	}
 	if _, err := os.Stat(n.Dir); !errors.Is(err, os.ErrNotExist) {
@@ -198,7 +201,8 @@ func TestSecretOfRunningCluster(t *testing.T) {
 	})
 	roll("with the secret alone", func(n *Node) { n.args = n.args[:len(n.args)-1] })
 	Eventually(t, Generous(30*time.Second), func() error {
-		if text := problems(t, c.Nodes[0]); strings.Contains(text, "rpc-insecure") || strings.Contains(text, "every account") {
+		if text := problems(t, c.Nodes[0]); strings.Contains(text, "rpc-insecure") ||
+			strings.Contains(text, "every account") {
 			return fmt.Errorf("with the secret the problems are %s", text)
 		}
 		return nil
@@ -248,7 +252,8 @@ func TestSecretOfRunningCluster(t *testing.T) {
 func ingestAnywhere(c *Cluster, table string, i int) (err error) {
 	for deadline := time.Now().Add(Generous(30 * time.Second)); time.Now().Before(deadline); {
 		for _, n := range c.Nodes {
-			a, rerr := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(fmt.Sprintf(`{"i":%d}`, i)),
+			a, rerr := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table,
+				strings.NewReader(fmt.Sprintf(`{"i":%d}`, i)),
 				"Content-Type", "application/x-ndjson", "Idempotency-Key", fmt.Sprint(table, i))
 			if rerr == nil && a.Status == 200 {
 				return nil
@@ -304,7 +309,9 @@ func TestNothingWithoutProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	me := rpcport.Member{ClusterID: id.ClusterID, NodeID: "stranger", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol}
+	me := rpcport.Member{
+		ClusterID: id.ClusterID, NodeID: "stranger", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
+	}
 	twin := me
 	twin.NodeID = "somebody-else"
 	greet := func(m rpcport.Member) func(context.Context, net.Conn) error {
@@ -345,7 +352,8 @@ func TestNothingWithoutProof(t *testing.T) {
 			}
 			cancel()
 			code := status.Code(err)
-			refused := code == codes.Unauthenticated || code == codes.Unavailable && !strings.Contains(err.Error(), "is not open on this node")
+			refused := code == codes.Unauthenticated || code == codes.Unavailable &&
+				!strings.Contains(err.Error(), "is not open on this node")
 			if refused == c.ok {
 				t.Errorf("%s: %s answers %v", name, method, err)
 			}
@@ -383,7 +391,10 @@ func methodsOf(t *testing.T) (out []string) {
 		}
 		return true
 	})
-	for _, want := range []string{metapb.Discovery_Hello_FullMethodName, metapb.Meta_Propose_FullMethodName, shardpb.ShardService_Write_FullMethodName, metapb.Peer_Echo_FullMethodName} {
+	for _, want := range []string{
+		metapb.Discovery_Hello_FullMethodName, metapb.Meta_Propose_FullMethodName,
+		shardpb.ShardService_Write_FullMethodName, metapb.Peer_Echo_FullMethodName,
+	} {
 		found := false
 		for _, m := range out {
 			found = found || m == want

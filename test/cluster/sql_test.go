@@ -41,10 +41,12 @@ func TestLongLiterals(t *testing.T) {
 	}
 	for i, d := range digits {
 		for _, condition := range []string{
-			"k = #", "k IN (#, 7)", "k BETWEEN # AND #", "v = -#", "v IN (7, -#)", "v BETWEEN -# AND -#", "NOT k <> #", "(k, v) = (#, -#)", "k >= # AND k <= #",
+			"k = #", "k IN (#, 7)", "k BETWEEN # AND #", "v = -#", "v IN (7, -#)", "v BETWEEN -# AND -#", "NOT k <> #",
+			"(k, v) = (#, -#)", "k >= # AND k <= #",
 		} {
 			condition = strings.ReplaceAll(condition, "#", d)
-			if body := must("SELECT epoch_ms(ts) AS n FROM f WHERE " + condition); !strings.Contains(body, fmt.Sprintf(`"rows":[[%d]]`, 2*i+1)) {
+			if body := must("SELECT epoch_ms(ts) AS n FROM f WHERE " + condition); !strings.Contains(body,
+				fmt.Sprintf(`"rows":[[%d]]`, 2*i+1)) {
 				t.Errorf("%s: %s", condition, body)
 			}
 			if i > 1 {
@@ -80,12 +82,25 @@ func TestStatements(t *testing.T) {
 		{sql: `CREATE DATABASE shop WITH (ttl='7d')`},
 		{sql: `CREATE DATABASE shop`, status: 400, code: 4011},
 		{sql: `CREATE DATABASE IF NOT EXISTS shop`},
-		{sql: `CREATE TABLE orders (ts TIMESTAMP(3) NOT NULL, host STRING NULL, total DOUBLE NULL, n INT NULL DEFAULT 3, TIME INDEX (ts), PRIMARY KEY (host)) WITH ('append_mode'='true','ttl'='forever')`, params: "db=shop"},
+		{
+			sql: `CREATE TABLE orders (ts TIMESTAMP(3) NOT NULL, host STRING NULL, total DOUBLE NULL, n INT NULL ` +
+				`DEFAULT 3, TIME INDEX (ts), PRIMARY KEY (host)) WITH ('append_mode'='true','ttl'='forever')`, params: "db=shop",
+		},
 		{sql: `CREATE TABLE orders (ts TIMESTAMP(3) TIME INDEX)`, params: "db=shop", status: 400, code: 4000},
 		{sql: `SHOW TABLES FROM shop`, want: `[["orders"]]`},
-		{sql: `DESC orders`, params: "db=shop", want: `[["ts","TimestampMillisecond","PRI","NO","","TIMESTAMP"],["host","String","PRI","YES","","TAG"],["total","Float64","","YES","","FIELD"],["n","Int32","","YES","3","FIELD"]]`},
-		{sql: `INSERT INTO orders (ts, host, total) VALUES (1700000000000, 'a', 1.5), ('2023-11-14T22:13:21Z', 'b', 2)`, params: "db=shop"},
-		{sql: `SELECT ts, host, total, n FROM shop.orders ORDER BY ts`, want: `[[1700000000000,"a",1.5,3],[1700000001000,"b",2,3]]`},
+		{
+			sql: `DESC orders`, params: "db=shop",
+			want: `[["ts","TimestampMillisecond","PRI","NO","","TIMESTAMP"],["host","String","PRI","YES","","TAG"],` +
+				`["total","Float64","","YES","","FIELD"],["n","Int32","","YES","3","FIELD"]]`,
+		},
+		{
+			sql:    `INSERT INTO orders (ts, host, total) VALUES (1700000000000, 'a', 1.5), ('2023-11-14T22:13:21Z', 'b', 2)`,
+			params: "db=shop",
+		},
+		{
+			sql:  `SELECT ts, host, total, n FROM shop.orders ORDER BY ts`,
+			want: `[[1700000000000,"a",1.5,3],[1700000001000,"b",2,3]]`,
+		},
 		{sql: `SELECT o.host FROM shop.orders o JOIN shop.orders p ON o.host = p.host WHERE p.total > 1.6`, want: `[["b"]]`},
 		{sql: `SELECT shop.orders.host FROM shop.orders WHERE orders.total < 2`, want: `[["a"]]`},
 		{sql: `WITH x AS (SELECT * FROM orders) SELECT count(*) FROM x`, params: "db=shop", want: `[[2]]`},
@@ -110,7 +125,10 @@ func TestStatements(t *testing.T) {
 		{sql: `DROP TABLE shop.orders`, status: 400, code: 4001},
 		{sql: `DROP TABLE IF EXISTS shop.orders`},
 		{sql: `DROP DATABASE shop`},
-		{sql: `SELECT schema_name FROM information_schema.schemata WHERE schema_name IN ('public','shop')`, want: `[["public"]]`},
+		{
+			sql:  `SELECT schema_name FROM information_schema.schemata WHERE schema_name IN ('public','shop')`,
+			want: `[["public"]]`,
+		},
 	} {
 		a := n.sql(t, c.params, c.sql)
 		status := c.status
@@ -167,15 +185,20 @@ func TestHostileQueries(t *testing.T) {
 		`COPY (SELECT 1) TO '/tmp/x.csv'`, `COPY t FROM '/etc/passwd'`, `INSTALL httpfs`, `LOAD httpfs`,
 		`SET memory_limit='1TB'`, `RESET threads`, `PRAGMA database_list`, `ATTACH '/tmp/x.db'`, `DETACH memory`,
 		`EXPORT DATABASE '/tmp/x'`, `IMPORT DATABASE '/tmp/x'`, `CALL pragma_version()`, `CHECKPOINT`, `VACUUM`,
-		`SELECT * FROM read_csv('/etc/passwd')`, `SELECT * FROM read_text('/etc/passwd')`, `SELECT * FROM read_blob('/etc/*')`,
+		`SELECT * FROM read_csv('/etc/passwd')`, `SELECT * FROM read_text('/etc/passwd')`,
+		`SELECT * FROM read_blob('/etc/*')`,
 		`SELECT * FROM glob('/etc/*')`, `SELECT * FROM '/etc/passwd'`, `SELECT * FROM "/etc/passwd.csv"`,
 		`SELECT * FROM read_parquet('` + n.Dir + `/shards/1/segments/*.parquet')`, `SELECT getenv('HOME')`,
-		`SELECT * FROM 'https://example.invalid/x.parquet'`, `SELECT * FROM duckdb_settings()`, `SELECT * FROM query('SELECT 1')`,
-		`SELECT * FROM query_table('t')`, `SELECT * FROM sniff_csv('/etc/passwd')`, `SELECT current_setting('temp_directory')`,
+		`SELECT * FROM 'https://example.invalid/x.parquet'`, `SELECT * FROM duckdb_settings()`,
+		`SELECT * FROM query('SELECT 1')`,
+		`SELECT * FROM query_table('t')`, `SELECT * FROM sniff_csv('/etc/passwd')`,
+		`SELECT current_setting('temp_directory')`,
 		`WITH x AS (SELECT * FROM read_csv('/etc/passwd')) SELECT * FROM x`, `SELECT (SELECT count(*) FROM glob('/*'))`,
-		`EXPLAIN ANALYZE COPY t TO '/tmp/x'`, `EXPLAIN SELECT * FROM read_text('/etc/passwd')`, `CREATE MACRO m() AS TABLE SELECT * FROM glob('/*')`,
+		`EXPLAIN ANALYZE COPY t TO '/tmp/x'`, `EXPLAIN SELECT * FROM read_text('/etc/passwd')`,
+		`CREATE MACRO m() AS TABLE SELECT * FROM glob('/*')`,
 		`SELECT 1; COPY (SELECT 1) TO '/tmp/x'`, `/* SELECT */ COPY (SELECT 1) TO '/tmp/x'`, `FROM read_text('/etc/passwd')`,
-		`FROM glob('/*') SELECT count(*)`, `DELETE FROM t`, `DELETE FROM t WHERE true`, `UPDATE t SET a = 2`, `CREATE VIEW v AS SELECT 1`, `PREPARE p AS SELECT 1`,
+		`FROM glob('/*') SELECT count(*)`, `DELETE FROM t`, `DELETE FROM t WHERE true`, `UPDATE t SET a = 2`,
+		`CREATE VIEW v AS SELECT 1`, `PREPARE p AS SELECT 1`,
 	} {
 		a := n.sql(t, "", sql)
 		if a.Status != 400 {

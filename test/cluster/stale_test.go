@@ -16,7 +16,8 @@ func TestTableThroughAnotherRouter(t *testing.T) {
 	for i := range 20 {
 		maker, sender := c.Routers[i%2], c.Routers[1-i%2]
 		made := fmt.Sprintf("made%d", i)
-		create := fmt.Sprintf("CREATE TABLE %s (svc_timestamp TIMESTAMP(9) TIME INDEX, k STRING, n INT DEFAULT 7, PRIMARY KEY(k)) WITH (append_mode='true')", made)
+		create := fmt.Sprintf("CREATE TABLE %s (svc_timestamp TIMESTAMP(9) TIME INDEX, k STRING, n INT DEFAULT 7, "+
+			"PRIMARY KEY(k)) WITH (append_mode='true')", made)
 		if a := maker.sql(t, "", create); a.Status != 200 {
 			t.Fatalf("%s", a.Body)
 		}

@@ -134,32 +134,42 @@ func TestStatusThroughChanges(t *testing.T) {
 	w.at(c.Nodes[0], "added")
 	added := c.Add("router,meta,shard")
 	added.Start()
-	w.until(t, "the new node to have shards", func(s clusterapi.Status) bool { return len(s.Shards) > 2 && isOK(s) && len(s.Operations) == 0 })
+	w.until(t, "the new node to have shards", func(s clusterapi.Status) bool {
+		return len(s.Shards) > 2 && isOK(s) && len(s.Operations) == 0
+	})
 
 	w.at(c.Nodes[0], "killed")
 	c.Nodes[2].Kill()
-	w.until(t, "the killed node to be missed", func(s clusterapi.Status) bool { return health(s) == "degraded" && s.FailureTolerance == 0 })
+	w.until(t, "the killed node to be missed", func(s clusterapi.Status) bool {
+		return health(s) == "degraded" && s.FailureTolerance == 0
+	})
 	w.at(c.Nodes[0], "started again")
 	c.Nodes[2].Start()
 	w.until(t, "the cluster to be ok", isOK)
 
 	w.at(c.Nodes[0], "stopping")
 	c.Nodes[1].signal(syscall.SIGTERM)
-	w.until(t, "the node to be missed", func(s clusterapi.Status) bool { return health(s) == "degraded" && s.FailureTolerance == 0 })
+	w.until(t, "the node to be missed", func(s clusterapi.Status) bool {
+		return health(s) == "degraded" && s.FailureTolerance == 0
+	})
 	c.Nodes[1].awaitStop()
 	w.at(c.Nodes[0], "started again after a stop")
 	c.Nodes[1].Start()
 	w.until(t, "the cluster to be ok", isOK)
 
 	w.at(c.Nodes[0], "drained")
-	if out, err := exec.Command(Binary(t), "node", "drain", added.Name, "--wait", "--server", c.Nodes[0].HTTP).CombinedOutput(); err != nil {
+	if out, err := exec.Command(Binary(t), "node", "drain", added.Name, "--wait", "--server", c.Nodes[0].HTTP).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w.until(t, "the cluster to be ok", isOK)
 	close(stop)
 	<-done
 
-	gone := map[string]string{"killed": c.Nodes[2].Name, "started again": c.Nodes[2].Name, "stopping": c.Nodes[1].Name, "started again after a stop": c.Nodes[1].Name}
+	gone := map[string]string{
+		"killed": c.Nodes[2].Name, "started again": c.Nodes[2].Name, "stopping": c.Nodes[1].Name,
+		"started again after a stop": c.Nodes[1].Name,
+	}
 	for i, v := range w.seen {
 		s := v.status
 		away := missing(s)

@@ -32,8 +32,9 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
@@ -46,7 +47,9 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: raw}} {
+	for file, block := range map[string]*pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: raw},
+	} {
 		if err := os.WriteFile(file+".new", pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +64,11 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 
 // subject is the name in the certificate that a port shows.
 func subject(addr string) (string, error) {
-	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{Timeout: 30 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(context.Background(), "tcp", addr) //nolint:gosec // only the name matters
+	dialer := &tls.Dialer{
+		NetDialer: &net.Dialer{Timeout: 30 * time.Second},
+		Config:    &tls.Config{InsecureSkipVerify: true}, // only the name in the certificate matters
+	}
+	conn, err := dialer.DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +115,11 @@ func TestTLS(t *testing.T) {
 		credentials credentials.TransportCredentials
 		ok          bool
 	}{
-		"a node":         {credentials.NewTLS(&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), true},
+		"a node": {
+			credentials.NewTLS(&tls.Config{
+				RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+			}), true,
+		},
 		"no certificate": {credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}), false},
 		"no TLS":         {insecure.NewCredentials(), false},
 	} {

@@ -120,7 +120,8 @@ func TestTrace(t *testing.T) {
 	const first, second = "4bf92f3577b34da6a3ce929d0e0e4736", "11112222333344445555666677778888"
 	send := func(trace, method, path, body, contentType string) *Answer {
 		t.Helper()
-		a, err := router.Do(method, path, strings.NewReader(body), "Content-Type", contentType, "traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+		a, err := router.Do(method, path, strings.NewReader(body), "Content-Type", contentType, "traceparent",
+			"00-"+trace+"-00f067aa0ba902b7-01")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,11 +130,13 @@ func TestTrace(t *testing.T) {
 		}
 		return a
 	}
-	if a := send(first, "POST", "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", `[{"a":1}]`, "application/json"); a.Status != 200 {
+	if a := send(first, "POST", "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", `[{"a":1}]`,
+		"application/json"); a.Status != 200 {
 		t.Fatalf("ingest: %d %s", a.Status, a.Body)
 	}
 	all := spans.await(t, first, map[string]string{
-		"POST /v1/ingest": "router", "read body": "router", "pipeline": "router", "write": "router", "ensure schema": "router", "write to shard": "router",
+		"POST /v1/ingest": "router", "read body": "router", "pipeline": "router", "write": "router",
+		"ensure schema": "router", "write to shard": "router",
 		"Meta/Propose": "meta", "ShardService/Write": "shard", "raft propose and apply": "shard",
 	})
 	byID := map[string]collected{}
@@ -157,15 +160,18 @@ func TestTrace(t *testing.T) {
 		}
 	}
 
-	if a := send(second, "POST", "/v1/sql", "sql=SELECT count(*) FROM t", "application/x-www-form-urlencoded"); a.Status != 200 {
+	if a := send(second, "POST", "/v1/sql", "sql=SELECT count(*) FROM t",
+		"application/x-www-form-urlencoded"); a.Status != 200 {
 		t.Fatalf("query: %d %s", a.Status, a.Body)
 	}
 	spans.await(t, second, map[string]string{
-		"POST /v1/sql": "router", "analyze": "router", "query shards": "router", "ShardService/Query": "shard", "gather rows": "shard", "run query": "shard",
+		"POST /v1/sql": "router", "analyze": "router", "query shards": "router", "ShardService/Query": "shard",
+		"gather rows": "shard", "run query": "shard",
 	})
 
 	const failed = "99998888777766665555444433332222"
-	if a := send(failed, "POST", "/v1/ingest?db=public&table=t&pipeline_name=nowhere", `{}`, "application/json"); a.Status < 400 {
+	if a := send(failed, "POST", "/v1/ingest?db=public&table=t&pipeline_name=nowhere", `{}`,
+		"application/json"); a.Status < 400 {
 		t.Errorf("a pipeline that does not exist: %d", a.Status)
 	}
 	spans.await(t, failed, map[string]string{"POST /v1/ingest": "router"})
@@ -174,7 +180,9 @@ func TestTrace(t *testing.T) {
 	}
 
 	// Of requests that say nothing none is traced, at this ratio.
-	if a, err := router.Do("POST", "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", strings.NewReader(`[{"a":2}]`), "Content-Type", "application/json"); err != nil || a.Header.Get("X-Svc-Trace-Id") != "" {
+	if a, err := router.Do("POST", "/v1/ingest?db=public&table=t&pipeline_name=svc_identity",
+		strings.NewReader(`[{"a":2}]`), "Content-Type", "application/json"); err != nil ||
+		a.Header.Get("X-Svc-Trace-Id") != "" {
 		t.Errorf("a request without a trace: %v, trace %q", err, a.Header.Get("X-Svc-Trace-Id"))
 	}
 }

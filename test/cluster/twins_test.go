@@ -41,7 +41,8 @@ func widenedTwins(t *testing.T, n *Node) {
 	t.Helper()
 	for _, w := range widenedTables {
 		for name, typ := range map[string]string{w.name: w.narrow, w.name + "_plain": w.wide} {
-			n.Rows(t, fmt.Sprintf("CREATE TABLE %s (ts TIMESTAMP(3) TIME INDEX, id STRING, n %s, m STRING%s)", name, typ, w.options))
+			n.Rows(t, fmt.Sprintf("CREATE TABLE %s (ts TIMESTAMP(3) TIME INDEX, id STRING, n %s, m STRING%s)", name,
+				typ, w.options))
 		}
 	}
 }
@@ -62,7 +63,8 @@ func insertTwins(t *testing.T, n *Node, round int, widened bool) {
 			if i%5 == 1 {
 				v = "NULL"
 			}
-			rows = append(rows, fmt.Sprintf("(%d, 'h%d', %s, 'm%d')", time.Now().UnixMilli()/86_400_000*86_400_000-int64(i%4)*1000, (i+round)%6, v, i%4))
+			rows = append(rows, fmt.Sprintf("(%d, 'h%d', %s, 'm%d')", time.Now().UnixMilli()/86_400_000*86_400_000-
+				int64(i%4)*1000, (i+round)%6, v, i%4))
 		}
 		for _, name := range []string{w.name, w.name + "_plain"} {
 			n.Rows(t, "INSERT INTO "+name+" VALUES "+strings.Join(rows, ", "))

@@ -30,7 +30,8 @@ func TestNumbersWiden(t *testing.T) {
 		}
 	}
 	a := must(t, n, "POST", ingest+"m&custom_time_index=ts;epoch;ms", `[{"ts":3,"k":"c","n":0.5}]`, jsonBody...)
-	if told := strings.Join(a.Header["X-Svc-Warnings"], "\n"); !strings.Contains(told, "column n of table public.m became Float64") {
+	if told := strings.Join(a.Header["X-Svc-Warnings"], "\n"); !strings.Contains(told,
+		"column n of table public.m became Float64") {
 		t.Errorf("warnings %q", told)
 	}
 	if a := n.sql(t, "", "ALTER TABLE m RENAME COLUMN n TO num"); a.Status != 200 {
@@ -49,7 +50,8 @@ func TestNumbersWiden(t *testing.T) {
 			if i%3 == 0 {
 				v = "1.5"
 			}
-			a, err := n.Do("POST", ingest+"many", strings.NewReader(fmt.Sprintf(`[{"took":%s,"f%d":%s}]`, v, i%4, v)), jsonBody...)
+			a, err := n.Do("POST", ingest+"many", strings.NewReader(fmt.Sprintf(`[{"took":%s,"f%d":%s}]`, v, i%4, v)),
+				jsonBody...)
 			if err != nil || a.Status != 200 {
 				t.Errorf("request %d: %v %+v", i, err, a)
 			}
@@ -76,7 +78,8 @@ func TestNumbersWiden(t *testing.T) {
 	must(t, n, "POST", ingest+"later", `[{"n":1.5}]`, jsonBody...)
 	sameRows(t, n, "SELECT n FROM later ORDER BY n", `[[1.0],[1.5]]`)
 	refuse(t, n, 400, "POST", ingest+"wide", `[{"n":1.5}]`, jsonBody...)
-	if a := n.sql(t, "", "ALTER TABLE wide MODIFY COLUMN n DOUBLE"); a.Status != 400 || !strings.Contains(string(a.Body), "9007199254740993") {
+	if a := n.sql(t, "", "ALTER TABLE wide MODIFY COLUMN n DOUBLE"); a.Status != 400 ||
+		!strings.Contains(string(a.Body), "9007199254740993") {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }

@@ -98,8 +98,10 @@ func (n *Node) later(t *testing.T, sql string) <-chan *Answer {
 // wantFailure fails the test unless a is an error that can be tried again.
 func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
 	t.Helper()
-	if a.Status != status || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) || !strings.Contains(string(a.Body), says) {
-		t.Errorf("status %d, code %s: %s; want %d, %d, %q", a.Status, a.Header.Get("x-svc-err-code"), a.Body, status, code, says)
+	if a.Status != status || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) ||
+		!strings.Contains(string(a.Body), says) {
+		t.Errorf("status %d, code %s: %s; want %d, %d, %q", a.Status, a.Header.Get("x-svc-err-code"), a.Body, status,
+			code, says)
 	}
 	if status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
@@ -165,7 +167,8 @@ func TestTempLimit(t *testing.T) {
 	if err := n.Ingest("app", []byte(`{"a":1}`)); err != nil {
 		t.Fatal(err)
 	}
-	const spills = "SELECT max(h) FROM (SELECT hash(range) AS h, row_number() OVER (ORDER BY hash(range)) AS r FROM range(20000000))"
+	const spills = "SELECT max(h) FROM (SELECT hash(range) AS h, row_number() OVER (ORDER BY hash(range)) AS r FROM " +
+		"range(20000000))"
 	wantFailure(t, <-n.later(t, spills), 503, 6000, "--query-temp-limit")
 	if got := fmt.Sprint(n.Rows(t, "SELECT a FROM app")); got != "[[1]]" {
 		t.Errorf("rows %s afterwards", got)
@@ -207,7 +210,8 @@ func TestStopQueries(t *testing.T) {
 	n.Start()
 	n.Rows(t, "SELECT 1")
 	w := n.workers()
-	a, err := n.Do("POST", "/v1/sql", strings.NewReader(forever), "Content-Type", "application/sql", "x-svc-timeout", "200ms")
+	a, err := n.Do("POST", "/v1/sql", strings.NewReader(forever), "Content-Type", "application/sql", "x-svc-timeout",
+		"200ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +220,9 @@ func TestStopQueries(t *testing.T) {
 	leave := n.leaving(t, forever)
 	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
 	leave()
-	eventually(t, "the query of the client that went away to end", func() bool { return n.metric(t, "cordwood_query_running") == 0 })
+	eventually(t, "the query of the client that went away to end", func() bool {
+		return n.metric(t, "cordwood_query_running") == 0
+	})
 	if diff := cmp.Diff(w, n.workers()); diff != "" {
 		t.Errorf("queries that stop when told cost their process: %s", diff)
 	}
@@ -224,7 +230,8 @@ func TestStopQueries(t *testing.T) {
 
 func TestTooManyQueries(t *testing.T) {
 	t.Parallel()
-	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-max-wait", "1m", "--query-timeout", "2m")
+	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-max-wait", "1m", "--query-timeout",
+		"2m")
 	n.Start()
 	n.Rows(t, "SELECT 1") // its process may take long to start
 	leave := n.leaving(t, forever)

@@ -158,7 +158,8 @@ func TestLinks(t *testing.T) {
 		out := map[string]bool{}
 		for line := range strings.Lines(string(text)) {
 			if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
-				out["#"+strings.ReplaceAll(notInHeading.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-")] = true
+				out["#"+strings.ReplaceAll(notInHeading.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""),
+					" ", "-")] = true
 			}
 		}
 		return out
@@ -193,7 +194,8 @@ func tailOf(text string) string { return text[max(0, len(text)-4000):] }
 const mark = "@@block "
 
 // ready waits for the server of the page.
-const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
+const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; " +
+	"curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
 
 // script is all of a page for bash; some tells whether something is run. here puts the
 // address of the page into a text.
@@ -251,11 +253,13 @@ func TestMatches(t *testing.T) {
 
 // TestParse reads directives, and refuses what would silently not be run.
 func TestParse(t *testing.T) {
-	p, err := parse("p.md", "<!-- test: server --a b -->\n\n<!-- test: file x.yaml -->\n```yaml\na: 1\n```\ntext\n\n  ```sh\n  ls\n  ```\n")
+	p, err := parse("p.md",
+		"<!-- test: server --a b -->\n\n<!-- test: file x.yaml -->\n```yaml\na: 1\n```\ntext\n\n  ```sh\n  ls\n  ```\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.server == nil || *p.server != "--a b" || len(p.blocks) != 2 || p.blocks[0].argument != "x.yaml" || p.blocks[1].text != "ls\n" || p.blocks[1].line != 10 {
+	if p.server == nil || *p.server != "--a b" || len(p.blocks) != 2 || p.blocks[0].argument != "x.yaml" ||
+		p.blocks[1].text != "ls\n" || p.blocks[1].line != 10 {
 		t.Errorf("parsed: %+v", p)
 	}
 	for text, want := range map[string]string{
@@ -287,7 +291,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if script, some := p.script(func(s string) string { return s }); !some || !strings.Contains(script, "false\n) || true") {
+	if script, some := p.script(func(s string) string { return s }); !some ||
+		!strings.Contains(script, "false\n) || true") {
 		t.Errorf("script: %s", script)
 	}
 	p, err = parse("p.md", "```\ncurl x\n```\n```yaml\na: 1\n```\n```\nplain\n```\n")

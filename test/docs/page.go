@@ -96,7 +96,10 @@ func parse(name, text string) (*page, error) {
 }
 
 // command is how a line begins that is to be run by a reader.
-var command = regexp.MustCompile(`^(\$ |sudo |bin/cordwood|cordwood (serve|ingest|sql|pipeline|vrl|cluster|node|shard|table|tail|backup|restore|doctor|inspect|recover|health|rebalance)\b|curl |make |docker |helm |kubectl |apt |systemctl )`)
+var command = regexp.MustCompile(
+	`^(\$ |sudo |bin/cordwood|cordwood ` +
+		`(serve|ingest|sql|pipeline|vrl|cluster|node|shard|table|tail|backup|restore|doctor|inspect|recover|health|` +
+		`rebalance)\b|curl |make |docker |helm |kubectl |apt |systemctl )`)
 
 // runs tells whether the block is commands or statements that are run.
 func (p *page) runs(b block) bool { return b.lang == "sh" || b.lang == "sql" && p.sql }

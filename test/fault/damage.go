@@ -34,7 +34,9 @@ func KindOf(file string) string {
 }
 
 // slack are the kinds that have bytes which mean nothing: free pages, room for more.
-var slack = map[string]bool{"metadata state": true, "metadata log": true, "stable store": true, "log": true, "snapshot head": true}
+var slack = map[string]bool{
+	"metadata state": true, "metadata log": true, "stable store": true, "log": true, "snapshot head": true,
+}
 
 // Slack tells whether files of a kind have bytes that mean nothing.
 func Slack(kind string) bool { return slack[kind] }

@@ -67,7 +67,8 @@ func TestDamage(t *testing.T) {
 			t.Fatalf("%d of the damages mean nothing", unused)
 		}
 	}
-	t.Logf("%d damages, found by %v; of %v; %d more changed bytes mean nothing; 0 wrong rows", sum(how), how, byKind, unused)
+	t.Logf("%d damages, found by %v; of %v; %d more changed bytes mean nothing; 0 wrong rows", sum(how), how, byKind,
+		unused)
 }
 
 func sum(m map[string]int) (n int) {

@@ -19,9 +19,11 @@ import (
 // this is not known. The server goes on, and once there is room the same statement deletes the rest.
 func TestDeleteWithoutRoom(t *testing.T) {
 	disk := fault.NewDisk(t, "ext4", 96)
-	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve", "8MiB")
+	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve",
+		"8MiB")
 	n.Start()
-	if _, err := n.Query("CREATE TABLE big (svc_timestamp TIMESTAMP(9) TIME INDEX, id STRING PRIMARY KEY) WITH (append_mode='false')"); err != nil {
+	if _, err := n.Query("CREATE TABLE big (svc_timestamp TIMESTAMP(9) TIME INDEX, id STRING PRIMARY KEY) WITH " +
+		"(append_mode='false')"); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -31,7 +33,8 @@ func TestDeleteWithoutRoom(t *testing.T) {
 		for range rows {
 			fmt.Fprintf(&body, "{\"id\":\"%016x%016x%016x\"}\n", r.Uint64(), r.Uint64(), r.Uint64())
 		}
-		a, err := n.Do("POST", "/v1/ingest?table=big&pipeline_name=svc_identity", strings.NewReader(body.String()), "Content-Type", "application/x-ndjson")
+		a, err := n.Do("POST", "/v1/ingest?table=big&pipeline_name=svc_identity", strings.NewReader(body.String()),
+			"Content-Type", "application/x-ndjson")
 		if err != nil || a.Status != 200 {
 			t.Fatalf("%v: %s", err, a.Body)
 		}
@@ -45,7 +48,8 @@ func TestDeleteWithoutRoom(t *testing.T) {
 		t.Fatalf("the server does not answer: %v", err)
 	}
 	t.Logf("full: %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
-	if a.Status != 503 || a.Header.Get("Retry-After") == "" || !strings.Contains(string(a.Body), "DELETE FROM public.big") {
+	if a.Status != 503 || a.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(a.Body), "DELETE FROM public.big") {
 		t.Errorf("full: %d %s, want 503 with Retry-After that names the statement", a.Status, a.Body)
 	}
 	if !n.Running() {

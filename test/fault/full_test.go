@@ -68,7 +68,8 @@ func TestDiskFull(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s", "--disk-reserve", "8MiB")
+			n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-bytes", "1MiB",
+				"--shard-flush-age", "1s", "--disk-reserve", "8MiB")
 			n.Start()
 			l := load.New()
 			l.Prepare(t, n)
@@ -81,19 +82,22 @@ func TestDiskFull(t *testing.T) {
 			for _, leave := range []int64{4 << 20, 0} {
 				filler := fill(t, disk, leave)
 				wait(t, 20*time.Second, "rows are refused", func() bool {
-					a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=probe", strings.NewReader(`{"a":1}`), "Content-Type", "application/json")
+					a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=probe",
+						strings.NewReader(`{"a":1}`), "Content-Type", "application/json")
 					if err != nil {
 						t.Fatalf("with %d bytes left the server does not answer: %v", leave, err)
 					}
 					return a.Status == 503 && a.Header.Get("Retry-After") != "" && strings.Contains(string(a.Body), `"code":5000`)
 				})
-				if a, err := n.Do("GET", "/ready", nil); err != nil || a.Status != 200 || !strings.Contains(string(a.Body), "rows are refused") {
+				if a, err := n.Do("GET", "/ready", nil); err != nil || a.Status != 200 ||
+					!strings.Contains(string(a.Body), "rows are refused") {
 					t.Errorf("ready: %v, %v", a, err)
 				}
 				if a, err := n.Do("GET", "/ready?for=writes", nil); err != nil || a.Status != 503 {
 					t.Errorf("ready for writes: %v, %v", a, err)
 				}
-				if a, err := n.Do("GET", "/metrics", nil); err != nil || !strings.Contains(string(a.Body), "\ncordwood_disk_full 1") {
+				if a, err := n.Do("GET", "/metrics", nil); err != nil ||
+					!strings.Contains(string(a.Body), "\ncordwood_disk_full 1") {
 					t.Errorf("metrics do not say so: %v", err)
 				}
 				// Queries go on, over all there is, for as long as the disk is full.
@@ -111,7 +115,8 @@ func TestDiskFull(t *testing.T) {
 				}
 				freed := time.Now()
 				grows(t, l, n, 15*time.Second)
-				t.Logf("%s, %d KiB left: rows were taken again after %s", kind, leave>>10, time.Since(freed).Round(time.Millisecond))
+				t.Logf("%s, %d KiB left: rows were taken again after %s", kind, leave>>10,
+					time.Since(freed).Round(time.Millisecond))
 			}
 			close(stop)
 			<-done

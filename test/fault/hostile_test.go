@@ -122,7 +122,8 @@ func TestHostileRows(t *testing.T) {
 	n.Stop()
 	n.Start()
 	checkCount(t, n, "hostile", 2*rows)
-	if a, err := n.Do("GET", "/ready", nil); err != nil || a.Status != 200 || strings.Contains(string(a.Body), "warnings") {
+	if a, err := n.Do("GET", "/ready", nil); err != nil || a.Status != 200 ||
+		strings.Contains(string(a.Body), "warnings") {
 		t.Errorf("ready: %v, %v", a, err)
 	}
 	n.Stop()

@@ -21,11 +21,13 @@ import (
 func TestStatementsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := fault.NewDisk(t, "ext4", 64)
-	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve", "8MiB")
+	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve",
+		"8MiB")
 	n.Start()
 	const rows = 3000
 	for _, table := range []string{"thinned", "dropped"} {
-		if _, err := n.Query("CREATE TABLE " + table + " (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, v BIGINT) WITH (append_mode='false')"); err != nil {
+		if _, err := n.Query("CREATE TABLE " + table +
+			" (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, v BIGINT) WITH (append_mode='false')"); err != nil {
 			t.Fatal(err)
 		}
 		var values []string

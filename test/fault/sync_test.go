@@ -34,7 +34,8 @@ func TestFailedSync(t *testing.T) {
 			if os.Getenv("CORDWOOD_CHAOS") == "" {
 				t.Parallel()
 			}
-			n := cluster.New(t, "--shards", "2", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s", "--disk-write-deadline", "2s")
+			n := cluster.New(t, "--shards", "2", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s",
+				"--disk-write-deadline", "2s")
 			n.Start()
 			l := load.New()
 			l.Prepare(t, n)

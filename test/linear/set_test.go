@@ -25,11 +25,23 @@ func TestCheck(t *testing.T) {
 		make func(s *Set[int])
 		want string // empty: nothing is wrong
 	}{
-		{"read while it is written", func(s *Set[int]) { s.Add(1, 0, 10); s.Read("a", 5, 6, rows(1)); s.Read("a", 7, 8, rows(1)) }, ""},
+		{"read while it is written", func(s *Set[int]) {
+			s.Add(1, 0, 10)
+			s.Read("a", 5, 6, rows(1))
+			s.Read("a", 7, 8, rows(1))
+		}, ""},
 		{"not read while it is written", func(s *Set[int]) { s.Add(1, 0, 10); s.Read("a", 5, 15, rows()) }, ""},
-		{"of unknown fate", func(s *Set[int]) { s.Add(1, 0, Never); s.Read("a", 20, 21, rows()); s.Read("a", 30, 31, rows(1)) }, ""},
+		{"of unknown fate", func(s *Set[int]) {
+			s.Add(1, 0, Never)
+			s.Read("a", 20, 21, rows())
+			s.Read("a", 30, 31, rows(1))
+		}, ""},
 		{"stale", func(s *Set[int]) { s.Add(1, 0, 10); s.Read("a", 11, 12, rows()) }, "lacks a row"},
-		{"back", func(s *Set[int]) { s.Add(1, 0, Never); s.Read("a", 20, 21, rows(1)); s.Read("b", 30, 31, rows()) }, "lacks a row"},
+		{"back", func(s *Set[int]) {
+			s.Add(1, 0, Never)
+			s.Read("a", 20, 21, rows(1))
+			s.Read("b", 30, 31, rows())
+		}, "lacks a row"},
 		{"twice", func(s *Set[int]) { s.Add(1, 0, 10); s.Read("a", 11, 12, rows(1, 1)) }, "more than once"},
 		{"from nowhere", func(s *Set[int]) { s.Read("a", 11, 12, rows(7)) }, "nobody sent"},
 		{"from the future", func(s *Set[int]) { s.Add(1, 20, 30); s.Read("a", 11, 12, rows(1)) }, "sent later"},
@@ -40,7 +52,11 @@ func TestCheck(t *testing.T) {
 			s.Read("a", 5, 40, rows(1))
 			s.Read("b", 5, 40, rows(2))
 		}, "of each other"},
-		{"the later without the earlier", func(s *Set[int]) { s.Add(1, 0, 10); s.Add(2, 20, 30); s.Read("a", 5, 40, rows(2)) }, "lacks a row"},
+		{"the later without the earlier", func(s *Set[int]) {
+			s.Add(1, 0, 10)
+			s.Add(2, 20, 30)
+			s.Read("a", 5, 40, rows(2))
+		}, "lacks a row"},
 	} {
 		var s Set[int]
 		test.make(&s)
@@ -107,7 +123,9 @@ func TestCheckIsExact(t *testing.T) {
 				}
 			}
 			s.Read(fmt.Sprint(i), begun, ended, seen)
-			ops = append(ops, porcupine.Operation{ClientId: adds + i, Input: call{row: -1}, Call: int64(begun), Output: call{mask: mask}, Return: int64(ended)})
+			ops = append(ops, porcupine.Operation{
+				ClientId: adds + i, Input: call{row: -1}, Call: int64(begun), Output: call{mask: mask}, Return: int64(ended),
+			})
 		}
 		got := s.Check()
 		want := porcupine.CheckOperations(model, ops)

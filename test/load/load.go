@@ -73,7 +73,10 @@ func (l *Load) Prepare(t testing.TB, n *cluster.Node) {
 	if l.merges {
 		return
 	}
-	_, err := n.Query(`CREATE TABLE IF NOT EXISTS merged (ts TIMESTAMP(3) TIME INDEX, k STRING, v BIGINT, PRIMARY KEY (k)) WITH ('append_mode'='false', 'merge_mode'='last_row')`)
+	_,
+		err := n.Query(
+		`CREATE TABLE IF NOT EXISTS merged (ts TIMESTAMP(3) TIME INDEX, k STRING, v BIGINT, PRIMARY KEY (k)) WITH ` +
+			`('append_mode'='false', 'merge_mode'='last_row')`)
 	if err != nil && !strings.Contains(err.Error(), "results") {
 		t.Fatal(err)
 	}
@@ -128,7 +131,8 @@ func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone b
 	l.mu.Lock()
 	l.posts[name] = p
 	l.mu.Unlock()
-	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(body(name, rng)), "Content-Type", "application/x-ndjson")
+	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(body(name, rng)),
+		"Content-Type", "application/x-ndjson")
 	if err != nil {
 		return true // whether this one counts is unknown
 	}
@@ -158,7 +162,9 @@ func (l *Load) merge(n *cluster.Node, key int) (gone bool) {
 	l.keys[key].sent++
 	v := l.keys[key].sent
 	l.mu.Unlock()
-	a, err := n.Do("POST", "/v1/sql", strings.NewReader(fmt.Sprintf("INSERT INTO merged VALUES (%d, 'k%d', %d)", 1_700_000_000_000+key, key, v)), "Content-Type", "application/sql")
+	a, err := n.Do("POST", "/v1/sql",
+		strings.NewReader(fmt.Sprintf("INSERT INTO merged VALUES (%d, 'k%d', %d)", 1_700_000_000_000+key, key, v)),
+		"Content-Type", "application/sql")
 	if err != nil {
 		return true
 	}
@@ -206,7 +212,8 @@ func (l *Load) Check(t testing.TB, n *cluster.Node) {
 		t.Fatal(err)
 	}
 	if r != (Result{}) {
-		t.Fatalf("of %d acknowledged rows %d are lost, %d are doubled or wrong, and %d were never sent", l.Acked(), r.Lost, r.Doubled, r.Unknown)
+		t.Fatalf("of %d acknowledged rows %d are lost, %d are doubled or wrong, and %d were never sent", l.Acked(),
+			r.Lost, r.Doubled, r.Unknown)
 	}
 }
 
@@ -223,7 +230,10 @@ func (l *Load) Compare(n *cluster.Node) (r Result, err error) {
 	found := map[string]bool{}
 	want := fmt.Sprint([]any{RowsPerPost, RowsPerPost, RowsPerPost, 0, RowsPerPost - 1})
 	for table := range tables {
-		rows, err := n.Query(`SELECT post, count(*), count(DISTINCT "row"), count(payload), min("row"), max("row") FROM ` + table + ` GROUP BY post`)
+		rows,
+			err := n.Query(
+			`SELECT post, count(*), count(DISTINCT "row"), count(payload), min("row"), max("row") FROM ` + table +
+				` GROUP BY post`)
 		if err != nil {
 			if !ackedTables[table] && strings.Contains(err.Error(), "does not exist") {
 				continue

@@ -138,7 +138,10 @@ func folder(t *testing.T) string {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), tables: map[uint64]*table{}, start: time.Now().Unix(), counts: map[string]int{}}
+	w := &world{
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), tables: map[uint64]*table{}, start: time.Now().Unix(),
+		counts: map[string]int{},
+	}
 	w.cfg = shard.Config{
 		ID: 1, Dir: filepath.Join(folder(t), "0"), NodeID: "n", Bootstrap: true, FlushAge: 300 * time.Millisecond,
 		// So small that tables get segments of their own, and are split out.
@@ -182,10 +185,14 @@ func (w *world) create() {
 		key = schemapb.Semantic_SEMANTIC_FIELD // it keeps all rows
 	}
 	w.tables[w.nextID] = &table{expired: -1 << 62, def: &schemapb.Table{
-		Id: w.nextID, Database: "d", Name: fmt.Sprint("t", w.nextID), Version: 1, MinWriterVersion: 1, NextColumnId: 5, Options: options,
+		Id: w.nextID, Database: "d", Name: fmt.Sprint("t", w.nextID), Version: 1, MinWriterVersion: 1, NextColumnId: 5,
+		Options:   options,
 		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
 		Columns: []*schemapb.Column{
-			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+			{
+				Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND,
+				Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true,
+			},
 			{Id: 2, Name: "key", Type: schemapb.Type_TYPE_STRING, Semantic: key},
 			{Id: 3, Name: "a", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
@@ -349,7 +356,8 @@ func (w *world) alterTTL() {
 
 // before is the time before which rows are expired by the table's ttl.
 func (t *table) before(now int64) (int64, bool) {
-	return schema.EffectiveTTL(t.def.Options[schema.OptionTTL], "").ExpiredBefore(time.Unix(now, 0), schema.TimestampSecond)
+	return schema.EffectiveTTL(t.def.Options[schema.OptionTTL], "").ExpiredBefore(time.Unix(now, 0),
+		schema.TimestampSecond)
 }
 
 func (t *table) note(now int64) {

@@ -55,7 +55,9 @@ func (a *archive) put(e *raft.Log) {
 	if have := a.entries[e.Index]; have == nil {
 		a.entries[e.Index] = e
 	} else if have.Term != e.Term || !bytes.Equal(have.Data, e.Data) {
-		a.conflicts = append(a.conflicts, fmt.Sprintf("group %s: entry %d is of term %d in one log and of term %d in another", a.group, e.Index, have.Term, e.Term))
+		a.conflicts = append(a.conflicts,
+			fmt.Sprintf("group %s: entry %d is of term %d in one log and of term %d in another", a.group, e.Index,
+				have.Term, e.Term))
 	}
 }
 

@@ -65,14 +65,17 @@ func (w *World) finalTables() (out []*schema.Table, err error) {
 
 // checkShard compares the replicas of a shard with one another and with its log, and returns
 // their rows by table.
-func (w *World) checkShard(r *Report, s *metapb.Shard, tables []*schema.Table, bad func(string, ...any)) map[string]map[rowID]int {
+func (w *World) checkShard(
+	r *Report, s *metapb.Shard, tables []*schema.Table, bad func(string, ...any),
+) map[string]map[rowID]int {
 	leader, err := w.awaitLeader(s.Id)
 	if err != nil {
 		bad("%v", err)
 		return nil
 	}
 	said := leader.Report()
-	if members, placed := slices.Sorted(slices.Values(said.Voters)), slices.Sorted(slices.Values(s.Replicas)); !slices.Equal(members, placed) {
+	if members, placed := slices.Sorted(slices.Values(said.Voters)),
+		slices.Sorted(slices.Values(s.Replicas)); !slices.Equal(members, placed) {
 		bad("shard %d: its group is %v and it is placed on %v", s.Id, members, placed)
 	}
 	var first contents
@@ -84,7 +87,8 @@ func (w *World) checkShard(r *Report, s *metapb.Shard, tables []*schema.Table, b
 			bad("shard %d: replica on %s: %v", s.Id, id, err)
 			continue
 		}
-		if entries, whole := w.cluster.archives.of(groupName(s.Id, s.Incarnation)).upTo(at, n.store(groupName(s.Id, s.Incarnation))); whole {
+		if entries, whole := w.cluster.archives.of(groupName(s.Id, s.Incarnation)).
+			upTo(at, n.store(groupName(s.Id, s.Incarnation))); whole {
 			ledger, err := replay(s.Id, entries)
 			if err != nil {
 				bad("shard %d: its log on %s: %v", s.Id, id, err)
@@ -153,7 +157,12 @@ func (w *World) compare(have map[string]map[rowID]int, bad func(string, ...any))
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{lost, "acknowledged rows are lost"}, {doubled, "rows are there more than once"}, {refusedRows, "rows are there that were refused for certain"}, {unsent, "rows are there that nobody wrote"}} {
+	}{
+		{lost, "acknowledged rows are lost"},
+		{doubled, "rows are there more than once"},
+		{refusedRows, "rows are there that were refused for certain"},
+		{unsent, "rows are there that nobody wrote"},
+	} {
 		if x.n > 0 {
 			bad("%d %s", x.n, x.what)
 		}

@@ -128,7 +128,8 @@ func TestMonotonic(t *testing.T) {
 	at := func(version uint32, placement ...*schemapb.Placement) *schema.Table {
 		return schema.FromProto(define(version, placement...))
 	}
-	one, two, three := &schemapb.Placement{Epoch: 1, ShardId: 1}, &schemapb.Placement{Epoch: 2, ShardId: 2}, &schemapb.Placement{Epoch: 3, ShardId: 1}
+	one, two, three := &schemapb.Placement{Epoch: 1, ShardId: 1}, &schemapb.Placement{Epoch: 2, ShardId: 2},
+		&schemapb.Placement{Epoch: 3, ShardId: 1}
 	for _, test := range []struct {
 		name        string
 		before, now *schema.Table

@@ -78,7 +78,8 @@ func (w *World) flipBit() {
 		w.violation("%s has started, although a bit of %s was flipped", n.ID, what)
 	case err == nil:
 		w.event("%s is back", n.ID)
-	case !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "damaged") && !errors.Is(err, catalog.ErrUnsupported):
+	case !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "damaged") &&
+		!errors.Is(err, catalog.ErrUnsupported):
 		w.violation("a bit of %s of %s was flipped, and the error does not say so: %v", what, n.ID, err)
 	default:
 		w.event("%s does not start: %v", n.ID, err)
@@ -94,7 +95,8 @@ func (w *World) flipBit() {
 func (w *World) flipFile(n *Node) string {
 	var files []string
 	for _, f := range n.disk.Files(n.shardDir()) {
-		if size, err := n.disk.Stat(f); err == nil && size > 0 && (filepath.Base(f) == "MANIFEST" || strings.HasSuffix(f, ".parquet")) {
+		if size, err := n.disk.Stat(f); err == nil && size > 0 && (filepath.Base(f) == "MANIFEST" ||
+			strings.HasSuffix(f, ".parquet")) {
 			files = append(files, f)
 		}
 	}

@@ -24,7 +24,8 @@ func (w *World) cutLearner() {
 	}
 	with, late := w.rng.IntN(4), time.Duration(w.rng.IntN(300))*time.Millisecond
 	w.ask(&clusterapi.Request{
-		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
+		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))],
+		To: free[w.rng.IntN(len(free))],
 	})
 	for begun := time.Now(); time.Since(begun) < learnerWait; time.Sleep(5 * time.Millisecond) {
 		n, leader := w.leader(s.Id)
@@ -70,7 +71,9 @@ func (w *World) crashInOperation() {
 	var op *metapb.Operation
 	seen := map[string]bool{}
 	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
-		running := slices.DeleteFunc(w.routers[0].meta.Operations(), func(op *metapb.Operation) bool { return op.EndedUnixNano != 0 })
+		running := slices.DeleteFunc(w.routers[0].meta.Operations(), func(op *metapb.Operation) bool {
+			return op.EndedUnixNano != 0
+		})
 		if len(running) == 0 {
 			break
 		}

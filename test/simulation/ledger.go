@@ -71,7 +71,8 @@ func (l *ledger) write(index uint64, tables []*schemapb.Table, batches [][]byte)
 	for _, p := range tables {
 		t := schema.FromProto(p)
 		have := l.tables[t.ID]
-		if !l.dropped[t.ID] && (have == nil || t.Version > have.Version || t.Version == have.Version && t.Writable().Epoch > have.Writable().Epoch) {
+		if !l.dropped[t.ID] && (have == nil || t.Version > have.Version || t.Version == have.Version &&
+			t.Writable().Epoch > have.Writable().Epoch) {
 			l.tables[t.ID] = t
 		}
 	}
@@ -114,7 +115,8 @@ func (l *ledger) refuse(index uint64, b *column.Batch, t *schema.Table) {
 		if l.late[t.ID] == nil {
 			l.late[t.ID] = map[rowID]string{}
 		}
-		l.late[t.ID][row] = fmt.Sprintf("accepted with epoch %d at entry %d, after epoch %d was sealed in shard %d", b.Epoch, index, t.Writable().Epoch-1, l.shard)
+		l.late[t.ID][row] = fmt.Sprintf("accepted with epoch %d at entry %d, after epoch %d was sealed in shard %d",
+			b.Epoch, index, t.Writable().Epoch-1, l.shard)
 	}
 }
 
@@ -138,7 +140,9 @@ func (l *ledger) compare(have contents) (out []string) {
 			}
 		}
 		if n > 0 {
-			out = append(out, fmt.Sprintf("shard %d: %d rows of table %d are there another number of times than its log says: %s", l.shard, n, id, difference(want, got)))
+			out = append(out,
+				fmt.Sprintf("shard %d: %d rows of table %d are there another number of times than its log says: %s",
+					l.shard, n, id, difference(want, got)))
 		}
 	}
 	return out

@@ -11,7 +11,8 @@ import (
 
 // newServer is the server of a node's services.
 func newServer() *grpc.Server {
-	return grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
+	return grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes),
+		grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
 }
 
 // acceptor is a listener that is given its connections.

@@ -40,7 +40,9 @@ type Log struct {
 
 // NewLog returns an empty log.
 func NewLog() *Log {
-	return &Log{entries: map[uint64]*raft.Log{}, sums: map[uint64]uint32{}, values: map[string][]byte{}, numbers: map[string]uint64{}}
+	return &Log{
+		entries: map[uint64]*raft.Log{}, sums: map[uint64]uint32{}, values: map[string][]byte{}, numbers: map[string]uint64{},
+	}
 }
 
 var errDead = errors.New("the node has crashed")
@@ -63,7 +65,9 @@ func (l *Log) Open(name string) (raftlog.Store, error) {
 	defer l.mu.Unlock()
 	for i, e := range l.entries {
 		if sum := crc32.ChecksumIEEE(e.Data); sum != l.sums[i] {
-			return nil, &walfile.ErrCorrupt{File: name, What: fmt.Sprintf("entry %d has checksum %08x, want %08x", i, sum, l.sums[i])}
+			return nil, &walfile.ErrCorrupt{
+				File: name, What: fmt.Sprintf("entry %d has checksum %08x, want %08x", i, sum, l.sums[i]),
+			}
 		}
 	}
 	return &LogHandle{log: l, gen: l.gen}, nil
@@ -74,7 +78,9 @@ func (l *Log) Open(name string) (raftlog.Store, error) {
 func (l *Log) Flip(pick func(n int) int) (index uint64, mend func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := slices.DeleteFunc(slices.Sorted(maps.Keys(l.entries)), func(i uint64) bool { return len(l.entries[i].Data) == 0 })
+	all := slices.DeleteFunc(slices.Sorted(maps.Keys(l.entries)), func(i uint64) bool {
+		return len(l.entries[i].Data) == 0
+	})
 	if len(all) == 0 {
 		return 0, nil
 	}

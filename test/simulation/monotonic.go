@@ -40,7 +40,8 @@ func (m *watched) read(reader string, shard uint32, node string, index uint64) {
 	m.index[key] = max(before, index)
 	m.mu.Unlock()
 	if index < before {
-		m.bad("shard %d: a read on %s is at entry %d, the same reader had seen entry %d: it goes back", shard, node, index, before)
+		m.bad("shard %d: a read on %s is at entry %d, the same reader had seen entry %d: it goes back", shard, node,
+			index, before)
 	}
 }
 

@@ -37,7 +37,8 @@ func (w *World) moveShard() {
 		return
 	}
 	w.ask(&clusterapi.Request{
-		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
+		Kind: operation.ShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))],
+		To: free[w.rng.IntN(len(free))],
 	})
 }
 
@@ -52,7 +53,9 @@ func (w *World) moveTable() {
 	for _, i := range w.rng.Perm(len(all))[:1+w.rng.IntN(2)] {
 		to = append(to, all[i].Id)
 	}
-	w.ask(&clusterapi.Request{Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0})
+	w.ask(&clusterapi.Request{
+		Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0,
+	})
 }
 
 // drain empties a node, undrain lets one that was emptied take part again.

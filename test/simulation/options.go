@@ -74,8 +74,10 @@ func (o Options) String() string {
 	if o.Merging {
 		merging = ", one that merges rows"
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d with metadata, %d shards%s, %d writers each, %s, delay %s to %s, a fault of %s every %s",
-		o.Seed, o.Nodes, o.Metas, o.Groups, merging, o.Writers, o.Duration, o.Delay, o.Delay+o.Jitter, strings.Join(o.Faults, ", "), o.Pause)
+	return fmt.Sprintf("seed %d: %d nodes, %d with metadata, %d shards%s, %d writers each, %s, delay %s to %s, a "+
+		"fault of %s every %s",
+		o.Seed, o.Nodes, o.Metas, o.Groups, merging, o.Writers, o.Duration, o.Delay, o.Delay+o.Jitter,
+		strings.Join(o.Faults, ", "), o.Pause)
 }
 
 // Draw chooses the options of a seed.
@@ -87,8 +89,9 @@ func Draw(seed uint64) Options {
 		Delay:    time.Duration(rng.IntN(20)) * time.Millisecond, Jitter: time.Duration(1+rng.IntN(20)) * time.Millisecond,
 		Pause: time.Duration(2+rng.IntN(12)) * time.Second, Logger: slog.New(slog.DiscardHandler),
 	}
-	o.Metas, o.Merging = 3+rng.IntN(o.Nodes-2), rng.IntN(2) == 0 // the group has voters in an odd number, and the others learn
-	for _, f := range faults {                                   // a swarm: some faults hide others
+	// the group has voters in an odd number, and the others learn
+	o.Metas, o.Merging = 3+rng.IntN(o.Nodes-2), rng.IntN(2) == 0
+	for _, f := range faults { // a swarm: some faults hide others
 		if rng.IntN(2) == 0 {
 			o.Faults = append(o.Faults, f.name)
 		}

@@ -59,7 +59,10 @@ type process struct {
 var processes atomic.Uint64
 
 func newProcess(n *Node) (_ *process, err error) {
-	p := &process{node: n, number: processes.Add(1), dead: &atomic.Bool{}, conns: map[string]*grpc.ClientConn{}, over: make(chan struct{})}
+	p := &process{
+		node: n, number: processes.Add(1), dead: &atomic.Bool{}, conns: map[string]*grpc.ClientConn{},
+		over: make(chan struct{}),
+	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.raft, err = transport.New(transport.Config{
 		ClusterID: clusterID, NodeID: n.ID, Logger: n.log,
@@ -122,7 +125,8 @@ func (p *process) openMeta() error {
 func (p *process) openHost() {
 	n := p.node
 	pool := &memtable.Pool{}
-	p.clocks, _ = clocks.New(clocks.Config{Meta: p.meta, NodeID: n.ID, Now: n.now, Monotonic: n.elapsed, Logger: n.log}) // without a file
+	// without a file
+	p.clocks, _ = clocks.New(clocks.Config{Meta: p.meta, NodeID: n.ID, Now: n.now, Monotonic: n.elapsed, Logger: n.log})
 	p.host = host.New(host.Config{
 		Dir: n.shardDir(), NodeID: n.ID, Catalog: p.meta, Logger: n.log,
 		Created: func(id uint32) bool { n.mu.Lock(); defer n.mu.Unlock(); return n.created[id] },
@@ -155,10 +159,14 @@ func (p *process) openHost() {
 			}
 			clock := p.clock()
 			s, err := shard.Open(shard.Config{
-				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: members, Peers: p.dial,
-				FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space, LogStore: func() (raftlog.Store, error) { return log.Open(group) },
-				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
-				TrailingBytes: 8 << 10, Now: n.now, Monotonic: clock.elapsed, Agreed: clock.agreed, TTL: func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
+				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap,
+				Founders: o.Founders, Transport: members, Peers: p.dial,
+				FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space,
+				LogStore:   func() (raftlog.Store, error) { return log.Open(group) },
+				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10,
+				SplitBytes:    16 << 10,
+				TrailingBytes: 8 << 10, Now: n.now, Monotonic: clock.elapsed, Agreed: clock.agreed,
+				TTL:  func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
 				Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 			})
 			if err != nil {
@@ -174,7 +182,9 @@ func (p *process) openHost() {
 		},
 		Recovered: func(context.Context, *metapb.Shard, uint32) error { return errors.New("nothing is recovered here") },
 	})
-	shardpb.RegisterShardServiceServer(p.server, shard.NewServer(shard.ServerConfig{Shards: p.host.Shard, All: p.host.All}))
+	shardpb.RegisterShardServiceServer(p.server, shard.NewServer(shard.ServerConfig{
+		Shards: p.host.Shard, All: p.host.All,
+	}))
 }
 
 // clock is how a shard knows how much time has passed, and what time it is for most nodes.
@@ -241,7 +251,8 @@ func (p *process) enter(ctx context.Context) error {
 		roles = append(roles, "meta")
 	}
 	register := &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
-		Id: n.ID, Name: n.ID, RpcAddr: n.ID, Roles: roles, Version: "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+		Id: n.ID, Name: n.ID, RpcAddr: n.ID, Roles: roles, Version: "simulation", MinProtocol: metapb.MinProtocol,
+		MaxProtocol: metapb.MaxProtocol,
 	}}}}
 	if known := func(m *metapb.Node) bool { return m.Id == n.ID }; slices.ContainsFunc(p.meta.Nodes(), known) {
 		p.run(func(ctx context.Context) error { p.propose(ctx, register); return nil })
@@ -253,7 +264,8 @@ func (p *process) enter(ctx context.Context) error {
 	}
 	if p.member != nil {
 		p.run(coordinator.New(coordinator.Config{
-			Meta: p.meta, Dial: p.dial, Leads: p.member.Leads, LeadsChanged: p.member.LeadsChanged, Limits: snapshot.Limits{ReplaceAfter: replaceAfter}, Logger: n.log,
+			Meta: p.meta, Dial: p.dial, Leads: p.member.Leads, LeadsChanged: p.member.LeadsChanged,
+			Limits: snapshot.Limits{ReplaceAfter: replaceAfter}, Logger: n.log,
 		}).Run)
 	}
 	p.run(p.clocks.Run)
@@ -293,8 +305,9 @@ func (p *process) report(ctx context.Context) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, 3*time.Second)
 		_, _ = p.meta.Report(call, &metapb.ReportRequest{ // the next one says more
-			NodeId: p.node.ID, Process: p.number, TimeUnixNano: p.node.now().UnixNano(), DiskCapacity: 1 << 40, DiskUsed: 1 << 30,
-			Version: "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+			NodeId: p.node.ID, Process: p.number, TimeUnixNano: p.node.now().UnixNano(), DiskCapacity: 1 << 40,
+			DiskUsed: 1 << 30,
+			Version:  "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 			Replicas: p.host.Reports(), LeftShards: p.host.Left(),
 		})
 		cancel()
@@ -332,7 +345,8 @@ func (p *process) connect(ctx context.Context, to, port string) (net.Conn, error
 func dial(to string, connect func(ctx context.Context, to, port string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+to,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return connect(ctx, to, grpcPort) }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes),
+			grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 

@@ -94,7 +94,9 @@ func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 
 // readFresh reads from the n-th replica of a shard what it holds once it has come to the
 // index that the leader gives. Of several that take themselves for the leader any is asked.
-func (w *World) readFresh(ctx context.Context, r *router, id uint32, t *schema.Table, n int, into map[rowID]int) (from string, index uint64, ok bool) {
+func (w *World) readFresh(
+	ctx context.Context, r *router, id uint32, t *schema.Table, n int, into map[rowID]int,
+) (from string, index uint64, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	leaders := w.leaders(id)

@@ -31,7 +31,8 @@ func (r *Report) Failed() bool { return len(r.Violations) > 0 || len(r.Stuck) > 
 
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%d rows acknowledged, longest gap %s, writable %s after the end of the faults\n", r.Options, r.Acked, r.Longest, r.Recovery)
+	fmt.Fprintf(&b, "%s\n%d rows acknowledged, longest gap %s, writable %s after the end of the faults\n", r.Options,
+		r.Acked, r.Longest, r.Recovery)
 	for _, v := range r.Violations[:min(len(r.Violations), 20)] {
 		fmt.Fprintf(&b, "VIOLATION: %s\n", v)
 	}

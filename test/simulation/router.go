@@ -50,7 +50,9 @@ func (w *World) newRouter(i int) (*router, error) {
 		shards = hasty{r.client}
 	}
 	var err error
-	if r.writer, err = write.New(write.Config{Meta: r.meta, Shards: shards, ClusterVersion: r.meta.ClusterVersion, Logger: log}); err != nil {
+	if r.writer, err = write.New(write.Config{
+		Meta: r.meta, Shards: shards, ClusterVersion: r.meta.ClusterVersion, Logger: log,
+	}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -84,7 +86,9 @@ func (r *router) table(ctx context.Context, name string) (*schema.Table, error) 
 type hasty struct{ *shardclient.Client }
 
 // Write gives up soon, and says then that nothing was stored.
-func (h hasty) Write(ctx context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table) (uint64, error) {
+func (h hasty) Write(
+	ctx context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table,
+) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	index, err := h.Client.Write(ctx, shard, batches, tables)

@@ -29,7 +29,10 @@ func (t table) columns() []*schemapb.Column {
 		role = schemapb.Semantic_SEMANTIC_TAG
 	}
 	return []*schemapb.Column{
-		{Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+		{
+			Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
+			NotNull: true,
+		},
 		{Name: "writer", Type: schemapb.Type_TYPE_INT64, Semantic: role},
 		{Name: "number", Type: schemapb.Type_TYPE_INT64, Semantic: role},
 	}
@@ -56,7 +59,9 @@ func (t table) output(now time.Time, writer, first int64, rows int) *pipeline.Ou
 		cols[2].SetInt(i, first+int64(i))
 		b.EndRow()
 	}
-	return &pipeline.Output{Tables: []*pipeline.TableRows{{Database: schema.DefaultDatabase, Table: t.name, Rows: b, Options: t.options()}}}
+	return &pipeline.Output{
+		Tables: []*pipeline.TableRows{{Database: schema.DefaultDatabase, Table: t.name, Rows: b, Options: t.options()}},
+	}
 }
 
 // read counts how often a replica has each row of a table, and says how far it is.

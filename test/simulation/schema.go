@@ -127,7 +127,8 @@ func (h *schemaHistory) check() (out []string) {
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 			var text strings.Builder
 			for _, op := range ops {
-				fmt.Fprintf(&text, "\n  client %d, %d to %d ms: %+v -> %+v", op.ClientId, op.Call/1e6, op.Return/1e6, op.Input, op.Output)
+				fmt.Fprintf(&text, "\n  client %d, %d to %d ms: %+v -> %+v", op.ClientId, op.Call/1e6, op.Return/1e6,
+					op.Input, op.Output)
 			}
 			out = append(out, fmt.Sprintf("the answers of table %s are not linearizable:%s", name, text.String()))
 		}
@@ -145,7 +146,9 @@ func (h *schemaHistory) changeSchemas(ctx context.Context, client int, r *router
 			h.do(client, schemaAsk{table: name, kind: "drop"}, func() (schemaAnswer, error) { return r.dropTable(call, name) })
 		case k < 8:
 			column := rng.IntN(schemaColumns)
-			h.do(client, schemaAsk{table: name, kind: "ensure", column: column}, func() (schemaAnswer, error) { return r.ensureColumn(call, name, column) })
+			h.do(client, schemaAsk{table: name, kind: "ensure", column: column}, func() (schemaAnswer, error) {
+				return r.ensureColumn(call, name, column)
+			})
 		default:
 			h.do(client, schemaAsk{table: name, kind: "read"}, func() (schemaAnswer, error) {
 				t, err := r.table(call, name)
@@ -176,14 +179,18 @@ func answerOf(t *schema.Table) schemaAnswer {
 
 // ensure is the command by which a table gets columns that it lacks.
 func ensure(name string, options map[string]string, columns []*schemapb.Column) *metapb.Command {
-	return &metapb.Command{Op: &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{{
-		Database: schema.DefaultDatabase, Name: name, Columns: columns, Options: options,
-	}}}}}
+	demand := &metapb.TableDemand{Database: schema.DefaultDatabase, Name: name, Columns: columns, Options: options}
+	return &metapb.Command{Op: &metapb.Command_EnsureSchema{
+		EnsureSchema: &metapb.EnsureSchema{Tables: []*metapb.TableDemand{demand}},
+	}}
 }
 
 func (r *router) ensureColumn(ctx context.Context, name string, column int) (schemaAnswer, error) {
 	columns := []*schemapb.Column{
-		{Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+		{
+			Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
+			NotNull: true,
+		},
 		{Name: fmt.Sprint("c", column), Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 	}
 	res, err := r.meta.Propose(ctx, ensure(name, map[string]string{schema.OptionAppendMode: "true"}, columns))
@@ -194,6 +201,8 @@ func (r *router) ensureColumn(ctx context.Context, name string, column int) (sch
 }
 
 func (r *router) dropTable(ctx context.Context, name string) (schemaAnswer, error) {
-	_, err := r.meta.Propose(ctx, &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: schema.DefaultDatabase, Name: name}}})
+	_, err := r.meta.Propose(ctx, &metapb.Command{
+		Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: schema.DefaultDatabase, Name: name}},
+	})
 	return schemaAnswer{}, err
 }

@@ -26,8 +26,9 @@ func (n *Node) copyDisk() (*diskCopy, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := &diskCopy{
-		node: n, made: time.Now(), disk: n.disk.Copy(), logs: map[string]*Log{}, created: maps.Clone(n.created), hasMeta: n.hasMeta,
-		dir: n.dir + ".copy",
+		node: n, made: time.Now(), disk: n.disk.Copy(), logs: map[string]*Log{}, created: maps.Clone(n.created),
+		hasMeta: n.hasMeta,
+		dir:     n.dir + ".copy",
 	}
 	for group, l := range n.logs {
 		c.logs[group] = l.copy()

@@ -161,17 +161,54 @@ func TestMutants(t *testing.T) {
 		nodes  int // 0: 3
 	}{
 		{"appends are not synced", SkipSync, []string{"crash of all"}, "acknowledged rows are lost", 1, 4 * time.Second, 0},
-		{"appends to the metadata are not synced", SkipMetaSync, []string{"crash of all"}, "its end is lost", 1, 4 * time.Second, 0},
+		{
+			"appends to the metadata are not synced", SkipMetaSync,
+			[]string{"crash of all"},
+			"its end is lost", 1,
+			4 * time.Second, 0,
+		},
 		{"a node comes back empty", LoseLog, []string{"crash of all", "crash"}, "", 1, 4 * time.Second, 0},
-		{"a retry has another identity", SkipDedup, []string{"isolated leader", "partition"}, "more than once", 4, 15 * time.Second, 0},
-		{"acknowledged before it is committed", AckEarly, []string{"isolated leader", "partition"}, "lost", 1, 4 * time.Second, 0},
-		{"the shard of before is not waited for", SkipFence, []string{"isolated leader", "mend", "table move", "table move"}, "rows are there", 4, 4 * time.Second, 0},
-		{"reads without a barrier", StaleRead, []string{"one-way partition", "partition", "isolated leader"}, "a read that lacks a row", 1, 4 * time.Second, 0},
-		{"reads from whoever takes itself for the leader", LeaseRead, []string{"standstill"}, "a read that lacks a row", 1, 6 * time.Second, 0},
-		{"learners say who leads", LearnersConfirm, []string{"cut learner", "mend"}, "a read that lacks a row", 1, 15 * time.Second, 5},
+		{
+			"a retry has another identity", SkipDedup,
+			[]string{"isolated leader", "partition"},
+			"more than once", 4,
+			15 * time.Second, 0,
+		},
+		{
+			"acknowledged before it is committed", AckEarly,
+			[]string{"isolated leader", "partition"},
+			"lost", 1,
+			4 * time.Second, 0,
+		},
+		{
+			"the shard of before is not waited for", SkipFence,
+			[]string{"isolated leader", "mend", "table move", "table move"},
+			"rows are there", 4, 4 * time.Second, 0,
+		},
+		{
+			"reads without a barrier", StaleRead,
+			[]string{"one-way partition", "partition", "isolated leader"},
+			"a read that lacks a row", 1, 4 * time.Second, 0,
+		},
+		{
+			"reads from whoever takes itself for the leader", LeaseRead,
+			[]string{"standstill"},
+			"a read that lacks a row",
+			1, 6 * time.Second, 0,
+		},
+		{
+			"learners say who leads", LearnersConfirm,
+			[]string{"cut learner", "mend"},
+			"a read that lacks a row", 1,
+			15 * time.Second, 5,
+		},
 		{"clocks are believed", TrustClock, []string{"wrong clock"}, "lost", 1, 6 * time.Second, 0},
 		{"a full disk does not say so", FullLies, []string{"full disk", "crash of all"}, "", 1, 6 * time.Second, 0},
-		{"a full disk of the metadata does not say so", FullLies, []string{"metadata's disk", "crash of all"}, "its end is lost", 1, 6 * time.Second, 0},
+		{
+			"a full disk of the metadata does not say so", FullLies,
+			[]string{"metadata's disk", "crash of all"},
+			"its end is lost", 1, 6 * time.Second, 0,
+		},
 		{"a replica applies another entry", SwapEntry, []string{"hand-over"}, "differ in table", 1, 4 * time.Second, 0},
 		{"metadata of yesterday", StaleCopy, []string{"slow copy"}, "not linearizable", 1, 4 * time.Second, 0},
 	}
@@ -180,7 +217,8 @@ func TestMutants(t *testing.T) {
 			t.Parallel()
 			for seed := test.seed; seed < test.seed+12; seed++ {
 				opt := Draw(seed)
-				opt.Faults, opt.Mutant, opt.Duration, opt.Pause = test.faults, test.mutant, max(time.Minute, 8*test.pause), test.pause
+				opt.Faults, opt.Mutant, opt.Duration, opt.Pause = test.faults, test.mutant,
+					max(time.Minute, 8*test.pause), test.pause
 				opt.Nodes, opt.Metas, opt.Groups, opt.Writers, opt.Merging = max(3, test.nodes), 3, 2, 2, true
 				r := runSeed(t, opt)
 				for _, v := range r.Violations {

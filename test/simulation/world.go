@@ -99,7 +99,8 @@ func (w *World) found() error {
 	for changed := meta.Changed(); len(meta.Shards()) < w.opt.Groups; changed = meta.Changed() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster has %d shards after %s, want %d", len(meta.Shards()), time.Since(w.start), w.opt.Groups)
+			return fmt.Errorf("the cluster has %d shards after %s, want %d", len(meta.Shards()), time.Since(w.start),
+				w.opt.Groups)
 		case <-changed:
 		}
 	}
@@ -231,7 +232,8 @@ func (w *World) run() (*Report, error) {
 			id++
 			wr := &writer{
 				id: id, table: table, keyed: id%2 == 0, routers: w.routers, history: w.history,
-				start: w.start, pause: time.Duration(50+w.rng.IntN(300)) * time.Millisecond, timeout: 10 * time.Second, mutant: w.opt.Mutant,
+				start: w.start, pause: time.Duration(50+w.rng.IntN(300)) * time.Millisecond, timeout: 10 * time.Second,
+				mutant: w.opt.Mutant,
 			}
 			writers.Go(func() { wr.run(writing) })
 		}

@@ -99,7 +99,8 @@ func (s status) Error() string { return fmt.Sprintf("%d %s", s.code, s.text) }
 
 // post tries once; wait is how long to leave the server alone after an error.
 func (l *load) post(client *http.Client, table, key string, body []byte) (wait time.Duration, err error) {
-	req, err := http.NewRequest(http.MethodPost, l.url+"/v1/ingest?pipeline_name=svc_identity&table="+table, bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, l.url+"/v1/ingest?pipeline_name=svc_identity&table="+table,
+		bytes.NewReader(body))
 	if err != nil {
 		return time.Second, err
 	}

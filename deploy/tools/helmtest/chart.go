@@ -39,7 +39,9 @@ func render(r request) (map[string][]string, error) {
 	if err := yaml.Unmarshal([]byte(r.values), &given); err != nil {
 		return nil, err
 	}
-	options := chartutil.ReleaseOptions{Name: "demo", Namespace: "logs", Revision: 1, IsInstall: !r.upgrade, IsUpgrade: r.upgrade}
+	options := chartutil.ReleaseOptions{
+		Name: "demo", Namespace: "logs", Revision: 1, IsInstall: !r.upgrade, IsUpgrade: r.upgrade,
+	}
 	values, err := chartutil.ToRenderValues(c, given, options, nil)
 	if err != nil {
 		return nil, err
@@ -113,7 +115,8 @@ func readme() (string, error) {
 	b.Write(head)
 	b.WriteString("\n| value | default | what it is |\n|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.key, strings.ReplaceAll(r.value, "|", "\\|"), strings.ReplaceAll(r.text, "|", "\\|"))
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.key, strings.ReplaceAll(r.value, "|", "\\|"),
+			strings.ReplaceAll(r.text, "|", "\\|"))
 	}
 	return b.String(), nil
 }

@@ -56,7 +56,8 @@ func same(t *testing.T, file, want string) {
 	a, b := strings.Split(string(have), "\n"), strings.Split(want, "\n")
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
-			t.Fatalf("%s is not what the chart gives: line %d is\n%s\nand should be\n%s\n`make helm-docs` writes it again; look at the difference", file, i+1, a[i], b[i])
+			t.Fatalf("%s is not what the chart gives: line %d is\n%s\nand should be\n%s\n"+
+				"`make helm-docs` writes it again; look at the difference", file, i+1, a[i], b[i])
 		}
 	}
 	t.Fatalf("%s has %d lines and should have %d: `make helm-docs` writes it again", file, len(a), len(b))
@@ -118,7 +119,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"clusterId: {value: mine}", "value"},
 	} {
 		_, err := render(request{values: c.values})
-		if err == nil || !strings.Contains(err.Error(), "values don't meet the specifications") || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), "values don't meet the specifications") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want a refusal that names %s", c.values, err, c.want)
 		}
 	}
@@ -207,8 +209,10 @@ func TestConfigSchema(t *testing.T) {
 		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
 	}
 	chartSets := []string{
-		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "http.addr", "http.v1-addr", "machine", "meta-bootstrap-expect", "node-name",
-		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key", "rpc.tls-server-name", "seeds", "shards", "shutdown-grace",
+		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "http.addr", "http.v1-addr",
+		"machine", "meta-bootstrap-expect", "node-name",
+		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key",
+		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace",
 		"tls.cert", "tls.client-ca", "tls.key", "user-file", "user-provider", "zone",
 	}
 	server := serverSettings(t, bin)

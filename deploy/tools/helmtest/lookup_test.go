@@ -34,8 +34,10 @@ func running(sets map[string]int64) kubernetes {
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": name, "namespace": "logs"},
 			"spec": map[string]any{
-				"replicas":             replicas,
-				"volumeClaimTemplates": []any{map[string]any{"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}}}},
+				"replicas": replicas,
+				"volumeClaimTemplates": []any{
+					map[string]any{"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}}},
+				},
 			},
 		}})
 	}
@@ -69,7 +71,9 @@ func TestScaleInHook(t *testing.T) {
 		{"as many", cluster, map[string]int64{"demo-cordwood-meta": 3, "demo-cordwood-shard": 3}, false},
 		{"fewer, in mode single", "single: {replicas: 1}", map[string]int64{"demo-cordwood": 3}, true},
 		{"nobody to ask", cluster, nil, true},
-		{"switched off", cluster + "scaleIn: {enabled: false}", map[string]int64{"demo-cordwood-meta": 3, "demo-cordwood-shard": 5}, false},
+		{"switched off", cluster + "scaleIn: {enabled: false}", map[string]int64{
+			"demo-cordwood-meta": 3, "demo-cordwood-shard": 5,
+		}, false},
 	} {
 		r := request{values: c.values, upgrade: true}
 		if c.live != nil {
@@ -111,7 +115,9 @@ func TestScaleInHook(t *testing.T) {
 func TestAutoscaledRouters(t *testing.T) {
 	values := "mode: cluster\nrouter: {replicas: 2, autoscaling: {enabled: true}}\n"
 	live := kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "demo-cordwood-router", "namespace": "logs"},
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{
+			"name": "demo-cordwood-router", "namespace": "logs",
+		},
 		"spec": map[string]any{"replicas": int64(7)},
 	}})}
 	for _, c := range []struct {
@@ -131,12 +137,16 @@ func TestAutoscaledRouters(t *testing.T) {
 }
 
 func TestRefusesWhatKubernetesWould(t *testing.T) {
-	_, err := render(request{upgrade: true, values: "single: {persistence: {size: 40Gi}}", live: running(map[string]int64{"demo-cordwood": 1})})
+	_, err := render(request{
+		upgrade: true, values: "single: {persistence: {size: 40Gi}}", live: running(map[string]int64{"demo-cordwood": 1}),
+	})
 	if err == nil || !strings.Contains(err.Error(), "--cascade=orphan") || !strings.Contains(err.Error(), "patch pvc") {
 		t.Errorf("another size of volumes: %v", err)
 	}
 	for values, live := range map[string]string{"mode: cluster": "demo-cordwood", "mode: single": "demo-cordwood-shard"} {
-		if _, err := render(request{upgrade: true, values: values, live: running(map[string]int64{live: 1})}); err == nil || !strings.Contains(err.Error(), "cannot be changed") {
+		if _, err := render(request{
+			upgrade: true, values: values, live: running(map[string]int64{live: 1}),
+		}); err == nil || !strings.Contains(err.Error(), "cannot be changed") {
 			t.Errorf("%s where %s runs: %v", values, live, err)
 		}
 	}
@@ -144,8 +154,10 @@ func TestRefusesWhatKubernetesWould(t *testing.T) {
 
 func TestSeeds(t *testing.T) {
 	for values, want := range map[string]int{
-		"single: {replicas: 1}": 0, "single: {replicas: 3, bootstrapExpect: 3}": 3, "single: {replicas: 7, bootstrapExpect: 3}": 3,
-		"mode: cluster": 3, "mode: cluster\nmeta: {replicas: 5, bootstrapExpect: 5}": 5, "mode: cluster\nmeta: {replicas: 1, bootstrapExpect: 1}": 1,
+		"single: {replicas: 1}": 0, "single: {replicas: 3, bootstrapExpect: 3}": 3,
+		"single: {replicas: 7, bootstrapExpect: 3}": 3,
+		"mode: cluster": 3, "mode: cluster\nmeta: {replicas: 5, bootstrapExpect: 5}": 5,
+		"mode: cluster\nmeta: {replicas: 1, bootstrapExpect: 1}": 1,
 	} {
 		for _, p := range pods(decodeAll(t, mustRender(t, request{values: values}))) {
 			if p.spec.Containers[0].Name != "cordwood" {
@@ -164,7 +176,8 @@ func TestSeeds(t *testing.T) {
 	}
 	// A cluster that grew from one pod: pod 0 with an empty volume must find the others.
 	for _, p := range pods(decodeAll(t, mustRender(t, request{values: "single: {replicas: 3}", upgrade: true}))) {
-		if args := strings.Join(p.spec.Containers[0].Args, " "); p.spec.Containers[0].Name == "cordwood" && !strings.Contains(args, "demo-cordwood-2.demo-cordwood-pods.logs.svc.cluster.local:4001") {
+		if args := strings.Join(p.spec.Containers[0].Args, " "); p.spec.Containers[0].Name == "cordwood" &&
+			!strings.Contains(args, "demo-cordwood-2.demo-cordwood-pods.logs.svc.cluster.local:4001") {
 			t.Errorf("three pods of a cluster of one founder: %s", args)
 		}
 	}

@@ -92,9 +92,12 @@ func decode(doc string) (metav1.Object, error) {
 		"batch/v1 Job": &batchv1.Job{}, "batch/v1 CronJob": &batchv1.CronJob{},
 		"v1 Service": &corev1.Service{}, "v1 ServiceAccount": &corev1.ServiceAccount{}, "v1 ConfigMap": &corev1.ConfigMap{},
 		"v1 Secret": &corev1.Secret{}, "v1 Pod": &corev1.Pod{},
-		"policy/v1 PodDisruptionBudget": &policyv1.PodDisruptionBudget{}, "networking.k8s.io/v1 NetworkPolicy": &networkingv1.NetworkPolicy{},
-		"networking.k8s.io/v1 Ingress": &networkingv1.Ingress{}, "autoscaling/v2 HorizontalPodAutoscaler": &autoscalingv2.HorizontalPodAutoscaler{},
-		"cert-manager.io/v1 Certificate": &certificate{}, "monitoring.coreos.com/v1 ServiceMonitor": &serviceMonitor{},
+		"policy/v1 PodDisruptionBudget":           &policyv1.PodDisruptionBudget{},
+		"networking.k8s.io/v1 NetworkPolicy":      &networkingv1.NetworkPolicy{},
+		"networking.k8s.io/v1 Ingress":            &networkingv1.Ingress{},
+		"autoscaling/v2 HorizontalPodAutoscaler":  &autoscalingv2.HorizontalPodAutoscaler{},
+		"cert-manager.io/v1 Certificate":          &certificate{},
+		"monitoring.coreos.com/v1 ServiceMonitor": &serviceMonitor{},
 		"monitoring.coreos.com/v1 PrometheusRule": &prometheusRule{},
 	}
 	key := kind.APIVersion + " " + kind.Kind

@@ -78,10 +78,12 @@ func each(t *testing.T, f func(t *testing.T, objects []metav1.Object)) {
 }
 
 func TestStrictDecoding(t *testing.T) {
-	if _, err := decode("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {publishNotReadyAddress: true}\n"); err == nil {
+	if _, err := decode("apiVersion: v1\nkind: Service\nmetadata: {name: x}\n" +
+		"spec: {publishNotReadyAddress: true}\n"); err == nil {
 		t.Error("a field that Kubernetes does not have is taken")
 	}
-	if _, err := decode("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {clusterIP: None, clusterIP: None}\n"); err == nil {
+	if _, err := decode("apiVersion: v1\nkind: Service\nmetadata: {name: x}\n" +
+		"spec: {clusterIP: None, clusterIP: None}\n"); err == nil {
 		t.Error("a field twice is taken")
 	}
 }
@@ -142,7 +144,8 @@ func TestSelectorsMatchPods(t *testing.T) {
 				one("StatefulSet", o.Spec.Selector.MatchLabels, o.Name)
 				s := services[o.Spec.ServiceName]
 				if s == nil || s.Spec.ClusterIP != "None" || !s.Spec.PublishNotReadyAddresses {
-					t.Errorf("StatefulSet %s: service %s is not headless, or hides pods that are not ready", o.Name, o.Spec.ServiceName)
+					t.Errorf("StatefulSet %s: service %s is not headless, or hides pods that are not ready", o.Name,
+						o.Spec.ServiceName)
 				} else {
 					one("service of the StatefulSet", s.Spec.Selector, o.Name)
 				}
@@ -156,7 +159,8 @@ func TestSelectorsMatchPods(t *testing.T) {
 				one("Deployment", o.Spec.Selector.MatchLabels, o.Name)
 				for _, c := range o.Spec.Template.Spec.TopologySpreadConstraints {
 					if !slices.Equal(c.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
-						t.Errorf("Deployment %s: pods of the version before count when new ones are spread over %s", o.Name, c.TopologyKey)
+						t.Errorf("Deployment %s: pods of the version before count when new ones are spread over %s",
+							o.Name, c.TopologyKey)
 					}
 				}
 			case *policyv1.PodDisruptionBudget:
@@ -175,7 +179,9 @@ func TestSelectorsMatchPods(t *testing.T) {
 							}
 							scraped[p] = true
 						}
-						if !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == o.Spec.Endpoints[0].Port }) {
+						if !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool {
+							return p.Name == o.Spec.Endpoints[0].Port
+						}) {
 							t.Errorf("service %s has no port %s to scrape", s.Name, o.Spec.Endpoints[0].Port)
 						}
 					}
@@ -257,8 +263,12 @@ func TestServersHaveProbes(t *testing.T) {
 			for what, probe := range map[string]struct {
 				probe *corev1.Probe
 				path  string
-			}{"startup": {c.StartupProbe, "/health"}, "liveness": {c.LivenessProbe, "/health"}, "readiness": {c.ReadinessProbe, "/ready"}} {
-				if probe.probe == nil || probe.probe.HTTPGet == nil || probe.probe.HTTPGet.Path != probe.path || probe.probe.HTTPGet.Port.StrVal != "admin" {
+			}{
+				"startup": {c.StartupProbe, "/health"}, "liveness": {c.LivenessProbe, "/health"},
+				"readiness": {c.ReadinessProbe, "/ready"},
+			} {
+				if probe.probe == nil || probe.probe.HTTPGet == nil || probe.probe.HTTPGet.Path != probe.path ||
+					probe.probe.HTTPGet.Port.StrVal != "admin" {
 					t.Errorf("%s: the %s probe is %v", p.name, what, probe.probe)
 				}
 			}
@@ -296,7 +306,8 @@ func TestRestricted(t *testing.T) {
 	each(t, func(t *testing.T, objects []metav1.Object) {
 		for _, p := range pods(objects) {
 			s := p.spec.SecurityContext
-			if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0 || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0 ||
+				s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 				t.Errorf("%s: the security context of the pod is %+v", p.name, s)
 			}
 			if p.spec.AutomountServiceAccountToken == nil || *p.spec.AutomountServiceAccountToken {
@@ -317,8 +328,10 @@ func TestRestricted(t *testing.T) {
 			}
 			for _, c := range slices.Concat(p.spec.InitContainers, p.spec.Containers) {
 				s := c.SecurityContext
-				if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem ||
-					s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(s.Capabilities.Add) > 0 || s.Privileged != nil {
+				if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+					s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem ||
+					s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) ||
+					len(s.Capabilities.Add) > 0 || s.Privileged != nil {
 					t.Errorf("%s, %s: the security context is %+v", p.name, c.Name, s)
 				}
 				for _, m := range c.VolumeMounts {
@@ -327,7 +340,9 @@ func TestRestricted(t *testing.T) {
 					}
 				}
 				for _, e := range c.Env {
-					if secret := strings.Contains(e.Name, "USER") || strings.Contains(e.Name, "PASSWORD") || strings.Contains(e.Name, "CLUSTER_ID"); secret && (e.Value != "" || e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil) {
+					if secret := strings.Contains(e.Name, "USER") || strings.Contains(e.Name, "PASSWORD") ||
+						strings.Contains(e.Name, "CLUSTER_ID"); secret && (e.Value != "" || e.ValueFrom == nil ||
+						e.ValueFrom.SecretKeyRef == nil) {
 						t.Errorf("%s, %s: %s is in the clear", p.name, c.Name, e.Name)
 					}
 				}
@@ -341,7 +356,10 @@ func TestSignsIn(t *testing.T) {
 		for _, p := range pods(decodeAll(t, mustRender(t, request{values: setValues(t, set), upgrade: true}))) {
 			c := p.spec.Containers[0]
 			if c.Name == "cordwood" {
-				for _, flag := range []string{"--user-provider=", "--tls-cert=", "--tls-key=", "--rpc-tls-cert=", "--rpc-tls-key=", "--rpc-tls-ca=", "--rpc-tls-server-name="} {
+				for _, flag := range []string{
+					"--user-provider=", "--tls-cert=", "--tls-key=", "--rpc-tls-cert=",
+					"--rpc-tls-key=", "--rpc-tls-ca=", "--rpc-tls-server-name=",
+				} {
 					if !slices.ContainsFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, flag) }) {
 						t.Errorf("%s, %s: no %s", set, p.name, flag)
 					}
@@ -353,7 +371,9 @@ func TestSignsIn(t *testing.T) {
 				for _, e := range c.Env {
 					env[e.Name] = e
 				}
-				if env["CORDWOOD_USER"].ValueFrom == nil || !strings.HasPrefix(env["CORDWOOD_SERVER"].Value, "https://demo-cordwood.logs.svc.cluster.local:") || env["SSL_CERT_DIR"].Value == "" {
+				if env["CORDWOOD_USER"].ValueFrom == nil ||
+					!strings.HasPrefix(env["CORDWOOD_SERVER"].Value, "https://demo-cordwood.logs.svc.cluster.local:") ||
+					env["SSL_CERT_DIR"].Value == "" {
 					t.Errorf("%s, %s, %s cannot sign in: %+v", set, p.name, c.Name, c.Env)
 				}
 			}

@@ -33,19 +33,27 @@ func TestClusterSecret(t *testing.T) {
 		t.Errorf("the secrets of two releases are %q and %q, want 48 random characters", first, second)
 	}
 	live := kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "demo-cordwood-cluster", "namespace": "logs"},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+			"name": "demo-cordwood-cluster", "namespace": "logs",
+		},
 		"data": map[string]any{"secret": base64.StdEncoding.EncodeToString([]byte("the one that there is"))},
 	}})}
-	if got := clusterSecret(t, decodeAll(t, mustRender(t, request{upgrade: true, live: live}))); got != "the one that there is" {
+	if got := clusterSecret(t, decodeAll(t, mustRender(t, request{upgrade: true, live: live}))); got != "the one "+
+		"that there is" {
 		t.Errorf("after an upgrade the secret is %q", got)
 	}
-	for _, values := range []string{"clusterSecret: {existingSecret: mine}", "tls: {nodes: {enabled: true, existingSecret: mine}}"} {
+	for _, values := range []string{
+		"clusterSecret: {existingSecret: mine}", "tls: {nodes: {enabled: true, existingSecret: mine}}",
+	} {
 		objects := decodeAll(t, mustRender(t, request{values: values}))
 		if got := clusterSecret(t, objects); got != "" {
 			t.Errorf("%s: the chart makes a secret", values)
 		}
 		for _, p := range pods(objects) {
-			if p.spec.Containers[0].Name == "cordwood" && !slices.ContainsFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "mine" }) {
+			if p.spec.Containers[0].Name == "cordwood" &&
+				!slices.ContainsFunc(p.spec.Volumes, func(v corev1.Volume) bool {
+					return v.Secret != nil && v.Secret.SecretName == "mine"
+				}) {
 				t.Errorf("%s: pod %s has not the secret", values, p.name)
 			}
 		}
@@ -62,10 +70,14 @@ type set struct {
 func (s set) object() *unstructured.Unstructured {
 	size := map[string]string{"demo-cordwood-meta": "5Gi", "demo-cordwood-shard": "50Gi", "demo-cordwood": "20Gi"}[s.name]
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": s.kind, "metadata": map[string]any{"name": s.name, "namespace": "logs", "generation": int64(2)},
+		"apiVersion": "apps/v1", "kind": s.kind, "metadata": map[string]any{
+			"name": s.name, "namespace": "logs", "generation": int64(2),
+		},
 		"spec": map[string]any{
-			"replicas":             int64(3),
-			"volumeClaimTemplates": []any{map[string]any{"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}}}},
+			"replicas": int64(3),
+			"volumeClaimTemplates": []any{
+				map[string]any{"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}}},
+			},
 			"template": map[string]any{"spec": map[string]any{
 				"volumes":    []any{map[string]any{"name": "tmp"}, map[string]any{"name": s.volume}},
 				"containers": []any{map[string]any{"name": "cordwood", "args": []any{"serve", s.arg}}},
@@ -85,7 +97,12 @@ func TestSecretForRunningRelease(t *testing.T) {
 		open    = "--rpc-insecure"
 	)
 	parts := func(volume, arg string, meta, shard, router int64) []set {
-		return []set{{"StatefulSet", "demo-cordwood-meta", volume, arg, meta}, {"StatefulSet", "demo-cordwood-shard", volume, arg, shard}, {"Deployment", "demo-cordwood-router", volume, arg, router}}
+		return []set{
+			{"StatefulSet", "demo-cordwood-meta", volume, arg, meta}, {
+				"StatefulSet", "demo-cordwood-shard", volume,
+				arg, shard,
+			}, {"Deployment", "demo-cordwood-router", volume, arg, router},
+		}
 	}
 	asked := func(sets []set) kubernetes {
 		var objects []runtime.Object
@@ -96,7 +113,9 @@ func TestSecretForRunningRelease(t *testing.T) {
 	}
 	// Pods that take calls by one way only would be cut off from those of the other.
 	for values, volume := range map[string]string{cluster: "nodes-tls", cluster + "\n" + files: "cluster-secret"} {
-		if _, err := render(request{values: values, upgrade: true, live: asked(parts(volume, "", 3, 3, 3))}); err == nil || !strings.Contains(err.Error(), "clusterSecret.insecure=true first") {
+		if _, err := render(request{
+			values: values, upgrade: true, live: asked(parts(volume, "", 3, 3, 3)),
+		}); err == nil || !strings.Contains(err.Error(), "clusterSecret.insecure=true first") {
 			t.Errorf("%s where pods have %s: %v", values, volume, err)
 		}
 	}
@@ -105,20 +124,32 @@ func TestSecretForRunningRelease(t *testing.T) {
 		live   []set
 		want   bool
 	}{
-		"a new release":                        {cluster, nil, false},
-		"the pods have none":                   {cluster, parts("data", "", 3, 3, 3), true},
-		"one kind of pods has none":            {cluster, append(parts("cluster-secret", open, 3, 3, 3)[:2], parts("data", "", 3, 3, 3)[2:]...), true},
-		"they have, and are being replaced":    {cluster, parts("cluster-secret", open, 3, 2, 3), true},
-		"they have":                            {cluster, parts("cluster-secret", open, 3, 3, 3), false},
-		"they have, and take no others":        {cluster, parts("cluster-secret", "", 3, 1, 3), false},
-		"to certificates":                      {cluster + "\n" + files, parts("cluster-secret", open, 3, 3, 3), true},
-		"they have certificates":               {cluster + "\n" + files, parts("nodes-tls", open, 3, 3, 3), false},
-		"back to the secret":                   {cluster, parts("nodes-tls", open, 3, 3, 3), true},
-		"three pods with every role":           {three, []set{{"StatefulSet", "demo-cordwood", "data", "", 3}}, true},
-		"the same, that have it":               {three, []set{{"StatefulSet", "demo-cordwood", "cluster-secret", open, 3}}, false},
-		"one pod":                              {"single: {replicas: 1}", []set{{"StatefulSet", "demo-cordwood", "data", "", 1}}, false},
-		"the values say so":                    {cluster + "\nclusterSecret: {insecure: true}", parts("cluster-secret", "", 3, 3, 3), true},
-		"the values say no":                    {cluster + "\nclusterSecret: {insecure: false}", parts("data", "", 3, 3, 3), false},
+		"a new release":      {cluster, nil, false},
+		"the pods have none": {cluster, parts("data", "", 3, 3, 3), true},
+		"one kind of pods has none": {
+			cluster, append(parts("cluster-secret", open, 3, 3, 3)[:2], parts("data", "", 3, 3, 3)[2:]...), true,
+		},
+		"they have, and are being replaced": {cluster, parts("cluster-secret", open, 3, 2, 3), true},
+		"they have":                         {cluster, parts("cluster-secret", open, 3, 3, 3), false},
+		"they have, and take no others":     {cluster, parts("cluster-secret", "", 3, 1, 3), false},
+		"to certificates":                   {cluster + "\n" + files, parts("cluster-secret", open, 3, 3, 3), true},
+		"they have certificates":            {cluster + "\n" + files, parts("nodes-tls", open, 3, 3, 3), false},
+		"back to the secret":                {cluster, parts("nodes-tls", open, 3, 3, 3), true},
+		"three pods with every role":        {three, []set{{"StatefulSet", "demo-cordwood", "data", "", 3}}, true},
+		"the same, that have it": {
+			three,
+			[]set{{"StatefulSet", "demo-cordwood", "cluster-secret", open, 3}},
+			false,
+		},
+		"one pod": {
+			"single: {replicas: 1}", []set{{"StatefulSet", "demo-cordwood", "data", "", 1}}, false,
+		},
+		"the values say so": {
+			cluster + "\nclusterSecret: {insecure: true}", parts("cluster-secret", "", 3, 3, 3), true,
+		},
+		"the values say no": {
+			cluster + "\nclusterSecret: {insecure: false}", parts("data", "", 3, 3, 3), false,
+		},
 		"values of a chart that had no secret": {cluster + "\nclusterSecret: null", parts("data", "", 3, 3, 3), true},
 	} {
 		r := request{values: c.values, upgrade: c.live != nil}
@@ -127,7 +158,8 @@ func TestSecretForRunningRelease(t *testing.T) {
 		}
 		files := mustRender(t, r)
 		for _, p := range pods(decodeAll(t, files)) {
-			if args := p.spec.Containers[0].Args; p.spec.Containers[0].Name == "cordwood" && args[0] == "serve" && slices.Contains(args, open) != c.want {
+			if args := p.spec.Containers[0].Args; p.spec.Containers[0].Name == "cordwood" && args[0] == "serve" &&
+				slices.Contains(args, open) != c.want {
 				t.Errorf("%s: pod %s is started with %q", name, p.name, args)
 			}
 		}

@@ -48,7 +48,8 @@ func build(root *rootFS, version string, made time.Time) (v1.Image, error) {
 		User: user + ":" + user, WorkingDir: "/data",
 		Entrypoint: []string{"/usr/bin/cordwood"}, Cmd: []string{"serve"},
 		Env: []string{
-			"PATH=/usr/bin", "CORDWOOD_DATA_DIR=/data", "CORDWOOD_HTTP_ADDR=:4000", "CORDWOOD_RPC_ADDR=:4001", "CORDWOOD_LOG_FORMAT=json",
+			"PATH=/usr/bin", "CORDWOOD_DATA_DIR=/data", "CORDWOOD_HTTP_ADDR=:4000", "CORDWOOD_RPC_ADDR=:4001",
+			"CORDWOOD_LOG_FORMAT=json",
 		},
 		ExposedPorts: map[string]struct{}{"4000/tcp": {}, "4001/tcp": {}},
 		Volumes:      map[string]struct{}{"/data": {}},
@@ -70,7 +71,10 @@ func layer(root *rootFS, made time.Time, want func(file) bool) (v1.Layer, error)
 		if !want(f) {
 			continue
 		}
-		h := &tar.Header{Name: f.name, Mode: f.mode, Uid: f.uid, Gid: f.uid, ModTime: made, Typeflag: tar.TypeReg, Size: int64(len(f.data)), Format: tar.FormatPAX}
+		h := &tar.Header{
+			Name: f.name, Mode: f.mode, Uid: f.uid, Gid: f.uid, ModTime: made, Typeflag: tar.TypeReg,
+			Size: int64(len(f.data)), Format: tar.FormatPAX,
+		}
 		if f.dir {
 			h.Typeflag, h.Name = tar.TypeDir, f.name+"/"
 		}

@@ -84,7 +84,8 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := config.Config
-	if c.User != "65532:65532" || c.Healthcheck == nil || len(c.Volumes) != 1 || !slices.Equal(c.Entrypoint, []string{"/usr/bin/cordwood"}) || config.Created.Unix() != 1700000000 {
+	if c.User != "65532:65532" || c.Healthcheck == nil || len(c.Volumes) != 1 ||
+		!slices.Equal(c.Entrypoint, []string{"/usr/bin/cordwood"}) || config.Created.Unix() != 1700000000 {
 		t.Errorf("the configuration is %+v", config)
 	}
 	layers, err := image.Layers()
@@ -113,7 +114,8 @@ func TestLayout(t *testing.T) {
 	for name, mode := range map[string]int64{
 		"usr/bin/cordwood": 0o755, "etc/passwd": 0o644, "etc/ssl/certs/ca-certificates.crt": 0o644,
 		"usr/share/zoneinfo/Europe/Berlin": 0o644, "tmp/": 0o1777, "usr/share/doc/cordwood/licences/LIST": 0o644,
-		"usr/share/doc/libc6/copyright": 0o644, "usr/share/doc/tzdata/copyright": 0o644, "usr/share/doc/ca-certificates/copyright": 0o644, "usr/share/common-licenses/GPL-2": 0o644,
+		"usr/share/doc/libc6/copyright": 0o644, "usr/share/doc/tzdata/copyright": 0o644,
+		"usr/share/doc/ca-certificates/copyright": 0o644, "usr/share/common-licenses/GPL-2": 0o644,
 		"data/": 0o750, "usr/lib/libc.so.6": 0o755,
 	} {
 		if h := headers[name]; h == nil || h.Mode != mode || h.ModTime.Unix() != 1700000000 {
@@ -166,7 +168,8 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
-	if err := run(options{bin: program(t), licences: texts(t), oci: text + "2"}); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
+	if err := run(options{bin: program(t), licences: texts(t), oci: text + "2"}); err == nil ||
+		!strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
 		t.Errorf("got %v", err)
 	}
 }

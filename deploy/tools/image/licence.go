@@ -53,7 +53,8 @@ func (r *rootFS) addCopyrights() error {
 		at := path.Join("usr/share/doc", name, "copyright")
 		data, err := os.ReadFile(filepath.Join(f.root, at))
 		if err != nil {
-			return fmt.Errorf("licence of the package %s: %w: its text may not be installed (path-exclude in /etc/dpkg)", name, err)
+			return fmt.Errorf("licence of the package %s: %w: its text may not be installed (path-exclude in "+
+				"/etc/dpkg)", name, err)
 		}
 		r.add(at, data, 0o644)
 		for _, common := range commonLicences(data) {
@@ -99,7 +100,8 @@ func packageOf(f taken) (string, error) {
 	for _, at := range []string{f.at, target} {
 		name := filepath.Join("/", strings.TrimPrefix(at, filepath.Clean(f.root)))
 		for _, name := range []string{name, strings.TrimPrefix(name, "/usr"), "/usr" + name} {
-			out, err := exec.Command("dpkg-query", "--admindir="+filepath.Join(f.root, "var/lib/dpkg"), "--search", name).Output()
+			out, err := exec.Command("dpkg-query", "--admindir="+filepath.Join(f.root, "var/lib/dpkg"), "--search",
+				name).Output()
 			if err != nil {
 				continue
 			}
@@ -109,5 +111,6 @@ func packageOf(f taken) (string, error) {
 			return first, nil
 		}
 	}
-	return "", fmt.Errorf("%s is of no package that dpkg-query knows, so its licence is not known: make images on Debian, from its packages", f.at)
+	return "", fmt.Errorf("%s is of no package that dpkg-query knows, so its licence is not known: make images on "+
+		"Debian, from its packages", f.at)
 }

@@ -6,9 +6,9 @@
 //	go run ./image -bin bin/cordwood -licences dist/licences -rootfs /rootfs        the files, for a Dockerfile
 //
 // The image holds the binary, the shared libraries that it needs, certificates of public
-// authorities, time zones, the licence texts of all of these, and a user without rights; no shell. The same input
-// gives the same bytes. The texts of what comes from the system are those of Debian's packages, and so the system must be
-// Debian or one like it.
+// authorities, time zones, the licence texts of all of these, and a user without rights; no shell.
+// The same input gives the same bytes. The texts of what comes from the system are those of
+// Debian's packages, and so the system must be Debian or one like it.
 package main
 
 import (
@@ -25,7 +25,8 @@ func main() {
 	flag.StringVar(&o.sysroot, "sysroot", "/", "`FOLDER` where the libraries of the program's architecture are")
 	flag.StringVar(&o.version, "version", "", "version that the image is labelled with")
 	flag.StringVar(&o.ref, "name", "cordwood:latest", "name of the image in a file for docker load")
-	flag.StringVar(&o.licences, "licences", "", "`FOLDER` with the licence texts of what is linked into the program, by ./release")
+	flag.StringVar(&o.licences, "licences", "",
+		"`FOLDER` with the licence texts of what is linked into the program, by ./release")
 	flag.StringVar(&o.oci, "oci", "", "write an OCI layout to this `FOLDER`, which must not exist")
 	flag.StringVar(&o.tar, "tar", "", "write a `FILE` for docker load")
 	flag.StringVar(&o.rootfs, "rootfs", "", "write the files to this `FOLDER`, which must not exist")

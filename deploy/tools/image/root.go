@@ -38,8 +38,18 @@ var machines = map[elf.Machine]struct {
 	arch string
 	libs []string // folders of libraries, in a system and in a tool chain for another one
 }{
-	elf.EM_X86_64:  {"amd64", []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "usr/x86_64-linux-gnu/lib"}},
-	elf.EM_AARCH64: {"arm64", []string{"lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib64", "usr/lib64", "usr/aarch64-linux-gnu/lib"}},
+	elf.EM_X86_64: {
+		"amd64", []string{
+			"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64",
+			"usr/x86_64-linux-gnu/lib",
+		},
+	},
+	elf.EM_AARCH64: {
+		"arm64", []string{
+			"lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib64", "usr/lib64",
+			"usr/aarch64-linux-gnu/lib",
+		},
+	},
 }
 
 // collect finds what the program needs at run time.
@@ -99,7 +109,8 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 				return at, nil
 			}
 		}
-		return "", fmt.Errorf("%s is in none of %s under %s: install it, or give -sysroot", name, strings.Join(dirs, ", "), sysroot)
+		return "", fmt.Errorf("%s is in none of %s under %s: install it, or give -sysroot", name,
+			strings.Join(dirs, ", "), sysroot)
 	}
 	interpreter := ""
 	for _, p := range program.Progs {
@@ -205,7 +216,9 @@ func (r *rootFS) finish() {
 	for d := range dirs {
 		r.files = append(r.files, file{name: d, mode: 0o755, dir: true})
 	}
-	r.files = append(r.files, file{name: "tmp", mode: 0o1777, dir: true}, file{name: "data", mode: 0o750, dir: true, uid: userID})
+	r.files = append(r.files, file{name: "tmp", mode: 0o1777, dir: true}, file{
+		name: "data", mode: 0o750, dir: true, uid: userID,
+	})
 	sort.Slice(r.files, func(i, j int) bool { return r.files[i].name < r.files[j].name })
 	r.files = slices.CompactFunc(r.files, func(a, b file) bool { return a.name == b.name })
 }

@@ -36,7 +36,8 @@ func startCluster(t *testing.T, bin string) []*node {
 	for _, n := range nodes {
 		n.process = exec.Command(bin, "serve", "--data-dir", filepath.Join(t.TempDir(), n.name), "--node-name", n.name,
 			"--http-addr", n.http, "--rpc-addr", n.rpc, "--seeds", nodes[0].rpc+","+nodes[1].rpc+","+nodes[2].rpc,
-			"--meta-bootstrap-expect", "3", "--replication", "3", "--shards", "2", "--disk-reserve", "16MiB", "--shard-flush-bytes", "2MiB")
+			"--meta-bootstrap-expect", "3", "--replication", "3", "--shards", "2", "--disk-reserve", "16MiB",
+			"--shard-flush-bytes", "2MiB")
 		n.process.Stdout, n.process.Stderr = &n.log, &n.log
 		// A test that is cut off takes its servers with it.
 		n.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -103,13 +104,16 @@ func (n *node) work(t *testing.T) {
 		}
 	}
 	const yaml, json, form = "application/x-yaml", "application/json", "application/x-www-form-urlencoded"
-	expect(200, http.MethodPost, "/v1/pipelines/numbers", yaml, "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .n = to_int!(.n)\n        .\n")
+	expect(200, http.MethodPost, "/v1/pipelines/numbers", yaml,
+		"version: 2\nprocessors:\n  - vrl:\n      source: |\n        .n = to_int!(.n)\n        .\n")
 	var rows strings.Builder
 	for i := range 20_000 {
-		fmt.Fprintf(&rows, "{\"n\":\"%d\",\"message\":\"%x was here\"}\n", i, uint32(i)*2654435761) //nolint:gosec // any bits will do
+		// Any bits will do.
+		fmt.Fprintf(&rows, "{\"n\":\"%d\",\"message\":\"%x was here\"}\n", i, uint32(i)*2654435761)
 	}
 	expect(200, http.MethodPost, "/v1/ingest?table=app&pipeline_name=numbers", "application/x-ndjson", rows.String())
-	expect(200, http.MethodPost, "/v1/ingest?table=app&pipeline_name=numbers&skip_error=true", json, `[{"n":"1"},{"n":"one"}]`)
+	expect(200, http.MethodPost, "/v1/ingest?table=app&pipeline_name=numbers&skip_error=true", json,
+		`[{"n":"1"},{"n":"one"}]`)
 	expect(400, http.MethodPost, "/v1/ingest?table=app&pipeline_name=numbers", json, `[{"n":"one"}]`)
 	for sql, want := range map[string]int{
 		"SELECT count(*), max(length(message)) FROM app": 200,
@@ -143,7 +147,8 @@ func eventually(t *testing.T, check func() error) {
 func freeAddrs(t *testing.T, n int) []string {
 	t.Helper()
 	for block := range 19 {
-		f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("cordwood-test-ports-%d.lock", block)), os.O_CREATE|os.O_RDWR, 0o600)
+		f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("cordwood-test-ports-%d.lock", block)),
+			os.O_CREATE|os.O_RDWR, 0o600)
 		if errors.Is(err, os.ErrPermission) { // another user's
 			continue
 		}

@@ -26,7 +26,8 @@ func (p *prometheus) firing(t *testing.T) []string {
 
 // mayBeEmpty are selectors of series that a cluster in good health does not have, or not
 // every node of it: only leaders know of followers.
-var mayBeEmpty = regexp.MustCompile(`^cordwood_http_requests_total\{code=~"5.."\}$|^cordwood_raft_follower_lag_entries\{.*instance=~"[0-9]`)
+var mayBeEmpty = regexp.MustCompile(
+	`^cordwood_http_requests_total\{code=~"5.."\}$|^cordwood_raft_follower_lag_entries\{.*instance=~"[0-9]`)
 
 // Rules on time and room, which depend on the machine and on what else it does.
 var ofTheMachine = []string{"CordwoodDiskFilling", "CordwoodDiskFull", "CordwoodLogSlow", "CordwoodLeadershipUnsteady"}
@@ -112,7 +113,8 @@ func TestOnCluster(t *testing.T) {
 			for _, target := range panel.Targets {
 				// All nodes, and one alone that does not coordinate the cluster.
 				for _, instance := range []string{".*", nodes[(leader+1)%3].http} {
-					expr := strings.NewReplacer("$__rate_interval", "1m", "$job", "cordwood", "$instance", instance).Replace(target.Expr)
+					expr := strings.NewReplacer("$__rate_interval", "1m", "$job", "cordwood", "$instance", instance).
+						Replace(target.Expr)
 					p.checkSeries(t, name+": "+panel.Title, expr, target.LegendFormat)
 				}
 			}

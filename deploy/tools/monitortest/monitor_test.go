@@ -87,7 +87,8 @@ func checkExpr(t *testing.T, all map[string]metric, where, expr string) {
 			t.Errorf("%s: %s is a histogram: ask for its _bucket, _sum or _count", where, name)
 		}
 		for _, match := range v.LabelMatchers {
-			if l := match.Name; !slices.Contains([]string{"__name__", "job", "instance", "le"}, l) && !slices.Contains(m.labels, l) {
+			if l := match.Name; !slices.Contains([]string{"__name__", "job", "instance", "le"}, l) &&
+				!slices.Contains(m.labels, l) {
 				t.Errorf("%s: %s has no label %s", where, name, l)
 			}
 		}
@@ -199,7 +200,8 @@ func TestRuleTests(t *testing.T) {
 	}
 	for _, r := range rules(t) {
 		if !fires[r.Alert] || !silent[r.Alert] {
-			t.Errorf("%s: deploy/prometheus/alerts_test.yaml has a case in which it fires: %v, and one in which it is silent: %v", r.Alert, fires[r.Alert], silent[r.Alert])
+			t.Errorf("%s: deploy/prometheus/alerts_test.yaml has a case in which it fires: %v, and one in which it "+
+				"is silent: %v", r.Alert, fires[r.Alert], silent[r.Alert])
 		}
 	}
 }
@@ -210,7 +212,9 @@ func TestPromtool(t *testing.T) {
 	if err != nil {
 		t.Skip("promtool is not installed: apt-get install prometheus")
 	}
-	for _, args := range [][]string{{"check", "rules", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
+	for _, args := range [][]string{
+		{"check", "rules", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"},
+	} {
 		cmd := exec.Command(tool, args...)
 		cmd.Dir = filepath.Join(root, "deploy/prometheus")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -254,7 +258,8 @@ func TestDashboards(t *testing.T) {
 			continue
 		}
 		if d.UID != "cordwood-"+name || d.Title == "" || d.Description == "" || d.SchemaVersion < 39 {
-			t.Errorf("%s: uid %q, title %q, description %q, schema version %d", name, d.UID, d.Title, d.Description, d.SchemaVersion)
+			t.Errorf("%s: uid %q, title %q, description %q, schema version %d", name, d.UID, d.Title, d.Description,
+				d.SchemaVersion)
 		}
 		var variables []string
 		for _, v := range d.Templating.List {
@@ -292,7 +297,8 @@ func TestDashboards(t *testing.T) {
 				// What is known of the cluster as a whole comes from one node, whichever nodes are looked at.
 				whole := strings.Contains(target.Expr, "cordwood_cluster_")
 				if !strings.Contains(target.Expr, `job="$job"`) || strings.Contains(target.Expr, `instance=~"$instance"`) == whole {
-					t.Errorf("%s: %s looks at the node: %v, want %v; or it does not look at the job", where, target.Expr, whole, !whole)
+					t.Errorf("%s: %s looks at the node: %v, want %v; or it does not look at the job", where,
+						target.Expr, whole, !whole)
 				}
 				checkExpr(t, all, where, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
 			}

@@ -36,7 +36,9 @@ type storedSeries struct {
 
 func newPrometheus() *prometheus {
 	return &prometheus{
-		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute}),
+		engine: promql.NewEngine(promql.EngineOpts{
+			MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
+		}),
 		now:    time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC),
 		series: map[string]*storedSeries{},
 		alive:  map[string][]*storedSeries{},
@@ -114,7 +116,9 @@ func (p *prometheus) query(t *testing.T, expr string) promql.Vector {
 func (p *prometheus) Querier(_, _ int64) (storage.Querier, error) { return p, nil }
 
 // Select returns the series that match, sorted or not as the engine sorts what it must.
-func (p *prometheus) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (p *prometheus) Select(
+	_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher,
+) storage.SeriesSet {
 	found := &seriesSet{}
 	for _, s := range p.series {
 		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.labels.Get(m.Name)) }) {
@@ -124,11 +128,15 @@ func (p *prometheus) Select(_ context.Context, _ bool, _ *storage.SelectHints, m
 	return found
 }
 
-func (p *prometheus) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (p *prometheus) LabelValues(
+	context.Context, string, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-func (p *prometheus) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (p *prometheus) LabelNames(
+	context.Context, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 

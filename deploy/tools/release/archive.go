@@ -100,7 +100,10 @@ func writeArchive(at, folder string, files []file, made time.Time) error {
 	files = append(files, file{})
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	for _, f := range files {
-		h := &tar.Header{Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: made, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+		h := &tar.Header{
+			Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: made, Typeflag: tar.TypeReg,
+			Format: tar.FormatPAX,
+		}
 		if f.name == "" || strings.HasSuffix(f.name, "/") {
 			h.Typeflag, h.Mode = tar.TypeDir, 0o755
 		}

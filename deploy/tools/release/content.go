@@ -96,7 +96,9 @@ func contents(bin, repo string) (*content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("licence of Go: %w", err)
 	}
-	c.parts = append(c.parts, part{name: "go", version: info.GoVersion, kind: goItself, texts: []file{{name: "LICENSE", data: license}}})
+	c.parts = append(c.parts, part{
+		name: "go", version: info.GoVersion, kind: goItself, texts: []file{{name: "LICENSE", data: license}},
+	})
 	for _, n := range natives {
 		if !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == n.module }) {
 			continue
@@ -180,7 +182,8 @@ func licenceTexts(dir string) ([]file, error) {
 			}
 			return nil
 		}
-		if !licenceName.MatchString(d.Name()) || slices.Contains([]string{".go", ".py", ".sh", ".json", ".c", ".h"}, path.Ext(d.Name())) {
+		if !licenceName.MatchString(d.Name()) ||
+			slices.Contains([]string{".go", ".py", ".sh", ".json", ".c", ".h"}, path.Ext(d.Name())) {
 			return nil
 		}
 		data, err := os.ReadFile(at)

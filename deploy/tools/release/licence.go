@@ -17,14 +17,16 @@ func kindOf(text []byte) string {
 		return "MPL-2.0"
 	case has("unicode, inc.") && has("data files"):
 		return "Unicode-DFS-2016"
-	case has("permission to use, copy, modify, and distribute this software and its documentation for any purpose, without fee") && has("postgresql"):
+	case has("permission to use, copy, modify, and distribute this software and its documentation for any purpose, "+
+		"without fee") && has("postgresql"):
 		return "PostgreSQL"
 	case has("boost software license"):
 		return "BSL-1.0"
 	case has("permission to use, copy, modify, and/or distribute this software for any purpose"):
 		return "ISC"
 	case has("redistribution and use in source and binary forms"):
-		if has("neither the name") || has("names of its contributors may") || has("name of the author may not") || has("endorse or promote products") {
+		if has("neither the name") || has("names of its contributors may") || has("name of the author may not") ||
+			has("endorse or promote products") {
 			return "BSD-3-Clause"
 		}
 		return "BSD-2-Clause"

@@ -22,7 +22,8 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "", "the `FILE` of the program")
-	flag.StringVar(&o.runs, "runs", "", "the `FILE` of the program that this machine can run, for shell completions; -bin if empty")
+	flag.StringVar(&o.runs, "runs", "",
+		"the `FILE` of the program that this machine can run, for shell completions; -bin if empty")
 	flag.StringVar(&o.repo, "repo", "../..", "the `FOLDER` of the repository")
 	flag.StringVar(&o.version, "version", "", "version of the release")
 	flag.StringVar(&o.licences, "licences", "", "write the licence texts to this `FOLDER`, which is made anew")

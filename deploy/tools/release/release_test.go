@@ -40,9 +40,11 @@ func TestKinds(t *testing.T) {
 
 func TestLicenceTexts(t *testing.T) {
 	dir := t.TempDir()
-	mit := "Permission is hereby granted, free of charge, to any person obtaining … The above copyright notice and this permission notice"
+	mit := "Permission is hereby granted, free of charge, to any person obtaining … The above copyright notice and " +
+		"this permission notice"
 	for name, text := range map[string]string{
-		"LICENSE": mit, "sub/COPYING.txt": "x", "testdata/LICENSE": "x", "license.go": "package x", "README": "x", ".git/NOTICE": "x",
+		"LICENSE": mit, "sub/COPYING.txt": "x", "testdata/LICENSE": "x", "license.go": "package x", "README": "x",
+		".git/NOTICE": "x",
 	} {
 		at := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -56,7 +58,8 @@ func TestLicenceTexts(t *testing.T) {
 	if err != nil || len(texts) != 2 || texts[0].name != "LICENSE" || texts[1].name != "sub/COPYING.txt" {
 		t.Errorf("%v %v", texts, err)
 	}
-	if _, err := licenceTexts(filepath.Join(dir, "sub")); err == nil || !strings.Contains(err.Error(), "no text that is known") {
+	if _, err := licenceTexts(filepath.Join(dir, "sub")); err == nil ||
+		!strings.Contains(err.Error(), "no text that is known") {
 		t.Errorf("a module without a known licence: %v", err)
 	}
 	if _, err := licenceTexts(""); err == nil {
@@ -92,15 +95,18 @@ func TestContent(t *testing.T) {
 	if err := cdx.NewBOMDecoder(bytes.NewReader(sbom), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
 	}
-	if bom.SpecVersion != cdx.SpecVersion1_6 || bom.Metadata.Component.Version != "1.2.3" || len(*bom.Components) != len(c.parts) {
+	if bom.SpecVersion != cdx.SpecVersion1_6 || bom.Metadata.Component.Version != "1.2.3" ||
+		len(*bom.Components) != len(c.parts) {
 		t.Errorf("%s", sbom)
 	}
 	for _, component := range *bom.Components {
-		if component.Licenses == nil || len(*component.Licenses) == 0 || component.PackageURL == "" || component.Version == "" {
+		if component.Licenses == nil || len(*component.Licenses) == 0 || component.PackageURL == "" ||
+			component.Version == "" {
 			t.Errorf("%s %s: %s has no licence, or no address", component.Name, component.Version, component.PackageURL)
 		}
 	}
-	if files := c.licenceFiles(); files[len(files)-1].name != "LIST" || !strings.Contains(string(files[len(files)-1].data), "cyclonedx-go v") {
+	if files := c.licenceFiles(); files[len(files)-1].name != "LIST" ||
+		!strings.Contains(string(files[len(files)-1].data), "cyclonedx-go v") {
 		t.Errorf("the list of licences is %s", files[len(files)-1].data)
 	}
 }
@@ -148,7 +154,9 @@ func TestArchive(t *testing.T) {
 	if want := fmt.Sprintf("%x  x.tar.gz\n%x  y.tar.gz\n", sha256.Sum256(x), sha256.Sum256(y)); string(sums) != want {
 		t.Errorf("%s, want %s", sums, want)
 	}
-	for _, o := range []options{{}, {bin: "x"}, {sums: t.TempDir()}, {bin: filepath.Join(dir, "x.tar.gz"), licences: dir}} {
+	for _, o := range []options{
+		{}, {bin: "x"}, {sums: t.TempDir()}, {bin: filepath.Join(dir, "x.tar.gz"), licences: dir},
+	} {
 		if run(o) == nil {
 			t.Errorf("%+v was done", o)
 		}

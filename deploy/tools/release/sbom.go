@@ -39,7 +39,8 @@ func (c *content) sbom(version string, made time.Time) ([]byte, error) {
 	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // a UUID of version 8: made by rules of one's own
 	bom.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 	var out bytes.Buffer
-	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cdx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("write the SBOM: %w", err)
 	}
 	return out.Bytes(), nil

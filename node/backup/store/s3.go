@@ -180,7 +180,8 @@ func (s *s3) fail(doing, name string, err error) error {
 	case minio.NoSuchKey:
 		return fmt.Errorf("%s: %w", at, ErrNotFound)
 	case minio.NoSuchBucket:
-		return fmt.Errorf("%s %s: there is no bucket %q: make it first, or check --s3-endpoint and --s3-region: %w", doing, at, s.bucket, err)
+		return fmt.Errorf("%s %s: there is no bucket %q: make it first, or check --s3-endpoint and --s3-region: %w",
+			doing, at, s.bucket, err)
 	case minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch":
 		return fmt.Errorf("%s %s: %w: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they allow", doing, at, err)
 	}
@@ -196,11 +197,13 @@ func again(err error) bool {
 	switch {
 	case resp.StatusCode == 0: // no answer at all
 		return true
-	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout:
+	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests,
+		resp.StatusCode == http.StatusRequestTimeout:
 		return true
 	}
 	switch resp.Code {
-	case "RequestTimeout", "SlowDown", "BadDigest", "IncompleteBody", "InternalError", "RequestTimeTooSkewed", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch":
+	case "RequestTimeout", "SlowDown", "BadDigest", "IncompleteBody", "InternalError", "RequestTimeTooSkewed",
+		"XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch":
 		return true
 	}
 	return false
@@ -261,7 +264,8 @@ func (u *s3Upload) Commit(ctx context.Context, name string) error {
 			break
 		}
 		if err := u.s.Remove(ctx, name); err != nil || try == u.s.tries {
-			return errors.Join(fmt.Errorf("write s3://%s/%s%s: %d bytes were sent and %d are there", u.s.bucket, u.s.prefix, name, size, arrived), err)
+			return errors.Join(fmt.Errorf("write s3://%s/%s%s: %d bytes were sent and %d are there", u.s.bucket,
+				u.s.prefix, name, size, arrived), err)
 		}
 	}
 	u.Abort() // the file here has done its work
@@ -330,14 +334,18 @@ func (s *s3) List(ctx context.Context, prefix string, f func(Object) error) erro
 		objects = objects[:0]
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		for info := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}) {
+		for info := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{
+			Prefix: s.prefix + prefix, Recursive: true,
+		}) {
 			if info.Err != nil {
 				return info.Err
 			}
 			if strings.HasSuffix(info.Key, "/") {
 				continue // a folder that another program shows as an object
 			}
-			objects = append(objects, Object{Name: strings.TrimPrefix(info.Key, s.prefix), Size: info.Size, Modified: info.LastModified})
+			objects = append(objects, Object{
+				Name: strings.TrimPrefix(info.Key, s.prefix), Size: info.Size, Modified: info.LastModified,
+			})
 		}
 		return ctx.Err()
 	})

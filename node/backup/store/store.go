@@ -76,11 +76,13 @@ func Open(location string, cfg Config) (Store, error) {
 	case scheme == "file":
 		return &dir{root: rest}, nil
 	case scheme != "s3":
-		return nil, fmt.Errorf("repository %s: %q is not known; name a directory or s3://BUCKET/PREFIX", redact(location), scheme)
+		return nil, fmt.Errorf("repository %s: %q is not known; name a directory or s3://BUCKET/PREFIX",
+			redact(location), scheme)
 	}
 	bucket, prefix, _ := strings.Cut(rest, "/")
 	if bucket == "" || strings.ContainsAny(bucket, "@:?#") {
-		return nil, fmt.Errorf("repository %s: want s3://BUCKET/PREFIX; credentials and endpoint are given by flags or the environment", redact(location))
+		return nil, fmt.Errorf("repository %s: want s3://BUCKET/PREFIX; credentials and endpoint are given by flags "+
+			"or the environment", redact(location))
 	}
 	if prefix = strings.Trim(path.Clean("/"+prefix), "/"); prefix != "" {
 		prefix += "/"
@@ -99,7 +101,8 @@ func redact(location string) string {
 
 // checkName refuses names that could lead out of the repository.
 func checkName(name string) error {
-	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") || name == ".." || strings.ContainsAny(name, "\\\x00") {
+	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") ||
+		name == ".." || strings.ContainsAny(name, "\\\x00") {
 		return fmt.Errorf("%q is no name of an object", name)
 	}
 	return nil

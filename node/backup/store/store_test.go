@@ -82,7 +82,14 @@ func contract(t *testing.T, st Store) {
 		name   string
 		offset int64
 		want   []byte
-	}{{"a/b/c", 0, []byte("hello")}, {"a/b/c", 3, []byte("lo")}, {"a/b/c", 5, nil}, {"a/bc", 0, nil}, {"z", 0, large}, {"z", 19_999_995, []byte("56789")}} {
+	}{
+		{"a/b/c", 0, []byte("hello")},
+		{"a/b/c", 3, []byte("lo")},
+		{"a/b/c", 5, nil},
+		{"a/bc", 0, nil},
+		{"z", 0, large},
+		{"z", 19_999_995, []byte("56789")},
+	} {
 		if got, err := read(t, st, tt.name, tt.offset); err != nil || !bytes.Equal(got, tt.want) {
 			t.Errorf("read %s from %d: %d bytes, %v; want %d", tt.name, tt.offset, len(got), err, len(tt.want))
 		}
@@ -235,7 +242,8 @@ func TestS3GivesUp(t *testing.T) {
 			}}
 			st := serveS3(t, f, S3Config{Tries: 3})
 			err := write(t, st, "o", []byte("x"))
-			if err == nil || !strings.Contains(err.Error(), "s3://bucket/p/o") || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "KEYID") {
+			if err == nil || !strings.Contains(err.Error(), "s3://bucket/p/o") ||
+				strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "KEYID") {
 				t.Errorf("error %v; want one that names the object and no secret", err)
 			}
 			if f.requests != tt.tries {
@@ -261,7 +269,8 @@ func TestS3StallWithinAnAnswer(t *testing.T) {
 		return true
 	}
 	got, err := read(t, st, "o", 0)
-	if err == nil || len(got) != 500 || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no byte came") {
+	if err == nil || len(got) != 500 || errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "no byte came") {
 		t.Errorf("%d bytes, %v; want 500 and an error that says why", len(got), err)
 	}
 }
