@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"cordwood/proto/schema"
@@ -92,8 +91,8 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 			return r.fail(r.text.Unexpected(pos, "a key in quotes"))
 		}
 		pos++
-		if n != nil && (binary.LittleEndian.Uint64(src[pos:])^n.word1)&n.mask1 == 0 && n.follows(src, pos) {
-			pos += len(n.quoted)
+		if n != nil && n.guess.At(src, pos) {
+			pos += n.guess.Len()
 		} else if n, pos = r.wrong(parent, prev, pos); n == nil {
 			return pos
 		}
@@ -135,29 +134,17 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 			done = true
 		case n.want == kindInt || n.want == kindFloat:
 			next, kind, i, f := r.text.Number(pos)
-			switch {
-			case kind == jsonscan.Int && n.want == kindInt:
+			if kind != jsonscan.Int || n.want != kindInt {
+				if next = r.float(d, n, pos, next, kind, i, f); next < 0 {
+					break
+				}
+			} else {
 				if n.col.Has(row) {
 					return outcomeExact
 				}
 				n.col.SetInt(row, i)
-				pos, done = next, true
-			case kind == jsonscan.Float && n.want == kindFloat:
-				if n.col.Has(row) {
-					return outcomeExact
-				}
-				n.col.SetFloat(row, f)
-				if f == 0 && jsonscan.Underflows(src[pos:next]) {
-					r.notes.vanished++
-				}
-				pos, done = next, true
-			case kind == jsonscan.Int && schema.Int64.Exact(i) && d.rule != schema.ConflictError: // into a Float64
-				if n.col.Has(row) {
-					return outcomeExact
-				}
-				n.col.SetFloat(row, float64(i))
-				pos, done = next, true
 			}
+			pos, done = next, true
 		}
 		if !done {
 			if pos = r.other(d, n, pos, depth); pos < 0 {
@@ -184,12 +171,32 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 	}
 }
 
+// float puts the number that text.Number found at pos into a column of floats. It returns
+// next, or -1 if other must look at the value.
+func (r *identity) float(d *dest, n *node, pos, next int, kind jsonscan.NumberKind, i int64, f float64) int {
+	row := d.rows.Rows()
+	switch {
+	case n.want != kindFloat || n.col.Has(row):
+		return -1
+	case kind == jsonscan.Float:
+		n.col.SetFloat(row, f)
+		if f == 0 && jsonscan.Underflows(r.src[pos:next]) {
+			r.notes.vanished++
+		}
+	case kind == jsonscan.Int && schema.Int64.Exact(i) && d.rule != schema.ConflictError:
+		n.col.SetFloat(row, float64(i))
+	default:
+		return -1
+	}
+	return next
+}
+
 // wrong finds the key at pos, which was not guessed, as lookup does.
 func (r *identity) wrong(parent, prev *node, pos int) (*node, int) {
 	if prev != nil {
 		if n := prev.other(r.src, pos); n != nil {
 			prev.followed(n)
-			return n, pos + len(n.quoted)
+			return n, pos + n.guess.Len()
 		}
 	}
 	return r.lookup(parent, prev, pos)

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strings"
@@ -67,15 +66,11 @@ type shape struct {
 
 // shapeKey is one key of a shape.
 type shapeKey struct {
-	key string
-	// The key with its closing quote and colon; the first 8 bytes as a word under a
-	// mask. A key that must be escaped has no quoted form.
-	quoted []byte
-	word   uint64
-	mask   uint64
-	rank   int       // its place in shape.sorted
-	next   *shapeKey // that followed last time
-	child  *shape
+	key   string
+	guess jsonscan.Guess // none of a key that must be escaped
+	rank  int            // its place in shape.sorted
+	next  *shapeKey      // that followed last time
+	child *shape
 }
 
 // reset forgets all keys but the names of compiled code, so that comparing a key with
@@ -169,8 +164,8 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 		}
 		pos++
 		var err error
-		if k != nil && (binary.LittleEndian.Uint64(src[pos:])^k.word)&k.mask == 0 && k.follows(src, pos) {
-			pos += len(k.quoted)
+		if k != nil && k.guess.At(src, pos) {
+			pos += k.guess.Len()
 			if src[pos] <= ' ' {
 				pos = t.Space(pos)
 			}
@@ -205,11 +200,6 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 			return pos, t.Unexpected(pos, "',' or '}'")
 		}
 	}
-}
-
-func (k *shapeKey) follows(src []byte, pos int) bool {
-	n := len(k.quoted)
-	return n > 0 && (n <= 8 || len(src)-pos >= n && string(src[pos+8:pos+n]) == string(k.quoted[8:]))
 }
 
 // emit puts the members into o in the order of their keys, and returns how many those are; of
@@ -278,17 +268,8 @@ func (s *reader) add(sh *shape, key string) *shapeKey {
 	k := &shapeKey{key: key}
 	s.known++
 	s.size += len(key)
-	plain := true
-	for i := range len(key) {
-		if c := key[i]; c < ' ' || c == '"' || c == '\\' {
-			plain = false
-		}
-	}
-	if plain {
-		k.quoted = append([]byte(key), '"', ':')
-		var pad [8]byte
-		n := copy(pad[:], k.quoted)
-		k.word, k.mask = binary.LittleEndian.Uint64(pad[:]), lowBytes(n)
+	if quoted := append([]byte(key), '"', ':'); jsonscan.IsPlain(quoted[:len(key)]) {
+		k.guess.Set(quoted)
 	}
 	if sh.byKey == nil {
 		sh.byKey = map[string]*shapeKey{}

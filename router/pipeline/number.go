@@ -7,6 +7,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline/digits"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // maxNumber bounds the text of a number; no longer one says more.
@@ -46,33 +47,17 @@ func numberOf(b []byte) (v cell, ok bool) {
 
 // isNumber reports whether b is a number as JSON writes it.
 func isNumber(b []byte) bool {
-	skip := func() (n int) {
-		for n < len(b) && b[n] >= '0' && b[n] <= '9' {
-			n++
-		}
-		b = b[n:]
-		return n
-	}
 	if len(b) > maxNumber {
 		return false
 	}
 	b = bytes.TrimPrefix(b, []byte("-"))
-	zero := len(b) > 0 && b[0] == '0'
-	if n := skip(); n == 0 || zero && n > 1 {
+	whole := 0
+	for whole < len(b) && b[whole] >= '0' && b[whole] <= '9' {
+		whole++
+	}
+	if whole == 0 || b[0] == '0' && whole > 1 {
 		return false
 	}
-	if len(b) > 0 && b[0] == '.' {
-		if b = b[1:]; skip() == 0 {
-			return false
-		}
-	}
-	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
-		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
-			b = b[1:]
-		}
-		if skip() == 0 {
-			return false
-		}
-	}
-	return len(b) == 0
+	end, ok := jsonscan.FractionEnd(b, whole)
+	return ok && end == len(b)
 }

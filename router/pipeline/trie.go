@@ -2,22 +2,17 @@ package pipeline
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // node is a key at a place in the records: below its parent, the root being the record
 // itself. It knows the column of its values and which key followed it last time.
 type node struct {
-	// The key as it stands in a record, with the closing quote and the colon: the
-	// first 16 bytes as two words under masks, all of it as quoted. A key that must be
-	// escaped is never guessed: it has no quoted form.
-	word1, mask1 uint64
-	word2, mask2 uint64
-	quoted       []byte
+	guess jsonscan.Guess // none of a key that must be escaped
 
 	next *node // the sibling that followed last time
 	// others are siblings that followed at other times, where records have several shapes.
@@ -64,9 +59,8 @@ func (n *node) followed(kid *node) {
 
 // other returns which of the siblings that followed n before has the key at pos, or nil.
 func (n *node) other(src []byte, pos int) *node {
-	word := binary.LittleEndian.Uint64(src[pos:])
 	for _, o := range n.others[:n.nothers] {
-		if (word^o.word1)&o.mask1 == 0 && o.follows(src, pos) {
+		if o.guess.At(src, pos) {
 			return o
 		}
 	}
@@ -144,29 +138,13 @@ func (t *trie) child(parent *node, key []byte) (n *node, fresh bool) {
 }
 
 func (n *node) setKey(t *trie, key []byte) {
-	for _, c := range key {
-		if c < ' ' || c == '"' || c == '\\' {
-			n.key = t.keep(key, "")
-			return
-		}
+	if !jsonscan.IsPlain(key) {
+		n.key = t.keep(key, "")
+		return
 	}
-	n.quoted = t.keep(key, `":`)
-	n.key = n.quoted[:len(key):len(key)]
-	var pad [16]byte
-	k := copy(pad[:], n.quoted)
-	n.word1, n.word2 = binary.LittleEndian.Uint64(pad[:]), binary.LittleEndian.Uint64(pad[8:])
-	n.mask1, n.mask2 = lowBytes(k), lowBytes(k-8)
-}
-
-// lowBytes is a mask of the n lowest bytes of a word.
-func lowBytes(n int) uint64 {
-	if n <= 0 {
-		return 0
-	}
-	if n >= 8 {
-		return ^uint64(0)
-	}
-	return 1<<(8*n) - 1
+	quoted := t.keep(key, `":`)
+	n.guess.Set(quoted)
+	n.key = quoted[:len(key):len(key)]
 }
 
 func (n *node) add(kid *node) {
@@ -233,13 +211,4 @@ func (n *node) setColumn(col *column.Col) {
 	default:
 		n.want = kindNone
 	}
-}
-
-// follows tells whether the rest of the key, beyond word1, stands at pos.
-func (n *node) follows(src []byte, pos int) bool {
-	if (binary.LittleEndian.Uint64(src[pos+8:])^n.word2)&n.mask2 != 0 {
-		return false
-	}
-	k := len(n.quoted)
-	return k <= 16 && k > 0 || k > 16 && k <= len(src)-pos && string(src[pos+16:pos+k]) == string(n.quoted[16:])
 }

@@ -29,8 +29,9 @@ var pow10 = [...]float64{
 }
 
 // Number reads the number at pos and returns the position after it. i is set for Int
-// and, with the bits of a uint64, for Uint; f for Float, and as the nearest one for Inexact. -0 is the integer 0. Whether the number may end where it does is
-// for the caller to see, from the next byte.
+// and, with the bits of a uint64, for Uint; f for Float, and as the nearest one for Inexact.
+// -0 is the integer 0. Whether the number may end where it does is for the caller to see,
+// from the next byte.
 func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 	src := t.src
 	p, neg := pos, false
@@ -67,12 +68,18 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 		}
 		return t.bigInteger(pos, p, digits)
 	}
+	return t.fraction(pos, p, digits, m, neg)
+}
 
-	exp := 0
+// fraction reads the fraction and the exponent at p, one or both, of the number that
+// begins at from. m are the digits of its whole part; it wraps beyond 19 of them, and is
+// not used then.
+func (t Text) fraction(from, p, digits int, m uint64, neg bool) (next int, kind NumberKind, i int64, f float64) {
+	src, exp := t.src, 0
 	if src[p] == '.' {
 		p++
 		point := p
-		for c = src[p] - '0'; c <= 9; c = src[p] - '0' {
+		for c := src[p] - '0'; c <= 9; c = src[p] - '0' {
 			m = m*10 + uint64(c)
 			p++
 		}
@@ -83,23 +90,9 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 		digits += p - point
 	}
 	if src[p]|0x20 == 'e' {
-		p++
-		expNeg := src[p] == '-'
-		if expNeg || src[p] == '+' {
-			p++
-		}
-		from, e := p, 0
-		for c = src[p] - '0'; c <= 9; c = src[p] - '0' {
-			if e < 10000 {
-				e = e*10 + int(c)
-			}
-			p++
-		}
-		if p == from {
+		e, next := t.exponent(p + 1)
+		if p = next; e == noExponent {
 			return p, BadNumber, 0, 0
-		}
-		if expNeg {
-			e = -e
 		}
 		exp += e
 	}
@@ -117,7 +110,64 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 		}
 		return p, Float, 0, f
 	}
-	return t.slowFloat(pos, p)
+	return t.slowFloat(from, p)
+}
+
+// noExponent is what exponent returns if there is none.
+const noExponent = math.MinInt
+
+// exponent reads what follows the letter e. One of more than four digits is as good as
+// any other: the number is 0 or out of range.
+func (t Text) exponent(pos int) (e, next int) {
+	src, p := t.src, pos
+	neg := src[p] == '-'
+	if neg || src[p] == '+' {
+		p++
+	}
+	from := p
+	for c := src[p] - '0'; c <= 9; c = src[p] - '0' {
+		if e < 10000 {
+			e = e*10 + int(c)
+		}
+		p++
+	}
+	if p == from {
+		return noExponent, p
+	}
+	if neg {
+		e = -e
+	}
+	return e, p
+}
+
+// FractionEnd returns where the fraction and the exponent end that may stand at s[pos:],
+// after the whole part of a number. ok is false if digits are missing; end is where then.
+// It is for texts that have no Padding.
+func FractionEnd[T string | []byte](s T, pos int) (end int, ok bool) {
+	if pos < len(s) && s[pos] == '.' {
+		from := pos + 1
+		if pos = digitsEnd(s, from); pos == from {
+			return pos, false
+		}
+	}
+	if pos < len(s) && s[pos]|0x20 == 'e' {
+		pos++
+		if pos < len(s) && (s[pos] == '+' || s[pos] == '-') {
+			pos++
+		}
+		from := pos
+		if pos = digitsEnd(s, from); pos == from {
+			return pos, false
+		}
+	}
+	return pos, true
+}
+
+func digitsEnd[T string | []byte](s T, pos int) int {
+	for pos < len(s) && s[pos]-'0' <= 9 {
+		pos++
+	}
+	return pos
 }
 
 // bigInteger reads an integer of so many digits that is beyond int64.
@@ -130,16 +180,18 @@ func (t Text) bigInteger(from, to, digits int) (int, NumberKind, int64, float64)
 	_, kind, _, f := t.slowFloat(from, to)
 	if kind == Float {
 		// 309 digits at most: beyond that it is no float64.
-		if n, ok := new(big.Int).SetString(string(t.src[from:to]), 10); !ok || !isExactly(n, f) {
+		if !IsExactly(string(t.src[from:to]), f) {
 			kind = Inexact
 		}
 	}
 	return to, kind, 0, f
 }
 
-func isExactly(n *big.Int, f float64) bool {
+// IsExactly reports whether f is the integer of that text.
+func IsExactly(text string, f float64) bool {
+	n, ok := new(big.Int).SetString(text, 10)
 	g, accuracy := new(big.Float).SetFloat64(f).Int(nil)
-	return accuracy == big.Exact && g.Cmp(n) == 0
+	return ok && accuracy == big.Exact && g.Cmp(n) == 0
 }
 
 func (t Text) slowFloat(from, to int) (int, NumberKind, int64, float64) {

@@ -3,7 +3,6 @@ package value
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"math/bits"
 	"strconv"
 	"sync"
@@ -460,7 +459,6 @@ func (d *jsonReader) number() Value {
 		i++
 	}
 	d.pos = i
-	whole := i - digits
 	if i == digits || s[digits] == '0' && i > digits+1 {
 		return d.fail("invalid number")
 	}
@@ -472,50 +470,29 @@ func (d *jsonReader) number() Value {
 			return NewInt(-int64(n))
 		}
 	}
-	if i < len(s) && s[i] == '.' {
-		i++
-		from := i
-		for i < len(s) && s[i]-'0' <= 9 {
-			i++
-		}
-		if d.pos = i; i == from {
-			return d.fail("invalid number")
-		}
+	end, ok := jsonscan.FractionEnd(s, i)
+	if d.pos = end; !ok {
+		return d.fail("invalid number")
 	}
-	if i < len(s) && s[i]|0x20 == 'e' {
-		i++
-		if i < len(s) && (s[i] == '+' || s[i] == '-') {
-			i++
-		}
-		from := i
-		for i < len(s) && s[i]-'0' <= 9 {
-			i++
-		}
-		if d.pos = i; i == from {
-			return d.fail("invalid number")
-		}
-	}
-	isInteger := i-digits == whole && n > 0 // -0 is a float, and exact
+	return d.float(s[start:end], end == i && n > 0) // -0 is a float, and exact
+}
+
+// float reads the text of a number that is no integer within int64. isInteger says that it
+// is an integer nevertheless.
+func (d *jsonReader) float(text string, isInteger bool) Value {
 	if isInteger && d.opt.Exact {
-		d.pos = start
+		d.pos -= len(text)
 		return d.fail(BigInteger)
 	}
-	f, err := strconv.ParseFloat(s[start:i], 64)
+	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return d.fail("number out of range")
 	}
-	if isInteger && d.opt.Rounded != nil && !isExactly(s[start:i], f) {
+	if isInteger && d.opt.Rounded != nil && !jsonscan.IsExactly(text, f) {
 		*d.opt.Rounded++
 	}
-	if f == 0 && d.opt.Vanished != nil && jsonscan.Underflows(s[start:i]) {
+	if f == 0 && d.opt.Vanished != nil && jsonscan.Underflows(text) {
 		*d.opt.Vanished++
 	}
 	return NewFloat(f)
-}
-
-// isExactly reports whether f is the integer of that text.
-func isExactly(text string, f float64) bool {
-	n, ok := new(big.Int).SetString(text, 10)
-	g, _ := new(big.Float).SetFloat64(f).Int(nil)
-	return ok && g.Cmp(n) == 0
 }

@@ -1,0 +1,63 @@
+package jsonscan
+
+import "encoding/binary"
+
+// Guess is a key as it most likely stands in a text: in quotes, without escapes, and with
+// the colon at once after it. To compare it with the text is cheaper than to find the end
+// of the key there and to look it up. The zero Guess is never right.
+type Guess struct {
+	// The key with its closing quote and the colon: the first 16 bytes as two words under
+	// masks, all of it as quoted.
+	word1, mask1 uint64
+	word2, mask2 uint64
+	quoted       []byte
+}
+
+// IsPlain reports whether a key stands in a text as it is, so that it can be guessed.
+func IsPlain(key []byte) bool {
+	for _, c := range key {
+		if c < ' ' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// Set makes g the guess of a key. quoted is the plain key with its closing quote and the
+// colon; g keeps it.
+func (g *Guess) Set(quoted []byte) {
+	var pad [16]byte
+	n := copy(pad[:], quoted)
+	g.quoted = quoted
+	g.word1, g.word2 = binary.LittleEndian.Uint64(pad[:]), binary.LittleEndian.Uint64(pad[8:])
+	g.mask1, g.mask2 = lowBytes(n), lowBytes(n-8)
+}
+
+// At reports whether the key stands at pos, which is just after its opening quote. src is
+// Text.Bytes. Len is the length of what stands there then.
+func (g *Guess) At(src []byte, pos int) bool {
+	return (binary.LittleEndian.Uint64(src[pos:])^g.word1)&g.mask1 == 0 && g.goesOn(src, pos)
+}
+
+// Len returns the length of the key with its closing quote and the colon; 0 for the zero Guess.
+func (g *Guess) Len() int { return len(g.quoted) }
+
+// goesOn reports whether the rest of the key, beyond word1, stands at pos.
+func (g *Guess) goesOn(src []byte, pos int) bool {
+	if (binary.LittleEndian.Uint64(src[pos+8:])^g.word2)&g.mask2 != 0 {
+		return false
+	}
+	n := len(g.quoted)
+	return n <= 16 && n > 0 || n > 16 && n <= len(src)-pos && string(src[pos+16:pos+n]) == string(g.quoted[16:])
+}
+
+// lowBytes returns a mask of the n lowest bytes of a word.
+func lowBytes(n int) uint64 {
+	if n <= 0 {
+		return 0
+	}
+	if n >= 8 {
+		return ^uint64(0)
+	}
+	return 1<<(8*n) - 1
+}
