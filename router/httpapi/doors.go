@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 
@@ -11,6 +12,7 @@ import (
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/loki"
+	"cordwood/router/ingest/splunk"
 )
 
 // refusal answers an error in the words of another system's protocol.
@@ -23,6 +25,8 @@ type protocol struct {
 	// {db} in a prefix is the database.
 	prefixes []string
 	refuse   refusal
+	// credentials returns "user:password" as the protocol's clients send it; nil: they use HTTP's own ways.
+	credentials func(r *http.Request) string
 	// routes are its paths as the other system has them.
 	routes func(d httpdoor.Door) []doorRoute
 }
@@ -45,6 +49,34 @@ var protocols = []protocol{
 			return []doorRoute{{methods: post, path: "/loki/api/v1/push", needs: access.Insert, action: "ingest", handler: loki.New(d).Push}}
 		},
 	},
+	{
+		name: ingest.Splunk, refuse: splunk.Refuse, credentials: splunk.Credentials, prefixes: []string{"/v1/splunk"},
+		routes: func(d httpdoor.Door) []doorRoute {
+			door := splunk.New(d)
+			var out []doorRoute
+			add := func(methods []string, needs access.Privilege, handler http.HandlerFunc, paths ...string) {
+				for _, path := range paths {
+					out = append(out, doorRoute{methods: methods, path: "/services/collector" + path, needs: needs, action: "ingest", handler: handler})
+				}
+			}
+			add(get, access.Open, door.Health, "/health", "/health/1.0")
+			add(post, access.Insert, door.Event, "", "/event", "/event/1.0")
+			add(post, access.Insert, door.Raw, "/raw", "/raw/1.0")
+			add(post, access.Insert, door.Ack, "/ack")
+			return out
+		},
+	},
+}
+
+// basicOf gives a request whose protocol has credentials of its own the header of HTTP's.
+func basicOf(credentials func(r *http.Request) string, r *http.Request) {
+	if credentials == nil {
+		return
+	}
+	if text := credentials(r); text != "" {
+		r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(text)))
+		r.Header.Del("X-Svc-Auth")
+	}
 }
 
 // doorRoutes are the paths of all protocols on the user port.
@@ -65,7 +97,8 @@ func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 	var out []route
 	for _, r := range p.routes(d) {
 		out = append(out, route{
-			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler), refuse: p.refuse,
+			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler),
+			refuse: p.refuse, credentials: p.credentials,
 			asksAgain: r.needs == access.Insert,
 		})
 	}

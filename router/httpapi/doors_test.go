@@ -3,9 +3,11 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
+	"cordwood/router/access"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
 )
@@ -48,5 +50,25 @@ func TestLokiPaths(t *testing.T) {
 	}
 	if _, err := f.DoorHandler("nope", httpdoor.Door{}); err == nil {
 		t.Error("there is a handler for a protocol that does not exist")
+	}
+}
+
+// basicUser is byUser with the users of HTTP's own credentials.
+type basicUser struct{ byUser }
+
+func (basicUser) Authenticate(r *http.Request, from netip.Addr) (access.Sender, error) {
+	user, _, _ := r.BasicAuth()
+	r.Header.Set("Authorization", user)
+	return byUser{}.Authenticate(r, from)
+}
+
+// Splunk's own way to send a user and a password is taken at its paths, and nowhere else.
+func TestSplunkCredentials(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
+	for path, want := range map[string]int{"/v1/splunk/services/collector": 200, "/v1/ingest?table=t&pipeline_name=svc_identity": 401} {
+		w := f.call("POST", path, `{"event":1}`, "Authorization", "Splunk rw:pass", "Content-Type", "application/json")
+		if w.Code != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
 	}
 }

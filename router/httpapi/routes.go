@@ -47,6 +47,8 @@ type route struct {
 	// refuse answers errors in the words of another system's protocol, on whose paths parameters
 	// that are not known have no effect; nil: in the one shape of errors.
 	refuse refusal
+	// credentials is that of a protocol.
+	credentials func(r *http.Request) string
 }
 
 var (
@@ -214,6 +216,7 @@ func (s *Server) guard(rt route) http.Handler {
 			return
 		}
 		defer cancel()
+		basicOf(rt.credentials, r)
 		if err := s.authenticate(x, r); err != nil {
 			exchange.WriteError(w, r, err)
 			return

@@ -62,7 +62,11 @@ func TestPermissions(t *testing.T) {
 					t.Errorf("%s %s as %q: %d %s", p.method, p.path, user, w.Code, code)
 				}
 			case want != 0:
-				if w.Code != 401 || code != strconv.Itoa(int(want)) || w.Header().Get("WWW-Authenticate") == "" {
+				status := 401
+				if strings.Contains(p.path, "/services/collector") && want != 7003 {
+					status = 403 // as Splunk answers a wrong token
+				}
+				if w.Code != status || code != strconv.Itoa(int(want)) || w.Header().Get("WWW-Authenticate") == "" {
 					t.Errorf("%s %s as %q: %d %s, want 401 %d", p.method, p.path, user, w.Code, code, want)
 				}
 			case w.Code == 401 || w.Code == 403:

@@ -136,3 +136,12 @@ func cutText(text string) string {
 	}
 	return strconv.Quote(text)
 }
+
+// TakesRows returns why no rows are stored at all, for want of room on a disk; nil: they are.
+func (s *Service) TakesRows() error { return s.cfg.Writable() }
+
+// HasPipeline reports whether a pipeline of the name is stored.
+func (s *Service) HasPipeline(ctx context.Context, name string) bool {
+	_, _, err := s.cfg.Pipelines.Find(ctx, name, "", false)
+	return err == nil
+}

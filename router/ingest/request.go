@@ -92,6 +92,8 @@ type Batch struct {
 	OnReject string
 	// MaxNestedLevels bounds how deep svc_identity flattens; 0: the default.
 	MaxNestedLevels int
+	// Tags are fields that become tags, if svc_identity makes columns of them and they are texts.
+	Tags map[string]bool
 	// Hints are table options as the client gave them, for a table that does not exist yet.
 	Hints map[string]string
 	// Key names the batch, so that it may come again and is stored once. The user is part of it.

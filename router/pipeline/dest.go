@@ -28,7 +28,11 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil
 	}
-	return d.columnLike(name, &schema.Column{Type: typ, Semantic: schema.Field})
+	like := schema.Column{Type: typ, Semantic: schema.Field}
+	if typ == schema.String && d.s.top().req.Tags[string(name)] {
+		like.Semantic = schema.Tag
+	}
+	return d.columnLike(name, &like)
 }
 
 // columnLike is column for one that is like the given one if it is new, but for its name.

@@ -447,3 +447,17 @@ func TestIdentity(t *testing.T) {
 }
 
 const manyColumnsAdvice = "store fields that vary in an array, or lower max_nested_levels"
+
+// Fields that are named tags become tags where their column is new and holds texts.
+func TestIdentityTags(t *testing.T) {
+	tags := func(q *Request) { q.Tags = map[string]bool{"host": true, "n": true, "old": true} }
+	got, err := both(t, []func(*Request){tags}, []string{`{"n":1,"host":"a","other":"b","old":"c"}`})
+	want := "t\n  svc_timestamp TimestampNanosecond TIMESTAMP: now+0\n  host String TAG: \"a\"\n  n Int64: 1\n  old String TAG: \"c\"\n  other String: \"b\"\n"
+	if err != nil || got != want {
+		t.Errorf("got\n%s%v\nwant\n%s", got, err, want)
+	}
+	got, err = both(t, []func(*Request){tags, having("svc_timestamp TimestampNanosecond ti, old String")}, []string{`{"old":"c","host":"a"}`})
+	if err != nil || !strings.Contains(got, "old String: ") || !strings.Contains(got, "host String TAG: ") {
+		t.Errorf("in a table that exists\n%s%v", got, err)
+	}
+}

@@ -66,6 +66,9 @@ type Request struct {
 	Trace func(RecordTrace)
 	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
 	TellAbsent bool
+	// Tags are fields that become tags where svc_identity makes a column of them and they are texts; others
+	// become fields. They have no effect on columns that a table has.
+	Tags map[string]bool
 	// IgnoreErrors lets the time of processing stand in for a custom time index that
 	// a record lacks or has wrong.
 	IgnoreErrors bool

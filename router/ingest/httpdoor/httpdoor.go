@@ -7,12 +7,15 @@
 package httpdoor
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
@@ -74,7 +77,8 @@ type Call struct {
 
 	template ingest.Batch
 	content  *body.Body
-	extra    int64 // bytes beside those of content
+	extra    int64  // bytes beside those of content
+	sum      []byte // hash of Body; nil until a key needs it
 }
 
 // Begin reads what a request says beside its body. Parameters that are not known have no effect. Errors
@@ -174,19 +178,33 @@ func (c *Call) Refuse(err error) error {
 const headerDedupe = "X-Svc-Dedupe"
 
 // Batch returns a batch for the target: its input, and its key if the protocol has one, are for the
-// door to set. The key of the request is taken, or the hash of its body if that was asked for.
+// door to set by SetKey. The key of the request is taken, or the hash of its body if that was asked for.
 func (c *Call) Batch(t Target) *ingest.Batch {
 	b := c.template
 	b.Database, b.Table, b.Pipeline = t.Database, t.Table, t.Pipeline
 	b.Version, b.HasVersion = t.Version, t.Version != ""
 	b.Bytes = int64(len(c.Body))
-	b.Key = c.Key
 	by := params.Header(c.r.Header, headerDedupe)
-	if b.Key == "" && (strings.EqualFold(by, "body") || by == "" && c.door.DedupeBody) {
-		sum := sha256.Sum256(c.Body)
-		b.Key = "body-" + hex.EncodeToString(sum[:])
+	if c.Key != "" || strings.EqualFold(by, "body") || by == "" && c.door.DedupeBody {
+		c.SetKey(&b, c.Key)
 	}
 	return &b
+}
+
+// SetKey makes the batch known by a key of the client's, and by the body: another body under the same key is
+// another batch, since clients of other protocols do not know what to do about a refusal. The batches of a
+// request share its key.
+func (c *Call) SetKey(b *ingest.Batch, key string) {
+	if c.sum == nil {
+		sum := sha256.Sum256(c.Body)
+		c.sum = sum[:]
+	}
+	h := sha256.New()
+	for _, part := range []string{key, b.Database, b.Table} {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
+	}
+	_, _ = h.Write(c.sum)
+	b.Key = string(c.door.Protocol) + "-" + hex.EncodeToString(h.Sum(nil))
 }
 
 // memory is the share of a call in the memory for bodies, less what the decoded body takes.
@@ -214,4 +232,38 @@ func (c *Call) Release() {
 	if c.content != nil {
 		c.content.Release()
 	}
+}
+
+// Text returns the body as valid UTF-8, with U+FFFD in the place of what is not.
+func (c *Call) Text() ([]byte, error) {
+	if utf8.Valid(c.Body) {
+		return c.Body, nil
+	}
+	if err := c.Inflate(3 * int64(len(c.Body))); err != nil {
+		return nil, err
+	}
+	return bytes.ToValidUTF8(c.Body, []byte("\uFFFD")), nil
+}
+
+// HasPipeline reports whether a pipeline of the name is stored.
+func (c *Call) HasPipeline(name string) bool {
+	return c.door.Ingestion.HasPipeline(c.r.Context(), name)
+}
+
+// TableName makes a table's name of a name that another system allows: characters that none may have
+// become _, and one that none may begin with gets _ before it. "" stays.
+func TableName(name string) string {
+	if name == "" || schema.CheckTableName(name) == nil {
+		return name
+	}
+	out := []byte(name)
+	for i, c := range out {
+		if schema.CheckTableName("_"+string(rune(c))) != nil || c >= utf8.RuneSelf {
+			out[i] = '_'
+		}
+	}
+	if schema.CheckTableName(string(out[:1])) != nil {
+		out = append([]byte("_"), out...)
+	}
+	return string(out[:min(len(out), schema.MaxNameBytes)])
 }

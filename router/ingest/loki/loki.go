@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/s2"
 
@@ -161,13 +160,7 @@ func clip[T string | []byte](text T) string {
 func (d *Door) decode(call *httpdoor.Call, isJSON bool) ([]byte, error) {
 	body := call.Body
 	if isJSON {
-		if utf8.Valid(body) {
-			return body, nil
-		}
-		if err := call.Inflate(int64(len(body)) * 3); err != nil {
-			return nil, err
-		}
-		return bytes.ToValidUTF8(body, []byte("\uFFFD")), nil
+		return call.Text()
 	}
 	n, err := s2.DecodedLen(body)
 	if err != nil {

@@ -1,0 +1,281 @@
+package splunk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/vrl/jsonscan"
+)
+
+// Event stores the JSON events in the body of a request.
+func (d *Door) Event(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpdoor.Call) ([]*ingest.Batch, error) {
+		body, err := c.Text()
+		if err != nil {
+			return nil, err
+		}
+		in := reading{tags: map[string]bool{"host": true, "source": true, "sourcetype": true}, names: map[string]string{}, reserve: c.Inflate}
+		if err := in.readEvents(body); err != nil {
+			return nil, err
+		}
+		return d.batches(c, &in, body)
+	})
+}
+
+// group is the events of a request that go to one place.
+type group struct {
+	target      httpdoor.Target
+	first, last int
+	bytes       int64
+}
+
+// batches makes a batch of the events for each table, in the order in which the request mentions them.
+func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Batch, error) {
+	var groups []*group
+	at := map[httpdoor.Target]*group{}
+	for i := range in.events {
+		e := &in.events[i]
+		t := d.target(c, e)
+		g := at[t]
+		if g == nil {
+			if len(groups) == maxTables {
+				return nil, &eventError{codeIncorrect, i, "a request may have events for at most " + strconv.Itoa(maxTables) + " indexes"}
+			}
+			g = &group{target: t, first: i}
+			at[t], groups = g, append(groups, g)
+		} else {
+			in.events[g.last].next = i
+		}
+		g.last, g.bytes = i, g.bytes+int64(e.to-e.from)
+	}
+	var out []*ingest.Batch
+	for _, g := range groups {
+		b := c.Batch(g.target)
+		b.Tags, b.OnReject, b.Bytes = in.tags, orStore(b.OnReject), g.bytes
+		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, in.events, body) })
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// maxTables bounds the indexes of one request.
+const maxTables = 1000
+
+// orStore is what becomes of events that are left out: the answer cannot tell which they are.
+func orStore(asked string) string {
+	if asked == "" {
+		return ingest.StoreRejects
+	}
+	return asked
+}
+
+// feed gives the events of a group to the pipeline.
+func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, events []event, body []byte) error {
+	var buf []byte
+	now := c.X.Start.UnixNano()
+	for i := g.first; ; i = events[i].next {
+		e := &events[i]
+		at := now + int64(i) // the rows keep their order
+		if e.timed && c.EventTime {
+			at = e.nanos
+		}
+		to.At(at)
+		buf = append(e.appendRecord(buf[:0], body, g.target.Pipeline != ingest.IdentityPipeline), padding...)
+		if err := to.JSON(buf[:len(buf)-len(padding)]); err != nil {
+			return err
+		}
+		if events[i].next == 0 {
+			return nil
+		}
+	}
+}
+
+// padding follows a record, so that it is read in place.
+const padding = "\n               "
+
+// target is where an event goes.
+func (d *Door) target(c *httpdoor.Call, e *event) httpdoor.Target {
+	named := httpdoor.Target{Table: httpdoor.TableName(e.index)}
+	if d.BySourcetype && e.sourcetype != "" && c.HasPipeline(e.sourcetype) {
+		named.Pipeline = e.sourcetype
+	}
+	return c.Target(named)
+}
+
+// Raw stores the text in the body of a request, a record for each line or what the parameter linebreaker
+// cuts.
+func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpdoor.Call) ([]*ingest.Batch, error) {
+		e := event{index: c.Query.Get("index"), sourcetype: c.Query.Get("sourcetype")}
+		if at := c.Query.Get("time"); at != "" && !e.setTime([]byte(at)) {
+			return nil, &eventError{codeInvalidFormat, -1, "the parameter time is no number of seconds since 1970: " + clip([]byte(at))}
+		}
+		if len(bytes.TrimSpace(c.Body)) == 0 {
+			return nil, &eventError{code: codeNoData, event: -1}
+		}
+		t := d.target(c, &e)
+		b := c.Batch(t)
+		b.Tags, b.OnReject = map[string]bool{"host": true, "source": true, "sourcetype": true}, orStore(b.OnReject)
+		var rest []byte
+		for _, name := range []string{"host", "source", "sourcetype"} {
+			if v := c.Query.Get(name); v != "" {
+				rest = append(append(append(rest, `,"`...), name...), `":`...)
+				rest = jsonscan.AppendQuoted(rest, v)
+			}
+		}
+		body, err := c.Text()
+		if err != nil {
+			return nil, err
+		}
+		cut := []byte(c.Query.Get("linebreaker"))
+		b.Input = ingest.Records(func(to *ingest.Sink) error { return feedRaw(to, c, &e, body, cut, rest) })
+		return []*ingest.Batch{b}, nil
+	})
+}
+
+// feedRaw gives the parts of a raw body to the pipeline; rest are further members of each record.
+func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte) error {
+	at := c.X.Start.UnixNano()
+	if e.timed && c.EventTime {
+		at = e.nanos
+	}
+	var buf []byte
+	lines := len(cut) == 0
+	if lines {
+		cut = []byte("\n")
+	}
+	for len(body) > 0 {
+		var part []byte
+		part, body, _ = bytes.Cut(body, cut)
+		if lines {
+			part = bytes.TrimSuffix(part, []byte("\r"))
+		}
+		if len(part) == 0 {
+			continue
+		}
+		to.At(at)
+		if !e.timed || !c.EventTime {
+			at++ // the rows keep their order
+		}
+		buf = jsonscan.AppendQuotedBytes(append(buf[:0], `{"message":`...), part)
+		buf = append(append(append(buf, rest...), '}'), padding...)
+		if err := to.JSON(buf[:len(buf)-len(padding)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve is the way of a request; decode makes batches of its body.
+func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) {
+	err := d.collect(r, decode)
+	fault := (*eventError)(nil)
+	switch {
+	case errors.As(err, &fault):
+		answerError(w, r, fault)
+	case err != nil:
+		exchange.WriteError(w, r, err)
+	default:
+		more := ""
+		if channel(r) != "" {
+			more = `,"ackId":` + strconv.FormatInt(exchange.Of(r).Start.UnixMicro(), 10)
+		}
+		answer(w, http.StatusOK, codeSuccess, "", more)
+	}
+}
+
+func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) error {
+	c, err := d.Begin(r)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	if err := c.Receive(c.Target(httpdoor.Target{})); err != nil {
+		return err
+	}
+	batches, err := decode(c)
+	if err != nil {
+		return c.Refuse(err)
+	}
+	skipped, records := 0, 0
+	var first string
+	for _, out := range c.Store(batches...) {
+		if out.Err != nil {
+			if err == nil || errs.From(out.Err).Status() >= http.StatusInternalServerError {
+				err = out.Err
+			}
+			continue
+		}
+		if skipped += out.Skipped; first == "" && len(out.Reasons) > 0 {
+			first = out.Reasons[0].Error
+		}
+		records += out.Records
+	}
+	switch {
+	case errs.CodeOf(err) == errs.PermissionDenied && len(batches) > 0:
+		return &eventError{codeIncorrect, -1, errs.From(err).ClientMessage()}
+	case err != nil:
+		return err
+	case skipped > 0 && skipped == records:
+		return &eventError{codeInvalidFormat, 0, "no event of the request could be stored; the first: " + first}
+	}
+	return nil
+}
+
+// channel is the data channel of a request, which asks for acknowledgements.
+func channel(r *http.Request) string {
+	if c := r.Header.Get("X-Splunk-Request-Channel"); c != "" {
+		return c
+	}
+	return r.URL.Query().Get("channel")
+}
+
+// Ack answers that the requests are stored whose ids the body names: they were when they were answered.
+func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
+	if channel(r) == "" {
+		answer(w, http.StatusBadRequest, codeNoChannel, "send the header X-Splunk-Request-Channel", "")
+		return
+	}
+	ids, err := d.readAcks(r)
+	if fault := (*eventError)(nil); errors.As(err, &fault) {
+		answerError(w, r, fault)
+		return
+	} else if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	out := []byte(`{"acks":{`)
+	for i, id := range ids {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(strconv.AppendInt(append(out, '"'), id, 10), `":true`...)
+	}
+	exchange.WriteJSON(w, http.StatusOK, append(out, "}}"...))
+}
+
+// readAcks reads the ids that a request asks for.
+func (d *Door) readAcks(r *http.Request) ([]int64, error) {
+	c, err := d.Begin(r)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Release()
+	if err := c.Receive(httpdoor.Target{}); err != nil {
+		return nil, err
+	}
+	var q struct {
+		Acks []int64 `json:"acks"`
+	}
+	if err := json.Unmarshal(c.Body, &q); err != nil {
+		return nil, &eventError{codeInvalidFormat, -1, `send {"acks":[NUMBER,…]}`}
+	}
+	return q.Acks, nil
+}

@@ -1,0 +1,155 @@
+// Package splunk takes logs by Splunk's HTTP Event Collector: JSON events and raw text, as its logging
+// libraries, Fluent Bit, Vector, Docker and the OpenTelemetry Collector send them. The forms are those of
+// https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector.
+//
+// An event is the record of its keys: event, host, source, sourcetype, those of fields, and any other.
+// Its time is that of the row. A request is stored as a whole or not at all as far as its events can be
+// read; what a pipeline refuses of them is left out and kept among the rejects.
+//
+// It decodes, calls router/ingest, and answers.
+package splunk
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+)
+
+// DefaultTable is where events go that name no index.
+const DefaultTable = "splunk_logs"
+
+// Door answers the requests of clients.
+type Door struct {
+	httpdoor.Door
+	// BySourcetype takes the sourcetype of an event as the name of its pipeline, if there is one of that name.
+	BySourcetype bool
+}
+
+// New returns a door: d.Defaults says where the records go of requests that do not say it.
+func New(d httpdoor.Door) *Door {
+	d.Protocol = ingest.Splunk
+	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
+	return &Door{Door: d}
+}
+
+// The codes of answers.
+const (
+	codeSuccess       = 0
+	codeTokenRequired = 2
+	codeInvalidAuth   = 3
+	codeInvalidToken  = 4
+	codeNoData        = 5
+	codeInvalidFormat = 6
+	codeIncorrect     = 7
+	codeInternal      = 8
+	codeBusy          = 9
+	codeNoChannel     = 10
+	codeNoEvent       = 12
+	codeBlankEvent    = 13
+	codeHealthy       = 17
+	codeUnhealthy     = 18
+)
+
+var texts = map[int]string{
+	codeSuccess: "Success", codeTokenRequired: "Token is required", codeInvalidAuth: "Invalid authorization",
+	codeInvalidToken: "Invalid token", codeNoData: "No data", codeInvalidFormat: "Invalid data format",
+	codeIncorrect: "Incorrect index", codeInternal: "Internal server error", codeBusy: "Server is busy",
+	codeNoChannel: "Data channel is missing", codeNoEvent: "Event field is required",
+	codeBlankEvent: "Event field cannot be blank", codeHealthy: "HEC is healthy", codeUnhealthy: "HEC is unhealthy, queues are full",
+}
+
+// eventError is why a request is refused: a code of the protocol, and the number of the event.
+type eventError struct {
+	code  int
+	event int // -1: it is about none
+	why   string
+}
+
+func (e *eventError) Error() string {
+	text := texts[e.code]
+	if e.event >= 0 {
+		text = "event " + strconv.Itoa(e.event) + ": " + text
+	}
+	if e.why != "" {
+		text += ": " + e.why
+	}
+	return text
+}
+
+// wrap makes an error of this package one of the server.
+func wrap(e *eventError) error {
+	return errs.Wrap(errs.InvalidArguments, e, "the events cannot be read")
+}
+
+// Refuse answers an error as the collector does.
+func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
+	status, code := why.Status, codeInvalidFormat
+	switch {
+	case why.Code == errs.AuthHeaderNotFound:
+		code = codeTokenRequired
+	case why.Status == http.StatusUnauthorized:
+		status, code = http.StatusForbidden, codeInvalidToken
+	case why.Status == http.StatusForbidden:
+		code = codeInvalidToken
+	case why.Passing():
+		// Its clients lose what is answered with 429.
+		status, code = http.StatusServiceUnavailable, codeBusy
+	}
+	answer(w, status, code, why.Text, "")
+}
+
+// answer writes the one form of answers; more are further members, which begin with a comma.
+func answer(w http.ResponseWriter, status, code int, why, more string) {
+	out := append([]byte(`{"text":`), exchange.AppendJSONString(nil, texts[code])...)
+	out = append(out, `,"code":`...)
+	out = append(strconv.AppendInt(out, int64(code), 10), more...)
+	if why != "" {
+		out = append(append(out, `,"detail":`...), exchange.AppendJSONString(nil, why)...)
+	}
+	exchange.WriteJSON(w, status, append(out, '}'))
+}
+
+// answerError answers what went wrong with a request whose sender is known.
+func answerError(w http.ResponseWriter, r *http.Request, e *eventError) {
+	exchange.Of(r).Failed = wrap(e)
+	more := ""
+	if e.event >= 0 {
+		more = `,"invalid-event-number":` + strconv.Itoa(e.event)
+	}
+	answer(w, http.StatusBadRequest, e.code, e.why, more)
+}
+
+// Health answers whether events are taken.
+func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
+	if err := d.Ingestion.TakesRows(); err != nil {
+		answer(w, http.StatusServiceUnavailable, codeUnhealthy, errs.From(err).ClientMessage(), "")
+		return
+	}
+	answer(w, http.StatusOK, codeHealthy, "", "")
+}
+
+// Credentials returns "user:password" of a request: what follows Splunk in the header Authorization, as it
+// is or in base64, or the parameter token. "" says that it has none of its own.
+func Credentials(r *http.Request) string {
+	token := ""
+	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case strings.EqualFold(scheme, "Splunk"):
+		token = strings.TrimSpace(rest)
+	case scheme == "":
+		token = r.URL.Query().Get("token")
+	}
+	if token == "" || strings.Contains(token, ":") {
+		return token
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(token); err == nil && strings.Contains(string(decoded), ":") {
+		return string(decoded)
+	}
+	return token
+}

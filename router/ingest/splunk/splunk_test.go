@@ -1,0 +1,242 @@
+package splunk
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/access"
+	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/ingesttest"
+)
+
+func door(t testing.TB) (*Door, *ingesttest.Store) {
+	t.Helper()
+	d, st := doortest.New(t)
+	return New(d), st
+}
+
+// send sends a body to a handler; target is the path with its query.
+func send(h http.HandlerFunc, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as splunk-logging has it
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return doortest.Serve(h, Refuse, r)
+}
+
+func at(seconds, nanos int64) time.Time { return time.Unix(seconds, nanos).UTC() }
+
+func TestEvents(t *testing.T) {
+	for _, c := range []struct {
+		name, target, body string
+		table              string
+		want               []ingesttest.Row
+	}{
+		{
+			"one after the other, with all keys", "/x", `{"time":1700000000.25,"host":"h","source":"s","sourcetype":"t","fields":{"env":"test","n":1},"event":{"a":1,"b":{"c":"d"}}}
+			 {"event":"text","time":"1700000001"}`, "public.splunk_logs",
+			[]ingesttest.Row{
+				{"svc_timestamp": at(1700000000, 250_000_000), "host": "h", "source": "s", "sourcetype": "t", "env": "test", "n": "1", "event.a": int64(1), "event.b.c": "d"},
+				{"svc_timestamp": at(1700000001, 0), "event": "text"},
+			},
+		},
+		{
+			"arrays, milliseconds, other keys", "/x", `[{"event":1,"time":1700000000123,"more":true}][{"event":2,"time":-1.5}]`, "public.splunk_logs",
+			[]ingesttest.Row{
+				{"svc_timestamp": at(1700000000, 123_000_000), "event": int64(1), "more": true},
+				{"svc_timestamp": at(-2, 500_000_000), "event": int64(2)},
+			},
+		},
+		{
+			"an index whose characters no table may have", "/x", `{"event":"e","index":"9 app/web","time":1}`, "public._9_app_web",
+			[]ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e"}},
+		},
+		{"a parameter wins over the index", "/x?table=t&db=shop", `{"event":"e","index":"i","time":1}`, "shop.t", []ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e"}}},
+		{"numbers as host", "/x", `{"event":"e","host":7,"time":1}`, "public.splunk_logs", []ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e", "host": "7"}}},
+		{"no event time", "/x?event_time=off", `{"event":"e","time":1}`, "public.splunk_logs", nil},
+	} {
+		d, st := door(t)
+		w := send(d.Event, c.target, c.body)
+		if w.Code != 200 || w.Body.String() != "{\"text\":\"Success\",\"code\":0}\n" {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+		}
+		rows := st.Rows(c.table)
+		if c.want == nil {
+			if len(rows) != 1 || time.Since(rows[0]["svc_timestamp"].(time.Time)) > time.Minute {
+				t.Errorf("%s: %v", c.name, rows)
+			}
+			continue
+		}
+		if diff := cmp.Diff(c.want, rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		for _, col := range st.Columns(c.table) {
+			isTag := strings.Contains(" host source sourcetype env n ", " "+col.Name+" ")
+			if (col.Semantic == schema.Tag) != isTag {
+				t.Errorf("%s: column %s is %s", c.name, col.Name, col.Semantic)
+			}
+		}
+	}
+}
+
+// A wrong event refuses all of the request, with its number.
+func TestWrongEvents(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"no event", `{"event":1}{"time":1}`, `"code":12,"invalid-event-number":1`},
+		{"null", `{"event":null}`, `"code":13,"invalid-event-number":0`},
+		{"blank", `{"event":""}`, `"code":13`},
+		{"an index that is no text", `{"event":1,"index":1}`, `"code":7,"invalid-event-number":0`},
+		{"an empty index", `{"event":1,"index":""}`, `"code":7`},
+		{"a wrong time", `{"event":1,"time":"noon"}`, `"code":6,"invalid-event-number":0`},
+		{"a time in the year 10000", `{"event":1,"time":253402300800}`, `"code":6`},
+		{"a broken text", `{"event":1}{"event":`, `"code":6,"invalid-event-number":1`},
+		{"another value", `7`, `"code":6`},
+		{"nothing", ` `, `"code":5`},
+		{"an empty list", `[]`, `"code":5`},
+		{"deep", `{"event":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, `"code":6`},
+	} {
+		d, st := door(t)
+		w := send(d.Event, "/x", c.body)
+		if w.Code != 400 || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+		}
+		if tables := st.Tables(); len(tables) > 0 {
+			t.Errorf("%s: rows of %v", c.name, tables)
+		}
+	}
+}
+
+func TestPipelineBySourcetype(t *testing.T) {
+	d, st := door(t)
+	d.BySourcetype = true
+	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.event))\n        .\n")
+	if w := send(d.Event, "/x", `{"event":"a","sourcetype":"p","time":1}{"event":"a","sourcetype":"q","time":1}`); w.Code != 200 {
+		t.Fatal(w.Body)
+	}
+	rows := st.Rows("public.splunk_logs")
+	if len(rows) != 2 || (rows[0]["up"] == "A") == (rows[1]["up"] == "A") {
+		t.Errorf("%v", rows)
+	}
+}
+
+func TestRaw(t *testing.T) {
+	for _, c := range []struct {
+		target, body string
+		want         []string
+	}{
+		{"/raw?host=h&sourcetype=t&time=5", "one\r\ntwo\n\nthree", []string{"one", "two", "three"}},
+		{"/raw?linebreaker=|&time=5", "one|two\nlines|", []string{"one", "two\nlines"}},
+		{"/raw?time=5", "bad \xff", []string{"bad \ufffd"}},
+	} {
+		d, st := door(t)
+		if w := send(d.Raw, c.target, c.body); w.Code != 200 {
+			t.Errorf("%s: %d %s", c.target, w.Code, w.Body)
+		}
+		var got []string
+		for _, row := range st.Rows("public.splunk_logs") {
+			got = append(got, row["message"].(string))
+			if row["svc_timestamp"] != at(5, 0) || strings.Contains(c.target, "host=") && (row["host"] != "h" || row["sourcetype"] != "t") {
+				t.Errorf("%s: %v", c.target, row)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.target, diff)
+		}
+	}
+	d, _ := door(t)
+	if w := send(d.Raw, "/raw", " \n"); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":5`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := send(d.Raw, "/raw?time=x", "a"); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":6`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Refusals are in the collector's words, and never 429.
+func TestRefusals(t *testing.T) {
+	d, st := door(t)
+	st.Press("public.splunk_logs", true)
+	st.Refuse("public.other", errs.New(errs.RateLimited, "too much"))
+	if w := send(d.Event, "/x?table=other", `{"event":1}`); w.Code != 503 || !strings.Contains(w.Body.String(), `{"text":"Server is busy","code":9`) || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+	if w := send(d.Event, "/x?table=t&pipeline_name=nope", `{"event":1}`); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":6`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	reader := ingesttest.Caller(access.ReadOnly)
+	w := doortest.ServeAs(reader, d.Event, Refuse, httptest.NewRequest(http.MethodPost, "/x?table=t", strings.NewReader(`{"event":1}`)))
+	if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":4`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Events that no table can take are left out and kept; if none is left, the answer says so.
+func TestUnstorableEvents(t *testing.T) {
+	d, st := door(t)
+	st.Create("public", "t", schema.Column{Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+		schema.Column{Name: "event", Type: schema.Int64, Semantic: schema.Field})
+	if w := send(d.Event, "/x?table=t", `{"event":1}{"event":"x"}`); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if len(st.Rows("public.t")) != 1 || len(st.Rows("svc_private.rejects")) != 1 {
+		t.Errorf("%v %v", st.Rows("public.t"), st.Rows("svc_private.rejects"))
+	}
+	if w := send(d.Event, "/x?table=t", `{"event":"x"}`); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":6`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestHealthAndAck(t *testing.T) {
+	d, _ := door(t)
+	if w := send(d.Health, "/health", ""); w.Code != 200 || w.Body.String() != "{\"text\":\"HEC is healthy\",\"code\":17}\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	w := send(d.Event, "/x", `{"event":1}`, "X-Splunk-Request-Channel", "c")
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"ackId":`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := send(d.Ack, "/ack?channel=c", `{"acks":[3,4]}`); w.Code != 200 || w.Body.String() != "{\"acks\":{\"3\":true,\"4\":true}}\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := send(d.Ack, "/ack", `{"acks":[3]}`); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":10`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := send(d.Ack, "/ack?channel=c", `x`); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":6`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	for _, c := range []struct{ header, target, want string }{
+		{"Splunk ann:secret", "/x", "ann:secret"},
+		{"splunk YW5uOnNlY3JldA==", "/x", "ann:secret"},
+		{"Basic YW5uOnNlY3JldA==", "/x", ""},
+		{"", "/x?token=ann:secret", "ann:secret"},
+		{"Splunk 0000-1111", "/x", "0000-1111"},
+		{"", "/x", ""},
+	} {
+		r := httptest.NewRequest(http.MethodPost, c.target, nil)
+		r.Header.Set("Authorization", c.header)
+		if got := Credentials(r); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add(`{"event":{"a":1},"time":1.5,"index":"i","fields":{"k":"v"},"host":"h"}[{"event":2}]`)
+	f.Fuzz(func(t *testing.T, body string) {
+		d, _ := door(t)
+		if w := send(d.Event, "/x", body); w.Code != 200 && w.Code != 400 && w.Code != 413 {
+			t.Errorf("answer %d %s", w.Code, w.Body)
+		}
+	})
+}
