@@ -80,18 +80,8 @@ func (d *Run) Read() (*Rows, bool) {
 	if !ok {
 		return nil, false
 	}
-	want := uint64(math.MaxUint64)
-	if d.limited {
-		want = d.limit
-	}
-	if d.request > 0 {
-		want = min(want, d.request)
-	}
-	end := d.offset + want
-	if end < want {
-		end = math.MaxUint64
-	}
-	if want == 0 {
+	end := d.end()
+	if end == d.offset {
 		places = nil
 	}
 	// The newest, or the first ones in any order: not all rows need be looked at.
@@ -104,6 +94,34 @@ func (d *Run) Read() (*Rows, bool) {
 		slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
 	}
 	out.places = places
+	if !d.find(out, end, newest, first) || d.ctx.Err() != nil {
+		return nil, false
+	}
+	d.sort(out.hits)
+	out.hits = out.hits[min(d.offset, uint64(len(out.hits))):min(end, uint64(len(out.hits)))]
+	d.found = len(out.hits)
+	return out, d.fetch(out)
+}
+
+// end returns how many rows the answer is cut from, those of OFFSET included.
+func (d *Run) end() uint64 {
+	want := uint64(math.MaxUint64)
+	if d.limited {
+		want = d.limit
+	}
+	if d.request > 0 {
+		want = min(want, d.request)
+	}
+	end := d.offset + want
+	if end < want {
+		end = math.MaxUint64
+	}
+	return end
+}
+
+// find looks for rows of the answer at one place after the other, until there are enough. It returns false if the
+// engine is to do it.
+func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 	for i := 0; i < len(out.places); i++ {
 		if newest && d.split(out, i) {
 			// The first of its pages may come after other row groups.
@@ -111,26 +129,17 @@ func (d *Run) Read() (*Rows, bool) {
 			slices.SortStableFunc(rest, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
 		}
 		pl := out.places[i]
-		if newest && uint64(len(out.hits)) >= end && out.hits[end-1].time >= pl.max || first && uint64(len(out.hits)) >= end {
-			break
+		if enough := uint64(len(out.hits)) >= end; enough && (first || newest && out.hits[end-1].time >= pl.max) {
+			return true
 		}
-		if d.examined += pl.rows; d.examined > maxExamined || newest && d.examined > maxNewestExamined && len(out.places) > 1 || d.ctx.Err() != nil {
-			return nil, false
-		}
-		if !d.look(out, i, end, newest, first) {
-			return nil, false
-		}
-		if len(out.hits) > maxDirectRows {
-			return nil, false
+		d.examined += pl.rows
+		switch {
+		case d.examined > maxExamined, newest && d.examined > maxNewestExamined && len(out.places) > 1, d.ctx.Err() != nil,
+			!d.look(out, i, end, newest, first), len(out.hits) > maxDirectRows:
+			return false
 		}
 	}
-	if d.ctx.Err() != nil {
-		return nil, false
-	}
-	d.sort(out.hits)
-	out.hits = out.hits[min(d.offset, uint64(len(out.hits))):min(end, uint64(len(out.hits)))]
-	d.found = len(out.hits)
-	return out, d.fetch(out)
+	return true
 }
 
 // few tells whether all of the places are few enough to be looked at.

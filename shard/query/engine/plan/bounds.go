@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/segment"
 )
 
 // This file answers from the bounds of parts alone what asks for nothing but times, and
@@ -107,18 +108,26 @@ func (p *Scope) readersOf(n sql.Node) []indistinct {
 			return []indistinct{sameBucket(day, 0)}
 		}
 	case "FUNCTION":
-		list := sql.Args(n)
-		switch name := sql.LowerASCII(sql.Text(n, "function_name")); {
-		case len(list) != 2 || !p.isTimeIndex(list[1]):
-		case name == "date_trunc" || name == "datetrunc":
-			if r := sameUnit(list[0]); r != nil {
-				return []indistinct{r}
-			}
-		case name == "time_bucket":
-			// Buckets are counted from the third of January 2000, a Monday.
-			if by, ok := p.duration(list[0]); ok && by.Lo == by.Hi && by.Lo > 0 && by.Lo%apart == 0 {
-				return []indistinct{sameBucket(by.Lo, 946857600*Second)}
-			}
+		if r := p.bucketOf(n); r != nil {
+			return []indistinct{r}
+		}
+	}
+	return nil
+}
+
+// bucketOf is about a function that puts the time index into buckets.
+func (p *Scope) bucketOf(n sql.Node) indistinct {
+	list := sql.Args(n)
+	if len(list) != 2 || !p.isTimeIndex(list[1]) {
+		return nil
+	}
+	switch sql.LowerASCII(sql.Text(n, "function_name")) {
+	case "date_trunc", "datetrunc":
+		return sameUnit(list[0])
+	case "time_bucket":
+		// Buckets are counted from the third of January 2000, a Monday.
+		if by, ok := p.duration(list[0]); ok && by.Lo == by.Hi && by.Lo > 0 && by.Lo%apart == 0 {
+			return sameBucket(by.Lo, 946857600*Second)
 		}
 	}
 	return nil
@@ -290,13 +299,18 @@ func (p *Plan) alikeIn(s *Source, i int, timeType schema.Type) (out []alikeRows)
 	if f == nil {
 		return nil
 	}
+	return p.alikeGroups(part, i, f, fields[index.ID], index.Type, timeType)
+}
+
+// alikeGroups returns the row groups of a segment that are alike. field is the time index.
+func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32, inFile, timeType schema.Type) (out []alikeRows) {
 	factor, total, may, counted := int64(1), int64(0), int64(0), int64(0)
-	if index.Type == schema.TimestampSecond {
+	if inFile == schema.TimestampSecond {
 		factor = 1000 // files have milliseconds
 	}
 	for g, group := range f.Groups {
 		total += group.Rows
-		lo, hi, ok := f.Bounds(fields[index.ID], g)
+		lo, hi, ok := f.Bounds(field, g)
 		if !ok {
 			may += group.Rows
 			continue

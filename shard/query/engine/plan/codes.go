@@ -128,20 +128,8 @@ func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 		index == nil || p.St.Words[sql.LowerASCII(index.Name)] > 0 {
 		return nil
 	}
-	var column *schema.Column
-	for _, at := range s.need {
-		switch c := &s.Columns[at]; {
-		case c.ID == index.ID:
-		case column != nil:
-			return nil
-		default:
-			column = c
-		}
-	}
-	if column == nil || !column.Type.IsInteger() && column.Type != schema.String {
-		return nil
-	}
-	if _, fills := Fill(column); fills {
+	column := s.onlyBeside(index)
+	if column == nil {
 		return nil
 	}
 	totals := make(map[string]int64)
@@ -169,6 +157,27 @@ func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 	}
 	slices.SortFunc(s.counted, func(a, b countedRows) int { return strings.Compare(a.literal, b.literal) })
 	return nil
+}
+
+// onlyBeside returns the column that the source reads beside the time index, if there is just one and its
+// values can be counted.
+func (s *Source) onlyBeside(index *schema.Column) (only *schema.Column) {
+	for _, at := range s.need {
+		switch c := &s.Columns[at]; {
+		case c.ID == index.ID:
+		case only != nil:
+			return nil
+		default:
+			only = c
+		}
+	}
+	if only == nil || !only.Type.IsInteger() && only.Type != schema.String {
+		return nil
+	}
+	if _, fills := Fill(only); fills {
+		return nil
+	}
+	return only
 }
 
 func explainCodes(_ *Plan, s *Source) string {
@@ -200,31 +209,9 @@ func (p *Plan) countsOf(ctx context.Context, pt *Part, s *Source, c *schema.Colu
 	if at < 0 || filters == nil {
 		return nil, nil
 	}
-	file, err := os.Open(pt.Segment.Path)
-	if err != nil {
-		return nil, nil
-	}
-	defer file.Close()
-	lists := make([][]segment.Count, len(filters.Groups))
-	var next, failed atomic.Int64
-	var wg sync.WaitGroup
-	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
-		wg.Go(func() {
-			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
-				// Values that are no codes, or damage: the engine reads the file.
-				var err error
-				if lists[g], err = filters.Counts(file, g, columns[at], maxCounted); err != nil {
-					failed.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if failed.Load() > 0 {
-		return nil, nil
+	lists, err := p.countGroups(ctx, pt.Segment.Path, filters, columns[at])
+	if lists == nil {
+		return nil, err
 	}
 	out, rows := make(map[string]int64), int64(0)
 	for _, list := range lists {
@@ -241,6 +228,38 @@ func (p *Plan) countsOf(ctx context.Context, pt *Part, s *Source, c *schema.Colu
 		return nil, nil
 	}
 	return out, nil
+}
+
+// countGroups counts the rows of each row group of a file by the codes of a column's values; nil if that is
+// not possible. The error is that of ctx.
+func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters, c segment.Column) ([][]segment.Count, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil
+	}
+	defer file.Close()
+	lists := make([][]segment.Count, len(filters.Groups))
+	var next, failed atomic.Int64
+	var wg sync.WaitGroup
+	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
+		wg.Go(func() {
+			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
+				// Values that are no codes, or damage: the engine reads the file.
+				var err error
+				if lists[g], err = filters.Counts(file, g, c, maxCounted); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if failed.Load() > 0 {
+		return nil, nil
+	}
+	return lists, nil
 }
 
 // literalOf is a value of a column in SQL, of which the file has a value of type t.

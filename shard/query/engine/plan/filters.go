@@ -92,77 +92,27 @@ func (p *Plan) MeetsFilters(part *Part, identity bool) bool {
 	return true
 }
 
+// askFilters asks the filters of each row group of a segment.
 func (p *Plan) askFilters(part *Part, pr *probe) bool {
 	f := p.Filters.Get(part.Segment)
 	if f == nil || len(f.Groups) == 0 {
 		return true
 	}
-	var file *os.File
-	defer func() {
-		if file != nil {
-			file.Close()
-		}
-	}()
-	group := 0
-	pr.value = func(column uint32, value *literal) bool {
-		c, ok := columnIn(part.Segment, column)
-		if !ok {
-			return false // null in every row
-		}
-		values, ok := value.in(c.Type)
-		if !ok {
-			return true
-		}
-		field := fieldID(c)
-		if len(values) > 0 && !f.HasBloom(field, group) {
-			return true
-		}
-		for _, v := range values {
-			if file == nil {
-				var err error
-				if file, err = os.Open(part.Segment.Path); err != nil {
-					return true
-				}
-			}
-			if may, err := f.MayHave(file, field, group, v); may || err != nil {
-				return true
-			}
-		}
-		return false
-	}
-	pr.tokens = func(column uint32, a sql.Analyzer, text string) bool {
-		field, ok := FieldOf(part.Segment, column)
-		if !ok {
-			return false
-		}
-		// A filter tells apart at least what the search does, or it says nothing: one of
-		// words in their own case knows nothing of others, one of whole runs of Han
-		// characters nothing of parts of them.
-		chinese, caseSensitive, has := f.Analyzer(field)
-		if !has || caseSensitive && !a.CaseSensitive || a.Chinese && !chinese {
-			return true
-		}
-		return f.MayContain(field, group, text)
-	}
+	asked := groupFilters{segment: part.Segment, filters: f}
+	defer asked.close()
+	pr.value, pr.tokens = asked.mayHave, asked.mayContain
 	if p.used.bounds {
-		pr.bounds = func(column uint32) (lo, hi float64, ok bool) {
-			c, has := columnIn(part.Segment, column)
-			if !has || !c.Type.IsInteger() {
-				return 0, 0, false
-			}
-			least, most, ok := f.Bounds(fieldID(c), group)
-			return float64(least), float64(most), ok && least >= -schema.MaxExact && most <= schema.MaxExact && least <= most
-		}
+		pr.bounds = asked.bounds
 	}
 	var runs []rowRun
 	var left []int
-	for ; group < len(f.Groups); group++ {
+	for ; asked.group < len(f.Groups); asked.group++ {
 		if !p.may(pr) {
 			continue
 		}
-		left = append(left, group)
-		first := f.Groups[group].First
-		last := first + f.Groups[group].Rows - 1
+		left = append(left, asked.group)
+		first := f.Groups[asked.group].First
+		last := first + f.Groups[asked.group].Rows - 1
 		if n := len(runs); n > 0 && runs[n-1].Last == first-1 {
 			runs[n-1].Last = last
 		} else {
@@ -183,6 +133,74 @@ func (p *Plan) askFilters(part *Part, pr *probe) bool {
 		part.Groups = runs
 	}
 	return true
+}
+
+// groupFilters are the filters of one row group of a segment. Whatever they cannot tell may be.
+type groupFilters struct {
+	segment *query.Segment
+	filters *segment.Filters
+	group   int
+	file    *os.File // opened when a filter is first read
+}
+
+func (g *groupFilters) close() {
+	if g.file != nil {
+		g.file.Close()
+	}
+}
+
+// mayHave reports whether a column may have a value.
+func (g *groupFilters) mayHave(column uint32, value *literal) bool {
+	c, ok := columnIn(g.segment, column)
+	if !ok {
+		return false // null in every row
+	}
+	values, ok := value.in(c.Type)
+	if !ok {
+		return true
+	}
+	field := fieldID(c)
+	if len(values) > 0 && !g.filters.HasBloom(field, g.group) {
+		return true
+	}
+	for _, v := range values {
+		if g.file == nil {
+			var err error
+			if g.file, err = os.Open(g.segment.Path); err != nil {
+				return true
+			}
+		}
+		if may, err := g.filters.MayHave(g.file, field, g.group, v); may || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// mayContain reports whether a text of a column may have all words of a text.
+func (g *groupFilters) mayContain(column uint32, a sql.Analyzer, text string) bool {
+	field, ok := FieldOf(g.segment, column)
+	if !ok {
+		return false
+	}
+	// A filter tells apart at least what the search does, or it says nothing: one of
+	// words in their own case knows nothing of others, one of whole runs of Han
+	// characters nothing of parts of them.
+	chinese, caseSensitive, has := g.filters.Analyzer(field)
+	if !has || caseSensitive && !a.CaseSensitive || a.Chinese && !chinese {
+		return true
+	}
+	return g.filters.MayContain(field, g.group, text)
+}
+
+// bounds returns the least and the largest value of a column of integers.
+func (g *groupFilters) bounds(column uint32) (lo, hi float64, ok bool) {
+	c, has := columnIn(g.segment, column)
+	if !has || !c.Type.IsInteger() {
+		return 0, 0, false
+	}
+	least, most, ok := g.filters.Bounds(fieldID(c), g.group)
+	return float64(least), float64(most), ok && least >= -schema.MaxExact && most <= schema.MaxExact && least <= most
 }
 
 // narrower tells whether a segment has integers in a column of doubles.

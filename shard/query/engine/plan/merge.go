@@ -48,9 +48,6 @@ func separate(parts []Part) (plain []Part, merges [][]Part) {
 
 // merge writes the query of the parts' rows with those of one identity made one.
 func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
-	identity := func(at int) bool {
-		return s.Columns[at].Semantic == schema.Tag || s.Columns[at].Semantic == schema.Timestamp
-	}
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
 	marked := s.mayDelete(parts)
 	how, mixed := parts[0].merge, false
@@ -67,23 +64,7 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 		}
 		return deleted
 	}
-	var list, keys []string
-	for _, at := range s.need {
-		name := sql.QuoteName(s.Names[at])
-		switch {
-		case identity(at):
-			list, keys = append(list, name), append(keys, name)
-		case how != query.LastNonNull:
-			list = append(list, fmt.Sprintf("arg_max_null(%s, %s) AS %s", name, order, name))
-		case !marked:
-			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
-		default:
-			// The latest value, unless it is from before the latest deletion.
-			list = append(list, fmt.Sprintf(
-				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER (WHERE %[3]s IS NOT NULL), 0)"+
-					" THEN arg_max(%[1]s, %[2]s) FILTER (WHERE %[3]s IS NOT TRUE) END AS %[1]s", name, order, deleted))
-		}
-	}
+	list, keys := s.latest(how, marked)
 	b.WriteString("SELECT " + strings.Join(list, ", ") + " FROM (")
 	first := true
 	for _, p := range parts {
@@ -124,6 +105,29 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 		fmt.Fprintf(b, " HAVING arg_max_null(%s, %s) IS NOT TRUE", deleted, order)
 	}
 	return nil
+}
+
+// latest returns the columns of a merged row, of which keys are its identity. marked: some rows may be
+// marked deleted.
+func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
+	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
+	for _, at := range s.need {
+		name := sql.QuoteName(s.Names[at])
+		switch {
+		case s.Columns[at].Semantic == schema.Tag || s.Columns[at].Semantic == schema.Timestamp:
+			list, keys = append(list, name), append(keys, name)
+		case how != query.LastNonNull:
+			list = append(list, fmt.Sprintf("arg_max_null(%s, %s) AS %s", name, order, name))
+		case !marked:
+			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
+		default:
+			// The latest value, unless it is from before the latest deletion.
+			list = append(list, fmt.Sprintf(
+				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER (WHERE %[3]s IS NOT NULL), 0)"+
+					" THEN arg_max(%[1]s, %[2]s) FILTER (WHERE %[3]s IS NOT TRUE) END AS %[1]s", name, order, deleted))
+		}
+	}
+	return list, keys
 }
 
 // mayDelete tells whether a row of the parts may be marked.

@@ -40,7 +40,7 @@ const (
 	MaxKept = 16 << 20
 )
 
-// findNewest tells whether a query is one for the newest rows.
+// findNewest returns what a query for the newest rows asks for, or nil if it is another query.
 func findNewest(st *sql.Statement, n sql.Node) *newest {
 	if sql.Text(n, "type") != "SELECT_NODE" {
 		return nil
@@ -61,49 +61,59 @@ func findNewest(st *sql.Statement, n sql.Node) *newest {
 	out := &newest{Ref: ref}
 	modifiers, _ := n["modifiers"].([]any)
 	for _, m := range modifiers {
-		m, _ := m.(sql.Node)
-		switch sql.Text(m, "type") {
-		case "ORDER_MODIFIER":
-			list, _ := m["orders"].([]any)
-			if len(list) == 0 {
-				return nil
-			}
-			first, _ := list[0].(sql.Node)
-			by, _ := first["expression"].(sql.Node)
-			path, _ := by["column_names"].([]any)
-			if sql.Text(first, "type") != "DESCENDING" || sql.Text(by, "class") != "COLUMN_REF" || len(path) != 1 {
-				return nil
-			}
-			out.order, _ = path[0].(string)
-		case "LIMIT_MODIFIER":
-			limit, ok := sql.RowCount(m["limit"])
-			offset, fine := sql.RowCount(m["offset"])
-			if !ok || !fine {
-				return nil
-			}
-			out.Limit, out.rows = limit, limit+offset
-		default:
+		if m, _ := m.(sql.Node); !out.modified(m) {
 			return nil
 		}
 	}
-	if out.order == "" || out.rows > maxNewest {
+	if out.order == "" || out.rows > maxNewest || out.hidden(n["select_list"]) {
 		return nil
-	}
-	// Rows that depend on others, and a name of the list that hides the column's.
-	list, _ := n["select_list"].([]any)
-	for _, item := range list {
-		item, _ := item.(sql.Node)
-		if alias := sql.Text(item, "alias"); strings.EqualFold(alias, out.order) || strings.Contains(alias, `\`) {
-			return nil // a backslash stands for a part of the name that COLUMNS finds
-		}
-		if plainStar := sql.Text(item, "class") == "STAR" && sql.OnlyKeys(item, "relation_name", "exclude_list"); !plainStar && sql.HasClass(item, "STAR") {
-			return nil
-		}
 	}
 	if sql.HasClass(n["select_list"], "WINDOW") || sql.HasClass(modifiers, "WINDOW") {
-		return nil
+		return nil // rows that depend on others
 	}
 	return out
+}
+
+// modified takes in the ORDER BY or LIMIT of the query. It returns false for other modifiers, and if the
+// order is not from the newest on.
+func (q *newest) modified(m sql.Node) bool {
+	switch sql.Text(m, "type") {
+	case "ORDER_MODIFIER":
+		list, _ := m["orders"].([]any)
+		if len(list) == 0 {
+			return false
+		}
+		first, _ := list[0].(sql.Node)
+		by, _ := first["expression"].(sql.Node)
+		path, _ := by["column_names"].([]any)
+		if sql.Text(first, "type") != "DESCENDING" || sql.Text(by, "class") != "COLUMN_REF" || len(path) != 1 {
+			return false
+		}
+		q.order, _ = path[0].(string)
+		return true
+	case "LIMIT_MODIFIER":
+		limit, ok := sql.RowCount(m["limit"])
+		offset, fine := sql.RowCount(m["offset"])
+		q.Limit, q.rows = limit, limit+offset
+		return ok && fine
+	}
+	return false
+}
+
+// hidden reports whether a name in the list of the SELECT may hide the column that orders the rows.
+func (q *newest) hidden(list any) bool {
+	items, _ := list.([]any)
+	for _, item := range items {
+		item, _ := item.(sql.Node)
+		if alias := sql.Text(item, "alias"); strings.EqualFold(alias, q.order) || strings.Contains(alias, `\`) {
+			return true // a backslash stands for a part of the name that COLUMNS finds
+		}
+		plainStar := sql.Text(item, "class") == "STAR" && sql.OnlyKeys(item, "relation_name", "exclude_list")
+		if !plainStar && sql.HasClass(item, "STAR") {
+			return true
+		}
+	}
+	return false
 }
 
 // unit is some rows of which the bounds of the time index are known.

@@ -21,15 +21,7 @@ func CheckView(v *column.View, want schema.Type, rows int) error {
 	width, ok := int(v.Width), false
 	switch v.Encoding {
 	case column.Fixed:
-		switch v.Type {
-		case schema.Float64:
-			ok = (width == 0 || width == 8) && v.Base == 0
-		case schema.Float32:
-			ok = (width == 0 || width == 4) && v.Base == 0
-		default:
-			ok = !want.IsBytes() && (width == 0 || width == 1 || width == 2 || width == 4 || width == 8)
-		}
-		ok = ok && len(v.Data) >= rows*width
+		ok = widthFits(v, want) && len(v.Data) >= rows*width
 	case column.Plain:
 		ok = want.IsBytes() && stringsFit(v, rows)
 	case column.Dict:
@@ -40,6 +32,21 @@ func CheckView(v *column.View, want schema.Type, rows int) error {
 			v.Type, v.Encoding, v.Width, v.Base, v.DictLen, len(v.Data), len(v.Offsets), len(v.Codes), rows)
 	}
 	return nil
+}
+
+// widthFits reports whether numbers of a column of type want may have the view's width and base.
+func widthFits(v *column.View, want schema.Type) bool {
+	switch v.Type {
+	case schema.Float64:
+		return (v.Width == 0 || v.Width == 8) && v.Base == 0
+	case schema.Float32:
+		return (v.Width == 0 || v.Width == 4) && v.Base == 0
+	}
+	switch v.Width {
+	case 0, 1, 2, 4, 8:
+		return !want.IsBytes()
+	}
+	return false
 }
 
 func stringsFit(v *column.View, n int) bool {

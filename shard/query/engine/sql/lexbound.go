@@ -19,61 +19,86 @@ const operatorBytes = "+-*/<>=~!@#%^&|?`"
 
 // boundText checks the bounds of a normalized statement.
 func boundText(sql string) error {
-	run, depth := 0, 0
-	words, all := 0, 0
-	group, commas := -1, 0 // the depth of parentheses of the GROUP BY at hand, and its commas
+	b := textBounds{group: -1}
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
 			if strings.HasPrefix(sql[i:], "/*") && isOpen(sql[i:], end-i) {
 				return errs.New(errs.InvalidSyntax, "syntax error: the comment that begins with /* does not end (position %d)", i)
 			}
-			i, run = end, 0
+			i, b.run = end, 0
 			continue
 		}
-		c := sql[i]
-		if IsNameByte(c) {
-			w, end := Word(sql, i)
-			switch w {
-			case "and", "or", "when":
-				if words++; words > maxWords {
-					return errs.New(errs.Unsupported, "a statement with more than %d of the words AND, OR and WHEN (position %d); compare with many values by IN (…)", maxWords, i)
-				}
-			case "by":
-				if _, before := wordBefore(sql, i); before == "group" {
-					group, commas = depth, 0
-				}
-			case "order", "select", "values":
-				if depth == group {
-					group = -1
-				}
-			}
-			i, run = max(end, i+1), 0
-			continue
+		end, err := i+1, error(nil)
+		if IsNameByte(sql[i]) {
+			end, err = b.word(sql, i)
+		} else {
+			err = b.sign(sql[i], i)
 		}
-		if c == ',' {
-			if all++; all > maxCommas {
-				return errs.New(errs.Unsupported, "a statement with more than %d commas (position %d)", maxCommas, i)
-			}
+		if err != nil {
+			return err
 		}
-		switch {
-		case strings.IndexByte(operatorBytes, c) >= 0:
-			if run++; run > maxOperatorRun {
-				return errs.New(errs.InvalidSyntax, "syntax error: an operator of more than %d characters (position %d)", maxOperatorRun, i-maxOperatorRun)
-			}
-			i++
-			continue
-		case c == '(' || c == '[' || c == '{':
-			depth++
-		case c == ')' || c == ']' || c == '}':
-			if depth--; depth < group {
-				group = -1
-			}
-		case c == ',' && group >= 0:
-			if commas++; commas > maxGroupBy {
-				return errs.New(errs.Unsupported, "a GROUP BY with more than %d commas (position %d)", maxGroupBy, i)
-			}
+		i = end
+	}
+	return nil
+}
+
+// textBounds counts what boundText bounds.
+type textBounds struct {
+	// run is the length of the operator at hand, depth how many parentheses are around.
+	run, depth    int
+	words, commas int
+	// group is the depth of the GROUP BY at hand, or -1, groupCommas counts its commas.
+	group, groupCommas int
+}
+
+// word counts the word that begins at i, and returns where it ends.
+func (b *textBounds) word(sql string, i int) (end int, err error) {
+	w, end := Word(sql, i)
+	switch w {
+	case "and", "or", "when":
+		if b.words++; b.words > maxWords {
+			return 0, errs.New(errs.Unsupported,
+				"a statement with more than %d of the words AND, OR and WHEN (position %d); compare with many values by IN (…)", maxWords, i)
 		}
-		i, run = i+1, 0
+	case "by":
+		if _, before := wordBefore(sql, i); before == "group" {
+			b.group, b.groupCommas = b.depth, 0
+		}
+	case "order", "select", "values":
+		if b.depth == b.group {
+			b.group = -1
+		}
+	}
+	b.run = 0
+	return max(end, i+1), nil
+}
+
+// sign counts a character that is no part of a word.
+func (b *textBounds) sign(c byte, i int) error {
+	if strings.IndexByte(operatorBytes, c) >= 0 {
+		if b.run++; b.run > maxOperatorRun {
+			return errs.New(errs.InvalidSyntax, "syntax error: an operator of more than %d characters (position %d)", maxOperatorRun, i-maxOperatorRun)
+		}
+		return nil
+	}
+	b.run = 0
+	switch c {
+	case ',':
+		if b.commas++; b.commas > maxCommas {
+			return errs.New(errs.Unsupported, "a statement with more than %d commas (position %d)", maxCommas, i)
+		}
+		if b.group < 0 {
+			return nil
+		}
+		if b.groupCommas++; b.groupCommas > maxGroupBy {
+			return errs.New(errs.Unsupported, "a GROUP BY with more than %d commas (position %d)", maxGroupBy, i)
+		}
+	case '(', '[', '{':
+		b.depth++
+	case ')', ']', '}':
+		if b.depth--; b.depth < b.group {
+			b.group = -1
+		}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ var selectEnds = map[string]bool{
 // selectItems returns the texts of the expressions in the list of the outermost SELECT, the first one
 // if there are several.
 func selectItems(sql string) (items []string) {
-	depth, from, before := 0, -1, ""
+	depth, list := 0, selectList{from: -1}
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
 			i = end
@@ -58,32 +58,44 @@ func selectItems(sql string) (items []string) {
 			depth++
 		case c == ')' || c == ']' || c == '}':
 			depth--
-		case depth == 0 && c == ',' && from >= 0:
-			items = append(items, sql[from:i])
-			from = i + 1
+		case depth == 0 && c == ',' && list.from >= 0:
+			items = append(items, sql[list.from:i])
+			list.from = i + 1
 		case IsNameByte(c):
 			w, end := Word(sql, i)
 			if end <= i {
 				break
 			}
-			if w = strings.ToLower(w); depth == 0 {
-				switch {
-				case from < 0 && w == "select":
-					from = end
-				case from >= 0 && (w == "distinct" || w == "all") && before == "select":
-					from = end
-				case from >= 0 && selectEnds[w] && (w != "from" || before != "distinct"):
-					return append(items, sql[from:i])
-				}
+			if list.word(strings.ToLower(w), end, depth) {
+				return append(items, sql[list.from:i])
 			}
-			before = w
 			i = end
 			continue
 		}
 		i++
 	}
-	if from >= 0 {
-		items = append(items, sql[from:])
+	if list.from >= 0 {
+		items = append(items, sql[list.from:])
 	}
 	return items
+}
+
+// selectList is where the list of a SELECT is read.
+type selectList struct {
+	from   int    // where the expression at hand begins; -1: before the list
+	before string // the word before
+}
+
+// word takes in a word that ends at end. It returns true if the list ends before the word.
+func (l *selectList) word(w string, end, depth int) (ends bool) {
+	before := l.before
+	l.before = w
+	switch {
+	case depth != 0:
+	case l.from < 0 && w == "select", l.from >= 0 && (w == "distinct" || w == "all") && before == "select":
+		l.from = end
+	case l.from >= 0:
+		return selectEnds[w] && (w != "from" || before != "distinct")
+	}
+	return false
 }

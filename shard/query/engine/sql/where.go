@@ -158,31 +158,7 @@ func (s *studier) hand(n Node, conds []Node, alone bool) {
 		return
 	}
 	if Text(n, "type") == "JOIN" {
-		left, _ := n["left"].(Node)
-		right, _ := n["right"].(Node)
-		if left == nil || right == nil {
-			return
-		}
-		both := conds
-		if on, ok := n["condition"].(Node); ok {
-			both = append(conds[:len(conds):len(conds)], on)
-		}
-		kind, ref := Text(n, "join_type"), Text(n, "ref_type")
-		switch {
-		case ref == "POSITIONAL" || ref == "DEPENDENT":
-		case ref == "ASOF":
-			// Which row of the right side is nearest depends on all of them.
-			if kind == "INNER" || kind == "LEFT" || kind == "" {
-				s.hand(left, conds, alone)
-			}
-		case kind == "INNER" || kind == "" && ref == "CROSS":
-			s.hand(left, both, alone)
-			s.hand(right, both, alone)
-		case kind == "LEFT" || kind == "SEMI" || kind == "ANTI":
-			s.hand(left, conds, alone)
-		case kind == "RIGHT":
-			s.hand(right, conds, alone)
-		}
+		s.handJoin(n, conds, alone)
 		return
 	}
 	i, ok := s.st.Reference(n)
@@ -196,5 +172,34 @@ func (s *studier) hand(n Node, conds []Node, alone bool) {
 	}
 	for _, c := range conds {
 		ref.Conds = append(ref.Conds, condition{Expr: c, Alias: alias, Alone: alone})
+	}
+}
+
+// handJoin gives the conditions to the sides of a join whose rows are not kept if they fail them.
+func (s *studier) handJoin(n Node, conds []Node, alone bool) {
+	left, _ := n["left"].(Node)
+	right, _ := n["right"].(Node)
+	if left == nil || right == nil {
+		return
+	}
+	both := conds
+	if on, ok := n["condition"].(Node); ok {
+		both = append(conds[:len(conds):len(conds)], on)
+	}
+	kind, ref := Text(n, "join_type"), Text(n, "ref_type")
+	switch {
+	case ref == "POSITIONAL" || ref == "DEPENDENT":
+	case ref == "ASOF":
+		// Which row of the right side is nearest depends on all of them.
+		if kind == "INNER" || kind == "LEFT" || kind == "" {
+			s.hand(left, conds, alone)
+		}
+	case kind == "INNER" || kind == "" && ref == "CROSS":
+		s.hand(left, both, alone)
+		s.hand(right, both, alone)
+	case kind == "LEFT" || kind == "SEMI" || kind == "ANTI":
+		s.hand(left, conds, alone)
+	case kind == "RIGHT":
+		s.hand(right, conds, alone)
 	}
 }
