@@ -73,12 +73,7 @@ func plainWhere(sql string) []token {
 		if t.kind == eof {
 			break
 		}
-		switch {
-		case t.sym("("), t.sym("["), t.sym("{"):
-			depth++
-		case t.sym(")"), t.sym("]"), t.sym("}"):
-			depth--
-		}
+		depth += t.nesting()
 		if t.kind == word {
 			up := strings.ToUpper(t.val)
 			if slices.Contains(notPlain, up) {
@@ -113,12 +108,8 @@ func conjuncts(tokens []token) [][]token {
 	var out [][]token
 	depth, from := 0, 0
 	for i, t := range tokens {
-		switch {
-		case t.sym("("), t.sym("["), t.sym("{"):
-			depth++
-		case t.sym(")"), t.sym("]"), t.sym("}"):
-			depth--
-		case depth == 0 && t.is("AND"):
+		depth += t.nesting()
+		if depth == 0 && t.is("AND") {
 			out = append(out, tokens[from:i])
 			from = i + 1
 		}
@@ -142,21 +133,37 @@ func condition(c []token) (column string, m *Match) {
 	case len(c) == 3 && c[1].is("LIKE") && c[2].kind == text && !strings.Contains(c[2].val, `\`):
 		return c[0].val, &Match{like: &c[2].val}
 	case c[1].is("IN") && c[2].sym("(") && c[len(c)-1].sym(")"):
-		m := &Match{}
-		for i, t := range c[3 : len(c)-1] {
-			switch {
-			case i%2 == 0 && t.kind == text:
-				m.names = append(m.names, t.val)
-			case i%2 == 1 && t.sym(","):
-			default:
-				return "", nil
-			}
+		if names, ok := listed(c[3 : len(c)-1]); ok {
+			return c[0].val, &Match{names: names}
 		}
-		slices.Sort(m.names)
-		m.names = slices.Compact(m.names)
-		return c[0].val, m
 	}
 	return "", nil
+}
+
+// listed reads texts with commas between them, and returns them in order.
+func listed(c []token) (names []string, ok bool) {
+	for i, t := range c {
+		switch {
+		case i%2 == 0 && t.kind == text:
+			names = append(names, t.val)
+		case i%2 == 1 && t.sym(","):
+		default:
+			return nil, false
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), true
+}
+
+// nesting is how many parentheses a token opens, or closes if negative.
+func (t token) nesting() int {
+	switch {
+	case t.sym("("), t.sym("["), t.sym("{"):
+		return 1
+	case t.sym(")"), t.sym("]"), t.sym("}"):
+		return -1
+	}
+	return 0
 }
 
 // Like tells whether the name matches the LIKE pattern: % is any text, _ any character,

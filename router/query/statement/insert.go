@@ -29,6 +29,18 @@ func (p *parser) insert() Statement {
 		return nil
 	}
 	p.expect("VALUES")
+	if s.Values = p.rows(len(s.Columns)); p.err != nil {
+		return nil
+	}
+	if p.tok.is("ON") || p.tok.is("RETURNING") {
+		p.refuse("INSERT … %s is not available", p.tok.val)
+	}
+	p.done()
+	return s
+}
+
+// rows reads (value, …), …: as many values in each row as there are columns; 0: as in the first row.
+func (p *parser) rows(columns int) (rows [][]Literal) {
 	total := 0
 	for p.err == nil {
 		at := p.tok
@@ -36,29 +48,24 @@ func (p *parser) insert() Statement {
 		if p.err != nil {
 			return nil
 		}
-		want := len(s.Columns)
-		if want == 0 && len(s.Values) > 0 {
-			want = len(s.Values[0])
+		if columns == 0 {
+			columns = len(row)
 		}
-		if want != 0 && len(row) != want {
+		if len(row) != columns {
 			p.stop(errs.New(errs.InvalidArguments, "INSERT: row %d has %d values for %d columns (%s)",
-				len(s.Values)+1, len(row), want, near(p.src, at)))
+				len(rows)+1, len(row), columns, near(p.src, at)))
 			return nil
 		}
 		if total += len(row); total > maxInsertValues {
 			p.stop(errs.New(errs.InvalidArguments, "INSERT holds more than %d values; send rows in bulk to /v1/ingest", maxInsertValues))
 			return nil
 		}
-		s.Values = append(s.Values, row)
+		rows = append(rows, row)
 		if !p.acceptSym(",") || p.tok.kind == eof {
 			break
 		}
 	}
-	if p.tok.is("ON") || p.tok.is("RETURNING") {
-		p.refuse("INSERT … %s is not available", p.tok.val)
-	}
-	p.done()
-	return s
+	return rows
 }
 
 // row reads (literal, …).
@@ -151,7 +158,7 @@ func (p *parser) typedLiteral() Literal {
 
 // ParseLiteral reads a single literal, such as the stored text of a DEFAULT.
 func ParseLiteral(src string) (Literal, error) {
-	p := &parser{src: src, end: len(src), lex: lexer{src: src}}
+	p := &parser{cursor{src: src, end: len(src), lex: lexer{src: src}}}
 	p.advance()
 	l := p.literal()
 	p.done()

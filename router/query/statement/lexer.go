@@ -68,13 +68,7 @@ func (l *lexer) next() (token, error) {
 
 // scan returns the next token, comments included.
 func (l *lexer) scan() token {
-	for l.pos < len(l.src) {
-		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
-		if !unicode.IsSpace(r) && r != '\ufeff' {
-			break
-		}
-		l.pos += size
-	}
+	l.skipSpace()
 	from := l.pos
 	if from >= len(l.src) {
 		return token{kind: eof, from: from, to: from}
@@ -83,26 +77,20 @@ func (l *lexer) scan() token {
 	c := rest[0]
 	switch {
 	case strings.HasPrefix(rest, "--"):
-		// A carriage return ends it, too, as it does for the engine.
-		if i := strings.IndexAny(rest, "\r\n"); i >= 0 {
-			l.pos += i + 1
-		} else {
-			l.pos = len(l.src)
-		}
-		return l.token(comment, from)
+		return l.lineComment(from)
 	case strings.HasPrefix(rest, "/*"):
 		return l.blockComment(from)
 	case c == '\'':
 		return l.quote(from, from, '\'', text, false)
 	case c == '"' || c == '`':
 		return l.quote(from, from, c, quoted, false)
-	case (c == 'e' || c == 'E') && len(rest) > 1 && rest[1] == '\'':
+	case c|0x20 == 'e' && strings.HasPrefix(rest[1:], "'"):
 		return l.quote(from, from+1, '\'', text, true)
 	case c == '$':
 		if t, ok := l.dollar(from); ok {
 			return t
 		}
-	case c >= '0' && c <= '9', c == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
+	case isDigit(c), c == '.' && len(rest) > 1 && isDigit(rest[1]):
 		return l.number(from)
 	case isNameStart(c):
 		for l.pos < len(l.src) && isNamePart(l.src[l.pos]) {
@@ -115,6 +103,27 @@ func (l *lexer) scan() token {
 		l.pos++
 	}
 	return l.token(symbol, from)
+}
+
+// skipSpace goes to the next token.
+func (l *lexer) skipSpace() {
+	for l.pos < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
+		if !unicode.IsSpace(r) && r != '\ufeff' {
+			return
+		}
+		l.pos += size
+	}
+}
+
+// lineComment reads to the end of the line. A carriage return ends the comment, too, as it does for the engine.
+func (l *lexer) lineComment(from int) token {
+	if i := strings.IndexAny(l.src[from:], "\r\n"); i >= 0 {
+		l.pos = from + i + 1
+	} else {
+		l.pos = len(l.src)
+	}
+	return l.token(comment, from)
 }
 
 func (l *lexer) token(k kind, from int) token {
@@ -246,26 +255,17 @@ func (l *lexer) blockComment(from int) token {
 // number reads what looks like a number, and letters that follow at once; whether it is one is
 // for those who use it.
 func (l *lexer) number(from int) token {
-	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	digit := isDigit
 	if rest := l.src[from:]; len(rest) > 2 && rest[0] == '0' && rest[1]|0x20 == 'x' && isHex(rest[2]) {
 		l.pos = from + 2
 		digit = isHex
 	}
-	digits := func() {
-		for l.pos < len(l.src) {
-			c := l.src[l.pos]
-			if !digit(c) && c != '.' && (c != '_' || l.pos+1 == len(l.src) || !digit(l.src[l.pos+1])) {
-				return
-			}
-			l.pos++
-		}
-	}
-	digits()
+	l.digits(digit)
 	if rest := l.src[l.pos:]; len(rest) > 1 && rest[0]|0x20 == 'e' {
 		// Without a digit behind it, a minus may begin a comment.
 		if digit(rest[1]) || len(rest) > 2 && (rest[1] == '+' || rest[1] == '-') && digit(rest[2]) {
 			l.pos += 2
-			digits()
+			l.digits(digit)
 		}
 	}
 	// For the engine a name begins here. It may hold dollars.
@@ -276,6 +276,19 @@ func (l *lexer) number(from int) token {
 	}
 	return l.token(number, from)
 }
+
+// digits reads digits, and points and underscores among them.
+func (l *lexer) digits(digit func(byte) bool) {
+	for l.pos < len(l.src) {
+		c := l.src[l.pos]
+		if !digit(c) && c != '.' && (c != '_' || l.pos+1 == len(l.src) || !digit(l.src[l.pos+1])) {
+			return
+		}
+		l.pos++
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 

@@ -1,0 +1,157 @@
+package statement
+
+import (
+	"cmp"
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+func (p *parser) alterDatabase() Statement {
+	s := &AlterDatabase{Database: p.name("a database name")}
+	switch {
+	case p.accept("SET"):
+		s.Set, s.Unset = p.changes()
+	case p.accept("UNSET"):
+		s.Unset = p.optionKeys()
+	case p.tok.is("RENAME"):
+		p.refuse("ALTER DATABASE … RENAME is not available: a database keeps its name")
+	default:
+		p.expected("SET or UNSET")
+	}
+	p.done()
+	return s
+}
+
+// modifyColumn reads c TYPE, c SET kind INDEX [WITH (…)] or c UNSET kind INDEX.
+func (p *parser) modifyColumn() *ModifyColumn {
+	m := &ModifyColumn{Name: p.name("a column name")}
+	isIndex := func() bool {
+		if p.isIndexKind() && p.peek().is("INDEX") {
+			return true
+		}
+		p.expected("FULLTEXT INDEX, INVERTED INDEX or SKIPPING INDEX")
+		return false
+	}
+	switch {
+	case p.err != nil:
+	case p.accept("SET"):
+		if isIndex() {
+			m.SetIndex = p.index()
+		}
+	case p.accept("UNSET"):
+		if isIndex() {
+			m.UnsetIndex = p.tok.val
+			p.advance()
+			p.advance()
+		}
+	default:
+		m.Type = p.columnType()
+	}
+	return m
+}
+
+// alterColumn reads c TYPE type or c SET DATA TYPE type, as other systems say it.
+func (p *parser) alterColumn() *ModifyColumn {
+	m := &ModifyColumn{Name: p.name("a column name")}
+	if p.err == nil && !p.accept("TYPE") && !p.accept("SET", "DATA", "TYPE") {
+		p.expected("TYPE and the new type of the column; its index is changed by MODIFY COLUMN")
+		return m
+	}
+	m.Type = p.columnType()
+	return m
+}
+
+func (p *parser) alter() Statement {
+	if p.accept("DATABASE") || p.accept("SCHEMA") {
+		return p.alterDatabase()
+	}
+	if !p.accept("TABLE") {
+		p.refuseObject("ALTER", "TABLE or DATABASE")
+		return nil
+	}
+	s := &AlterTable{Name: p.tableName()}
+	switch {
+	case p.accept("ADD"):
+		if !p.accept("COLUMN") && p.refuseAddIndex() {
+			break
+		}
+		s.AddIfNotExists = p.ifNotExists()
+		c := p.column()
+		s.Add = &c
+	case p.accept("DROP"):
+		p.accept("COLUMN")
+		s.DropIfExists = p.ifExists()
+		s.Drop = p.name("a column name")
+	case p.accept("SET"):
+		s.Set, s.Unset = p.changes()
+	case p.accept("UNSET"):
+		s.Unset = p.optionKeys()
+	case p.accept("RENAME", "COLUMN"):
+		s.RenameColumn = p.name("a column name")
+		if p.err == nil && !p.accept("TO") {
+			p.expected("TO and the new name of the column")
+		}
+		s.RenameColumnTo = p.name("the new name of the column")
+	case p.accept("RENAME"):
+		s.RenameTo = p.renameTable()
+	case p.accept("MODIFY"):
+		p.accept("COLUMN")
+		s.Modify = p.modifyColumn()
+	case p.accept("ALTER"):
+		p.accept("COLUMN")
+		s.Modify = p.alterColumn()
+	default:
+		p.expected("ADD COLUMN, DROP COLUMN, MODIFY COLUMN, RENAME COLUMN, SET, UNSET or RENAME TO")
+	}
+	if p.err == nil && p.tok.sym(",") {
+		p.refuse("ALTER TABLE makes one change at a time; send a statement for each")
+	}
+	p.done()
+	return s
+}
+
+// refuseAddIndex stops at ADD [FULLTEXT] INDEX [name] (c), as other systems say it; a column may have these names, too.
+func (p *parser) refuseAddIndex() bool {
+	save, kind := *p, "FULLTEXT"
+	if p.isIndexKind() {
+		kind = strings.ToUpper(p.tok.val)
+		p.advance()
+	}
+	if !p.accept("INDEX") && save.tok == p.tok {
+		return false
+	}
+	name := ""
+	if p.tok.kind == word || p.tok.kind == quoted {
+		p.advance()
+	}
+	if p.tok.sym("(") {
+		p.advance()
+		if p.tok.kind == word || p.tok.kind == quoted {
+			name = p.tok.val
+		}
+	}
+	*p = save
+	if name == "" {
+		return false
+	}
+	p.refuse("ADD INDEX is not available: an index is part of its column; write MODIFY COLUMN %s SET %s INDEX", schema.QuoteIdent(name), kind)
+	return true
+}
+
+// renameTable reads [TO] name, with which the statement ends.
+func (p *parser) renameTable() string {
+	p.accept("TO")
+	name := p.name("the new table name")
+	switch {
+	case p.err != nil || p.tok.kind == eof:
+	case p.tok.is("TO"):
+		p.stop(syntaxError(p.src, p.tok.from, "RENAME gives the table another name; for a column write RENAME COLUMN %s TO %s",
+			schema.QuoteIdent(name), cmp.Or(p.peek().val, "newname")))
+	case p.tok.sym("."):
+		p.stop(syntaxError(p.src, p.tok.from, "a table cannot be moved to another database; write the new name of the table alone"))
+	default:
+		p.expected("the end of the statement behind the new table name")
+	}
+	return name
+}

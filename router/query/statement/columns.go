@@ -1,0 +1,135 @@
+package statement
+
+import (
+	"slices"
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+// isIndexKind reports whether the next token is a kind of index.
+func (p *parser) isIndexKind() bool {
+	return p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")
+}
+
+// tableElement reads one column, or a TIME INDEX or PRIMARY KEY clause. A column
+// may be called time or primary, so the clauses are known by what follows.
+func (p *parser) tableElement(s *CreateTable) {
+	at := p.tok
+	switch {
+	case p.accept("TIME", "INDEX"):
+		if s.TimeIndex != nil {
+			p.stop(syntaxError(p.src, at.from, "TIME INDEX is given twice"))
+			return
+		}
+		s.TimeIndex = p.names("the name of the time index column")
+	case p.accept("PRIMARY", "KEY"):
+		if s.PrimaryKey != nil {
+			p.stop(syntaxError(p.src, at.from, "PRIMARY KEY is given twice"))
+			return
+		}
+		if p.acceptSym("(") {
+			if p.acceptSym(")") {
+				return
+			}
+			s.PrimaryKey = p.namesAfterParenthesis("the name of a primary key column")
+			return
+		}
+		p.expectSym("(")
+	case p.tok.is("CONSTRAINT"), p.tok.is("CHECK") && p.peek().sym("("), p.tok.is("UNIQUE") && p.peek().sym("("),
+		p.tok.is("FOREIGN") && p.peek().is("KEY"):
+		p.refuse("%s is not available in CREATE TABLE", strings.ToUpper(p.tok.val))
+	default:
+		s.Columns = append(s.Columns, p.column())
+	}
+}
+
+// noConstraints are the words that begin a constraint of a column in other systems.
+var noConstraints = []string{"COMMENT", "REFERENCES", "CHECK", "COLLATE", "GENERATED", "AS", "UNIQUE", "FIRST", "AFTER"}
+
+// column reads name type [constraints].
+func (p *parser) column() ColumnDef {
+	c := ColumnDef{Name: p.name("a column name")}
+	c.Type = p.columnType()
+	for p.err == nil {
+		switch {
+		case p.accept("NULL"):
+			c.Null = true
+		case p.accept("NOT", "NULL"):
+			c.NotNull = true
+		case p.accept("DEFAULT"):
+			l := p.literal()
+			if l.Kind == Default {
+				p.expected("a literal after DEFAULT")
+			}
+			c.Default = &l
+		case p.accept("TIME", "INDEX"):
+			c.TimeIndex = true
+		case p.accept("PRIMARY", "KEY"):
+			c.PrimaryKey = true
+		case p.isIndexKind() && p.peek().is("INDEX"):
+			if c.Index != nil {
+				p.stop(syntaxError(p.src, p.tok.from, "column %s is given two indexes", schema.QuoteIdent(c.Name)))
+				return c
+			}
+			c.Index = p.index()
+		case p.tok.kind == eof || p.tok.sym(",") || p.tok.sym(")"):
+			return c
+		case slices.ContainsFunc(noConstraints, p.tok.is):
+			p.refuse("column %s: %s is not available", schema.QuoteIdent(c.Name), strings.ToUpper(p.tok.val))
+		default:
+			p.expected("NULL, NOT NULL, DEFAULT, TIME INDEX, PRIMARY KEY, FULLTEXT, SKIPPING or INVERTED INDEX, `,` or `)`")
+		}
+	}
+	return c
+}
+
+// index reads FULLTEXT INDEX [WITH (…)], or another kind.
+func (p *parser) index() *IndexDef {
+	x := &IndexDef{Kind: p.tok.val}
+	p.advance()
+	p.advance()
+	if p.accept("WITH") {
+		x.Options = p.options()
+	}
+	return x
+}
+
+// typeWords are the words that a type of several words goes on with.
+var typeWords = map[string]bool{
+	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true, "LOCAL": true,
+}
+
+// columnType reads a type and returns it with single spaces, as TINYINT UNSIGNED.
+func (p *parser) columnType() string {
+	if p.tok.kind != word {
+		p.expected("a column type")
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(p.tok.val)
+	p.advance()
+	if p.acceptSym("(") {
+		b.WriteByte('(')
+		for p.tok.kind == number {
+			b.WriteString(p.tok.val)
+			p.advance()
+			if !p.acceptSym(",") {
+				break
+			}
+			b.WriteByte(',')
+		}
+		p.expectSym(")")
+		b.WriteByte(')')
+	}
+	for p.tok.kind == word {
+		w := strings.ToUpper(p.tok.val)
+		zone := w == "TIME" && p.peek().is("ZONE")
+		if !typeWords[w] && !zone {
+			break
+		}
+		b.WriteString(" " + w)
+		p.advance()
+	}
+	return b.String()
+}
