@@ -238,7 +238,7 @@ func TestTooManyQueries(t *testing.T) {
 	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
 	second := n.later(t, "SELECT 2")
 	eventually(t, "the query to wait", func() bool { return n.metric(t, "cordwood_sql_waiting") == 1 })
-	wantFailure(t, n.sql(t, "", "SELECT 3"), 503, 4009, "1 wait already")
+	wantFailure(t, n.sql(t, "", "SELECT 3"), 503, 4009, "1 waits already")
 	leave()
 	if a := <-second; a.Status != 200 {
 		t.Errorf("the query that waited: %d %s", a.Status, a.Body)

@@ -41,42 +41,17 @@ func doubles[T number](col *column.Col, values []T) func(at, i int) {
 
 // setter returns what puts a value of an array into a column; nil if they do not go together.
 func setter(col *column.Col, from arrow.Array) func(at, i int) {
-	texts, floats := col.Type.IsBytes(), col.Type.IsFloat()
-	switch a := from.(type) {
-	case *array.String:
-		if texts {
-			return func(at, i int) { col.SetString(at, a.Value(i)) }
-		}
-	case *array.LargeString:
-		if texts {
-			return func(at, i int) { col.SetString(at, a.Value(i)) }
-		}
-	case *array.Binary:
-		if texts {
-			return func(at, i int) { col.SetBytes(at, a.Value(i)) }
-		}
-	case *array.LargeBinary:
-		if texts {
-			return func(at, i int) { col.SetBytes(at, a.Value(i)) }
-		}
-	case *array.Float32:
-		if floats {
-			return func(at, i int) { col.SetFloat(at, float64(a.Value(i))) }
-		}
-	case *array.Float64:
-		if floats {
-			return func(at, i int) { col.SetFloat(at, a.Value(i)) }
-		}
-	case *array.Timestamp:
-		if unit := a.DataType().(*arrow.TimestampType).Unit; col.Type.UnitsPerSecond() == int64(1e9/unit.Multiplier()) {
-			return integers(col, a.Values())
-		}
-	}
-	if texts || col.Type.IsTimestamp() || col.Type == schema.Float32 {
-		return nil
-	}
-	if floats {
+	switch {
+	case col.Type.IsBytes():
+		return textsOf(col, from)
+	case col.Type.IsFloat():
 		return doublesOf(col, from)
+	case col.Type.IsTimestamp():
+		a, ok := from.(*array.Timestamp)
+		if !ok || col.Type.UnitsPerSecond() != int64(1e9/a.DataType().(*arrow.TimestampType).Unit.Multiplier()) {
+			return nil
+		}
+		return integers(col, a.Values())
 	}
 	switch a := from.(type) {
 	case *array.Boolean:
@@ -107,9 +82,33 @@ func setter(col *column.Col, from arrow.Array) func(at, i int) {
 	return nil
 }
 
-// doublesOf returns what puts integers into a column of doubles: the shard that they come from
-// does not know yet that the column was widened.
+// textsOf returns what puts texts and bytes into a column.
+func textsOf(col *column.Col, from arrow.Array) func(at, i int) {
+	switch a := from.(type) {
+	case *array.String:
+		return func(at, i int) { col.SetString(at, a.Value(i)) }
+	case *array.LargeString:
+		return func(at, i int) { col.SetString(at, a.Value(i)) }
+	case *array.Binary:
+		return func(at, i int) { col.SetBytes(at, a.Value(i)) }
+	case *array.LargeBinary:
+		return func(at, i int) { col.SetBytes(at, a.Value(i)) }
+	}
+	return nil
+}
+
+// doublesOf returns what puts numbers into a column of floating-point numbers. Integers come from a shard that
+// does not know yet that the column was widened to Float64.
 func doublesOf(col *column.Col, from arrow.Array) func(at, i int) {
+	switch a := from.(type) {
+	case *array.Float32:
+		return func(at, i int) { col.SetFloat(at, float64(a.Value(i))) }
+	case *array.Float64:
+		return func(at, i int) { col.SetFloat(at, a.Value(i)) }
+	}
+	if col.Type == schema.Float32 {
+		return nil
+	}
 	switch a := from.(type) {
 	case *array.Int8:
 		return doubles(col, a.Values())

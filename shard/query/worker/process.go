@@ -40,10 +40,10 @@ const (
 	reasonStart  = "start"
 )
 
-// errGone tells that a process has ended.
+// errGone is the error of a process that has ended.
 var errGone = errors.New("the query worker has ended")
 
-// process is a child, from its start to its end.
+// process is a child process of the server, from its start to its end.
 type process struct {
 	w       *Worker
 	lane    *lane
@@ -58,39 +58,55 @@ type process struct {
 	ended chan struct{}
 
 	mu sync.Mutex // guards what follows
-	// cmd is set once started, control once ready.
-	cmd     *exec.Cmd
-	control *net.UnixConn
+	child
+	usage
+	fate
+}
+
+// child is the process as the system has it.
+type child struct {
+	cmd     *exec.Cmd     // nil before it was started
+	control *net.UnixConn // nil before it was started
 	pid     int
-	shared  bool // the child reads the shared file
-	// err is why it takes no queries; errGone after its end.
-	err error
-	// users are the queries that run, stuck those of them that do not stop.
+	// shared is set if the child reads the shared file of memory.
+	shared bool
+	// limit is the memory that the system lets it have, as statusField counts; 0: unknown.
+	limit int64
+	// pages is what it last reported of its cache of pages.
+	pages segment.CacheStats
+	// examining is set while somebody looks at its memory.
+	examining bool
+}
+
+// usage is who uses a process.
+type usage struct {
+	// users counts the queries that run, stuck those of them that do not stop.
 	users, stuck int
-	idle         []*conn
-	// owner is whose query it had first, if served is set; mixed tells that it had queries of others too.
+	// idle are connections that no query uses.
+	idle []*conn
+	// owner is whose query it had first, if served is set. mixed is set once it had queries of others, too.
 	owner         string
 	served, mixed bool
-	// blamed are those against whom its end is noted.
-	blamed []string
 	// unused ends the process when it fires.
 	unused *time.Timer
-	// pages is what it said last of its cache of pages.
-	pages segment.CacheStats
-	// limit is what the system lets it have, as statusField counts; 0: unknown.
-	limit int64
-	// leaving tells that new queries go to another process, ending that it was asked to end,
-	// exhausted that it leaves because its memory is used up.
+}
+
+// fate is how a process comes to its end.
+type fate struct {
+	// err is why it takes no queries; errGone after its end.
+	err error
+	// leaving is set when new queries go to another process, ending when it was asked to end,
+	// exhausted when it leaves because its memory is used up.
 	leaving, ending, exhausted bool
-	// examining tells that somebody looks at its memory.
-	examining bool
-	// reason and status tell how it ended, killed when, if somebody killed it.
+	// reason and status say how it ended, killed when, if somebody killed it.
 	reason, status string
 	killed         time.Time
+	// blamed are the users against whom its end is noted.
+	blamed []string
 }
 
 func newProcess(w *Worker, number int, l *lane) *process {
-	p := &process{w: w, lane: l, settled: make(chan struct{}), ended: make(chan struct{}), err: errors.New("it is starting")}
+	p := &process{w: w, lane: l, settled: make(chan struct{}), ended: make(chan struct{}), fate: fate{err: errors.New("it is starting")}}
 	p.output.log = w.log
 	if w.cfg.TempDir != "" {
 		p.tempDir = filepath.Join(w.cfg.TempDir, fmt.Sprint(tempPrefix, number))
@@ -194,7 +210,7 @@ func (p *process) cfg() Config {
 	return cfg
 }
 
-// greet tells the child its settings and waits until it is ready.
+// greet sends the child its settings and waits until it is ready.
 func (p *process) greet() error {
 	cfg := p.cfg()
 	set := settings{
@@ -240,7 +256,7 @@ func (p *process) notReady(err error) error {
 	return fmt.Errorf("it ended or said nothing before it was ready%s (%w)", p.output.excerpt(), err)
 }
 
-// settle makes the process take queries, or tell why it does not.
+// settle lets the process take queries, or notes in err why it takes none.
 func (p *process) settle(err error) {
 	p.mu.Lock()
 	p.err = err
@@ -269,7 +285,7 @@ func (p *process) use() bool {
 	return true
 }
 
-// done ends what use began. stuck tells that condemn was called.
+// done ends what use began. stuck: condemn was called for the query.
 func (p *process) done(stuck bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -386,22 +402,27 @@ func (p *process) end() {
 	<-p.ended
 }
 
+// why returns the reason of the end, empty if the process was asked to end. p.mu is held.
+func (p *process) why(wasReady bool) string {
+	switch {
+	case p.ending:
+		return ""
+	case p.exhausted && p.stuck == 0:
+		return reasonMemory
+	case p.leaving:
+		return reasonStuck
+	case !wasReady:
+		return reasonStart
+	case p.output.outOfMemory():
+		return reasonMemory
+	}
+	return reasonCrash
+}
+
 // finish takes note of the end.
 func (p *process) finish(wasReady bool, err error) {
 	p.mu.Lock()
-	switch {
-	case p.ending:
-	case p.exhausted && p.stuck == 0:
-		p.reason = reasonMemory
-	case p.leaving:
-		p.reason = reasonStuck
-	case !wasReady:
-		p.reason = reasonStart
-	case p.output.outOfMemory():
-		p.reason = reasonMemory
-	default:
-		p.reason = reasonCrash
-	}
+	p.reason = p.why(wasReady)
 	p.status = "it ended by itself"
 	if err != nil {
 		p.status = err.Error()
@@ -443,7 +464,7 @@ func (p *process) finish(wasReady bool, err error) {
 	close(p.ended)
 }
 
-// killedWithin tells whether somebody from outside killed the process so soon after
+// killedWithin reports whether somebody from outside killed the process so soon after
 // the given time. What queries do to it ends otherwise.
 func (p *process) killedWithin(since time.Time, limit time.Duration) bool {
 	p.mu.Lock()
@@ -451,7 +472,7 @@ func (p *process) killedWithin(since time.Time, limit time.Duration) bool {
 	return !p.killed.IsZero() && p.killed.Sub(since) < limit
 }
 
-// brokeDown tells whether the process ended because of what it ran, as far as is known.
+// brokeDown reports whether the process ended because of what it ran, as far as is known.
 func (p *process) brokeDown() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -314,7 +314,7 @@ func TestQueueFull(t *testing.T) {
 	}()
 	eventually(t, "a query that waits", func() bool { return waitingNow(w) == 1 })
 	_, err := ask(deadline(t), w, "SELECT 1")
-	wantError(t, err, errs.ShardBusy, "1 queries of this user are running and 1 wait")
+	wantError(t, err, errs.ShardBusy, "of this user, 1 query is running and 1 waits already")
 	if e := errs.From(err); e.RetryAfter == 0 || e.Status() != 503 {
 		t.Errorf("not to be retried: %+v", e)
 	}
