@@ -1,8 +1,10 @@
 package processor
 
 import (
+	"strings"
 	"time"
 
+	"cordwood/router/vrl/logformat/syslog"
 	"cordwood/router/vrl/timefmt"
 	"cordwood/router/vrl/value"
 )
@@ -27,19 +29,19 @@ import (
 // has neither a priority nor a time is an error.
 func compileSyslog(o *Options) Apply {
 	fields := o.Fields()
-	p := syslogParser{now: time.Now, zone: time.UTC}
+	p := &syslog.Parser{Now: time.Now, Zone: time.UTC}
 	switch o.Choice("format", "auto", "rfc5424", "rfc3164") {
 	case "rfc5424":
-		p.only5424 = true
+		p.Format = syslog.RFC5424
 	case "rfc3164":
-		p.only3164 = true
+		p.Format = syslog.RFC3164
 	}
 	if n := o.Get("timezone"); n != nil {
 		if name, ok := n.String(); ok {
 			if zone := timefmt.Zone(name); zone == nil {
 				n.Fault("unknown time zone %q, expected an IANA name such as Europe/Berlin", Cut(name))
 			} else {
-				p.zone = zone
+				p.Zone = zone
 			}
 		}
 	}
@@ -47,67 +49,70 @@ func compileSyslog(o *Options) Apply {
 		if year, ok := n.Int(); ok && (year < 1970 || year > 2261) {
 			n.Fault("expected a year from 1970 to 2261, found %d", year)
 		} else if ok {
-			p.year = int(year)
+			p.Year = int(year)
 		}
 	}
 	prefix := o.String("prefix", "")
 	return fields.EachString(func(rec *Record, fl *Field, s string) error {
-		m, problem := p.parse(rec, s)
-		if problem != "" {
-			return rec.Fail(fl.In.Text, value.NewString(s), "%s", problem)
+		m, err := p.Parse(s)
+		if err != nil {
+			return rec.Fail(fl.In.Text, value.NewString(s), "%s", err)
 		}
-		m.spread(rec.spread(fl, prefix))
+		data := structuredData(rec, m.Data)
+		spreadSyslog(rec.spread(fl, prefix), &m, data)
 		return nil
 	})
 }
 
-// syslogMessage is a message. Texts that it lacks are "".
-type syslogMessage struct {
-	priority int // -1 if it has none
-	version  int // 0 for RFC 3164
-	time     value.Value
-	host     string
-	app      string
-	proc     string
-	msgID    string
-	data     value.Value
-	text     string
-}
-
-// The words for facilities and severities, by number.
-var (
-	syslogFacilities = [24]string{
-		"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
-		"ntp", "security", "console", "solaris-cron", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
-	}
-	syslogSeverities = [8]string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
-)
-
-func (m *syslogMessage) spread(out spread) {
+// spreadSyslog adds what the message has, in the order of the names.
+func spreadSyslog(out spread, m *syslog.Message, data value.Value) {
 	text := func(key, s string) {
 		if s != "" {
 			out.add(key, value.NewString(s))
 		}
 	}
-	text("appname", m.app)
-	if m.priority >= 0 {
-		text("facility", syslogFacilities[m.priority>>3])
+	text("appname", m.App)
+	if m.Priority >= 0 {
+		text("facility", syslog.Facility(m.Priority>>3))
 	}
-	text("hostname", m.host)
-	out.add("message", value.NewString(m.text))
-	text("msgid", m.msgID)
-	text("procid", m.proc)
-	if m.priority >= 0 {
-		text("severity", syslogSeverities[m.priority&7])
+	text("hostname", m.Host)
+	out.add("message", value.NewString(m.Text))
+	text("msgid", m.MsgID)
+	text("procid", m.Proc)
+	if m.Priority >= 0 {
+		text("severity", syslog.Severity(m.Priority&7))
 	}
-	if m.data.IsDefined() {
-		out.add("structured_data", m.data)
+	if data.IsDefined() {
+		out.add("structured_data", data)
 	}
-	if m.time.IsDefined() {
-		out.add("timestamp", m.time)
+	if m.HasTime {
+		out.add("timestamp", value.NewTimestamp(m.Time))
 	}
-	if m.version > 0 {
-		out.add("version", value.NewInt(int64(m.version)))
+	if m.Version >= 0 {
+		out.add("version", value.NewInt(int64(m.Version)))
 	}
 	out.done()
+}
+
+// structuredData returns the object of all elements; None if there are none.
+func structuredData(rec *Record, d syslog.Data) value.Value {
+	if d.IsEmpty() {
+		return value.None
+	}
+	elements := value.MakeFields(1)
+	for e := d.Elements(); e.Next(); {
+		params := &value.Fields{}
+		for e.Param() {
+			text := e.Value
+			if strings.IndexByte(text, '\\') >= 0 {
+				rec.Scratch = unescapeMarks(rec.Scratch[:0], text)
+				text = rec.TextOf(rec.Scratch)
+			}
+			params.Add(e.Name, value.NewString(text))
+		}
+		params.Sort()
+		elements.Add(e.ID, params.Value())
+	}
+	elements.Sort()
+	return elements.Value()
 }

@@ -3,7 +3,6 @@ package processor
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"cordwood/router/vrl/value"
 )
@@ -55,33 +54,6 @@ func TestSyslog(t *testing.T) {
 		{"unknown option", `{field: m, zone: UTC}`, ``, `!unknown key "zone"`},
 		{"no field", `{}`, ``, `!"field" or "fields" is required`},
 	})
-}
-
-func TestSyslogYear(t *testing.T) {
-	cases := []struct{ now, text, want string }{
-		{"2024-06-15T12:00:00Z", "Jun 15 11:00:00", "2024-06-15T11:00:00Z"},
-		{"2024-06-15T12:00:00Z", "Jun 16 11:00:00", "2024-06-16T11:00:00Z"},
-		{"2024-06-15T12:00:00Z", "Jun 17 11:00:00", "2023-06-17T11:00:00Z"},
-		{"2024-01-01T00:00:01Z", "Dec 31 23:59:59", "2023-12-31T23:59:59Z"},
-		{"2023-12-31T23:59:59Z", "Jan  1 00:00:01", "2024-01-01T00:00:01Z"},
-		{"2023-06-15T12:00:00Z", "Feb 29 11:00:00", "2020-02-29T11:00:00Z"},
-		{"2023-06-15T12:00:00Z", "Feb 30 11:00:00", "none"},
-		{"2023-06-15T12:00:00Z", "Dec 31 23:59:60", "2023-01-01T00:00:00Z"},
-	}
-	for _, c := range cases {
-		now, err := time.Parse(time.RFC3339, c.now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := syslogParser{zone: time.UTC, now: func() time.Time { return now }}
-		got := "none"
-		if at, n := p.time3164(c.text); n > 0 {
-			got = at.Format(time.RFC3339)
-		}
-		if got != c.want {
-			t.Errorf("%s at %s: %s, want %s", c.text, c.now, got, c.want)
-		}
-	}
 }
 
 func FuzzSyslog(f *testing.F) {

@@ -5,6 +5,7 @@ import (
 
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
+	"cordwood/router/vrl/logformat/syslog"
 	"cordwood/router/vrl/value"
 )
 
@@ -94,33 +95,6 @@ var toUnixTimestamp = &fn.Function{
 	},
 }
 
-// facilityNames are the names of facilities by number.
-var facilityNames = []string{
-	"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "ntp", "security",
-	"console", "solaris-cron", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
-}
-
-// severityNames are the keywords of severities by number.
-var severityNames = []string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
-
-// nameOf returns the name of a number that counts from 0.
-func nameOf(names []string, i int64) (value.Value, bool) {
-	if i < 0 || i >= int64(len(names)) {
-		return value.Value{}, false
-	}
-	return value.NewString(names[i]), true
-}
-
-// numberOf returns the number of a name.
-func numberOf(names []string, name string) (value.Value, bool) {
-	for i, n := range names {
-		if n == name {
-			return value.NewInt(int64(i)), true
-		}
-	}
-	return value.Value{}, false
-}
-
 var toSyslogFacility = &fn.Function{
 	Name:     "to_syslog_facility",
 	Group:    fn.Convert,
@@ -134,8 +108,8 @@ var toSyslogFacility = &fn.Function{
 		{Title: "no facility", Source: `to_syslog_facility!(24)`, Fails: `facility code 24 not valid`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-		if name, ok := nameOf(facilityNames, v.Int()); ok {
-			return name, true
+		if name := syslog.Facility(v.Int()); name != "" {
+			return value.NewString(name), true
 		}
 		return f.Failf("facility code %v not valid", v)
 	}},
@@ -154,8 +128,8 @@ var toSyslogFacilityCode = &fn.Function{
 		{Title: "no facility", Source: `to_syslog_facility_code!("post")`, Fails: `syslog facility 'post' not valid`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-		if i, ok := numberOf(facilityNames, v.Str()); ok {
-			return i, true
+		if i := syslog.FacilityNumber(v.Str()); i >= 0 {
+			return value.NewInt(int64(i)), true
 		}
 		return f.Failf("syslog facility '%s' not valid", v.Text())
 	}},
@@ -174,8 +148,8 @@ var toSyslogLevel = &fn.Function{
 		{Title: "no severity", Source: `to_syslog_level!(8)`, Fails: `severity level 8 not valid`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-		if name, ok := nameOf(severityNames, v.Int()); ok {
-			return name, true
+		if name := syslog.Severity(v.Int()); name != "" {
+			return value.NewString(name), true
 		}
 		return f.Failf("severity level %v not valid", v)
 	}},
@@ -203,8 +177,8 @@ var toSyslogSeverity = &fn.Function{
 		case "warn":
 			name = "warning"
 		}
-		if i, ok := numberOf(severityNames, name); ok {
-			return i, true
+		if i := syslog.SeverityNumber(name); i >= 0 {
+			return value.NewInt(int64(i)), true
 		}
 		return f.Failf("syslog level %s not valid", v.Text())
 	}},

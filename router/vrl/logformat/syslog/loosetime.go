@@ -1,0 +1,88 @@
+package syslog
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"cordwood/router/vrl/ascii"
+	"cordwood/router/vrl/timefmt"
+)
+
+// The layouts of the loose rules: times with a year, and those of RFC 3164 with the year in
+// front.
+var (
+	isoLayout      = mustCompile("%+")
+	localLayout    = mustCompile("%Y-%m-%dT%H:%M:%S%.f")
+	monthLayout    = mustCompile("%Y %b %e %H:%M:%S%.f")
+	yearLastLayout = mustCompile("%b %e %Y %H:%M:%S%.f")
+)
+
+func mustCompile(layout string) *timefmt.Format {
+	f, err := timefmt.Compile(layout)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// looseISO reads a time of RFC 3339. One without an offset is in the parser's zone.
+func (p *Parser) looseISO(s string) (time.Time, bool) {
+	if len(s) < 19 || s[4] != '-' {
+		return time.Time{}, false
+	}
+	sec, nsec, ok := isoLayout.TryUnix(s, timefmt.ParseOptions{})
+	if !ok {
+		sec, nsec, ok = localLayout.TryUnix(s, timefmt.ParseOptions{Zone: p.Zone})
+	}
+	return time.Unix(sec, int64(nsec)), ok
+}
+
+// looseTime cuts the time off s: words such as "Jan _2 15:04:05", of which a year may follow
+// the day, or one word of RFC 3339. Numbers may have fewer digits, and names of months are in
+// any case. A time that clocks of the zone skip or show twice is none.
+func (p *Parser) looseTime(s string) (t time.Time, rest string, ok bool) {
+	if s == "" {
+		return t, s, false
+	}
+	if ascii.IsDigit(s[0]) {
+		word, rest := ascii.CutWord(s)
+		t, ok = p.looseISO(strings.TrimSuffix(word, ":"))
+		return t, rest, ok
+	}
+	month, rest := ascii.CutWord(s)
+	if len(month) != 3 {
+		return t, s, false
+	}
+	day, rest := ascii.CutWord(ascii.SkipSpace(rest))
+	clock, rest := ascii.CutWord(ascii.SkipSpace(rest))
+	clock = strings.TrimSuffix(clock, ":")
+	if ascii.Digits(day) != len(day) || len(day) > 2 || len(clock) > 32 {
+		return t, s, false
+	}
+	layout := monthLayout
+	var text string
+	if len(clock) == 4 && ascii.Digits(clock) == 4 {
+		year := clock
+		clock, rest = ascii.CutWord(ascii.SkipSpace(rest))
+		text = month + " " + day + " " + year + " " + strings.TrimSuffix(clock, ":")
+		layout = yearLastLayout
+	} else {
+		text = strconv.Itoa(p.looseYear(month)) + " " + month + " " + day + " " + clock
+	}
+	if len(text) > 64 || !utf8.ValidString(text) {
+		return t, s, false
+	}
+	sec, nsec, ok := layout.TryUnix(text, timefmt.ParseOptions{Zone: p.Zone})
+	return time.Unix(sec, int64(nsec)), rest, ok
+}
+
+// looseYear returns the year of a time that has none.
+func (p *Parser) looseYear(month string) int {
+	now := p.Now().In(p.Zone)
+	if strings.EqualFold(month, "Dec") && now.Month() == time.January {
+		return now.Year() - 1
+	}
+	return now.Year()
+}

@@ -1,0 +1,148 @@
+// Package syslog reads syslog messages: RFC 5424, and RFC 3164 in the many forms that
+// senders use. The texts of a Message are parts of the text that was parsed, so that
+// reading one allocates nothing.
+//
+// There are two sets of rules. The strict ones, which are the default, refuse a message
+// whose form is wrong and say why. The rules of Parser.Loose are those of the function
+// parse_syslog of VRL: they read what can be read, and keep the rest as the message. The
+// comments name each place where the two differ.
+//
+// The package takes one message at a time. How messages are framed in a stream is for its
+// callers, and so is what becomes of a message that is refused.
+package syslog
+
+import (
+	"strings"
+	"time"
+
+	"cordwood/router/vrl/ascii"
+)
+
+// Format says which RFCs a Parser reads.
+type Format uint8
+
+const (
+	// Auto reads a priority followed by a version, as in <34>1, as RFC 5424, and all else
+	// as RFC 3164.
+	Auto Format = iota
+	// RFC5424 refuses everything else.
+	RFC5424
+	// RFC3164 takes a version for a part of the message.
+	RFC3164
+)
+
+// Parser says how messages are read. It is not changed by reading, so that goroutines may
+// share it.
+type Parser struct {
+	Format Format
+	// Loose reads by the rules of VRL.
+	Loose bool
+	// Zone is the zone of times without an offset. It must not be nil.
+	Zone *time.Location
+	// Year is the year of times without one; 0 stands for the latest year that makes the
+	// time lie at most 24 hours ahead of Now. Loose takes the year of Now, or the one before
+	// for a time of December if it is January.
+	Year int
+	// Now is the clock. It must not be nil unless Year is set and Loose is not.
+	Now func() time.Time
+}
+
+// Message is a message. Texts that it lacks are empty.
+type Message struct {
+	Priority int // -1 if it has none; at most 191, or 999 by the loose rules
+	Version  int // -1 if it is of RFC 3164
+	HasTime  bool
+	Time     time.Time
+	Host     string
+	App      string
+	Proc     string
+	MsgID    string
+	Data     Data
+	Text     string
+}
+
+// problem is the error of a message that is refused.
+type problem string
+
+func (p problem) Error() string { return string(p) }
+
+const (
+	errPriority   problem = "the priority is no number in < and >"
+	errHighest    problem = "the priority is above 191"
+	errNot5424    problem = "expected a priority and a version, as in <34>1"
+	errNot3164    problem = "expected a priority or a time, as in <34>Oct 11 22:14:15"
+	errTime       problem = "the time is none of RFC 3339"
+	errHeader     problem = "the header has too few parts"
+	errData       problem = "the structured data is malformed"
+	errNoData     problem = "the structured data is missing, which - stands for if there is none"
+	errAfterData  problem = "expected a space after the structured data"
+	highest               = 191
+	byteOrderMark         = "\ufeff"
+)
+
+// Parse reads a message. If it returns an error, what it had read so far is in the message.
+func (p *Parser) Parse(s string) (Message, error) {
+	m := Message{Priority: -1, Version: -1}
+	if p.Loose {
+		s = strings.TrimSpace(s)
+	} else {
+		s = strings.TrimRight(s, "\r\n\x00")
+	}
+	rest, err := p.priority(&m, s)
+	if err != nil {
+		return m, err
+	}
+	if m.Priority >= 0 && p.Format != RFC3164 {
+		if version, header, ok := p.version(rest); ok {
+			read := m
+			read.Version = version
+			err := p.parse5424(&read, header)
+			if err == nil || !p.Loose {
+				return read, err
+			}
+		}
+	}
+	if p.Format == RFC5424 {
+		return m, errNot5424
+	}
+	return m, p.parse3164(&m, rest)
+}
+
+// priority cuts the priority off s. By the loose rules, one that is malformed is a part of
+// the message, and one above 191 is kept.
+func (p *Parser) priority(m *Message, s string) (rest string, err error) {
+	if s == "" || s[0] != '<' {
+		return s, nil
+	}
+	n := ascii.Digits(s[1:])
+	if n == 0 || n > 3 || len(s) <= 1+n || s[1+n] != '>' {
+		if p.Loose {
+			return s, nil
+		}
+		return s, errPriority
+	}
+	priority := number(s[1 : 1+n])
+	if priority > highest && !p.Loose {
+		return s, errHighest
+	}
+	m.Priority = priority
+	return s[n+2:], nil
+}
+
+// version cuts the version off s. By the loose rules it may begin with 0.
+func (p *Parser) version(s string) (version int, rest string, ok bool) {
+	n := ascii.Digits(s)
+	if n == 0 || n > 3 || len(s) == n || s[n] != ' ' || s[0] == '0' && !p.Loose {
+		return 0, s, false
+	}
+	return number(s[:n]), s[n+1:], true
+}
+
+// number returns the number that a few digits are.
+func number(digits string) int {
+	n := 0
+	for i := range len(digits) {
+		n = n*10 + int(digits[i]-'0')
+	}
+	return n
+}
