@@ -48,8 +48,10 @@ func (p *Parser) looseTime(s string) (t time.Time, rest string, ok bool) {
 	}
 	if ascii.IsDigit(s[0]) {
 		word, rest := ascii.CutWord(s)
-		t, ok = p.looseISO(strings.TrimSuffix(word, ":"))
-		return t, rest, ok
+		if t, ok = p.looseISO(strings.TrimSuffix(word, ":")); !ok {
+			return t, s, false
+		}
+		return t, rest, true
 	}
 	month, rest := ascii.CutWord(s)
 	if len(month) != 3 {
@@ -75,7 +77,10 @@ func (p *Parser) looseTime(s string) (t time.Time, rest string, ok bool) {
 		return t, s, false
 	}
 	sec, nsec, ok := layout.TryUnix(text, timefmt.ParseOptions{Zone: p.Zone})
-	return time.Unix(sec, int64(nsec)), rest, ok
+	if !ok {
+		return t, s, false
+	}
+	return time.Unix(sec, int64(nsec)), rest, true
 }
 
 // looseYear returns the year of a time that has none.

@@ -65,24 +65,33 @@ func (p *Parser) tag(m *Message, s string) {
 // must be one, or a space. By the loose rules a colon inside a word, as in an address, ends
 // no tag, and anything may follow [proc].
 func (p *Parser) cutTag(s string) (app, proc, rest string, ok bool) {
-	i := 0
-	for i < len(s) && s[i] != ':' && s[i] != '[' && s[i] != ' ' && (!p.Loose || !ascii.IsSpace(s[i])) {
-		i++
+	i := strings.IndexAny(s, "[: ")
+	if p.Loose {
+		i = strings.IndexAny(s, "[: \t\n\v\f\r")
 	}
-	if i == 0 || i == len(s) || s[i] != ':' && s[i] != '[' {
+	if i <= 0 {
 		return "", "", s, false
 	}
 	app, rest = s[:i], s[i:]
-	if rest[0] == ':' {
+	switch rest[0] {
+	case ':':
 		return app, "", rest[1:], !p.Loose || len(rest) == 1 || ascii.IsSpace(rest[1])
+	case '[':
+		proc, rest, ok = p.cutProc(rest)
+		return app, proc, rest, ok
 	}
-	end := strings.IndexByte(rest, ']')
-	if end < 0 || strings.IndexByte(rest[:end], ' ') >= 0 {
-		return "", "", s, false
+	return "", "", s, false
+}
+
+// cutProc cuts [proc] and what ends the tag after it off s.
+func (p *Parser) cutProc(s string) (proc, rest string, ok bool) {
+	end := strings.IndexByte(s, ']')
+	if end < 0 || strings.IndexByte(s[:end], ' ') >= 0 {
+		return "", s, false
 	}
-	proc, rest = rest[1:end], rest[end+1:]
+	proc, rest = s[1:end], s[end+1:]
 	if !p.Loose && rest != "" && rest[0] != ':' && (proc == "" || rest[0] != ' ') {
-		return "", "", s, false
+		return "", s, false
 	}
-	return app, proc, strings.TrimPrefix(rest, ":"), true
+	return proc, strings.TrimPrefix(rest, ":"), true
 }

@@ -72,6 +72,8 @@ func TestParseSyslog(t *testing.T) {
 		{Name: "old, with an ISO time", Source: `parse_syslog!("<13>2024-01-01T23:59:59.5+01:00 h app: text")`, Want: `{"appname":"app","facility":"user","hostname":"h","message":"text","severity":"notice","timestamp":"2024-01-01T22:59:59.500Z"}`},
 		{Name: "no tag", Source: `parse_syslog!("<13>Jan 1 2024 23:59:59 h some words").message`, Want: `"some words"`},
 		{Name: "priority only", Source: `parse_syslog!("<13>text")`, Want: `{"facility":"user","message":"text","severity":"notice"}`},
+		{Name: "a number is no time", Source: `parse_syslog!("<13>404 errors today").message`, Want: `"404 errors today"`},
+		{Name: "words that are no time", Source: `parse_syslog!("<13>one 1 day more").message`, Want: `"one 1 day more"`},
 		{Name: "neither", Source: `parse_syslog!("text")`, RunError: "unable to parse input as valid syslog message"},
 		{Name: "priority that is none", Source: `parse_syslog!("<x>text")`, RunError: "unable to parse"},
 		{Name: "absent is null", Source: `parse_syslog!("<13>text").hostname`, Want: `null`},
