@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"cordwood/cmd/cordwood/cli"
-
 	"github.com/spf13/pflag"
+
+	"cordwood/cmd/cordwood/cli"
+	"cordwood/node/config"
 )
 
 // TestShellCompletion asks as the scripts of the shells do.
@@ -93,17 +94,17 @@ func TestShellCompletion(t *testing.T) {
 func TestServeHelp(t *testing.T) {
 	cmd := newServeCommand()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if settingGroup(f.Name) < 0 && f.Name != "help" {
-			t.Errorf("--%s is of no group: add it to settingGroups", f.Name)
+		if config.GroupOf(f.Name) < 0 && f.Name != "help" {
+			t.Errorf("--%s is of no group: add it to config.Groups", f.Name)
 		}
 	})
 	stdout, _, err := execute(t, "", "serve", "--help")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range settingGroups {
-		if strings.Count(stdout, "\n"+group.title+":\n") != 1 {
-			t.Errorf("%q is not once in\n%s", group.title, stdout)
+	for _, group := range config.Groups {
+		if strings.Count(stdout, "\n"+group.Title+":\n") != 1 {
+			t.Errorf("%q is not once in\n%s", group.Title, stdout)
 		}
 	}
 	queries, _, _ := strings.Cut(stdout[strings.Index(stdout, "\nQueries and tails:"):], "\n\n")

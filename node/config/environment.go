@@ -12,25 +12,23 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// otherVariables begin as those of settings do, and are none: commands that talk to a server read
-// the first ones, the files for Docker Compose and the tests of this project the others.
-var otherVariables = []string{
-	"CORDWOOD_ADMIN", "CORDWOOD_CONFIG", "CORDWOOD_HISTORY", "CORDWOOD_MACHINE", "CORDWOOD_SERVER", "CORDWOOD_USER",
-	"CORDWOOD_BIN", "CORDWOOD_CHAOS", "CORDWOOD_CHAOS_ROUNDS", "CORDWOOD_CRASH_ROUNDS", "CORDWOOD_IMAGE",
-	"CORDWOOD_OLD_BIN", "CORDWOOD_OLD_REV",
+// commandVariables begin as the variables of settings do, and are none: commands that talk to a
+// server read them, and the files for Docker Compose.
+var commandVariables = []string{
+	"CORDWOOD_ADMIN", "CORDWOOD_CONFIG", "CORDWOOD_HISTORY", "CORDWOOD_IMAGE", "CORDWOOD_SERVER", "CORDWOOD_USER",
 }
 
-// testVariable begins the variables of this project's tests.
-const testVariable = EnvPrefix + "TEST_"
+// testVariable matches the variables of this project's tests, which servers under test inherit.
+// They mean nothing to the program, and no error suggests them.
+var testVariable = regexp.MustCompile(`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
 
 // serviceVariable is the form of the variables by which Kubernetes, and links of Docker, tell a
 // container where services are. A service that is called cordwood, or cordwood-headless, gives
 // names that begin as ours do. The form NAME_PORT is one only if its value is a URL: a person may
 // have meant --http-addr by CORDWOOD_HTTP_PORT.
 var (
-	serviceVariable = regexp.MustCompile(
-		`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
-	servicePort = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
+	serviceVariable = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	servicePort     = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
 )
 
 // CheckEnvironment refuses variables that begin with EnvPrefix and that nothing reads, with the
@@ -39,7 +37,7 @@ func CheckEnvironment(environ []string) error {
 	var settings Config
 	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	settings.Flags(fs)
-	known := slices.Clone(otherVariables)
+	known := slices.Clone(commandVariables)
 	fs.VisitAll(func(f *pflag.Flag) { known = append(known, EnvName(f.Name)) })
 	slices.Sort(known)
 	ends := make([]string, len(known)) // what all begin with says nothing of likeness
@@ -51,19 +49,15 @@ func CheckEnvironment(environ []string) error {
 		name, _, _ := strings.Cut(variable, "=")
 		end := strings.TrimPrefix(name, EnvPrefix)
 		flag := strings.ToLower(strings.ReplaceAll(end, "_", "-"))
-		if !strings.HasPrefix(name, EnvPrefix) || strings.HasPrefix(name, testVariable) ||
-			slices.Contains(known, name) || Removed(flag) != "" ||
+		if !strings.HasPrefix(name, EnvPrefix) || testVariable.MatchString(name) || slices.Contains(known, name) || Removed(flag) != "" ||
 			serviceVariable.MatchString(name) || servicePort.MatchString(variable) {
 			continue
 		}
 		like := nearest.Name(end, ends)
 		if like == "" {
-			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: "+
-				"remove it ('cordwood serve --help' lists the settings)", name))
+			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: remove it ('cordwood serve --help' lists the settings)", name))
 		} else {
-			faults = append(faults,
-				fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name,
-					EnvPrefix+like))
+			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name, EnvPrefix+like))
 		}
 	}
 	return errors.Join(faults...)

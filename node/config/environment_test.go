@@ -18,6 +18,11 @@ func TestCheckEnvironment(t *testing.T) {
 		{"cordwood_http_adr=x", ""},
 		{"CORDWOODS=1", ""},
 		{"CORDWOOD_TEST_AS_PROGRAM=1", ""},
+		{"CORDWOOD_BIN=/tmp/cordwood", ""},
+		{"CORDWOOD_CHAOS_ROUNDS=1", ""},
+		{"CORDWOOD_IMAGE=cordwood:1", ""},
+		{"CORDWOOD_CHAOS_ROUND=1", "remove it ("}, // what only tests read is not suggested
+		{"CORDWOOD_OLD_BINS=1", "remove it ("},
 		{"CORDWOOD_BREAD_AND_BUTTER=1", "remove it ("}, // its beginning is that of all
 		{"CORDWOOD_HTTP_ADR=secret", "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: " +
 			"did you mean CORDWOOD_HTTP_ADDR?"},

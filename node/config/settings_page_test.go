@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,10 +16,10 @@ const settingsPage = "../../docs/settings.md"
 
 var update = flag.Bool("update", false, "write docs/settings.md anew")
 
-var settingsSection = regexp.MustCompile(`(?s)<!-- settings ([a-z0-9 -]+) -->\n.*?<!-- end -->`)
+var settingsSection = regexp.MustCompile(`(?s)## ([^\n]+)\n\n((?:[^#\n][^\n]*\n|\n)*?)<!-- settings -->\n.*?<!-- end -->`)
 
-// TestSettingsPage holds docs/settings.md against the flags of the server: each is in one
-// section of the page, whose marker has the flag's name or the beginning of it.
+// TestSettingsPage holds docs/settings.md against the flags of the server: each is in the section of
+// its group, and the page has the groups in their order.
 func TestSettingsPage(t *testing.T) {
 	var cfg Config
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -29,10 +28,17 @@ func TestSettingsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, listed := fillSettings(string(before), fs)
+	page, titles := fillSettings(string(before), fs)
+	var groups []string
+	for _, g := range Groups {
+		groups = append(groups, g.Title)
+	}
+	if diff := cmp.Diff(groups, titles); diff != "" {
+		t.Errorf("%s has other sections than Groups (-Groups +page)\n%s", settingsPage, diff)
+	}
 	fs.VisitAll(func(f *pflag.Flag) {
-		if !listed[f.Name] {
-			t.Errorf("--%s is of no section of %s: add it to a marker", f.Name, settingsPage)
+		if GroupOf(f.Name) < 0 {
+			t.Errorf("--%s is of no group: add it to Groups", f.Name)
 		}
 	})
 	if *update {
@@ -42,45 +48,25 @@ func TestSettingsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n"+
-			"(-want +got)\n%s", settingsPage, diff)
+		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s", settingsPage, diff)
 	}
 }
 
-// fillSettings writes the table of each section anew, and tells which flags are listed. A
-// flag belongs to the section with the longest word that begins its name.
-func fillSettings(page string, fs *pflag.FlagSet) (string, map[string]bool) {
-	var words []string
-	for _, m := range settingsSection.FindAllStringSubmatch(page, -1) {
-		words = append(words, strings.Fields(m[1])...)
-	}
-	claims := func(name string) string {
-		best := ""
-		for _, w := range words {
-			if len(w) > len(best) && (w == name || strings.HasSuffix(w, "-") && strings.HasPrefix(name, w)) {
-				best = w
-			}
-		}
-		return best
-	}
-	listed := map[string]bool{}
-	page = settingsSection.ReplaceAllStringFunc(page, func(old string) string {
-		mine := strings.Fields(settingsSection.FindStringSubmatch(old)[1])
+// fillSettings writes the table of each section anew, and returns the titles of the sections.
+func fillSettings(page string, fs *pflag.FlagSet) (filled string, titles []string) {
+	filled = settingsSection.ReplaceAllStringFunc(page, func(old string) string {
+		m := settingsSection.FindStringSubmatch(old)
+		titles = append(titles, m[1])
 		var b strings.Builder
-		fmt.Fprintf(&b,
-			"<!-- settings %s -->\n| flag | environment | YAML | default | meaning |\n|---|---|---|---|---|\n",
-			strings.Join(mine, " "))
-		var rows []string
+		fmt.Fprintf(&b, "## %s\n\n%s<!-- settings -->\n| flag | environment | YAML | default | meaning |\n|---|---|---|---|---|\n", m[1], m[2])
 		fs.VisitAll(func(f *pflag.Flag) {
-			if slices.Contains(mine, claims(f.Name)) {
-				listed[f.Name] = true
-				rows = append(rows, settingRow(f))
+			if g := GroupOf(f.Name); g >= 0 && Groups[g].Title == m[1] {
+				b.WriteString(settingRow(f))
 			}
 		})
-		b.WriteString(strings.Join(rows, ""))
 		return b.String() + "<!-- end -->"
 	})
-	return page, listed
+	return filled, titles
 }
 
 // settingRow is the line of a flag.

@@ -1,0 +1,39 @@
+package config
+
+import "strings"
+
+// Group is a group of settings, in the help of serve and in docs/settings.md.
+type Group struct {
+	// Title is the heading of the group.
+	Title string
+	// words are names of settings, and beginnings of names that end in a hyphen.
+	words string
+}
+
+// Groups are the groups of the settings, in the order in which they are shown.
+var Groups = []Group{
+	{"Folder and process", "data-dir node-name shutdown-grace config print-config"},
+	{"Ports for users", "http- trusted-proxies proxy-protocol metrics-open admin-addr"},
+	{"Users and TLS", "user-file user-provider tls-"},
+	{"Cluster", "roles seeds meta-bootstrap-expect cluster-id shards replication zone machine partition-"},
+	{"Port for nodes", "rpc- advertise-addr cluster-secret-file"},
+	{"Ingestion and tables", "auto-create-table client-variables default-column-prefix geoip-database on-reject rejects-ttl " +
+		"pipeline-request-steps max-columns max-tables max-new-tables-"},
+	{"Queries and tails", "query- max-tails max-tails-"},
+	{"Memory and disk", "shard- disk- scrub-"},
+	{"Log and traces", "log- trace-"},
+}
+
+// GroupOf returns the place among Groups of the group of a setting, or -1. It is the group with the
+// longest word that is the setting's name or its beginning.
+func GroupOf(name string) int {
+	group, best := -1, ""
+	for i, g := range Groups {
+		for _, word := range strings.Fields(g.words) {
+			if (word == name || strings.HasSuffix(word, "-") && strings.HasPrefix(name, word)) && len(word) > len(best) {
+				group, best = i, word
+			}
+		}
+	}
+	return group
+}
