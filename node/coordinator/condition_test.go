@@ -78,6 +78,7 @@ func TestVerdicts(t *testing.T) {
 		}, "broken", -1, "no leader", "up"},
 		{"a shard was handed on, and nobody has said that it leads", func(w *world) { leaderless(w, 1, time.Second) }, "ok", 1, "electing", "up"},
 		{"a node is drained", func(w *world) { w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED }, "ok", 1, "ok", "up"},
+		{"a shard is being taken away", func(w *world) { w.shards[1].Retiring = true }, "ok", 1, "retiring", "up"},
 		{"a node is stopping", func(w *world) { w.stopping["c"] = true }, "degraded", 0, "under-replicated", "stopping"},
 		{"a node has stopped", func(w *world) {
 			w.stopping["c"] = true
