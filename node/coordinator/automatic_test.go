@@ -375,7 +375,7 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 	for range 1 + r.IntN(4) {
 		op := &metapb.Operation{State: metapb.OperationState_OPERATION_STATE_RUNNING}
 		shard := uint32(1 + r.IntN(len(w.shards)))
-		switch r.IntN(8) {
+		switch r.IntN(10) {
 		case 0, 1:
 			op.Kind, op.ShardId, op.FromNode, op.ToNode = operation.ShardMove, shard, w.shards[shard].Replicas[0], some(1)[0]
 		case 2:
@@ -390,12 +390,17 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 			op.Kind = operation.Rebalance
 		case 7:
 			op.Kind, op.Want, op.Progress = operation.ShardAdd, 1, &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2}}
+		case 8, 9:
+			op = removes(shard)
+			op.State = metapb.OperationState_OPERATION_STATE_RUNNING
+			w.keys[shard] = time.Now().Add(time.Duration(r.IntN(600)) * time.Second)
 		}
 		_, _ = w.putOperation(op, time.Now().UnixNano()) // one that excludes another is refused
 	}
 	for range r.IntN(4) {
 		id := some(1)[0]
-		at := time.Duration(r.IntN(30)) * time.Second
+		// Not in the moment in which the coordinator looks: nobody foresees a failure during a call.
+		at := time.Duration(r.IntN(30))*time.Second + 700*time.Millisecond
 		w.later(at, func() { w.down[id] = time.Now() })
 		if r.IntN(2) == 0 {
 			w.later(at+time.Duration(r.IntN(2000))*time.Second, func() { delete(w.down, id) })

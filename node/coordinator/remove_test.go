@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/proto/metapb"
@@ -129,5 +130,190 @@ func TestShardRemovePlan(t *testing.T) {
 			}
 		}
 		w.settledCheck()
+	})
+}
+
+// TestShardRemoveWaits does not retire a shard that may still be read, or that remembers keys of requests.
+func TestShardRemoveWaits(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		hold, free func(w *world)
+		want       string
+	}{
+		{"a query", func(w *world) { w.reads[2] = 1 }, func(w *world) { w.reads[2] = 0 }, "1 query or backup reads the replica of shard 2 on node node-b"},
+		{
+			"keys", func(w *world) { w.keys[2] = time.Now().Add(time.Hour) }, func(w *world) { w.keys[2] = time.Time{} },
+			"shard 2 remembers the Idempotency-Keys of requests for 60 minutes more",
+		},
+		{
+			"a replica that does not report", func(w *world) { w.down["c"] = time.Now() }, func(w *world) { delete(w.down, "c") },
+			"its replica on node node-c does not report",
+		},
+		{
+			"an operation that moves it", func(w *world) {
+				w.request(&metapb.Operation{Kind: operation.ShardMove, ShardId: 2, FromNode: "b", ToNode: "e"})
+				w.down["e"] = time.Now()
+			}, func(w *world) { delete(w.down, "e") },
+			"(shard-move shard 2) has to end first",
+		},
+		{
+			"an operation that may make it anew", func(w *world) {
+				w.request(&metapb.Operation{Kind: operation.ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1}}})
+				w.unheard = map[string]bool{"a": true}
+			}, func(w *world) { w.unheard = nil },
+			"(shard-drop shard 2) has to end first",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t).node("a", "b", "c", "d", "e").shard(1, "a").shard(3, "b", "c", "d").voting("a")
+				w.request(removes(2))
+				c.hold(w)
+				until := time.Now().Add(50 * time.Second)
+				run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
+				if w.shards[2] == nil || !strings.Contains(w.ops[1].Reason, c.want) {
+					t.Errorf("want to wait because %q: %s", c.want, w.describe())
+				}
+				c.free(w)
+				run(t, w, 5*time.Minute, w.idle)
+				if w.shards[2] != nil || w.ops[1].State != metapb.OperationState_OPERATION_STATE_DONE {
+					t.Errorf("not taken away: %s", w.describe())
+				}
+			})
+		})
+	}
+}
+
+// TestShardRemoveFails takes a removal back that cannot go on: the shard takes tables again.
+func TestShardRemoveFails(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(w *world)
+		want string
+	}{
+		{"a table cannot be copied", func(w *world) { w.broken["b"] = 1000 }, "table public.t8 could not be moved; operation"},
+		{"a table needs all shards by now", func(w *world) {
+			w.reads[2] = 1
+			w.later(20*time.Second, func() {
+				next := *w.copyOf("t8")
+				next.Options = map[string]string{"append_mode": "true", "partitions": "3"}
+				next.Placement = append(slices.Clone(next.Placement), next.Writable())
+				next.Placement[len(next.Placement)-1].More = []uint32{2}
+				next.Placement[len(next.Placement)-1].Epoch++
+				w.tables[next.ID] = &next
+			})
+		}, "has the option partitions=3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := removalWorld(t)
+				w.request(removes(2))
+				c.set(w)
+				run(t, w, time.Hour, func() bool { return w.ops[1].State != metapb.OperationState_OPERATION_STATE_RUNNING })
+				if op := w.ops[1]; op.State != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(op.Reason, c.want) ||
+					!strings.HasSuffix(op.Reason, "shard 2 stays and takes tables again; tables that have left it stay where they are") {
+					t.Errorf("want a failure with %q: %s", c.want, w.describe())
+				}
+				if w.shards[2].Retiring {
+					t.Error("it is retiring still")
+				}
+			})
+		})
+	}
+}
+
+// TestShardRemoveBesideOthers has other operations and rules concern the shard at the same time. All end, and the
+// shard is gone.
+func TestShardRemoveBesideOthers(t *testing.T) {
+	moveTo := func(shard uint32, rows bool) *metapb.Operation {
+		return &metapb.Operation{
+			Kind: operation.TableMove, TableId: 7, ToShards: []uint32{shard},
+			Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: rows}},
+		}
+	}
+	drop := func() *metapb.Operation {
+		return &metapb.Operation{Kind: operation.ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all"}}}
+	}
+	lost := func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }
+	for _, c := range []struct {
+		name          string
+		set           func(w *world)
+		first, second *metapb.Operation
+		after         time.Duration // between the two
+	}{
+		{"a move of writes there", func(*world) {}, moveTo(2, false), removes(2), 0},
+		{"a move there with rows", func(*world) {}, moveTo(2, true), removes(2), 0},
+		{"a move there that copies", func(*world) {}, moveTo(2, true), removes(2), time.Second},
+		{"a move there that was begun and copies anew", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true), removes(2), time.Second},
+		{"a move there, asked for later", func(*world) {}, removes(2), moveTo(2, true), time.Second},
+		{"another removal", func(*world) {}, removes(2), removes(3), 0},
+		{"a removal of the same shard", func(*world) {}, removes(2), removes(2), time.Second},
+		{"the shard is lost and given up first", lost, drop(), removes(2), time.Second},
+		{"the shard is lost and given up later", lost, removes(2), drop(), 30 * time.Second},
+		{"its node is drained", func(*world) {}, removes(2), &metapb.Operation{Kind: operation.NodeDrain, NodeId: "b"}, time.Second},
+		{"replicas are balanced", func(w *world) { w.node("d") }, removes(2), &metapb.Operation{Kind: operation.Rebalance}, time.Second},
+		{"shards are added", func(*world) {}, removes(2), &metapb.Operation{Kind: operation.ShardAdd, Want: 1, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2}}}, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := removalWorld(t)
+				c.set(w)
+				w.request(proto.CloneOf(c.first))
+				since, asked := time.Now(), false
+				ask := func() {
+					second := proto.CloneOf(c.second)
+					second.State = metapb.OperationState_OPERATION_STATE_RUNNING
+					_, _ = w.putOperation(second, time.Now().UnixNano()) // what excludes the other may be refused
+					asked = true
+				}
+				if c.after == 0 {
+					ask()
+				}
+				run(t, w, time.Hour, func() bool {
+					if !asked && time.Since(since) >= c.after {
+						ask()
+					}
+					return asked && w.idle()
+				})
+				if w.shards[2] != nil {
+					t.Errorf("shard 2 is there still: %s", w.describe())
+				}
+				for _, table := range w.tables {
+					for _, id := range table.Shards() {
+						if w.shards[id] == nil {
+							t.Errorf("table %d is on shard %d, which was taken away", table.ID, id)
+						}
+					}
+				}
+				w.settledCheck()
+			})
+		})
+	}
+}
+
+// TestShardRemoveIsNotUndone leaves a node without shards after its only one was taken away. The cluster makes no
+// other one for it.
+func TestShardRemoveIsNotUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := removalWorld(t)
+		w.request(removes(2))
+		until := time.Now().Add(time.Hour)
+		run(t, w, 2*time.Hour, func() bool { return time.Now().After(until) })
+		if len(w.shards) != 2 || w.lastShard != 3 {
+			t.Errorf("there are %d shards, the last one is %d: %s", len(w.shards), w.lastShard, w.describe())
+		}
+	})
+}
+
+// TestRetiringIsShown has a shard that is being taken away say so.
+func TestRetiringIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := removalWorld(t)
+		w.shards[2].Retiring = true
+		w.settle()
+		status, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Status(t.Context())
+		if err != nil || status.Shards[0].State != "ok" || status.Shards[1].State != "retiring" {
+			t.Errorf("%+v, %v", status.Shards, err)
+		}
 	})
 }
