@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"cordwood/cmd/cordwood/cli"
 )
 
 // statusEvery is how often a long command that does not run at a terminal says how far
@@ -25,9 +27,9 @@ func showProgress(out io.Writer, text func() string) (stop func()) {
 	done.Go(func() {
 		every := statusEvery
 		if terminal {
-			every = progressEvery
+			every = cli.ProgressEvery
 			select {
-			case <-time.After(progressAfter):
+			case <-time.After(cli.ProgressAfter):
 			case <-quit:
 				return
 			}

@@ -66,7 +66,7 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 	}
 	// The error says that the flag has a function already.
 	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
+		return cli.Beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
@@ -138,19 +138,8 @@ func argumentCompletion(cmd *cobra.Command) func(*cobra.Command, []string, strin
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
+		return cli.Beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// beginning are the names that begin with what was typed.
-func beginning(names []string, typed string) []string {
-	var out []string
-	for _, name := range names {
-		if strings.HasPrefix(name, typed) && len(out) < maxCompletions {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // asking has a short time for a question to the server of a command; without an answer there

@@ -10,16 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cordwood/cmd/cordwood/cli"
-
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
-)
 
-const (
-	// progressAfter is how long a command runs before it shows how far it is.
-	progressAfter = 2 * time.Second
-	progressEvery = 200 * time.Millisecond
+	"cordwood/cmd/cordwood/cli"
 )
 
 // progress counts the bytes that were read and, on a terminal, shows them once it takes
@@ -50,7 +44,7 @@ func newProgress(out io.Writer, total int64) *progress {
 			if !isFile {
 				return 0
 			}
-			width, _ := terminalSize(f)
+			width, _ := cli.TerminalSize(f)
 			return width
 		},
 	}
@@ -68,11 +62,11 @@ func (p *progress) start() {
 func (p *progress) show() {
 	defer close(p.done)
 	select {
-	case <-time.After(progressAfter):
+	case <-time.After(cli.ProgressAfter):
 	case <-p.quit:
 		return
 	}
-	tick := time.NewTicker(progressEvery)
+	tick := time.NewTicker(cli.ProgressEvery)
 	defer tick.Stop()
 	for {
 		p.mu.Lock()

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,26 +18,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/httpapi/params"
-
-	"github.com/klauspost/compress/zstd"
 )
-
-// execute runs a command as main would, without the process.
-func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
-	t.Helper()
-	root := newRootCommand()
-	var out, errOut bytes.Buffer
-	root.SetArgs(args)
-	root.SetIn(strings.NewReader(stdin))
-	root.SetOut(&out)
-	root.SetErr(&errOut)
-	err = root.Execute()
-	return out.String(), errOut.String(), err
-}
 
 // received is a batch as the server saw it.
 type received struct {
@@ -86,15 +71,6 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 		defer mu.Unlock()
 		return slices.Clone(batches)
 	}
-}
-
-func writeFile(t *testing.T, name string, data []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func gzipped(t *testing.T, data string) []byte {

@@ -14,7 +14,6 @@ import (
 	"cordwood/meta"
 	"cordwood/node/backup"
 	"cordwood/proto/column"
-
 	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"

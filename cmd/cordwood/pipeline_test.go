@@ -14,10 +14,10 @@ import (
 	"sync"
 	"testing"
 
-	"cordwood/cmd/cordwood/cli"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
 )
 
 func TestUnifiedDiff(t *testing.T) {

@@ -255,9 +255,6 @@ func quoteNames(names []string) []string {
 	return out
 }
 
-// maxCompletions bounds how many completions are offered.
-const maxCompletions = 1000
-
 // matching are the names that begin with what was typed; those in the same case, if there are
 // any, and else in any case. A name in quotes is found by its letters, too.
 func matching(typed string, names []string) []string {
@@ -282,7 +279,7 @@ func matching(typed string, names []string) []string {
 	}
 	slices.SortStableFunc(exact, cmp.Compare)
 	exact = slices.Compact(exact)
-	return exact[:min(len(exact), maxCompletions)]
+	return exact[:min(len(exact), cli.MaxCompletions)]
 }
 
 // matchingWords are the keywords or functions that begin with what was typed, in its case.
@@ -313,7 +310,7 @@ func fileNames(typed string) []string {
 		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(10 * maxCompletions)
+	entries, _ := f.ReadDir(10 * cli.MaxCompletions)
 	var list []string
 	for _, e := range entries {
 		name := e.Name()
@@ -326,7 +323,7 @@ func fileNames(typed string) []string {
 		list = append(list, dir+name)
 	}
 	slices.Sort(list)
-	return list[:min(len(list), maxCompletions)]
+	return list[:min(len(list), cli.MaxCompletions)]
 }
 
 // expandHome puts the folder of the person in the place of ~ at the beginning of a path.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
-	"golang.org/x/term"
 )
 
 // screen is the terminal that a prompt prints on.
@@ -34,15 +33,6 @@ const (
 	pagerOff
 	pagerAlways
 )
-
-// terminalSize is the size of a terminal, or 0.
-func terminalSize(f *os.File) (width, height int) {
-	width, height, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0, 0
-	}
-	return width, height
-}
 
 // pagerCommand is the pager to use, for a shell; empty: none.
 func pagerCommand() string {

@@ -12,16 +12,10 @@ import (
 
 	"github.com/peterh/liner"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
 	"cordwood/router/query/statement"
 )
-
-// lineReader asks a person for lines. *liner.State is one.
-type lineReader interface {
-	// Prompt returns io.EOF at the end of input, and liner.ErrPromptAborted for Ctrl-C.
-	Prompt(prompt string) (string, error)
-	AppendHistory(entry string)
-}
 
 // runPrompt runs a prompt on the terminal, with the history of earlier ones. once is a client
 // that asks for names, without trying again.
@@ -40,7 +34,7 @@ func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
 	state.SetMultiLineMode(true)
 	state.SetTabCompletionStyle(liner.TabPrints)
 	if s.out == io.Writer(os.Stdout) {
-		s.screen = &screen{out: s.out, size: func() (int, int) { return terminalSize(os.Stdout) }, start: startPager}
+		s.screen = &screen{out: s.out, size: func() (int, int) { return cli.TerminalSize(os.Stdout) }, start: startPager}
 	}
 	names := &serverNames{ctx: ctx, client: once, now: time.Now}
 	p := &prompt{
@@ -64,7 +58,7 @@ func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
 // prompt is a dialogue: lines are collected until they make a statement.
 type prompt struct {
 	session *sqlSession
-	in      lineReader
+	in      cli.LineReader
 	names   *serverNames
 	history *history
 	outside func(run func() error) error // runs another program on the terminal

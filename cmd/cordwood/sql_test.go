@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"cordwood/cmd/cordwood/cli"
-	"cordwood/cmd/cordwood/client"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/peterh/liner"
+
+	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/client"
 )
 
 // sqlServer answers each statement with its own text, in what shape the format asks

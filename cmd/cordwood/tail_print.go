@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"cordwood/cmd/cordwood/cli"
-
 	"github.com/mattn/go-runewidth"
+
+	"cordwood/cmd/cordwood/cli"
 )
 
 // eachTailLine calls fn with each line of r, without its end; also with empty ones, as

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // tailServer answers the connections in turn with the texts; one that ends with … is cut.

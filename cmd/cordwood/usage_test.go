@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"cordwood/cmd/cordwood/cli"
-
 	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
 )
 
 // TestWrongUsage pins what standard error shows, one line, and the exit status.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/cli"
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/diag"
 	"cordwood/router/vrl/fn"
@@ -25,7 +26,7 @@ func newVRLHelpCommand() *cobra.Command {
 			for _, f := range vrl.Functions() {
 				names = append(names, f.Name)
 			}
-			return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
+			return cli.Beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

@@ -77,7 +77,7 @@ func (*plainLines) AppendHistory(string) {}
 // repl is a dialogue in the language.
 type repl struct {
 	session *vrl.Session
-	in      lineReader
+	in      cli.LineReader
 	out     io.Writer
 }
 
@@ -145,7 +145,7 @@ func fieldsOf(v value.Value, path, typed string) []string {
 		}
 	}
 	slices.Sort(names)
-	return names[:min(len(names), maxCompletions)]
+	return names[:min(len(names), cli.MaxCompletions)]
 }
 
 // fieldName writes a field as a path has to name it.

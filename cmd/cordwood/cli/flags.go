@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"cordwood/proto/schema"
-
 	"github.com/spf13/cobra"
+
+	"cordwood/proto/schema"
 )
 
 // ParseDuration parses a duration as the server does: 30s, 1h30m, 2 days. The empty text is 0.
