@@ -113,29 +113,6 @@ func TestServeHelp(t *testing.T) {
 	}
 }
 
-// TestProgressLine begins with sane numbers.
-func TestProgressLine(t *testing.T) {
-	p := newProgress(io.Discard, 4<<20)
-	p.read.Store(1 << 20)
-	if got, want := p.line(time.Microsecond), "25 %  1.0 MiB of 4.0 MiB, 0 rows, 1.0 MiB/s, 0 rows/s, 0s left"; got != want {
-		t.Errorf("at once: %s, want %s", got, want)
-	}
-	p.sent("/var/log/access\x1b.log", 1)
-	p.sent("/var/log/access\x1b.log", 4999)
-	if got, want := p.line(2*time.Second), "access .log  25 %  1.0 MiB of 4.0 MiB, 5000 rows, 512.0 KiB/s, 2500 rows/s, 6s left"; got != want {
-		t.Errorf("after 2 s: %s, want %s", got, want)
-	}
-	p.read.Store(9 << 20) // the file grew
-	if got := p.line(4 * time.Second); !strings.Contains(got, "100 %  4.0 MiB of 4.0 MiB") || strings.Contains(got, "left") {
-		t.Errorf("beyond the end: %s", got)
-	}
-	p = newProgress(io.Discard, -1)
-	p.read.Store(3 << 10)
-	if got, want := p.line(time.Second), "3.0 KiB, 0 rows, 3.0 KiB/s, 0 rows/s"; got != want {
-		t.Errorf("of a pipe: %s, want %s", got, want)
-	}
-}
-
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
 		"0 rows": cli.Count(0, "row"), "1 row": cli.Count(int64(1), "row"), "2 batches": cli.Count(uint64(2), "batch"), "3 entries": cli.Count(3, "entry"), "1 batch": cli.Count(1, "batch"),

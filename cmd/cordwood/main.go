@@ -11,6 +11,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/cluster"
+	"cordwood/cmd/cordwood/ingest"
 	"cordwood/cmd/cordwood/table"
 )
 
@@ -56,7 +57,7 @@ func newRootCommand() *cobra.Command {
 	root.Version = version().Version
 	root.SetVersionTemplate(versionText(version()))
 	for _, client := range []*cobra.Command{
-		newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), table.NewCommand(),
+		ingest.NewCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), table.NewCommand(),
 		cluster.NewShardCommand(), cluster.NewNodeCommand(), cluster.NewCommand(), cluster.NewRebalanceCommand(),
 		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand(),
 	} {

@@ -19,6 +19,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/cmd/cordwood/ingest"
 )
 
 // maxDryRunRecords is the most records that a server tries at once.
@@ -62,7 +63,7 @@ record failed.`,
 }
 
 func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
-	format, err := parseInputFormat(o.format)
+	format, err := ingest.ParseInputFormat(o.format)
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
@@ -157,7 +158,7 @@ type dryRunData struct {
 }
 
 // firstRecords reads the first records of a file.
-func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (*dryRunData, error) {
+func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n int) (*dryRunData, error) {
 	in := cmd.InOrStdin()
 	if file != "-" {
 		f, err := os.Open(file)
@@ -167,43 +168,43 @@ func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (*
 		defer f.Close()
 		in = f
 	}
-	r, done, _, err := decompress(in)
+	r, done, _, err := ingest.Decompress(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	defer done()
-	if err := skipByteOrderMark(r); err != nil {
+	if err := ingest.SkipByteOrderMark(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if format == formatAuto {
-		if format, err = guessFormat(r); err != nil {
+	if format == ingest.FormatAuto {
+		if format, err = ingest.GuessFormat(r); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	var out bytes.Buffer
-	s := newSplitter(r, format)
+	s := ingest.NewSplitter(r, format)
 	taken := 0
 	for taken < n {
-		c, err := s.next(nil, 1)
+		c, err := s.Next(nil, 1)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		if len(bytes.TrimSpace(c.data)) == 0 {
+		if len(bytes.TrimSpace(c.Data)) == 0 {
 			continue
 		}
 		taken++
-		out.Write(bytes.TrimRight(c.data, "\r\n"))
+		out.Write(bytes.TrimRight(c.Data, "\r\n"))
 		out.WriteByte('\n')
 	}
 	if out.Len() == 0 {
 		return nil, fmt.Errorf("%s holds no records", file)
 	}
-	d := &dryRunData{data: out.String(), contentType: contentTypes[format]}
+	d := &dryRunData{data: out.String(), contentType: ingest.ContentTypes[format]}
 	// A pipe may stand still behind what it has brought, and is not read further.
-	if taken == n && !flows(in) {
+	if taken == n && !ingest.Flows(in) {
 		d.more = countMore(s, taken)
 	}
 	return d, nil
@@ -211,11 +212,11 @@ func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (*
 
 // countMore is how many records there are, with those that were taken, if there are more than
 // these: a number, or "more than" one if it takes too long or they cannot be read.
-func countMore(s splitter, taken int) string {
+func countMore(s ingest.Splitter, taken int) string {
 	all, read := taken, 0
 	var buf []byte
 	for read < maxCounted {
-		c, err := s.next(buf, 1)
+		c, err := s.Next(buf, 1)
 		switch {
 		case errors.Is(err, io.EOF) && all == taken:
 			return ""
@@ -224,9 +225,9 @@ func countMore(s splitter, taken int) string {
 		case err != nil:
 			return "more than " + strconv.Itoa(all)
 		}
-		buf = c.data
-		read += len(c.data)
-		if len(bytes.TrimSpace(c.data)) > 0 {
+		buf = c.Data
+		read += len(c.Data)
+		if len(bytes.TrimSpace(c.Data)) > 0 {
 			all++
 		}
 	}

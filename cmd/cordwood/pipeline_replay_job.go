@@ -20,6 +20,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/cmd/cordwood/ingest"
 )
 
 // rejected is a kept record.
@@ -285,7 +286,7 @@ func (j *replay) key(id string) string {
 
 // replayAnswer is the answer to one record.
 type replayAnswer struct {
-	ingested
+	ingest.Ingested
 	Skipped struct {
 		Count   int64 `json:"count"`
 		Reasons []struct {
@@ -296,9 +297,9 @@ type replayAnswer struct {
 
 // post sends a record. The server notes it if it stores it.
 func (j *replay) post(ctx context.Context, r *replayItem) (*replayAnswer, error) {
-	contentType := contentTypes[formatNDJSON]
+	contentType := ingest.ContentTypes[ingest.FormatNDJSON]
 	if r.to.format == "text" {
-		contentType = contentTypes[formatText]
+		contentType = ingest.ContentTypes[ingest.FormatText]
 	}
 	query := url.Values{
 		"db": {r.to.db}, "table": {r.to.table}, "pipeline_name": {r.to.pipeline},
@@ -339,7 +340,7 @@ func (j *replay) fail(reason string) {
 
 func (j *replay) note(reason string) {
 	if j.reasons[reason] == 0 {
-		if len(j.order) == maxReasons {
+		if len(j.order) == ingest.MaxReasons {
 			return
 		}
 		j.order = append(j.order, reason)

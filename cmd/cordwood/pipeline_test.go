@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/ingest"
 )
 
 func TestUnifiedDiff(t *testing.T) {
@@ -97,7 +98,7 @@ func TestFirstRecords(t *testing.T) {
 	} {
 		cmd := &cobra.Command{}
 		cmd.SetIn(strings.NewReader(tt.in))
-		got, err := firstRecords(cmd, "-", formatAuto, tt.n)
+		got, err := firstRecords(cmd, "-", ingest.FormatAuto, tt.n)
 		if err != nil {
 			got = &dryRunData{}
 		}

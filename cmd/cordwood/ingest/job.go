@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"bufio"
@@ -24,15 +24,15 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// maxReasons bounds the reasons for skipped records, and the warnings, that are printed.
-const maxReasons = 5
+// MaxReasons bounds the reasons for skipped records, and the warnings, that are printed.
+const MaxReasons = 5
 
 // ingestJob sends files in batches.
 type ingestJob struct {
 	client   *client.Client
 	query    url.Values
 	hints    string // options of tables that are made, or ""
-	format   inputFormat
+	format   InputFormat
 	batch    int
 	parallel int
 	after    time.Duration // how long a batch of what flows may wait; 0: until it is full
@@ -57,7 +57,7 @@ type piece struct {
 	chunk
 	file   string
 	unit   string
-	format inputFormat
+	format InputFormat
 }
 
 // run sends all files. After an error no further batch is sent; those on their way are
@@ -91,7 +91,7 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 				if err := j.send(sending, p); err != nil {
 					return p.located(err)
 				}
-				free <- p.data
+				free <- p.Data
 			}
 			return nil
 		})
@@ -135,7 +135,7 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 		defer f.Close()
 		in = f
 	}
-	r, done, packed, err := decompress(j.progress.count(in))
+	r, done, packed, err := Decompress(j.progress.count(in))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -144,8 +144,8 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 		return fmt.Errorf("%s: the name says %s, and the content is not: nothing of it was sent; rename it, or say --force", file, want)
 	}
 	var live *stream
-	guess := guessFormat
-	if j.after > 0 && flows(in) {
+	guess := GuessFormat
+	if j.after > 0 && Flows(in) {
 		live = newStream(ctx, j.stop, r, done, j.after)
 		j.live.Store(true)
 		defer j.live.Store(false)
@@ -154,7 +154,7 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	} else {
 		defer done()
 	}
-	if err := skipByteOrderMark(r); err != nil {
+	if err := SkipByteOrderMark(r); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if live == nil && !j.force {
@@ -163,7 +163,7 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 		}
 	}
 	format := j.format
-	if format == formatAuto {
+	if format == FormatAuto {
 		if format, err = guess(r); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -179,7 +179,7 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 		if buf == nil {
 			buf = make([]byte, 0, j.batch+j.batch/8)
 		}
-		c, err := s.next(buf, j.batch)
+		c, err := s.Next(buf, j.batch)
 		if err != nil {
 			free <- buf // it has room: no more buffers are about than fit
 		}
@@ -197,8 +197,8 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	}
 }
 
-// ingested is the answer to a batch.
-type ingested struct {
+// Ingested is the answer to a batch.
+type Ingested struct {
 	Output []struct {
 		AffectedRows int64 `json:"affectedrows"`
 	} `json:"output"`
@@ -256,9 +256,9 @@ func (p *piece) record(index int64) string {
 	}
 	if index >= 0 {
 		line, left := p.first, index
-		for text := range bytes.Lines(p.data) {
+		for text := range bytes.Lines(p.Data) {
 			blank := len(bytes.TrimRight(text, "\r\n")) == 0
-			if p.format == formatNDJSON {
+			if p.format == FormatNDJSON {
 				blank = len(bytes.TrimSpace(text)) == 0
 			}
 			if !blank { // the server does not count the others
@@ -275,16 +275,16 @@ func (p *piece) record(index int64) string {
 
 // send sends one batch and counts what became of it.
 func (j *ingestJob) send(ctx context.Context, p piece) error {
-	header := http.Header{"Content-Type": {contentTypes[p.format]}, "Idempotency-Key": {rand.Text()}}
+	header := http.Header{"Content-Type": {ContentTypes[p.format]}, "Idempotency-Key": {rand.Text()}}
 	if j.hints != "" {
 		header.Set("X-Svc-Hints", j.hints)
 	}
-	resp, err := j.client.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/ingest", Query: j.query, Header: header, Body: p.data})
+	resp, err := j.client.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/ingest", Query: j.query, Header: header, Body: p.Data})
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	var a ingested
+	var a Ingested
 	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
 		return fmt.Errorf("reading the server's answer, the batch is stored: %w", err)
 	}
@@ -295,9 +295,9 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 		j.written += o.AffectedRows
 	}
 	j.skipped += skipped
-	j.sent += int64(len(p.data))
+	j.sent += int64(len(p.Data))
 	for _, r := range a.Skipped.Reasons {
-		if len(j.reasons) < maxReasons {
+		if len(j.reasons) < MaxReasons {
 			j.reasons = append(j.reasons, fmt.Sprintf("%s, %s: %s", p.file, p.record(r.Index), cli.Printable(r.Error)))
 		}
 	}
@@ -307,7 +307,7 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	}
 	j.progress.sent(p.file, rows)
 	for _, w := range resp.Header.Values("x-svc-warnings") {
-		if j.warned++; len(j.warnings) < maxReasons {
+		if j.warned++; len(j.warnings) < MaxReasons {
 			j.warnings = append(j.warnings, fmt.Sprintf("%s, %s %d-%d: %s", p.file, p.unit, p.first, p.last, w))
 		}
 	}

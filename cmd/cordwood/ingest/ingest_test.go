@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"bufio"
@@ -263,16 +263,16 @@ func TestIngestNamesTheLine(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		format inputFormat
+		format InputFormat
 		data   string
 		want   string
 	}{
-		{formatText, "a\n\r\n \nb\n", "app.log, line 14: no good (server answered 400, code 1004)"},
-		{formatNDJSON, "{}\n\n{}\n \n{}\n", "app.log, line 15: no good (server answered 400, code 1004)"},
+		{FormatText, "a\n\r\n \nb\n", "app.log, line 14: no good (server answered 400, code 1004)"},
+		{FormatNDJSON, "{}\n\n{}\n \n{}\n", "app.log, line 15: no good (server answered 400, code 1004)"},
 		{formatJSON, "[{},{},{},{}]", "app.log, record 13: no good (server answered 400, code 1004)"},
-		{formatText, "a\n", "app.log, record 3 of lines 11-20: no good (server answered 400, code 1004)"},
+		{FormatText, "a\n", "app.log, record 3 of lines 11-20: no good (server answered 400, code 1004)"},
 	} {
-		p := piece{chunk: chunk{data: []byte(tt.data), first: 11, last: 20}, file: "app.log", unit: "lines", format: tt.format}
+		p := piece{chunk: chunk{Data: []byte(tt.data), first: 11, last: 20}, file: "app.log", unit: "lines", format: tt.format}
 		err := p.located(&client.Error{Status: 400, Code: 1004, Msg: "record 2: no good"})
 		if answer := (*client.Error)(nil); err.Error() != tt.want || !errors.As(err, &answer) {
 			t.Errorf("%q: %v, want %s", tt.data, err, tt.want)
@@ -318,7 +318,7 @@ func TestIngestReports(t *testing.T) {
 	if err != nil || strings.Count(stderr, "skipped: ") != 6 || !strings.HasSuffix(stderr, "skipped: and 3 more\n") || !strings.Contains(stderr, ": no good\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
-	piece := piece{chunk: chunk{data: []byte("{}\n\n  \n{}\n{}\n"), first: 10, last: 14}, unit: "lines", format: formatNDJSON}
+	piece := piece{chunk: chunk{Data: []byte("{}\n\n  \n{}\n{}\n"), first: 10, last: 14}, unit: "lines", format: FormatNDJSON}
 	if got := []string{piece.record(0), piece.record(1), piece.record(2), piece.record(3)}; !slices.Equal(got, []string{"line 10", "line 13", "line 14", "record 4 of lines 10-14"}) {
 		t.Errorf("records are %q", got)
 	}
@@ -404,32 +404,29 @@ func TestIngestUsage(t *testing.T) {
 	if code := run([]string{"ingest"}, io.Discard); code != cli.ExitUsage {
 		t.Errorf("without files: status %d", code)
 	}
-	if code := run([]string{"completion", "nope"}, io.Discard); code != cli.ExitUsage {
-		t.Errorf("completion of an unknown shell: status %d", code)
-	}
 	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}, io.Discard); code != cli.ExitFailed {
 		t.Errorf("a missing file: status %d", code)
 	}
 }
 
 func TestGuessFormat(t *testing.T) {
-	for text, want := range map[string]inputFormat{
-		"":                                formatNDJSON,
-		" \n":                             formatNDJSON,
-		"{\"a\":1}\n{\"a\":2}\n":          formatNDJSON,
+	for text, want := range map[string]InputFormat{
+		"":                                FormatNDJSON,
+		" \n":                             FormatNDJSON,
+		"{\"a\":1}\n{\"a\":2}\n":          FormatNDJSON,
 		"{\"a\":1}":                       formatJSON,
 		"{\n\"a\":1}":                     formatJSON,
 		"{\"a\":1} {\"b\":2}":             formatJSON,
 		"[{\"a\":1}":                      formatJSON,
 		"[]":                              formatJSON,
 		"[\n":                             formatJSON,
-		"[1,2]":                           formatText,
-		"[2024-01-01] x":                  formatText,
-		"{broken} line":                   formatText,
-		"plain":                           formatText,
+		"[1,2]":                           FormatText,
+		"[2024-01-01] x":                  FormatText,
+		"{broken} line":                   FormatText,
+		"plain":                           FormatText,
 		"{\"a\":\"" + longText(peekBytes): formatJSON,
 	} {
-		got, err := guessFormat(bufio.NewReaderSize(strings.NewReader(text), peekBytes))
+		got, err := GuessFormat(bufio.NewReaderSize(strings.NewReader(text), peekBytes))
 		if err != nil || got != want {
 			t.Errorf("%.40q: %d, %v", text, got, err)
 		}
@@ -440,25 +437,25 @@ func longText(n int) string { return strings.Repeat("x", n) }
 
 func TestLongRecords(t *testing.T) {
 	long := longText(200_000)
-	s := newSplitter(bufio.NewReaderSize(strings.NewReader("a\n"+long+"\nb\n"), peekBytes), formatText)
+	s := NewSplitter(bufio.NewReaderSize(strings.NewReader("a\n"+long+"\nb\n"), peekBytes), FormatText)
 	var sizes []string
 	for {
-		c, err := s.next(nil, 1000)
+		c, err := s.Next(nil, 1000)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		sizes = append(sizes, fmt.Sprintf("%d-%d:%d", c.first, c.last, len(c.data)))
+		sizes = append(sizes, fmt.Sprintf("%d-%d:%d", c.first, c.last, len(c.Data)))
 	}
 	if diff := cmp.Diff([]string{"1-2:200003", "3-3:2"}, sizes); diff != "" {
 		t.Error(diff)
 	}
 	endless := io.MultiReader(strings.NewReader("{\"a\":\""), zeros{})
-	for _, format := range []inputFormat{formatText, formatJSON} {
-		s := newSplitter(bufio.NewReaderSize(endless, peekBytes), format)
-		if _, err := s.next(nil, 1000); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+	for _, format := range []InputFormat{FormatText, formatJSON} {
+		s := NewSplitter(bufio.NewReaderSize(endless, peekBytes), format)
+		if _, err := s.Next(nil, 1000); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
 			t.Errorf("format %d: %v", format, err)
 		}
 	}
@@ -514,10 +511,10 @@ func FuzzValueSplitter(f *testing.F) {
 				want = append(want, v)
 			}
 		}
-		s := newSplitter(bufio.NewReader(strings.NewReader(text)), formatJSON)
+		s := NewSplitter(bufio.NewReader(strings.NewReader(text)), formatJSON)
 		var got []json.RawMessage
 		for {
-			c, err := s.next(nil, int(target)%1000+1)
+			c, err := s.Next(nil, int(target)%1000+1)
 			if err != nil {
 				if want != nil && !errors.Is(err, io.EOF) {
 					t.Fatalf("%q: %v", text, err)
@@ -525,9 +522,9 @@ func FuzzValueSplitter(f *testing.F) {
 				break
 			}
 			var values []json.RawMessage
-			if err := json.Unmarshal(c.data, &values); err != nil {
+			if err := json.Unmarshal(c.Data, &values); err != nil {
 				if want != nil {
-					t.Fatalf("%q: batch %q: %v", text, c.data, err)
+					t.Fatalf("%q: batch %q: %v", text, c.Data, err)
 				}
 				return
 			}
@@ -540,4 +537,27 @@ func FuzzValueSplitter(f *testing.F) {
 			t.Fatalf("%q: %s", text, diff)
 		}
 	})
+}
+
+// TestProgressLine begins with sane numbers.
+func TestProgressLine(t *testing.T) {
+	p := newProgress(io.Discard, 4<<20)
+	p.read.Store(1 << 20)
+	if got, want := p.line(time.Microsecond), "25 %  1.0 MiB of 4.0 MiB, 0 rows, 1.0 MiB/s, 0 rows/s, 0s left"; got != want {
+		t.Errorf("at once: %s, want %s", got, want)
+	}
+	p.sent("/var/log/access\x1b.log", 1)
+	p.sent("/var/log/access\x1b.log", 4999)
+	if got, want := p.line(2*time.Second), "access .log  25 %  1.0 MiB of 4.0 MiB, 5000 rows, 512.0 KiB/s, 2500 rows/s, 6s left"; got != want {
+		t.Errorf("after 2 s: %s, want %s", got, want)
+	}
+	p.read.Store(9 << 20) // the file grew
+	if got := p.line(4 * time.Second); !strings.Contains(got, "100 %  4.0 MiB of 4.0 MiB") || strings.Contains(got, "left") {
+		t.Errorf("beyond the end: %s", got)
+	}
+	p = newProgress(io.Discard, -1)
+	p.read.Store(3 << 10)
+	if got, want := p.line(time.Second), "3.0 KiB, 0 rows, 3.0 KiB/s, 0 rows/s"; got != want {
+		t.Errorf("of a pipe: %s, want %s", got, want)
+	}
 }

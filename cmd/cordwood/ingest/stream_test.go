@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"bufio"
@@ -145,10 +145,10 @@ func TestStreamNeverStill(t *testing.T) {
 	var closed sync.WaitGroup
 	closed.Add(1)
 	live := newStream(ctx, nil, repeated("{\"n\":1}\n"), closed.Done, 10*time.Millisecond)
-	s := newLiveSplitter(bufio.NewReaderSize(live, peekBytes), live, formatNDJSON)
-	c, err := s.next(nil, 1<<60)
-	if err != nil || !bytes.HasSuffix(c.data, []byte("}\n")) {
-		t.Errorf("%v: %.100q", err, c.data)
+	s := newLiveSplitter(bufio.NewReaderSize(live, peekBytes), live, FormatNDJSON)
+	c, err := s.Next(nil, 1<<60)
+	if err != nil || !bytes.HasSuffix(c.Data, []byte("}\n")) {
+		t.Errorf("%v: %.100q", err, c.Data)
 	}
 	cancel()
 	closed.Wait()
@@ -157,9 +157,9 @@ func TestStreamNeverStill(t *testing.T) {
 	}
 }
 
-func drain(s splitter) error {
+func drain(s Splitter) error {
 	for {
-		if _, err := s.next(nil, 1); err != nil {
+		if _, err := s.Next(nil, 1); err != nil {
 			return err
 		}
 	}

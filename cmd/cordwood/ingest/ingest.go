@@ -1,4 +1,9 @@
-package main
+// Package ingest holds the subcommand that sends files to a server.
+//
+// A job (job.go) reads files, cuts them into batches of whole records (split.go; stream.go for
+// input that stands still), and sends several batches at a time. Pipelines' commands read files by
+// the same code.
+package ingest
 
 import (
 	"context"
@@ -36,7 +41,8 @@ type ingestOptions struct {
 	force           bool
 }
 
-func newIngestCommand() *cobra.Command {
+// NewCommand returns the command ingest.
+func NewCommand() *cobra.Command {
 	var o ingestOptions
 	cmd := &cobra.Command{
 		Use:   "ingest FILE…",
@@ -90,7 +96,7 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
 		return err
 	}
-	format, err := parseInputFormat(o.format)
+	format, err := ParseInputFormat(o.format)
 	if err != nil {
 		return cli.WrongUsage(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"bufio"
@@ -14,23 +14,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// inputFormat is what a file holds.
-type inputFormat uint8
+// InputFormat is what a file holds.
+type InputFormat uint8
 
+// The formats of files. FormatAuto is to be guessed.
 const (
-	formatAuto inputFormat = iota
+	FormatAuto InputFormat = iota
 	formatJSON
-	formatNDJSON
-	formatText
+	FormatNDJSON
+	FormatText
 )
 
-// contentTypes are the media types that the formats are sent as.
-var contentTypes = [...]string{formatJSON: "application/json", formatNDJSON: "application/x-ndjson", formatText: "text/plain"}
+// ContentTypes are the media types that the formats are sent as.
+var ContentTypes = [...]string{formatJSON: "application/json", FormatNDJSON: "application/x-ndjson", FormatText: "text/plain"}
 
-func parseInputFormat(s string) (inputFormat, error) {
+// ParseInputFormat reads the value of --format.
+func ParseInputFormat(s string) (InputFormat, error) {
 	for i, name := range [...]string{"auto", "json", "ndjson", "text"} {
 		if s == name {
-			return inputFormat(i), nil
+			return InputFormat(i), nil
 		}
 	}
 	return 0, fmt.Errorf("--format %s: use auto, json, ndjson or text", s)
@@ -67,9 +69,9 @@ func checkText(r *bufio.Reader) error {
 	return nil
 }
 
-// decompress returns what r holds once unpacked, by its first bytes, and how it was packed: gzip,
+// Decompress returns what r holds once unpacked, by its first bytes, and how it was packed: gzip,
 // zstd or "". close must be called.
-func decompress(r io.Reader) (out *bufio.Reader, closeFn func(), packed string, err error) {
+func Decompress(r io.Reader) (out *bufio.Reader, closeFn func(), packed string, err error) {
 	in := bufio.NewReaderSize(r, peekBytes)
 	head, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -92,8 +94,8 @@ func decompress(r io.Reader) (out *bufio.Reader, closeFn func(), packed string, 
 	return in, func() {}, "", nil
 }
 
-// guessFormat looks at the start of a file.
-func guessFormat(r *bufio.Reader) (inputFormat, error) {
+// GuessFormat looks at the start of a file.
+func GuessFormat(r *bufio.Reader) (InputFormat, error) {
 	head, err := r.Peek(peekBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
@@ -102,25 +104,25 @@ func guessFormat(r *bufio.Reader) (inputFormat, error) {
 }
 
 // formatOf tells what starts like head.
-func formatOf(head []byte) inputFormat {
+func formatOf(head []byte) InputFormat {
 	start := bytes.TrimLeft(head, " \t\r\n")
 	if len(start) == 0 {
-		return formatNDJSON
+		return FormatNDJSON
 	}
 	line, _, hasLine := bytes.Cut(start, []byte("\n"))
 	switch {
 	case start[0] == '{' && hasLine && json.Valid(line):
-		return formatNDJSON
+		return FormatNDJSON
 	case start[0] == '{' && looksLikeJSON(start):
 		return formatJSON
 	case start[0] == '[' && looksLikeJSON(start):
 		return formatJSON
 	}
-	return formatText
+	return FormatText
 }
 
-// skipByteOrderMark skips what some editors put at the start of a file.
-func skipByteOrderMark(r *bufio.Reader) error {
+// SkipByteOrderMark skips what some editors put at the start of a file.
+func SkipByteOrderMark(r *bufio.Reader) error {
 	mark := []byte("\xef\xbb\xbf")
 	if head, err := r.Peek(len(mark)); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -152,26 +154,27 @@ func looksLikeJSON(text []byte) bool {
 
 // chunk is a batch of records, with where in the file they are.
 type chunk struct {
-	data        []byte
+	Data        []byte
 	first, last int64 // numbers of the first and last line or value, from 1
 }
 
-// splitter cuts a file into batches.
-type splitter interface {
-	// next returns the next batch, of the target size or more, in buf if it fits. The
+// Splitter cuts a file into batches.
+type Splitter interface {
+	// Next returns the next batch, of the target size or more, in buf if it fits. The
 	// error is io.EOF at the end of the file.
-	next(buf []byte, target int) (chunk, error)
+	Next(buf []byte, target int) (chunk, error)
 	// unit is what the splitter counts.
 	unit() string
 }
 
-func newSplitter(r *bufio.Reader, format inputFormat) splitter {
+// NewSplitter returns a splitter of r, a file.
+func NewSplitter(r *bufio.Reader, format InputFormat) Splitter {
 	return newLiveSplitter(r, nil, format)
 }
 
 // newLiveSplitter returns a splitter of r, which reads live: a batch also ends when it
 // has waited for its time.
-func newLiveSplitter(r *bufio.Reader, live *stream, format inputFormat) splitter {
+func newLiveSplitter(r *bufio.Reader, live *stream, format InputFormat) Splitter {
 	if format == formatJSON {
 		return &valueSplitter{r: r, live: live}
 	}
@@ -188,7 +191,7 @@ type lineSplitter struct {
 
 func (s *lineSplitter) unit() string { return "lines" }
 
-func (s *lineSplitter) next(buf []byte, target int) (chunk, error) {
+func (s *lineSplitter) Next(buf []byte, target int) (chunk, error) {
 	buf = append(buf[:0], s.part...)
 	s.part = s.part[:0]
 	first, whole := s.line+1, 0 // whole: where the last complete line ends
@@ -213,7 +216,7 @@ func (s *lineSplitter) next(buf []byte, target int) (chunk, error) {
 	if whole == 0 {
 		return chunk{}, io.EOF
 	}
-	return chunk{data: buf[:whole], first: first, last: s.line}, nil
+	return chunk{Data: buf[:whole], first: first, last: s.line}, nil
 }
 
 // appendLine appends the next line, which began at start, with its end; nothing at the
@@ -253,7 +256,7 @@ const (
 
 func (s *valueSplitter) unit() string { return "records" }
 
-func (s *valueSplitter) next(buf []byte, target int) (chunk, error) {
+func (s *valueSplitter) Next(buf []byte, target int) (chunk, error) {
 	buf = append(buf[:0], '[')
 	from := s.value + 1
 	defer s.live.end()
@@ -280,7 +283,7 @@ func (s *valueSplitter) next(buf []byte, target int) (chunk, error) {
 	if len(buf) == 1 {
 		return chunk{}, io.EOF
 	}
-	return chunk{data: append(buf, ']'), first: from, last: s.value}, nil
+	return chunk{Data: append(buf, ']'), first: from, last: s.value}, nil
 }
 
 // seek moves to the start of the next value; false at the end of the file.

@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"bufio"
@@ -155,8 +155,8 @@ func (s *stream) expire() error {
 	return errPause
 }
 
-// flows tells whether an input may stand still: whatever is no regular file.
-func flows(in io.Reader) bool {
+// Flows tells whether an input may stand still: whatever is no regular file.
+func Flows(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {
 		return true
@@ -166,7 +166,7 @@ func flows(in io.Reader) bool {
 }
 
 // guessByLine looks at the first line of an input that may stand still behind it.
-func guessByLine(r *bufio.Reader) (inputFormat, error) {
+func guessByLine(r *bufio.Reader) (InputFormat, error) {
 	head, err := peekLine(r)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err

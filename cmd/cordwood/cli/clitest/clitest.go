@@ -1,0 +1,51 @@
+// Package clitest runs subcommands in tests, as the program would.
+package clitest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
+)
+
+// Root returns the program with commands that talk to a server, and no others.
+func Root(commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{Use: "cordwood", SilenceUsage: true, SilenceErrors: true}
+	root.SetFlagErrorFunc(cli.FlagFault)
+	for _, cmd := range commands {
+		cli.AddClientFlags(cmd)
+		root.AddCommand(cmd)
+	}
+	cli.Settle(root)
+	return root
+}
+
+// Execute runs a command line, and returns what it printed.
+func Execute(t *testing.T, root *cobra.Command, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	err = root.Execute()
+	return out.String(), errOut.String(), err
+}
+
+// Run runs a command line, writes its error to stderr, and returns the exit status.
+func Run(root *cobra.Command, args []string, stderr io.Writer) int {
+	root.SetArgs(args)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return cli.ExitOK
+	}
+	if !cli.IsSilent(err) {
+		fmt.Fprintln(stderr, cli.Describe(cmd, err))
+	}
+	return cli.ExitStatus(err)
+}
