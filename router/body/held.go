@@ -60,3 +60,25 @@ func (b *Body) Release() {
 	}
 	b.res.release()
 }
+
+// Hold returns bytes that have come already, by another way than a request of HTTP, as a body that holds its share
+// of the budget. It waits for room as Read does, with the same errors. At least Pad zeros must follow
+// the data in its capacity, if a scanner is to read it in place.
+func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
+	n := int64(len(data))
+	if r.cfg.MaxBytes > 0 && n > r.cfg.MaxBytes {
+		return nil, r.tooLarge()
+	}
+	res := r.reservation()
+	err := res.begin(ctx, n)
+	if err == nil {
+		res.filled.Store(n) // nothing is waited for
+		err = res.advance(ctx, n)
+	}
+	if err != nil {
+		res.release()
+		return nil, r.explain(ctx, err)
+	}
+	res.end(n)
+	return &Body{Data: data, reader: r, res: res}, nil
+}

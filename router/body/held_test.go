@@ -58,3 +58,30 @@ func TestReserveForRows(t *testing.T) {
 		}
 	})
 }
+
+// Bytes that came by another way count as bodies do, and wait for room.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReader(t, Config{MaxBytes: 4 * mib, MaxInFlight: 5 * mib, MaxWait: 10 * time.Second})
+		if _, err := r.Hold(t.Context(), make([]byte, 4*mib+1)); errs.From(err).Status() != 413 {
+			t.Errorf("too large: %v", err)
+		}
+		a, err := r.Hold(t.Context(), make([]byte, 3*mib))
+		if err != nil || r.InFlight() != 3*mib || len(a.Data) != 3*mib {
+			t.Fatalf("%v, %d bytes in flight", err, r.InFlight())
+		}
+		start := time.Now()
+		if _, err := r.Hold(t.Context(), make([]byte, 3*mib)); errs.CodeOf(err) != errs.RateLimited || time.Since(start) != 10*time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		time.AfterFunc(time.Second, a.Release)
+		b, err := r.Hold(t.Context(), make([]byte, 3*mib))
+		if err != nil || !b.TryReserve(2*mib) || b.TryReserve(3*mib) {
+			t.Fatalf("%v, %d bytes in flight", err, r.InFlight())
+		}
+		b.Release()
+		if r.InFlight() != 0 {
+			t.Errorf("%d bytes are in flight", r.InFlight())
+		}
+	})
+}

@@ -98,11 +98,24 @@ func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 	for _, r := range p.routes(d) {
 		out = append(out, route{
 			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler),
-			refuse: p.refuse, credentials: p.credentials,
+			refuse: s.held(p.refuse), credentials: p.credentials,
 			asksAgain: r.needs == access.Insert,
 		})
 	}
 	return out
+}
+
+// held holds refusals to senders that come again at once whatever they are told.
+func (s *Server) held(refuse refusal) refusal {
+	return func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
+		x := exchange.Of(r)
+		sender := x.Caller.KnownShare()
+		if sender == "" {
+			sender = "address " + access.Network(x.Client).String()
+		}
+		s.ingestion.HoldRefusal(r.Context(), sender)
+		refuse(w, r, why)
+	}
 }
 
 // inDatabase gives a handler the database that the path names, as if the request's header did.

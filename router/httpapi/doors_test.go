@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"cordwood/router/access"
 	"cordwood/router/ingest"
@@ -71,4 +73,17 @@ func TestSplunkCredentials(t *testing.T) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
+}
+
+// From the third refusal of a second on a sender waits for a second.
+func TestRefusalsAreHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+		for i, want := range []time.Duration{0, 0, time.Second, 0, 0, time.Second} {
+			begin := time.Now()
+			if w := f.call("POST", "/loki/api/v1/push", "{}"); w.Code != 401 || time.Since(begin) != want {
+				t.Errorf("refusal %d: %d after %s, want %s", i, w.Code, time.Since(begin), want)
+			}
+		}
+	})
 }

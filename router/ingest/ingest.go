@@ -122,6 +122,8 @@ type Service struct {
 	running   running
 	newTables newTables
 	waiting   waiting
+	bodies    bodies
+	refusals  refusals
 }
 
 // New returns a Service. Catalog and Writer must be set.

@@ -157,6 +157,7 @@ func (c *Call) Receive(t Target) error {
 		return d.Ingestion.Failed(d.Protocol, ingest.StageBody, err)
 	}
 	d.Ingestion.Received(d.Protocol, time.Since(begin).Seconds())
+	d.Ingestion.NoteBody(d.Protocol, &x.Caller, c.Body)
 	return nil
 }
 

@@ -1,0 +1,72 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// freeRefusals is how many refusals a second one sender gets at once; those after them are held.
+	freeRefusals = 2
+	// refusalHeld is how long.
+	refusalHeld = time.Second
+	// maxHeld bounds the refusals that are held at a time, and maxRefused the senders that are
+	// counted.
+	maxHeld    = 1000
+	maxRefused = 10_000
+)
+
+// refusals slow down clients that send again at once whatever they are told.
+type refusals struct {
+	mu      sync.Mutex // guards all below
+	senders map[string]refusedSender
+	held    int
+}
+
+// refusedSender is how often a sender was refused in the second that began then.
+type refusedSender struct {
+	began time.Time
+	n     int
+}
+
+// HoldRefusal is called before a refusal is answered, with what stands for the sender (access.Caller.Share). From
+// the third of a second on it waits for a second, unless the context ends before.
+func (s *Service) HoldRefusal(ctx context.Context, sender string) {
+	if !s.refusals.hold(sender, time.Now()) {
+		return
+	}
+	defer s.refusals.release()
+	timer := time.NewTimer(refusalHeld)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// hold counts a refusal, and reports whether it is to be held.
+func (r *refusals) hold(sender string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.senders == nil || len(r.senders) >= maxRefused {
+		r.senders = map[string]refusedSender{}
+	}
+	one := r.senders[sender]
+	if now.Sub(one.began) >= time.Second {
+		one = refusedSender{began: now}
+	}
+	one.n++
+	r.senders[sender] = one
+	if one.n <= freeRefusals || r.held >= maxHeld {
+		return false
+	}
+	r.held++
+	return true
+}
+
+func (r *refusals) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held--
+}
