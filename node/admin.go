@@ -34,6 +34,16 @@ DELETE /drain              take that back
 GET  /debug/pprof/         profiles of Go: go tool pprof http://HOST:PORT/debug/pprof/profile
 `
 
+// admin is the port of the administrator.
+type admin struct {
+	*front
+	// leave makes the node unready, and handOver hands on what it leads.
+	leave    func(why string)
+	handOver func(ctx context.Context, now bool)
+}
+
+func (n *node) admin() *admin { return &admin{front: n.front, leave: n.leave, handOver: n.handOver} }
+
 // openAdmin opens the port of the administrator, if it is set. It knows no users, so
 // it is for the machine itself or a closed network.
 func (n *node) openAdmin() error {
@@ -49,7 +59,7 @@ func (n *node) openAdmin() error {
 			"admin_addr", l.Addr().String())
 	}
 	server := &http.Server{
-		Handler: n.guard(n.adminBrowsers, n.adminHandler()), ReadHeaderTimeout: readHeaderTimeout,
+		Handler: n.guard(n.adminBrowsers, n.admin().adminHandler()), ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}
 	done := make(chan error, 1)
@@ -69,7 +79,7 @@ func (n *node) openAdmin() error {
 	return nil
 }
 
-func (n *node) adminHandler() http.Handler {
+func (n *admin) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -100,7 +110,7 @@ func (n *node) adminHandler() http.Handler {
 	return mux
 }
 
-func (n *node) describeAdmin(w http.ResponseWriter, _ *http.Request) {
+func (n *admin) describeAdmin(w http.ResponseWriter, _ *http.Request) {
 	doc, err := openapi.Admin(n.proc.Version.Version)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -110,7 +120,7 @@ func (n *node) describeAdmin(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(doc)
 }
 
-func (n *node) setLogLevel(w http.ResponseWriter, r *http.Request) {
+func (n *admin) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, 64))
 	var level slog.Level
 	if err == nil {
@@ -144,7 +154,7 @@ const (
 
 // drain prepares the node for its end: it is not ready from now on, so that no new clients
 // come, then hands on what it leads. Requests are served as before.
-func (n *node) drain(w http.ResponseWriter, r *http.Request) {
+func (n *admin) drain(w http.ResponseWriter, r *http.Request) {
 	wait := drainWait
 	if text := r.URL.Query().Get("wait"); text != "" {
 		d, err := time.ParseDuration(text)
@@ -166,7 +176,7 @@ func (n *node) drain(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "drained\n")
 }
 
-func (n *node) undrain(w http.ResponseWriter, r *http.Request) {
+func (n *admin) undrain(w http.ResponseWriter, r *http.Request) {
 	n.recordAdmin(r, "undrain node", "", nil)
 	n.leave("")
 	_, _ = io.WriteString(w, "back\n")
@@ -174,7 +184,7 @@ func (n *node) undrain(w http.ResponseWriter, r *http.Request) {
 
 // recordAdmin writes down what somebody changed, or tried to, by the administrator's port.
 // That port knows no users.
-func (n *node) recordAdmin(r *http.Request, action, text string, err error) {
+func (n *admin) recordAdmin(r *http.Request, action, text string, err error) {
 	caller := &access.Caller{Sender: access.Everybody()}
 	caller.Proof = "admin-addr"
 	if peer, perr := netip.ParseAddrPort(r.RemoteAddr); perr == nil {

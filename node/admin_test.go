@@ -12,12 +12,10 @@ import (
 
 func TestAdmin(t *testing.T) {
 	var log bytes.Buffer
-	n := &node{
-		registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{},
-		data: &dataDir{}, cfg: &config.Config{NodeName: "n1"},
-	}
+	n := newNode(&config.Config{NodeName: "n1"}, Process{})
+	n.registry, n.disk, n.data = newRegistry(Version{Version: "v1"}), &disk{}, &dataDir{}
 	n.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: &n.level}))
-	h := n.adminHandler()
+	h := n.admin().adminHandler()
 	for _, c := range []struct {
 		method, path, body string
 		status             int

@@ -4,14 +4,28 @@ import (
 	"fmt"
 	"net/http"
 
+	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
 )
 
+// front is the ports for users: who may use them, and what they answer while there is no router.
+type front struct {
+	*readiness
+	users   *httpServer
+	usersV1 *httpServer // nil if off
+	// userList is who may use the ports for users; nil: everybody.
+	userList *auth.Provider
+	// proxies and browsers are whom the port for users trusts, adminBrowsers are whom the port of
+	// the administrator trusts.
+	proxies                 peer.Proxies
+	browsers, adminBrowsers *browser.Rules
+}
+
 // openRules makes the rules by which the ports answer browsers: that of users, which knows
 // some or not, and that of the administrator, which never does.
-func (n *node) openRules(users bool) (err error) {
+func (n *front) openRules(users bool) (err error) {
 	if n.proxies, err = peer.Parse(n.cfg.HTTP.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies %w", err)
 	}
@@ -28,7 +42,7 @@ func (n *node) openRules(users bool) (err error) {
 }
 
 // guard has h answer only what the rules let through.
-func (n *node) guard(rules *browser.Rules, h http.Handler) http.Handler {
+func (n *front) guard(rules *browser.Rules, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := rules.Check(r, n.proxies.Address(r), n.proxies.Secure(r)); err != nil {
 			exchange.WriteError(w, r, err)

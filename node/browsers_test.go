@@ -41,10 +41,8 @@ func TestMetricsWithoutRouter(t *testing.T) {
 		{users, false, "ship:shipped", 403, "7006"},
 		{users, false, "ann:secret", 200, `rows_total{db="shop"} 1`},
 	} {
-		n := &node{
-			cfg: &config.Config{Users: config.Users{MetricsOpen: c.open}}, userList: c.users,
-			registry: prometheus.NewRegistry(),
-		}
+		n := newNode(&config.Config{Users: config.Users{MetricsOpen: c.open}}, Process{})
+		n.userList, n.registry = c.users, prometheus.NewRegistry()
 		rows := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "rows_total", Help: "Rows."}, []string{"db"})
 		n.registry.MustRegister(rows)
 		rows.WithLabelValues("shop").Inc()
@@ -60,7 +58,7 @@ func TestMetricsWithoutRouter(t *testing.T) {
 		}
 		// The administrator's port is open to whoever reaches it, and shows all.
 		w = httptest.NewRecorder()
-		if n.adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Code != 200 ||
+		if n.admin().adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Code != 200 ||
 			!strings.Contains(w.Body.String(), `rows_total{db="shop"} 1`) {
 			t.Errorf("the port of the administrator: %d %s", w.Code, w.Body)
 		}

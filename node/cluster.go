@@ -10,67 +10,44 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"cordwood/meta"
 	"cordwood/meta/catalog"
+	"cordwood/meta/metaclient"
 	"cordwood/node/config"
 	"cordwood/node/discovery"
+	"cordwood/node/host"
+	"cordwood/node/marks"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
-	"cordwood/shard/replica/transport"
 )
 
-// openNodePort opens the port between nodes, on which others may ask who this one is.
-func (n *node) openNodePort() error {
-	port, err := rpcport.Listen(rpcport.Config{
-		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log,
-		Timeout: handshakeTimeout,
-	})
-	if err != nil {
-		return fmt.Errorf("listen for nodes: %w: choose another --rpc-addr, or stop what uses it", err)
-	}
-	n.port = port
-	n.onStop("port between nodes", func(context.Context) error { return port.Close() })
-	if n.protection.secret != nil {
-		n.protection.secret.OnChange(port.Recheck)
-	}
-	n.advertise = n.cfg.RPC.Advertise
-	if n.advertise == "" {
-		n.advertise = port.Addr().String()
-	}
-	if n.rpc, err = newRPCServer(n.serverOptions(), n.traceOptions()); err != nil {
-		return err
-	}
-	dialer := rpcport.Dialer{Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log}
-	n.nodes = registry.New(registry.Config{
-		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
-		File: n.cfg.Path("PEERS"), Options: append(connOptions(window), n.traceOptions()...),
-		TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,
-	})
-	n.onStop("connections to other nodes", func(context.Context) error { return n.nodes.Close() })
-	n.discovery = discovery.New(discovery.Config{
-		NodeID: n.data.nodeID, Name: n.cfg.NodeName, Roles: n.cfg.Roles, Addr: n.advertise, Process: n.process,
-		Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
-		Seeds: n.cfg.Cluster.Seeds, Expect: n.cfg.Cluster.MetaBootstrapExpect, ClusterID: n.cfg.Cluster.ID,
-		State: n.data, Book: n.nodes, Dialer: dialer, NewID: newID, Waiting: n.wait, Logger: n.log,
-	})
-	n.onStop("connections to seeds", func(context.Context) error { return n.discovery.Close() })
-	strangers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20),
-		grpc.MaxConcurrentStreams(16))
-	metapb.RegisterDiscoveryServer(strangers, n.discovery)
-	go func() { _ = strangers.Serve(port.Strangers()) }() // ends with the port, or by Stop
-	n.onStop("answers to strangers", func(context.Context) error { strangers.Stop(); return nil })
-	return nil
+// membership is the place of this node in its cluster: what it is there, which other nodes it
+// knows, and what the metadata say.
+type membership struct {
+	*readiness
+	data *dataDir
+	// process differs for each life of the process.
+	process uint64
+	// marks are the marks of the data folder.
+	marks *marks.Folder
+	// twinless are the addresses at which start looked for another process with this node's id.
+	twinless []string
+	// rpcAddr is where other nodes reach this one, httpAddr where users do.
+	rpcAddr, httpAddr string
+	nodes             *registry.Registry
+	discovery         *discovery.Discovery
+	member            *meta.Meta // nil without the role meta
+	meta              *metaclient.Client
+	host              *host.Host // nil without the role shard
 }
 
 // newProcess is a number that another life of a process does not have.
 func newProcess() uint64 { return rand.Uint64() | 1 }
 
 // greeting is what this node says of itself when it calls another.
-func (n *node) greeting() rpcport.Member {
+func (n *membership) greeting() rpcport.Member {
 	cluster, _ := n.data.Cluster()
 	return rpcport.Member{
 		ClusterID: cluster, NodeID: n.data.nodeID, Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
@@ -78,7 +55,7 @@ func (n *node) greeting() rpcport.Member {
 }
 
 // findCluster returns when the node belongs to a cluster.
-func (n *node) findCluster(ctx context.Context) error {
+func (n *membership) findCluster(ctx context.Context) error {
 	if err := n.adoptCluster(); err != nil {
 		return err
 	}
@@ -87,7 +64,7 @@ func (n *node) findCluster(ctx context.Context) error {
 
 // adoptCluster notes the cluster that the metadata of this folder belongs to, if a crash
 // of an earlier version came between.
-func (n *node) adoptCluster() error {
+func (n *membership) adoptCluster() error {
 	if cluster, _ := n.data.Cluster(); cluster != "" {
 		return nil
 	}
@@ -110,34 +87,8 @@ func (n *node) adoptCluster() error {
 	return n.data.SetCluster(cluster, []string{n.data.nodeID})
 }
 
-// openNetwork lets the nodes of the cluster in, as far as there is something for them.
-func (n *node) openNetwork() error {
-	me := n.greeting()
-	network, err := transport.New(transport.Config{
-		ClusterID: me.ClusterID, NodeID: me.NodeID, Dial: n.nodes.DialRaft, Logger: n.log,
-	})
-	if err != nil {
-		return err
-	}
-	n.network = network
-	n.onStop("raft network", func(context.Context) error { return network.Close() })
-	n.onStop("calls of nodes", n.rpc.close)
-	return nil
-}
-
-// serveNodes begins to answer other nodes, and the roles of this one.
-func (n *node) serveNodes() {
-	n.rpc.serve(n.port.Calls())
-	n.port.Join(n.greeting(), n.network.Serve)
-	n.run("following the metadata", n.meta.Run)
-	n.run("learning addresses", n.learnNodes)
-	if len(n.cfg.Cluster.Seeds) > 0 {
-		n.run("looking for nodes", n.discovery.Follow)
-	}
-}
-
 // learnNodes takes over addresses from the metadata.
-func (n *node) learnNodes(ctx context.Context) error {
+func (n *membership) learnNodes(ctx context.Context) error {
 	if n.meta.WaitReady(ctx) != nil {
 		return nil // ctx ended
 	}
@@ -154,7 +105,7 @@ func (n *node) learnNodes(ctx context.Context) error {
 
 // enter waits for the metadata, makes the cluster in it if this node founded that, and
 // tells it of this node.
-func (n *node) enter(ctx context.Context) error {
+func (n *membership) enter(ctx context.Context) error {
 	if err := n.awaitMeta(ctx); err != nil {
 		return err
 	}
@@ -201,7 +152,7 @@ const registerPatience = 3 * time.Second
 // register tells the metadata of this node. One that they know already, in its roles, does not
 // wait for them longer than an election takes: while most of their voters are away rows are
 // written and read all the same, and the address is known to those that this node calls.
-func (n *node) register(ctx context.Context) error {
+func (n *membership) register(ctx context.Context) error {
 	if n.marks.Readmit() || !n.registered() {
 		return n.proposeSelf(ctx, n.waitLogged)
 	}
@@ -225,11 +176,11 @@ func (n *node) register(ctx context.Context) error {
 
 // proposeSelf registers the node as it is, with the mark of its data folder, until the metadata
 // take that or refuse it.
-func (n *node) proposeSelf(ctx context.Context, tell func(string)) error {
+func (n *membership) proposeSelf(ctx context.Context, tell func(string)) error {
 	var mark *metapb.FolderMark
 	err := n.proposeTelling(ctx, "register this node", func() *metapb.Command {
 		r := &metapb.RegisterNode{Node: &metapb.Node{
-			Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
+			Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.rpcAddr, HttpAddr: n.httpAddr,
 			Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Place(),
 			MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 		}}
@@ -247,7 +198,7 @@ func (n *node) proposeSelf(ctx context.Context, tell func(string)) error {
 
 // registered tells whether the metadata, as far as they are known here, have this node in its
 // roles, in a cluster that this program understands.
-func (n *node) registered() bool {
+func (n *membership) registered() bool {
 	return slices.ContainsFunc(n.meta.Nodes(), func(m *metapb.Node) bool {
 		return m.Id == n.data.nodeID &&
 			slices.Equal(slices.Sorted(slices.Values(m.Roles)), slices.Sorted(slices.Values(n.cfg.Roles)))
@@ -256,7 +207,7 @@ func (n *node) registered() bool {
 
 // bootstrap is the command that makes the cluster: with its shards on this node if that is
 // to be all of it for now, else they are made when nodes for them have come.
-func (n *node) bootstrap(cluster string) *metapb.Bootstrap {
+func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	b := &metapb.Bootstrap{
 		ClusterId: cluster, Shards: uint32(n.cfg.Cluster.Shards), Replication: uint32(n.cfg.Cluster.Replication),
 	}
@@ -267,7 +218,7 @@ func (n *node) bootstrap(cluster string) *metapb.Bootstrap {
 }
 
 // awaitMeta waits for the first state of the metadata, and tells what is missing for it.
-func (n *node) awaitMeta(ctx context.Context) error {
+func (n *membership) awaitMeta(ctx context.Context) error {
 	ready := make(chan error, 1)
 	go func() { ready <- n.meta.WaitReady(ctx) }()
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -288,7 +239,7 @@ func (n *node) awaitMeta(ctx context.Context) error {
 }
 
 // whyNoMeta says in words why the metadata is not there yet.
-func (n *node) whyNoMeta() string {
+func (n *membership) whyNoMeta() string {
 	text := "a member of the metadata group that answers"
 	if n.member != nil {
 		if s := n.member.Stats(); len(s.Members) > 0 {
@@ -311,13 +262,13 @@ func (n *node) whyNoMeta() string {
 }
 
 // propose puts a command through the metadata log and tries again while that may help.
-func (n *node) propose(ctx context.Context, what string, cmd *metapb.Command) error {
+func (n *membership) propose(ctx context.Context, what string, cmd *metapb.Command) error {
 	return n.proposeTelling(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
 }
 
 // proposeTelling is propose of a command that is made anew for each try. It says what it waits for
 // to tell.
-func (n *node) proposeTelling(
+func (n *membership) proposeTelling(
 	ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string),
 ) error {
 	for {

@@ -23,7 +23,7 @@ func (n *node) awaitShards(ctx context.Context) error {
 	for {
 		if now := n.leadsNow(); now != led {
 			led = now
-			n.reportSoon() // others wait for all first shards to be led
+			n.reports.reportSoon() // others wait for all first shards to be led
 		}
 		waits := n.whyNoShards()
 		if waits == "" && n.host != nil {
@@ -32,7 +32,7 @@ func (n *node) awaitShards(ctx context.Context) error {
 		if waits == "" && !told {
 			// Who asks for the state of the cluster as soon as the node is ready is not to
 			// hear of shards that have no leader yet; nor are other nodes.
-			n.reportNow(ctx)
+			n.reports.reportNow(ctx)
 			told = true
 		}
 		if waits == "" && n.unused() {
@@ -54,7 +54,7 @@ func (n *node) awaitShards(ctx context.Context) error {
 }
 
 // leadsNow counts the shards that this node leads.
-func (n *node) leadsNow() (count int) {
+func (n *membership) leadsNow() (count int) {
 	if n.host == nil {
 		return 0
 	}
@@ -68,7 +68,7 @@ func (n *node) leadsNow() (count int) {
 
 // whyNoShards says what is missing for the first shards of a new cluster; empty if they are
 // there.
-func (n *node) whyNoShards() string {
+func (n *membership) whyNoShards() string {
 	holders := 0
 	for _, m := range n.meta.Nodes() {
 		if slices.Contains(m.Roles, config.RoleShard) {
@@ -98,7 +98,7 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 
 // unused tells whether the cluster has no table: then nobody depends on it yet, and a node may
 // wait for what a cluster that is used must not make it wait for.
-func (n *node) unused() bool {
+func (n *membership) unused() bool {
 	for _, d := range n.meta.Databases() {
 		if len(n.meta.Tables(d.Name)) > 0 {
 			return false

@@ -30,11 +30,10 @@ func TestDrainEndsConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	n := &node{
-		registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{},
-		cfg: &config.Config{}, users: s, log: slog.New(slog.DiscardHandler),
-	}
-	admin := n.adminHandler()
+	n := newNode(&config.Config{}, Process{})
+	n.registry, n.disk, n.data, n.users = newRegistry(Version{}), &disk{}, &dataDir{}, s
+	n.log = slog.New(slog.DiscardHandler)
+	admin := n.admin().adminHandler()
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	for _, step := range []struct {

@@ -11,7 +11,7 @@ var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
 
 // nameNodes puts the names of nodes in the place of their ids, in errors for users: parts of
 // the server know ids only.
-func (n *node) nameNodes(text string) string {
+func (n *membership) nameNodes(text string) string {
 	if !nodeID.MatchString(text) {
 		return text
 	}

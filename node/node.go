@@ -29,30 +29,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 
-	"cordwood/meta"
-	"cordwood/meta/metaclient"
 	"cordwood/node/clocks"
 	"cordwood/node/config"
-	"cordwood/node/discovery"
-	"cordwood/node/host"
-	"cordwood/node/marks"
 	"cordwood/node/reach"
-	"cordwood/node/registry"
 	"cordwood/node/rpcport"
 	"cordwood/node/sdnotify"
-	"cordwood/router/httpapi/auth"
-	"cordwood/router/httpapi/browser"
-	"cordwood/router/httpapi/peer"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
 )
@@ -71,13 +57,6 @@ type Process struct {
 	// Reload delivers a signal when files of settings have changed. May be nil.
 	Reload <-chan os.Signal
 }
-
-// exitFailStop is the status with which the process ends when a log could not be
-// written: what is in memory must not be trusted, and nothing may be closed in order.
-const exitFailStop = 70
-
-// exitCutStop is the status with which it ends when a part did not stop in time.
-const exitCutStop = 71
 
 // SettingsError is a fault of what the settings name, as a file of users that does not
 // exist. Nothing was started, and no data folder was made.
@@ -131,161 +110,42 @@ func (n *node) stopInTime(ctx context.Context) error {
 // keeps to the time needs a moment to give up.
 const stopExtra = 5 * time.Second
 
-// cutStop ends a process whose stop hangs. What was acknowledged is in the log, from which
-// the next start takes it.
-func (n *node) cutStop() {
-	part, _ := n.stopping.Load().(string)
-	n.log.Error("the stop took too long and is cut short; what was acknowledged is in the log, and the next start "+
-		"reads it from there (not rows of tables with skip_wal)",
-		"part", part, "grace", n.cfg.ShutdownGrace, "status", exitCutStop)
-	exit(exitCutStop)
-}
-
-// exit is os.Exit, but for tests.
-var exit = os.Exit
-
 func newNode(cfg *config.Config, proc Process) *node {
-	return &node{
-		cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess(), lines: newLineCounter(),
-		hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1),
-	}
+	l := &life{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), lines: newLineCounter()}
+	r := &readiness{life: l}
+	m := &membership{readiness: r, process: newProcess()}
+	n := &node{life: l, readiness: r, front: &front{readiness: r}, membership: m}
+	n.reports = newReporter(m, n.newReport)
+	return n
 }
 
-// node is a process under way. Its fields are set by start and do not change after.
+// node is a process under way: the parts that open each other in start, each after those that it
+// calls. What several parts need of it is a struct of its own. A struct embeds those below it:
+//
+//	front, membership ──► readiness ──► life
+//
+// Its fields are set by start and do not change after.
 type node struct {
-	cfg   *config.Config
-	proc  Process
-	log   *slog.Logger
-	level slog.LevelVar // of log
-	begin time.Time
-	// service is nil if systemd does not wait for news.
-	service *sdnotify.Notifier
+	*life
+	*readiness
+	*front
+	*membership
 
-	data *dataDir
 	// protection is how nodes prove themselves to each other.
 	protection protection
-	// reloads are read again on SIGHUP.
-	reloads  []reload
-	disk     *disk
-	users    *httpServer
-	usersV1  *httpServer // nil if off
-	registry *prometheus.Registry
-	lines    *prometheus.CounterVec // of the log, by level
-	calls    *callMetrics
-	tracer   trace.Tracer // nil: there are no traces
+	disk       *disk
+	calls      *callMetrics
+	traces     traces
 
-	// userList is who may use the ports for users; nil: everybody.
-	userList *auth.Provider
-	// proxies and browsers are whom the port for users trusts, adminBrowsers that of the
-	// administrator.
-	proxies                 peer.Proxies
-	browsers, adminBrowsers *browser.Rules
-
-	// process differs for each life of the process.
-	process uint64
-	// marks are those of the data folder.
-	marks *marks.Folder
-	// twinless are the addresses at which start looked for another process with this node's id.
-	twinless []string
-	// advertise is where other nodes reach this one.
-	advertise string
-	port      *rpcport.Port
-	rpc       *rpcServer
-	nodes     *registry.Registry
-	discovery *discovery.Discovery
-	network   *transport.Network
-	reach     *reach.Monitor
-	member    *meta.Meta // nil without the role meta
-	meta      *metaclient.Client
-	host      *host.Host     // nil without the role shard
-	clocks    *clocks.Clocks // likewise
-	shards    *shardclient.Client
+	port    *rpcport.Port
+	rpc     *rpcServer
+	network *transport.Network
+	reach   *reach.Monitor
+	reports *reporter
+	clocks  *clocks.Clocks // nil without the role shard
+	shards  *shardclient.Client
 	// operators answers the calls of backup and restore.
 	operators *operatorServer
-
-	// waiting is what the node waits for; empty once it serves. leaving is why it should
-	// not be used although it does.
-	waiting, leaving atomic.Value
-	// trouble is what /ready asks before start is done.
-	trouble struct {
-		disk atomic.Pointer[disk]
-		host atomic.Pointer[host.Host]
-	}
-	// alone: this node is a router only, and no other node answers it.
-	alone atomic.Bool
-	// stopping names the part that is being stopped.
-	stopping atomic.Value
-	// hurry has a report sent at once.
-	hurry chan struct{}
-	// reporting holds a value while a report is sent.
-	reporting chan struct{}
-	// failed takes the error of a part that cannot go on.
-	failed chan error
-	// closers are run in reverse by stop.
-	closers []closer
-	once    sync.Once
-}
-
-type closer struct {
-	name  string
-	close func(context.Context) error
-}
-
-func (n *node) onStop(name string, f func(context.Context) error) {
-	n.closers = append(n.closers, closer{name, f})
-}
-
-// fail stops the node because of an error that a part cannot handle.
-func (n *node) fail(err error) {
-	select {
-	case n.failed <- err:
-	default:
-	}
-}
-
-// failStop ends the process at once: a write to a log failed, and what is in
-// memory may be ahead of what is on disk.
-func (n *node) failStop(err error) {
-	n.endAtOnce("a log cannot be trusted any more; ending at once, to start again from what is on disk", err)
-}
-
-// endAtOnce ends the process without closing anything: what it would do on its way out would be
-// wrong.
-func (n *node) endAtOnce(why string, err error) {
-	n.once.Do(func() {
-		// The log may go to the disk that does not answer.
-		said := make(chan struct{})
-		go func() {
-			n.log.Error(why, "error", err, "status", exitFailStop)
-			close(said)
-		}()
-		select {
-		case <-said:
-		case <-time.After(time.Second):
-		}
-		os.Exit(exitFailStop)
-	})
-}
-
-// run starts a goroutine that works until its context ends, which stop does.
-func (n *node) run(name string, f func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := f(ctx); err != nil && ctx.Err() == nil {
-			n.fail(fmt.Errorf("%s: %w", name, err))
-		}
-	}()
-	n.onStop(name, func(ctx context.Context) error {
-		cancel()
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
 }
 
 // stop hands on what the node leads, finishes the requests of users, then closes what

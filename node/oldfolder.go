@@ -32,7 +32,7 @@ const (
 // and where they know this node. It comes before anything that votes is opened: what the metadata
 // say at the registration comes after that. Others that do not answer say nothing; whoever starts
 // together with them is only held against the metadata.
-func (n *node) askOthers(ctx context.Context) error {
+func (n *membership) askOthers(ctx context.Context) error {
 	cluster, _ := n.data.Cluster()
 	var addrs []string
 	for _, m := range n.nodes.Known() {
@@ -61,7 +61,7 @@ const tellPatience = 5 * time.Second
 
 // tellRefused has the metadata refuse the node too, if it is for its folder that others have, and
 // returns their reason. It opens nothing that votes.
-func (n *node) tellRefused(ctx context.Context, reason error) error {
+func (n *membership) tellRefused(ctx context.Context, reason error) error {
 	if old := (errOldFolder{}); !errors.As(reason, &old) {
 		return reason
 	}
@@ -78,14 +78,14 @@ func (n *node) tellRefused(ctx context.Context, reason error) error {
 
 // checkFolder refuses the data folder if one of the nodes, as others know them, is this one with a
 // newer mark, or runs elsewhere with this one's id.
-func (n *node) checkFolder(ctx context.Context, nodes []*metapb.Node) error {
+func (n *membership) checkFolder(ctx context.Context, nodes []*metapb.Node) error {
 	if err := n.checkMarks(nodes); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for _, m := range nodes {
-		if m.Id != n.data.nodeID || m.RpcAddr == n.advertise || m.RpcAddr == "" || slices.Contains(n.twinless, m.RpcAddr) {
+		if m.Id != n.data.nodeID || m.RpcAddr == n.rpcAddr || m.RpcAddr == "" || slices.Contains(n.twinless, m.RpcAddr) {
 			continue
 		}
 		n.twinless = append(n.twinless, m.RpcAddr)
@@ -98,7 +98,7 @@ func (n *node) checkFolder(ctx context.Context, nodes []*metapb.Node) error {
 }
 
 // checkMarks refuses the data folder if one of the nodes is this one with a newer mark.
-func (n *node) checkMarks(nodes []*metapb.Node) error {
+func (n *membership) checkMarks(nodes []*metapb.Node) error {
 	mark, earlier := n.marks.Current()
 	if n.marks.Readmit() {
 		return nil
@@ -114,7 +114,7 @@ func (n *node) checkMarks(nodes []*metapb.Node) error {
 
 // followMarks gives the data folder a new mark every few minutes, and ends the process when the
 // metadata have one that this folder does not know.
-func (n *node) followMarks(ctx context.Context) error {
+func (n *membership) followMarks(ctx context.Context) error {
 	again := time.NewTicker(markPatience)
 	defer again.Stop()
 	drawn := time.Now()
@@ -141,14 +141,14 @@ func (n *node) followMarks(ctx context.Context) error {
 }
 
 // listed tells whether the metadata have this node, and a mark of it.
-func (n *node) listed() (listed, marked bool) {
+func (n *membership) listed() (listed, marked bool) {
 	nodes := n.meta.Nodes()
 	i := slices.IndexFunc(nodes, func(m *metapb.Node) bool { return m.Id == n.data.nodeID })
 	return i >= 0, i >= 0 && nodes[i].Mark != nil
 }
 
 // newMark draws a mark, unless the last one is not known to be registered, and registers it.
-func (n *node) newMark(ctx context.Context) error {
+func (n *membership) newMark(ctx context.Context) error {
 	if _, earlier := n.marks.Current(); len(earlier) == 0 {
 		if err := n.marks.Draw(); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (n *node) newMark(ctx context.Context) error {
 // finishReadmit has the replicas made anew that the cluster also has elsewhere, once an older data
 // folder was let in because the operator wanted it: what is in them may be less than they told the
 // others. Those that are nowhere else go on as they are.
-func (n *node) finishReadmit() error {
+func (n *membership) finishReadmit() error {
 	if !n.marks.Readmit() {
 		return nil
 	}

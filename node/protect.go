@@ -71,7 +71,7 @@ func (n *node) protect(files settingsFiles) error {
 
 // hasOthers tells whether the cluster of this node has, or had when it was last looked at, nodes
 // besides this one.
-func (n *node) hasOthers() (bool, error) {
+func (n *membership) hasOthers() (bool, error) {
 	other := func(id string) bool { return id != n.data.nodeID }
 	cluster, founders := n.data.Cluster()
 	if slices.ContainsFunc(founders, other) {

@@ -18,10 +18,10 @@ import (
 
 // openReach makes what finds out whether others can reach this node.
 func (n *node) openReach() {
-	h := &handingOn{groups: map[string]*handedOn{}}
+	h := &handingOn{membership: n.membership, groups: map[string]*handedOn{}}
 	n.reach = reach.New(reach.Config{
-		Nodes: n.otherNodes, Ask: n.askReach, Try: n.tryNode, Logger: n.log,
-		HandOn: func(ctx context.Context, avoid []string) { n.handOn(ctx, h, avoid) },
+		Nodes: h.otherNodes, Ask: h.askReach, Try: h.tryNode, Logger: n.log,
+		HandOn: h.handOn,
 		Alone:  n.setAlone,
 	})
 	metapb.RegisterPeerServer(n.rpc.server, n.reach)
@@ -37,7 +37,7 @@ func (n *node) openReach() {
 }
 
 // otherNodes lists the nodes of the cluster but this one.
-func (n *node) otherNodes() (out []reach.Node) {
+func (n *handingOn) otherNodes() (out []reach.Node) {
 	for _, m := range n.meta.Nodes() {
 		if m.Id != n.data.nodeID {
 			out = append(out, reach.Node{ID: m.Id, Router: slices.Contains(m.Roles, config.RoleRouter)})
@@ -47,7 +47,7 @@ func (n *node) otherNodes() (out []reach.Node) {
 }
 
 // askReach asks another node whether it reaches this one.
-func (n *node) askReach(ctx context.Context, id string) (*metapb.ReachResponse, error) {
+func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachResponse, error) {
 	conn, err := n.nodes.Dial(id)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (n *node) askReach(ctx context.Context, id string) (*metapb.ReachResponse, 
 const echoFirst = 250 * time.Millisecond
 
 // tryNode tries to reach another node.
-func (n *node) tryNode(ctx context.Context, id string) error {
+func (n *handingOn) tryNode(ctx context.Context, id string) error {
 	conn, err := n.nodes.Dial(id)
 	if err != nil || len(n.nodes.Addrs(id)) == 0 {
 		return reach.ErrUnknown
@@ -112,9 +112,11 @@ const (
 	handOnTime  = 5 * time.Second // that one hand-over may take
 )
 
-// handingOn remembers what was handed on.
+// handingOn asks whether others reach this node, and hands on what it leads if they do not. It
+// remembers what was handed on.
 type handingOn struct {
-	mu     sync.Mutex
+	*membership
+	mu     sync.Mutex // guards groups
 	groups map[string]*handedOn
 }
 
@@ -125,10 +127,10 @@ type handedOn struct {
 }
 
 // due tells whether a group may be handed on now.
-func (h *handingOn) due(group string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	g := h.groups[group]
+func (n *handingOn) due(group string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	g := n.groups[group]
 	if g != nil && time.Since(g.again) > handOnMost {
 		g.times = 0
 	}
@@ -136,13 +138,13 @@ func (h *handingOn) due(group string) bool {
 }
 
 // tried notes how a hand-over went; news tells that it went another way than the last one.
-func (h *handingOn) tried(group string, err error) (news bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	g := h.groups[group]
+func (n *handingOn) tried(group string, err error) (news bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	g := n.groups[group]
 	if g == nil {
 		g = &handedOn{}
-		h.groups[group] = g
+		n.groups[group] = g
 	}
 	if err != nil {
 		news, g.fault = g.fault == "", err.Error()
@@ -155,17 +157,17 @@ func (h *handingOn) tried(group string, err error) (news bool) {
 }
 
 // handOn has others lead what this node leads, where they are enough without it.
-func (n *node) handOn(ctx context.Context, h *handingOn, avoid []string) {
+func (n *handingOn) handOn(ctx context.Context, avoid []string) {
 	ctx, cancel := context.WithTimeout(ctx, handOnTime)
 	defer cancel()
 	var wg sync.WaitGroup
 	give := func(group string, leads bool, handOn func(context.Context, ...string) error) {
-		if !leads || !h.due(group) {
+		if !leads || !n.due(group) {
 			return
 		}
 		wg.Go(func() {
 			err := handOn(ctx, avoid...)
-			switch news := h.tried(group, err); {
+			switch news := n.tried(group, err); {
 			case err == nil:
 				n.log.Warn("handed leadership on, since others cannot reach this node", "group", group)
 			case news:

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"cordwood/node/config"
+	"cordwood/node/host"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
@@ -17,14 +19,29 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
+// readiness is whether the node serves, and if not, why not.
+type readiness struct {
+	*life
+	// waiting is what the node waits for; empty once it serves. leaving is why it should
+	// not be used although it does.
+	waiting, leaving atomic.Value
+	// trouble is what /ready asks before start is done.
+	trouble struct {
+		disk atomic.Pointer[disk]
+		host atomic.Pointer[host.Host]
+	}
+	// alone: this node is a router only, and no other node answers it.
+	alone atomic.Bool
+}
+
 // wait notes what the node waits for; empty once it serves.
-func (n *node) wait(text string) {
+func (n *readiness) wait(text string) {
 	n.waiting.Store(text)
 	n.tellService()
 }
 
 // tellService has systemd show what users would see as well.
-func (n *node) tellService() {
+func (n *readiness) tellService() {
 	if why := n.unready(); len(why) > 0 {
 		n.service.Status(strings.Join(why, "; "))
 	} else {
@@ -33,7 +50,7 @@ func (n *node) tellService() {
 }
 
 // waitLogged is wait with a line in the log when the text is another one.
-func (n *node) waitLogged(text string) {
+func (n *readiness) waitLogged(text string) {
 	if before, _ := n.waiting.Swap(text).(string); before != text {
 		n.log.Info("waiting", "for", text)
 		n.tellService()
@@ -41,7 +58,7 @@ func (n *node) waitLogged(text string) {
 }
 
 // unready lists why the node is not ready; nil once it serves.
-func (n *node) unready() []string {
+func (n *readiness) unready() []string {
 	var out []string
 	if w, _ := n.waiting.Load().(string); w != "" {
 		out = append(out, "waiting for "+w)
@@ -59,7 +76,7 @@ func (n *node) unready() []string {
 }
 
 // warnings are what does not work on this node although it serves, or why it does not yet.
-func (n *node) warnings() []string {
+func (n *readiness) warnings() []string {
 	if h := n.trouble.host.Load(); h != nil {
 		return h.Warnings()
 	}
@@ -67,7 +84,7 @@ func (n *node) warnings() []string {
 }
 
 // refusals are why this node takes no rows although it serves.
-func (n *node) refusals() []string {
+func (n *readiness) refusals() []string {
 	if d := n.trouble.disk.Load(); d != nil {
 		return d.warnings()
 	}
@@ -77,7 +94,7 @@ func (n *node) refusals() []string {
 // setAlone hears whether other nodes answer. One that is a router only serves nothing without
 // them, and a load balancer has others, which may not be cut off. What nodes with rows or
 // metadata serve, and whether, is for each shard to say.
-func (n *node) setAlone(alone bool) {
+func (n *readiness) setAlone(alone bool) {
 	if n.cfg.Has(config.RoleShard) || n.cfg.Has(config.RoleMeta) {
 		return
 	}
@@ -86,7 +103,7 @@ func (n *node) setAlone(alone bool) {
 }
 
 // beforeReady answers users until the router is there.
-func (n *node) beforeReady() http.Handler {
+func (n *front) beforeReady() http.Handler {
 	return n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		err := errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(n.unready(), "; ")).WithRetryAfter(time.Second)
 		exchange.WriteError(w, r, err)
@@ -94,7 +111,7 @@ func (n *node) beforeReady() http.Handler {
 }
 
 // serveOperations is the user port of a node that has no router.
-func (n *node) serveOperations() {
+func (n *front) serveOperations() {
 	h := n.guard(n.browsers, n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r,
 			errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").
@@ -108,7 +125,7 @@ func (n *node) serveOperations() {
 
 // operations answers what is asked of any node at any time, by metrics as well, and has other
 // answer the rest.
-func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Handler {
+func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	empty := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -135,13 +152,13 @@ func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Han
 }
 
 // allMetrics is the handler of metrics for those who may read them all.
-func (n *node) allMetrics() http.Handler {
+func (n *front) allMetrics() http.Handler {
 	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{})
 }
 
 // metricsOfUserPort is the handler of metrics on the ports for users, while or where there is
 // no router: the same rules hold as there.
-func (n *node) metricsOfUserPort() http.Handler {
+func (n *front) metricsOfUserPort() http.Handler {
 	switch {
 	case n.userList == nil:
 		return n.allMetrics()
@@ -174,7 +191,7 @@ func (n *node) leave(why string) {
 		}
 	}
 	n.tellService()
-	n.reportSoon()
+	n.reports.reportSoon()
 }
 
 // handOver gives the leadership of all groups to others, as far as there are any; to those that
@@ -202,7 +219,7 @@ func (n *node) handOver(ctx context.Context, now bool) {
 
 // leavingNodes are other nodes that are about to stop too, or to be emptied, or that nobody
 // reaches: what they were given they would only hand on, or back. None are known while nobody leads the metadata.
-func (n *node) leavingNodes(ctx context.Context) (ids []string) {
+func (n *membership) leavingNodes(ctx context.Context) (ids []string) {
 	if n.meta == nil {
 		return nil
 	}

@@ -11,9 +11,27 @@ import (
 // reportEvery is how often the metadata group is told how this node is.
 const reportEvery = time.Second
 
+// reporter tells the metadata group how this node is.
+type reporter struct {
+	*membership
+	// newReport makes a report of this moment.
+	newReport func() *metapb.ReportRequest
+	// hurry has a report sent at once.
+	hurry chan struct{}
+	// reporting holds a value while a report is sent.
+	reporting chan struct{}
+}
+
+func newReporter(m *membership, newReport func() *metapb.ReportRequest) *reporter {
+	return &reporter{
+		membership: m, newReport: newReport,
+		hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1),
+	}
+}
+
 // report tells the leader of the metadata group how this node and its replicas are, until
 // ctx ends. What is not taken is not kept: the next report says more.
-func (n *node) report(ctx context.Context) error {
+func (n *reporter) report(ctx context.Context) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	failing := false
@@ -42,7 +60,7 @@ func (n *node) report(ctx context.Context) error {
 }
 
 // reportSoon has the next report sent at once.
-func (n *node) reportSoon() {
+func (n *reporter) reportSoon() {
 	select {
 	case n.hurry <- struct{}{}:
 	default:
@@ -54,7 +72,7 @@ func (n *node) reportSoon() {
 const reportLimit = 300 * time.Millisecond
 
 // reportNow sends a report and waits until it is taken, or for reportLimit.
-func (n *node) reportNow(ctx context.Context) {
+func (n *reporter) reportNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	if err := n.sendReport(ctx); err != nil {
@@ -64,7 +82,7 @@ func (n *node) reportNow(ctx context.Context) {
 
 // sendReport sends a report of this moment and waits until the leader of the metadata group has
 // taken it. Reports go one after the other, so that a report never arrives after a newer one.
-func (n *node) sendReport(ctx context.Context) error {
+func (n *reporter) sendReport(ctx context.Context) error {
 	select {
 	case n.reporting <- struct{}{}:
 		defer func() { <-n.reporting }()

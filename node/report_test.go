@@ -44,15 +44,13 @@ func (f *fakeMeta) Invoke(ctx context.Context, method string, _, reply any, _ ..
 // later: the new replica would get a vote before it has rows.
 func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	f := &fakeMeta{calls: make(chan string, 16), hold: make(chan struct{})}
-	n := &node{
-		registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), reporting: make(chan struct{}, 1), disk: &disk{},
-		data: &dataDir{}, cfg: &config.Config{}, log: slog.New(slog.DiscardHandler),
-		meta: metaclient.New(metaclient.Config{Conn: f}),
-	}
+	n := newNode(&config.Config{}, Process{})
+	n.registry, n.disk, n.data = newRegistry(Version{}), &disk{}, &dataDir{}
+	n.log, n.meta = slog.New(slog.DiscardHandler), metaclient.New(metaclient.Config{Conn: f})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	old, forgotten := make(chan error, 1), make(chan error, 1)
-	go func() { old <- n.sendReport(ctx) }() // a report from before, still on its way
+	go func() { old <- n.reports.sendReport(ctx) }() // a report from before, still on its way
 	got := []string{<-f.calls}
 	go func() { forgotten <- n.forgetReplica(ctx, &metapb.Shard{Id: 1}) }()
 	f.hold <- struct{}{}

@@ -89,7 +89,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 			Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName,
 		},
 		ConfigText: func() string { return n.proc.ConfigText },
-		Tracer:     n.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
+		Tracer:     n.traces.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
 	}
 	// A nil provider in the interface would not be nil.
 	if users != nil {

@@ -60,12 +60,12 @@ func (n *node) openMeta() error {
 
 // openMetaClient makes the client of the metadata group, of which this node may be a
 // member itself.
-func (n *node) openMetaClient() {
+func (n *membership) openMetaClient() {
 	n.meta = metaclient.New(metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log})
 }
 
 // metaMembers lists the nodes that may be members of the metadata group, this one first.
-func (n *node) metaMembers() []string {
+func (n *membership) metaMembers() []string {
 	others := n.nodes.WithRole(config.RoleMeta)
 	if n.member != nil {
 		return append([]string{n.data.nodeID}, others...)
@@ -158,7 +158,7 @@ const fetchRate = 100e6
 // and the coordinating node would take an older report for a report of the new replica, and let it
 // vote before it has any rows.
 func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
-	if err := n.sendReport(ctx); err != nil {
+	if err := n.reports.sendReport(ctx); err != nil {
 		return fmt.Errorf("report that the replica of shard %d is gone: %w", s.Id, err)
 	}
 	_, err := n.meta.Propose(ctx, &metapb.Command{
@@ -172,7 +172,7 @@ func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 
 // recoveredReplica tells the metadata that the replica of a shard on this node was made
 // the only one of a new incarnation.
-func (n *node) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
+func (n *membership) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
 	_, err := n.meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: time.Now().UnixNano(),
 		Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
@@ -184,7 +184,7 @@ func (n *node) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnatio
 }
 
 // foundedReplicas tells the metadata that this node has made its replicas of shards that it founds.
-func (n *node) foundedReplicas(ctx context.Context, shards []*metapb.FoundedShard) error {
+func (n *membership) foundedReplicas(ctx context.Context, shards []*metapb.FoundedShard) error {
 	if n.meta.ClusterVersion() < metapb.ProtocolMarks {
 		return nil // the cluster does not know such a note yet; the host asks again
 	}
@@ -218,7 +218,7 @@ func (n *node) newShardClient() *shardclient.Client {
 }
 
 // replicas lists the nodes that hold a shard.
-func (n *node) replicas(id uint32) []string {
+func (n *membership) replicas(id uint32) []string {
 	for _, s := range n.meta.Shards() {
 		if s.Id == id {
 			return slices.Clone(s.Replicas) // the list in the copy of the metadata is everybody's
@@ -228,7 +228,7 @@ func (n *node) replicas(id uint32) []string {
 }
 
 // shardNodes lists the nodes that hold shards, this one first if it does.
-func (n *node) shardNodes() []string {
+func (n *membership) shardNodes() []string {
 	var out []string
 	for _, m := range n.meta.Nodes() {
 		switch {

@@ -107,7 +107,7 @@ func (n *node) start(ctx context.Context) error {
 			return err
 		}
 	}
-	n.run("reporting", n.report)
+	n.run("reporting", n.reports.report)
 	n.run("asking whether others reach this node", n.reach.Run)
 	if n.cfg.Has(config.RoleRouter) {
 		if err := n.openRouter(files.users, memory); err != nil {
@@ -141,7 +141,7 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 }
 
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
-func (n *node) openUserPort(conf *tls.Config) (err error) {
+func (n *front) openUserPort(conf *tls.Config) (err error) {
 	before := n.guard(n.browsers, n.beforeReady())
 	var headed peer.Proxies
 	if n.cfg.HTTP.ProxyProtocol {
@@ -159,7 +159,7 @@ func (n *node) openUserPort(conf *tls.Config) (err error) {
 }
 
 // authenticator reads the users; nil if there is no authentication.
-func (n *node) authenticator() (*auth.Provider, error) {
+func (n *front) authenticator() (*auth.Provider, error) {
 	if !n.cfg.Users.Known() {
 		return nil, nil
 	}

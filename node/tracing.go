@@ -23,7 +23,12 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// openTracing begins to send traces, if it is asked for; else n.tracer stays nil, and no
+// traces is where spans go.
+type traces struct {
+	tracer trace.Tracer // nil: there are no traces
+}
+
+// openTracing begins to send traces, if it is asked for; else there is no tracer, and no
 // part of the process does anything for traces.
 func (n *node) openTracing() error {
 	if !n.cfg.TracingOn(os.LookupEnv) {
@@ -66,7 +71,7 @@ func (n *node) openTracing() error {
 			n.log.Warn("traces cannot be sent", "error", err)
 		}
 	}))
-	n.tracer = provider.Tracer(tracing.Name)
+	n.traces.tracer = provider.Tracer(tracing.Name)
 	n.onStop("traces", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, traceStop)
 		defer cancel()
@@ -139,9 +144,9 @@ func outgoing(ctx context.Context) context.Context {
 	return ctx
 }
 
-// traceOptions has calls carry the trace of their callers.
-func (n *node) traceOptions() []grpc.DialOption {
-	if n.tracer == nil {
+// dialOptions has calls carry the trace of their callers.
+func (t traces) dialOptions() []grpc.DialOption {
+	if t.tracer == nil {
 		return nil
 	}
 	return []grpc.DialOption{
@@ -159,13 +164,13 @@ func (n *node) traceOptions() []grpc.DialOption {
 }
 
 // serverOptions count calls, and begin spans for those that carry a trace.
-func (n *node) serverOptions() []grpc.ServerOption {
-	unary, stream := []grpc.UnaryServerInterceptor{n.calls.unary}, []grpc.StreamServerInterceptor{n.calls.stream}
-	if n.tracer != nil {
+func (t traces) serverOptions(calls *callMetrics) []grpc.ServerOption {
+	unary, stream := []grpc.UnaryServerInterceptor{calls.unary}, []grpc.StreamServerInterceptor{calls.stream}
+	if t.tracer != nil {
 		unary = append(unary, func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 			next grpc.UnaryHandler,
 		) (any, error) {
-			ctx, span := n.incoming(ctx, info.FullMethod)
+			ctx, span := t.incoming(ctx, info.FullMethod)
 			resp, err := next(ctx, req)
 			span.End(err)
 			return resp, err
@@ -173,7 +178,7 @@ func (n *node) serverOptions() []grpc.ServerOption {
 		stream = append(stream, func(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo,
 			next grpc.StreamHandler,
 		) error {
-			ctx, span := n.incoming(s.Context(), info.FullMethod)
+			ctx, span := t.incoming(s.Context(), info.FullMethod)
 			if span.On() {
 				s = &tracedStream{s, ctx}
 			}
@@ -186,7 +191,7 @@ func (n *node) serverOptions() []grpc.ServerOption {
 }
 
 // incoming begins the span of a call, if its caller is traced.
-func (n *node) incoming(ctx context.Context, method string) (context.Context, tracing.Span) {
+func (t traces) incoming(ctx context.Context, method string) (context.Context, tracing.Span) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if len(md.Get("traceparent")) == 0 {
 		return ctx, tracing.Span{}
@@ -195,7 +200,7 @@ func (n *node) incoming(ctx context.Context, method string) (context.Context, tr
 	if !trace.SpanContextFromContext(remote).IsSampled() {
 		return ctx, tracing.Span{}
 	}
-	ctx, span := n.tracer.Start(remote, methodName(method), trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := t.tracer.Start(remote, methodName(method), trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, tracing.Of(span)
 }
 
