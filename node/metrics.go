@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"cordwood/node/config"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc"
@@ -41,7 +39,7 @@ func (n *node) observe() {
 			Name: "cordwood_node_memtable_limit_bytes",
 			Help: "Memory that the rows of all shards of this node may take before they are written to segments.",
 		}, func() float64 {
-			return float64(n.cfg.MemtableBudget(config.MachineMemory()))
+			return float64(n.cfg.Shares().Rows)
 		}),
 	)
 	n.calls = newCallMetrics(n.registry)

@@ -30,7 +30,9 @@ func (v Version) build() string {
 // memory of pool: a process of its own, unless the settings say otherwise.
 //
 // Rows that a query fetches from other nodes lie in the spool while it runs.
-func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (shard.Engine, *spool.Dir, error) {
+func (n *node) openEngine(
+	shardDir string, pool *memtable.Pool, shares config.Shares,
+) (shard.Engine, *spool.Dir, error) {
 	tmp := n.cfg.Path("tmp")
 	// What a killed process left behind.
 	if err := os.RemoveAll(tmp); err != nil {
@@ -42,14 +44,14 @@ func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (s
 		return nil, nil, err
 	}
 	fetched := filepath.Join(tmp, "fetched")
-	rows, err := spool.Open(fetched, int64(q.TempLimit), config.OrQuarter(q.Memory, memory)/4)
+	rows, err := spool.Open(fetched, int64(q.TempLimit), shares.Queries/4)
 	if err != nil {
 		return nil, nil, err
 	}
 	if q.InProcess {
 		n.log.Warn("queries run in the server's own process (--query-in-process): one that goes wrong can end it")
 		e, err := engine.Open(engine.Config{
-			MemoryLimit: config.OrQuarter(q.Memory, memory), Threads: q.Threads, Concurrency: q.MaxConcurrent,
+			MemoryLimit: shares.Queries, Threads: q.Threads, Concurrency: q.MaxConcurrent,
 			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
 		})
 		if err != nil {
@@ -59,7 +61,7 @@ func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (s
 		return e, rows, nil
 	}
 	w, err := worker.Open(worker.Config{
-		MemoryLimit: config.OrQuarter(q.Memory, memory), Threads: q.Threads, Nice: q.Nice,
+		MemoryLimit: shares.Queries, Threads: q.Threads, Nice: q.Nice,
 		Concurrency: q.MaxConcurrent, PerUser: q.MaxConcurrentPerUser, Waiting: q.MaxWaiting, MaxWait: q.MaxWait,
 		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor,
 		RefuseFor: q.RefuseFor,

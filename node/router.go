@@ -23,7 +23,7 @@ import (
 )
 
 // openRouter builds the front and lets users in.
-func (n *node) openRouter(users *auth.Provider, memory int64) error {
+func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	client, shards := n.meta, n.shards
 	writer, err := write.New(write.Config{
 		Meta: client, Shards: shards, NoAutoCreate: !n.cfg.Ingest.AutoCreateTable, ClusterVersion: client.ClusterVersion,
@@ -41,7 +41,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		policy = body.Fail
 	}
 	bodies, err := body.New(body.Config{
-		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: config.OrQuarter(n.cfg.HTTP.InflightLimit, memory/2),
+		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: shares.Bodies,
 		Policy: policy, Registerer: n.registry,
 	})
 	if err != nil {

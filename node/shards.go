@@ -74,7 +74,7 @@ func (n *membership) metaMembers() []string {
 }
 
 // openShards opens the query engine, and what will open the shards.
-func (n *node) openShards(memory int64) error {
+func (n *node) openShards(shares config.Shares) error {
 	shardDir, err := filepath.Abs(n.cfg.Path("shards"))
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (n *node) openShards(memory int64) error {
 	if err := os.MkdirAll(shardDir, 0o750); err != nil {
 		return fmt.Errorf("make folder of shards: %w", err)
 	}
-	pool, budget := &memtable.Pool{}, shard.NewBudget(n.cfg.MemtableBudget(memory))
-	sql, fetched, err := n.openEngine(shardDir, pool, memory)
+	pool, budget := &memtable.Pool{}, shard.NewBudget(shares.Rows)
+	sql, fetched, err := n.openEngine(shardDir, pool, shares)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 // start opens every part, each after those that it calls. What it opened before an
 // error is closed by stop.
 func (n *node) start(ctx context.Context) error {
-	memory := config.MachineMemory()
-	limitHeap(memory)
+	shares := n.cfg.Shares()
+	shares.LimitHeap()
 	n.registry = newRegistry(n.proc.Version)
 	n.observe()
 
@@ -92,7 +92,7 @@ func (n *node) start(ctx context.Context) error {
 	n.shards = n.newShardClient()
 	n.openReach()
 	if n.cfg.Has(config.RoleShard) {
-		if err := n.openShards(memory); err != nil {
+		if err := n.openShards(shares); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (n *node) start(ctx context.Context) error {
 	n.run("reporting", n.reports.report)
 	n.run("asking whether others reach this node", n.reach.Run)
 	if n.cfg.Has(config.RoleRouter) {
-		if err := n.openRouter(files.users, memory); err != nil {
+		if err := n.openRouter(files.users, shares); err != nil {
 			return err
 		}
 	} else {

@@ -1,25 +1,49 @@
 package config
 
-// MemoryShares are the bounds of memory that the settings amount to on this machine, and
-// what there is: queries, bodies of requests, rows not yet in segments.
-func (c *Config) MemoryShares() (queries, bodies, rows, memory int64) {
-	memory = MachineMemory()
-	return OrQuarter(c.Query.Memory, memory), OrQuarter(c.HTTP.InflightLimit, memory), c.MemtableBudget(memory), memory
+import (
+	"math"
+	"os"
+	"runtime/debug"
+)
+
+// Shares divides the memory of the process. Each share is what is set or, if nothing is, a part
+// of Memory, in bytes.
+type Shares struct {
+	// Memory is what the process may use: see MachineMemory.
+	Memory int64
+	// Queries bounds the memory of all queries: by default a quarter.
+	Queries int64
+	// Bodies bounds the memory of the bodies of all requests: by default an eighth.
+	Bodies int64
+	// Rows bounds the rows that are not in segments yet, of all shards: by default an eighth, at
+	// most four times the flush size.
+	Rows int64
+	// Heap bounds the heap of Go: half. Rows and the query engine lie outside of it.
+	Heap int64
 }
 
-// MemtableBudget is the memory of all memtables of the node together: what is set,
-// else an eighth of the machine's, at most four times the flush size.
-func (c *Config) MemtableBudget(memory int64) int64 {
-	if c.Shard.Memory > 0 {
-		return int64(c.Shard.Memory)
+// Shares divides the memory of this machine.
+func (c *Config) Shares() Shares { return c.sharesOf(MachineMemory()) }
+
+func (c *Config) sharesOf(memory int64) Shares {
+	either := func(set ByteSize, part int64) int64 {
+		if set > 0 {
+			return int64(set)
+		}
+		return part
 	}
-	return min(memory/8, 4*int64(c.Shard.FlushBytes))
+	return Shares{
+		Memory: memory, Heap: memory / 2,
+		Queries: either(c.Query.Memory, memory/4),
+		Bodies:  either(c.HTTP.InflightLimit, memory/8),
+		Rows:    either(c.Shard.Memory, min(memory/8, 4*int64(c.Shard.FlushBytes))),
+	}
 }
 
-// OrQuarter is the size that was set or, if none was, a quarter of the memory.
-func OrQuarter(set ByteSize, memory int64) int64 {
-	if set > 0 {
-		return int64(set)
+// LimitHeap makes the garbage collector work harder before the heap outgrows its share, unless
+// GOMEMLIMIT says otherwise. Nothing else in the program sets that limit.
+func (s Shares) LimitHeap() {
+	if os.Getenv("GOMEMLIMIT") == "" && s.Memory != math.MaxInt64 {
+		debug.SetMemoryLimit(s.Heap)
 	}
-	return memory / 4
 }

@@ -42,10 +42,11 @@ func (d *doctor) settings() {
 			d.certificate(pair[0], pair[1])
 		}
 	}
-	queries, bodies, rows, memory := c.MemoryShares()
-	if sum := queries + bodies + rows; sum > memory {
+	shares := c.Shares()
+	if sum := shares.Queries + shares.Bodies + shares.Rows; sum > shares.Memory {
 		d.find(Attention, "", "lower one of them",
-			"--query-memory, --http-inflight-limit and --shard-memory amount to %s, and there are %s", mebi(sum), mebi(memory))
+			"--query-memory, --http-inflight-limit and --shard-memory amount to %s, and there are %s", mebi(sum),
+			mebi(shares.Memory))
 	}
 }
 
