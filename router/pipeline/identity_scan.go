@@ -125,10 +125,7 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 			if depth >= r.req.MaxNestedLevels || n.kind == jsonKey {
 				break
 			}
-			if depth >= jsonscan.MaxDepth {
-				return r.fail(jsonscan.TooDeep(pos))
-			}
-			if pos = r.object(d, n, pos+1, depth+1); pos < 0 {
+			if pos = r.nested(d, n, pos, depth); pos < 0 {
 				return pos
 			}
 			done = true
@@ -169,6 +166,14 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 		}
 		prev, n = n, n.next
 	}
+}
+
+// nested is object for the object at pos, which is the value of the key n.
+func (r *identity) nested(d *dest, n *node, pos, depth int) int {
+	if depth >= jsonscan.MaxDepth {
+		return r.fail(jsonscan.TooDeep(pos))
+	}
+	return r.object(d, n, pos+1, depth+1)
 }
 
 // float puts the number that text.Number found at pos into a column of floats. It returns

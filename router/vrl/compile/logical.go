@@ -26,7 +26,6 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 	case !never:
 		c.merge(after)
 	}
-	left, right := l.looking(), r.looking()
 	if n.Op == "&&" {
 		out.kind = kind.Boolean
 		out.inherit(&l)
@@ -35,35 +34,9 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 		}
 		if !out.fallible && !falsy && !truthy && (!l.kind.Within(truthBits) || !r.kind.Within(truthBits)) {
 			out.fallible = true
-			out.why = diag.New(100, "unhandled error", n.Span(), "this fails if one side is neither a boolean nor null").
-				With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
-				Note("compare the value, as in … == true, or give a value for that case: (… && …) ?? false")
+			out.why = mixedAnd(n, &l, &r)
 		}
-		out.test = func(f *fn.Frame) (bool, bool) {
-			a, ok := left(f)
-			if !ok || a.IsFalsy() {
-				return false, ok
-			}
-			b, ok := right(f)
-			if !ok {
-				return false, false
-			}
-			if a.Kind() != value.Bool || b.Kind() != value.Bool && !b.IsNull() {
-				errAnd.fail(f, a, b)
-				return false, false
-			}
-			return b.IsTrue(), true
-		}
-		if l.kind.Within(truthBits) && r.kind.Is(kind.BooleanBit) {
-			a, b := l.testing(), r.testing()
-			out.test = func(f *fn.Frame) (bool, bool) {
-				if truth, ok := a(f); !truth || !ok {
-					return false, ok
-				}
-				return b(f)
-			}
-		}
-		out.run = fromTest(out.test)
+		and(&out, &l, &r)
 		return out
 	}
 	switch {
@@ -77,6 +50,49 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 		out.kind = l.kind.Without(kind.NullBit | kind.UndefinedBit).Union(r.kind.Defined())
 		out.inherit(&l, &r)
 	}
+	or(&out, &l, &r)
+	return out
+}
+
+// mixedAnd returns why && may fail: a side may be neither a boolean nor null.
+func mixedAnd(n *syntax.Binary, l, r *expr) *diag.Diagnostic {
+	return diag.New(100, "unhandled error", n.Span(), "this fails if one side is neither a boolean nor null").
+		With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
+		Note("compare the value, as in … == true, or give a value for that case: (… && …) ?? false")
+}
+
+// and makes the code of l && r.
+func and(out, l, r *expr) {
+	left, right := l.looking(), r.looking()
+	out.test = func(f *fn.Frame) (bool, bool) {
+		a, ok := left(f)
+		if !ok || a.IsFalsy() {
+			return false, ok
+		}
+		b, ok := right(f)
+		if !ok {
+			return false, false
+		}
+		if a.Kind() != value.Bool || b.Kind() != value.Bool && !b.IsNull() {
+			errAnd.fail(f, a, b)
+			return false, false
+		}
+		return b.IsTrue(), true
+	}
+	if l.kind.Within(truthBits) && r.kind.Is(kind.BooleanBit) {
+		a, b := l.testing(), r.testing()
+		out.test = func(f *fn.Frame) (bool, bool) {
+			if truth, ok := a(f); !truth || !ok {
+				return false, ok
+			}
+			return b(f)
+		}
+	}
+	out.run = fromTest(out.test)
+}
+
+// or makes the code of l || r.
+func or(out, l, r *expr) {
 	either := func(left, right fn.Expr) fn.Expr {
 		return func(f *fn.Frame) (value.Value, bool) {
 			if v, ok := left(f); !ok || !v.IsFalsy() {
@@ -85,7 +101,7 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 			return right(f)
 		}
 	}
-	out.look = either(left, right)
+	out.look = either(l.looking(), r.looking())
 	out.run = either(l.run, r.run)
 	a, b := l.testing(), r.testing()
 	if l.kind.Within(truthBits) {
@@ -96,7 +112,6 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 			return b(f)
 		}
 	}
-	return out
 }
 
 func (c *compiler) coalesce(n *syntax.Binary) expr {

@@ -68,12 +68,9 @@ func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 
 func mayBeObject(k kind.Kind) bool { return k.Has(kind.ObjectBit) || k.IsNever() }
 
-// resultKind tells the kind of an operation's result, and whether it may fail.
-func resultKind(op string, l, r *expr) (kind.Kind, bool) {
+// resultKind returns the kind of an operation's result, and whether it may fail.
+func resultKind(op string, l, r *expr) (result kind.Kind, fallible bool) {
 	a, b := l.kind, r.kind
-	isInt := func(k kind.Kind) bool { return k.Is(kind.IntegerBit) }
-	isText := func(k kind.Kind) bool { return k.Is(kind.StringBit) }
-	isFloat := func(k kind.Kind) bool { return k.Is(kind.FloatBit) }
 	switch op {
 	case "==", "!=":
 		return kind.Boolean, false
@@ -81,49 +78,54 @@ func resultKind(op string, l, r *expr) (kind.Kind, bool) {
 		both := a.Union(b)
 		return kind.Boolean, !both.Within(numberBits) && !both.Is(kind.StringBit) && !both.Is(kind.TimestampBit)
 	case "+":
-		switch {
-		case isText(a) || isText(b):
+		if a.Is(kind.StringBit) || b.Is(kind.StringBit) {
 			return kind.String, !a.Within(textBits) || !b.Within(textBits)
-		case isFloat(a) || isFloat(b):
-			return kind.Float, !a.Within(numberBits) || !b.Within(numberBits)
-		case isInt(a) && isInt(b):
-			return kind.Integer, false
 		}
-		return kind.Or(kind.String, kind.Number), true
+		return numberKind(a, b, kind.Or(kind.String, kind.Number))
 	case "-":
-		switch {
-		case isFloat(a) || isFloat(b):
-			return kind.Float, !a.Within(numberBits) || !b.Within(numberBits)
-		case isInt(a) && isInt(b):
-			return kind.Integer, false
-		}
-		return kind.Number, true
+		return numberKind(a, b, kind.Number)
 	case "*":
-		switch {
-		case isText(a) && isInt(b), isInt(a) && isText(b):
+		if a.Is(kind.StringBit) && b.Is(kind.IntegerBit) || a.Is(kind.IntegerBit) && b.Is(kind.StringBit) {
 			return kind.String, false
-		case isFloat(a) || isFloat(b):
-			return kind.Float, !a.Within(numberBits) || !b.Within(numberBits)
-		case isInt(a) && isInt(b):
-			return kind.Integer, false
 		}
-		return kind.Or(kind.String, kind.Number), true
+		return numberKind(a, b, kind.Or(kind.String, kind.Number))
 	case "/":
-		x, ok := r.value.Number()
-		safe := r.known && ok && (x >= smallestNormal || x <= -smallestNormal) && x-x == 0
-		return kind.Float, !safe || !isInt(a) && !isFloat(a)
+		return kind.Float, !isSafeDivisor(r) || !a.Is(kind.IntegerBit) && !a.Is(kind.FloatBit)
 	case "|":
-		switch {
-		case a.Is(kind.ObjectBit) && b.Is(kind.ObjectBit):
-			return a.Merge(b), false
-		case a.Is(kind.ObjectBit) && b.IsNever():
-			return a, false
-		case b.Is(kind.ObjectBit) && a.IsNever():
-			return b, false
-		}
-		return kind.Object, true
+		return mergeKind(a, b)
 	}
 	return kind.Any, true
+}
+
+// numberKind is resultKind for an operation on two numbers; otherwise is the kind if it is
+// not known that they are.
+func numberKind(a, b, otherwise kind.Kind) (result kind.Kind, fallible bool) {
+	switch {
+	case a.Is(kind.FloatBit) || b.Is(kind.FloatBit):
+		return kind.Float, !a.Within(numberBits) || !b.Within(numberBits)
+	case a.Is(kind.IntegerBit) && b.Is(kind.IntegerBit):
+		return kind.Integer, false
+	}
+	return otherwise, true
+}
+
+// isSafeDivisor reports whether x is a constant by which any number can be divided.
+func isSafeDivisor(x *expr) bool {
+	n, ok := x.value.Number()
+	return x.known && ok && (n >= smallestNormal || n <= -smallestNormal) && n-n == 0
+}
+
+// mergeKind is resultKind for the merge of two objects.
+func mergeKind(a, b kind.Kind) (result kind.Kind, fallible bool) {
+	switch {
+	case a.Is(kind.ObjectBit) && b.Is(kind.ObjectBit):
+		return a.Merge(b), false
+	case a.Is(kind.ObjectBit) && b.IsNever():
+		return a, false
+	case b.Is(kind.ObjectBit) && a.IsNever():
+		return b, false
+	}
+	return kind.Object, true
 }
 
 // fromTest makes the code of a boolean expression from its test.
