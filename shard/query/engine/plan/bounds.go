@@ -18,16 +18,6 @@ import (
 // for these only as coarsely as the bounds are: hits per minute, rows of last week. If
 // all rows of a part look the same to a statement, it gets as many rows of one value.
 
-// A indistinct tells whether a use of the time index cannot tell moments of a span, in
-// nanoseconds, apart.
-type indistinct func(times Span) bool
-
-// sameRows are rows of one time, as far as the statement can tell.
-type sameRows struct {
-	at   int64 // in the unit of the time index
-	rows int64
-}
-
 const (
 	// maxSame is how many sameRows a reference reads; each is a part of the plan.
 	maxSame = 64
@@ -142,8 +132,6 @@ func (p *Scope) readerOf(expr, constant any) indistinct {
 	border := Span{Plus(at.Lo, -forth), Plus(at.Hi, back)}
 	return func(times Span) bool { return !times.Meets(border) }
 }
-
-func (p *Scope) isTimeIndex(v any) bool { return p.timeIndex(v) != nil }
 
 // sameUnit is about date_trunc.
 func sameUnit(v any) indistinct {
@@ -385,16 +373,4 @@ func (p *Plan) join(units []alikeRows, timeType schema.Type) (out [][]alikeRows)
 		out, end = append(out, []alikeRows{u}), u.max
 	}
 	return out
-}
-
-// repeat writes the query of rows that are alike.
-func (s *Source) repeat(b *strings.Builder, same sameRows) {
-	at, c := s.need[0], s.Columns[s.need[0]]
-	moment := fmt.Sprintf("make_timestamp_ns(%d)", same.at)
-	if c.Type != schema.TimestampNanosecond {
-		moment = fmt.Sprintf("make_timestamp(%d)", Nanoseconds(same.at, c.Type)/1000)
-	}
-	name := sql.QuoteName(s.Names[at])
-	fmt.Fprintf(b, "SELECT %s::%s AS %s FROM range(%d)", moment, EngineTypes[c.Type].SQL, name, same.rows)
-	s.conditions(b)
 }

@@ -27,12 +27,6 @@ const (
 	maxCountedBytes = 256
 )
 
-// countedRows are rows of one value, as a literal.
-type countedRows struct {
-	literal string
-	rows    int64
-}
-
 // unorderedFunctions are functions of a statement that cannot tell the order of rows:
 // aggregates, and what may stand around them. None makes doubles, whose sums depend on it.
 var unorderedFunctions = map[string]bool{
@@ -279,20 +273,4 @@ func literalOf(c *schema.Column, t schema.Type, value []byte) (string, bool) {
 		return fmt.Sprintf("%d%s", n, kind), true
 	}
 	return fmt.Sprintf("(%d)%s", int64(n), kind), true
-}
-
-// repeated writes the query of rows of one value.
-func (s *Source) repeated(b *strings.Builder, counted countedRows) {
-	b.WriteString("SELECT ")
-	for i, at := range s.need {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		value := counted.literal
-		if s.Columns[at].Semantic == schema.Timestamp {
-			value = s.null(at) // nobody reads it
-		}
-		b.WriteString(value + " AS " + sql.QuoteName(s.Names[at]))
-	}
-	fmt.Fprintf(b, " FROM range(%d)", counted.rows)
 }

@@ -17,15 +17,6 @@ import (
 // that kind is run over the rows from some moment on; if it yields N rows, they are the
 // ones, since all others are older. If not, it is run again from an earlier moment.
 
-// newest is what a statement must be like: its rows are those of one table, each by
-// itself, the latest first, and at most so many.
-type newest struct {
-	Ref   int    // in statement.tables
-	order string // the name by which it orders
-	rows  uint64 // LIMIT and OFFSET together; 0: no LIMIT
-	Limit uint64 // LIMIT alone
-}
-
 const (
 	// maxNewest is the most rows for which the newest are looked for first.
 	maxNewest = 10_000

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/sql"
@@ -118,63 +117,4 @@ func (p *Plan) Need(whole bool) []int {
 		need = []int{0}
 	}
 	return need
-}
-
-// Planned is a statement with what is known of its tables.
-type Planned struct {
-	Plans    []*Plan // one for each of statement.tables
-	Views    []*View
-	Searches []sql.Search
-	Truncs   []truncCall
-}
-
-// New returns the plans of the statement's references.
-func New(st *sql.Statement, shape *Shape, req *query.Request, now time.Time, settings *Settings) (*Planned, error) {
-	views := make(map[query.TableName]*View, len(st.Names))
-	var list []*View
-	for _, name := range st.Names {
-		t := findTable(req, name)
-		if t == nil {
-			return nil, errs.New(errs.TableNotFound, "table %s does not exist", name)
-		}
-		v, err := newTableView(t)
-		if err != nil {
-			return nil, err
-		}
-		views[name] = v
-		list = append(list, v)
-	}
-	plans := make([]*Plan, len(st.Tables))
-	for i := range st.Tables {
-		plans[i] = &Plan{Settings: settings, St: st, shape: shape, Ref: &st.Tables[i], View: views[st.Tables[i].Name]}
-	}
-	searches := make([]sql.Search, len(st.Searches))
-	for i, call := range st.Searches {
-		searches[i] = sql.Search{SearchCall: call, Analyzer: analyzerIn(call, plans)}
-	}
-	for _, p := range plans {
-		p.predicates(searches, now)
-		p.reads, p.timesOnly = p.readers(now)
-	}
-	out := &Planned{Plans: plans, Views: list, Searches: searches}
-	if !settings.Off["trunc"] {
-		out.Truncs = truncsOf(st, shape.truncs, plans)
-	}
-	return out, nil
-}
-
-// findTable returns the table of that name; one that differs only in case if there is no
-// exact one.
-func findTable(req *query.Request, name query.TableName) *query.Table {
-	var similar *query.Table
-	for i := range req.Tables {
-		t := &req.Tables[i]
-		if t.Database == name.Database && t.Name == name.Name {
-			return t
-		}
-		if strings.EqualFold(t.Database, name.Database) && strings.EqualFold(t.Name, name.Name) {
-			similar = t
-		}
-	}
-	return similar
 }

@@ -14,7 +14,26 @@ type Shape struct {
 	truncs []truncCall
 }
 
-// Study returns the shape of a statement, whose tree is root.
-func Study(st *sql.Statement, root sql.Node) *Shape {
-	return &Shape{Newest: findNewest(st, root), unordered: unordered(st, root), times: findTimes(root), truncs: truncs(st, root)}
+// newest is what a statement must be like: its rows are those of one table, each by
+// itself, the latest first, and at most so many.
+type newest struct {
+	Ref   int    // in statement.tables
+	order string // the name by which it orders
+	rows  uint64 // LIMIT and OFFSET together; 0: no LIMIT
+	Limit uint64 // LIMIT alone
+}
+
+// A indistinct tells whether a use of the time index cannot tell moments of a span, in
+// nanoseconds, apart.
+type indistinct func(times Span) bool
+
+// truncCall is a call of date_trunc that may be about the time index of a table, by a unit
+// of one length. Most of what the engine's own takes is the way of a time in nanoseconds
+// to a date and back; ours divides, and that only where another unit begins.
+type truncCall struct {
+	Ref            int // in statement.tables
+	column         sql.Node
+	literal        string
+	microseconds   int64
+	name, argument sql.Edit
 }

@@ -8,17 +8,6 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// truncCall is a call of date_trunc that may be about the time index of a table, by a unit
-// of one length. Most of what the engine's own takes is the way of a time in nanoseconds
-// to a date and back; ours divides, and that only where another unit begins.
-type truncCall struct {
-	Ref            int // in statement.tables
-	column         sql.Node
-	literal        string
-	microseconds   int64
-	name, argument sql.Edit
-}
-
 // truncUnits are the units of one length for which the engine returns a timestamp.
 var truncUnits = map[string]int64{"second": 1000_000, "minute": 60 * 1000_000, "hour": 3600 * 1000_000}
 

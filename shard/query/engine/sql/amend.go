@@ -1,18 +1,11 @@
 package sql
 
 import (
-	"sort"
 	"strings"
 )
 
 // The text of a statement is amended before the engine's parser sees it, where that reads it
 // otherwise than those who write such statements.
-
-// Edit replaces the bytes [from, to) of a text.
-type Edit struct {
-	From, To int
-	Text     string
-}
 
 // amend returns sql, which is normalized, with names in double quotes that stand in backticks, and
 // with arrows in parentheses, and what it changed.
@@ -41,24 +34,6 @@ func unquoteBackticks(sql string) []Edit {
 		i = end
 	}
 	return edits
-}
-
-// applyEdits sorts the edits and returns the text with them. Of those that overlap with one before, the
-// result has nothing of use.
-func applyEdits(text string, edits []Edit) string {
-	if len(edits) == 0 {
-		return text
-	}
-	sort.SliceStable(edits, func(i, k int) bool { return edits[i].From < edits[k].From })
-	var b strings.Builder
-	done := 0
-	for _, e := range edits {
-		b.WriteString(text[min(done, e.From):e.From])
-		b.WriteString(e.Text)
-		done = e.To
-	}
-	b.WriteString(text[done:])
-	return b.String()
 }
 
 // PositionBefore returns where a position of the text with the edits, which are sorted, is in that

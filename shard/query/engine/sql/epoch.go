@@ -4,13 +4,6 @@ package sql
 // the unit of the column. Only the engine knows the types of all columns, of queries in FROM too, so it is asked
 // first, and its error says which literals are meant.
 
-// integerCondition is a comparison, BETWEEN or IN of a column and literal integers.
-type integerCondition struct {
-	At       int    // its position; -1 for NOT BETWEEN, which the engine gives none
-	Column   string // the last part of its name
-	Literals []int  // their positions
-}
-
 // integers notes a condition that may be of this kind. operands are the column, or what stands in its place, and
 // what it is compared with.
 func (w *walker) integers(n Node, operands ...any) {

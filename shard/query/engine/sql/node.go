@@ -6,6 +6,9 @@ import (
 	"strconv"
 )
 
+// Node is an object of the tree.
+type Node = map[string]any
+
 // Text returns the text under key, or "".
 func Text(n Node, key string) string {
 	s, _ := n[key].(string)

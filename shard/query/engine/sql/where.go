@@ -10,15 +10,6 @@ import (
 // reference to a table: which columns the statement names, and what the rows that the
 // reference contributes must meet.
 
-// condition is an expression that is true for every row that a reference contributes to
-// the answer. alias is the name by which the reference's columns are qualified; alone
-// tells that names without one can only be the reference's.
-type condition struct {
-	Expr  Node
-	Alias string
-	Alone bool
-}
-
 // study fills in what the walker does not: it runs after it, on the same tree.
 func (st *Statement) study(tree any) {
 	s := studier{st: st}

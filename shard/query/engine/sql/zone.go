@@ -14,21 +14,6 @@ import (
 // that name none: those beside times are put into UTC in the statement, before anything else looks at it. So are
 // those with an offset, which the engine heeds beside nanoseconds only, and drops beside other times.
 
-// momentUse is a condition or call that has such texts.
-type momentUse struct {
-	texts []momentLiteral
-	// others are what stands beside them; certain tells that they are times whatever that is.
-	others  []any
-	certain bool
-	// call tells that it is a call of a function, which may want a text there.
-	call bool
-}
-
-type momentLiteral struct {
-	at   int
-	text string
-}
-
 var timeText = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
 
 // timeLayouts are the forms of such texts, without the offset.

@@ -1,0 +1,129 @@
+package sql
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+)
+
+// parser is the engine's: it returns the syntax tree of a text, as json_serialize_sql makes it.
+type parser func(text string) (tree string, err error)
+
+// Parse checks that text is one SELECT, or an EXPLAIN of one, that calls nothing forbidden. It returns
+// what has to be known of it, and its syntax tree. database is that of names without one.
+func Parse(sql, database string, parser parser) (*Statement, Node, error) {
+	switch {
+	case len(sql) > MaxSQL:
+		return nil, nil, errs.New(errs.InvalidArguments, "the statement has %d bytes; %d are allowed", len(sql), MaxSQL)
+	case !utf8.ValidString(sql):
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is not valid UTF-8")
+	case strings.IndexByte(sql, 0) >= 0:
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character", strings.IndexByte(sql, 0))
+	}
+	comment := lineComment(sql)
+	sql = normalize(sql)
+	if err := boundText(sql); err != nil {
+		return nil, nil, err
+	}
+	prefix, at, err := explain(sql)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := &Statement{Explain: prefix, offset: at, comment: comment, client: sql}
+	text, edits := amend(sql[at:])
+	st.SQL, st.amended = text, [][]Edit{edits}
+	tree, err := parser.tree(st.SQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tree.Error {
+		if tree, err = parser.quotedTree(st, tree); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch len(tree.Statements) {
+	case 0:
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is empty")
+	case 1:
+	default:
+		return nil, nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
+	}
+	w := walker{st: st, database: database, around: around{notAt: -1}}
+	if err := w.statement(tree.Statements[0]); err != nil {
+		return nil, nil, err
+	}
+	st.study(tree.Statements[0])
+	root, _ := tree.Statements[0].(Node)["node"].(Node)
+	return st, root, nil
+}
+
+// quotedTree is called with the tree of a statement with a mistake. If that is only
+// the name at, it quotes it in st and returns the right tree; else the error.
+func (p parser) quotedTree(st *Statement, wrong *syntaxTree) (*syntaxTree, error) {
+	sql, edits := quoteAt(st.SQL)
+	if len(edits) == 0 {
+		return nil, wrong.clientError(st)
+	}
+	tree, err := p.tree(sql)
+	if err != nil {
+		return nil, err
+	}
+	if tree.Error {
+		return nil, wrong.clientError(st)
+	}
+	st.SQL, st.amended = sql, append(st.amended, edits)
+	return tree, nil
+}
+
+// syntaxTree is what json_serialize_sql returns.
+type syntaxTree struct {
+	Error        bool   `json:"error"`
+	ErrorType    string `json:"error_type"`
+	ErrorMessage string `json:"error_message"`
+	Position     string `json:"position"`
+	Statements   []any  `json:"statements"`
+}
+
+func (p parser) tree(sql string) (*syntaxTree, error) {
+	text, err := p(sql)
+	if err != nil {
+		return nil, fmt.Errorf("parse a statement of %d bytes: %w", len(sql), err)
+	}
+	tree := &syntaxTree{}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(tree); err != nil {
+		return nil, fmt.Errorf("parse a statement of %d bytes: the syntax tree: %w", len(sql), err)
+	}
+	return tree, nil
+}
+
+// clientError is the error for a text that the engine's parser did not take, or that
+// is no SELECT.
+func (t *syntaxTree) clientError(st *Statement) error {
+	if t.ErrorType == "not implemented" {
+		w, _ := Word(st.SQL, 0)
+		if i := pivot.FindStringIndex(st.SQL); i != nil {
+			return errs.New(errs.Unsupported, "PIVOT needs the values that become columns, as in PIVOT logs ON host IN ('a', 'b') USING count(*): without IN it is two statements, of which the first looks for the values (position %d)", st.clientPosition(i[0]))
+		}
+		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here", strings.ToUpper(w))
+	}
+	msg := advise(firstLine(t.ErrorMessage))
+	if e := (&EngineError{Kind: t.ErrorType, Message: t.ErrorMessage}); isOutOfMemory(e) {
+		return noMemory(e, msg)
+	}
+	if strings.HasPrefix(msg, "Max expression depth") {
+		return errTooDeep
+	}
+	if st.comment >= 0 && cutShort.MatchString(msg) {
+		return errs.New(errs.InvalidSyntax, "%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1", msg, st.comment)
+	}
+	var at int
+	if _, err := fmt.Sscan(t.Position, &at); err == nil {
+		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, st.clientPosition(at))
+	}
+	return errs.New(errs.InvalidSyntax, "syntax error: %s", msg)
+}
