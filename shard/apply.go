@@ -85,10 +85,10 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 	}
 	switch e.Kind {
 	case rules.KindDropTable:
-		ap.applyDrop(index, term, e)
+		ap.tables.drop(index, term, e)
 		return nil
 	case rules.KindExpire:
-		ap.applyExpire(index, term, e)
+		ap.tables.expire(index, term, e, ap.files.ids.Upcoming())
 		return nil
 	case rules.KindDefine:
 		if err := ap.applyDefine(index, term, e); err != nil {
@@ -145,61 +145,18 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 		}
 	}
 
-	ap.tables.mu.Lock()
-	ap.tables.tick(e.Time)
-	bytes := ap.tables.mem.active.Bytes()
-	first := ap.tables.mem.active.Empty()
-	rows := 0
-	ap.tables.state.ShareKeys(e.ByUser)
-	for i, b := range link {
-		defs = ap.defineUpTo(defs, i)
-		ap.tables.state.Note(&b.Header)
-		ap.tables.ingested.add(b.TableID, len(ap.encoded[i]))
-		if ap.tables.state.Tables[b.TableID].Instant {
-			continue // accepted, and thrown away
-		}
-		ap.tables.mem.active.Append(b)
-		rows += b.Rows
-	}
-	ap.defineUpTo(defs, len(link))
-	ap.tables.tellTails(link, ap.encoded[:len(link)])
-	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
-	if len(link) > 0 {
-		ap.tables.mem.last = ap.cfg.Now()
-		if first {
-			ap.tables.mem.since = ap.tables.mem.last
-		}
-	}
-	ap.cfg.Budget.add(bytes - ap.tables.mem.bytes)
-	ap.tables.mem.bytes = bytes
-	wake := bytes >= ap.cfg.FlushBytes || ap.tables.mem.active.Rows() >= ap.cfg.FlushBytes/rowBytes || bytes >= ap.cfg.Budget.share()
-	ap.tables.mu.Unlock()
-
+	rows, full := ap.tables.link(&addition{
+		index: index, term: term, time: e.Time, byUser: e.ByUser, defs: defs, batches: link, encoded: ap.encoded[:len(link)],
+	})
 	clear(link) // the memtable has them; a stale pointer here would keep them
 	ap.batches = link[:0]
 	clear(ap.encoded)
 	ap.metrics.entries.Inc()
 	ap.metrics.rows.Add(float64(rows))
-	if wake {
+	if full {
 		ap.wakeFlusher()
 	}
 	return result, nil
-}
-
-// definedAt is a definition of an entry, and how many of its batches come before.
-type definedAt struct {
-	*rules.Definition
-	batches int
-}
-
-// defineUpTo takes over the definitions that come before a batch of the entry, and
-// returns the others; mu is held.
-func (ap *applier) defineUpTo(defs []definedAt, batch int) []definedAt {
-	for len(defs) > 0 && defs[0].batches <= batch {
-		ap.tables.define(defs[0].Definition)
-		defs = defs[1:]
-	}
-	return defs
 }
 
 // applyWrite decodes those batches of a write that are to be appended, unless have has
@@ -279,61 +236,12 @@ func appendNew(ids []uint64, id uint64) []uint64 {
 	return append(ids, id)
 }
 
-// applyDrop forgets a table and its rows. Its files go when the manifest says that
-// they are dead and nobody reads them.
-func (ap *applier) applyDrop(index, term uint64, e *rules.Entry) {
-	ap.tables.mu.Lock()
-	defer ap.tables.mu.Unlock()
-	ap.tables.tick(e.Time)
-	ap.tables.state.Drop(e.TableID)
-	ap.tables.mem.active.Drop(e.TableID)
-	for _, f := range ap.tables.mem.frozen {
-		f.mem.Drop(e.TableID)
-	}
-	delete(ap.tables.segs.byTable, e.TableID)
-	delete(ap.tables.segs.aside, e.TableID)
-	ap.tables.endTails(e.TableID, tableGone(ap.cfg.ID, e.TableID))
-	ap.tables.tellHandoffs(e.TableID)
-	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
-}
-
 // applyDefine takes over definitions that are newer than those known.
 func (ap *applier) applyDefine(index, term uint64, e *rules.Entry) error {
 	defs, err := rules.ParseTables(e.Tables)
 	if err != nil {
 		return fmt.Errorf("table definition: %w", err)
 	}
-	ap.tables.mu.Lock()
-	defer ap.tables.mu.Unlock()
-	ap.tables.tick(e.Time)
-	for _, d := range defs {
-		ap.tables.define(d)
-	}
-	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
+	ap.tables.redefine(index, term, e.Time, defs)
 	return nil
-}
-
-// applyExpire lets go of what has expired of tables, as far as all of a segment's or
-// a batch's rows have: new views do not have it. Of the rest compaction takes care.
-// What is written from now on is not touched, whatever its time: a table may get a
-// longer ttl.
-func (ap *applier) applyExpire(index, term uint64, e *rules.Entry) {
-	order := ap.files.ids.Upcoming()
-	ap.tables.mu.Lock()
-	defer ap.tables.mu.Unlock()
-	ap.tables.tick(e.Time)
-	for _, c := range e.Cutoffs {
-		if !ap.tables.state.Expire(c, order) {
-			continue
-		}
-		ap.tables.mem.active.Expire(c.TableID, c.Before)
-		for _, mem := range ap.tables.segs.asideMems(c.TableID) {
-			mem.Expire(c.TableID, c.Before)
-		}
-		for _, f := range ap.tables.mem.frozen {
-			f.mem.Expire(c.TableID, c.Before)
-		}
-		ap.tables.segs.hide(c.TableID, func(l *liveSegment) bool { return ap.tables.state.Dead(l.span(c.TableID), l.Order) })
-	}
-	ap.tables.appliedIndex, ap.tables.appliedTerm = index, term
 }

@@ -101,10 +101,7 @@ func (w *roomWait) flush() bool {
 		return false
 	}
 	ap.tables.freeze(ap.tables.appliedIndex)
-	ap.tables.mu.RLock()
-	some := len(ap.tables.mem.frozen) > 0
-	ap.tables.mu.RUnlock()
-	if some {
+	if ap.tables.hasFrozen() {
 		start := time.Now()
 		err := ap.flusher.flush()
 		ap.tables.noteFlush(err)
@@ -123,10 +120,7 @@ func (w *roomWait) flush() bool {
 			return false
 		case <-time.After(min(roomPoll, w.pause)):
 		}
-		ap.tables.mu.RLock()
-		closing := ap.tables.closing
-		ap.tables.mu.RUnlock()
-		if closing {
+		if _, closing, _ := ap.tables.filling(); closing {
 			return false
 		}
 	}

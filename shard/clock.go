@@ -93,9 +93,8 @@ type timekeeper struct {
 
 // moment is how the clocks are now.
 func (tk *timekeeper) moment() moment {
-	tk.tables.mu.RLock()
-	defer tk.tables.mu.RUnlock()
-	return moment{tk.replica.Term(), tk.tables.state.Clock, tk.tables.ticked, tk.cfg.Monotonic()}
+	clock, ticked := tk.tables.replicated()
+	return moment{tk.replica.Term(), clock, ticked, tk.cfg.Monotonic()}
 }
 
 // entryTime is the time of the next entry that this replica proposes.

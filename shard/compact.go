@@ -230,7 +230,7 @@ func (cp *compactor) pick() []compaction.Segment {
 func (cp *compactor) candidate(l *liveSegment, now time.Time) (seg compaction.Segment, ok bool) {
 	cp.tables.mu.RLock()
 	defer cp.tables.mu.RUnlock()
-	if cp.tables.handed(l) {
+	if cp.tables.held(l) {
 		return seg, false
 	}
 	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}

@@ -22,7 +22,7 @@ import (
 func (tb *tables) define(d *rules.Definition) {
 	old := tb.state.Tables[d.ID]
 	tb.state.Define(d)
-	tb.tellHandoffs(d.ID)
+	tb.wakeHolds(d.ID)
 	if old != nil && tb.state.Tables[d.ID] == d && d.Merge != old.Merge {
 		tb.mem.active.Cut(d.ID, old.Merge)
 	}

@@ -302,11 +302,11 @@ func TestRecovery(t *testing.T) {
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	if got := s.schedule.reason(); got != "" {
+	if got := s.tables.flushReason(s.replica.LogBytesAfter(s.tables.flushed.Load())); got != "" {
 		t.Errorf("empty: %q", got)
 	}
 	s.mustPut(batch(head(1, 9, 1), "a"))
-	if got := s.schedule.reason(); got != "" {
+	if got := s.tables.flushReason(s.replica.LogBytesAfter(s.tables.flushed.Load())); got != "" {
 		t.Errorf("one row: %q", got)
 	}
 	tests := []struct {
@@ -330,7 +330,7 @@ func TestFlushReasons(t *testing.T) {
 	for _, test := range tests {
 		s.Shard.cfg = kept
 		test.change(&s.Shard.cfg)
-		if got := s.schedule.reason(); got != test.want {
+		if got := s.tables.flushReason(s.replica.LogBytesAfter(s.tables.flushed.Load())); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}

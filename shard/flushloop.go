@@ -125,7 +125,7 @@ func (sd *schedule) loop() {
 			continue
 		}
 		if reason == "" {
-			reason = sd.reason()
+			reason = sd.tables.flushReason(sd.replica.LogBytesAfter(sd.tables.flushed.Load()))
 		}
 		if reason == "" || asked == nil && sd.cfg.Now().Before(notBefore) {
 			continue
@@ -148,37 +148,10 @@ func (sd *schedule) loop() {
 	}
 }
 
-// reason says why the shard should be flushed now; "" if it need not be.
-func (sd *schedule) reason() string {
-	logBytes := sd.replica.LogBytesAfter(sd.tables.flushed.Load())
-	sd.tables.mu.RLock()
-	defer sd.tables.mu.RUnlock()
-	switch {
-	case len(sd.tables.mem.frozen) > 0:
-		return flushRetry
-	case sd.tables.appliedIndex <= sd.tables.flushed.Load() && sd.tables.mem.active.Empty():
-		return ""
-	case sd.tables.mem.bytes >= sd.cfg.FlushBytes || sd.tables.mem.active.Rows() >= sd.cfg.FlushBytes/rowBytes:
-		return flushBytes
-	case logBytes >= sd.cfg.FlushLogBytes:
-		return flushLog
-	case !sd.tables.mem.since.IsZero() && sd.cfg.Now().Sub(sd.tables.mem.since) >= sd.cfg.FlushAge:
-		return flushAge
-	case sd.tables.mem.bytes >= sd.cfg.FlushBytes/8 && sd.cfg.Now().Sub(sd.tables.mem.last) >= sd.cfg.FlushIdle:
-		return flushIdle
-	case sd.tables.mem.bytes > 0 && sd.tables.mem.bytes >= sd.cfg.Budget.share():
-		return flushBudget
-	}
-	return ""
-}
-
 // beginLog puts an empty entry into the log if there are rows, but none that this
 // process got from the log: a replica that has applied nothing takes no snapshot.
 func (sd *schedule) beginLog() error {
-	sd.tables.mu.RLock()
-	alone := sd.tables.appliedIndex == sd.tables.base && !sd.tables.mem.active.Empty()
-	sd.tables.mu.RUnlock()
-	if !alone {
+	if !sd.tables.onlyUnlogged() {
 		return nil
 	}
 	e := rules.Entry{Kind: rules.KindWrite, Time: sd.clock.entryTime()}
@@ -188,17 +161,11 @@ func (sd *schedule) beginLog() error {
 
 // flushFor has the replica take a snapshot, which flushes, and counts it.
 func (sd *schedule) flushFor(reason string) error {
-	sd.tables.mu.RLock()
-	done := sd.tables.flushErr == nil && len(sd.tables.mem.frozen) == 0 && sd.tables.mem.active.Empty() && sd.tables.appliedIndex <= sd.tables.flushed.Load()
-	sd.tables.mu.RUnlock()
-	if done {
+	if sd.tables.settled() {
 		return nil // two snapshots of one index in one millisecond would have one name
 	}
 	start := time.Now()
-	sd.tables.mu.RLock()
-	size := sd.tables.mem.size()
-	sd.tables.mu.RUnlock()
-	ended := sd.operations.begin("flush", "because of "+reason, size)
+	ended := sd.operations.begin("flush", "because of "+reason, sd.tables.memory())
 	err := sd.beginLog()
 	if err == nil {
 		err = sd.replica.Snapshot()

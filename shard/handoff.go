@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,17 +44,36 @@ const (
 	handoffForget = time.Minute
 )
 
-// handoff is one table's, by this replica and this process. Who asks for it anew after
+// handoffs are the handoffs of a shard.
+type handoffs struct {
+	cfg        *Config
+	segmentDir string
+	operations *operations
+	tables     *tables
+	ledger     *ledger
+	scrub      *scrubber
+	// flush makes all rows durable in segments; wakeCompactor is called when segments are free.
+	flush         func(context.Context) error
+	wakeCompactor func()
+
+	running sync.WaitGroup
+
+	mu     sync.Mutex // guards the rest
+	byCopy map[uint64]*handoff
+	closed bool
+}
+
+// handoff is one table's, by this replica and this process. Whoever asks for it anew after
 // either has changed must take another copy.
 type handoff struct {
-	s       *Shard
-	tableID uint64
-	copy    *schema.Handoff
-	cancel  func()
-	changed chan struct{} // signals that the log told of the table
+	of     *handoffs
+	table  uint64
+	copy   *schema.Handoff
+	cancel func()
+	hold   *hold // until the handoff has ended
 
 	// Of the round under way, and what it goes on from.
-	given   *rules.Definition // by who asked
+	given   *rules.Definition // by the caller
 	through uint64            // the highest order of the segments that were read
 	merge   query.Merge
 	eras    int
@@ -84,51 +102,59 @@ type HandoffState struct {
 // nodes are those of each of these shards, the likely leader first. A handoff that was
 // begun already goes on.
 func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
+	return s.handoffs.begin(table, nodes)
+}
+
+func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	stored, err := rules.MarshalTables([]*schemapb.Table{table})
 	if err != nil {
-		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", s.cfg.ID)
+		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", x.cfg.ID)
 	}
 	defs, err := rules.ParseTables(stored)
 	if err != nil {
-		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", s.cfg.ID)
+		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", x.cfg.ID)
 	}
 	d := defs[0]
 	if d.Handoff == nil || d.ID == 0 || d.Fault != nil {
-		return errs.New(errs.InvalidArguments, "shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", s.cfg.ID, d.ID)
+		return errs.New(errs.InvalidArguments, "shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", x.cfg.ID, d.ID)
 	}
-	s.tables.mu.Lock()
-	defer s.tables.mu.Unlock()
-	switch _, gone := s.tables.state.Dropped[d.ID]; {
-	case s.tables.handoffs[d.Handoff.ID] != nil:
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.byCopy[d.Handoff.ID] != nil:
 		return nil
-	case gone:
-		return tableGone(s.cfg.ID, d.ID)
-	case s.tables.closing:
-		return errs.New(errs.ShardNotReady, "shard %d: it is closing", s.cfg.ID)
-	case s.tables.sweepHandoffs() >= maxHandoffs:
-		return errs.New(errs.ShardBusy, "shard %d: %d tables are handed over already; try again later", s.cfg.ID, maxHandoffs).WithReason(errs.Busy)
-	case s.cfg.Peers == nil:
-		return errs.New(errs.IllegalState, "shard %d: it knows no other nodes", s.cfg.ID)
+	case x.tables.dropped(d.ID):
+		return tableGone(x.cfg.ID, d.ID)
+	case x.closed:
+		return errs.New(errs.ShardNotReady, "shard %d: it is closing", x.cfg.ID)
+	case x.forget() >= maxHandoffs:
+		return errs.New(errs.ShardBusy, "shard %d: %d tables are handed over already; try again later", x.cfg.ID, maxHandoffs).WithReason(errs.Busy)
+	case x.cfg.Peers == nil:
+		return errs.New(errs.IllegalState, "shard %d: it knows no other nodes", x.cfg.ID)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &handoff{
-		s: s, tableID: d.ID, copy: d.Handoff, cancel: cancel, changed: make(chan struct{}, 1), given: d,
+		of: x, table: d.ID, copy: d.Handoff, cancel: cancel, hold: x.tables.hold(d.ID), given: d,
 		asked: time.Now(), nodes: nodes, done: make(chan struct{}),
 	}
-	if s.tables.handoffs == nil {
-		s.tables.handoffs = map[uint64]*handoff{}
+	if x.byCopy == nil {
+		x.byCopy = map[uint64]*handoff{}
 	}
-	s.tables.handoffs[h.copy.ID] = h
-	s.handing.Go(func() { h.run(ctx) })
+	x.byCopy[h.copy.ID] = h
+	x.running.Go(func() { h.run(ctx) })
 	return nil
 }
 
 // Handoff tells how far a handoff is, after up to wait or once it has come to its end;
 // ok is false if this process does not know it.
 func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
-	s.tables.mu.RLock()
-	h := s.tables.handoffs[copyID]
-	s.tables.mu.RUnlock()
+	return s.handoffs.ask(ctx, copyID, nodes, wait)
+}
+
+func (x *handoffs) ask(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
+	x.mu.Lock()
+	h := x.byCopy[copyID]
+	x.mu.Unlock()
 	if h == nil {
 		return st, false
 	}
@@ -152,49 +178,39 @@ func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]s
 	return h.state, true
 }
 
-// sweepHandoffs forgets those that have ended and that nobody asks about, and counts the
+// forget forgets those that have ended and that nobody asks about, and counts the
 // others; mu is held.
-func (tb *tables) sweepHandoffs() int {
-	maps.DeleteFunc(tb.handoffs, func(_ uint64, h *handoff) bool {
+func (x *handoffs) forget() int {
+	maps.DeleteFunc(x.byCopy, func(_ uint64, h *handoff) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return !h.holds() && time.Since(h.asked) > handoffForget
 	})
-	return len(tb.handoffs)
+	return len(x.byCopy)
 }
 
 // EndHandoff ends a handoff and forgets it.
-func (s *Shard) EndHandoff(copyID uint64) {
-	s.tables.mu.Lock()
-	h := s.tables.handoffs[copyID]
-	delete(s.tables.handoffs, copyID)
-	s.tables.mu.Unlock()
+func (s *Shard) EndHandoff(copyID uint64) { s.handoffs.end(copyID) }
+
+func (x *handoffs) end(copyID uint64) {
+	x.mu.Lock()
+	h := x.byCopy[copyID]
+	delete(x.byCopy, copyID)
+	x.mu.Unlock()
 	if h != nil {
 		h.cancel()
 	}
 }
 
-// endHandoffs ends them all, and waits.
-func (s *Shard) endHandoffs() {
-	s.tables.mu.RLock()
-	all := slices.Collect(maps.Values(s.tables.handoffs))
-	s.tables.mu.RUnlock()
-	for _, h := range all {
+// close ends them all, waits until they have ended, and lets none begin.
+func (x *handoffs) close() {
+	x.mu.Lock()
+	x.closed = true
+	for _, h := range x.byCopy {
 		h.cancel()
 	}
-	s.handing.Wait()
-}
-
-// handed reports whether a segment has rows of a table that is being handed over: what was
-// written since a round is told by the order of segments, which compaction changes. mu
-// is held.
-func (tb *tables) handed(l *liveSegment) bool {
-	for _, h := range tb.handoffs {
-		if h.holds() && l.span(h.tableID).Rows > 0 {
-			return true
-		}
-	}
-	return false
+	x.mu.Unlock()
+	x.running.Wait()
 }
 
 func (h *handoff) holds() bool {
@@ -206,33 +222,22 @@ func (h *handoff) holds() bool {
 	}
 }
 
-// tellHandoffs wakes those of a table; mu is held.
-func (tb *tables) tellHandoffs(tableID uint64) {
-	for _, h := range tb.handoffs {
-		if h.tableID == tableID {
-			select {
-			case h.changed <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
 func (h *handoff) run(ctx context.Context) {
-	s := h.s
-	ended := s.operations.begin("handoff", fmt.Sprintf("table %d to %d shards", h.tableID, len(h.copy.Shards)), 0)
+	s := h.of
+	ended := s.operations.begin("handoff", fmt.Sprintf("table %d to %d shards", h.table, len(h.copy.Shards)), 0)
 	err := h.rounds(ctx)
 	ended(err)
 	if err == nil {
-		s.cfg.Logger.Info("the rows of a table were copied to other shards", "table", h.tableID, "copy", h.copy.ID, "shards", h.copy.Shards)
+		s.cfg.Logger.Info("the rows of a table were copied to other shards", "table", h.table, "copy", h.copy.ID, "shards", h.copy.Shards)
 	} else if !errors.Is(err, context.Canceled) {
-		s.cfg.Logger.Warn("could not copy the rows of a table to other shards", "table", h.tableID, "copy", h.copy.ID, "error", err)
+		s.cfg.Logger.Warn("could not copy the rows of a table to other shards", "table", h.table, "copy", h.copy.ID, "error", err)
 	}
 	h.mu.Lock()
 	h.state.Err, h.state.Complete = err, err == nil
 	close(h.done)
 	h.mu.Unlock()
-	s.compactor.wakeCompactor()
+	h.hold.release()
+	s.wakeCompactor()
 }
 
 // errGivenUp ends a handoff whose copy will not be the table.
@@ -244,14 +249,14 @@ func (h *handoff) rounds(ctx context.Context) error {
 	defer cancel(nil)
 	h.open(ctx, cancel)
 	defer h.close()
-	generation := h.s.ledger.generationNow()
+	generation := h.of.ledger.generationNow()
 	for round := 1; ; round++ {
 		start := time.Now()
 		last, err := h.closed()
 		if err == nil {
-			err = h.s.Flush(ctx)
+			err = h.of.flush(ctx)
 		}
-		if err == nil && h.s.ledger.generationNow() != generation {
+		if err == nil && h.of.ledger.generationNow() != generation {
 			err = errReplaced
 		}
 		if err == nil {
@@ -276,7 +281,7 @@ func (h *handoff) rounds(ctx context.Context) error {
 		}
 		timer := time.NewTimer(handoffPause)
 		select {
-		case <-h.changed:
+		case <-h.hold.wait():
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -287,12 +292,10 @@ func (h *handoff) rounds(ctx context.Context) error {
 // closed reports whether the log says that the shard takes no more rows of the table until
 // the copy has taken its place.
 func (h *handoff) closed() (bool, error) {
-	h.s.tables.mu.RLock()
-	defer h.s.tables.mu.RUnlock()
-	if _, gone := h.s.tables.state.Dropped[h.tableID]; gone {
-		return false, tableGone(h.s.cfg.ID, h.tableID)
+	d, dropped := h.hold.definition()
+	if dropped {
+		return false, tableGone(h.of.cfg.ID, h.table)
 	}
-	d := h.s.tables.state.Tables[h.tableID]
 	if d == nil || d.Version < h.given.Version {
 		return false, nil
 	}

@@ -59,10 +59,10 @@ func (h *handoff) open(ctx context.Context, cancel context.CancelCauseFunc) {
 	for _, id := range h.copy.Shards {
 		t := &target{
 			h: h, shard: id, queue: make(chan func(context.Context) error, 1),
-			session: handoffSession | h.copy.ID<<24 | uint64(h.s.cfg.ID&0xffffff),
+			session: handoffSession | h.copy.ID<<24 | uint64(h.of.cfg.ID&0xffffff),
 		}
 		h.targets = append(h.targets, t)
-		h.s.handing.Go(func() {
+		h.of.running.Go(func() {
 			for {
 				select {
 				case do, more := <-t.queue:
@@ -94,7 +94,7 @@ func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) erro
 		t.seq++
 		// The nodes of the target may be older programs.
 		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq, Protocol: metapb.ProtocolHandoff})
-		if err := t.h.s.cfg.Fetch.Wait(ctx, len(data)); err != nil {
+		if err := t.h.of.cfg.Fetch.Wait(ctx, len(data)); err != nil {
 			return err
 		}
 		return t.send(ctx, def, data)
@@ -183,7 +183,7 @@ func (t *target) pick(try int) (string, error) {
 }
 
 func (t *target) call(ctx context.Context, node string, req *shardpb.WriteRequest, def *copyDef) error {
-	conn, err := t.h.s.cfg.Peers(node)
+	conn, err := t.h.of.cfg.Peers(node)
 	if err != nil {
 		return err
 	}

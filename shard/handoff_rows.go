@@ -25,14 +25,14 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 	}
 	rows, size := int64(0), int64(0)
 	for _, l := range live {
-		rows += l.span(h.tableID).Rows
-		size += l.bytes(h.tableID)
+		rows += l.span(h.table).Rows
+		size += l.bytes(h.table)
 	}
 	h.mu.Lock()
 	before := h.state.Done
 	h.state.Total = before + size
 	h.mu.Unlock()
-	t := job.Table(h.tableID)
+	t := job.Table(h.table)
 	split := newSplitter(h, t)
 	read := int64(0)
 	for _, job := range eachAlone(job, t) {
@@ -57,7 +57,7 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 		h.mu.Unlock()
 	}
 	if err != nil && isDamage(err) {
-		h.s.scrub.findDamaged(live)
+		h.of.scrub.findDamaged(live)
 	}
 	return err
 }
@@ -79,47 +79,38 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 
 // job is what is to be read: the segments, each with a reference, by rising order.
 func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err error) {
-	s := h.s
-	s.tables.mu.RLock()
-	defer s.tables.mu.RUnlock()
-	if _, gone := s.tables.state.Dropped[h.tableID]; gone {
-		return nil, nil, tableGone(s.cfg.ID, h.tableID)
+	t := h.hold.since(h.through, first)
+	live = t.segments
+	if t.dropped {
+		return nil, live, tableGone(h.of.cfg.ID, h.table)
 	}
 	// What lies here merges by the definition that the shard has, and the copy is to do
 	// alike: it hears of a newer one as this shard does, or when it is the table.
-	d := s.tables.state.Tables[h.tableID]
+	d := t.def
 	if d == nil {
 		d = h.given
 	}
-	eras := s.tables.erasOf(h.tableID)
 	switch {
 	case first:
-		h.merge, h.eras = d.Merge, len(eras)
-	case h.merge != d.Merge || h.eras != len(eras):
-		return nil, nil, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
+		h.merge, h.eras = d.Merge, len(t.eras)
+	case h.merge != d.Merge || h.eras != len(t.eras):
+		return nil, live, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
-	if len(s.tables.segs.aside[h.tableID]) > 0 {
-		return nil, nil, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: start a newer version, or drop the table", d.Name)
+	if t.aside {
+		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: start a newer version, or drop the table", d.Name)
 	}
-	for _, l := range s.tables.segs.byTable[h.tableID] {
-		if !first && l.Order <= h.through {
-			continue
-		}
+	for _, l := range live {
 		if l.damage.Load() != nil {
 			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, or give its rows up", l.path, d.Name)
 		}
-		l.refs.Add(1)
-		live = append(live, l)
 	}
-	x := s.tables.state.Expired[h.tableID]
-	t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, DropDeleted: first}
-	if first && len(eras) > 0 {
-		now := d.Merge
-		t.Modes = func(order uint64) query.Merge { return eras.Segment(order, now) }
+	table := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: t.expired.Before, Order: t.expired.Order, DropDeleted: first}
+	if first && len(t.eras) > 0 {
+		table.Modes = func(order uint64) query.Merge { return t.eras.Segment(order, d.Merge) }
 	}
-	job = &compaction.Job{Config: segment.Config{FS: s.cfg.FS, Dir: s.segmentDir}, Table: func(id uint64) *compaction.Table {
-		if id == h.tableID {
-			return t
+	job = &compaction.Job{Config: segment.Config{FS: h.of.cfg.FS, Dir: h.of.segmentDir}, Table: func(id uint64) *compaction.Table {
+		if id == h.table {
+			return table
 		}
 		return nil
 	}}

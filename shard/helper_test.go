@@ -98,7 +98,7 @@ func (o *opened) crash() {
 		o.writes.queue.close()
 		o.writes.committers.Wait()
 		o.installer.Close()
-		o.endHandoffs()
+		o.handoffs.close()
 		close(o.stop)
 		o.watching.Wait()
 		o.schedule.loops.Wait()

@@ -34,9 +34,7 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	}
 	err := s.replica.Change(ctx, kind, node)
 	if err == nil && s.replica.SoleMember() {
-		s.tables.mu.Lock()
-		s.tables.shared = false
-		s.tables.mu.Unlock()
+		s.tables.setShared(false)
 	}
 	return err
 }
@@ -47,9 +45,7 @@ func (s *Shard) share(ctx context.Context) error {
 	if err := s.replica.CheckLeads(); err != nil {
 		return err
 	}
-	s.tables.mu.Lock()
-	s.tables.shared = true
-	s.tables.mu.Unlock()
+	s.tables.setShared(true)
 	// An entry of its own makes sure that there is something to take a snapshot of.
 	e := rules.Entry{Kind: rules.KindWrite, Time: s.clock.entryTime()}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
@@ -57,10 +53,6 @@ func (s *Shard) share(ctx context.Context) error {
 	}
 	return s.Flush(ctx)
 }
-
-// alone reports whether the shard has no other replica and will not have one soon; mu
-// is held.
-func (wr *writer) alone() bool { return !wr.tables.shared && wr.replica.SoleMember() }
 
 // StepDown hands leadership to another replica, if this one leads and there is one that
 // votes; see replica.Replica.StepDown.
@@ -158,23 +150,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		out.State, out.CaughtUp = "Installing", false
 		out.InstallDoneBytes, out.InstallTotalBytes = done, total
 	}
-	s.tables.mu.RLock()
-	out.AppliedIndex = s.tables.appliedIndex
-	out.MemtableBytes = s.tables.mem.size()
-	if err := s.tables.flushErr; err != nil {
-		out.FlushError = strings.ToValidUTF8(err.Error(), "\uFFFD")
-		out.FlushError = strings.ToValidUTF8(out.FlushError[:min(len(out.FlushError), 300)], "")
-		out.FlushFailingNanos = int64(s.cfg.Monotonic() - s.tables.flushFailing)
-	}
-	for _, l := range s.tables.segs.live {
-		out.SegmentBytes += l.Bytes
-		if d := l.damage.Load(); d != nil {
-			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: d.reason})
-		}
-	}
-	out.Aside = s.tables.segs.asideRows()
-	out.KeysNanos = int64(s.tables.state.KeysLast(s.tables.clockNanos()))
-	s.tables.mu.RUnlock()
+	s.tables.report(out)
 	out.Pins = uint32(s.tables.readers.Load())
 	out.AsideTables = uint32(len(out.Aside))
 	out.Aside = out.Aside[:min(len(out.Aside), reportedAside)]
@@ -210,17 +186,7 @@ func (s *Shard) highestTable() uint64 {
 		return h.id
 	}
 	h.at = time.Now()
-	s.tables.mu.RLock()
-	defer s.tables.mu.RUnlock()
-	for id := range s.tables.state.Tables {
-		h.id = max(h.id, id)
-	}
-	for id := range s.tables.state.Dropped {
-		h.id = max(h.id, id)
-	}
-	for id := range s.tables.segs.byTable {
-		h.id = max(h.id, id)
-	}
+	h.id = max(h.id, s.tables.highest())
 	return h.id
 }
 

@@ -26,7 +26,7 @@ type metrics struct {
 	queueSeconds, commitSeconds, applySeconds prometheus.Histogram
 }
 
-func newMetrics(cfg Config, s *Shard) *metrics {
+func newMetrics(cfg *Config) *metrics {
 	m := &metrics{}
 	if cfg.Registerer != nil {
 		m.reg = prometheus.WrapRegistererWith(prometheus.Labels{"shard": strconv.FormatUint(uint64(cfg.ID), 10)}, cfg.Registerer)
@@ -67,54 +67,19 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 			m.flushes.WithLabelValues(reason, result)
 		}
 	}
+	return m
+}
+
+// observe adds what is read from the shard when somebody asks.
+func (m *metrics) observe(s *Shard) {
 	gauge := func(name, help string, value func() float64) {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
-	locked := func(value func() float64) func() float64 {
-		return func() float64 {
-			s.tables.mu.RLock()
-			defer s.tables.mu.RUnlock()
-			return value()
-		}
-	}
-	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(s.tables.mem.size()) }))
-	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.", locked(func() float64 {
-		if s.tables.mem.since.IsZero() {
-			return 0
-		}
-		return max(s.cfg.Now().Sub(s.tables.mem.since).Seconds(), 0)
-	}))
-	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(s.tables.mem.size() - s.tables.mem.bytes) }))
+	s.tables.gauges(gauge)
 	gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.writes.queue.size()) })
-	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(s.tables.state.Tables)) }))
-	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
-		var n int64
-		for _, l := range s.tables.segs.live {
-			n += l.Bytes
-		}
-		return float64(n)
-	}))
-	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
-		return float64(len(s.tables.segs.live))
-	}))
-	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(s.tables.segs.damagedCount()) }))
-	gauge("cordwood_shard_aside_rows", "Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
-		n := int64(0)
-		for _, list := range s.tables.segs.aside {
-			for _, l := range list {
-				n += l.rows.Rows()
-			}
-		}
-		return float64(n)
-	}))
-	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.", locked(func() float64 { return float64(s.tables.segs.asideBytes()) }))
-	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tables.tails.open) }))
 	gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(s.compactor.debt.Load()) })
 	gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(s.compactor.running.Load()) })
 	gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(s.files.lost.Load()) })
-	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.tables.appliedIndex) }))
-	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.tables.flushed.Load()) })
-	return m
 }
 
 // register makes the metrics visible; s must be able to answer them.

@@ -81,23 +81,12 @@ func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint6
 	if err != nil {
 		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
 	}
-	var news []*schemapb.Table
-	s.tables.mu.RLock()
-	index = s.tables.appliedIndex
-	for i, d := range defs {
-		_, gone := s.tables.state.Dropped[d.ID]
-		if old := s.tables.state.Tables[d.ID]; !gone && (old == nil || d.NewerThan(old)) {
-			news = append(news, tables[i])
-		}
-	}
-	s.tables.mu.RUnlock()
+	news, index := s.tables.newer(tables, defs)
 	if len(news) == 0 {
 		return index, nil
 	}
 	if err := s.DefineTable(ctx, news...); err != nil {
 		return 0, fmt.Errorf("seal: %w", err)
 	}
-	s.tables.mu.RLock()
-	defer s.tables.mu.RUnlock()
-	return s.tables.appliedIndex, nil
+	return s.tables.applied(), nil
 }

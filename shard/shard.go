@@ -68,10 +68,10 @@ type Shard struct {
 	flusher   *flusher
 	life      *lifetimes
 	compactor *compactor
+	handoffs  *handoffs
 
 	// changing holds a token during a Change, which may wait for other nodes: one at a time.
 	changing chan struct{}
-	handing  sync.WaitGroup // the goroutines of handoffs
 	highest  highest
 
 	// opened is closed when Open has sorted out the files: nothing is flushed before.
@@ -120,7 +120,7 @@ func newShard(cfg Config) *Shard {
 		opened: make(chan struct{}), stop: make(chan struct{}), ending: ending{ended: make(chan struct{})},
 	}
 	c, dir := &s.cfg, s.segmentDir
-	s.metrics = newMetrics(cfg, s)
+	s.metrics = newMetrics(c)
 	s.tables = newTables(c, s.metrics, dir)
 	s.files = &segmentFiles{cfg: c, segmentDir: dir, tables: s.tables}
 	s.tables.segs.removeSegment = s.files.removeSegment
@@ -150,6 +150,11 @@ func newShard(cfg Config) *Shard {
 		cfg: c, metrics: s.metrics, tables: s.tables, files: s.files, flusher: s.flusher, decoded: &s.writes.decoded,
 		opened: s.opened, stop: s.stop, wakeFlusher: s.schedule.wakeFlusher, ids: map[rules.BatchID]struct{}{},
 	}
+	s.handoffs = &handoffs{
+		cfg: c, segmentDir: dir, operations: &s.operations, tables: s.tables, ledger: s.ledger, scrub: s.scrub,
+		flush: s.schedule.flush, wakeCompactor: s.compactor.wakeCompactor,
+	}
+	s.metrics.observe(s)
 	return s
 }
 
@@ -237,9 +242,7 @@ func (s *Shard) open() (err error) {
 	s.join(member)
 	// The replica vouches that the log continues the manifest, so what the manifest
 	// does not list is dead. Nothing is flushed before the files are sorted out.
-	s.ledger.mu.Lock()
-	st = s.ledger.manifest.State() // Open may have taken over another one
-	s.ledger.mu.Unlock()
+	st = s.ledger.state() // Open may have taken over another one
 	if err := s.files.sweep(st); err != nil {
 		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
@@ -293,24 +296,18 @@ func (e *ending) do(ctx context.Context, shard uint32, end func() error) error {
 }
 
 func (s *Shard) close(ctx context.Context) error {
-	s.tables.mu.Lock()
-	s.tables.closing = true
-	s.tables.endTails(0, tailEnds(s.cfg.ID))
-	s.tables.mu.Unlock()
+	s.tables.close()
 	s.writes.queue.close()
 	s.writes.committers.Wait()
 
 	var err error
-	s.tables.mu.RLock()
-	unflushed := s.tables.appliedIndex > s.tables.flushed.Load() || !s.tables.mem.active.Empty()
-	s.tables.mu.RUnlock()
-	if unflushed && s.replica.Err() == nil {
+	if s.tables.unflushed() && s.replica.Err() == nil {
 		if ferr := s.Flush(ctx); ferr != nil {
 			err = fmt.Errorf("shard %d: close: the last rows are in the log, not in segments: %w", s.cfg.ID, ferr)
 		}
 	}
 	s.installer.Close()
-	s.endHandoffs()
+	s.handoffs.close()
 	close(s.stop)
 	s.watching.Wait()
 	s.schedule.loops.Wait()

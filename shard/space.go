@@ -32,10 +32,7 @@ const flushSpace = "space"
 // its log.
 func (s *Shard) MakeRoom() {
 	s.files.sweepExpired()
-	s.tables.mu.RLock()
-	some := s.tables.appliedIndex > s.tables.flushed.Load()
-	s.tables.mu.RUnlock()
-	if some {
+	if s.tables.applied() > s.tables.flushed.Load() {
 		s.schedule.wakeFlusherFor(flushSpace)
 	}
 }

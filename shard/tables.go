@@ -71,7 +71,7 @@ type tables struct {
 	closing, closed           bool
 	tails                     tails
 	ingested                  ingested
-	handoffs                  map[uint64]*handoff // by the id of the copy
+	holds                     map[*hold]struct{}
 	// shared is set from before another replica is added.
 	shared bool
 }

@@ -44,9 +44,7 @@ func (f fsm) Restore(r io.Reader) error {
 		if err := in.SetAhead(s.tables.appliedIndex); err != nil {
 			return err
 		}
-		s.tables.mu.Lock()
-		s.tables.base = max(s.tables.base, s.tables.appliedIndex)
-		s.tables.mu.Unlock()
+		s.tables.skipTo()
 		return nil
 	}
 	st, err := in.Arrived()

@@ -5,6 +5,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/shard/memtable"
 	"cordwood/shard/rules"
 )
 
@@ -45,16 +46,18 @@ func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, ne
 		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	for {
-		index, need, retry, err := wr.linkUnlogged(batches, p)
-		if !retry {
-			return index, need, err
+		r, err := wr.tables.linkUnlogged(p.mem, p.decoded, batches, wr.replica.SoleMember())
+		if !r.frozen {
+			wr.metrics.duplicates.Add(float64(r.duplicates))
+			wr.metrics.rows.Add(float64(r.rows))
+			if r.full {
+				wr.wakeFlusher()
+			}
+			return r.index, r.need, err
 		}
 		// The memtable was frozen in the meantime.
 		mem := p.mem
-		wr.tables.mu.RLock()
-		p.mem = wr.tables.mem.active
-		p.mem.Ref()
-		wr.tables.mu.RUnlock()
+		p.mem = wr.tables.refMemtable()
 		mem.Unref()
 		for i, data := range batches {
 			if p.decoded[i], err = decodeInto(p.mem, data); err != nil {
@@ -64,67 +67,74 @@ func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, ne
 	}
 }
 
-func (wr *writer) linkUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, retry bool, err error) {
-	wr.tables.mu.Lock()
-	defer wr.tables.mu.Unlock()
-	if wr.tables.closing {
-		return 0, nil, false, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
+// unloggedResult is what became of batches that do not go through the log.
+type unloggedResult struct {
+	index            uint64
+	need             []uint64 // tables whose definitions are missing; nothing was appended
+	frozen           bool     // the batches are in the memory of a memtable that is not active any more
+	full             bool     // the shard should be flushed
+	duplicates, rows int
+}
+
+// linkUnlogged appends batches, whose memory is that of mem, outside of the log. sole says that there is no
+// other replica.
+func (tb *tables) linkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte, sole bool) (r unloggedResult, err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.closing {
+		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID, tb.cfg.NodeID).WithReason(errs.NotLeader)
 	}
-	if !wr.alone() {
-		return 0, nil, false, errs.New(errs.ShardBusy, "shard %d: it gets another replica: rows without a log have to be sent again", wr.cfg.ID).
+	if tb.shared || !sole {
+		return r, errs.New(errs.ShardBusy, "shard %d: a replica is being added; resend rows of tables with skip_wal", tb.cfg.ID).
 			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)
 	}
-	if wr.tables.mem.active != p.mem {
-		return 0, nil, true, nil
+	if tb.mem.active != mem {
+		r.frozen = true
+		return r, nil
 	}
-	adm := rules.Admission{State: wr.tables.state, IDs: map[rules.BatchID]struct{}{}, Leader: true}
+	adm := rules.Admission{State: tb.state, IDs: map[rules.BatchID]struct{}{}, Leader: true}
 	var link []*column.Batch
-	var encoded [][]byte
-	for i, b := range p.decoded {
+	var data [][]byte
+	for i, b := range batches {
 		v, err := adm.Admit(&b.Header)
 		switch v {
 		case rules.Duplicate:
-			wr.metrics.duplicates.Inc()
+			r.duplicates++
 			continue
 		case rules.NeedsTable:
-			need = appendNew(need, b.TableID)
+			r.need = appendNew(r.need, b.TableID)
 			continue
 		case rules.Refused:
-			return 0, nil, false, err
+			return r, err
 		}
 		if err := adm.Accept(b); err != nil {
-			return 0, nil, false, err
+			return r, err
 		}
 		if b.Rows > 0 {
-			link, encoded = append(link, b), append(encoded, batches[i])
+			link, data = append(link, b), append(data, encoded[i])
 			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
 		}
 	}
-	if len(need) > 0 {
-		return 0, need, false, nil
+	if len(r.need) > 0 {
+		return r, nil
 	}
-	now, clock, first, rows := wr.cfg.Now(), wr.tables.clockNanos(), wr.tables.mem.active.Empty(), 0
+	now, clock, first := tb.cfg.Now(), tb.clockNanos(), tb.mem.active.Empty()
 	for i, b := range link {
-		wr.tables.ingested.add(b.TableID, len(encoded[i]))
-		wr.tables.state.NoteUnlogged(&b.Header, clock)
-		if !wr.tables.state.Tables[b.TableID].Instant {
-			wr.tables.mem.active.Append(b)
-			rows += b.Rows
+		tb.ingested.add(b.TableID, len(data[i]))
+		tb.state.NoteUnlogged(&b.Header, clock)
+		if !tb.state.Tables[b.TableID].Instant {
+			tb.mem.active.Append(b)
+			r.rows += b.Rows
 		}
 	}
-	wr.tables.tellTails(link, encoded)
+	tb.tellTails(link, data)
 	if len(link) > 0 {
-		wr.tables.mem.last = now
+		tb.mem.last = now
 		if first {
-			wr.tables.mem.since = now
+			tb.mem.since = now
 		}
 	}
-	bytes := wr.tables.mem.active.Bytes()
-	wr.cfg.Budget.add(bytes - wr.tables.mem.bytes)
-	wr.tables.mem.bytes = bytes
-	if bytes >= wr.cfg.FlushBytes || wr.tables.mem.active.Rows() >= wr.cfg.FlushBytes/rowBytes || bytes >= wr.cfg.Budget.share() {
-		wr.wakeFlusher()
-	}
-	wr.metrics.rows.Add(float64(rows))
-	return wr.tables.appliedIndex, nil, false, nil
+	r.full = tb.grown(tb.mem.active.Bytes())
+	r.index = tb.appliedIndex
+	return r, nil
 }

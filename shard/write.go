@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"cordwood/proto/column"
@@ -142,7 +141,7 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 			p.crowded = wr.cfg.Now()
 		}
 		left := wr.cfg.roomWait - wr.cfg.Now().Sub(p.crowded)
-		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.flushFails() {
+		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.tables.flushFails() {
 			wr.metrics.busy.Inc()
 			return err
 		}
@@ -160,13 +159,6 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 	}
 }
 
-// flushFails reports whether the last flush failed.
-func (wr *writer) flushFails() bool {
-	wr.tables.mu.RLock()
-	defer wr.tables.mu.RUnlock()
-	return wr.tables.flushErr != nil
-}
-
 // tellFreed wakes the writes that wait for room.
 func (wr *writer) tellFreed() {
 	next := make(chan struct{})
@@ -176,9 +168,7 @@ func (wr *writer) tellFreed() {
 // room refuses a write of so many bytes if it would overfill the memtables, counting
 // what is on its way into them. An empty shard takes a write of any size.
 func (wr *writer) room(inflated int64) error {
-	wr.tables.mu.RLock()
-	used, closing, ferr := wr.tables.used(), wr.tables.closing, wr.tables.flushErr
-	wr.tables.mu.RUnlock()
+	used, closing, ferr := wr.tables.filling()
 	if used += wr.promised.Load(); used > 0 {
 		used += inflated
 	}
@@ -218,54 +208,26 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", wr.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
-	adm := rules.Admission{State: wr.tables.state, Leader: true}
-	fresh := make([]bool, len(headers))
-	some := false
-	wr.tables.mu.RLock()
-	adm.Learn(defs)
-	for i := range headers {
-		v, aerr := adm.Admit(&headers[i])
-		switch v {
-		case rules.Refused:
-			wr.tables.mu.RUnlock()
-			return 0, nil, aerr
-		case rules.NeedsTable:
-			need = appendNew(need, headers[i].TableID)
-		case rules.Admitted:
-			if h := &headers[i]; rules.Keyed(h) && wr.tables.state.KeyReused(h) {
-				wr.tables.mu.RUnlock()
-				return 0, nil, errs.New(errs.InvalidArguments,
-					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
-					WithStatus(http.StatusUnprocessableEntity)
-			}
-			fresh[i], some = true, true
-		}
+	a, err := wr.tables.admit(headers, defs)
+	if err != nil {
+		return 0, nil, err
 	}
-	// The definitions stay as they are after the lock; the maps that hold them do not.
-	known := rules.Admission{State: &rules.State{ShardID: wr.cfg.ID}, Tables: map[uint64]*rules.Definition{}}
-	for i := range headers {
-		if fresh[i] {
-			known.Tables[headers[i].TableID] = adm.Table(headers[i].TableID)
-		}
-	}
-	index = wr.tables.appliedIndex
-	alone := wr.alone()
-	wr.tables.mu.RUnlock()
 	w.inflated = int64(total)
 	switch {
-	case len(need) > 0:
-		return 0, need, nil
-	case !some && len(headers) > 0:
+	case len(a.need) > 0:
+		return 0, a.need, nil
+	case !a.some && len(headers) > 0:
 		wr.metrics.duplicates.Add(float64(len(headers)))
-		return index, nil, nil
+		return a.index, nil, nil
 	}
+	alone := !a.shared && wr.replica.SoleMember()
 	w.unlogged = make([]bool, len(headers))
 	for i := range headers {
 		// What was appended of a request with a key is in the log: it must be known on
 		// every replica.
-		w.unlogged[i] = fresh[i] && !rules.Keyed(&headers[i]) && known.Tables[headers[i].TableID].SkipWAL && alone
+		w.unlogged[i] = a.fresh[i] && !rules.Keyed(&headers[i]) && a.known.Tables[headers[i].TableID].SkipWAL && alone
 	}
-	return 0, nil, wr.decode(ctx, w, fresh, &known)
+	return 0, nil, wr.decode(ctx, w, a.fresh, &a.known)
 }
 
 // decode decodes the batches of a write that are to be appended into the memory of the
@@ -274,10 +236,7 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	if err := wr.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
-	wr.tables.mu.RLock()
-	w.mem = wr.tables.mem.active
-	w.mem.Ref()
-	wr.tables.mu.RUnlock()
+	w.mem = wr.tables.refMemtable()
 	w.decoded = make([]*column.Batch, len(w.Batches))
 	for i, data := range w.Batches {
 		if !fresh[i] {
@@ -320,10 +279,7 @@ func (wr *writer) notDecoded(i int, err error) error {
 // a majority and no new ReadView has the table; its files go once they are not read
 // any more. To drop a table that the shard does not know is no error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
-	s.tables.mu.RLock()
-	_, gone := s.tables.state.Dropped[id]
-	s.tables.mu.RUnlock()
-	if gone {
+	if s.tables.dropped(id) {
 		return nil
 	}
 	e := rules.Entry{Kind: rules.KindDropTable, Time: s.clock.entryTime(), TableID: id}
