@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cordwood/proto/errs"
-	"cordwood/shard"
+	"cordwood/shard/store"
 )
 
 const (
@@ -36,7 +36,7 @@ type disk struct {
 	stat    func(path string) (diskRoom, error)
 
 	free, total, used atomic.Uint64
-	state             atomic.Int32 // a shard.Space
+	state             atomic.Int32 // a store.Space
 	refused           prometheus.Counter
 	wake              chan struct{}
 
@@ -71,7 +71,7 @@ func (n *node) watchDisk() error {
 			return float64(d.keep())
 		}),
 		gauge("cordwood_disk_full", "1 while no rows are taken because the disk is full up to its reserve.", func() float64 {
-			if d.space() == shard.SpaceFull {
+			if d.space() == store.SpaceFull {
 				return 1
 			}
 			return 0
@@ -149,17 +149,17 @@ func (d *disk) look() error {
 	d.total.Store(room.total)
 	d.used.Store(room.used)
 	keep := d.keep()
-	before := shard.Space(d.state.Load())
-	now := shard.SpaceOK
+	before := store.Space(d.state.Load())
+	now := store.SpaceOK
 	switch {
-	case free < keep, before == shard.SpaceFull && free < keep+keep/16:
-		now = shard.SpaceFull
+	case free < keep, before == store.SpaceFull && free < keep+keep/16:
+		now = store.SpaceFull
 	case free < keep+keep/2:
-		now = shard.SpaceLow
+		now = store.SpaceLow
 	}
 	d.state.Store(int32(now))
 	switch {
-	case now == shard.SpaceFull && before != now:
+	case now == store.SpaceFull && before != now:
 		d.log.Error("the disk is full up to its reserve: no rows are taken until there is room; delete or expire "+
 			"data, or make the disk larger",
 			"path", d.path, "free_bytes", free, "reserve_bytes", keep)
@@ -167,7 +167,7 @@ func (d *disk) look() error {
 		full := d.full
 		d.mu.Unlock()
 		full()
-	case before == shard.SpaceFull && now != before:
+	case before == store.SpaceFull && now != before:
 		d.log.Info("the disk has room again: rows are taken", "path", d.path, "free_bytes", free, "reserve_bytes", keep)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (d *disk) onFull(f func()) {
 }
 
 // space says how much room there is, as of the last second.
-func (d *disk) space() shard.Space { return shard.Space(d.state.Load()) }
+func (d *disk) space() store.Space { return store.Space(d.state.Load()) }
 
 // found is told that a write found no room: it is looked at once.
 func (d *disk) found(error) {
@@ -193,7 +193,7 @@ func (d *disk) found(error) {
 
 // writable refuses rows while the disk is full.
 func (d *disk) writable() error {
-	if d.space() != shard.SpaceFull {
+	if d.space() != store.SpaceFull {
 		return nil
 	}
 	d.refused.Inc()
@@ -205,13 +205,13 @@ const noRoom = 1 << 20
 
 // warnings are what an operator should know of the disk.
 func (d *disk) warnings() []string {
-	if free := d.free.Load(); d.space() != shard.SpaceFull && free < min(noRoom, d.total.Load()) {
+	if free := d.free.Load(); d.space() != store.SpaceFull && free < min(noRoom, d.total.Load()) {
 		return []string{
 			fmt.Sprintf("the disk of %s has %s left: nothing can be written; delete other files from it, or make it "+
 				"larger", d.path, mib(free)),
 		}
 	}
-	if d.space() != shard.SpaceFull {
+	if d.space() != store.SpaceFull {
 		return nil
 	}
 	return []string{d.refusal().Msg}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cordwood/proto/errs"
-	"cordwood/shard"
+	"cordwood/shard/store"
 )
 
 // TestDiskUsage: blocks that are kept for root count neither as used nor as room, as in df, and the
@@ -52,18 +52,18 @@ func TestDisk(t *testing.T) {
 		name                 string
 		reserve, free, total uint64
 		failure              error
-		want                 shard.Space
+		want                 store.Space
 		fulls                int
 	}{
-		{"a large disk keeps 2 GiB", 0, 2*gib - 1, 1000 * gib, nil, shard.SpaceFull, 1},
-		{"a little more is not enough", 0, 2*gib + 1, 1000 * gib, nil, shard.SpaceFull, 1},
-		{"a sixteenth more is", 0, 2*gib + gib/8, 1000 * gib, nil, shard.SpaceLow, 1},
-		{"there is plenty", 0, 4 * gib, 1000 * gib, nil, shard.SpaceOK, 1},
-		{"a small disk keeps a twentieth", 0, 3 << 20, 64 << 20, nil, shard.SpaceFull, 2},
-		{"what is not known stays", 0, 64 << 20, 64 << 20, errors.New("boom"), shard.SpaceFull, 2},
-		{"it comes back", 0, 32 << 20, 64 << 20, nil, shard.SpaceOK, 2},
-		{"a reserve that was set", 40 << 20, 39 << 20, 64 << 20, nil, shard.SpaceFull, 3},
-		{"no reserve, and no room", 1, 4096, 64 << 20, nil, shard.SpaceOK, 3},
+		{"a large disk keeps 2 GiB", 0, 2*gib - 1, 1000 * gib, nil, store.SpaceFull, 1},
+		{"a little more is not enough", 0, 2*gib + 1, 1000 * gib, nil, store.SpaceFull, 1},
+		{"a sixteenth more is", 0, 2*gib + gib/8, 1000 * gib, nil, store.SpaceLow, 1},
+		{"there is plenty", 0, 4 * gib, 1000 * gib, nil, store.SpaceOK, 1},
+		{"a small disk keeps a twentieth", 0, 3 << 20, 64 << 20, nil, store.SpaceFull, 2},
+		{"what is not known stays", 0, 64 << 20, 64 << 20, errors.New("boom"), store.SpaceFull, 2},
+		{"it comes back", 0, 32 << 20, 64 << 20, nil, store.SpaceOK, 2},
+		{"a reserve that was set", 40 << 20, 39 << 20, 64 << 20, nil, store.SpaceFull, 3},
+		{"no reserve, and no room", 1, 4096, 64 << 20, nil, store.SpaceOK, 3},
 	} {
 		d.reserve, free, total, failure = test.reserve, test.free, test.total, test.failure
 		if err := d.look(); !errors.Is(err, test.failure) {
@@ -72,11 +72,11 @@ func TestDisk(t *testing.T) {
 		if got := d.space(); got != test.want || fulls != test.fulls {
 			t.Errorf("%s: space %d, want %d; told %d times, want %d", test.name, got, test.want, fulls, test.fulls)
 		}
-		if warned := len(d.warnings()) > 0; warned != (test.want == shard.SpaceFull || test.free < noRoom) {
+		if warned := len(d.warnings()) > 0; warned != (test.want == store.SpaceFull || test.free < noRoom) {
 			t.Errorf("%s: warnings %q", test.name, d.warnings())
 		}
 		err := d.writable()
-		if (err != nil) != (test.want == shard.SpaceFull) {
+		if (err != nil) != (test.want == store.SpaceFull) {
 			t.Errorf("%s: writes give %v", test.name, err)
 		}
 		if err == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"cordwood/proto/metapb"
-	"cordwood/shard"
+	"cordwood/shard/store"
 )
 
 // reportEvery is how often the metadata group is told how this node is.
@@ -98,7 +98,7 @@ func (n *node) newReport() *metapb.ReportRequest {
 	why, _ := n.leaving.Load().(string)
 	r := &metapb.ReportRequest{
 		NodeId: n.data.nodeID, Process: n.process, TimeUnixNano: time.Now().UnixNano(),
-		DiskCapacity: int64(capacity), DiskUsed: int64(used), DiskFull: n.disk.space() == shard.SpaceFull,
+		DiskCapacity: int64(capacity), DiskUsed: int64(used), DiskFull: n.disk.space() == store.SpaceFull,
 		Stopping: why != "", Version: n.proc.Version.Version,
 		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol, Protection: n.protection.kind,
 	}

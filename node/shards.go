@@ -21,6 +21,7 @@ import (
 	"cordwood/shard/install"
 	"cordwood/shard/memtable"
 	"cordwood/shard/shardclient"
+	"cordwood/shard/store"
 )
 
 // openMeta opens the member of the metadata group: a founder of it, one that the group
@@ -82,7 +83,7 @@ func (n *node) openShards(shares config.Shares) error {
 	if err := os.MkdirAll(shardDir, 0o750); err != nil {
 		return fmt.Errorf("make folder of shards: %w", err)
 	}
-	pool, budget := &memtable.Pool{}, shard.NewBudget(shares.Rows)
+	pool, budget := &memtable.Pool{}, store.NewBudget(shares.Rows)
 	sql, fetched, err := n.openEngine(shardDir, pool, shares)
 	if err != nil {
 		return err
@@ -110,14 +111,16 @@ func (n *node) openShards(shares config.Shares) error {
 				return nil, err
 			}
 			s, err := shard.Open(shard.Config{
-				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap,
-				Founders:  o.Founders,
+				Config: store.Config{
+					ID: o.ID, Dir: o.Dir, NodeID: n.data.nodeID,
+					FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
+					Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Seen: n.clocks.Seen(),
+					Space: n.disk.space, Logger: n.log, FailStop: n.failStop,
+				},
+				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
-				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
-				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Agreed: n.clocks.Agreed,
-				Seen: n.clocks.Seen(), ClusterVersion: n.meta.ClusterVersion,
-				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
-				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
+				Agreed: n.clocks.Agreed, ClusterVersion: n.meta.ClusterVersion,
+				LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, Registerer: n.registry,
 			})
 			if err != nil {
 				_ = transport.Close() // it only leaves the list of groups

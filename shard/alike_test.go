@@ -27,7 +27,7 @@ func TestRowsAllAlike(t *testing.T) {
 		t.Fatalf("%d rows that are alike have %d bytes: %v", rows, size, err)
 	}
 	index := s.mustPut(data)
-	for deadline := time.Now().Add(30 * time.Second); s.tables.flushed.Load() < index; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); s.store.Tables.Flushed.Load() < index; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d rows are not flushed", rows)
 		}

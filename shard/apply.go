@@ -2,14 +2,15 @@ package shard
 
 import (
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"cordwood/proto/column"
-	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // fsm is the shard as its replica sees it.
@@ -22,10 +23,10 @@ var (
 )
 
 // AppliedIndex is the index of the last entry that the manifest holds.
-func (f fsm) AppliedIndex() uint64 { return f.s.tables.base }
+func (f fsm) AppliedIndex() uint64 { return f.s.store.Tables.Base }
 
 // AppliedTerm is the term of that entry.
-func (f fsm) AppliedTerm() uint64 { return f.s.tables.appliedTerm }
+func (f fsm) AppliedTerm() uint64 { return f.s.store.Tables.AppliedTerm }
 
 // AheadIndex is the index up to which the manifest may be ahead of the log, because it
 // was taken over from another replica.
@@ -36,7 +37,7 @@ func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.applier.app
 
 // Snapshot freezes the memtable after the last Apply.
 func (f fsm) Snapshot(index uint64) (replica.Snapshot, error) {
-	f.s.tables.freeze(index)
+	f.s.store.Tables.Freeze(index)
 	return snapshot(f), nil
 }
 
@@ -58,10 +59,10 @@ type outcome struct {
 // applier applies the entries of the log. Only the replica's apply goroutine uses it.
 type applier struct {
 	cfg         *Config
-	metrics     *metrics
-	tables      *tables
-	files       *segmentFiles
-	flusher     *flusher
+	metrics     *store.Metrics
+	tables      *store.Tables
+	files       *store.SegmentFiles
+	flusher     *store.Flusher
 	decoded     *sync.Map // of writer
 	opened      <-chan struct{}
 	stop        <-chan struct{}
@@ -76,7 +77,7 @@ type applier struct {
 
 // apply is called by the replica's goroutine, index after index.
 func (ap *applier) apply(index, term uint64, data []byte) any {
-	if index <= ap.tables.base {
+	if index <= ap.tables.Base {
 		return nil // replayed: the manifest has it
 	}
 	e, err := rules.DecodeEntry(data)
@@ -85,10 +86,10 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 	}
 	switch e.Kind {
 	case rules.KindDropTable:
-		ap.tables.drop(index, term, e)
+		ap.tables.Drop(index, term, e)
 		return nil
 	case rules.KindExpire:
-		ap.tables.expire(index, term, e, ap.files.ids.Upcoming())
+		ap.tables.Expire(index, term, e, ap.files.IDs.Upcoming())
 		return nil
 	case rules.KindDefine:
 		if err := ap.applyDefine(index, term, e); err != nil {
@@ -97,7 +98,7 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 		return nil
 	}
 	begin := time.Now()
-	defer func() { ap.metrics.applySeconds.Observe(time.Since(begin).Seconds()) }()
+	defer func() { ap.metrics.ApplySeconds.Observe(time.Since(begin).Seconds()) }()
 	result, ok, err := ap.applyWithMemory(index, term, data, e)
 	if !ok {
 		return replica.Abandon()
@@ -114,9 +115,9 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decoded) (*applied, error) {
 	result := &applied{writes: make([]outcome, len(e.Writes))}
 	// No lock to read: only this goroutine changes the state and the active memtable.
-	adm := rules.Admission{State: ap.tables.state, IDs: ap.ids}
+	adm := rules.Admission{State: ap.tables.State, IDs: ap.ids}
 	clear(adm.IDs)
-	var defs []definedAt
+	var defs []store.DefinedAt
 	link := ap.batches[:0]
 	for i := range e.Writes {
 		w := &e.Writes[i]
@@ -125,13 +126,13 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 			return nil, fmt.Errorf("write %d: table definition: %w", i, err)
 		}
 		for _, d := range learned {
-			defs = append(defs, definedAt{d, len(link)})
+			defs = append(defs, store.DefinedAt{Definition: d, Batches: len(link)})
 		}
 		adm.Learn(learned)
 		from := len(link)
 		out := &result.writes[i]
 		var have []*column.Batch
-		if i < len(ready) && ready[i].mem == ap.tables.mem.active {
+		if i < len(ready) && ready[i].mem == ap.tables.Mem.Active {
 			have = ready[i].batches
 		}
 		if link, err = ap.applyWrite(&adm, w, have, link, out); err != nil {
@@ -145,14 +146,14 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 		}
 	}
 
-	rows, full := ap.tables.link(&addition{
-		index: index, term: term, time: e.Time, byUser: e.ByUser, defs: defs, batches: link, encoded: ap.encoded[:len(link)],
+	rows, full := ap.tables.Link(&store.Addition{
+		Index: index, Term: term, Time: e.Time, ByUser: e.ByUser, Defs: defs, Batches: link, Encoded: ap.encoded[:len(link)],
 	})
 	clear(link) // the memtable has them; a stale pointer here would keep them
 	ap.batches = link[:0]
 	clear(ap.encoded)
-	ap.metrics.entries.Inc()
-	ap.metrics.rows.Add(float64(rows))
+	ap.metrics.Entries.Inc()
+	ap.metrics.Rows.Add(float64(rows))
 	if full {
 		ap.wakeFlusher()
 	}
@@ -168,7 +169,7 @@ func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link [
 		if have != nil {
 			b = have[j]
 		}
-		h, err := headerOf(b, data)
+		h, err := store.HeaderOf(b, data)
 		if err != nil {
 			return link, fmt.Errorf("batch %d: %w", j, err)
 		}
@@ -178,14 +179,14 @@ func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link [
 			out.duplicates++
 			continue
 		case rules.NeedsTable:
-			out.need = appendNew(out.need, h.TableID)
+			out.need = store.AppendNew(out.need, h.TableID)
 			continue
 		case rules.Refused:
 			out.err = err
 			return link, nil
 		}
 		if b == nil {
-			if b, err = decodeInto(ap.tables.mem.active, data); err != nil {
+			if b, err = store.DecodeInto(ap.tables.Mem.Active, data); err != nil {
 				return link, fmt.Errorf("batch %d: %w", j, err)
 			}
 		}
@@ -205,43 +206,27 @@ func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link [
 	return link, nil
 }
 
-// headerOf is the header of b, or, if there is none, of the encoded batch.
-func headerOf(b *column.Batch, data []byte) (column.Header, error) {
-	if b != nil {
-		return b.Header, nil
-	}
-	return column.DecodeHeader(data)
-}
-
-// decodeInto decodes a batch into the memory of a memtable, to which the caller has a
-// reference. The error is noMemory if there is none.
-func decodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
-	size, err := column.InflatedSize(data)
-	if err != nil {
-		return nil, err
-	}
-	mem, err := m.Alloc(size)
-	if err != nil {
-		return nil, noMemory{err}
-	}
-	return column.Decode(data, mem)
-}
-
-func appendNew(ids []uint64, id uint64) []uint64 {
-	for _, have := range ids {
-		if have == id {
-			return ids
-		}
-	}
-	return append(ids, id)
-}
-
 // applyDefine takes over definitions that are newer than those known.
 func (ap *applier) applyDefine(index, term uint64, e *rules.Entry) error {
 	defs, err := rules.ParseTables(e.Tables)
 	if err != nil {
 		return fmt.Errorf("table definition: %w", err)
 	}
-	ap.tables.redefine(index, term, e.Time, defs)
+	ap.tables.Redefine(index, term, e.Time, defs)
 	return nil
 }
+
+// snapshot is a freeze as the replica sees it.
+type snapshot struct{ s *Shard }
+
+// Persist flushes what is frozen. The replica cuts the log when it returns nil.
+func (p snapshot) Persist(w io.Writer) error {
+	if err := p.s.store.Flusher.Flush(); err != nil {
+		return err
+	}
+	return writeSnapshot(w, p.s.cfg.ID, p.s.store.Ledger.State())
+}
+
+// Release has nothing to release: what could not be flushed stays frozen, and is
+// flushed with the next snapshot.
+func (p snapshot) Release() {}

@@ -16,12 +16,13 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/shard/replica"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
 // spoiled is a shard of which no segment can be written that has rows of a table.
 func spoiled(t *testing.T, cfg Config, bad *atomic.Uint64) *opened {
-	cfg.spoil = func(table uint64) {
+	cfg.BeforeWrite = func(table uint64) {
 		if table == bad.Load() {
 			var none []int
 			_ = none[table]
@@ -58,14 +59,14 @@ func TestRowsSetAside(t *testing.T) {
 				t.Errorf("%s: table %d has %q, want %q", when, table, got, rows)
 			}
 		}
-		if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != raw {
+		if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != raw {
 			t.Errorf("%s: files %q, want %d raw ones", when, names, raw)
 		}
 		if n := len(s.Warnings()); (n > 0) != (raw > 0) {
 			t.Errorf("%s: %d raw files, warnings %q", when, raw, s.Warnings())
 		}
-		if s.tables.flushed.Load() < s.tables.appliedIndex {
-			t.Errorf("%s: flushed up to %d of %d", when, s.tables.flushed.Load(), s.tables.appliedIndex)
+		if s.store.Tables.Flushed.Load() < s.store.Tables.AppliedIndex {
+			t.Errorf("%s: flushed up to %d of %d", when, s.store.Tables.Flushed.Load(), s.store.Tables.AppliedIndex)
 		}
 	}
 	all := map[uint64][]string{1: {"a1", "b1"}, 2: {"a2", "b2"}, 3: {"a3", "b3"}, 4: {"a4", "b4"}, 5: {"a5", "b5"}}
@@ -125,13 +126,13 @@ func TestAsideIsPutOff(t *testing.T) {
 	bad.Store(0)
 	s.mustPut(batch(head(2, 1, 2), "b"))
 	s.flush()
-	if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != 2 {
+	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 2 {
 		t.Errorf("files %q: they were tried again at once", names)
 	}
-	now.Add(int64(asideRetry) + 1)
+	now.Add(int64(10*time.Minute) + 1)
 	s.mustPut(batch(head(2, 1, 3), "c"))
 	s.flush()
-	if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != 0 || len(s.Warnings()) > 0 {
+	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 0 || len(s.Warnings()) > 0 {
 		t.Errorf("files %q: they were not tried again; %q", names, s.Warnings())
 	}
 	if got := s.rows(2); !slices.Equal(got, []string{"a", "b", "c"}) {
@@ -148,7 +149,7 @@ func TestAsideIsPutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.flush()
-	if names := s.files(segmentDirName); len(names) != 0 || len(s.Warnings()) > 0 || len(s.rows(2)) > 0 {
+	if names := s.files(store.SegmentDirName); len(names) != 0 || len(s.Warnings()) > 0 || len(s.rows(2)) > 0 {
 		t.Errorf("after the drop: files %q, warnings %q", names, s.Warnings())
 	}
 	s.close()
@@ -226,7 +227,7 @@ func TestDamagedRawSegment(t *testing.T) {
 	s.mustPut(batch(head(2, 1, 1), "a"), batch(head(3, 1, 2), "b"))
 	s.flush()
 	s.crash()
-	names, err := filepath.Glob(filepath.Join(s.cfg.Dir, segmentDirName, "*"+segment.RawSuffix))
+	names, err := filepath.Glob(filepath.Join(s.cfg.Dir, store.SegmentDirName, "*"+segment.RawSuffix))
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
@@ -262,12 +263,15 @@ func TestDeathsOverRows(t *testing.T) {
 		s.mustPut(batch(head(table, 1, table), fmt.Sprint("a", table)))
 	}
 	// The first one died over a file of three tables, the second over one of them.
-	s.flusher.book.begin(1, 2, 3)
-	s = s.reopen()
-	s.flusher.book.begin(2)
-	s = s.reopen()
+	for _, over := range []string{`{"now":[1,2,3]}`, `{"now":[2],"deaths":{"1":1,"2":1,"3":1}}`} {
+		s.crash()
+		if err := os.WriteFile(filepath.Join(cfg.Dir, store.FlushingFile), []byte(over), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s = s.reopen()
+	}
 	s.flush()
-	if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != 1 {
+	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 1 {
 		t.Errorf("files %q, want one raw one", names)
 	}
 	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "table id 2 ") || !strings.Contains(w[0], "2 processes ended") {
@@ -278,31 +282,31 @@ func TestDeathsOverRows(t *testing.T) {
 			t.Errorf("table %d has %q", table, got)
 		}
 	}
-	if s.flusher.book.deaths(1)+s.flusher.book.deaths(3) > 0 || s.flusher.book.deaths(2) != 2 {
-		t.Errorf("remembered: %+v", s.flusher.book.page)
+	if left, err := os.ReadFile(filepath.Join(cfg.Dir, store.FlushingFile)); err != nil || string(left) != `{"deaths":{"2":2}}`+"\n" {
+		t.Errorf("remembered: %s, %v", left, err)
 	}
 	s = s.reopen()
 	s.mustPut(batch(head(2, 1, 9), "b2"))
 	s.flush()
-	if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != 2 {
+	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 2 {
 		t.Errorf("files %q: tried again after a start", names)
 	}
 	// Without the file they are tried again.
 	s.crash()
-	if err := os.Remove(filepath.Join(cfg.Dir, FlushingFile)); err != nil {
+	if err := os.Remove(filepath.Join(cfg.Dir, store.FlushingFile)); err != nil {
 		t.Fatal(err)
 	}
 	s = openShard(t, s.cfg)
 	s.mustPut(batch(head(2, 1, 10), "c2"))
 	s.flush()
-	if names := s.files(segmentDirName); suffixed(names, segment.RawSuffix) != 0 {
+	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 0 {
 		t.Errorf("files %q: not tried again", names)
 	}
 	if got := s.rows(2); !slices.Equal(got, []string{"a2", "b2", "c2"}) {
 		t.Errorf("rows %q", got)
 	}
 	s.close()
-	if _, err := os.Stat(filepath.Join(cfg.Dir, FlushingFile)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(cfg.Dir, store.FlushingFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file stays: %v", err)
 	}
 }
@@ -314,7 +318,7 @@ func TestAsideIsFetched(t *testing.T) {
 	bad.Store(2)
 	g := newGroup(t, func(id string, cfg *Config) {
 		cfg.TrailingBytes, cfg.trailing = 1, 1
-		cfg.spoil = func(table uint64) {
+		cfg.BeforeWrite = func(table uint64) {
 			if id == "n1" && table == bad.Load() {
 				panic("a fault")
 			}

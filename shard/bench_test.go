@@ -3,16 +3,13 @@ package shard
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/shard/manifest"
-	"cordwood/shard/memtable"
 	"cordwood/shard/rules"
-	"cordwood/shard/vfs"
+	"cordwood/shard/store"
 )
 
 const benchRows = 1000
@@ -74,21 +71,12 @@ func benchBatch(seq uint64) []byte {
 
 // bare is a shard without a replica, to measure what Apply and flush cost by themselves.
 func bare(b *testing.B) *Shard {
-	cfg := Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}.withDefaults()
+	cfg := Config{Config: store.Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}}.withDefaults()
 	s := newShard(cfg)
-	if err := cfg.FS.MkdirAll(s.segmentDir); err != nil {
+	if _, err := s.store.Open(); err != nil {
 		b.Fatal(err)
 	}
-	s.flusher.book = openDeathbook(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger)
-	s.tables.state = mustState(b, cfg.ID, &manifest.State{})
-	s.tables.state.Define(mustDef(b, benchTable()))
-	s.tables.mem.active = memtable.New(cfg.Pool)
-	s.files.ids.next = 1
-	m, err := manifest.Open(s.ledger.manifestConfig())
-	if err != nil {
-		b.Fatal(err)
-	}
-	s.ledger.manifest = m
+	s.store.Tables.Redefine(0, 0, 0, []*rules.Definition{mustDef(b, benchTable())})
 	return s
 }
 
@@ -111,9 +99,11 @@ func BenchmarkApply(b *testing.B) {
 			seq++
 		}
 		data := rules.AppendEntry(nil, e)
-		if s.tables.mem.active.Bytes() > 64<<20 {
-			s.tables.mem.active.Unref()
-			s.tables.mem.active = memtable.New(s.cfg.Pool)
+		if s.store.Tables.Memory() > 64<<20 {
+			s.store.Tables.Freeze(index)
+			if err := s.store.Flusher.Flush(); err != nil {
+				b.Fatal(err)
+			}
 		}
 		index++
 		b.StartTimer()
@@ -142,22 +132,14 @@ func BenchmarkFlush(b *testing.B) {
 			index++
 			s.applier.apply(index, 1, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Batches: [][]byte{data}}}}))
 		}
-		s.tables.freeze(index)
+		s.store.Tables.Freeze(index)
 		b.StartTimer()
-		if err := s.flusher.flush(); err != nil {
+		if err := s.store.Flusher.Flush(); err != nil {
 			b.Fatal(err)
 		}
-		b.StopTimer()
-		for _, list := range s.tables.segs.byTable {
-			for _, l := range list {
-				written += l.Bytes
-				if err := vfs.OS.Remove(l.path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-		clear(s.tables.segs.byTable)
-		b.StartTimer()
+	}
+	for _, l := range s.store.Tables.SegmentsOf(1) {
+		written += l.Bytes
 	}
 	b.ReportMetric(float64(b.N)*perFlush*benchRows/b.Elapsed().Seconds(), "rows/s")
 	b.ReportMetric(float64(written)/float64(b.N)/perFlush/benchRows, "bytes/row")

@@ -7,6 +7,7 @@ import (
 
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // The memory of rows that cannot be flushed is bounded in three steps, for a disk may be broken
@@ -31,26 +32,10 @@ const (
 
 var _ replica.Bounded = fsm{}
 
-// noMemory is the error of a batch for which the system gave no memory.
-type noMemory struct{ error }
-
-func (e noMemory) Unwrap() error { return e.error }
-
-// used returns the memory of all memtables, or of the rows' places in a flush if that is more; mu is held.
-func (tb *tables) used() int64 { return max(tb.mem.size(), tb.mem.rows()*rowBytes) }
-
-// fuller reports whether so many quarters of the memory limit are used, and why the last flush failed.
-func (tb *tables) fuller(quarters int64) (used int64, is bool, flushErr error) {
-	tb.mu.RLock()
-	defer tb.mu.RUnlock()
-	used = tb.used()
-	return used, used >= tb.cfg.MemoryLimit/4*quarters, tb.flushErr
-}
-
 // Crowded says why the replica takes no more rows from its leader.
 func (f fsm) Crowded() error {
 	s := f.s
-	used, crowded, flushErr := s.tables.fuller(crowdedAt)
+	used, crowded, flushErr := s.store.Tables.Fuller(crowdedAt)
 	if !crowded && !s.applier.waits.Load() {
 		return nil
 	}
@@ -69,7 +54,7 @@ func (f fsm) Stuck() bool { return f.s.applier.waits.Load() }
 // closed and there is none. Only the apply goroutine calls it, between two entries.
 func (ap *applier) awaitMemory() bool {
 	for wait := ap.newRoomWait(); ; {
-		if _, full, _ := ap.tables.fuller(waitsAt); !full {
+		if _, full, _ := ap.tables.Fuller(waitsAt); !full {
 			wait.end()
 			return true
 		}
@@ -100,12 +85,12 @@ func (w *roomWait) flush() bool {
 	case <-ap.stop:
 		return false
 	}
-	ap.tables.freeze(ap.tables.appliedIndex)
-	if ap.tables.hasFrozen() {
+	ap.tables.Freeze(ap.tables.AppliedIndex)
+	if ap.tables.HasFrozen() {
 		start := time.Now()
-		err := ap.flusher.flush()
-		ap.tables.noteFlush(err)
-		ap.metrics.flushed(flushMemory, time.Since(start), err)
+		err := ap.flusher.Flush()
+		ap.tables.NoteFlush(err)
+		ap.metrics.Flushed(store.FlushMemory, time.Since(start), err)
 		if err == nil {
 			w.end()
 			return true
@@ -120,7 +105,7 @@ func (w *roomWait) flush() bool {
 			return false
 		case <-time.After(min(roomPoll, w.pause)):
 		}
-		if _, closing, _ := ap.tables.filling(); closing {
+		if _, closing, _ := ap.tables.Filling(); closing {
 			return false
 		}
 	}
@@ -137,7 +122,7 @@ func (ap *applier) applyWithMemory(index, term uint64, data []byte, e *rules.Ent
 	}
 	for wait := ap.newRoomWait(); ; {
 		result, err = ap.applyWrites(index, term, e, ap.decodedOf(data))
-		if lack := (noMemory{}); !errors.As(err, &lack) {
+		if lack := (store.NoMemory{}); !errors.As(err, &lack) {
 			wait.end()
 			return result, true, err
 		}
@@ -146,16 +131,4 @@ func (ap *applier) applyWithMemory(index, term uint64, data []byte, e *rules.Ent
 			return nil, false, nil
 		}
 	}
-}
-
-// noteFlush remembers how the last flush ended.
-func (tb *tables) noteFlush(err error) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if err == nil {
-		tb.flushFailing = 0
-	} else if tb.flushErr == nil {
-		tb.flushFailing = tb.cfg.Monotonic()
-	}
-	tb.flushErr = err
 }

@@ -37,9 +37,7 @@ func noSegments(broken *atomic.Bool) vfs.FS {
 }
 
 func (o *opened) memory() int64 {
-	o.tables.mu.RLock()
-	defer o.tables.mu.RUnlock()
-	return o.tables.mem.size()
+	return o.store.Tables.Memory()
 }
 
 // TestFollowerThatCannotFlush has the flushes of a follower fail while its log can be written: it takes

@@ -3,10 +3,13 @@ package shard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // A clock that is wrong must not lose rows, nor what the shard remembers of batches. Three times
@@ -79,10 +82,10 @@ func (p *pace) agree(m moment, now int64) {
 // timekeeper gives entries their times, and decides by which time rows expire.
 type timekeeper struct {
 	cfg     *Config
-	metrics *metrics
+	metrics *store.Metrics
 	replica *replica.Replica
-	tables  *tables
-	life    *lifetimes
+	tables  *store.Tables
+	life    *store.Lifetimes
 	// wakeFlusherFor has the shard flush soon.
 	wakeFlusherFor func(reason string)
 
@@ -93,46 +96,13 @@ type timekeeper struct {
 
 // moment is how the clocks are now.
 func (tk *timekeeper) moment() moment {
-	clock, ticked := tk.tables.replicated()
+	clock, ticked := tk.tables.Replicated()
 	return moment{tk.replica.Term(), clock, ticked, tk.cfg.Monotonic()}
 }
 
 // entryTime is the time of the next entry that this replica proposes.
 func (tk *timekeeper) entryTime() int64 {
 	return tk.pace.next(tk.moment(), tk.cfg.Now().UnixNano())
-}
-
-// Tick moves the replicated clock to the time of an entry; mu is held.
-func (tb *tables) tick(at int64) {
-	before := tb.state.Clock
-	tb.state.Tick(at)
-	if tb.state.Clock > before {
-		tb.ticked = tb.cfg.Monotonic()
-	}
-}
-
-// clockNanos returns the replicated clock as it should be now; mu is held.
-func (tb *tables) clockNanos() int64 {
-	if tb.state.Clock == 0 {
-		return tb.cfg.Now().UnixNano() // nothing was ever written
-	}
-	return tb.state.Clock + int64(tb.cfg.Monotonic()-tb.ticked)
-}
-
-// seen is the time by what the shard, and the node before this process, saw last, and by the monotonic
-// clock since; zero if neither saw anything.
-func (tb *tables) seen(mono time.Duration) (t time.Time) {
-	tb.mu.RLock()
-	if tb.state.Clock != 0 {
-		t = time.Unix(0, tb.state.Clock).Add(mono - tb.ticked)
-	}
-	tb.mu.RUnlock()
-	if !tb.cfg.Seen.IsZero() {
-		if node := tb.cfg.Seen.Add(mono - tb.openedAt); node.After(t) {
-			t = node
-		}
-	}
-	return t
 }
 
 // expiryTime is the time by which rows may expire: the clock of this machine, if it goes on as it
@@ -143,7 +113,7 @@ func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
 	now, mono := tk.cfg.Now(), tk.cfg.Monotonic()
 	use, sound := tk.expiry.at(time.Unix(0, 0).Add(mono), now.Round(0))
 	if !sound {
-		tk.metrics.clockLeaps.Inc()
+		tk.metrics.ClockLeaps.Inc()
 		tk.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or the clock is set back",
 			"clock", now.UTC(), "want", use.UTC())
 	}
@@ -159,10 +129,10 @@ func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
 			use = agreed
 		}
 	}
-	seen := tk.tables.seen(mono)
+	seen := tk.tables.Seen(mono)
 	hold, news := tk.expiry.far(mono, use, seen)
 	if news {
-		tk.metrics.clockLeaps.Inc()
+		tk.metrics.ClockLeaps.Inc()
 		tk.cfg.Logger.Error("the clock is far ahead of what it was when the shard was written last: rows expire as if it were not for an hour; set it if it is wrong",
 			"clock", now.UTC(), "want", seen.UTC())
 	}
@@ -172,3 +142,86 @@ func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
 	tk.pace.agree(tk.moment(), use.UnixNano())
 	return use, nil
 }
+
+// maxClockLead is how far the clock may be ahead of where it should be, by the
+// monotonic clock, for rows to expire by it.
+const maxClockLead = 5 * time.Minute
+
+// expiryClock watches the clock that rows expire by: one that leaps ahead must not
+// make rows expire that have not.
+type expiryClock struct {
+	mono   time.Time // the last good reading of the monotonic clock
+	wall   time.Time // and of the other at the same moment
+	warned bool
+	held   bool // the time is far ahead of what was seen last
+	// ahead is since when, by the monotonic clock, that is so.
+	ahead time.Duration
+}
+
+// far reports whether a time is so far ahead of what was seen last that rows must not expire by it
+// yet, and whether that is news.
+func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news bool) {
+	if seen.IsZero() || t.Sub(seen) <= clockJump {
+		c.held = false
+		return false, false
+	}
+	if !c.held {
+		c.held, c.ahead = true, mono
+		return true, true
+	}
+	return mono-c.ahead < clockSettles, false
+}
+
+// at returns the time by which rows may expire, at a reading of the monotonic and one of the
+// other clock: the other, or, if that is too far ahead, what it should be by the monotonic one.
+// sound is false the first time that it is.
+func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
+	if c.mono.IsZero() {
+		c.mono, c.wall = mono, wall
+		return wall, true
+	}
+	should := c.wall.Add(mono.Sub(c.mono))
+	if wall.Sub(should) > maxClockLead {
+		sound = c.warned
+		c.warned = true
+		return should, sound
+	}
+	c.warned = false
+	if wall.After(c.wall) {
+		c.mono, c.wall = mono, wall
+	}
+	return wall, true
+}
+
+// expireRows proposes what has expired, if this replica leads, and has the shard flush
+// if something goes. It is called once every Config.FlushAge.
+func (tk *timekeeper) expireRows(ctx context.Context) error {
+	use, err := tk.expiryTime(ctx)
+	if err != nil {
+		return err
+	}
+	some, err := tk.expireBy(ctx, use)
+	if some {
+		tk.wakeFlusherFor(store.FlushExpire)
+	}
+	return err
+}
+
+// expireBy proposes what has expired at a time, and reports whether anything has.
+func (tk *timekeeper) expireBy(ctx context.Context, at time.Time) (some bool, err error) {
+	if !tk.replica.IsLeader() {
+		return false, nil
+	}
+	cutoffs := tk.life.Expirable(at)
+	for part := range slices.Chunk(cutoffs, maxCutoffs) {
+		e := rules.Entry{Kind: rules.KindExpire, Time: tk.entryTime(), Cutoffs: part}
+		if _, err := tk.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
+			return some, err
+		}
+		some = true
+	}
+	return some, nil
+}
+
+// maxCutoffs is the most tables of one entry of expiries.
+const maxCutoffs = 10_000

@@ -17,6 +17,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 const month = 30 * 24 * time.Hour
@@ -60,7 +61,7 @@ func TestClockAheadAtStart(t *testing.T) {
 		elapsed += 15 * time.Minute
 	}
 	told := dto.Metric{}
-	if err := s.metrics.clockLeaps.Write(&told); err != nil || told.GetCounter().GetValue() != 1 {
+	if err := s.metrics.ClockLeaps.Write(&told); err != nil || told.GetCounter().GetValue() != 1 {
 		t.Errorf("leaps that were told: %v, %v, want 1", &told, err)
 	}
 	s.crash()
@@ -85,7 +86,7 @@ func TestClockAheadAtStart(t *testing.T) {
 		t.Errorf("after an hour rows %v are there, all have expired", rows)
 	}
 	s.mustPut(batch(head(1, 9, 1<<40), "new"))
-	if ahead := time.Unix(0, s.tables.state.Clock).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
+	if ahead := time.Unix(0, replicatedClock(s)).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
 		t.Errorf("the replicated clock is %v off, although the time was believed", ahead)
 	}
 }
@@ -231,9 +232,9 @@ func TestExpiredFilesKept(t *testing.T) {
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day), time.Duration(0)
 	var space atomic.Value // the shard asks every second
-	space.Store(SpaceOK)
+	space.Store(store.SpaceOK)
 	cfg := testConfig(t)
-	cfg.Space = func() Space { return space.Load().(Space) }
+	cfg.Space = func() store.Space { return space.Load().(store.Space) }
 	s := expiring(t, cfg, wall, &elapsed)
 	s.stopCompactor()
 	pass := func(d time.Duration) {
@@ -242,7 +243,7 @@ func TestExpiredFilesKept(t *testing.T) {
 	}
 	kept := func(want int) {
 		t.Helper()
-		got, err := filepath.Glob(filepath.Join(cfg.Dir, expiredDirName, "*"))
+		got, err := filepath.Glob(filepath.Join(cfg.Dir, "expired", "*"))
 		if err != nil || len(got) != want {
 			t.Errorf("kept are %v, want %d: %v", got, want, err)
 		}
@@ -260,23 +261,28 @@ func TestExpiredFilesKept(t *testing.T) {
 		t.Errorf("live are %v", live)
 	}
 	pass(20 * time.Hour)
-	s.Shard.files.sweepExpired()
+	s.Shard.store.Files.SweepExpired()
 	kept(1)
 	pass(6 * time.Hour)
-	s.Shard.files.sweepExpired()
+	s.Shard.store.Files.SweepExpired()
 	kept(0)
 	write(2)
 	pass(month + time.Hour)
 	s.expireOnce()
 	kept(1)
-	space.Store(SpaceLow)
+	space.Store(store.SpaceLow)
 	s.MakeRoom()
 	kept(0)
-	space.Store(SpaceOK)
+	space.Store(store.SpaceOK)
 	write(3)
 	if err := s.DropTable(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
 	s.flush()
 	kept(0) // nobody dropped it by mistake without saying so
+}
+
+func replicatedClock(s *opened) (clock int64) {
+	clock, _ = s.store.Tables.Replicated()
+	return clock
 }

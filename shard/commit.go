@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -11,73 +10,8 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/shard/memtable"
-	"cordwood/shard/replica"
 	"cordwood/shard/rules"
 )
-
-// writer takes writes on the leader, before the log: it checks them, keeps them within memory,
-// and puts them into the log in groups. See tables for the locks.
-type writer struct {
-	cfg     *Config
-	metrics *metrics
-	replica *replica.Replica
-	tables  *tables
-	clock   *timekeeper
-	stop    <-chan struct{}
-	// wakeFlusher and wakeFlusherFor have the shard flush soon.
-	wakeFlusher    func()
-	wakeFlusherFor func(reason string)
-
-	queue      *queue
-	decoded    sync.Map                      // *byte, the first of an entry on its way, to []decoded
-	promised   atomic.Int64                  // inflated bytes of the writes that are queued or on their way
-	freed      atomic.Pointer[chan struct{}] // closed, and replaced, when a flush made room
-	committers sync.WaitGroup                // the commit loop
-}
-
-func newWriter(wr *writer) *writer {
-	wr.queue = newQueue(wr.cfg.ID, wr.cfg.QueueBytes, wr.cfg.QueueWrites)
-	freed := make(chan struct{})
-	wr.freed.Store(&freed)
-	return wr
-}
-
-// pending is a write on its way into the log.
-type pending struct {
-	rules.Write
-	since    time.Time // when it came into the queue
-	bytes    int       // in the log
-	inflated int64     // in memory
-	// decoded are the batches as precheck decoded them, in mem; nil where one was
-	// appended before. Apply on this node uses them if mem is still the active memtable.
-	decoded []*column.Batch
-	mem     *memtable.Memtable
-	// unlogged tells which batches do not go through the log.
-	unlogged []bool
-	// crowded is since when it waits for room in memory; zero: it did not have to.
-	crowded time.Time
-	// copied is done when the entry has a copy of the write.
-	copied sync.WaitGroup
-
-	// Set before done is closed.
-	index uint64
-	need  []uint64
-	err   error
-	done  chan struct{}
-}
-
-// release lets go of the memory of decoded.
-func (p *pending) release() {
-	if p.mem != nil {
-		p.mem.Unref()
-		p.mem, p.decoded = nil, nil
-	}
-}
-
-func (p *pending) finish(index uint64, need []uint64, err error) {
-	p.index, p.need, p.err = index, need, err
-	close(p.done)
-}
 
 // maxInFlight is how many entries are on their way into the log at once: one is
 // written while the next one is put together and sent.
@@ -131,9 +65,9 @@ func (wr *writer) propose(group []*pending) {
 	wr.decoded.Store(key, ready)
 	defer wr.decoded.Delete(key)
 	begin := time.Now()
-	wr.metrics.queueSeconds.Observe(begin.Sub(group[0].since).Seconds())
+	wr.metrics.QueueSeconds.Observe(begin.Sub(group[0].since).Seconds())
 	res, err := wr.replica.Propose(context.Background(), data)
-	wr.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+	wr.metrics.CommitSeconds.Observe(time.Since(begin).Seconds())
 	if err == nil {
 		if _, ok := res.Result.(*applied); !ok {
 			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", wr.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)
@@ -146,7 +80,7 @@ func (wr *writer) propose(group []*pending) {
 		return
 	}
 	for i, o := range res.Result.(*applied).writes {
-		wr.metrics.duplicates.Add(float64(o.duplicates))
+		wr.metrics.Duplicates.Add(float64(o.duplicates))
 		switch {
 		case o.err != nil:
 			group[i].finish(0, nil, o.err)

@@ -99,7 +99,7 @@ func TestFaultsOfCompaction(t *testing.T) {
 				}
 				if i > 0 {
 					try(s.compactNow())
-					clear(s.compactor.resting)
+					s.store.Compactor.TryAgain()
 				}
 				for _, id := range []uint64{1, 2} {
 					if diff := cmp.Diff(want, s.rows(id)); diff != "" {
@@ -138,10 +138,10 @@ func TestFaultsOfCompaction(t *testing.T) {
 				}
 			}
 			files := s.files("segments")
-			if len(files) != len(s.tables.segs.live) {
-				t.Errorf("operation %d, power cut %t: files %v for %d segments", n, power, files, len(s.tables.segs.live))
+			if len(files) != len(s.store.Tables.Segments()) {
+				t.Errorf("operation %d, power cut %t: files %v for %d segments", n, power, files, len(s.store.Tables.Segments()))
 			}
-			if lost, err := disk.ReadDir(filepath.Join(cfg.Dir, lostDirName)); err == nil && len(lost) > 0 {
+			if lost, err := disk.ReadDir(filepath.Join(cfg.Dir, "lost+found")); err == nil && len(lost) > 0 {
 				t.Errorf("operation %d, power cut %t: set aside: %v", n, power, lost)
 			}
 			s.crash()
@@ -254,10 +254,10 @@ func TestSplit(t *testing.T) {
 	if err := s.compactNow(); err != nil {
 		t.Fatal(err)
 	}
-	if l := s.tables.segs.byTable[2]; len(l) != 1 || l[0].Shared() {
+	if l := s.store.Tables.SegmentsOf(2); len(l) != 1 || l[0].Shared() {
 		t.Errorf("table 2 has %d segments", len(l))
 	}
-	if l := s.tables.segs.byTable[1]; len(l) != 1 || !l[0].Shared() || len(l[0].Tables) != 2 {
+	if l := s.store.Tables.SegmentsOf(1); len(l) != 1 || !l[0].Shared() || len(l[0].Tables) != 2 {
 		t.Errorf("table 1 has %d segments", len(l))
 	}
 	for range 2 {
@@ -308,7 +308,7 @@ func TestSparseColumns(t *testing.T) {
 	if err := s.compactNow(); err != nil {
 		t.Fatal(err)
 	}
-	l := s.tables.segs.byTable[1]
+	l := s.store.Tables.SegmentsOf(1)
 	if len(l) != 1 || l[0].Shared() || l[0].Rows != int64(want) || len(l[0].Columns) != 1001 {
 		t.Errorf("%d segments, the first of %d rows and %d columns", len(l), l[0].Rows, len(l[0].Columns))
 	}
@@ -333,7 +333,7 @@ func (o *opened) expireAt(now time.Time) error {
 }
 
 // stopCompactor ends the goroutine that compacts: the test does it.
-func (o *opened) stopCompactor() { o.compactor.stopLoop() }
+func (o *opened) stopCompactor() { o.store.Compactor.StopLoop() }
 
 // ttls gives tables ttls; the others live for ever.
 func ttls(of map[uint64]time.Duration) func(t *schema.Table) schema.TTL {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -15,12 +13,12 @@ import (
 	"google.golang.org/grpc"
 
 	"cordwood/proto/metapb"
-	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
 	"cordwood/shard/install"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -28,14 +26,13 @@ import (
 // together, encoded.
 const MaxWriteBytes = replica.MaxEntryBytes - 64<<10
 
-// Config says what Open opens. Dir and NodeID are required.
+// Config says what Open opens: what is kept and where, the group that keeps it, and the way of a
+// write into it. Dir and NodeID are required.
 type Config struct {
-	ID uint32
-	// Dir holds everything of the shard: MANIFEST, segments/, raft/, lost+found/. It
-	// is made if missing.
-	Dir string
-	// NodeID is the persistent id of this node.
-	NodeID string
+	store.Config
+
+	// The group.
+
 	// Incarnation tells groups of one shard id apart: it grows when the shard was made
 	// anew. The default value is 1.
 	Incarnation uint32
@@ -55,27 +52,31 @@ type Config struct {
 	// Fetch bounds how fast state is fetched by all shards that share it. The default
 	// value is one of the shard's own, 100 MB a second.
 	Fetch *install.Rate
+	// Agreed returns the time that the clocks of a majority of the nodes have come to, and vouches
+	// that what TTL returns is at most a minute old. An error keeps rows from expiring. It must not
+	// block. Nil: there are no other nodes.
+	Agreed func(context.Context) (time.Time, error)
+	// ClusterVersion is the protocol version that all nodes understand (package metapb). It must not
+	// block. The default value returns the newest one.
+	ClusterVersion func() uint32
 
-	// FlushBytes is the size of a memtable at which it is flushed. The default value
-	// is 64 MiB.
-	FlushBytes int64
-	// FlushLogBytes is the size of the log at which it is flushed. The default value
-	// is 128 MiB.
-	FlushLogBytes int64
-	// FlushAge is how long a row stays in a memtable at most. The default value is 5 min.
-	FlushAge time.Duration
-	// Now is the clock, which tests set. The default value is time.Now.
-	Now func() time.Time
-	// Monotonic tells how much time has passed since some moment, and is not set by anybody. The
-	// default value is the monotonic clock of the process, or, if Now is set, goes by that.
-	Monotonic func() time.Duration
-	// FlushIdle is how long no row may have come before a memtable of at least an eighth
-	// of FlushBytes is flushed: what is there is sorted and compressed while nothing else
-	// is to do, and queries read it faster from then on. The default value is 5 s.
-	FlushIdle time.Duration
-	// MemoryLimit is the size of all memtables, frozen ones included, from which on
-	// writes are refused as Busy. The default value is four times FlushBytes.
-	MemoryLimit int64
+	// The log.
+
+	// LogStore, if set, opens the log; see replica.Config.Store.
+	LogStore func() (raftlog.Store, error)
+	// LogDeadline is how long one write to the log or the manifest may take before it
+	// counts as failed. The default value is 10 s.
+	LogDeadline time.Duration
+	// DiskFull is called when a write to the log finds no room. The default value does
+	// nothing.
+	DiskFull func(error)
+	// heartbeat is raft's heartbeat timeout, and trailing the least number of entries that
+	// stay in the log for followers, if they are not the replica's default values.
+	heartbeat time.Duration
+	trailing  uint64
+
+	// Writes on their way into the log.
+
 	// QueueBytes and QueueWrites bound what waits to be put into the log; a write
 	// beyond them is refused as Busy. The default values are 64 MiB and 4096.
 	QueueBytes  int64
@@ -83,70 +84,11 @@ type Config struct {
 	// GroupBytes is the size up to which waiting writes are joined into one entry of
 	// the log. The default value is 1 MiB.
 	GroupBytes int
-
-	// TailBytes is how many encoded bytes of rows wait for one reader of a tail; one that
-	// is further behind loses its place. The default value is 16 MiB.
-	TailBytes int64
-
-	// Pool is where memtables get their memory; it should be shared by all shards of
-	// a process. The default value is a pool of the shard's own.
-	Pool *memtable.Pool
-	// Budget bounds the memtables of several shards together. Nil: no such bound.
-	Budget *Budget
-
-	// ShareBytes is the size in memory below which a table's rows share segments with
-	// other tables' when they are flushed. The default value is 8 MiB.
-	ShareBytes int64
-	// SplitBytes is the size from which on a compaction gives a table of shared segments
-	// one of its own. The default value is 64 MiB.
-	SplitBytes int64
-	// Compaction bounds the compactions of several shards together. The default value
-	// is one of the shard's own, half a CPU and 64 MiB a second.
-	Compaction *compaction.Limiter
-	// TTL returns the ttl of a table that is in force now; it is asked for every table
-	// once every FlushAge. The default value goes by the option of the table alone.
-	TTL func(*schema.Table) schema.TTL
-	// Agreed returns the time that the clocks of a majority of the nodes have come to, and vouches
-	// that what TTL returns is at most a minute old. An error keeps rows from expiring. It must not
-	// block. Nil: there are no other nodes.
-	Agreed func(context.Context) (time.Time, error)
-	// Seen is what the clock of the node said last before this process, as far as that is
-	// known; see clock.go.
-	Seen time.Time
-
-	// ClusterVersion is the protocol version that all nodes understand (package metapb). It must not
-	// block. The default value returns the newest one.
-	ClusterVersion func() uint32
-
-	// FS holds the manifest and the segments; the log is on the real one. The default
-	// value is vfs.OS.
-	FS vfs.FS
-	// LogStore, if set, opens the log; see replica.Config.Store.
-	LogStore func() (raftlog.Store, error)
-	// Logger takes what an operator should know. The default value discards it.
-	Logger *slog.Logger
-	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.
-	Registerer prometheus.Registerer
-	// FailStop is called if the replica failed for good, or a sync of the manifest or
-	// of a directory did; the process should exit without closing anything.
-	FailStop func(error)
-	// LogDeadline is how long one write to the log or the manifest may take before it
-	// counts as failed. The default value is 10 s.
-	LogDeadline time.Duration
-	// heartbeat is raft's heartbeat timeout, and trailing the least number of entries that
-	// stay in the log for followers, if they are not the replica's default values.
-	heartbeat time.Duration
-	trailing  uint64
-	// spoil is called for each table that is about to be written to a segment; tests panic in it.
-	spoil func(table uint64)
 	// roomWait is how long a write waits for room in memory; tests set it.
 	roomWait time.Duration
-	// Space says how much room there is on the disk. It is asked for every write. The
-	// default value always says SpaceOK.
-	Space func() Space
-	// DiskFull is called when a write to the log finds no room. The default value does
-	// nothing.
-	DiskFull func(error)
+
+	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.
+	Registerer prometheus.Registerer
 }
 
 func (c Config) withDefaults() Config {
@@ -176,7 +118,7 @@ func (c Config) withDefaults() Config {
 	c.TailBytes = cmp.Or(c.TailBytes, 16<<20)
 	c.LogDeadline = cmp.Or(c.LogDeadline, 10*time.Second)
 	if c.Space == nil {
-		c.Space = func() Space { return SpaceOK }
+		c.Space = func() store.Space { return store.SpaceOK }
 	}
 	if c.ClusterVersion == nil {
 		c.ClusterVersion = func() uint32 { return metapb.MaxProtocol }
@@ -228,47 +170,4 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Budget bounds the memtable memory of several shards together: beyond half of it
-// the larger memtables are flushed, beyond all of it writes are refused. It may be
-// used concurrently.
-type Budget struct {
-	limit  int64
-	used   atomic.Int64
-	shards atomic.Int64
-}
-
-// NewBudget returns a budget of limit bytes.
-func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
-
-// Used is what the shards' memtables hold together, in bytes.
-func (b *Budget) Used() int64 { return b.used.Load() }
-
 // A nil Budget bounds nothing.
-
-func (b *Budget) join(n int64) {
-	if b != nil {
-		b.shards.Add(n)
-	}
-}
-
-func (b *Budget) add(bytes int64) {
-	if b != nil {
-		b.used.Add(bytes)
-	}
-}
-
-func (b *Budget) exhausted() bool { return b != nil && b.used.Load() >= b.limit }
-
-// share is the size from which on a memtable should be flushed: no bound while less
-// than half of the budget is used, and half of an even share of what is used after
-// that, so that the largest memtable is always above it.
-func (b *Budget) share() int64 {
-	if b == nil {
-		return math.MaxInt64
-	}
-	used := b.used.Load()
-	if used < b.limit/2 {
-		return math.MaxInt64
-	}
-	return max(1, used/(2*max(1, b.shards.Load())))
-}

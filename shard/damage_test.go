@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cordwood/shard/store"
 )
 
 // TestIsDamaged breaks what a shard needs to open: damage is told from what may pass, and
@@ -31,8 +33,8 @@ func TestIsDamaged(t *testing.T) {
 	}{
 		{"manifest", func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "MANIFEST"), 20) }, true},
 		{"log", func(t *testing.T, dir string) {
-			wals, err := filepath.Glob(filepath.Join(dir, raftDirName, "*", "*.wal"))
-			if more, _ := filepath.Glob(filepath.Join(dir, raftDirName, "*.wal")); len(more) > 0 {
+			wals, err := filepath.Glob(filepath.Join(dir, store.RaftDirName, "*", "*.wal"))
+			if more, _ := filepath.Glob(filepath.Join(dir, store.RaftDirName, "*.wal")); len(more) > 0 {
 				wals = more
 			}
 			if err != nil || len(wals) == 0 {
@@ -48,7 +50,7 @@ func TestIsDamaged(t *testing.T) {
 			flip(t, wals[0], first+1+second+20)
 		}, true},
 		{"folder in the way", func(t *testing.T, dir string) {
-			path := filepath.Join(dir, segmentDirName)
+			path := filepath.Join(dir, store.SegmentDirName)
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +85,7 @@ func TestIsDamaged(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a", "b"))
 	s.flush()
-	path := s.tables.segs.byTable[1][0].path
+	path := s.store.Tables.SegmentsOf(1)[0].Path
 	if r := s.Report(); r.DamagedSegments != 0 || len(r.Damaged) != 0 {
 		t.Errorf("a sound shard reports %v", r)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/rules"
 )
 
 func TestDropTable(t *testing.T) {
@@ -113,10 +114,9 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Now = wall.Now
 	s := openShard(t, cfg)
-	remembered := func() map[uint64]int64 {
-		s.tables.mu.RLock()
-		defer s.tables.mu.RUnlock()
-		return maps.Clone(s.tables.state.Dropped)
+	remembered := func() (dropped map[uint64]int64) {
+		s.store.Tables.Inspect(func(st *rules.State) { dropped = maps.Clone(st.Dropped) })
+		return dropped
 	}
 	seq, most := uint64(0), 0
 	put := func() {
@@ -141,8 +141,8 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 		}
 		// What the manifest says is what was remembered when it was written.
 		stored := map[uint64]int64{}
-		for _, d := range s.ledger.manifest.State().Dropped {
-			if !d.Forgotten(s.ledger.manifest.State().Clock) {
+		for _, d := range s.store.Ledger.State().Dropped {
+			if !d.Forgotten(s.store.Ledger.State().Clock) {
 				stored[d.TableID] = d.At
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -286,7 +287,7 @@ func TestRecovery(t *testing.T) {
 				}
 			}
 			for _, name := range test.lost {
-				if found, err := filepath.Glob(filepath.Join(s.cfg.Dir, "lost+found", name+lostMark+"*")); err != nil || len(found) != 1 {
+				if found, err := filepath.Glob(filepath.Join(s.cfg.Dir, "lost+found", name+".lost-*")); err != nil || len(found) != 1 {
 					t.Errorf("set aside: %v, %v", found, err)
 				}
 			}
@@ -302,35 +303,35 @@ func TestRecovery(t *testing.T) {
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	if got := s.tables.flushReason(s.replica.LogBytesAfter(s.tables.flushed.Load())); got != "" {
+	if got := s.store.Tables.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
 		t.Errorf("empty: %q", got)
 	}
 	s.mustPut(batch(head(1, 9, 1), "a"))
-	if got := s.tables.flushReason(s.replica.LogBytesAfter(s.tables.flushed.Load())); got != "" {
+	if got := s.store.Tables.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
 		t.Errorf("one row: %q", got)
 	}
 	tests := []struct {
 		want   string
 		change func(c *Config)
 	}{
-		{flushBytes, func(c *Config) { c.FlushBytes = 10 }},
-		{flushLog, func(c *Config) { c.FlushLogBytes = 10 }},
-		{flushAge, func(c *Config) { c.FlushAge = time.Nanosecond }},
-		{flushIdle, func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.tables.mem.bytes }},
+		{"bytes", func(c *Config) { c.FlushBytes = 10 }},
+		{"log", func(c *Config) { c.FlushLogBytes = 10 }},
+		{"age", func(c *Config) { c.FlushAge = time.Nanosecond }},
+		{"idle", func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.store.Tables.Memory() }},
 		{"", func(c *Config) { c.FlushIdle = time.Nanosecond }}, // too little to be worth a segment
-		{flushBudget, func(c *Config) {
-			c.Budget = NewBudget(10)
-			c.Budget.join(1)
-			c.Budget.add(s.tables.mem.bytes)
+		{"budget", func(c *Config) {
+			c.Budget = store.NewBudget(10)
+			c.Budget.Join(1)
+			c.Budget.Add(s.store.Tables.Memory())
 		}},
-		{"", func(c *Config) { c.Budget = NewBudget(1 << 30) }},
+		{"", func(c *Config) { c.Budget = store.NewBudget(1 << 30) }},
 	}
 	s.crash() // the flush loop must not come first
 	kept := s.Shard.cfg
 	for _, test := range tests {
 		s.Shard.cfg = kept
 		test.change(&s.Shard.cfg)
-		if got := s.tables.flushReason(s.replica.LogBytesAfter(s.tables.flushed.Load())); got != test.want {
+		if got := s.store.Tables.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
@@ -343,7 +344,7 @@ func TestFlushesByItself(t *testing.T) {
 	cfg.FlushBytes, cfg.MemoryLimit = 1000, 16<<20
 	s := openShard(t, cfg)
 	deadline := time.Now().Add(10 * time.Second)
-	for i := uint64(1); s.tables.flushed.Load() == 0; i++ {
+	for i := uint64(1); s.store.Tables.Flushed.Load() == 0; i++ {
 		if time.Now().After(deadline) {
 			t.Fatal("no flush")
 		}
@@ -354,7 +355,7 @@ func TestFlushesByItself(t *testing.T) {
 // TestBudget has two shards share one.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	budget := NewBudget(40 << 10)
+	budget := store.NewBudget(40 << 10)
 	var shards []*opened
 	var blocked atomic.Bool
 	for id := range uint32(2) {
@@ -380,8 +381,8 @@ func TestBudget(t *testing.T) {
 	for _, s := range shards {
 		s.close()
 	}
-	if budget.Used() != 0 || budget.shards.Load() != 0 {
-		t.Errorf("%d bytes, %d shards left in the budget", budget.Used(), budget.shards.Load())
+	if budget.Used() != 0 || budget.Shards() != 0 {
+		t.Errorf("%d bytes, %d shards left in the budget", budget.Used(), budget.Shards())
 	}
 }
 

@@ -9,33 +9,14 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"cordwood/shard/install"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
-	"cordwood/shard/segment"
+	"cordwood/shard/store"
 )
 
 // This file is about when a shard is flushed.
-
-// Why a flush is made; the values of a metric's label.
-const (
-	flushBytes   = "bytes"
-	flushLog     = "log"
-	flushAge     = "age"
-	flushIdle    = "idle"
-	flushBudget  = "budget"
-	flushDrop    = "drop"
-	flushExpire  = "expire"
-	flushRetry   = "retry"
-	flushRequest = "request"
-	flushMemory  = "memory"
-)
-
-// rowBytes is what a row takes while it is flushed, besides its values: rows that are all
-// alike take nothing else, so that there could be a billion of them in little memory.
-const rowBytes = int64(unsafe.Sizeof(segment.RowRef{}))
 
 const (
 	// memoryIdle is for how long nobody must have asked for memory for rows before free
@@ -48,12 +29,12 @@ const (
 // schedule decides when the shard is flushed, and has the replica do it.
 type schedule struct {
 	cfg        *Config
-	metrics    *metrics
-	operations *operations
+	metrics    *store.Metrics
+	operations *store.Operations
 	replica    *replica.Replica
 	installer  *install.Installer
-	tables     *tables
-	files      *segmentFiles
+	tables     *store.Tables
+	files      *store.SegmentFiles
 	clock      *timekeeper
 	stop       <-chan struct{}
 
@@ -61,9 +42,6 @@ type schedule struct {
 	requests chan chan error // of those who wait for a flush
 	loops    sync.WaitGroup
 }
-
-// Flush makes all rows that are applied durable in segments and cuts the log.
-func (s *Shard) Flush(ctx context.Context) error { return s.schedule.flush(ctx) }
 
 // flush has the loop flush, and waits until it has.
 func (sd *schedule) flush(ctx context.Context) error {
@@ -110,7 +88,7 @@ func (sd *schedule) loop() {
 		case <-sd.stop:
 			return
 		case asked = <-sd.requests:
-			reason = flushRequest
+			reason = store.FlushRequest
 		case reason = <-sd.wake:
 		case <-ticker.C:
 			if sd.cfg.Pool.Trim(sd.cfg.Now(), memoryIdle) > 0 {
@@ -118,14 +96,14 @@ func (sd *schedule) loop() {
 				debug.FreeOSMemory()
 			}
 		case <-expire.C:
-			sd.files.sweepExpired()
+			sd.files.SweepExpired()
 			if err := sd.clock.expireRows(context.Background()); err != nil {
 				sd.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
 			}
 			continue
 		}
 		if reason == "" {
-			reason = sd.tables.flushReason(sd.replica.LogBytesAfter(sd.tables.flushed.Load()))
+			reason = sd.tables.FlushReason(sd.replica.LogBytesAfter(sd.tables.Flushed.Load()))
 		}
 		if reason == "" || asked == nil && sd.cfg.Now().Before(notBefore) {
 			continue
@@ -151,7 +129,7 @@ func (sd *schedule) loop() {
 // beginLog puts an empty entry into the log if there are rows, but none that this
 // process got from the log: a replica that has applied nothing takes no snapshot.
 func (sd *schedule) beginLog() error {
-	if !sd.tables.onlyUnlogged() {
+	if !sd.tables.OnlyUnlogged() {
 		return nil
 	}
 	e := rules.Entry{Kind: rules.KindWrite, Time: sd.clock.entryTime()}
@@ -161,17 +139,17 @@ func (sd *schedule) beginLog() error {
 
 // flushFor has the replica take a snapshot, which flushes, and counts it.
 func (sd *schedule) flushFor(reason string) error {
-	if sd.tables.settled() {
+	if sd.tables.Settled() {
 		return nil // two snapshots of one index in one millisecond would have one name
 	}
 	start := time.Now()
-	ended := sd.operations.begin("flush", "because of "+reason, sd.tables.memory())
+	ended := sd.operations.Begin("flush", "because of "+reason, sd.tables.Memory())
 	err := sd.beginLog()
 	if err == nil {
 		err = sd.replica.Snapshot()
 	}
 	ended(err)
-	sd.tables.noteFlush(err)
-	sd.metrics.flushed(reason, time.Since(start), err)
+	sd.tables.NoteFlush(err)
+	sd.metrics.Flushed(reason, time.Since(start), err)
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
+	"cordwood/shard/store"
 )
 
 const (
@@ -37,7 +38,7 @@ type gathered struct {
 	// missing tells what is left out, in words, if that is allowed.
 	missing []string
 
-	views  map[uint32]*View
+	views  map[uint32]*store.View
 	spools []*spool.Spool
 }
 
@@ -68,7 +69,7 @@ func shardsOf(t *shardpb.QueryTable) []uint32 {
 // only, because those of tables that merge them are spread by their tags, and handed over
 // when the table gets other shards.
 func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gathered, err error) {
-	g := &gathered{views: map[uint32]*View{}}
+	g := &gathered{views: map[uint32]*store.View{}}
 	defer func() {
 		if err != nil {
 			g.release()
@@ -129,7 +130,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 
 // views makes views of those shards that this node can show: it leads them, or any
 // replica will do.
-func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table, views map[uint32]*View) error {
+func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table, views map[uint32]*store.View) error {
 	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
 			continue
@@ -149,14 +150,14 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		}
 		v := sh.ReadView(tables...)
 		if v == nil {
-			return unreachable(id)
+			return store.Unreachable(id)
 		}
 		views[id] = v
-		if err := sh.tables.gone(tables...); err != nil {
+		if err := sh.store.Tables.Gone(tables...); err != nil {
 			return err
 		}
 		if req.Unchecked {
-			if err := sh.tables.outdated(of); err != nil {
+			if err := sh.store.Tables.Outdated(of); err != nil {
 				return err
 			}
 		}
@@ -166,7 +167,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 
 // joins adds the rows that a view has of a table, if they can stand beside those of
 // another shard as they are: rows that never merged have no order to keep.
-func joins(qt *query.Table, v *View, tableID uint64) bool {
+func joins(qt *query.Table, v *store.View, tableID uint64) bool {
 	more := query.Table{Schema: qt.Schema}
 	show(&more, v, tableID)
 	qt.Schema = more.Schema
@@ -187,7 +188,7 @@ type fetch struct {
 // fetch fetches rows into spools, several shards at a time.
 func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gathered, fetches []fetch) error {
 	if s.cfg.Scan == nil || s.cfg.Spool == nil {
-		return unreachable(fetches[0].shard)
+		return store.Unreachable(fetches[0].shard)
 	}
 	needs, err := s.needs(ctx, req, g.tables)
 	if err != nil {
@@ -246,7 +247,7 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 			}
 			qt.Batches = append(qt.Batches, batches...)
 			if t := sp.Table(); t != qt.Schema {
-				qt.Schema = widened(qt.Schema, t)
+				qt.Schema = store.Widened(qt.Schema, t)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func TestGrow(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.wantRows(o, 3, "u", "v", "w")
-		if n := o.Shard.files.lost.Load(); n > 0 {
+		if n := o.Shard.store.Files.Lost.Load(); n > 0 {
 			t.Errorf("node %s: %d files were set aside", id, n)
 		}
 	}

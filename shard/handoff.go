@@ -11,9 +11,9 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // This file hands the rows of a table over to other shards: it copies them into another
@@ -48,10 +48,10 @@ const (
 type handoffs struct {
 	cfg        *Config
 	segmentDir string
-	operations *operations
-	tables     *tables
-	ledger     *ledger
-	scrub      *scrubber
+	operations *store.Operations
+	tables     *store.Tables
+	ledger     *store.Ledger
+	scrub      *store.Scrubber
 	// flush makes all rows durable in segments; wakeCompactor is called when segments are free.
 	flush         func(context.Context) error
 	wakeCompactor func()
@@ -70,7 +70,7 @@ type handoff struct {
 	table  uint64
 	copy   *schema.Handoff
 	cancel func()
-	hold   *hold // until the handoff has ended
+	hold   *store.Hold // until the handoff has ended
 
 	// Of the round under way, and what it goes on from.
 	given   *rules.Definition // by the caller
@@ -98,13 +98,6 @@ type HandoffState struct {
 	Waits string
 }
 
-// HandOver begins to copy the rows of a table into the shards that its handoff names;
-// nodes are those of each of these shards, the likely leader first. A handoff that was
-// begun already goes on.
-func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
-	return s.handoffs.begin(table, nodes)
-}
-
 func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	stored, err := rules.MarshalTables([]*schemapb.Table{table})
 	if err != nil {
@@ -123,8 +116,8 @@ func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error
 	switch {
 	case x.byCopy[d.Handoff.ID] != nil:
 		return nil
-	case x.tables.dropped(d.ID):
-		return tableGone(x.cfg.ID, d.ID)
+	case x.tables.Dropped(d.ID):
+		return store.TableGone(x.cfg.ID, d.ID)
 	case x.closed:
 		return errs.New(errs.ShardNotReady, "shard %d: it is closing", x.cfg.ID)
 	case x.forget() >= maxHandoffs:
@@ -134,7 +127,7 @@ func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &handoff{
-		of: x, table: d.ID, copy: d.Handoff, cancel: cancel, hold: x.tables.hold(d.ID), given: d,
+		of: x, table: d.ID, copy: d.Handoff, cancel: cancel, hold: x.tables.Hold(d.ID), given: d,
 		asked: time.Now(), nodes: nodes, done: make(chan struct{}),
 	}
 	if x.byCopy == nil {
@@ -143,12 +136,6 @@ func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error
 	x.byCopy[h.copy.ID] = h
 	x.running.Go(func() { h.run(ctx) })
 	return nil
-}
-
-// Handoff tells how far a handoff is, after up to wait or once it has come to its end;
-// ok is false if this process does not know it.
-func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
-	return s.handoffs.ask(ctx, copyID, nodes, wait)
 }
 
 func (x *handoffs) ask(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
@@ -189,9 +176,6 @@ func (x *handoffs) forget() int {
 	return len(x.byCopy)
 }
 
-// EndHandoff ends a handoff and forgets it.
-func (s *Shard) EndHandoff(copyID uint64) { s.handoffs.end(copyID) }
-
 func (x *handoffs) end(copyID uint64) {
 	x.mu.Lock()
 	h := x.byCopy[copyID]
@@ -224,7 +208,7 @@ func (h *handoff) holds() bool {
 
 func (h *handoff) run(ctx context.Context) {
 	s := h.of
-	ended := s.operations.begin("handoff", fmt.Sprintf("table %d to %d shards", h.table, len(h.copy.Shards)), 0)
+	ended := s.operations.Begin("handoff", fmt.Sprintf("table %d to %d shards", h.table, len(h.copy.Shards)), 0)
 	err := h.rounds(ctx)
 	ended(err)
 	if err == nil {
@@ -236,7 +220,7 @@ func (h *handoff) run(ctx context.Context) {
 	h.state.Err, h.state.Complete = err, err == nil
 	close(h.done)
 	h.mu.Unlock()
-	h.hold.release()
+	h.hold.Release()
 	s.wakeCompactor()
 }
 
@@ -249,15 +233,15 @@ func (h *handoff) rounds(ctx context.Context) error {
 	defer cancel(nil)
 	h.open(ctx, cancel)
 	defer h.close()
-	generation := h.of.ledger.generationNow()
+	generation := h.of.ledger.GenerationNow()
 	for round := 1; ; round++ {
 		start := time.Now()
 		last, err := h.closed()
 		if err == nil {
 			err = h.of.flush(ctx)
 		}
-		if err == nil && h.of.ledger.generationNow() != generation {
-			err = errReplaced
+		if err == nil && h.of.ledger.GenerationNow() != generation {
+			err = store.ErrReplaced
 		}
 		if err == nil {
 			err = h.round(ctx, round == 1)
@@ -281,7 +265,7 @@ func (h *handoff) rounds(ctx context.Context) error {
 		}
 		timer := time.NewTimer(handoffPause)
 		select {
-		case <-h.hold.wait():
+		case <-h.hold.Wait():
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -292,9 +276,9 @@ func (h *handoff) rounds(ctx context.Context) error {
 // closed reports whether the log says that the shard takes no more rows of the table until
 // the copy has taken its place.
 func (h *handoff) closed() (bool, error) {
-	d, dropped := h.hold.definition()
+	d, dropped := h.hold.Definition()
 	if dropped {
-		return false, tableGone(h.of.cfg.ID, h.table)
+		return false, store.TableGone(h.of.cfg.ID, h.table)
 	}
 	if d == nil || d.Version < h.given.Version {
 		return false, nil
@@ -304,55 +288,6 @@ func (h *handoff) closed() (bool, error) {
 	}
 	return d.Writable().Closed, nil
 }
-
-// tookOver reports whether a replica has all rows of a table that was handed over to its
-// shard: its log has told it that the copy is the table. A copy has epoch 1 and the table
-// a later one, and nobody knows of that before the last row of the copy is in the log.
-func (tb *tables) tookOver(tableID uint64) bool {
-	tb.mu.RLock()
-	defer tb.mu.RUnlock()
-	d := tb.state.Tables[tableID]
-	return d != nil && d.Writable().Epoch > 1
-}
-
-// HandOver has a shard of this node copy a table into others, or tells how far it is.
-func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
-	sh, ok := s.cfg.Shards(req.ShardId)
-	if !ok {
-		return nil, errs.ToGRPC(unreachable(req.ShardId))
-	}
-	id := req.GetTable().GetHandoff().GetTableId()
-	if id == 0 {
-		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: hand over: the table names no handoff", req.ShardId))
-	}
-	if req.End {
-		sh.EndHandoff(id)
-		return &shardpb.HandOverResponse{Unknown: true}, nil
-	}
-	nodes := map[uint32][]string{}
-	for _, n := range req.Nodes {
-		nodes[n.ShardId] = n.NodeIds
-	}
-	if req.Begin {
-		if _, err := s.ready(ctx, req.ShardId); err != nil {
-			return nil, errs.ToGRPC(err)
-		}
-		if err := sh.HandOver(req.Table, nodes); err != nil {
-			return nil, errs.ToGRPC(err)
-		}
-	}
-	st, known := sh.Handoff(ctx, id, nodes, min(time.Duration(req.WaitMillis)*time.Millisecond, maxHandoffWait))
-	resp := &shardpb.HandOverResponse{
-		Unknown: !known, DoneBytes: st.Done, TotalBytes: st.Total, CaughtUp: st.CaughtUp, Complete: st.Complete, Waits: st.Waits,
-	}
-	if st.Err != nil {
-		resp.Error = st.Err.Error()
-	}
-	return resp, nil
-}
-
-// maxHandoffWait bounds for how long one question waits.
-const maxHandoffWait = 5 * time.Second
 
 // cause returns what ended ctx, if that is why err came.
 func cause(ctx context.Context, err error) error {

@@ -9,6 +9,7 @@ import (
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 )
 
 // round sends the rows of the segments that are new since the last one; all of the first
@@ -17,7 +18,7 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 	job, live, err := h.job(first)
 	defer func() {
 		for _, l := range live {
-			l.unref()
+			l.Unref()
 		}
 	}()
 	if err != nil || len(live) == 0 {
@@ -25,8 +26,8 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 	}
 	rows, size := int64(0), int64(0)
 	for _, l := range live {
-		rows += l.span(h.table).Rows
-		size += l.bytes(h.table)
+		rows += l.Span(h.table).Rows
+		size += l.BytesOf(h.table)
 	}
 	h.mu.Lock()
 	before := h.state.Done
@@ -56,8 +57,8 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 		h.state.Done = before + size
 		h.mu.Unlock()
 	}
-	if err != nil && isDamage(err) {
-		h.of.scrub.findDamaged(live)
+	if err != nil && store.IsDamage(err) {
+		h.of.scrub.FindDamaged(live)
 	}
 	return err
 }
@@ -78,35 +79,35 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 }
 
 // job is what is to be read: the segments, each with a reference, by rising order.
-func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err error) {
-	t := h.hold.since(h.through, first)
-	live = t.segments
-	if t.dropped {
-		return nil, live, tableGone(h.of.cfg.ID, h.table)
+func (h *handoff) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
+	t := h.hold.Since(h.through, first)
+	live = t.Segments
+	if t.Dropped {
+		return nil, live, store.TableGone(h.of.cfg.ID, h.table)
 	}
 	// What lies here merges by the definition that the shard has, and the copy is to do
 	// alike: it hears of a newer one as this shard does, or when it is the table.
-	d := t.def
+	d := t.Def
 	if d == nil {
 		d = h.given
 	}
 	switch {
 	case first:
-		h.merge, h.eras = d.Merge, len(t.eras)
-	case h.merge != d.Merge || h.eras != len(t.eras):
+		h.merge, h.eras = d.Merge, len(t.Eras)
+	case h.merge != d.Merge || h.eras != len(t.Eras):
 		return nil, live, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
-	if t.aside {
+	if t.Aside {
 		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: start a newer version, or drop the table", d.Name)
 	}
 	for _, l := range live {
-		if l.damage.Load() != nil {
-			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, or give its rows up", l.path, d.Name)
+		if l.Damage.Load() != nil {
+			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, or give its rows up", l.Path, d.Name)
 		}
 	}
-	table := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: t.expired.Before, Order: t.expired.Order, DropDeleted: first}
-	if first && len(t.eras) > 0 {
-		table.Modes = func(order uint64) query.Merge { return t.eras.Segment(order, d.Merge) }
+	table := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: t.Expired.Before, Order: t.Expired.Order, DropDeleted: first}
+	if first && len(t.Eras) > 0 {
+		table.Modes = func(order uint64) query.Merge { return t.Eras.Segment(order, d.Merge) }
 	}
 	job = &compaction.Job{Config: segment.Config{FS: h.of.cfg.FS, Dir: h.of.segmentDir}, Table: func(id uint64) *compaction.Table {
 		if id == h.table {
@@ -115,7 +116,7 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err
 		return nil
 	}}
 	for _, l := range live {
-		job.Inputs = append(job.Inputs, compaction.Input{Meta: &l.Meta, Path: l.path})
+		job.Inputs = append(job.Inputs, compaction.Input{Meta: &l.Meta, Path: l.Path})
 	}
 	return job, live, nil
 }

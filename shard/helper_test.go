@@ -18,6 +18,7 @@ import (
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/shardtest"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -62,7 +63,7 @@ func testConfig(t testing.TB) Config {
 	if err := busy.Begin(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", Bootstrap: true, FlushAge: time.Hour, Compaction: busy}
+	return Config{Config: store.Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", FlushAge: time.Hour, Compaction: busy}, Bootstrap: true}
 }
 
 func openShard(t testing.TB, cfg Config) *opened {
@@ -102,12 +103,10 @@ func (o *opened) crash() {
 		close(o.stop)
 		o.watching.Wait()
 		o.schedule.loops.Wait()
-		o.compactor.stopLoop()
+		o.store.Compactor.StopLoop()
 		err := o.Shard.replica.Close()
-		o.tables.mu.Lock()
-		o.tables.closed = true
-		o.tables.mu.Unlock()
-		o.metrics.unregister()
+		o.store.Tables.Abandon()
+		o.metrics.Unregister()
 		return err
 	})
 }
@@ -170,7 +169,7 @@ func (o *opened) rows(table uint64) []string {
 	return viewRows(o.t, o.Shard.cfg.FS, v, table)
 }
 
-func viewRows(t testing.TB, fsys vfs.FS, v *View, table uint64) []string {
+func viewRows(t testing.TB, fsys vfs.FS, v *store.View, table uint64) []string {
 	t.Helper()
 	out := []string{}
 	for _, b := range v.Batches(table) {
@@ -186,7 +185,7 @@ func viewRows(t testing.TB, fsys vfs.FS, v *View, table uint64) []string {
 	return out
 }
 
-func segmentRows(t testing.TB, fsys vfs.FS, seg Segment, table uint64) []string {
+func segmentRows(t testing.TB, fsys vfs.FS, seg store.Segment, table uint64) []string {
 	t.Helper()
 	r, err := segment.Open(fsys, seg.Path, &seg.Meta)
 	if err != nil {

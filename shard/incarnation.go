@@ -12,6 +12,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -37,7 +38,7 @@ func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err erro
 		return 0, false, err
 	}
 	incarnation, recovered, err = readIncarnation(dir)
-	if err == nil && incarnation > 0 && !recovered && replica.Fenced(filepath.Join(dir, raftDirName)) {
+	if err == nil && incarnation > 0 && !recovered && replica.Fenced(filepath.Join(dir, store.RaftDirName)) {
 		// By a version that had no such file.
 		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
 	}
@@ -50,7 +51,7 @@ func readIncarnation(dir string) (incarnation uint32, recovered bool, err error)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// Folders of before had none: there was one incarnation only.
-		if _, err := os.Stat(filepath.Join(dir, raftDirName)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, store.RaftDirName)); err != nil {
 			return 0, false, nil
 		}
 		return 1, false, nil
@@ -138,7 +139,7 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 	if st != nil {
 		r.StateIndex = st.AppliedIndex
 	}
-	r.Copy, err = replica.Peek(filepath.Join(dir, raftDirName), raftlog.WAL)
+	r.Copy, err = replica.Peek(filepath.Join(dir, store.RaftDirName), raftlog.WAL)
 	return r, err
 }
 
@@ -162,7 +163,7 @@ const recoverSteps = 5
 
 // run takes the first steps of Recover; tests take some of them.
 func (r *Recovery) run(dir string, id uint32, nodeID string, steps int) error {
-	cfg := replica.RecoverConfig{Dir: filepath.Join(dir, raftDirName), NodeID: nodeID}
+	cfg := replica.RecoverConfig{Dir: filepath.Join(dir, store.RaftDirName), NodeID: nodeID}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})
 	if err == nil {
 		cfg.StateIndex, cfg.StateTerm = st.AppliedIndex, st.AppliedTerm

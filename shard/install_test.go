@@ -92,10 +92,10 @@ func TestInstallPowerCut(t *testing.T) {
 		if diff := cmp.Diff(want, o.rows(1)); diff != "" {
 			t.Errorf("operation %d: after a start: %s", n, diff)
 		}
-		if lost := o.Shard.files.lost.Load(); lost > 0 {
+		if lost := o.Shard.store.Files.Lost.Load(); lost > 0 {
 			t.Errorf("operation %d: %d files were set aside", n, lost)
 		}
-		if live, files := len(o.tables.segs.live), len(o.files("segments")); live != files {
+		if live, files := len(o.store.Tables.Segments()), len(o.files("segments")); live != files {
 			t.Errorf("operation %d: there are %d files of %d segments", n, files, live)
 		}
 		g.change(one, replica.Remove, id)

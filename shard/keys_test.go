@@ -27,11 +27,11 @@ func TestKeysByUserSince(t *testing.T) {
 	s := openShard(t, cfg)
 	see := func(want bool) {
 		t.Helper()
-		s.tables.mu.RLock()
-		defer s.tables.mu.RUnlock()
-		if s.tables.state.KeysShared() != want {
-			t.Errorf("by users: %t, want %t", s.tables.state.KeysShared(), want)
-		}
+		s.store.Tables.Inspect(func(st *rules.State) {
+			if st.KeysShared() != want {
+				t.Errorf("by users: %t, want %t", st.KeysShared(), want)
+			}
+		})
 	}
 	s.mustPut(batch(head(1, 9, 1), "x"))
 	see(false)

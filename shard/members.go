@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -9,9 +10,9 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
-	"cordwood/proto/shardpb"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // Change changes the members of the shard's group, or who leads it; see
@@ -34,7 +35,7 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	}
 	err := s.replica.Change(ctx, kind, node)
 	if err == nil && s.replica.SoleMember() {
-		s.tables.setShared(false)
+		s.store.Tables.SetShared(false)
 	}
 	return err
 }
@@ -45,7 +46,7 @@ func (s *Shard) share(ctx context.Context) error {
 	if err := s.replica.CheckLeads(); err != nil {
 		return err
 	}
-	s.tables.setShared(true)
+	s.store.Tables.SetShared(true)
 	// An entry of its own makes sure that there is something to take a snapshot of.
 	e := rules.Entry{Kind: rules.KindWrite, Time: s.clock.entryTime()}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
@@ -108,7 +109,7 @@ func (s *Shard) watchDisk() {
 			return
 		case <-ticker.C:
 		}
-		if s.cfg.Space() != SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() || !last.IsZero() && s.cfg.Now().Sub(last) < diskHandover {
+		if s.cfg.Space() != store.SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() || !last.IsZero() && s.cfg.Now().Sub(last) < diskHandover {
 			continue
 		}
 		last = s.cfg.Now()
@@ -134,7 +135,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	out := &metapb.ReplicaReport{
 		ShardId: s.cfg.ID, Incarnation: s.cfg.Incarnation, State: r.State, Leader: r.Leader, Term: r.Term,
 		LastIndex: r.LastIndex, CommitIndex: r.ToldIndex, LogBytes: r.LogBytes, CaughtUp: r.CaughtUp,
-		IngestedBytes: s.tables.ingested.total.Load(),
+		IngestedBytes: s.store.Tables.Ingested.Total.Load(),
 	}
 	for _, m := range r.Members {
 		if m.Voter {
@@ -150,8 +151,8 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		out.State, out.CaughtUp = "Installing", false
 		out.InstallDoneBytes, out.InstallTotalBytes = done, total
 	}
-	s.tables.report(out)
-	out.Pins = uint32(s.tables.readers.Load())
+	s.store.Tables.Report(out)
+	out.Pins = uint32(s.store.Tables.Readers.Load())
 	out.AsideTables = uint32(len(out.Aside))
 	out.Aside = out.Aside[:min(len(out.Aside), reportedAside)]
 	out.DamagedSegments = uint32(len(out.Damaged))
@@ -161,7 +162,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		d.Reason = strings.ToValidUTF8(d.Reason[:min(len(d.Reason), 300)], "")
 	}
 	if r.State == "Leader" {
-		out.Tables = s.tables.busiest(busiestTables)
+		out.Tables = s.store.Tables.Busiest(busiestTables)
 	}
 	out.HighestTableId = s.highestTable()
 	return out
@@ -186,43 +187,19 @@ func (s *Shard) highestTable() uint64 {
 		return h.id
 	}
 	h.at = time.Now()
-	h.id = max(h.id, s.tables.highest())
+	h.id = max(h.id, s.store.Tables.Highest())
 	return h.id
 }
 
-// ChangeReplicas changes the members of a shard's group.
-func (s *server) ChangeReplicas(ctx context.Context, req *shardpb.ChangeReplicasRequest) (*shardpb.ChangeReplicasResponse, error) {
-	sh, ok := s.cfg.Shards(req.ShardId)
-	if !ok {
-		return nil, errs.ToGRPC(unreachable(req.ShardId).WithReason(errs.NotLeader))
-	}
-	kinds := map[shardpb.ChangeReplicasRequest_Change]replica.ChangeKind{
-		shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER: replica.AddLearner,
-		shardpb.ChangeReplicasRequest_CHANGE_PROMOTE:     replica.Promote,
-		shardpb.ChangeReplicasRequest_CHANGE_REMOVE:      replica.Remove,
-		shardpb.ChangeReplicasRequest_CHANGE_LEAD:        replica.Lead,
-	}
-	kind, ok := kinds[req.Change]
-	if !ok {
-		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: change replicas: change %d is not known to this version", req.ShardId, req.Change))
-	}
-	if err := sh.Change(ctx, kind, req.NodeId); err != nil {
-		return nil, errs.ToGRPC(err)
-	}
-	resp := &shardpb.ChangeReplicasResponse{}
-	resp.Voters, resp.Learners = sh.replica.Members()
-	return resp, nil
-}
+// reportedAside is how many tables a report names whose rows are set aside.
+const reportedAside = 16
 
-// ReadBarrier returns an index of a shard's log that holds everything acknowledged.
-func (s *server) ReadBarrier(ctx context.Context, req *shardpb.ReadBarrierRequest) (*shardpb.ReadBarrierResponse, error) {
-	sh, ok := s.cfg.Shards(req.ShardId)
-	if !ok {
-		return nil, errs.ToGRPC(unreachable(req.ShardId).WithReason(errs.NotLeader))
+// Warnings says in words what an operator should do something about. Anybody may read
+// them, so that tables go by their ids.
+func (s *Shard) Warnings() (out []string) {
+	out = s.store.Tables.Warnings()
+	if s.replica.LogWaits() {
+		out = append(out, fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, or make it larger", s.cfg.ID))
 	}
-	index, err := sh.ReadBarrier(ctx)
-	if err != nil {
-		return nil, errs.ToGRPC(err)
-	}
-	return &shardpb.ReadBarrierResponse{Index: index}, nil
+	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/raftlog"
+	"cordwood/shard/store"
 )
 
 // snapshotDisk copies the folder of a replica, which must not be open.
@@ -87,7 +88,7 @@ func TestOldDisk(t *testing.T) {
 			if _, err := Open(g.joined(g.node("a"))); !IsDamaged(err) {
 				t.Errorf("the replica opens again: %v", err)
 			}
-			if why, err := raftlog.Diverged(filepath.Join(a.cfg.Dir, raftDirName)); err != nil || why == "" {
+			if why, err := raftlog.Diverged(filepath.Join(a.cfg.Dir, store.RaftDirName)); err != nil || why == "" {
 				t.Errorf("the folder says %q, %v", why, err)
 			}
 			if diff := g.leader().rows(1); len(diff) != 6 {
@@ -164,7 +165,7 @@ func TestRecoverCutShort(t *testing.T) {
 	}
 	// The same by a version that wrote the log first, and was ended after that.
 	g.setBack("a", before)
-	if _, err := replica.Recover(replica.RecoverConfig{Dir: filepath.Join(a.cfg.Dir, raftDirName), NodeID: "a"}); err != nil {
+	if _, err := replica.Recover(replica.RecoverConfig{Dir: filepath.Join(a.cfg.Dir, store.RaftDirName), NodeID: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	g.incarnation = 1

@@ -6,28 +6,29 @@ import (
 	"testing"
 
 	"cordwood/proto/shardpb"
+	"cordwood/shard/store"
 )
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	var o operations
-	flush, compaction := o.begin("flush", "a", 5), o.begin("compaction", "b", 7)
+	var o store.Operations
+	flush, compaction := o.Begin("flush", "a", 5), o.Begin("compaction", "b", 7)
 	flush(nil)
 	flush(errors.New("too late"))
 	compaction(errors.New("broken"))
-	running := o.begin("flush", "c", 0)
+	running := o.Begin("flush", "c", 0)
 	got := ""
-	for _, op := range o.list() {
+	for _, op := range o.List() {
 		got += fmt.Sprintf("%d %s %s %t %d/%d %s|", op.Id, op.Kind, op.Detail, op.EndedUnixNano > 0, op.DoneBytes, op.TotalBytes, op.Error)
 	}
 	if want := "1 flush a true 5/5 |2 compaction b true 0/7 broken|3 flush c false 0/0 |"; got != want {
 		t.Errorf("operations are %q, want %q", got, want)
 	}
-	for range 2 * endedKept {
-		o.begin("flush", "", 0)(nil)
+	for range 100 {
+		o.Begin("flush", "", 0)(nil)
 	}
-	if n := len(o.list()); n != endedKept+1 {
-		t.Errorf("%d are remembered, want %d and the one that runs", n, endedKept)
+	if n := len(o.List()); n != 51 {
+		t.Errorf("%d are remembered, want %d and the one that runs", n, 50)
 	}
 	running(nil)
 }

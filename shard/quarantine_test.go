@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/store"
 )
 
 // TestDamagedSegments damages one of two segments in several ways. Whenever it is
@@ -68,7 +69,7 @@ func TestDamagedSegments(t *testing.T) {
 			s.mustPut(batch(head(1, 9, 3), "b"))
 			s.flush()
 			s.mustPut(batch(head(1, 9, 4), "c"))
-			path := s.tables.segs.byTable[1][0].path
+			path := s.store.Tables.SegmentsOf(1)[0].Path
 			sound, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -147,7 +148,7 @@ func TestDamagedSegments(t *testing.T) {
 			if got, err := ask(s, 1, false); err != nil || got != "a,b,c,d" {
 				t.Errorf("restored: %q, %v", got, err)
 			}
-			if _, err := os.Stat(path + DamagedSuffix); err == nil {
+			if _, err := os.Stat(path + store.DamagedSuffix); err == nil {
 				t.Error("the mark is still there")
 			}
 		})
@@ -162,7 +163,7 @@ func TestVerify(t *testing.T) {
 	s.flush()
 	s.mustPut(batch(head(2, 9, 2), "b"))
 	s.flush()
-	path := s.tables.segs.byTable[2][0].path
+	path := s.store.Tables.SegmentsOf(2)[0].Path
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // TestRefusals lists the writes that are not appended, and why.
@@ -201,7 +202,7 @@ func TestTooLarge(t *testing.T) {
 
 func TestConfigFaults(t *testing.T) {
 	t.Parallel()
-	_, err := Open(Config{ID: 3, FlushLogBytes: -1, MemoryLimit: 5})
+	_, err := Open(Config{Config: store.Config{ID: 3, FlushLogBytes: -1, MemoryLimit: 5}})
 	for _, want := range []string{"shard 3: config", "Dir is empty", "NodeID is empty", "FlushLogBytes is -1", "MemoryLimit is 5"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)

@@ -43,7 +43,7 @@ func TestDamagedShardIsTriedAgain(t *testing.T) {
 			s.flush()
 			s.mustPut(batch(head(1, 9, 2), "b"))
 			s.crash()
-			_ = s.ledger.manifest.Close() // a test's crash leaves it open
+			_ = s.store.Close() // a test's crash leaves it open
 			paths, err := filepath.Glob(filepath.Join(cfg.Dir, kind))
 			if err != nil || len(paths) == 0 {
 				t.Fatalf("%v, %v", paths, err)

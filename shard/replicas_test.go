@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/replica"
+	"cordwood/shard/store"
 )
 
 func TestThreeReplicas(t *testing.T) {
@@ -188,11 +189,11 @@ func TestFullDiskHandsOn(t *testing.T) {
 	t.Parallel()
 	var full sync.Map
 	g := newGroup(t, func(node string, cfg *Config) {
-		cfg.Space = func() Space {
+		cfg.Space = func() store.Space {
 			if _, ok := full.Load(node); ok {
-				return SpaceFull
+				return store.SpaceFull
 			}
-			return SpaceOK
+			return store.SpaceOK
 		}
 	}, "n1", "n2", "n3")
 	first := g.leader()

@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/tracing"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
+	"cordwood/shard/store"
 )
 
 const (
@@ -84,17 +85,13 @@ func NewServer(cfg ServerConfig) shardpb.ShardServiceServer {
 func (s *server) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)
 	if !ok {
-		return nil, errs.ToGRPC(unreachable(req.ShardId).WithReason(errs.NotLeader))
+		return nil, errs.ToGRPC(store.Unreachable(req.ShardId).WithReason(errs.NotLeader))
 	}
 	index, need, err := sh.Write(ctx, req.Batches, req.Tables)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}
 	return &shardpb.WriteResponse{Index: index, NeedTables: need}, nil
-}
-
-func unreachable(id uint32) *errs.Error {
-	return errs.New(errs.ShardUnreachable, "shard %d is not open on this node", id)
 }
 
 // Analyze tells what a SELECT refers to.
@@ -151,7 +148,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 }
 
 // show lets the table of a query have the rows of a view.
-func show(qt *query.Table, v *View, tableID uint64) {
+func show(qt *query.Table, v *store.View, tableID uint64) {
 	// The shard knows what was written before the table came to merge in another way; a
 	// definition that it has not heard of yet changes nothing that was written.
 	var known bool
@@ -169,7 +166,7 @@ func show(qt *query.Table, v *View, tableID uint64) {
 func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
-		return nil, unreachable(id)
+		return nil, store.Unreachable(id)
 	}
 	if !sh.Ready() {
 		patience := readyWait
@@ -204,12 +201,12 @@ func (s *Shard) notReady(err error, waited time.Duration) error {
 	return e
 }
 
-func querySegment(table *schema.Table, seg Segment) query.Segment {
+func querySegment(table *schema.Table, seg store.Segment) query.Segment {
 	q := query.Segment{
 		Path: seg.Path, CRC: seg.FileCRC, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
 		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
 	}
-	for _, c := range seg.ColumnsOf(table, seg.layouts) {
+	for _, c := range seg.ColumnsOf(table, seg.Layouts) {
 		q.Columns = append(q.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 	}
 	return q

@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 const (
@@ -58,7 +59,7 @@ func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (
 func (s *server) leading(id uint32) (*Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
-		return nil, unreachable(id).WithReason(errs.NotLeader)
+		return nil, store.Unreachable(id).WithReason(errs.NotLeader)
 	}
 	return sh, sh.replica.CheckLeads()
 }
@@ -81,12 +82,12 @@ func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint6
 	if err != nil {
 		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
 	}
-	news, index := s.tables.newer(tables, defs)
+	news, index := s.store.Tables.Newer(tables, defs)
 	if len(news) == 0 {
 		return index, nil
 	}
 	if err := s.DefineTable(ctx, news...); err != nil {
 		return 0, fmt.Errorf("seal: %w", err)
 	}
-	return s.tables.applied(), nil
+	return s.store.Tables.Applied(), nil
 }

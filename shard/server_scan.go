@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/store"
 )
 
 // Scan sends the rows of one table in one shard that a query on another node needs.
@@ -37,14 +38,14 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	}
 	v := sh.ReadView(req.Table.Id)
 	if v == nil {
-		return unreachable(req.ShardId)
+		return store.Unreachable(req.ShardId)
 	}
 	defer v.Close()
-	if err := sh.tables.gone(req.Table.Id); err != nil {
+	if err := sh.store.Tables.Gone(req.Table.Id); err != nil {
 		return err
 	}
 	if req.Unchecked {
-		if err := sh.tables.outdated([]*schemapb.Table{req.Table}); err != nil {
+		if err := sh.store.Tables.Outdated([]*schemapb.Table{req.Table}); err != nil {
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 // were handed over to it.
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)
-	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetOriginId() != 0 && !sh.tables.tookOver(t.Id) })
+	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetOriginId() != 0 && !sh.store.Tables.TookOver(t.Id) })
 }
 
 // recent is a shard of this node, whoever leads it, or nobody, that shows everything that was
@@ -127,7 +128,7 @@ func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Duration, minIndex uint64) (*Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
-		return nil, unreachable(id)
+		return nil, store.Unreachable(id)
 	}
 	age, known := sh.replica.Staleness()
 	if (!known || age > maxStaleness) && sh.Leads() {

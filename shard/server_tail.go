@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/store"
 )
 
 const (
@@ -93,7 +94,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 type tailRun struct {
 	server *server
 	req    *shardpb.TailRequest
-	tail   *Tail
+	tail   *store.Tail
 	table  *schema.Table // the newest definition known
 	send   func(*shardpb.TailChunk) error
 }

@@ -24,22 +24,15 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"cordwood/proto/schemapb"
 	"cordwood/shard/install"
-	"cordwood/shard/manifest"
-	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
-)
-
-// The directories of a shard, below Config.Dir.
-const (
-	segmentDirName = "segments"
-	raftDirName    = "raft"
-	lostDirName    = "lost+found"
+	"cordwood/shard/store"
 )
 
 // Shard is an open shard: the member of the raft group, and the parts that do its work. The
-// concurrency of all of them is described once, at type tables.
+// concurrency of all of them is described once, in package store.
 //
 // Its goroutines: the replica's apply goroutine (applier), its snapshot goroutine (flusher),
 // the commit loop (writer), the flush loop (schedule), the compaction loop (compactor), and one
@@ -47,28 +40,21 @@ const (
 type Shard struct {
 	cfg        Config
 	segmentDir string
-	metrics    *metrics
+	metrics    *store.Metrics
 	replica    *replica.Replica
-	operations operations
+	operations store.Operations
 	installer  *install.Installer
 	// ahead is the index up to which the manifest may be ahead of the log.
 	ahead uint64
 
-	// What is there, and where it lies.
-	tables *tables
-	files  *segmentFiles
-	ledger *ledger
-	scrub  *scrubber
+	store *store.Store // what is there, and where it lies
 
 	// Before the log, after it, and in the background.
-	writes    *writer
-	applier   *applier
-	clock     *timekeeper
-	schedule  *schedule
-	flusher   *flusher
-	life      *lifetimes
-	compactor *compactor
-	handoffs  *handoffs
+	writes   *writer
+	applier  *applier
+	clock    *timekeeper
+	schedule *schedule
+	handoffs *handoffs
 
 	// changing holds a token during a Change, which may wait for other nodes: one at a time.
 	changing chan struct{}
@@ -103,7 +89,7 @@ func Open(cfg Config) (*Shard, error) {
 	cfg = cfg.withDefaults()
 	s := newShard(cfg)
 	if err := s.open(); err != nil {
-		s.metrics.unregister()
+		s.metrics.Unregister()
 		if c, ok := cfg.Transport.(raft.WithClose); ok {
 			err = errors.Join(err, c.Close()) // so that it can be tried again
 		}
@@ -116,45 +102,32 @@ func Open(cfg Config) (*Shard, error) {
 // above is told by functions.
 func newShard(cfg Config) *Shard {
 	s := &Shard{
-		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), changing: make(chan struct{}, 1),
+		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, store.SegmentDirName), changing: make(chan struct{}, 1),
 		opened: make(chan struct{}), stop: make(chan struct{}), ending: ending{ended: make(chan struct{})},
 	}
 	c, dir := &s.cfg, s.segmentDir
-	s.metrics = newMetrics(c)
-	s.tables = newTables(c, s.metrics, dir)
-	s.files = &segmentFiles{cfg: c, segmentDir: dir, tables: s.tables}
-	s.tables.segs.removeSegment = s.files.removeSegment
-	s.ledger = &ledger{cfg: c, segmentDir: dir, metrics: s.metrics, tables: s.tables, files: s.files}
-	s.scrub = &scrubber{cfg: c, segmentDir: dir, tables: s.tables}
-	s.life = &lifetimes{cfg: c, tables: s.tables}
-	s.flusher = &flusher{
-		cfg: c, segmentDir: dir, metrics: s.metrics, tables: s.tables, files: s.files, ledger: s.ledger,
-		retry: map[uint64]time.Time{},
-	}
-	s.compactor = newCompactor(&compactor{
-		cfg: c, segmentDir: dir, metrics: s.metrics, operations: &s.operations,
-		tables: s.tables, files: s.files, ledger: s.ledger, scrub: s.scrub, life: s.life,
-	})
+	s.metrics = store.NewMetrics(&c.Config, c.Registerer)
+	s.store = store.New(&c.Config, s.metrics, &s.operations)
 	s.schedule = &schedule{
-		cfg: c, metrics: s.metrics, operations: &s.operations, tables: s.tables, files: s.files, stop: s.stop,
+		cfg: c, metrics: s.metrics, operations: &s.operations, tables: s.store.Tables, files: s.store.Files, stop: s.stop,
 		wake: make(chan string, 1), requests: make(chan chan error),
 	}
-	s.clock = &timekeeper{cfg: c, metrics: s.metrics, tables: s.tables, life: s.life, wakeFlusherFor: s.schedule.wakeFlusherFor}
+	s.clock = &timekeeper{cfg: c, metrics: s.metrics, tables: s.store.Tables, life: s.store.Life, wakeFlusherFor: s.schedule.wakeFlusherFor}
 	s.schedule.clock = s.clock
 	s.writes = newWriter(&writer{
-		cfg: c, metrics: s.metrics, tables: s.tables, clock: s.clock, stop: s.stop,
+		cfg: c, metrics: s.metrics, tables: s.store.Tables, clock: s.clock, stop: s.stop,
 		wakeFlusher: s.schedule.wakeFlusher, wakeFlusherFor: s.schedule.wakeFlusherFor,
 	})
-	s.ledger.tellFreed, s.ledger.wakeCompactor = s.writes.tellFreed, s.compactor.wakeCompactor
 	s.applier = &applier{
-		cfg: c, metrics: s.metrics, tables: s.tables, files: s.files, flusher: s.flusher, decoded: &s.writes.decoded,
+		cfg: c, metrics: s.metrics, tables: s.store.Tables, files: s.store.Files, flusher: s.store.Flusher, decoded: &s.writes.decoded,
 		opened: s.opened, stop: s.stop, wakeFlusher: s.schedule.wakeFlusher, ids: map[rules.BatchID]struct{}{},
 	}
 	s.handoffs = &handoffs{
-		cfg: c, segmentDir: dir, operations: &s.operations, tables: s.tables, ledger: s.ledger, scrub: s.scrub,
-		flush: s.schedule.flush, wakeCompactor: s.compactor.wakeCompactor,
+		cfg: c, segmentDir: dir, operations: &s.operations, tables: s.store.Tables, ledger: s.store.Ledger, scrub: s.store.Scrub,
+		flush: s.schedule.flush, wakeCompactor: s.store.Compactor.WakeCompactor,
 	}
-	s.metrics.observe(s)
+	s.store.Gauges(s.metrics)
+	s.metrics.Gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.writes.queue.size()) })
 	return s
 }
 
@@ -167,71 +140,29 @@ func (s *Shard) open() (err error) {
 	if err := s.cfg.checkIncarnation(); err != nil {
 		return err
 	}
-	if err := s.cfg.FS.MkdirAll(s.segmentDir); err != nil {
-		return err
-	}
-	s.flusher.book = openDeathbook(filepath.Join(s.cfg.Dir, FlushingFile), s.cfg.Logger)
-	s.compactor.book = openDeathbook(filepath.Join(s.cfg.Dir, CompactingFile), s.cfg.Logger)
-	if s.ledger.manifest, err = manifest.Open(s.ledger.manifestConfig()); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.ledger.manifest.Close())
-		}
-	}()
-	st := s.ledger.manifest.State()
-	if n := s.ledger.manifest.TornBytes(); n > 0 {
-		s.cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)
-	}
-	if s.tables.state, err = rules.NewState(s.cfg.ID, st); err != nil {
-		return fmt.Errorf("manifest: %w", err)
-	}
-	for i := range st.Segments {
-		m := st.Segments[i]
-		if err := s.scrub.checkSegment(&m); err != nil {
-			return err
-		}
-		if m.Raw && s.tables.segs.damaged[m.ID] == nil {
-			if s.tables.segs.loaded[m.ID], err = s.files.loadRaw(&m); err != nil {
-				delete(s.tables.segs.loaded, m.ID)
-				return err
-			}
-		}
-	}
-	s.tables.show(st, st.Segments)
 	s.installer = install.New(install.Config{
 		ShardID: s.cfg.ID, Incarnation: s.cfg.Incarnation, NodeID: s.cfg.NodeID, Dir: s.cfg.Dir, FS: s.cfg.FS,
-		Peers: s.cfg.Peers, Rate: s.cfg.Fetch, IDs: &s.files.ids, Begin: s.operations.begin, Logger: s.cfg.Logger,
-		Full: func() bool { return s.cfg.Space() == SpaceFull },
+		Peers: s.cfg.Peers, Rate: s.cfg.Fetch, IDs: &s.store.Files.IDs, Begin: s.operations.Begin, Logger: s.cfg.Logger,
+		Full: func() bool { return s.cfg.Space() == store.SpaceFull },
 	})
-	s.ledger.installer, s.schedule.installer = s.installer, s.installer
-	s.tables.openedAt = s.cfg.Monotonic()
-	s.tables.ticked = s.tables.openedAt
-	s.files.ids.next = max(st.NextSegmentID, 1)
-	s.tables.mem.active = memtable.New(s.cfg.Pool)
-	if err := s.metrics.register(); err != nil {
+	s.schedule.installer = s.installer
+	s.store.Connect(s.installer, s.writes.tellFreed)
+	if _, err = s.store.Open(); err != nil {
 		return err
 	}
-	s.cfg.Budget.join(1)
 	defer func() {
 		if err != nil {
-			s.cfg.Budget.join(-1)
-			s.cfg.Budget.add(-s.tables.mem.bytes)
-			s.tables.mem.active.Unref()
-			for _, l := range s.tables.segs.live {
-				if l.rows != nil {
-					l.rows.Unref()
-				}
-			}
+			err = errors.Join(err, s.store.Close())
 		}
 	}()
-
-	if s.ahead, err = s.installer.Open(s.tables.base); err != nil {
+	if err := s.metrics.Register(); err != nil {
+		return err
+	}
+	if s.ahead, err = s.installer.Open(s.store.Tables.Base); err != nil {
 		return err
 	}
 	member, err := replica.Open(replica.Config{
-		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, raftDirName),
+		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, store.RaftDirName),
 		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 		TrailingBytes: s.cfg.TrailingBytes, TrailingLogs: s.cfg.trailing, HeartbeatTimeout: s.cfg.heartbeat,
@@ -242,17 +173,15 @@ func (s *Shard) open() (err error) {
 	s.join(member)
 	// The replica vouches that the log continues the manifest, so what the manifest
 	// does not list is dead. Nothing is flushed before the files are sorted out.
-	st = s.ledger.state() // Open may have taken over another one
-	if err := s.files.sweep(st); err != nil {
+	if err := s.store.Sweep(); err != nil {
 		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
 	}
-	s.ledger.unswept = len(st.Garbage) > 0
 	close(s.opened)
 	s.writes.committers.Go(s.writes.commitLoop)
 	s.watching.Go(s.watchDisk)
 	s.schedule.loops.Go(s.schedule.loop)
-	s.compactor.start()
+	s.store.Compactor.Start()
 	return nil
 }
 
@@ -296,12 +225,12 @@ func (e *ending) do(ctx context.Context, shard uint32, end func() error) error {
 }
 
 func (s *Shard) close(ctx context.Context) error {
-	s.tables.close()
+	s.store.Tables.Close()
 	s.writes.queue.close()
 	s.writes.committers.Wait()
 
 	var err error
-	if s.tables.unflushed() && s.replica.Err() == nil {
+	if s.store.Tables.Unflushed() && s.replica.Err() == nil {
 		if ferr := s.Flush(ctx); ferr != nil {
 			err = fmt.Errorf("shard %d: close: the last rows are in the log, not in segments: %w", s.cfg.ID, ferr)
 		}
@@ -311,11 +240,109 @@ func (s *Shard) close(ctx context.Context) error {
 	close(s.stop)
 	s.watching.Wait()
 	s.schedule.loops.Wait()
-	s.compactor.stopLoop()
+	s.store.Compactor.StopLoop()
 	err = errors.Join(err, s.replica.Close())
 
-	s.tables.free()
-	s.cfg.Budget.join(-1)
-	s.metrics.unregister()
-	return errors.Join(err, s.ledger.manifest.Close())
+	err = errors.Join(err, s.store.Close())
+	s.metrics.Unregister()
+	return err
+}
+
+// ReadView returns a View of the given tables. It has all rows that were
+// acknowledged before the call, and of every write all rows or none. It is nil if
+// the shard is closed.
+//
+// Close must be called soon: the View holds memory and files.
+func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Tables.ReadView(tableIDs...) }
+
+// Tail begins to follow a table. What was applied before is in the View of the tail,
+// what is applied later comes by Next.
+//
+// The queue of a tail is bounded: if rows come faster than Next is called, by
+// Config.TailBytes or, over all tails of the shard, by four times that, the tail is
+// given up. It never holds up a write.
+func (s *Shard) Tail(tableID uint64) (*store.Tail, error) { return s.store.Tables.Tail(tableID) }
+
+// Table tells what the shard knows of a table: its version and the epoch of the
+// placement that takes its writes; false if it has no definition of it.
+func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) { return s.store.Tables.Table(id) }
+
+// Tables lists the ids of the tables that the shard has definitions of, unsorted.
+func (s *Shard) Tables() []uint64 { return s.store.Tables.TableIDs() }
+
+// HasKey reports whether a batch of a request with a key was appended, as far as the shard
+// remembers and this replica has applied.
+func (s *Shard) HasKey(session, seq uint64) bool { return s.store.Tables.HasKey(session, seq) }
+
+// Compact merges segments until nothing is left to be merged.
+func (s *Shard) Compact(ctx context.Context) error { return s.store.Compactor.Run(ctx) }
+
+// Flush makes all rows that are applied durable in segments and cuts the log.
+func (s *Shard) Flush(ctx context.Context) error { return s.schedule.flush(ctx) }
+
+// Verify reads the segments of tables, all if none are given, from the first byte to
+// the last, and sets aside those that are not as they were written. pace, if not nil,
+// is called before each piece of n bytes is read and may wait, or end the work. It
+// returns how many segments were found damaged.
+func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, err error) {
+	return s.store.Scrub.Verify(tables, 0, pace)
+}
+
+// HandOver begins to copy the rows of a table into the shards that its handoff names;
+// nodes are those of each of these shards, the likely leader first. A handoff that was
+// begun already goes on.
+func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
+	return s.handoffs.begin(table, nodes)
+}
+
+// Handoff tells how far a handoff is, after up to wait or once it has come to its end;
+// ok is false if this process does not know it.
+func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
+	return s.handoffs.ask(ctx, copyID, nodes, wait)
+}
+
+// EndHandoff ends a handoff and forgets it.
+func (s *Shard) EndHandoff(copyID uint64) { s.handoffs.end(copyID) }
+
+// Write appends batches, all or none of them. When it returns an index, every row is
+// on disk on a majority of the replicas and in every ReadView from now on; batches
+// that had been appended before are left out, and count as appended.
+//
+// If need is not empty nothing was appended: the shard lacks the definitions of
+// those tables, and the caller sends them along in tables.
+//
+// An error carries a Reason (see package errs): with NotLeader, Busy, WrongEpoch,
+// SchemaStale, BadBatch and TableGone nothing was appended; with OutcomeUnknown the
+// batches may have been, or may yet be, and can be sent again as they are.
+//
+// Nothing of batches and tables is kept or read once Write has returned.
+func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
+	return s.writes.write(ctx, batches, tables)
+}
+
+// Pin flushes the shard and pins the segments that it then has: with all rows that
+// were acknowledged before the call, and perhaps some that were later.
+func (s *Shard) Pin(ctx context.Context) (*store.Pinned, error) {
+	if err := s.Flush(ctx); err != nil {
+		return nil, err
+	}
+	return s.store.Tables.Pin()
+}
+
+// PinState flushes the shard and pins its durable state: the segments of State are those
+// in Segments. Index is State's.
+func (s *Shard) PinState(ctx context.Context) (*store.Pinned, error) {
+	if err := s.Flush(ctx); err != nil {
+		return nil, err
+	}
+	return s.store.Ledger.Pin()
+}
+
+// MakeRoom removes what is kept of expired rows, and has the shard flush soon, which lets it cut
+// its log.
+func (s *Shard) MakeRoom() {
+	s.store.Files.SweepExpired()
+	if s.store.Tables.Applied() > s.store.Tables.Flushed.Load() {
+		s.schedule.wakeFlusherFor(flushSpace)
+	}
 }

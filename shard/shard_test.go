@@ -249,7 +249,7 @@ func TestDefineTable(t *testing.T) {
 		if version, epoch, ok := s.Table(1); version != 2 || epoch != 3 || !ok {
 			t.Errorf("version %d, epoch %d, known %t", version, epoch, ok)
 		}
-		if got := s.tables.state.Tables[1]; got.Name != "renamed" || !got.Instant || len(s.Tables()) != 2 {
+		if got := s.store.Tables.State.Tables[1]; got.Name != "renamed" || !got.Instant || len(s.Tables()) != 2 {
 			t.Errorf("definition %+v, tables %v", got, s.Tables())
 		}
 		s.flush()

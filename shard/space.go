@@ -9,44 +9,24 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/manifest"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
-)
-
-// Space says how much room there is on the disk of the node.
-type Space int32
-
-const (
-	// SpaceOK is enough for everything.
-	SpaceOK Space = iota
-	// SpaceLow is little: work that takes room now to give back more later waits.
-	SpaceLow
-	// SpaceFull is less than the reserve: no rows are taken, only what makes room.
-	SpaceFull
 )
 
 // flushSpace is a flush that is made because there is little room: segments take
 // less of it than the log that they replace.
 const flushSpace = "space"
 
-// MakeRoom removes what is kept of expired rows, and has the shard flush soon, which lets it cut
-// its log.
-func (s *Shard) MakeRoom() {
-	s.files.sweepExpired()
-	if s.tables.applied() > s.tables.flushed.Load() {
-		s.schedule.wakeFlusherFor(flushSpace)
-	}
-}
-
 // fits refuses a batch of rows while the disk is full. Deletes are let through, because they
 // are how room is made, unless the log waits for room already.
 func (wr *writer) fits(b *column.Batch) error {
 	if wr.replica.LogWaits() {
-		wr.metrics.busy.Inc()
+		wr.metrics.Busy.Inc()
 		return errs.New(errs.StorageUnavailable,
 			"shard %d: the disk of node %s has no room left, and its log waits for some: nothing can be written; remove other files from it, or make it larger",
 			wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 	}
-	if wr.cfg.Space() != SpaceFull {
+	if wr.cfg.Space() != store.SpaceFull {
 		return nil
 	}
 	for i := range b.Cols {
@@ -54,7 +34,7 @@ func (wr *writer) fits(b *column.Batch) error {
 			return nil
 		}
 	}
-	wr.metrics.busy.Inc()
+	wr.metrics.Busy.Inc()
 	return errs.New(errs.StorageUnavailable,
 		"shard %d: the disk of node %s is full up to its reserve: no rows are taken until there is room; delete or expire data, or make the disk larger",
 		wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)

@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/store"
 )
 
 // messages are the values of column m of encoded batches.
@@ -32,7 +33,7 @@ func messages(t *testing.T, encoded ...[]byte) []string {
 	return out
 }
 
-func mustTail(t *testing.T, o *opened, table uint64) *Tail {
+func mustTail(t *testing.T, o *opened, table uint64) *store.Tail {
 	t.Helper()
 	tail, err := o.Tail(table)
 	if err != nil {
@@ -59,7 +60,7 @@ func TestTailSeam(t *testing.T) {
 		})
 	}
 	// Tails begin while rows come in, one of them across a flush.
-	var tails []*Tail
+	var tails []*store.Tail
 	for range 5 {
 		for range writers * each / 8 {
 			<-begun
@@ -161,9 +162,7 @@ func TestTailEnds(t *testing.T) {
 				}
 				break
 			}
-			o.tables.mu.Lock()
-			waiting := o.tables.tails.bytes
-			o.tables.mu.Unlock()
+			waiting := o.store.Tables.TailBytes()
 			if waiting != 0 {
 				t.Errorf("%d bytes still wait for nobody", waiting)
 			}
@@ -196,17 +195,14 @@ func TestTailsShareMemory(t *testing.T) {
 	o := openShard(t, cfg)
 	o.mustPut(batch(head(1, 5, 1), "a"), batch(head(2, 5, 2), "a"))
 	quiet := mustTail(t, o, 2)
-	var greedy []*Tail
+	var greedy []*store.Tail
 	for range 40 {
 		greedy = append(greedy, mustTail(t, o, 1))
 	}
 	for i := range 60 {
 		o.mustPut(batch(head(1, 6, uint64(i+1)), strings.Repeat("y", 30)))
-		o.tables.mu.Lock()
-		waiting := o.tables.tails.bytes
-		o.tables.mu.Unlock()
-		if waiting > tailShare*cfg.TailBytes {
-			t.Fatalf("%d bytes wait, the bound is %d", waiting, tailShare*cfg.TailBytes)
+		if waiting := o.store.Tables.TailBytes(); waiting > 4*cfg.TailBytes {
+			t.Fatalf("%d bytes wait, the bound is %d", waiting, 4*cfg.TailBytes)
 		}
 	}
 	o.mustPut(batch(head(2, 6, 100), "still here"))

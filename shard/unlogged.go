@@ -1,12 +1,10 @@
 package shard
 
 import (
-	"time"
-
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
-	"cordwood/shard/memtable"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // takeUnlogged takes the batches that do not go through the log out of a write, with
@@ -46,95 +44,23 @@ func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, ne
 		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	for {
-		r, err := wr.tables.linkUnlogged(p.mem, p.decoded, batches, wr.replica.SoleMember())
-		if !r.frozen {
-			wr.metrics.duplicates.Add(float64(r.duplicates))
-			wr.metrics.rows.Add(float64(r.rows))
-			if r.full {
+		r, err := wr.tables.LinkUnlogged(p.mem, p.decoded, batches, wr.replica.SoleMember())
+		if !r.Frozen {
+			wr.metrics.Duplicates.Add(float64(r.Duplicates))
+			wr.metrics.Rows.Add(float64(r.Rows))
+			if r.Full {
 				wr.wakeFlusher()
 			}
-			return r.index, r.need, err
+			return r.Index, r.Need, err
 		}
 		// The memtable was frozen in the meantime.
 		mem := p.mem
-		p.mem = wr.tables.refMemtable()
+		p.mem = wr.tables.RefMemtable()
 		mem.Unref()
 		for i, data := range batches {
-			if p.decoded[i], err = decodeInto(p.mem, data); err != nil {
+			if p.decoded[i], err = store.DecodeInto(p.mem, data); err != nil {
 				return 0, nil, wr.notDecoded(i, err)
 			}
 		}
 	}
-}
-
-// unloggedResult is what became of batches that do not go through the log.
-type unloggedResult struct {
-	index            uint64
-	need             []uint64 // tables whose definitions are missing; nothing was appended
-	frozen           bool     // the batches are in the memory of a memtable that is not active any more
-	full             bool     // the shard should be flushed
-	duplicates, rows int
-}
-
-// linkUnlogged appends batches, whose memory is that of mem, outside of the log. sole says that there is no
-// other replica.
-func (tb *tables) linkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte, sole bool) (r unloggedResult, err error) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if tb.closing {
-		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID, tb.cfg.NodeID).WithReason(errs.NotLeader)
-	}
-	if tb.shared || !sole {
-		return r, errs.New(errs.ShardBusy, "shard %d: a replica is being added; resend rows of tables with skip_wal", tb.cfg.ID).
-			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)
-	}
-	if tb.mem.active != mem {
-		r.frozen = true
-		return r, nil
-	}
-	adm := rules.Admission{State: tb.state, IDs: map[rules.BatchID]struct{}{}, Leader: true}
-	var link []*column.Batch
-	var data [][]byte
-	for i, b := range batches {
-		v, err := adm.Admit(&b.Header)
-		switch v {
-		case rules.Duplicate:
-			r.duplicates++
-			continue
-		case rules.NeedsTable:
-			r.need = appendNew(r.need, b.TableID)
-			continue
-		case rules.Refused:
-			return r, err
-		}
-		if err := adm.Accept(b); err != nil {
-			return r, err
-		}
-		if b.Rows > 0 {
-			link, data = append(link, b), append(data, encoded[i])
-			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
-		}
-	}
-	if len(r.need) > 0 {
-		return r, nil
-	}
-	now, clock, first := tb.cfg.Now(), tb.clockNanos(), tb.mem.active.Empty()
-	for i, b := range link {
-		tb.ingested.add(b.TableID, len(data[i]))
-		tb.state.NoteUnlogged(&b.Header, clock)
-		if !tb.state.Tables[b.TableID].Instant {
-			tb.mem.active.Append(b)
-			r.rows += b.Rows
-		}
-	}
-	tb.tellTails(link, data)
-	if len(link) > 0 {
-		tb.mem.last = now
-		if first {
-			tb.mem.since = now
-		}
-	}
-	r.full = tb.grown(tb.mem.active.Bytes())
-	r.index = tb.appliedIndex
-	return r, nil
 }

@@ -50,9 +50,9 @@ func TestSkipWAL(t *testing.T) {
 		}
 	}
 	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A"))
-	before := s.tables.appliedIndex
+	before := s.store.Tables.AppliedIndex
 	write(batch(head(1, 9, 3), "b"))
-	if s.tables.appliedIndex != before {
+	if s.store.Tables.AppliedIndex != before {
 		t.Error("the log was written")
 	}
 	write(batch(head(1, 9, 3), "b")) // again

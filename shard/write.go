@@ -11,27 +11,12 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/tracing"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 )
 
 // maxWriteInflated bounds what the batches of one Write may have inflated, in bytes:
 // a small message must not fill the memtable.
 const maxWriteInflated = 128 << 20
-
-// Write appends batches, all or none of them. When it returns an index, every row is
-// on disk on a majority of the replicas and in every ReadView from now on; batches
-// that had been appended before are left out, and count as appended.
-//
-// If need is not empty nothing was appended: the shard lacks the definitions of
-// those tables, and the caller sends them along in tables.
-//
-// An error carries a Reason (see package errs): with NotLeader, Busy, WrongEpoch,
-// SchemaStale, BadBatch and TableGone nothing was appended; with OutcomeUnknown the
-// batches may have been, or may yet be, and can be sent again as they are.
-//
-// Nothing of batches and tables is kept or read once Write has returned.
-func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
-	return s.writes.write(ctx, batches, tables)
-}
 
 // write is Shard.Write.
 func (wr *writer) write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
@@ -115,7 +100,7 @@ func (wr *writer) enqueue(ctx context.Context, p *pending) error {
 	wr.promised.Add(p.inflated)
 	if err := wr.queue.push(p); err != nil {
 		wr.promised.Add(-p.inflated)
-		wr.metrics.busy.Inc()
+		wr.metrics.Busy.Inc()
 		return err
 	}
 	return nil
@@ -141,8 +126,8 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 			p.crowded = wr.cfg.Now()
 		}
 		left := wr.cfg.roomWait - wr.cfg.Now().Sub(p.crowded)
-		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.tables.flushFails() {
-			wr.metrics.busy.Inc()
+		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.tables.FlushFails() {
+			wr.metrics.Busy.Inc()
 			return err
 		}
 		t := time.NewTimer(min(left, roomCheck))
@@ -152,7 +137,7 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 		case <-wr.stop:
 		case <-ctx.Done():
 			t.Stop()
-			wr.metrics.busy.Inc()
+			wr.metrics.Busy.Inc()
 			return err
 		}
 		t.Stop()
@@ -168,14 +153,14 @@ func (wr *writer) tellFreed() {
 // room refuses a write of so many bytes if it would overfill the memtables, counting
 // what is on its way into them. An empty shard takes a write of any size.
 func (wr *writer) room(inflated int64) error {
-	used, closing, ferr := wr.tables.filling()
+	used, closing, ferr := wr.tables.Filling()
 	if used += wr.promised.Load(); used > 0 {
 		used += inflated
 	}
 	if closing {
 		return errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
-	if used < wr.cfg.MemoryLimit && !wr.cfg.Budget.exhausted() {
+	if used < wr.cfg.MemoryLimit && !wr.cfg.Budget.Exhausted() {
 		return nil
 	}
 	wr.wakeFlusher()
@@ -208,26 +193,26 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", wr.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
-	a, err := wr.tables.admit(headers, defs)
+	a, err := wr.tables.Admit(headers, defs)
 	if err != nil {
 		return 0, nil, err
 	}
 	w.inflated = int64(total)
 	switch {
-	case len(a.need) > 0:
-		return 0, a.need, nil
-	case !a.some && len(headers) > 0:
-		wr.metrics.duplicates.Add(float64(len(headers)))
-		return a.index, nil, nil
+	case len(a.Need) > 0:
+		return 0, a.Need, nil
+	case !a.Some && len(headers) > 0:
+		wr.metrics.Duplicates.Add(float64(len(headers)))
+		return a.Index, nil, nil
 	}
-	alone := !a.shared && wr.replica.SoleMember()
+	alone := !a.Shared && wr.replica.SoleMember()
 	w.unlogged = make([]bool, len(headers))
 	for i := range headers {
 		// What was appended of a request with a key is in the log: it must be known on
 		// every replica.
-		w.unlogged[i] = a.fresh[i] && !rules.Keyed(&headers[i]) && a.known.Tables[headers[i].TableID].SkipWAL && alone
+		w.unlogged[i] = a.Fresh[i] && !rules.Keyed(&headers[i]) && a.Known.Tables[headers[i].TableID].SkipWAL && alone
 	}
-	return 0, nil, wr.decode(ctx, w, a.fresh, &a.known)
+	return 0, nil, wr.decode(ctx, w, a.Fresh, &a.Known)
 }
 
 // decode decodes the batches of a write that are to be appended into the memory of the
@@ -236,13 +221,13 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	if err := wr.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
-	w.mem = wr.tables.refMemtable()
+	w.mem = wr.tables.RefMemtable()
 	w.decoded = make([]*column.Batch, len(w.Batches))
 	for i, data := range w.Batches {
 		if !fresh[i] {
 			continue // it was right when it was appended
 		}
-		b, err := decodeInto(w.mem, data)
+		b, err := store.DecodeInto(w.mem, data)
 		if err != nil {
 			return wr.notDecoded(i, err)
 		}
@@ -252,7 +237,7 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 		if err := wr.fits(b); err != nil {
 			return err
 		}
-		if err := wr.takes(b.TableID); err != nil {
+		if err := wr.tables.Takes(b.TableID); err != nil {
 			return err
 		}
 		w.decoded[i] = b
@@ -266,11 +251,11 @@ func (wr *writer) badBatch(i int, err error) error {
 
 // notDecoded is the error of a batch that could not be decoded into memory.
 func (wr *writer) notDecoded(i int, err error) error {
-	if lack := (noMemory{}); !errors.As(err, &lack) {
+	if lack := (store.NoMemory{}); !errors.As(err, &lack) {
 		return wr.badBatch(i, err)
 	}
-	wr.wakeFlusherFor(flushMemory)
-	wr.metrics.busy.Inc()
+	wr.wakeFlusherFor(store.FlushMemory)
+	wr.metrics.Busy.Inc()
 	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later", wr.cfg.ID, wr.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
@@ -279,13 +264,13 @@ func (wr *writer) notDecoded(i int, err error) error {
 // a majority and no new ReadView has the table; its files go once they are not read
 // any more. To drop a table that the shard does not know is no error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
-	if s.tables.dropped(id) {
+	if s.store.Tables.Dropped(id) {
 		return nil
 	}
 	e := rules.Entry{Kind: rules.KindDropTable, Time: s.clock.entryTime(), TableID: id}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return fmt.Errorf("shard %d: drop table %d: %w", s.cfg.ID, id, err)
 	}
-	s.schedule.wakeFlusherFor(flushDrop)
+	s.schedule.wakeFlusherFor(store.FlushDrop)
 	return nil
 }

@@ -14,12 +14,12 @@ import (
 	"cordwood/meta"
 	"cordwood/node/backup"
 	"cordwood/proto/column"
-	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/snapshot"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -79,7 +79,7 @@ func inspect(w io.Writer, path string) error {
 		return meta.Inspect(w, path)
 	case name == "state.bin" || name == "meta.json":
 		return snapshot.Inspect(w, filepath.Dir(path))
-	case strings.HasSuffix(name, shard.DamagedSuffix):
+	case strings.HasSuffix(name, store.DamagedSuffix):
 		b, err := os.ReadFile(path)
 		if err == nil {
 			_, err = w.Write(b)

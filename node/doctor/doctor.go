@@ -29,6 +29,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -313,7 +314,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 					"--forget %s", words.Count(m.Rows, "row"), d.cfg.DataDir, file), "%v", err)
 		}
 		d.know(file)
-		if mark := file + shard.DamagedSuffix; exists(d.path(mark)) {
+		if mark := file + store.DamagedSuffix; exists(d.path(mark)) {
 			d.find(Attention, mark, "it goes by itself at the next start if the segment is whole",
 				"the server found the segment damaged and sets it aside")
 			d.know(mark)
@@ -336,7 +337,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 			d.find(Attention, file, "remove it if it is yours", "this is no file of a shard")
 		}
 	}
-	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED", shard.FlushingFile, shard.CompactingFile} {
+	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED", store.FlushingFile, store.CompactingFile} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.know(file)
 		}

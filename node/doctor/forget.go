@@ -12,9 +12,9 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/words"
-	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -82,7 +82,7 @@ func (d *doctor) forget(file string) (err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Remove(d.path(file + shard.DamagedSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(d.path(file + store.DamagedSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, changed := range []string{segments, lost} {

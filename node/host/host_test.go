@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard"
+	"cordwood/shard/store"
 )
 
 // catalog is a Catalog that the test changes.
@@ -152,7 +153,8 @@ func newHost(t *testing.T, dir string, cat *catalog, made *created) *Host {
 		},
 		Open: func(o Opening) (*shard.Shard, error) {
 			return shard.Open(shard.Config{
-				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: "me", Bootstrap: o.Bootstrap,
+				Config:      store.Config{ID: o.ID, Dir: o.Dir, NodeID: "me"},
+				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap,
 			})
 		},
 	})

@@ -35,6 +35,7 @@ import (
 	"cordwood/shard/query/engine"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/shardclient"
+	"cordwood/shard/store"
 )
 
 // groups is how many shards a cluster has.
@@ -150,9 +151,12 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 	var all []*shard.Shard
 	for _, id := range ids {
 		s, err := shard.Open(shard.Config{
-			ID: id, Dir: filepath.Join(dir, fmt.Sprint(id)), NodeID: node, Bootstrap: true,
-			ShareBytes: share, SplitBytes: 2 * share, Compaction: compaction.NewLimiter(0, 0),
-			FailStop: func(err error) { c.t.Errorf("shard %d failed: %v", id, err) },
+			Config: store.Config{
+				ID: id, Dir: filepath.Join(dir, fmt.Sprint(id)), NodeID: node,
+				ShareBytes: share, SplitBytes: 2 * share, Compaction: compaction.NewLimiter(0, 0),
+				FailStop: func(err error) { c.t.Errorf("shard %d failed: %v", id, err) },
+			},
+			Bootstrap: true,
 		})
 		if err != nil {
 			c.t.Fatal(err)

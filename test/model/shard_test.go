@@ -28,6 +28,7 @@ import (
 	"cordwood/shard/merge"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -142,12 +143,12 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), tables: map[uint64]*table{}, start: time.Now().Unix(),
 		counts: map[string]int{},
 	}
-	w.cfg = shard.Config{
-		ID: 1, Dir: filepath.Join(folder(t), "0"), NodeID: "n", Bootstrap: true, FlushAge: 300 * time.Millisecond,
+	w.cfg = shard.Config{Bootstrap: true, Config: store.Config{
+		ID: 1, Dir: filepath.Join(folder(t), "0"), NodeID: "n", FlushAge: 300 * time.Millisecond,
 		// So small that tables get segments of their own, and are split out.
 		ShareBytes: 6 << 10, SplitBytes: 8 << 10, Compaction: compaction.NewLimiter(0, 0),
 		FailStop: func(err error) { t.Errorf("failed: %v", err) },
-	}
+	}}
 	w.open()
 	for range 7 {
 		w.create()
@@ -463,7 +464,7 @@ func (r *row) String() string {
 }
 
 // seen is what the shard shows of a table.
-func (w *world) seen(v *shard.View, t *table) []string {
+func (w *world) seen(v *store.View, t *table) []string {
 	def := schema.FromProto(t.def)
 	now, eras, _ := v.Merging(t.def.Id)
 	var batches []*column.Batch
@@ -513,7 +514,7 @@ func (w *world) seen(v *shard.View, t *table) []string {
 	return out
 }
 
-func (w *world) read(seg shard.Segment, id uint64) (out []*column.Batch) {
+func (w *world) read(seg store.Segment, id uint64) (out []*column.Batch) {
 	r, err := segment.Open(vfs.OS, seg.Path, &seg.Meta)
 	if err != nil {
 		w.t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -159,15 +160,18 @@ func (p *process) openHost() {
 			}
 			clock := p.clock()
 			s, err := shard.Open(shard.Config{
-				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap,
-				Founders: o.Founders, Transport: members, Peers: p.dial,
-				FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space,
-				LogStore:   func() (raftlog.Store, error) { return log.Open(group) },
-				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10,
-				SplitBytes:    16 << 10,
-				TrailingBytes: 8 << 10, Now: n.now, Monotonic: clock.elapsed, Agreed: clock.agreed,
-				TTL:  func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
-				Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
+				Config: store.Config{
+					ID: o.ID, Dir: o.Dir, NodeID: n.ID,
+					FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space,
+					FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10,
+					ShareBytes: 1 << 10, SplitBytes: 16 << 10, Now: n.now, Monotonic: clock.elapsed,
+					TTL:  func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
+					Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
+				},
+				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
+				Transport: members, Peers: p.dial,
+				LogStore:      func() (raftlog.Store, error) { return log.Open(group) },
+				TrailingBytes: 8 << 10, Agreed: clock.agreed,
 			})
 			if err != nil {
 				_ = t.Close() // it only leaves the list of groups

@@ -12,6 +12,7 @@ import (
 	"cordwood/router/pipeline"
 	"cordwood/shard"
 	"cordwood/shard/segment"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -82,7 +83,7 @@ func read(fs vfs.FS, s *shard.Shard, t *schema.Table, into map[rowID]int) (index
 	return v.AppliedIndex(), nil
 }
 
-func readSegment(fs vfs.FS, seg *shard.Segment, t *schema.Table, into map[rowID]int) error {
+func readSegment(fs vfs.FS, seg *store.Segment, t *schema.Table, into map[rowID]int) error {
 	r, err := segment.Open(fs, seg.Path, &seg.Meta)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"cordwood/shard"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -48,11 +48,11 @@ func (t *trouble) hook(op vfs.Op) error {
 }
 
 // space is what a node says of its disk.
-func (t *trouble) space() shard.Space {
+func (t *trouble) space() store.Space {
 	if t.full.Load() {
-		return shard.SpaceFull
+		return store.SpaceFull
 	}
-	return shard.SpaceOK
+	return store.SpaceOK
 }
 
 // fullDisk fills the disk of a node for a while.

@@ -1,0 +1,181 @@
+package shard
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+	"cordwood/shard/store"
+)
+
+func mergingProto(m manifest.Merging) *shardpb.TableMerging {
+	out := &shardpb.TableMerging{TableId: m.TableID}
+	for _, e := range m.Eras {
+		rule := shardpb.MergeRule_MERGE_RULE_UNSPECIFIED
+		switch e.Merge {
+		case query.LastRow:
+			rule = shardpb.MergeRule_MERGE_RULE_LAST_ROW
+		case query.LastNonNull:
+			rule = shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL
+		}
+		out.Eras = append(out.Eras, &shardpb.MergeEra{Before: e.Before, Rule: rule})
+	}
+	return out
+}
+
+// pins are the open pins of a node.
+type pins struct {
+	mu   sync.Mutex
+	last uint64
+	open map[uint64]*store.Pinned
+}
+
+func (p *pins) add(x *store.Pinned) (id uint64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.open) >= maxPins {
+		return 0, false
+	}
+	if p.open == nil {
+		p.open = map[uint64]*store.Pinned{}
+		// Ids of before a restart must not be taken for new ones.
+		p.last = uint64(time.Now().UnixNano())
+	}
+	p.last++
+	p.open[p.last] = x
+	return p.last, true
+}
+
+func (p *pins) get(id uint64, shard uint32) *store.Pinned {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x := p.open[id]; x != nil && x.ShardID() == shard {
+		return x
+	}
+	return nil
+}
+
+func (p *pins) remove(id uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, id)
+}
+
+// Pin keeps a shard's segments for as long as the stream lives.
+func (s *server) Pin(req *shardpb.PinRequest, stream grpc.ServerStreamingServer[shardpb.PinResponse]) error {
+	return errs.ToGRPC(s.pin(stream.Context(), req, stream.Send))
+}
+
+// pinnable is the shard that is to be pinned, once it can be. Whoever asks for its state is a replica
+// that lacks entries which are no longer in the leader's log: if the other replicas are away, the
+// leader needs that one to commit anything, and is not ready before it has the state.
+func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (*Shard, error) {
+	if !req.State {
+		return s.ready(ctx, req.ShardId)
+	}
+	sh, ok := s.cfg.Shards(req.ShardId)
+	if !ok {
+		return nil, store.Unreachable(req.ShardId)
+	}
+	return sh, nil
+}
+
+func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*shardpb.PinResponse) error) error {
+	shard := req.ShardId
+	sh, err := s.pinnable(ctx, req)
+	if err != nil {
+		return err
+	}
+	take := sh.Pin
+	if req.State {
+		if err := sh.replica.CheckLeads(); err != nil {
+			return err
+		}
+		if req.Incarnation != sh.cfg.Incarnation {
+			return errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d", shard, req.Incarnation, sh.cfg.Incarnation)
+		}
+		take = sh.PinState
+	}
+	p, err := take(ctx)
+	if err != nil {
+		return errs.Wrap(errs.ShardNotReady, err, "pin shard %d", shard).WithRetryAfter(time.Second)
+	}
+	defer p.Close()
+	id, ok := s.pins.add(p)
+	if !ok {
+		return errs.New(errs.ShardBusy, "shard %d: %d backups read from this node already; try again when one is done", shard, maxPins)
+	}
+	defer s.pins.remove(id)
+
+	next := &shardpb.PinResponse{PinId: id, Index: p.Index}
+	size := 0
+	for i := range p.Segments {
+		seg := p.Segments[i].ToProto()
+		seg.Damaged = p.Segments[i].Damaged != ""
+		next.Segments = append(next.Segments, seg)
+		if size += 64 + 40*len(seg.Columns) + 32*len(seg.Tables); size >= pinListBytes {
+			if err := send(next); err != nil {
+				return err
+			}
+			next, size = &shardpb.PinResponse{PinId: id, Index: p.Index}, 0
+		}
+	}
+	if p.State != nil {
+		for piece := range slices.Chunk(p.State.Encode(), pinListBytes) {
+			next.State = piece
+			if err := send(next); err != nil {
+				return err
+			}
+			next = &shardpb.PinResponse{PinId: id, Index: p.Index}
+		}
+	}
+	for _, x := range p.Expired {
+		next.Expired = append(next.Expired, &shardpb.ExpiredRows{TableId: x.TableID, Before: x.Before, Order: x.Order})
+	}
+	for _, m := range p.Merging {
+		next.Merging = append(next.Merging, mergingProto(m))
+	}
+	next.Complete = true
+	if err := send(next); err != nil {
+		return err
+	}
+	beat := time.NewTicker(pinBeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-beat.C:
+			if err := send(&shardpb.PinResponse{}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ReadSegment sends the file of a pinned segment.
+func (s *server) ReadSegment(req *shardpb.ReadSegmentRequest, stream grpc.ServerStreamingServer[shardpb.ReadSegmentResponse]) error {
+	p := s.pins.get(req.PinId, req.ShardId)
+	if p == nil {
+		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: pin %d is not held any more", req.ShardId, req.PinId))
+	}
+	return errs.ToGRPC(p.Read(stream.Context(), req.SegmentId, req.Offset, func(b []byte) error {
+		return stream.Send(&shardpb.ReadSegmentResponse{Data: b})
+	}))
+}
+
+const (
+	// pinListBytes is about what one message of a pin's list carries.
+	pinListBytes = 1 << 20
+	// pinBeat is how often a pin's stream shows that it lives.
+	pinBeat = 5 * time.Second
+	// maxPins bounds the pins of a node: each keeps files that compaction has replaced.
+	maxPins = 64
+)

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/words"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+	"cordwood/shard/segment"
+)
+
+// This file is about rows that cannot be written to segments for a reason of their own.
+// They are kept in raw segments and in memory, so that the log can be cut, the tables
+// beside them are flushed, and queries see all rows. See DESIGN.md, *Rows set aside*.
+
+// asideRetry is how long rows that are set aside wait at least for the next attempt to
+// write them to segments.
+const asideRetry = 10 * time.Minute
+
+// isOfRows reports whether err says that rows cannot be written, as opposed to a disk that
+// does not take them.
+func isOfRows(err error) bool {
+	rows := (*segment.ErrRows)(nil)
+	return errors.As(err, &rows)
+}
+
+// fill links the batches of a raw segment, which lie in the memory of mem.
+func fill(mem *memtable.Memtable, raw *segment.Raw) {
+	cuts := raw.Cuts
+	for i, b := range raw.Batches {
+		for len(cuts) > 0 && cuts[0].At <= i {
+			mem.Cut(raw.TableID, query.Merge(cuts[0].Merge))
+			cuts = cuts[1:]
+		}
+		mem.Append(b)
+	}
+	for _, c := range cuts {
+		mem.Cut(raw.TableID, query.Merge(c.Merge))
+	}
+}
+
+// addAside makes a raw segment one that the rows of its table are in; mu is held.
+func (tb *Tables) addAside(l *LiveSegment) {
+	if _, gone := tb.State.Dropped[l.TableID]; gone {
+		return
+	}
+	if x, ok := tb.State.Expired[l.TableID]; ok && l.Order < x.Order {
+		l.rows.Expire(l.TableID, x.Before)
+	}
+	list := append(slices.Clone(tb.segs.aside[l.TableID]), l)
+	slices.SortFunc(list, func(a, b *LiveSegment) int { return int(int64(a.Order) - int64(b.Order)) })
+	tb.segs.aside[l.TableID] = list
+}
+
+// hideAside takes a raw segment that the manifest does not list any more from its table; mu
+// is held.
+func (sl *segmentLists) hideAside(l *LiveSegment) {
+	list := slices.DeleteFunc(slices.Clone(sl.aside[l.TableID]), func(x *LiveSegment) bool { return x == l })
+	if sl.aside[l.TableID] = list; len(list) == 0 {
+		delete(sl.aside, l.TableID)
+	}
+}
+
+// asideMems are the rows of a table that are set aside, the oldest first; mu is held.
+func (sl *segmentLists) asideMems(table uint64) (mems []*memtable.Memtable) {
+	for _, l := range sl.aside[table] {
+		mems = append(mems, l.rows)
+	}
+	return mems
+}
+
+// asideBytes is the memory of all rows that are set aside; mu is held.
+func (sl *segmentLists) asideBytes() (bytes int64) {
+	for _, list := range sl.aside {
+		for _, l := range list {
+			bytes += l.rows.Bytes()
+		}
+	}
+	return bytes
+}
+
+// asideRows says of each table of which rows are set aside how many there are, and why; mu
+// is held.
+func (sl *segmentLists) asideRows() (out []*metapb.AsideRows) {
+	for _, id := range slices.Sorted(maps.Keys(sl.aside)) {
+		list := sl.aside[id]
+		a := &metapb.AsideRows{TableId: id, Reason: strings.ToValidUTF8(list[0].reason, "\uFFFD"), SinceUnixNano: list[0].since}
+		for _, l := range list {
+			a.Rows += l.rows.Rows()
+			a.Bytes += l.rows.Bytes()
+			a.SinceUnixNano = min(a.SinceUnixNano, l.since)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// reasonBytes is the most of a reason that is kept.
+const reasonBytes = 1000
+
+// untried are the tables whose rows are not to be tried in this flush, and why: what they
+// have goes aside.
+func (fl *Flusher) untried() map[uint64]string {
+	out := map[uint64]string{}
+	now := fl.cfg.Now()
+	for _, id := range fl.book.suspects(deathsGivenUp) {
+		n := fl.book.deaths(id)
+		if at, known := fl.retry[id]; n >= deathsFinal || !known || now.Before(at) {
+			out[id] = words.Say(n, "process ended while it wrote its rows", "processes ended while they wrote its rows")
+			if !known {
+				fl.retry[id] = now.Add(asideRetry)
+			}
+		}
+	}
+	fl.tables.mu.RLock()
+	defer fl.tables.mu.RUnlock()
+	for id, list := range fl.tables.segs.aside {
+		if _, ok := out[id]; !ok && now.Before(fl.retry[id]) {
+			out[id] = list[0].reason
+		}
+	}
+	return out
+}
+
+// setAside writes the rows of tables that cannot be written otherwise to raw segments, and
+// adds them to what a flush commits.
+func (fl *Flusher) setAside(u *unsettled, raws []*segment.Raw) error {
+	for _, raw := range raws {
+		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], fl.cfg.Now().UnixNano()
+		m, err := segment.WriteRaw(segment.Config{FS: fl.cfg.FS, Dir: fl.segmentDir, NextID: fl.files.IDs.Take}, raw)
+		if err != nil {
+			fl.files.IDs.done(m.ID)
+			return err
+		}
+		u.edit.Add = append(u.edit.Add, m)
+		mem, err := fl.files.copyRaw(raw)
+		if err != nil {
+			return err
+		}
+		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
+		fl.retry[raw.TableID] = fl.cfg.Now().Add(asideRetry)
+		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; start a newer version, or drop the table",
+			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
+	}
+	if len(raws) == 0 {
+		return nil
+	}
+	return fl.cfg.FS.SyncDir(fl.segmentDir)
+}
+
+// rawsOf are the rows of frozen memtables that go aside; mu is held.
+func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
+		raw := &segment.Raw{TableID: id, Reason: tables[id]}
+		for _, f := range todo {
+			for _, c := range f.mem.Cuts(id) {
+				raw.Cuts = append(raw.Cuts, segment.RawCut{At: len(raw.Batches) + c.At, Merge: uint8(c.Merge)})
+			}
+			raw.Batches = append(raw.Batches, f.mem.Batches(id)...)
+		}
+		if len(raw.Batches)+len(raw.Cuts) > 0 {
+			raws = append(raws, raw)
+		}
+	}
+	return raws
+}
+
+// asideAgain are the rows that are set aside and are tried again, as frozen memtables that
+// come before all others. The edit takes their raw segments away. mu is held.
+func (fl *Flusher) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
+	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.aside)) {
+		d := fl.tables.State.Tables[id]
+		if _, not := untried[id]; not || d == nil || slices.Contains(edit.Drop, id) {
+			continue
+		}
+		for _, l := range fl.tables.segs.aside[id] {
+			again = append(again, &frozen{mem: l.rows, defs: map[uint64]*rules.Definition{id: d}})
+			edit.Remove = append(edit.Remove, l.ID)
+		}
+	}
+	return again
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"cordwood/proto/column"
+	"cordwood/shard/rules"
+)
+
+// This file holds what the log changes. Each function is one entry of the log, or a part of it,
+// and takes effect under one lock, so that no reader sees half of it. Only the replica's apply
+// goroutine calls them; linkUnlogged (unlogged.go) is the one exception.
+
+// DefinedAt is a definition of an entry, and how many of its batches come before.
+type DefinedAt struct {
+	*rules.Definition
+	Batches int
+}
+
+// Addition is what an entry of writes adds.
+type Addition struct {
+	Index, Term uint64
+	Time        int64
+	ByUser      bool
+	Defs        []DefinedAt
+	Batches     []*column.Batch
+	Encoded     [][]byte // the batches as they are in the log
+}
+
+// Link links the batches of an entry, whose memory is the active memtable's. It returns how many
+// rows there are to be seen, and whether the shard should be flushed.
+func (tb *Tables) Link(a *Addition) (rows int, full bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.tick(a.Time)
+	bytes := tb.Mem.Active.Bytes()
+	first := tb.Mem.Active.Empty()
+	tb.State.ShareKeys(a.ByUser)
+	defs := a.Defs
+	for i, b := range a.Batches {
+		defs = tb.defineUpTo(defs, i)
+		tb.State.Note(&b.Header)
+		tb.Ingested.add(b.TableID, len(a.Encoded[i]))
+		if tb.State.Tables[b.TableID].Instant {
+			continue // accepted, and thrown away
+		}
+		tb.Mem.Active.Append(b)
+		rows += b.Rows
+	}
+	tb.defineUpTo(defs, len(a.Batches))
+	tb.tellTails(a.Batches, a.Encoded)
+	tb.AppliedIndex, tb.AppliedTerm = a.Index, a.Term
+	if len(a.Batches) > 0 {
+		tb.Mem.last = tb.cfg.Now()
+		if first {
+			tb.Mem.since = tb.Mem.last
+		}
+	}
+	return rows, tb.grown(bytes)
+}
+
+// grown notes the memory of the active memtable, and reports whether the shard should be
+// flushed because of it; mu is held.
+func (tb *Tables) grown(bytes int64) bool {
+	tb.cfg.Budget.Add(bytes - tb.Mem.bytes)
+	tb.Mem.bytes = bytes
+	return tb.Mem.large(tb.cfg.FlushBytes) || bytes >= tb.cfg.Budget.share()
+}
+
+// large reports whether the active memtable is to be flushed for its size.
+func (mt *memtables) large(flushBytes int64) bool {
+	return mt.bytes >= flushBytes || mt.Active.Rows() >= flushBytes/rowBytes
+}
+
+// defineUpTo takes over the definitions that come before a batch of the entry, and
+// returns the others; mu is held.
+func (tb *Tables) defineUpTo(defs []DefinedAt, batch int) []DefinedAt {
+	for len(defs) > 0 && defs[0].Batches <= batch {
+		tb.define(defs[0].Definition)
+		defs = defs[1:]
+	}
+	return defs
+}
+
+// Drop forgets a table and its rows. Its files go when the manifest says that
+// they are dead and nobody reads them.
+func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.tick(e.Time)
+	tb.State.Drop(e.TableID)
+	tb.Mem.Active.Drop(e.TableID)
+	for _, f := range tb.Mem.frozen {
+		f.mem.Drop(e.TableID)
+	}
+	delete(tb.segs.byTable, e.TableID)
+	delete(tb.segs.aside, e.TableID)
+	tb.endTails(e.TableID, TableGone(tb.cfg.ID, e.TableID))
+	tb.wakeHolds(e.TableID)
+	tb.AppliedIndex, tb.AppliedTerm = index, term
+}
+
+// Redefine takes over definitions that are newer than those known.
+func (tb *Tables) Redefine(index, term uint64, at int64, defs []*rules.Definition) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.tick(at)
+	for _, d := range defs {
+		tb.define(d)
+	}
+	tb.AppliedIndex, tb.AppliedTerm = index, term
+}
+
+// Expire hides what has expired of tables, as far as all rows of a segment or of
+// a batch have. Compaction takes care of the rest. Rows that are written later are not
+// touched, whatever their time, because a table may get a longer ttl; order is
+// the order of the next segment.
+func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.tick(e.Time)
+	for _, c := range e.Cutoffs {
+		if !tb.State.Expire(c, order) {
+			continue
+		}
+		tb.Mem.Active.Expire(c.TableID, c.Before)
+		for _, mem := range tb.segs.asideMems(c.TableID) {
+			mem.Expire(c.TableID, c.Before)
+		}
+		for _, f := range tb.Mem.frozen {
+			f.mem.Expire(c.TableID, c.Before)
+		}
+		tb.segs.hide(c.TableID, func(l *LiveSegment) bool { return tb.State.Dead(l.Span(c.TableID), l.Order) })
+	}
+	tb.AppliedIndex, tb.AppliedTerm = index, term
+}
+
+// SkipTo has Apply leave out the entries up to the last applied one, which come once more.
+func (tb *Tables) SkipTo() {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.Base = max(tb.Base, tb.AppliedIndex)
+}

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"cordwood/proto/column"
+	"cordwood/shard/memtable"
+)
+
+// NoMemory is the error of a batch for which the system gave no memory.
+type NoMemory struct{ error }
+
+func (e NoMemory) Unwrap() error { return e.error }
+
+// DecodeInto decodes a batch into the memory of a memtable, to which the caller has a
+// reference. The error is noMemory if there is none.
+func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
+	size, err := column.InflatedSize(data)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := m.Alloc(size)
+	if err != nil {
+		return nil, NoMemory{err}
+	}
+	return column.Decode(data, mem)
+}
+
+// HeaderOf is the header of b, or, if there is none, of the encoded batch.
+func HeaderOf(b *column.Batch, data []byte) (column.Header, error) {
+	if b != nil {
+		return b.Header, nil
+	}
+	return column.DecodeHeader(data)
+}

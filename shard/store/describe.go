@@ -1,0 +1,189 @@
+package store
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/memtable"
+)
+
+// This file describes what the shard shows: for operators, for the metadata, and as metrics.
+
+// Describe adds what there is to say of the tables of the shard.
+func (tb *Tables) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	if tb.closing {
+		out.State = "closing"
+	}
+	if tb.flushErr != nil {
+		out.State += "; flush fails: " + tb.flushErr.Error()
+	}
+	out.AppliedIndex = tb.AppliedIndex
+	out.MemtableBytes = tb.Mem.size()
+
+	mems := []*memtable.Memtable{tb.Mem.Active}
+	for _, f := range tb.Mem.frozen {
+		mems = append(mems, f.mem)
+	}
+	for _, id := range slices.Sorted(maps.Keys(tb.segs.aside)) {
+		mems = append(mems, tb.segs.asideMems(id)...)
+	}
+	out.TableCount = int64(len(tb.State.Tables))
+	for _, m := range mems {
+		out.MemtableRows += m.Rows()
+	}
+	out.Rows = out.MemtableRows
+	for id, list := range tb.segs.byTable {
+		for _, l := range list {
+			out.Rows += l.Span(id).Rows
+			out.SegmentBytes += l.BytesOf(id)
+		}
+	}
+	if req.NoTables {
+		return
+	}
+	var wanted iter.Seq[uint64]
+	if len(req.TableIds) > 0 {
+		wanted = slices.Values(req.TableIds)
+	}
+	tb.tableStats(out, mems, wanted, req.Segments)
+}
+
+// tableStats adds what there is to say of the wanted tables; nil: of all. mu is held.
+func (tb *Tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64], segments bool) {
+	tables := map[uint64]*shardpb.TableStats{}
+	table := func(id uint64) *shardpb.TableStats {
+		t := tables[id]
+		if t == nil {
+			t = &shardpb.TableStats{TableId: id}
+			tables[id] = t
+		}
+		return t
+	}
+	if wanted == nil {
+		for _, m := range mems {
+			for _, id := range m.Tables() {
+				table(id)
+			}
+		}
+		for id := range tb.segs.byTable {
+			table(id)
+		}
+		wanted = maps.Keys(tb.State.Tables)
+	}
+	for id := range wanted {
+		if tb.State.Tables[id] != nil || tb.segs.byTable[id] != nil {
+			table(id)
+		}
+	}
+	for id, t := range tables {
+		for _, m := range mems {
+			rows, bytes := m.Table(id)
+			t.Rows += rows
+			t.MemtableBytes += bytes
+		}
+		for _, l := range tb.segs.byTable[id] {
+			t.Rows += l.Span(id).Rows
+			t.SegmentBytes += l.BytesOf(id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
+		out.Tables = append(out.Tables, tables[id])
+		if !segments {
+			continue
+		}
+		for _, l := range tb.segs.byTable[id] {
+			span := l.Span(id)
+			out.Segments = append(out.Segments, &shardpb.SegmentStats{
+				TableId: id, File: l.FileName(), Rows: span.Rows, Bytes: l.BytesOf(id), MinTime: span.MinTime, MaxTime: span.MaxTime,
+				Quarantined: l.damaged(),
+			})
+		}
+	}
+}
+
+// Report adds what the metadata wants to know of the tables of the shard.
+func (tb *Tables) Report(out *metapb.ReplicaReport) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	out.AppliedIndex = tb.AppliedIndex
+	out.MemtableBytes = tb.Mem.size()
+	if err := tb.flushErr; err != nil {
+		out.FlushError = strings.ToValidUTF8(err.Error(), "\uFFFD")
+		out.FlushError = strings.ToValidUTF8(out.FlushError[:min(len(out.FlushError), 300)], "")
+		out.FlushFailingNanos = int64(tb.cfg.Monotonic() - tb.flushFailing)
+	}
+	for _, l := range tb.segs.live {
+		out.SegmentBytes += l.Bytes
+		if d := l.Damage.Load(); d != nil {
+			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.Path, Rows: l.Rows, Reason: d.reason})
+		}
+	}
+	out.Aside = tb.segs.asideRows()
+	out.KeysNanos = int64(tb.State.KeysLast(tb.clockNanos()))
+}
+
+// gauges calls gauge for each figure of what the shard shows.
+func (tb *Tables) gauges(gauge func(name, help string, value func() float64)) {
+	locked := func(value func() float64) func() float64 {
+		return func() float64 {
+			tb.mu.RLock()
+			defer tb.mu.RUnlock()
+			return value()
+		}
+	}
+	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(tb.Mem.size()) }))
+	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.", locked(func() float64 {
+		if tb.Mem.since.IsZero() {
+			return 0
+		}
+		return max(tb.cfg.Now().Sub(tb.Mem.since).Seconds(), 0)
+	}))
+	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(tb.Mem.size() - tb.Mem.bytes) }))
+	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(tb.State.Tables)) }))
+	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
+		var n int64
+		for _, l := range tb.segs.live {
+			n += l.Bytes
+		}
+		return float64(n)
+	}))
+	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
+		return float64(len(tb.segs.live))
+	}))
+	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(tb.segs.damagedCount()) }))
+	gauge("cordwood_shard_aside_rows", "Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
+		n := int64(0)
+		for _, list := range tb.segs.aside {
+			for _, l := range list {
+				n += l.rows.Rows()
+			}
+		}
+		return float64(n)
+	}))
+	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.", locked(func() float64 { return float64(tb.segs.asideBytes()) }))
+	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(tb.tails.open) }))
+	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(tb.AppliedIndex) }))
+	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(tb.Flushed.Load()) })
+}
+
+// Warnings says in words what an operator should do something about. Anybody may read
+// them, so tables are named by their ids.
+func (tb *Tables) Warnings() (out []string) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for _, a := range tb.segs.asideRows() {
+		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: %s; start a newer version, which tries again, or drop the table",
+			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
+	}
+	if tb.flushErr != nil {
+		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s", tb.cfg.ID, strings.ToValidUTF8(tb.flushErr.Error(), "\uFFFD")))
+	}
+	return out
+}

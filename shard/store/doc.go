@@ -1,0 +1,57 @@
+// Package store keeps the rows of a replica: in memtables, in segments, and in the manifest that
+// lists the segments. It flushes, compacts, expires and repairs them, and shows them to readers.
+//
+// It does not know raft or the network. Its caller applies the entries of the log, decides when to flush, and
+// proposes what has expired.
+//
+// # Parts
+//
+// Store joins the parts. Each one has its own fields and names the parts that it calls:
+//
+//	Flusher, Compactor, Scrubber      write segments, merge them, find damaged ones
+//	    Ledger                        the manifest, and edits on their way
+//	        SegmentFiles, Lifetimes   the files of segments; what has expired
+//	            Tables                state, memtables, lists of segments
+//
+// A part calls only those below it. To a part above it, it speaks through a function that it was given.
+//
+// # Locks
+//
+// This is the contract of all locks, in the order in which they are taken. A goroutine that holds one
+// takes only those below it:
+//
+//	Compactor.turn   the one compaction that runs; guards Compactor.resting
+//	Flusher.mu       the one flush that writes frozen memtables
+//	Ledger.mu        the manifest, the edits that were begun, the generation. It is held while
+//	                 an edit is written to disk, never while segments are written
+//	Tables.mu        everything in Tables, memtables and segmentLists
+//
+// Below Tables.mu there are only locks that guard a few fields, and under which no other lock is
+// taken: those of segmentIDs, deathbook and Operations.
+//
+// Tables.mu is held for moments, never across I/O, a call to another node, or a wait. A View copies slice
+// headers under it and takes references; it needs no lock after that. Therefore lists of segments
+// are replaced and never changed in place, and batches are only appended.
+//
+// # The apply goroutine
+//
+// One goroutine applies entries: it alone calls Link, Drop, Redefine, Expire, Freeze, SkipTo and TakeOver. It
+// alone changes the state, the active memtable, the applied index and term, and the base, and holds Tables.mu while it
+// does. So it may read these fields without the lock, and everybody else reads them under it. There is one
+// exception: LinkUnlogged, which any goroutine may call, adds rows that do not go through the log to the active
+// memtable, and their sessions to the state. It changes nothing else, and holds the lock.
+//
+// # When a change is seen
+//
+// Link shows all batches of an entry at once, under one lock. A flush or a compaction writes its segments without
+// a lock, commits its edit under Ledger.mu, and then, with Ledger.mu still held, shows the segments under
+// Tables.mu in the place of the frozen memtables or of the segments that they replace (Ledger.publish). TakeOver does
+// the same with the state of another replica, and increments Ledger.generation: an edit that was made for
+// an earlier generation is given up.
+//
+// # Who frees
+//
+// Memtables and segments are counted by reference. Tables has one reference while it shows them; each View, Pinned and
+// compaction has its own. The last one gives the memory back, or removes the file if the manifest does not
+// list it any more.
+package store

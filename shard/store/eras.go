@@ -1,0 +1,174 @@
+package store
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+)
+
+// This file is about tables whose rows came to merge in another way: what was written
+// before stays as it was. While such rows are in memory a cut in the memtable says which
+// they are; a flush puts them into files of their own, and the manifest says which.
+
+// Define takes over a definition if it is newer than the one known; mu is held, by the
+// apply goroutine.
+func (tb *Tables) define(d *rules.Definition) {
+	old := tb.State.Tables[d.ID]
+	tb.State.Define(d)
+	tb.wakeHolds(d.ID)
+	if old != nil && tb.State.Tables[d.ID] == d && d.Merge != old.Merge {
+		tb.Mem.Active.Cut(d.ID, old.Merge)
+	}
+}
+
+// erasOf returns the eras of a table, as View numbers its batches; mu is held.
+func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
+	for _, e := range tb.segs.eras[tableID] {
+		eras = append(eras, query.Era{Before: e.Before, Merge: e.Merge})
+	}
+	before := 0
+	add := func(m *memtable.Memtable) {
+		for _, c := range m.Cuts(tableID) {
+			eras = append(eras, query.Era{Before: math.MaxUint64, Batches: before + c.At, Merge: c.Merge})
+		}
+		before += len(m.Batches(tableID))
+	}
+	for _, mem := range tb.segs.asideMems(tableID) {
+		add(mem)
+	}
+	for _, f := range tb.Mem.frozen {
+		add(f.mem)
+	}
+	add(tb.Mem.Active)
+	return eras
+}
+
+// pinnedMerging returns how the rows of the tables merge that lie in segments, of the tables of
+// which some do. It is what this shard knows: the metadata may be ahead, and so may be rows
+// in memory. mu is held.
+func (tb *Tables) pinnedMerging() (out []manifest.Merging) {
+	for _, id := range slices.Sorted(maps.Keys(tb.segs.byTable)) {
+		d := tb.State.Tables[id]
+		if d == nil {
+			continue
+		}
+		m := manifest.Merging{TableID: id}
+		merges := false
+		for _, e := range append(tb.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.Merge}) {
+			m.Eras = append(m.Eras, manifest.Era{Before: e.Before, Merge: e.Merge})
+			merges = merges || e.Merge != query.Append
+			if e.Before == math.MaxUint64 {
+				break // the eras after it have no segments yet
+			}
+		}
+		if merges {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// stage is a part of a flush: the rows of tables that merge in one way, and the tables
+// whose era ends with it.
+type stage struct {
+	rows map[uint64]*flushTable
+	ends map[uint64]query.Merge
+}
+
+// stages splits what is frozen so that rows of different eras of a table do not come
+// into one file, and those of a later era into one of a later id; mu is held.
+func (fl *Flusher) stages(todo []*frozen) []stage {
+	rows, cuts := map[uint64]*flushTable{}, map[uint64][]memtable.Cut{}
+	most := 0
+	for _, f := range todo {
+		for _, id := range f.mem.CutTables() {
+			for _, c := range f.mem.Cuts(id) {
+				if t := rows[id]; t != nil {
+					c.At += len(t.batches)
+				}
+				cuts[id] = append(cuts[id], c)
+			}
+			most = max(most, len(cuts[id]))
+		}
+		for _, id := range f.mem.Tables() {
+			t := rows[id]
+			if t == nil {
+				t = &flushTable{}
+				rows[id] = t
+			}
+			t.def, t.batches = f.defs[id], append(t.batches, f.mem.Batches(id)...)
+			t.merge = t.def.Merge
+		}
+	}
+	out := make([]stage, most+1)
+	for i := range out {
+		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}}
+	}
+	put := func(at int, id uint64, t *flushTable, batches []*column.Batch, merge query.Merge) {
+		if len(batches) == 0 {
+			return
+		}
+		part := &flushTable{def: t.def, merge: merge, batches: batches}
+		for _, b := range batches {
+			part.bytes += int64(len(b.Mem))
+		}
+		// A table that merges rows and has a file of its own goes on getting one.
+		part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append && slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *LiveSegment) bool { return !l.Shared() })
+		out[at].rows[id] = part
+	}
+	for id, list := range cuts {
+		at, from := most-len(list), 0
+		for _, c := range list {
+			out[at].ends[id] = c.Merge
+			if t := rows[id]; t != nil {
+				put(at, id, t, t.batches[from:c.At], c.Merge)
+				from = c.At
+			}
+			at++
+		}
+		if t := rows[id]; t != nil {
+			t.batches = t.batches[from:]
+		}
+	}
+	for id, t := range rows {
+		put(most, id, t, t.batches, t.merge)
+	}
+	return out
+}
+
+// writeStages writes the rows of a flush and notes in the edit which files, and which
+// eras, come of it; and for which tables no files can be made, and why. The files in the
+// edit are there after an error, too.
+func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
+	faults = map[uint64]string{}
+	eras := map[uint64][]manifest.Era{}
+	for _, st := range stages {
+		metas, err := fl.writeTables(st.rows, faults)
+		if err != nil {
+			return nil, err
+		}
+		edit.Add = append(edit.Add, metas...)
+		if len(st.ends) == 0 {
+			continue
+		}
+		next := fl.files.IDs.Upcoming() // above all files of the era, not above those of the next
+		fl.tables.mu.RLock()
+		for id, merge := range st.ends {
+			if _, ok := eras[id]; !ok {
+				eras[id] = slices.Clone(fl.tables.segs.eras[id])
+			}
+			eras[id] = append(eras[id], manifest.Era{Before: next, Merge: merge})
+		}
+		fl.tables.mu.RUnlock()
+	}
+	for _, id := range slices.Sorted(maps.Keys(eras)) {
+		edit.Merging = append(edit.Merging, manifest.Merging{TableID: id, Eras: eras[id]})
+	}
+	return faults, nil
+}

@@ -1,0 +1,186 @@
+package store
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/compaction"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+	"cordwood/shard/segment"
+)
+
+// Lifetimes says which rows have expired.
+type Lifetimes struct {
+	cfg    *Config
+	tables *Tables
+}
+
+// Expirable returns the cutoffs of the tables of which something can go: a segment, a
+// batch, or some row groups or half of the rows of a segment, which compaction then
+// rewrites.
+func (lt *Lifetimes) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
+	lt.tables.mu.RLock()
+	defs := slices.Collect(maps.Values(lt.tables.State.Tables))
+	lt.tables.mu.RUnlock()
+	for _, d := range defs {
+		index := d.TimeIndex()
+		if index == nil {
+			continue
+		}
+		ttl := lt.ttl(d.Table)
+		before, ok := ttl.ExpiredBefore(now, index.Type)
+		if ttl.Instant {
+			before, ok = math.MaxInt64, true
+		}
+		if ok && lt.hasExpired(d, before) {
+			cutoffs = append(cutoffs, rules.Cutoff{TableID: d.ID, Before: before})
+		}
+	}
+	slices.SortFunc(cutoffs, func(a, b rules.Cutoff) int {
+		if a.TableID < b.TableID {
+			return -1
+		}
+		return 1
+	})
+	return cutoffs
+}
+
+// hasExpired reports whether anything can go of the rows of a table before a time.
+func (lt *Lifetimes) hasExpired(d *rules.Definition, before int64) bool {
+	yes, partly := lt.hasExpiredWhole(d, before)
+	for _, l := range partly {
+		if !yes {
+			dead := lt.deadRows(l, before, d.TimeIndex().Type)
+			yes = dead > 0 && (d.Merge == query.Append || compaction.DropShare*dead >= l.Rows)
+		}
+		l.Unref()
+	}
+	return yes
+}
+
+// overdueShare is by which share of the ttl all rows of a table in a shared file may be
+// late: so that a file is not written anew for each of its tables by itself.
+const overdueShare = 8
+
+// overdue reports whether the expired rows of a table in a shared file, of which the newest
+// has the time index newest, are that late.
+func (lt *Lifetimes) overdue(d *rules.Definition, newest int64, now time.Time) bool {
+	index := d.TimeIndex()
+	if index == nil {
+		return false
+	}
+	ttl := lt.ttlOf(d)
+	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, lt.cfg.FlushAge)
+}
+
+// deadRows is how many rows of a segment of one table are in row groups that have
+// expired before a time; none if all the rest does within a flush interval, so that the
+// file soon goes by itself.
+func (lt *Lifetimes) deadRows(l *LiveSegment, before int64, index schema.Type) (rows int64) {
+	interval := lt.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
+	if float64(l.MaxTime)-float64(before) < interval {
+		return 0
+	}
+	groups := l.groups.Load()
+	if groups == nil {
+		list, err := segment.ReadGroups(lt.cfg.FS, l.Path, &l.Meta)
+		if err != nil {
+			return 0 // the scrub, or who reads its rows, finds out
+		}
+		groups = &list
+		l.groups.Store(groups)
+	}
+	for _, g := range *groups {
+		if g.Timed && g.MaxTime < before {
+			rows += g.Rows
+		}
+	}
+	return rows
+}
+
+// hasExpiredWhole is hasExpired as far as it is known without reading files; partly are
+// the segments, each with a reference, that have to be looked at.
+func (lt *Lifetimes) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*LiveSegment) {
+	lt.tables.mu.RLock()
+	defer lt.tables.mu.RUnlock()
+	x, had := lt.tables.State.Expired[d.ID]
+	if had && before < x.Before {
+		return false, nil
+	}
+	for _, l := range lt.tables.segs.byTable[d.ID] {
+		t := l.Span(d.ID)
+		if had && before == x.Before && l.Order < x.Order {
+			continue
+		}
+		switch {
+		case t.MaxTime < before:
+			yes = true
+		case t.MinTime >= before || l.Damage.Load() != nil:
+		case l.Shared():
+			yes = yes || float64(before)-float64(t.MinTime) >= (float64(t.MaxTime)-float64(t.MinTime))/2
+		default:
+			l.refs.Add(1)
+			partly = append(partly, l)
+		}
+	}
+	mems := append(lt.tables.segs.asideMems(d.ID), lt.tables.Mem.Active)
+	for _, f := range lt.tables.Mem.frozen {
+		mems = append(mems, f.mem)
+	}
+	for _, mem := range mems {
+		for _, b := range mem.Batches(d.ID) {
+			yes = yes || b.MaxTime < before
+		}
+	}
+	return yes, partly
+}
+
+// instant is a time index as a time, or the nearest that is one.
+func instant(t, unit int64) time.Time {
+	seconds := floorDiv(t, unit)
+	const most = 1 << 40 // some 35,000 years
+	if seconds > most || seconds < -most {
+		return time.Unix(min(max(seconds, -most), most), 0)
+	}
+	return time.Unix(seconds, (t-seconds*unit)*(int64(time.Second)/unit))
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// ttl is the ttl of a table that is in force.
+func (lt *Lifetimes) ttl(t *schema.Table) schema.TTL {
+	if lt.cfg.TTL == nil {
+		return schema.EffectiveTTL(t.Options[schema.OptionTTL], "")
+	}
+	return lt.cfg.TTL(t)
+}
+
+// ttlOf is how long rows of a table are kept; 0 if for ever, and of no table.
+func (lt *Lifetimes) ttlOf(d *rules.Definition) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return lt.ttl(d.Table).D
+}
+
+// expiredRows is how many rows of a segment of one table are in row groups that have
+// expired.
+func (lt *Lifetimes) expiredRows(l *LiveSegment) int64 {
+	lt.tables.mu.RLock()
+	d, x := lt.tables.State.Tables[l.TableID], lt.tables.State.Expired[l.TableID]
+	lt.tables.mu.RUnlock()
+	if d == nil || l.Order >= x.Order || l.MinTime >= x.Before {
+		return 0
+	}
+	return lt.deadRows(l, x.Before, d.TimeIndex().Type)
+}

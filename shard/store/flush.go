@@ -1,0 +1,135 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+)
+
+// Flusher makes frozen memtables durable in segments.
+type Flusher struct {
+	cfg        *Config
+	segmentDir string
+	metrics    *Metrics
+	tables     *Tables
+	files      *SegmentFiles
+	ledger     *Ledger
+	// book remembers what the process before this one died over, by table.
+	book *deathbook
+
+	mu sync.Mutex // held while frozen memtables are flushed; see doc.go
+	// retry is when rows that are set aside may be tried again, by table; a table that is not here
+	// was not tried since the process began. mu guards it.
+	retry map[uint64]time.Time
+}
+
+// Flush makes everything frozen durable in segments. The replica's snapshot goroutine
+// calls it, and the apply goroutine if there is no memory.
+func (fl *Flusher) Flush() error {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	for {
+		if err := fl.ledger.settle(); err != nil {
+			return fmt.Errorf("shard %d: flush: %w", fl.cfg.ID, err)
+		}
+		generation := fl.ledger.GenerationNow()
+		fl.tables.mu.RLock()
+		todo := slices.Clone(fl.tables.Mem.frozen)
+		fl.tables.mu.RUnlock()
+		if len(todo) == 0 {
+			return nil
+		}
+		u, err := fl.writeSegments(todo)
+		if err == nil {
+			u.n, u.generation = len(todo), generation
+			err = fl.ledger.commit(u)
+		}
+		if err != nil {
+			return fmt.Errorf("shard %d: flush up to index %d: %w", fl.cfg.ID, todo[len(todo)-1].index, err)
+		}
+	}
+}
+
+// writeSegments writes the rows of frozen memtables to segments, whose names are
+// durable on return, and returns the edit that makes them live. Rows of which no segment
+// can be made go aside, so that they hold up nothing else. After an error none of the
+// files is left.
+func (fl *Flusher) writeSegments(todo []*frozen) (*unsettled, error) {
+	untried := fl.untried()
+	for {
+		u, faults, err := fl.tryWrite(todo, untried)
+		if err == nil && len(faults) == 0 {
+			return u, nil
+		}
+		u.forget()
+		if err = errors.Join(err, fl.files.removeNew(u.edit.Add)); err != nil {
+			return nil, err
+		}
+		maps.Copy(untried, faults)
+	}
+}
+
+// tryWrite is writeSegments, with the rows of the untried tables put aside. It returns for
+// which other tables the rows cannot be written, and why: all of a table goes into
+// segments or nothing, so it has to be called again then.
+func (fl *Flusher) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettled, faults map[uint64]string, err error) {
+	last := todo[len(todo)-1]
+	edit := &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
+	u = &unsettled{edit: edit, raws: map[uint64]loadedRaw{}}
+	changed := map[uint64]manifest.Table{}
+	expired := map[uint64]manifest.Expiry{}
+	fl.tables.mu.RLock() // a drop may take a table out of a frozen memtable
+	for _, f := range todo {
+		for _, t := range f.changes.Tables {
+			changed[t.ID] = t
+		}
+		for _, x := range f.changes.Expires {
+			expired[x.TableID] = x
+		}
+		for _, d := range f.changes.Drops {
+			edit.Drop = append(edit.Drop, d.TableID)
+		}
+		edit.Tombstones = append(edit.Tombstones, f.changes.Drops...)
+	}
+	again := fl.asideAgain(untried, edit)
+	stages := fl.stages(append(again, todo...))
+	raws := rawsOf(todo, untried)
+	fl.tables.mu.RUnlock()
+	for id := range untried {
+		for _, st := range stages {
+			delete(st.rows, id)
+			delete(st.ends, id)
+		}
+	}
+	for _, id := range edit.Drop {
+		delete(changed, id)
+		delete(expired, id)
+		raws = slices.DeleteFunc(raws, func(raw *segment.Raw) bool { return raw.TableID == id })
+		for _, st := range stages {
+			delete(st.rows, id)
+			delete(st.ends, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		edit.Tables = append(edit.Tables, changed[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(expired)) {
+		edit.Expire = append(edit.Expire, expired[id])
+	}
+	faults, err = fl.writeStages(stages, edit)
+	var done []uint64
+	if err == nil && len(faults) == 0 {
+		for _, st := range stages {
+			done = slices.AppendSeq(done, maps.Keys(st.rows))
+		}
+		err = fl.setAside(u, raws)
+	}
+	fl.book.end(done...)
+	return u, faults, err
+}

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+
+	"cordwood/shard/install"
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+)
+
+// This file is about edits of the manifest: how a flush and a compaction make theirs
+// durable, and show what it changes.
+
+// Ledger is the manifest and the edits of it that are on their way. Its lock is taken before
+// Tables.mu: see there.
+type Ledger struct {
+	cfg        *Config
+	segmentDir string
+	metrics    *Metrics
+	tables     *Tables
+	files      *SegmentFiles
+	installer  *install.Installer
+	// tellFreed and wakeCompactor are called when a flush has made room, or segments.
+	tellFreed, wakeCompactor func()
+
+	mu         sync.Mutex // guards everything below
+	manifest   *manifest.Manifest
+	broken     bool         // the manifest has to be opened anew
+	unsettled  []*unsettled // in the order in which they were begun
+	generation uint64       // how often the state of another replica was taken over
+	unswept    bool         // the manifest lists garbage that sweep has removed
+}
+
+func (lg *Ledger) manifestConfig() manifest.Config {
+	return manifest.Config{FS: lg.cfg.FS, Dir: lg.cfg.Dir, ShardID: lg.cfg.ID}
+}
+
+// State returns the state that the manifest has.
+func (lg *Ledger) State() *manifest.State {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	return lg.manifest.State()
+}
+
+// unsettled is an edit of the manifest that was begun. Until it is known to be on
+// disk its segments must neither be removed nor be written again.
+type unsettled struct {
+	edit *manifest.Edit
+	n    int // how many of the frozen memtables it covers
+	// generation is that of the state that the edit was made for.
+	generation uint64
+	// raws are the raw segments that the edit adds, by id.
+	raws map[uint64]loadedRaw
+}
+
+// forget lets go of what an edit that will not be committed was to show.
+func (u *unsettled) forget() {
+	for _, r := range u.raws {
+		r.mem.Unref()
+	}
+	u.raws = nil
+}
+
+// commit makes an edit durable and shows what it changes to new views. If the edit
+// could not even be begun the files that it adds are removed; else, after an error,
+// it will be committed again.
+func (lg *Ledger) commit(u *unsettled) error {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	if err := lg.settleLocked(); err != nil {
+		u.forget()
+		return errors.Join(err, lg.files.removeNew(u.edit.Add))
+	}
+	if u.generation != lg.generation || !lg.listed(u.edit.Remove) {
+		u.forget()
+		return errors.Join(ErrReplaced, lg.files.removeNew(u.edit.Add))
+	}
+	u.edit.Reserved, u.edit.NextSegmentID = lg.files.IDs.reserved(u.edit.Add)
+	u.edit.Swept, lg.unswept = lg.unswept, false
+	lg.unsettled = append(lg.unsettled, u)
+	return lg.settleLocked()
+}
+
+// ErrReplaced is the error of work on a state that is not the shard's any more.
+var ErrReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, or the state of another replica, took their place meanwhile")
+
+// listed reports whether the manifest lists all of the segments; mu is held. A
+// compaction whose commit had an unknown outcome may have been done a second time.
+func (lg *Ledger) listed(ids []uint64) bool {
+	live := lg.manifest.State().Segments
+	return !slices.ContainsFunc(ids, func(id uint64) bool {
+		_, ok := slices.BinarySearchFunc(live, id, func(m segment.Meta, id uint64) int { return cmp.Compare(m.ID, id) })
+		return !ok
+	})
+}
+
+func (lg *Ledger) GenerationNow() uint64 {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	return lg.generation
+}
+
+// settle commits the edits that were begun.
+func (lg *Ledger) settle() error {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	return lg.settleLocked()
+}
+
+// settleLocked commits the edits that were begun, in their order. An edit may be
+// committed twice: the second time changes nothing.
+func (lg *Ledger) settleLocked() error {
+	for len(lg.unsettled) > 0 {
+		u := lg.unsettled[0]
+		if lg.broken {
+			m, err := manifest.Open(lg.manifestConfig())
+			if err != nil {
+				return err
+			}
+			if err := lg.manifest.Close(); err != nil {
+				lg.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
+			}
+			lg.manifest, lg.broken = m, false
+		}
+		if err := lg.manifest.Commit(u.edit); err != nil {
+			lg.broken = true
+			u.edit.Swept = false // or, if it is on disk, what died by it would not be garbage
+			return err
+		}
+		lg.unsettled = lg.unsettled[1:]
+		lg.publish(u)
+	}
+	return nil
+}
+
+// publish shows new views what a committed edit changed: segments that it adds in the
+// place of frozen memtables or of other segments. mu is held.
+func (lg *Ledger) publish(u *unsettled) {
+	listed := make(map[uint64]struct{}, len(lg.tables.segs.live)+len(u.edit.Add))
+	for i := range lg.manifest.State().Segments {
+		listed[lg.manifest.State().Segments[i].ID] = struct{}{}
+	}
+	var dead []*LiveSegment
+	var bytes int64
+	lg.tables.mu.Lock()
+	lg.tables.segs.learnEras(lg.manifest.State().Merging)
+	for _, m := range u.edit.Add {
+		bytes += m.Bytes
+		if r, ok := u.raws[m.ID]; ok {
+			lg.tables.segs.loaded[m.ID] = r
+		}
+		if _, ok := listed[m.ID]; ok {
+			lg.tables.addLive(m)
+			continue
+		}
+		dead = append(dead, lg.tables.segs.newSegment(m)) // dropped or expired while it was written
+	}
+	gone, of := map[*LiveSegment]bool{}, map[uint64]struct{}{}
+	for id, l := range lg.tables.segs.live {
+		if _, ok := listed[id]; !ok {
+			l.expired = lg.tables.expiredWhole(l)
+			delete(lg.tables.segs.live, id)
+			dead = append(dead, l)
+			gone[l] = true
+			if l.rows != nil {
+				lg.tables.segs.hideAside(l)
+			}
+			of[l.TableID] = struct{}{}
+			for _, t := range l.Tables {
+				of[t.TableID] = struct{}{}
+			}
+		}
+	}
+	for id := range of {
+		lg.tables.segs.hide(id, func(l *LiveSegment) bool { return gone[l] })
+	}
+	done := lg.tables.Mem.frozen[:u.n]
+	lg.tables.Mem.frozen = slices.Clone(lg.tables.Mem.frozen[u.n:])
+	if u.edit.AppliedIndex > 0 {
+		lg.tables.Flushed.Store(u.edit.AppliedIndex)
+	}
+	lg.tables.mu.Unlock()
+
+	for i := range u.edit.Add {
+		lg.files.IDs.done(u.edit.Add[i].ID)
+	}
+	var rows int64
+	for _, f := range done {
+		lg.cfg.Budget.Add(-f.bytes)
+		rows += f.mem.Rows()
+		f.mem.Unref()
+	}
+	lg.tellFreed()
+	for _, seg := range dead {
+		seg.Unref()
+	}
+	if u.n > 0 {
+		lg.wakeCompactor()
+		lg.metrics.flushBytes.Add(float64(bytes))
+		lg.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
+	}
+}

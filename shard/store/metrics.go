@@ -1,0 +1,111 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are those of one shard. They are always made; without a registerer nobody
+// reads them.
+type Metrics struct {
+	reg prometheus.Registerer
+	all []prometheus.Collector
+
+	Entries, Rows, Duplicates, Busy prometheus.Counter
+	tailsLost                       prometheus.Counter
+	flushBytes                      prometheus.Counter
+	compactIn, compactOut           prometheus.Counter
+	ClockLeaps                      prometheus.Counter
+	compactions                     *prometheus.CounterVec
+	flushes                         *prometheus.CounterVec
+	flushSeconds, compactSeconds    prometheus.Histogram
+	// The stages of a write here: in the queue, into the log and applied, and of that the apply.
+	QueueSeconds, CommitSeconds, ApplySeconds prometheus.Histogram
+}
+
+func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
+	m := &Metrics{}
+	if reg != nil {
+		m.reg = prometheus.WrapRegistererWith(prometheus.Labels{"shard": strconv.FormatUint(uint64(cfg.ID), 10)}, reg)
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		m.all = append(m.all, c)
+		return c
+	}
+	m.Entries = counter("cordwood_shard_entries_total", "Entries of writes applied.")
+	m.Rows = counter("cordwood_shard_rows_total", "Rows applied.")
+	m.Duplicates = counter("cordwood_shard_duplicate_batches_total", "Batches that had been appended before and were left out.")
+	m.Busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
+	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were given up because their reader was too slow.")
+	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
+	m.compactIn = counter("cordwood_shard_compaction_read_bytes_total", "Bytes of segments that compactions replaced.")
+	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
+	m.ClockLeaps = counter("cordwood_shard_clock_leaps_total", "Times that the clock leapt ahead, by which rows would have expired.")
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+		m.all = append(m.all, h)
+		return h
+	}
+	short := prometheus.ExponentialBuckets(0.0001, 2, 17) // 0.1 ms to 6.5 s
+	m.QueueSeconds = histogram("cordwood_shard_queue_seconds", "Time that the oldest write of an entry waited in the leader's queue.", short)
+	m.CommitSeconds = histogram("cordwood_shard_commit_seconds", "Time from the proposal of an entry of writes until it is on a majority and applied; on the leader.", short)
+	m.ApplySeconds = histogram("cordwood_shard_apply_seconds", "Time of the apply of one entry of writes.", short)
+	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Time of a compaction that came to its end.", prometheus.ExponentialBuckets(0.01, 2, 14))
+	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_compactions_total", Help: "Compactions, by result: ok or error."}, []string{"result"})
+	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes, by why there was one and by result: ok or error."}, []string{"reason", "result"})
+	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cordwood_shard_flush_seconds", Help: "Time of a flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
+	})
+	m.all = append(m.all, m.compactions, m.flushes, m.flushSeconds)
+	for _, result := range []string{"ok", "error"} {
+		m.compactions.WithLabelValues(result)
+		for _, reason := range []string{flushBytes, flushAge, flushLog, flushIdle, flushBudget, flushRetry} {
+			m.flushes.WithLabelValues(reason, result)
+		}
+	}
+	return m
+}
+
+// Gauge adds a figure that is read when somebody asks.
+func (m *Metrics) Gauge(name, help string, value func() float64) {
+	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
+
+// Register makes the metrics visible; s must be able to answer them.
+func (m *Metrics) Register() error {
+	if m.reg == nil {
+		return nil
+	}
+	for i, c := range m.all {
+		if err := m.reg.Register(c); err != nil {
+			for _, done := range m.all[:i] {
+				m.reg.Unregister(done)
+			}
+			m.reg = nil
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *Metrics) Flushed(reason string, d time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.flushes.WithLabelValues(reason, result).Inc()
+	m.flushSeconds.Observe(d.Seconds())
+}
+
+func (m *Metrics) Unregister() {
+	if m.reg == nil {
+		return
+	}
+	for _, c := range m.all {
+		m.reg.Unregister(c)
+	}
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/shardpb"
+)
+
+// endedKept is how many operations that have ended are remembered.
+const endedKept = 50
+
+// Operations are the work in the background: what runs, and what ended last. The zero
+// value is ready to use. Its lock is taken under no other's protection and takes none.
+type Operations struct {
+	mu      sync.Mutex
+	next    uint64
+	running map[uint64]*shardpb.OperationStats
+	ended   []*shardpb.OperationStats // oldest first
+}
+
+// Begin notes that work of a kind has begun; done, which must be called, that it ended.
+// total is how many bytes it works on, 0 if that is not known.
+func (o *Operations) Begin(kind, detail string, total int64) (done func(error)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.next++
+	op := &shardpb.OperationStats{Id: o.next, Kind: kind, Detail: detail, StartedUnixNano: time.Now().UnixNano(), TotalBytes: total}
+	if o.running == nil {
+		o.running = map[uint64]*shardpb.OperationStats{}
+	}
+	o.running[op.Id] = op
+	return func(err error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.running[op.Id] == nil {
+			return
+		}
+		delete(o.running, op.Id)
+		end := &shardpb.OperationStats{
+			Id: op.Id, Kind: kind, Detail: detail, StartedUnixNano: op.StartedUnixNano, EndedUnixNano: time.Now().UnixNano(), TotalBytes: total,
+		}
+		if err != nil {
+			end.Error = err.Error()
+		} else {
+			end.DoneBytes = total
+		}
+		if len(o.ended) == endedKept {
+			o.ended = slices.Delete(o.ended, 0, 1)
+		}
+		o.ended = append(o.ended, end)
+	}
+}
+
+// List returns all of them by id. They do not change any more.
+func (o *Operations) List() []*shardpb.OperationStats {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := slices.Clone(o.ended)
+	for _, op := range o.running {
+		out = append(out, op)
+	}
+	slices.SortFunc(out, func(a, b *shardpb.OperationStats) int { return int(a.Id) - int(b.Id) })
+	return out
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/manifest"
+)
+
+// Pinned are the segments that a shard had at one moment. Their files stay until
+// Close, whatever becomes of the tables.
+type Pinned struct {
+	// Index is the index of the log up to which the segments hold everything.
+	Index uint64
+	// Segments are in rising order of Order.
+	Segments []Segment
+	// Expired is what has expired of the tables, by ascending table id.
+	Expired []manifest.Expiry
+	// Merging is how the rows of tables merge, or merged, of which some do, by ascending
+	// table id: every segment of such a table is in one of its eras. Not of PinState.
+	Merging []manifest.Merging
+	// State is the shard's durable state; of PinState only.
+	State *manifest.State
+
+	tb   *Tables
+	live []*LiveSegment
+	once sync.Once
+}
+
+// Close lets the segments go. It may be called twice.
+func (p *Pinned) Close() {
+	p.once.Do(func() {
+		for _, l := range p.live {
+			l.Unref()
+		}
+		if p.State == nil {
+			p.tb.Readers.Add(-1)
+		}
+	})
+}
+
+// Pin pins the segments that are shown.
+func (tb *Tables) Pin() (*Pinned, error) {
+	p := &Pinned{tb: tb}
+	tb.mu.RLock()
+	if tb.closed {
+		tb.mu.RUnlock()
+		return nil, Unreachable(tb.cfg.ID)
+	}
+	if n := len(tb.segs.aside); n > 0 {
+		tb.mu.RUnlock()
+		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be missing (cordwood cluster status names them): start a newer version, or drop the tables", tb.cfg.ID, n)
+	}
+	p.Index = tb.Flushed.Load() // set with the segments, under mu
+	seen := map[uint64]bool{}
+	for _, list := range tb.segs.byTable {
+		for _, l := range list {
+			if !seen[l.ID] {
+				seen[l.ID] = true
+				l.refs.Add(1)
+				p.live = append(p.live, l)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(tb.State.Expired)) {
+		p.Expired = append(p.Expired, tb.State.Expired[id])
+	}
+	p.Merging = tb.pinnedMerging()
+	tb.Readers.Add(1)
+	tb.mu.RUnlock()
+	slices.SortFunc(p.live, func(a, b *LiveSegment) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	for _, l := range p.live {
+		p.Segments = append(p.Segments, Segment{Meta: l.Meta, Path: l.Path, Damaged: l.damaged()})
+	}
+	return p, nil
+}
+
+// Pin pins the durable state.
+func (lg *Ledger) Pin() (*Pinned, error) {
+	// What is committed is published before the lock is let go.
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	p := &Pinned{tb: lg.tables, State: lg.manifest.State()}
+	p.Index = p.State.AppliedIndex
+	lg.tables.mu.RLock()
+	defer lg.tables.mu.RUnlock()
+	if lg.tables.closed {
+		return nil, Unreachable(lg.cfg.ID)
+	}
+	for i := range p.State.Segments {
+		l := lg.tables.segs.live[p.State.Segments[i].ID]
+		if l == nil {
+			p.Close()
+			return nil, errs.New(errs.ShardBusy, "shard %d: segment %d is not settled yet; try again", lg.cfg.ID, p.State.Segments[i].ID).WithReason(errs.Busy).WithRetryAfter(time.Second)
+		}
+		l.refs.Add(1)
+		p.live = append(p.live, l)
+		p.Segments = append(p.Segments, Segment{Meta: l.Meta, Path: l.Path, Damaged: l.damaged()})
+	}
+	return p, nil
+}
+
+// Read sends the file of a segment from an offset on, piece by piece.
+func (p *Pinned) Read(ctx context.Context, id uint64, offset int64, emit func([]byte) error) error {
+	i := slices.IndexFunc(p.Segments, func(s Segment) bool { return s.ID == id })
+	if i < 0 {
+		return errs.New(errs.InvalidArguments, "shard %d: segment %d is not pinned", p.tb.cfg.ID, id)
+	}
+	seg := &p.Segments[i]
+	if offset < 0 || offset > seg.Bytes {
+		return errs.New(errs.InvalidArguments, "shard %d: read segment %d at %d: it has %d bytes", p.tb.cfg.ID, id, offset, seg.Bytes)
+	}
+	f, err := p.tb.cfg.FS.Open(seg.Path)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "shard %d: read segment %d", p.tb.cfg.ID, id)
+	}
+	defer f.Close()
+	for offset < seg.Bytes {
+		if err := ctx.Err(); err != nil {
+			return errs.Wrap(errs.ContextCode(err), err, "shard %d: read segment %d", p.tb.cfg.ID, id)
+		}
+		b := make([]byte, min(readBytes, seg.Bytes-offset))
+		if _, err := io.ReadFull(io.NewSectionReader(f, offset, int64(len(b))), b); err != nil {
+			return errs.Wrap(errs.Internal, err, "shard %d: read segment %s at %d", p.tb.cfg.ID, seg.Path, offset)
+		}
+		if err := emit(b); err != nil {
+			return err
+		}
+		offset += int64(len(b))
+	}
+	return nil
+}
+
+// ShardID returns the number of the shard.
+func (p *Pinned) ShardID() uint32 { return p.tb.cfg.ID }
+
+// readBytes is how much of a segment's file is read at a time.
+const readBytes = 256 << 10

@@ -1,0 +1,15 @@
+package store
+
+// Why a flush is made; the values of a metric's label.
+const (
+	flushBytes   = "bytes"
+	flushLog     = "log"
+	flushAge     = "age"
+	flushIdle    = "idle"
+	flushBudget  = "budget"
+	FlushDrop    = "drop"
+	FlushExpire  = "expire"
+	flushRetry   = "retry"
+	FlushRequest = "request"
+	FlushMemory  = "memory"
+)

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cordwood/shard/install"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
+)
+
+// storage is the tables of a replica with the parts that keep them on disk. Calls go down this list;
+// what is above is told by functions.
+type Store struct {
+	Compactor *compactor
+	Flusher   *Flusher
+	Life      *Lifetimes
+	Scrub     *Scrubber
+	Ledger    *Ledger
+	Files     *SegmentFiles
+	Tables    *Tables
+}
+
+// newStorage makes the parts and connects them. Nothing is read before open.
+func New(cfg *Config, m *Metrics, ops *Operations) *Store {
+	st, dir := &Store{}, filepath.Join(cfg.Dir, SegmentDirName)
+	st.Tables = newTables(cfg, m, dir)
+	st.Files = &SegmentFiles{cfg: cfg, segmentDir: dir, tables: st.Tables}
+	st.Tables.segs.removeSegment = st.Files.removeSegment
+	st.Ledger = &Ledger{cfg: cfg, segmentDir: dir, metrics: m, tables: st.Tables, files: st.Files}
+	st.Scrub = &Scrubber{cfg: cfg, segmentDir: dir, tables: st.Tables}
+	st.Life = &Lifetimes{cfg: cfg, tables: st.Tables}
+	st.Flusher = &Flusher{
+		cfg: cfg, segmentDir: dir, metrics: m, tables: st.Tables, files: st.Files, ledger: st.Ledger,
+		retry: map[uint64]time.Time{},
+	}
+	st.Compactor = newCompactor(&compactor{
+		cfg: cfg, segmentDir: dir, metrics: m, operations: ops,
+		tables: st.Tables, files: st.Files, ledger: st.Ledger, scrub: st.Scrub, life: st.Life,
+	})
+	st.Ledger.wakeCompactor = st.Compactor.WakeCompactor
+	return st
+}
+
+// Connect gives the parts what takes over the state of other replicas, and a function that is called
+// when a flush has made room. It is called once, after newStorage.
+func (st *Store) Connect(in *install.Installer, tellFreed func()) {
+	st.Ledger.installer, st.Ledger.tellFreed = in, tellFreed
+}
+
+// Open reads the manifest and looks at the segments. After an error nothing is open.
+func (st *Store) Open() (state *manifest.State, err error) {
+	tb, lg, cfg := st.Tables, st.Ledger, st.Tables.cfg
+	if err := cfg.FS.MkdirAll(lg.segmentDir); err != nil {
+		return nil, err
+	}
+	st.Flusher.book = openDeathbook(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger)
+	st.Compactor.book = openDeathbook(filepath.Join(cfg.Dir, CompactingFile), cfg.Logger)
+	if lg.manifest, err = manifest.Open(lg.manifestConfig()); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, lg.manifest.Close())
+		}
+	}()
+	state = lg.manifest.State()
+	if n := lg.manifest.TornBytes(); n > 0 {
+		cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)
+	}
+	if tb.State, err = rules.NewState(cfg.ID, state); err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	for i := range state.Segments {
+		m := state.Segments[i]
+		if err := st.Scrub.checkSegment(&m); err != nil {
+			return nil, err
+		}
+		if m.Raw && tb.segs.damaged[m.ID] == nil {
+			if tb.segs.loaded[m.ID], err = st.Files.loadRaw(&m); err != nil {
+				delete(tb.segs.loaded, m.ID)
+				return nil, err
+			}
+		}
+	}
+	tb.show(state, state.Segments)
+	tb.openedAt = cfg.Monotonic()
+	tb.ticked = tb.openedAt
+	st.Files.IDs.next = max(state.NextSegmentID, 1)
+	tb.Mem.Active = memtable.New(cfg.Pool)
+	cfg.Budget.Join(1)
+	return state, nil
+}
+
+// Sweep deals with files that the manifest does not list; see segmentFiles.sweep. The replica has
+// vouched for the manifest.
+func (st *Store) Sweep() error {
+	state := st.Ledger.State()
+	err := st.Files.sweep(state)
+	st.Ledger.mu.Lock()
+	defer st.Ledger.mu.Unlock()
+	st.Ledger.unswept = len(state.Garbage) > 0
+	return err
+}
+
+// Close gives up the memory of all rows, and closes the manifest. Views stay usable.
+func (st *Store) Close() error {
+	st.Tables.free()
+	st.Tables.cfg.Budget.Join(-1)
+	return st.Ledger.manifest.Close()
+}
+
+// Gauges adds the figures of all parts.
+func (st *Store) Gauges(m *Metrics) {
+	st.Tables.gauges(m.Gauge)
+	m.Gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(st.Compactor.debt.Load()) })
+	m.Gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(st.Compactor.running.Load()) })
+	m.Gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(st.Files.Lost.Load()) })
+}

@@ -1,0 +1,263 @@
+package store
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
+	"cordwood/shard/segment"
+)
+
+// Tables are what this replica shows: the replicated state, the rows in memory, and the
+// segments that have rows. The contract of its lock is in doc.go.
+type Tables struct {
+	cfg     *Config
+	metrics *Metrics
+	// Readers counts what reads the shard: open Views, and open Pinned of backups.
+	Readers atomic.Int64
+	// Flushed is the applied index of the manifest.
+	Flushed atomic.Uint64
+	// openedAt is when the shard was opened, by Config.Monotonic.
+	openedAt time.Duration
+
+	mu sync.RWMutex // guards everything below
+
+	State  *rules.State
+	ticked time.Duration // when, by Config.Monotonic, state.Clock was set
+	Mem    memtables
+	segs   segmentLists
+	// Base is the applied index that the manifest had at Open: what is replayed up
+	// to it is skipped.
+	Base                      uint64
+	AppliedIndex, AppliedTerm uint64
+	flushErr                  error         // of the last flush
+	flushFailing              time.Duration // since when flushes fail, by Config.Monotonic, if flushErr is set
+	closing, closed           bool
+	tails                     tails
+	Ingested                  ingested
+	holds                     map[*Hold]struct{}
+	// shared is set from before another replica is added.
+	shared bool
+}
+
+// memtables are the rows in memory; Tables.mu guards them.
+type memtables struct {
+	Active *memtable.Memtable
+	bytes  int64     // of active, as of the last entry
+	since  time.Time // first row in active; zero if there is none
+	last   time.Time // last row in active
+	frozen []*frozen // oldest first
+}
+
+// size returns the memory of all memtables.
+func (mt *memtables) size() int64 {
+	n := mt.bytes
+	for _, f := range mt.frozen {
+		n += f.bytes
+	}
+	return n
+}
+
+// rows returns the number of rows of all memtables.
+func (mt *memtables) rows() int64 {
+	n := mt.Active.Rows()
+	for _, f := range mt.frozen {
+		n += f.mem.Rows()
+	}
+	return n
+}
+
+// segmentLists are the segments that are shown; Tables.mu guards them. The lists are
+// replaced, not changed, because Views share them.
+type segmentLists struct {
+	segmentDir string
+	// live are the segments that the manifest lists, by id.
+	live map[uint64]*LiveSegment
+	// byTable are the segments that have live rows of a table, by rising order.
+	byTable map[uint64][]*LiveSegment
+	eras    map[uint64][]manifest.Era // of the manifest
+	// aside are the raw segments of a table, by rising order.
+	aside map[uint64][]*LiveSegment
+	// loaded are raw segments that newSegment has not made yet.
+	loaded map[uint64]loadedRaw
+	// damaged are the segments that were found damaged at Open, by id.
+	damaged map[uint64]*damage
+	// removeSegment is called with the last reference to a segment that is not listed any more.
+	removeSegment func(*LiveSegment)
+}
+
+func newTables(cfg *Config, m *Metrics, segmentDir string) *Tables {
+	return &Tables{cfg: cfg, metrics: m, segs: segmentLists{
+		segmentDir: segmentDir, live: map[uint64]*LiveSegment{}, byTable: map[uint64][]*LiveSegment{},
+		aside: map[uint64][]*LiveSegment{}, loaded: map[uint64]loadedRaw{},
+	}}
+}
+
+// free gives up the memory of all rows. Views keep theirs.
+func (tb *Tables) free() {
+	tb.Abandon()
+	tb.mu.Lock()
+	tb.cfg.Budget.Add(-tb.Mem.size())
+	mems := []*memtable.Memtable{tb.Mem.Active}
+	for _, f := range tb.Mem.frozen {
+		mems = append(mems, f.mem)
+	}
+	for _, l := range tb.segs.live {
+		if l.rows != nil {
+			mems = append(mems, l.rows)
+		}
+	}
+	tb.mu.Unlock()
+	for _, m := range mems {
+		m.Unref()
+	}
+}
+
+// show shows the state and the segments of a manifest; raw segments are loaded already.
+func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
+	tb.segs.learnEras(st.Merging)
+	for _, m := range segments {
+		tb.addLive(m)
+	}
+	tb.AppliedIndex, tb.AppliedTerm, tb.Base = st.AppliedIndex, st.AppliedTerm, st.AppliedIndex
+	tb.Flushed.Store(st.AppliedIndex)
+}
+
+// frozen is a memtable that takes no more rows, with the state as it was when the
+// last of them was applied.
+type frozen struct {
+	mem         *memtable.Memtable
+	bytes       int64
+	index, term uint64
+	clock       int64
+	defs        map[uint64]*rules.Definition // of the tables that have rows here
+	changes     rules.Changes                // since the freeze before
+	sessions    []manifest.Session
+	keys        []manifest.Key
+}
+
+// used returns the memory of all memtables, or of the rows' places in a flush if that is more; mu is held.
+func (tb *Tables) used() int64 { return max(tb.Mem.size(), tb.Mem.rows()*rowBytes) }
+
+// NoteFlush remembers how the last flush ended.
+func (tb *Tables) NoteFlush(err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if err == nil {
+		tb.flushFailing = 0
+	} else if tb.flushErr == nil {
+		tb.flushFailing = tb.cfg.Monotonic()
+	}
+	tb.flushErr = err
+}
+
+// Freeze is called between two Applies: it puts the active memtable aside, if that
+// holds anything that the last freeze or flush does not.
+func (tb *Tables) Freeze(index uint64) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	last := tb.Flushed.Load()
+	if n := len(tb.Mem.frozen); n > 0 {
+		last = tb.Mem.frozen[n-1].index
+	}
+	if index <= last && tb.Mem.Active.Empty() {
+		return
+	}
+	f := &frozen{
+		mem: tb.Mem.Active, bytes: tb.Mem.bytes, index: index, term: tb.AppliedTerm, clock: tb.State.Clock,
+		defs: map[uint64]*rules.Definition{}, changes: tb.State.TakeChanges(), sessions: tb.State.StoredSessions(), keys: tb.State.StoredKeys(),
+	}
+	for _, id := range f.mem.Tables() {
+		f.defs[id] = tb.State.Tables[id]
+	}
+	tb.Mem.frozen = append(tb.Mem.frozen, f)
+	tb.Mem.Active = memtable.New(tb.cfg.Pool)
+	tb.Mem.bytes, tb.Mem.since = 0, time.Time{}
+}
+
+// rowBytes is what a row takes while it is flushed, besides its values: rows that are all
+// alike take nothing else, so that there could be a billion of them in little memory.
+const rowBytes = int64(unsafe.Sizeof(segment.RowRef{}))
+
+// addLive makes a segment that the manifest lists one of the tables that have live
+// rows in it; mu is held.
+func (tb *Tables) addLive(m segment.Meta) {
+	l := tb.segs.newSegment(m)
+	tb.segs.live[m.ID] = l
+	if l.rows != nil {
+		tb.addAside(l)
+		return
+	}
+	add := func(t segment.TableSpan) {
+		if tb.State.Dead(t, m.Order) || m.Shared() && tb.State.Tables[t.TableID] == nil {
+			return
+		}
+		list := tb.segs.byTable[t.TableID]
+		if len(list) == 0 || list[len(list)-1].Order < m.Order {
+			tb.segs.byTable[t.TableID] = append(list, l)
+			return
+		}
+		at, _ := slices.BinarySearchFunc(list, m.Order, func(have *LiveSegment, order uint64) int { return cmp.Compare(have.Order, order) })
+		tb.segs.byTable[t.TableID] = slices.Insert(slices.Clone(list), at, l)
+	}
+	if !m.Shared() {
+		add(l.Span(m.TableID))
+		return
+	}
+	for _, t := range m.Tables {
+		add(t)
+	}
+}
+
+func (sl *segmentLists) newSegment(m segment.Meta) *LiveSegment {
+	l := &LiveSegment{Meta: m, Path: filepath.Join(sl.segmentDir, m.FileName()), gone: sl.removeSegment}
+	l.refs.Store(1)
+	l.Damage.Store(sl.damaged[m.ID])
+	if r, ok := sl.loaded[m.ID]; ok {
+		l.rows, l.reason, l.since = r.mem, r.reason, r.since
+		delete(sl.loaded, m.ID)
+	}
+	return l
+}
+
+// hide takes segments out of the list of a table; mu is held.
+func (sl *segmentLists) hide(tableID uint64, hide func(*LiveSegment) bool) {
+	list := sl.byTable[tableID]
+	if !slices.ContainsFunc(list, hide) {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(list), hide)
+	if len(kept) == 0 {
+		delete(sl.byTable, tableID)
+		return
+	}
+	sl.byTable[tableID] = kept
+}
+
+// learnEras takes over the eras of the manifest; mu is held.
+func (sl *segmentLists) learnEras(list []manifest.Merging) {
+	sl.eras = make(map[uint64][]manifest.Era, len(list))
+	for _, m := range list {
+		sl.eras[m.TableID] = m.Eras
+	}
+}
+
+// damagedCount returns the number of segments that are set aside; mu is held.
+func (sl *segmentLists) damagedCount() int {
+	seen := map[uint64]bool{}
+	for _, list := range sl.byTable {
+		for _, l := range list {
+			if l.Damage.Load() != nil {
+				seen[l.ID] = true
+			}
+		}
+	}
+	return len(seen)
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// A Tail is told of the rows of one table from one index of the log on: none is left
+// out and none comes twice. It costs Apply a copy of the encoded batches of its table.
+//
+// One goroutine calls Next and TakeView; Close may be called by any, also twice.
+type Tail struct {
+	tables *Tables
+	table  uint64
+	view   *View
+	// ready has an element if Next may have something new to return.
+	ready chan struct{}
+
+	// Guarded by Tables.mu.
+	queue  [][]byte
+	bytes  int64
+	err    error // why nothing follows
+	closed bool
+}
+
+// tails are the tails of a shard, guarded by its mu.
+type tails struct {
+	byTable map[uint64][]*Tail
+	open    int
+	bytes   int64 // in all queues
+}
+
+func (tb *Tables) Tail(tableID uint64) (*Tail, error) {
+	t := &Tail{tables: tb, table: tableID, ready: make(chan struct{}, 1)}
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.closing || tb.closed {
+		return nil, tailEnds(tb.cfg.ID)
+	}
+	if _, gone := tb.State.Dropped[tableID]; gone {
+		return nil, TableGone(tb.cfg.ID, tableID)
+	}
+	if t.view = tb.readViewLocked(tableID); t.view == nil {
+		return nil, tailEnds(tb.cfg.ID)
+	}
+	if tb.tails.byTable == nil {
+		tb.tails.byTable = map[uint64][]*Tail{}
+	}
+	tb.tails.byTable[tableID] = append(tb.tails.byTable[tableID], t)
+	tb.tails.open++
+	return t, nil
+}
+
+func tailEnds(shard uint32) error {
+	return errs.New(errs.ShardNotReady, "shard %d: it is closing", shard).WithRetryAfter(time.Second)
+}
+
+// TakeView returns the View of the table's rows at the index from which on Next returns rows. It is nil
+// once it was taken. The caller closes it.
+func (t *Tail) TakeView() *View {
+	v := t.view
+	t.view = nil
+	return v
+}
+
+// Definition is the newest definition of the table that the shard has; nil if it has none.
+func (t *Tail) Definition() *schema.Table {
+	t.tables.mu.RLock()
+	defer t.tables.mu.RUnlock()
+	if d := t.tables.State.Tables[t.table]; d != nil {
+		return d.Table
+	}
+	return nil
+}
+
+// Next waits for rows and returns encoded batches with them in the order of their
+// application, about most bytes of them but at least one. They belong to the caller.
+//
+// Its error is that of ctx, RateLimited if rows were lost because Next was called too
+// rarely, TableNotFound if the table was dropped, ShardNotReady if the shard closes.
+func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
+	for {
+		out, err := t.take(most)
+		if len(out) > 0 || err != nil {
+			return out, err
+		}
+		select {
+		case <-t.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Waiting is how many encoded bytes Next could return.
+func (t *Tail) Waiting() int64 {
+	t.tables.mu.RLock()
+	defer t.tables.mu.RUnlock()
+	return t.bytes
+}
+
+func (t *Tail) take(most int64) ([][]byte, error) {
+	tb := t.tables
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	n, size := 0, int64(0)
+	for n < len(t.queue) && (n == 0 || size+int64(len(t.queue[n])) <= most) {
+		size += int64(len(t.queue[n]))
+		n++
+	}
+	if n == 0 {
+		return nil, t.err
+	}
+	out := t.queue[:n:n]
+	t.queue = t.queue[n:]
+	t.bytes -= size
+	tb.tails.bytes -= size
+	return out, nil
+}
+
+// Close ends the tail.
+func (t *Tail) Close() {
+	tb := t.tables
+	tb.mu.Lock()
+	if !t.closed {
+		t.closed = true
+		t.end(errClosedTail)
+		tb.tails.remove(t)
+	}
+	tb.mu.Unlock()
+	if v := t.TakeView(); v != nil {
+		v.Close()
+	}
+}
+
+var errClosedTail = errors.New("shard: the tail is closed")
+
+// end lets Next return err, at once. mu is held.
+func (t *Tail) end(err error) {
+	if t.err != nil {
+		return
+	}
+	t.err = err
+	t.tables.tails.bytes -= t.bytes
+	t.queue, t.bytes = nil, 0
+	t.wake()
+}
+
+func (t *Tail) wake() {
+	select {
+	case t.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (x *tails) remove(t *Tail) {
+	list := x.byTable[t.table]
+	for i := range list {
+		if list[i] == t {
+			list = append(list[:i:i], list[i+1:]...)
+			x.open--
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(x.byTable, t.table)
+		return
+	}
+	x.byTable[t.table] = list
+}
+
+// tellTails hands applied batches to the tails of their tables; encoded are the same in
+// the form of the log. It is called under mu, with what has just been linked.
+//
+// Delete markers are no rows and are left out, and so are rows that nobody will ever see.
+func (tb *Tables) tellTails(batches []*column.Batch, encoded [][]byte) {
+	if tb.tails.open == 0 {
+		return
+	}
+	for i, b := range batches {
+		list := tb.tails.byTable[b.TableID]
+		if len(list) == 0 || b.Column(schema.DeletedColumnID) != nil {
+			continue
+		}
+		if def := tb.State.Tables[b.TableID]; def != nil && def.Instant {
+			continue // thrown away at once
+		}
+		data := bytes.Clone(encoded[i]) // the log's memory is the log's
+		for _, t := range list {
+			t.push(data)
+		}
+	}
+}
+
+// tailShare is how many full queues the tails of a shard may have together.
+const tailShare = 4
+
+func (t *Tail) push(data []byte) {
+	if t.err != nil {
+		return
+	}
+	tb := t.tables
+	t.queue = append(t.queue, data)
+	t.bytes += int64(len(data))
+	tb.tails.bytes += int64(len(data))
+	if t.bytes > tb.cfg.TailBytes || tb.tails.bytes > tailShare*tb.cfg.TailBytes && t.bytes > tb.tails.bytes/int64(max(1, tb.tails.open)) {
+		tb.metrics.tailsLost.Inc()
+		t.end(errs.New(errs.RateLimited, "the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
+		return
+	}
+	t.wake()
+}
+
+// endTails ends the tails of a table, or all if table is 0. mu is held.
+func (tb *Tables) endTails(table uint64, err error) {
+	for id, list := range tb.tails.byTable {
+		if table != 0 && id != table {
+			continue
+		}
+		for _, t := range list {
+			t.end(err)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package store
+
+import "time"
+
+// Tick moves the replicated clock to the time of an entry; mu is held.
+func (tb *Tables) tick(at int64) {
+	before := tb.State.Clock
+	tb.State.Tick(at)
+	if tb.State.Clock > before {
+		tb.ticked = tb.cfg.Monotonic()
+	}
+}
+
+// clockNanos returns the replicated clock as it should be now; mu is held.
+func (tb *Tables) clockNanos() int64 {
+	if tb.State.Clock == 0 {
+		return tb.cfg.Now().UnixNano() // nothing was ever written
+	}
+	return tb.State.Clock + int64(tb.cfg.Monotonic()-tb.ticked)
+}
+
+// clockNow is the replicated clock as it should be now.
+func (tb *Tables) clockNow() time.Time {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return time.Unix(0, tb.clockNanos())
+}
+
+// Seen is the time by what the shard, and the node before this process, saw last, and by the monotonic
+// clock since; zero if neither saw anything.
+func (tb *Tables) Seen(mono time.Duration) (t time.Time) {
+	tb.mu.RLock()
+	if tb.State.Clock != 0 {
+		t = time.Unix(0, tb.State.Clock).Add(mono - tb.ticked)
+	}
+	tb.mu.RUnlock()
+	if !tb.cfg.Seen.IsZero() {
+		if node := tb.cfg.Seen.Add(mono - tb.openedAt); node.After(t) {
+			t = node
+		}
+	}
+	return t
+}
+
+// Replicated returns the replicated clock, and when it was set by Config.Monotonic.
+func (tb *Tables) Replicated() (clock int64, ticked time.Duration) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.State.Clock, tb.ticked
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
+)
+
+// LinkUnlogged appends batches, whose memory is that of mem, outside of the log. sole says that there is no
+// other replica.
+func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte, sole bool) (r unloggedResult, err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.closing {
+		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID, tb.cfg.NodeID).WithReason(errs.NotLeader)
+	}
+	if tb.shared || !sole {
+		return r, errs.New(errs.ShardBusy, "shard %d: a replica is being added; resend rows of tables with skip_wal", tb.cfg.ID).
+			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)
+	}
+	if tb.Mem.Active != mem {
+		r.Frozen = true
+		return r, nil
+	}
+	adm := rules.Admission{State: tb.State, IDs: map[rules.BatchID]struct{}{}, Leader: true}
+	var link []*column.Batch
+	var data [][]byte
+	for i, b := range batches {
+		v, err := adm.Admit(&b.Header)
+		switch v {
+		case rules.Duplicate:
+			r.Duplicates++
+			continue
+		case rules.NeedsTable:
+			r.Need = AppendNew(r.Need, b.TableID)
+			continue
+		case rules.Refused:
+			return r, err
+		}
+		if err := adm.Accept(b); err != nil {
+			return r, err
+		}
+		if b.Rows > 0 {
+			link, data = append(link, b), append(data, encoded[i])
+			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
+		}
+	}
+	if len(r.Need) > 0 {
+		return r, nil
+	}
+	now, clock, first := tb.cfg.Now(), tb.clockNanos(), tb.Mem.Active.Empty()
+	for i, b := range link {
+		tb.Ingested.add(b.TableID, len(data[i]))
+		tb.State.NoteUnlogged(&b.Header, clock)
+		if !tb.State.Tables[b.TableID].Instant {
+			tb.Mem.Active.Append(b)
+			r.Rows += b.Rows
+		}
+	}
+	tb.tellTails(link, data)
+	if len(link) > 0 {
+		tb.Mem.last = now
+		if first {
+			tb.Mem.since = now
+		}
+	}
+	r.Full = tb.grown(tb.Mem.Active.Bytes())
+	r.Index = tb.AppliedIndex
+	return r, nil
+}
+
+// unloggedResult is what became of batches that do not go through the log.
+type unloggedResult struct {
+	Index            uint64
+	Need             []uint64 // tables whose definitions are missing; nothing was appended
+	Frozen           bool     // the batches are in the memory of a memtable that is not active any more
+	Full             bool     // the shard should be flushed
+	Duplicates, Rows int
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/memtable"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// Segment is a segment of a View.
+type Segment struct {
+	segment.Meta
+	// Span is what the file has of the table: all of it, unless it is shared.
+	Span segment.TableSpan
+	// Path is the file's name.
+	Path string
+	// Damaged is why the file must not be read, if it is set: its rows are missing.
+	Damaged string
+	// Layouts tells which columns of a shared file are whose.
+	Layouts func() segment.Layouts
+}
+
+// View is the rows of some tables at one index of the log. It does not change, and
+// what it refers to stays in place until Close: files are not removed, memory is
+// not freed. Its methods may be called concurrently.
+type View struct {
+	fsys     vfs.FS
+	index    uint64
+	segments map[uint64][]*LiveSegment
+	batches  map[uint64][]*column.Batch
+	merging  map[uint64]merging
+	mems     []*memtable.Memtable
+	readers  *atomic.Int64 // of the shard; Close subtracts the View
+	once     sync.Once
+}
+
+func (tb *Tables) ReadView(tableIDs ...uint64) *View {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.readViewLocked(tableIDs...)
+}
+
+// readViewLocked is readView with mu held.
+func (tb *Tables) readViewLocked(tableIDs ...uint64) *View {
+	v := &View{fsys: tb.cfg.FS, segments: make(map[uint64][]*LiveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
+	if tb.closed {
+		return nil
+	}
+	v.index, v.readers = tb.AppliedIndex, &tb.Readers
+	v.readers.Add(1)
+	for i, id := range tableIDs {
+		if containsID(tableIDs[:i], id) {
+			continue
+		}
+		for _, mem := range tb.segs.asideMems(id) {
+			v.take(mem, tableIDs[i:i+1])
+		}
+	}
+	for _, f := range tb.Mem.frozen {
+		v.take(f.mem, tableIDs)
+	}
+	v.take(tb.Mem.Active, tableIDs)
+	for _, id := range tableIDs {
+		if _, ok := v.segments[id]; ok {
+			continue
+		}
+		list := tb.segs.byTable[id]
+		for _, l := range list {
+			l.refs.Add(1)
+		}
+		v.segments[id] = list[:len(list):len(list)]
+		if d := tb.State.Tables[id]; d != nil {
+			v.merging[id] = merging{d.Merge, tb.erasOf(id), d.Table}
+		}
+	}
+	return v
+}
+
+// take adds what a memtable has of the tables, with a reference if it has anything.
+func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
+	held := false
+	for i, id := range tableIDs {
+		if containsID(tableIDs[:i], id) {
+			continue
+		}
+		list := m.Batches(id)
+		if len(list) == 0 {
+			continue
+		}
+		if v.batches[id] == nil {
+			v.batches[id] = list
+		} else {
+			v.batches[id] = append(v.batches[id], list...) // clipped, so this copies
+		}
+		held = true
+	}
+	if held {
+		m.Ref()
+		v.mems = append(v.mems, m)
+	}
+}
+
+// AppliedIndex is the index of the log that the View shows.
+func (v *View) AppliedIndex() uint64 { return v.index }
+
+// Segments returns the segments of a table by rising Order.
+func (v *View) Segments(tableID uint64) []Segment {
+	list := v.segments[tableID]
+	out := make([]Segment, len(list))
+	for i, l := range list {
+		out[i] = Segment{
+			Meta: l.Meta, Span: l.Span(tableID), Path: l.Path, Damaged: l.damaged(),
+			Layouts: func() segment.Layouts { return l.layoutsOf(v.fsys) },
+		}
+	}
+	return out
+}
+
+// Batches returns the rows of a table that are in no segment yet, in the order of
+// their application.
+func (v *View) Batches(tableID uint64) []*column.Batch { return v.batches[tableID] }
+
+// merging is how the rows of a table merge, by the definition that the shard has.
+type merging struct {
+	now  query.Merge
+	eras query.Eras
+	def  *schema.Table
+}
+
+// Widened returns a definition of a table in which columns have the type that they have in
+// that of the shard, if it is newer and has wider ones: the rows may have values of it.
+func (v *View) Widened(table *schema.Table) *schema.Table {
+	if newest := v.merging[table.ID].def; newest != nil && newest.Version > table.Version {
+		return Widened(table, newest)
+	}
+	return table
+}
+
+// Widened returns a definition of a table with the types of another one where these are
+// wider.
+func Widened(table, newest *schema.Table) *schema.Table {
+	types := make(map[uint32]schema.Type, len(newest.Columns))
+	for i := range newest.Columns {
+		types[newest.Columns[i].ID] = newest.Columns[i].Type
+	}
+	out := table
+	for i := range table.Columns {
+		have := table.Columns[i].Type
+		if wider := types[table.Columns[i].ID]; wider != have && have.Widens(wider) != schema.WidensNever {
+			if out == table {
+				c := *table
+				c.Columns = slices.Clone(table.Columns)
+				out = c.Index()
+			}
+			out.Columns[i].Type = wider
+		}
+	}
+	return out
+}
+
+// Merging tells how the rows of a table merge, and those that were written before it
+// came to be so; false if the shard does not know the table, and so has no rows of it.
+func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
+	m, ok := v.merging[tableID]
+	return m.now, m.eras, ok
+}
+
+// Close gives back what the View held. It may be called twice.
+func (v *View) Close() {
+	v.once.Do(func() {
+		for _, m := range v.mems {
+			m.Unref()
+		}
+		for _, list := range v.segments {
+			for _, l := range list {
+				l.Unref()
+			}
+		}
+		v.readers.Add(-1)
+	})
+}

@@ -1,0 +1,245 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/merge"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+	"cordwood/shard/segment"
+)
+
+// maxSharedColumns is the most columns that a table brings into a shared file.
+const maxSharedColumns = segment.MaxSlots / 4
+
+// flushTable is what a flush has of a table.
+type flushTable struct {
+	def     *rules.Definition
+	merge   query.Merge // how its rows merge
+	batches []*column.Batch
+	bytes   int64 // in memory
+	own     bool  // gets files of its own
+}
+
+// part is what a flush has of a table in one partition, merged and in the order of a file.
+type part struct {
+	table   *schema.Table
+	merge   query.Merge
+	columns []uint32
+	batches []*column.Batch
+	rows    []segment.RowRef
+	// day and days are the partition; own tells that the table gets a file of its own.
+	day, days int64
+	own       bool
+}
+
+// sharedBy is what the tables of a shared file have in common: their physical table,
+// if they have one, and the partition.
+type sharedBy struct {
+	database, physical string
+	day, days          int64
+	// apart is a table that is written by itself, because a process died over it.
+	apart uint64
+}
+
+// writeTables writes the rows of tables to segments, whose names are durable on
+// return, and notes for which of them no files can be made, and why: of these some files
+// may have been. After an error none of the files is left.
+func (fl *Flusher) writeTables(tables map[uint64]*flushTable, faults map[uint64]string) (metas []segment.Meta, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fl.files.removeNew(metas))
+			metas = nil
+		}
+	}()
+	write := func(parts []part) error {
+		more, err := fl.writeParts(parts, faults)
+		metas = append(metas, more...)
+		return err
+	}
+	shared := map[sharedBy][]part{}
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
+		t := tables[id]
+		if t.bytes >= notedBytes {
+			fl.book.begin(id)
+		}
+		parts, err := fl.partsOf(id, t)
+		if err != nil {
+			faults[id] = err.Error()
+			continue
+		}
+		apart := fl.book.deaths(id) >= deathsApart
+		for _, p := range parts {
+			if t.def.Physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
+				p.own = true
+				if err := write([]part{p}); err != nil {
+					return metas, err
+				}
+				continue
+			}
+			by := sharedBy{physical: t.def.Physical, day: p.day, days: p.days}
+			if by.physical != "" {
+				by.database = t.def.Database
+			}
+			if apart {
+				by.apart = id
+			}
+			shared[by] = append(shared[by], p)
+		}
+	}
+	for _, by := range slices.SortedFunc(maps.Keys(shared), sharedBy.compare) {
+		for list := shared[by]; len(list) > 0; {
+			n := fitting(list)
+			if by.physical == "" && len(list) == 1 && list[0].merge == query.Append {
+				// Nobody to share with. A table that merges rows would have to stay by itself.
+				list[0].own = true
+			}
+			if err := write(list[:n]); err != nil {
+				return metas, err
+			}
+			list = list[n:]
+		}
+	}
+	if len(metas) > 0 {
+		if err := fl.cfg.FS.SyncDir(fl.segmentDir); err != nil {
+			return metas, fmt.Errorf("sync directory %s: %w", fl.segmentDir, err)
+		}
+	}
+	return metas, nil
+}
+
+// notedBytes is the size from which on it is noted of a table by itself that its rows are
+// being put in order.
+const notedBytes = 1 << 20
+
+// partsOf puts the rows of a table in the order of files. An error is of the rows.
+func (fl *Flusher) partsOf(id uint64, t *flushTable) (parts []part, err error) {
+	err = fl.cfg.shielded(fmt.Sprintf("put the rows of table %d in order", id), func() error {
+		spans, err := segment.Partitions(t.def.Table, t.batches)
+		if err != nil {
+			return err
+		}
+		for _, span := range spans {
+			p := newPart(t, span.Rows)
+			p.day, p.days = span.Day, span.Days
+			parts = append(parts, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write segments of table %d: %w", id, err)
+	}
+	return parts, nil
+}
+
+// writeParts writes one file; if that cannot be because of the rows, two with half of the
+// tables each, until it is known which table's they are.
+func (fl *Flusher) writeParts(parts []part, faults map[uint64]string) ([]segment.Meta, error) {
+	m, err := fl.writeOne(parts)
+	switch {
+	case err == nil:
+		return []segment.Meta{m}, nil
+	case !isOfRows(err):
+		return nil, err
+	case len(parts) == 1:
+		faults[parts[0].table.ID] = err.Error()
+		return nil, nil
+	}
+	metas, err := fl.writeParts(parts[:len(parts)/2], faults)
+	if err != nil {
+		return metas, err
+	}
+	more, err := fl.writeParts(parts[len(parts)/2:], faults)
+	return append(metas, more...), err
+}
+
+func (a sharedBy) compare(b sharedBy) int {
+	return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.physical, b.physical), cmp.Compare(a.day, b.day), cmp.Compare(a.days, b.days), cmp.Compare(a.apart, b.apart))
+}
+
+// newPart puts rows of a table in the order of a file, one for each identity if the
+// table merges them.
+func newPart(t *flushTable, rows []segment.RowRef) part {
+	table := merge.WithDeleted(t.def.Table, t.batches)
+	p := part{table: table, merge: t.merge, batches: t.batches, rows: rows}
+	segment.Sort(table, p.batches, p.rows)
+	if t.merge != query.Append {
+		p.batches, p.rows = merge.Sorted(table, t.merge, p.batches, p.rows)
+	}
+	p.columns = segment.Columns(p.batches)
+	return p
+}
+
+// fitting is how many of the parts fit into one shared file by their columns.
+func fitting(parts []part) int {
+	type slot struct {
+		id       uint32
+		name     string
+		typ      schema.Type
+		semantic schema.Semantic
+	}
+	slots := map[slot]struct{}{}
+	for n := range parts {
+		p := &parts[n]
+		for i := range p.table.Columns {
+			c := &p.table.Columns[i]
+			if _, used := slices.BinarySearch(p.columns, c.ID); used || c.Semantic == schema.Timestamp {
+				slots[slot{c.ID, c.Name, c.Type, c.Semantic}] = struct{}{}
+			}
+		}
+		if len(slots) > segment.MaxSlots && n > 0 {
+			return n
+		}
+	}
+	return len(parts)
+}
+
+// writeOne writes parts to one file, a shared one unless the only part gets its own.
+func (fl *Flusher) writeOne(parts []part) (segment.Meta, error) {
+	cfg := segment.Config{FS: fl.cfg.FS, Dir: fl.segmentDir, NextID: fl.files.IDs.Take}
+	spec := segment.Spec{Shared: !parts[0].own}
+	ids := make([]uint64, 0, len(parts))
+	for _, p := range parts {
+		spec.Tables = append(spec.Tables, segment.TableColumns{Table: p.table, Columns: p.columns})
+		ids = append(ids, p.table.ID)
+	}
+	fl.book.begin(ids...)
+	return fl.writeFile(cfg, spec, parts)
+}
+
+func (fl *Flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part) (m segment.Meta, err error) {
+	w, err := segment.NewWriter(cfg, spec)
+	if err != nil {
+		return m, err
+	}
+	err = fl.cfg.shielded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts), parts[0].table.ID), func() error {
+		if fl.cfg.BeforeWrite != nil {
+			for _, p := range parts {
+				fl.cfg.BeforeWrite(p.table.ID)
+			}
+		}
+		for i, p := range parts {
+			write := w.Append
+			if i == len(parts)-1 {
+				write = w.AppendLast
+			}
+			if err := write(p.table, p.batches, p.rows); err != nil {
+				return err
+			}
+		}
+		m, err = w.Finish()
+		return err
+	})
+	if err != nil {
+		fl.files.IDs.done(w.ID())
+		return m, errors.Join(err, w.Abort())
+	}
+	m.Order = m.ID // a flush holds later writes than those before it
+	return m, nil
+}
