@@ -129,11 +129,14 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 	case t.Column(c.Name) != nil:
 		return c, errs.New(errs.ColumnExists, "table %s.%s has a column %q already", t.Database, t.Name, c.Name)
 	case def.TimeIndex:
-		return c, errs.New(errs.InvalidArguments, "table %s.%s has its time index already: %q", t.Database, t.Name, t.TimeIndex().Name)
+		return c, errs.New(errs.InvalidArguments, "table %s.%s has its time index already: %q",
+			t.Database, t.Name, t.TimeIndex().Name)
 	case c.NotNull && c.Default == nil:
-		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
+		return c, errs.New(errs.InvalidArguments,
+			"column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
 	case c.NotNull && !showsDefault(&c, def):
-		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a BINARY; add it without NOT NULL", c.Name)
+		return c, errs.New(errs.InvalidArguments,
+			"column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a BINARY; add it without NOT NULL", c.Name)
 	}
 	if def.PrimaryKey {
 		c.Semantic = schema.Tag
@@ -146,7 +149,7 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 	return c, nil
 }
 
-// showsDefault tells whether rows that are older than a column can show its default.
+// showsDefault reports whether rows that are older than a column can show its default.
 func showsDefault(c *schema.Column, def *statement.ColumnDef) bool {
 	return !def.PrimaryKey && !c.Type.IsTimestamp() && c.Type != schema.Binary
 }
@@ -173,5 +176,6 @@ func findNoColumn(t *schema.Table, name string, suggest bool) error {
 			names = append(names, c.Name)
 		}
 	}
-	return errs.New(errs.ColumnNotFound, "table %s.%s has no column %q%s", t.Database, t.Name, name, didYouMean(name, names))
+	return errs.New(errs.ColumnNotFound, "table %s.%s has no column %q%s",
+		t.Database, t.Name, name, didYouMean(name, names))
 }

@@ -48,7 +48,8 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 	}
 	i, ok := at[index[0]]
 	if !ok {
-		return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: TIME INDEX names the column %q, which is not defined", st.Name.Table, index[0])
+		return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: TIME INDEX names the column %q, which is not defined",
+			st.Name.Table, index[0])
 	}
 	c := &columns[i]
 	switch {
@@ -61,7 +62,8 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 	for _, key := range keys {
 		i, ok := at[key]
 		if !ok {
-			return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: PRIMARY KEY names the column %q, which is not defined", st.Name.Table, key)
+			return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: PRIMARY KEY names the column %q, which is not defined",
+				st.Name.Table, key)
 		}
 		switch columns[i].Semantic {
 		case schema.Timestamp:
@@ -88,7 +90,8 @@ func newColumn(def *statement.ColumnDef) (schema.Column, error) {
 	}
 	c := schema.Column{Name: def.Name, Type: typ, Semantic: schema.Field, NotNull: def.NotNull}
 	if def.NotNull && def.Default != nil && def.Default.Kind == statement.Null {
-		return schema.Column{}, errs.New(errs.InvalidArguments, "column %q: NOT NULL and DEFAULT NULL exclude each other", def.Name)
+		return schema.Column{}, errs.New(errs.InvalidArguments, "column %q: NOT NULL and DEFAULT NULL exclude each other",
+			def.Name)
 	}
 	if def.Default != nil && def.Default.Kind != statement.Null {
 		text, err := defaultLiteral(*def.Default, typ)

@@ -48,7 +48,10 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		return Result{}, err
 	}
 	defer leave()
-	alone, err := s.reader.shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(st.Where), Database: t.Database, Share: access.From(ctx).KnownShare()})
+	alone, err := s.reader.shards.Analyze(ctx, &shardpb.AnalyzeRequest{
+		Sql:      statement.Alone(st.Where),
+		Database: t.Database, Share: access.From(ctx).KnownShare(),
+	})
 	switch {
 	case err != nil:
 		return Result{}, explainKeys(t, st.Where, statement.InAlone(err))
@@ -88,7 +91,8 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 
 // noQuery is the error of a condition that reads tables.
 func noQuery(t *schema.Table) error {
-	return errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s", t.Database, t.Name, keyNames(t))
+	return errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s",
+		t.Database, t.Name, keyNames(t))
 }
 
 // keyTable is the table without its fields.
@@ -210,7 +214,10 @@ func (d *deletion) flush(ctx context.Context) error {
 	n := d.rows.Rows()
 	_, err := d.writer.Write(ctx, &pipeline.Output{
 		Records: n,
-		Tables:  []*pipeline.TableRows{{Database: d.table.Database, Table: d.table.Name, Existing: d.table, NoCreate: true, Rows: d.rows}},
+		Tables: []*pipeline.TableRows{{
+			Database: d.table.Database, Table: d.table.Name, Existing: d.table, NoCreate: true,
+			Rows: d.rows,
+		}},
 	})
 	d.rows = nil
 	if err == nil {

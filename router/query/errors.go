@@ -19,7 +19,8 @@ func storedBefore(err error) error {
 	}
 	switch errs.From(err).Status() {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: statements before this one stored rows, then").WithReason(errs.OutcomeUnknown)
+		return errs.Wrap(errs.ShardUnreachable, err,
+			"the outcome is unknown: statements before this one stored rows, then").WithReason(errs.OutcomeUnknown)
 	}
 	return err
 }
@@ -80,7 +81,7 @@ func lostRight(ctx context.Context) error {
 	return nil
 }
 
-// timeIsUp tells whether err comes from another process to which the deadline went
+// timeIsUp reports whether err comes from another process to which the deadline went
 // along, and whose clock rang a little earlier.
 func timeIsUp(ctx context.Context, err error) bool {
 	switch errs.CodeOf(err) {

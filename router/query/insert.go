@@ -47,7 +47,10 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
 			table.Expired = rows.Cols()[0].Below(limit)
 		}
-		result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{Records: rows.Rows(), Tables: []*pipeline.TableRows{table}}, req.statementKey())
+		result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{
+			Records: rows.Rows(),
+			Tables:  []*pipeline.TableRows{table},
+		}, req.statementKey())
 		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
 			continue
 		}
@@ -131,7 +134,8 @@ func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]inser
 	from := make(map[string]int, len(t.Columns))
 	if st.Columns == nil {
 		if n := len(st.Values[0]); n != len(t.Columns) {
-			return nil, errs.New(errs.InvalidArguments, "a row has %d values, but the table has %d columns; name the columns that they are for", n, len(t.Columns))
+			return nil, errs.New(errs.InvalidArguments,
+				"a row has %d values, but the table has %d columns; name the columns that they are for", n, len(t.Columns))
 		}
 		for i, c := range t.Columns {
 			from[c.Name] = i
@@ -153,7 +157,8 @@ func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]inser
 			c.from = at
 		} else if c.same = defaultOf(c.Column); c.same.Kind == statement.Null {
 			if c.NotNull {
-				return nil, errs.New(errs.InvalidArguments, "column %q must not be null and has no default: give it a value", c.Name)
+				return nil, errs.New(errs.InvalidArguments, "column %q must not be null and has no default: give it a value",
+					c.Name)
 			}
 			continue
 		}

@@ -163,7 +163,8 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	text := strings.TrimSpace(l.Text)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if lo, hi := t.TimeRange(); i < lo || i > hi {
-			return value{}, mismatch(l, t, fmt.Sprintf(", which cannot hold that moment: it goes from %d to %d (%s)", lo, hi, t.TimeSpan()))
+			return value{}, mismatch(l, t, fmt.Sprintf(", which cannot hold that moment: it goes from %d to %d (%s)",
+				lo, hi, t.TimeSpan()))
 		}
 		return value{i: i}, nil
 	}

@@ -41,7 +41,8 @@ func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIn
 	case c.Index == nil:
 		return nil, errs.New(errs.InvalidArguments, "column %q of table %s.%s has no index", c.Name, t.Database, t.Name)
 	case c.Index.Kind != kind:
-		return nil, errs.New(errs.InvalidArguments, "column %q of table %s.%s has no %s index, but a %s index", c.Name, t.Database, t.Name, kind, c.Index.Kind)
+		return nil, errs.New(errs.InvalidArguments, "column %q of table %s.%s has no %s index, but a %s index",
+			c.Name, t.Database, t.Name, kind, c.Index.Kind)
 	}
 	return change, nil
 }
@@ -112,9 +113,12 @@ func cannotBecome(t *schema.Table, c *schema.Column, to schema.Type) error {
 func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.ModifyColumn, step metapb.ModifyColumn_Step) (*schema.Table, error) {
 	change = proto.CloneOf(change)
 	change.Step = step
-	result, err := s.cfg.Meta.Propose(ctx, &metapb.Command{TimeUnixNano: s.cfg.Now().UnixNano(), Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
-		Database: t.Database, Name: t.Name, Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: change},
-	}}})
+	result, err := s.cfg.Meta.Propose(ctx, &metapb.Command{
+		TimeUnixNano: s.cfg.Now().UnixNano(),
+		Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+			Database: t.Database, Name: t.Name, Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: change},
+		}},
+	})
 	if err != nil {
 		return nil, err
 	}

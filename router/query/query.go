@@ -109,8 +109,8 @@ type Result struct {
 	Warnings []string
 }
 
-// Execute runs the statements in order, for the caller of ctx (package access), and hands each result to each. It stops at the
-// first error, its own or that of each; what statements before it changed stays changed.
+// Execute runs the statements in order, for the caller of ctx (package access), and hands each result to
+// each. It stops at the first error, its own or that of each; what statements before it changed stays changed.
 //
 // After an error of reason OutcomeUnknown rows may have been stored, by the statement that
 // failed or by those before it: only a request with a key may be sent again.

@@ -22,7 +22,7 @@ type names struct {
 	now func() time.Time
 }
 
-// mayReadNames tells whether errors may suggest names that a statement did not give: who may
+// mayReadNames reports whether errors may suggest names that a statement did not give: who may
 // only write learns no names.
 func mayReadNames(caller *access.Caller) bool {
 	return caller.May(access.Need{Privilege: access.Select, Action: "read names"})

@@ -31,7 +31,10 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	}
 	defer leave()
 	stage, span := tracing.Start(ctx, "analyze")
-	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{Sql: q.Text, Database: req.Database, Share: caller.KnownShare()})
+	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{
+		Sql: q.Text, Database: req.Database,
+		Share: caller.KnownShare(),
+	})
 	span.End(err)
 	if err != nil {
 		return err
@@ -44,7 +47,10 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		if err != nil {
 			return nil, nil, err
 		}
-		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil, Share: caller.KnownShare(), Timezone: req.Timezone}
+		qr := &shardpb.QueryRequest{
+			Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial,
+			AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil, Share: caller.KnownShare(), Timezone: req.Timezone,
+		}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
 		}
@@ -92,7 +98,8 @@ func (r *reader) follow(ctx context.Context, req *Request, ask func() (*stream, 
 			return stream, missing, err
 		}
 		if try == followTries {
-			return nil, nil, errs.New(errs.TableUnavailable, "a table that the statement reads keeps changing its place; try again").WithRetryAfter(time.Second)
+			return nil, nil, errs.New(errs.TableUnavailable,
+				"a table that the statement reads keeps changing its place; try again").WithRetryAfter(time.Second)
 		}
 		if req.behind, _ = r.fresh(ctx, oldIsFine); req.behind != nil {
 			return nil, nil, unread(req.behind, errs.From(err).Msg+"; what it is now cannot be read")

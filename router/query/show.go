@@ -107,7 +107,8 @@ func (d describer) showCreateTable(st *statement.ShowCreateTable, database strin
 	}
 	t, internal := d.internalTable(database, st.Name.Table)
 	if schema.ReservedDatabase(database) && !internal {
-		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which no statement creates; use DESCRIBE", database, st.Name.Table)
+		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which no statement creates; use DESCRIBE",
+			database, st.Name.Table)
 	}
 	if !internal {
 		var err error
@@ -191,5 +192,5 @@ func defaultText(c schema.Column) string {
 	return *c.Default
 }
 
-// like tells whether the name matches the LIKE pattern; nil matches everything.
+// like reports whether the name matches the LIKE pattern; nil matches everything.
 func like(pattern *string, name string) bool { return pattern == nil || statement.Like(*pattern, name) }

@@ -41,7 +41,10 @@ var kinds = map[reflect.Type]kind{
 		access.Row{Privilege: access.Select, Action: "select"}, oldIsFine, false, runQuery,
 	},
 	of[*statement.Insert](): {
-		access.Row{Privilege: access.Insert, Action: "insert", Object: access.Table}, oldIsFine, true, change((*Service).insert),
+		access.Row{
+			Privilege: access.Insert, Action: "insert",
+			Object: access.Table,
+		}, oldIsFine, true, change((*Service).insert),
 	},
 	of[*statement.Delete](): {
 		logged(access.Delete, "delete", access.Table), oldIsFine, true, change((*Service).delete),
@@ -77,7 +80,8 @@ var kinds = map[reflect.Type]kind{
 		logged(access.Drop, "drop database", access.Database), freshAtLast, false, define(definer.dropDatabase, nil),
 	},
 	of[*statement.CreateTable](): {
-		logged(access.Create, "create table", access.Table), freshAtLast, false, define(definer.createTable, definer.mergeWarnings),
+		logged(access.Create, "create table", access.Table), freshAtLast, false, define(definer.createTable,
+			definer.mergeWarnings),
 	},
 	of[*statement.AlterTable](): {
 		logged(access.Alter, "alter table", access.Table), freshAtLast, false, change((*Service).alterTable),
@@ -180,7 +184,8 @@ func show[S statement.Statement](rowsOf func(d describer, st S, database string)
 // nil if there is nothing to do. warnings, which may be nil, tells before the change what its author
 // may not expect of it.
 func define[S statement.Statement](
-	command func(d definer, st S, database string) (*metapb.Command, error), warnings func(d definer, st S, database string) []string,
+	command func(d definer, st S, database string) (*metapb.Command, error), warnings func(d definer, st S,
+		database string) []string,
 ) handler {
 	return change(func(s *Service, ctx context.Context, st S, req *Request) (res Result, err error) {
 		if warnings != nil {

@@ -52,7 +52,10 @@ const systemTableID = 1 << 63
 
 // schema is the definition that the engine is told. It has no time index.
 func (t *systemTable) schema() *schema.Table {
-	def := &schema.Table{ID: systemTableID + t.id, Database: t.database, Name: t.name, Version: 1, Columns: make([]schema.Column, len(t.columns))}
+	def := &schema.Table{
+		ID: systemTableID + t.id, Database: t.database, Name: t.name, Version: 1,
+		Columns: make([]schema.Column, len(t.columns)),
+	}
 	for i, c := range t.columns {
 		c.ID, c.Semantic = uint32(i+1), schema.Field
 		def.Columns[i] = c
@@ -112,7 +115,7 @@ type rowWriter struct {
 	unused  []string // columns that nobody reads
 }
 
-// uses tells whether somebody reads a column.
+// uses reports whether somebody reads a column.
 func (w *rowWriter) uses(name string) bool { return !slices.Contains(w.unused, name) }
 
 // add adds a row. Its values are in the order of the columns: string, int64, int,
@@ -205,7 +208,8 @@ func (f *facts) meta() Meta { return f.names.meta }
 
 // databases are the databases of clients that the statement may show.
 func (f *facts) databases() []*schemapb.Database {
-	return slices.DeleteFunc(slices.Clone(f.meta().Databases()), func(d *schemapb.Database) bool { return !f.filter.Schema.Fits(d.Name) })
+	return slices.DeleteFunc(slices.Clone(f.meta().Databases()),
+		func(d *schemapb.Database) bool { return !f.filter.Schema.Fits(d.Name) })
 }
 
 // tables are those tables of a database that the statement may show, by name.

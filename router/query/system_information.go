@@ -13,7 +13,10 @@ const engineName = "mito"
 // schemataTable is information_schema.schemata.
 var schemataTable = &systemTable{
 	id: 1, database: schema.InformationDatabase, name: "schemata",
-	columns: []schema.Column{text("catalog_name"), text("schema_name"), text("ttl"), text("options"), moment("create_time")},
+	columns: []schema.Column{
+		text("catalog_name"), text("schema_name"), text("ttl"), text("options"),
+		moment("create_time"),
+	},
 	rows: func(f *facts, w *rowWriter) error {
 		for _, name := range f.names.databaseNames() {
 			if schema.ReservedDatabase(name) {
@@ -74,7 +77,8 @@ var tablesTable = &systemTable{
 					ttl = d.Options[schema.OptionTTL]
 				}
 				s := sizes[t.ID]
-				w.add(catalogName, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows, s.bytes,
+				w.add(catalogName, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows,
+					s.bytes,
 					orNull(ttl), options, orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
 			}
 		}

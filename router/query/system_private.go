@@ -119,10 +119,12 @@ var shardsTable = &systemTable{
 			}
 			s := leaders[shard.Id]
 			if s == nil {
-				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, learners, want, 0, shard.Retiring)
+				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown",
+					nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, learners, want, 0, shard.Retiring)
 				continue
 			}
-			w.add(shard.Id, shard.Incarnation, replicas, orNull(s.Leader), s.State, s.Term, s.AppliedIndex, s.FlushedIndex, lag[shard.Id],
+			w.add(shard.Id, shard.Incarnation, replicas, orNull(s.Leader), s.State, s.Term, s.AppliedIndex, s.FlushedIndex,
+				lag[shard.Id],
 				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows, learners, want, answering[shard.Id], shard.Retiring)
 		}
 		return nil
@@ -190,7 +192,8 @@ var operationsTable = &systemTable{
 				if op.Error != "" {
 					state = "failed"
 				}
-				w.add(s.ShardId, op.Id, op.Kind, state, op.Detail, op.StartedUnixNano, ended, op.DoneBytes, op.TotalBytes, orNull(op.Error),
+				w.add(s.ShardId, op.Id, op.Kind, state, op.Detail, op.StartedUnixNano, ended, op.DoneBytes, op.TotalBytes,
+					orNull(op.Error),
 					"node", orNull(s.NodeId), nil, nil, nil, nil)
 			}
 		}
@@ -217,7 +220,8 @@ func addClusterOperation(w *rowWriter, op *metapb.Operation) {
 	if op.State == metapb.OperationState_OPERATION_STATE_FAILED {
 		fault = op.Reason
 	}
-	w.add(shard, op.Id, op.Kind, states[op.State], op.Reason, op.CreatedUnixNano, ended, op.DoneBytes, op.TotalBytes, fault,
+	w.add(shard, op.Id, op.Kind, states[op.State], op.Reason, op.CreatedUnixNano, ended, op.DoneBytes, op.TotalBytes,
+		fault,
 		"cluster", orNull(cmp.Or(op.NodeId, op.FromNode)), op.Step, op.Attempt, parent, orNull(op.RequestedBy))
 }
 

@@ -25,7 +25,8 @@ func (d definer) alterTableWarnings(st *statement.AlterTable, database string) [
 		return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
 	}
 	own, of := t.Options[schema.OptionTTL], d.databaseTTL(t.Database)
-	return expiryWarnings(d.ttl(t), schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)
+	return expiryWarnings(d.ttl(t), schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of),
+		"table "+t.Database+"."+t.Name)
 }
 
 // alterDatabaseWarnings are the warnings of ALTER DATABASE.
@@ -91,7 +92,7 @@ func (d definer) mergeWarnings(table *statement.CreateTable, database string) []
 	return []string{"the table merges rows: of those with the same primary key and time it shows the last one; WITH (append_mode='true') keeps all"}
 }
 
-// appends tells whether the table that a statement makes keeps all rows.
+// appends reports whether the table that a statement makes keeps all rows.
 func (d definer) appends(st *statement.CreateTable, database string) bool {
 	cmd, err := d.createTable(st, database)
 	return err == nil && cmd.GetCreateTable().GetTable().GetOptions()[schema.OptionAppendMode] == "true"
@@ -107,7 +108,8 @@ func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 	if !showsDefault(&c, def) {
 		why = "a tag, a TIMESTAMP and a BINARY cannot show another value"
 	}
-	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s", t.Database, t.Name, c.Name, *c.Default, why)}
+	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s",
+		t.Database, t.Name, c.Name, *c.Default, why)}
 }
 
 // indexWarnings says that an index takes the place of one of another kind.

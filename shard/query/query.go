@@ -164,7 +164,7 @@ func (e Eras) Batch(i int, now Merge) Merge {
 	return now
 }
 
-// Merges tells whether any rows of the table may have to be merged.
+// Merges reports whether any rows of the table may have to be merged.
 func (t *Table) Merges() bool {
 	return t.Merge != Append || slices.ContainsFunc(t.Eras, func(e Era) bool { return e.Merge != Append })
 }

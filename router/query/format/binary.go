@@ -56,7 +56,8 @@ func writeParquet(w io.Writer, rows Rows) (err error) {
 	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithMaxRowGroupLength(parquetGroupRows), parquet.WithCreatedBy("cordwood"))
 	// The writer closes w if it can be closed; it is not its own to close.
-	pw, err := pqarrow.NewFileWriter(schema, struct{ io.Writer }{w}, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	pw, err := pqarrow.NewFileWriter(schema, struct{ io.Writer }{w}, props,
+		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 	if err != nil {
 		return errs.Wrap(errs.Unsupported, err, "write the result as Parquet")
 	}

@@ -112,7 +112,7 @@ func AppendRecords(b *Buffer, rows Rows) (n int64, err error) {
 // int64Type takes as much room as the name of the wide type; JSON allows blanks there.
 const int64Type = `"Int64"           `
 
-// isSum tells whether a column has the type of such a sum.
+// isSum reports whether a column has the type of such a sum.
 func isSum(f arrow.Field) bool {
 	d, ok := f.Type.(*arrow.Decimal128Type)
 	return ok && d.Precision == 38 && d.Scale == 0

@@ -87,7 +87,7 @@ func unitName(u arrow.TimeUnit) string {
 	return "Nanosecond"
 }
 
-// rightAligned tells whether values of the type stand to the right in a table.
+// rightAligned reports whether values of the type stand to the right in a table.
 func rightAligned(t arrow.DataType) bool {
 	if _, ok := t.(arrow.DecimalType); ok {
 		return true

@@ -37,7 +37,7 @@ func nullable(a arrow.Array, s style) cell {
 	}
 }
 
-// isNull tells whether the value is null, be it so only by its dictionary.
+// isNull reports whether the value is null, be it so only by its dictionary.
 func isNull(a arrow.Array, i int) bool {
 	switch a := a.(type) {
 	case *array.Null:

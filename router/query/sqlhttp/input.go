@@ -51,7 +51,8 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	}
 	if limit != "" {
 		if in.query.Limit, err = strconv.ParseUint(limit, 10, 63); err != nil {
-			return nil, errs.New(errs.InvalidArguments, "parameter limit is %.40q: it must be a whole number of rows, 0 or more", limit)
+			return nil, errs.New(errs.InvalidArguments,
+				"parameter limit is %.40q: it must be a whole number of rows, 0 or more", limit)
 		}
 		in.query.Limited = true
 	}
@@ -83,7 +84,8 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		return nil, errs.New(errs.InvalidArguments,
 			"parameter sql is required: give it in the query string or a form, or send the statement as a body of type application/sql")
 	case int64(len(sql)) > h.cfg.MaxTextBytes:
-		return nil, errs.New(errs.InvalidArguments, "the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",
+		return nil, errs.New(errs.InvalidArguments,
+			"the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",
 			len(sql), h.cfg.MaxTextBytes).WithStatus(http.StatusRequestEntityTooLarge)
 	}
 	if in.query.Statements, err = statement.Parse(sql); err != nil {
@@ -120,7 +122,8 @@ func (p *parameters) get(name string) string {
 	s, inQuery := p.query.Lookup(name)
 	f, inForm := p.form.Lookup(name)
 	if inQuery && inForm && p.err == nil {
-		p.err = errs.New(errs.InvalidArguments, "parameter %s is given in the query string and in the form: give it once", name)
+		p.err = errs.New(errs.InvalidArguments, "parameter %s is given in the query string and in the form: give it once",
+			name)
 	}
 	if inForm {
 		return f
@@ -225,14 +228,16 @@ func staleness(consistency, most string) (time.Duration, error) {
 		return 0, nil
 	case "any":
 	default:
-		return 0, errs.New(errs.InvalidArguments, "parameter consistency is %.40q: it must be linear, which shows all that was acknowledged, or any", consistency)
+		return 0, errs.New(errs.InvalidArguments,
+			"parameter consistency is %.40q: it must be linear, which shows all that was acknowledged, or any", consistency)
 	}
 	if most == "" {
 		return defaultStaleness, nil
 	}
 	d, err := time.ParseDuration(most)
 	if err != nil || d < minStaleness || d > maxStaleness {
-		return 0, errs.New(errs.InvalidArguments, "parameter max_staleness is %.40q: it must be a duration from %s to %s", most, minStaleness, maxStaleness)
+		return 0, errs.New(errs.InvalidArguments, "parameter max_staleness is %.40q: it must be a duration from %s to %s",
+			most, minStaleness, maxStaleness)
 	}
 	return d, nil
 }

@@ -135,7 +135,8 @@ func (p *parser) refuseAddIndex() bool {
 	if name == "" {
 		return false
 	}
-	p.refuse("ADD INDEX is not available: an index is part of its column; write MODIFY COLUMN %s SET %s INDEX", schema.QuoteIdent(name), kind)
+	p.refuse("ADD INDEX is not available: an index is part of its column; write MODIFY COLUMN %s SET %s INDEX",
+		schema.QuoteIdent(name), kind)
 	return true
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Statement is one of the types of this package that have a method Rows.
 type Statement interface {
-	// Rows tells whether the statement reads and answers with rows; the others
+	// Rows reports whether the statement reads and answers with rows; the others
 	// change something and answer with a count.
 	Rows() bool
 }

@@ -105,7 +105,7 @@ func containsFold(names []string, name string) bool {
 	return false
 }
 
-// HasQuery tells whether a query stands in src, in parentheses: conditions that are
+// HasQuery reports whether a query stands in src, in parentheses: conditions that are
 // computed row by row have none.
 func HasQuery(src string) bool {
 	l := lexer{src: src}

@@ -24,7 +24,7 @@ func (m *Match) Names() ([]string, bool) {
 	return m.names, true
 }
 
-// Fits tells whether the name fits.
+// Fits reports whether the name fits.
 func (m *Match) Fits(name string) bool {
 	switch {
 	case m == nil:
@@ -166,7 +166,7 @@ func (t token) nesting() int {
 	return 0
 }
 
-// Like tells whether the name matches the LIKE pattern: % is any text, _ any character,
+// Like reports whether the name matches the LIKE pattern: % is any text, _ any character,
 // and a backslash takes the meaning from what follows.
 func Like(pattern, name string) bool {
 	p, s := []rune(pattern), []rune(name)
@@ -202,7 +202,7 @@ func Like(pattern, name string) bool {
 // plainWords are words of a query that name nothing.
 var plainWords = strings.Fields("SELECT FROM WHERE AND OR NOT LIKE ILIKE IN IS NULL ORDER GROUP BY ASC DESC NULLS FIRST LAST LIMIT OFFSET COUNT MIN MAX DISTINCT")
 
-// OnlyUses tells whether a query names nothing but the columns listed and, as
+// OnlyUses reports whether a query names nothing but the columns listed and, as
 // database.table, the table; in particular not all columns by *. False says nothing.
 func OnlyUses(sql string, names []string) bool {
 	l := lexer{src: sql}

@@ -57,7 +57,8 @@ func (p *parser) rows(columns int) (rows [][]Literal) {
 			return nil
 		}
 		if total += len(row); total > maxInsertValues {
-			p.stop(errs.New(errs.InvalidArguments, "INSERT holds more than %d values; send rows in bulk to /v1/ingest", maxInsertValues))
+			p.stop(errs.New(errs.InvalidArguments, "INSERT holds more than %d values; send rows in bulk to /v1/ingest",
+				maxInsertValues))
 			return nil
 		}
 		rows = append(rows, row)

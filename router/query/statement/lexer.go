@@ -34,10 +34,10 @@ type token struct {
 	fault string
 }
 
-// is tells whether t is the keyword kw, which is given in upper case.
+// is reports whether t is the keyword kw, which is given in upper case.
 func (t token) is(kw string) bool { return t.kind == word && strings.EqualFold(t.val, kw) }
 
-// sym tells whether t is the symbol s.
+// sym reports whether t is the symbol s.
 func (t token) sym(s string) bool { return t.kind == symbol && t.val == s }
 
 // lexer cuts a text into tokens. It follows the engine's rules for what a quote
@@ -296,7 +296,8 @@ func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20
 func syntaxError(src string, pos int, format string, args ...any) error {
 	line := 1 + strings.Count(src[:pos], "\n")
 	column := 1 + utf8.RuneCountInString(src[strings.LastIndexByte(src[:pos], '\n')+1:pos])
-	return errs.New(errs.InvalidSyntax, "syntax error at line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
+	return errs.New(errs.InvalidSyntax, "syntax error at line %d, column %d: %s",
+		line, column, fmt.Sprintf(format, args...))
 }
 
 // near shows the token at which a statement went wrong.

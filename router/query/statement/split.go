@@ -26,7 +26,8 @@ func split(src string) ([]piece, error) {
 		end := t.kind == eof || t.sym(";")
 		if end && from >= 0 {
 			if len(pieces) == maxStatements {
-				return nil, errs.New(errs.InvalidArguments, "the text holds more than %d statements; send them in several requests", maxStatements)
+				return nil, errs.New(errs.InvalidArguments,
+					"the text holds more than %d statements; send them in several requests", maxStatements)
 			}
 			pieces = append(pieces, piece{from, last})
 			from = -1

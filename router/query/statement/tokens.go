@@ -33,7 +33,10 @@ type Token struct {
 // Tokens cuts a text into tokens by the rules by which statements are read. White space is in
 // between.
 func Tokens(src string) []Token {
-	kinds := [...]TokenKind{word: TokenWord, quoted: TokenName, text: TokenText, number: TokenNumber, symbol: TokenSymbol, comment: TokenComment, unknown: TokenUnfinished}
+	kinds := [...]TokenKind{
+		word: TokenWord, quoted: TokenName, text: TokenText, number: TokenNumber,
+		symbol: TokenSymbol, comment: TokenComment, unknown: TokenUnfinished,
+	}
 	l := lexer{src: src}
 	var out []Token
 	for {

@@ -79,7 +79,8 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("concurrency %d: give a positive number, or 0 for the default", c.Concurrency))
 	}
 	if c.TempLimit < 0 {
-		faults = append(faults, fmt.Errorf("temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit))
+		faults = append(faults, fmt.Errorf("temporary space of %d bytes: give a positive number, or 0 for the default",
+			c.TempLimit))
 	}
 	return errors.Join(faults...)
 }
@@ -145,7 +146,10 @@ func Open(cfg Config) (*Engine, error) {
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
-		settings: &plan.Settings{Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads, MinAttempt: plan.MinAttempt, Off: map[string]bool{}},
+		settings: &plan.Settings{
+			Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads,
+			MinAttempt: plan.MinAttempt, Off: map[string]bool{},
+		},
 	}
 	e.idle = sync.NewCond(&e.mu)
 	in, err := openDatabase(cfg)

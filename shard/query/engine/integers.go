@@ -54,14 +54,17 @@ func (r *run) integersAsTimes(err error) (edits []sql.Edit) {
 		}
 		for _, from := range c.Literals {
 			if length := len(wholeNumber.FindString(r.st.SQL[from:])); length > 0 {
-				edits = append(edits, sql.Edit{From: from, To: from, Text: timeOfInteger[kind]}, sql.Edit{From: from + length, To: from + length, Text: ")"})
+				edits = append(edits, sql.Edit{From: from, To: from, Text: timeOfInteger[kind]}, sql.Edit{
+					From: from + length,
+					To:   from + length, Text: ")",
+				})
 			}
 		}
 	}
 	return edits
 }
 
-// hasTime tells whether a table of the statement has a column of that name and type.
+// hasTime reports whether a table of the statement has a column of that name and type.
 func (r *run) hasTime(column, kind string) bool {
 	for _, v := range r.Views {
 		for i, name := range v.Names {

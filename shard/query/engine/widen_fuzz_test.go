@@ -28,7 +28,7 @@ var literalSeeds = []string{
 	"123456789012345678901234567890", "0.000000000000000000001", "1e0", "1e3", "1.5e0", "-1e300", "1e-300", "000127", "1e15", "999999999999999", "1000000000000001",
 }
 
-// plainLiteral tells whether a text is a number as SQL has it, and small enough for every type that
+// plainLiteral reports whether a text is a number as SQL has it, and small enough for every type that
 // the engine may take it for.
 func plainLiteral(s string) bool {
 	s = strings.TrimPrefix(s, "-")

@@ -209,13 +209,19 @@ func (s *Spool) write() error {
 	if err := os.MkdirAll(s.dir.path, 0o700); err != nil {
 		return errs.Wrap(errs.External, err, "spool")
 	}
-	metas, err := segment.Write(segment.Config{FS: vfs.OS, Dir: s.dir.path, NextID: func() uint64 { return s.dir.next.Add(1) }}, s.table, s.batches)
+	metas, err := segment.Write(segment.Config{
+		FS: vfs.OS, Dir: s.dir.path,
+		NextID: func() uint64 { return s.dir.next.Add(1) },
+	}, s.table, s.batches)
 	if err != nil {
 		return errs.Wrap(errs.External, err, "write rows from other nodes to a temporary file")
 	}
 	for i := range metas {
 		m := &metas[i]
-		seg := query.Segment{Path: filepath.Join(s.dir.path, segment.FileName(m.ID)), CRC: m.FileCRC, Order: m.ID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
+		seg := query.Segment{
+			Path: filepath.Join(s.dir.path, segment.FileName(m.ID)), CRC: m.FileCRC, Order: m.ID,
+			Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime,
+		}
 		for _, c := range m.Columns {
 			seg.Columns = append(seg.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 		}

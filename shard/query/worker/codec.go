@@ -201,7 +201,7 @@ func (c *codec) slice(t reflect.Type) {
 	}
 }
 
-// flat tells whether values of t refer to no others, but for texts.
+// flat reports whether values of t refer to no others, but for texts.
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:

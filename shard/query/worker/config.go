@@ -119,7 +119,8 @@ func (c Config) Validate() error {
 		bad("memory limit of %d bytes: give at least %d", c.MemoryLimit, minMemory)
 	}
 	if c.Threads < 0 || c.Concurrency < 0 || c.Waiting < 0 {
-		bad("threads %d, concurrency %d, waiting %d: give positive numbers, or 0 for the default", c.Threads, c.Concurrency, c.Waiting)
+		bad("threads %d, concurrency %d, waiting %d: give positive numbers, or 0 for the default",
+			c.Threads, c.Concurrency, c.Waiting)
 	}
 	if c.TempLimit < 0 {
 		bad("temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit)

@@ -81,7 +81,7 @@ func (p *process) connect() (c *conn, err error) {
 	return &conn{p: p, c: ours, r: bufio.NewReaderSize(ours, 16<<10)}, nil
 }
 
-// closed tells whether the other end is closed.
+// closed reports whether the other end is closed.
 func (c *conn) closed() bool {
 	raw, err := c.c.SyscallConn()
 	if err != nil {
@@ -244,7 +244,8 @@ func (x *exchange) blame() {
 	p := x.c.p
 	sql, database := x.statement()
 	p.w.log.Warn("query worker: a statement that does not stop, or that was running when the process ended",
-		"pid", p.pid, "user", x.share, "database", database, "statement", strings.ToValidUTF8(sql[:min(len(sql), loggedSQL)], ""))
+		"pid", p.pid, "user", x.share, "database", database, "statement", strings.ToValidUTF8(sql[:min(len(sql),
+			loggedSQL)], ""))
 	p.w.suspects.blame(sql, database)
 	p.blame(x.share)
 }
@@ -257,7 +258,7 @@ func (x *exchange) statement() (sql, database string) {
 	return x.analyze.SQL, x.analyze.Database
 }
 
-// isStop tells whether err is that of a query that was told to stop.
+// isStop reports whether err is that of a query that was told to stop.
 func isStop(err error) bool {
 	code := errs.CodeOf(err)
 	return code == errs.QueryTimeout || code == errs.Cancelled
@@ -341,7 +342,8 @@ func (x *exchange) end(length int) error {
 
 // broken is for an answer that makes no sense: the process is not trusted any more.
 func (x *exchange) broken(err error) error {
-	x.c.p.w.log.Error("query worker: the process gave an answer that makes no sense and is killed", "pid", x.c.p.pid, "error", err)
+	x.c.p.w.log.Error("query worker: the process gave an answer that makes no sense and is killed", "pid",
+		x.c.p.pid, "error", err)
 	x.c.p.kill()
 	return errBroken
 }

@@ -80,7 +80,10 @@ type failure struct {
 
 func failureOf(err error) failure {
 	e := errs.From(err)
-	f := failure{Code: e.Code, Msg: e.Msg, HTTPStatus: e.HTTPStatus, RetryAfter: e.RetryAfter, Reason: e.Reason, Leader: e.Leader}
+	f := failure{
+		Code: e.Code, Msg: e.Msg, HTTPStatus: e.HTTPStatus, RetryAfter: e.RetryAfter, Reason: e.Reason,
+		Leader: e.Leader,
+	}
 	if e.Err != nil {
 		f.Cause = e.Err.Error()
 	}
@@ -88,7 +91,10 @@ func failureOf(err error) failure {
 }
 
 func (f *failure) err() error {
-	e := &errs.Error{Code: f.Code, Msg: f.Msg, HTTPStatus: f.HTTPStatus, RetryAfter: f.RetryAfter, Reason: f.Reason, Leader: f.Leader}
+	e := &errs.Error{
+		Code: f.Code, Msg: f.Msg, HTTPStatus: f.HTTPStatus, RetryAfter: f.RetryAfter, Reason: f.Reason,
+		Leader: f.Leader,
+	}
 	if f.Cause != "" {
 		e.Err = fmt.Errorf("%s", f.Cause)
 	}
@@ -114,7 +120,8 @@ type ready struct {
 
 // messageTypes is the fingerprint of the types of all messages.
 func messageTypes() uint64 {
-	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](), reflect.TypeFor[analyzeRequest](),
+	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
+		reflect.TypeFor[analyzeRequest](),
 		reflect.TypeFor[[]query.Need](), reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
 }
 

@@ -61,7 +61,10 @@ func (w *Worker) probe(p *process) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeWait)
 	defer cancel()
-	x := &exchange{ctx: ctx, query: &query.Request{SQL: probeSQL, Database: "public"}, emit: func([]byte) error { return nil }}
+	x := &exchange{
+		ctx: ctx, query: &query.Request{SQL: probeSQL, Database: "public"},
+		emit: func([]byte) error { return nil },
+	}
 	err = x.run(c)
 	if errs.CodeOf(err) == errs.ShardBusy {
 		return nil
@@ -79,14 +82,17 @@ func (p *process) exhaust(share string, facts ...any) {
 		return
 	}
 	p.leaving, p.exhausted = true, true
-	p.w.log.Warn("query worker: the process has no more memory for other queries and is replaced", append([]any{"pid", p.pid, "others", p.users}, facts...)...)
+	p.w.log.Warn("query worker: the process has no more memory for other queries and is replaced", append([]any{
+		"pid",
+		p.pid, "others", p.users,
+	}, facts...)...)
 	p.killIfAlone()
 	p.mu.Unlock()
 	p.w.offenders.note(share, false)
 	p.w.drain(p)
 }
 
-// isLeaving tells whether new queries go to another process.
+// isLeaving reports whether new queries go to another process.
 func (p *process) isLeaving() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

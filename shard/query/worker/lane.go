@@ -112,7 +112,8 @@ func (w *Worker) drain(p *process) {
 	}
 	w.mu.Unlock()
 	if oldest != nil {
-		w.log.Warn("query worker: too many processes are to go; the one that has been longest is killed", "pid", oldest.processID())
+		w.log.Warn("query worker: too many processes are to go; the one that has been longest is killed", "pid",
+			oldest.processID())
 		oldest.kill()
 	}
 	time.AfterFunc(w.cfg.Drain, p.kill)

@@ -76,12 +76,18 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		m.restarts, m.refusals, m.pages, m.evicted,
-		gauge("cordwood_query_running", "Queries that the query worker runs now.", func() float64 { running, _ := w.queries.Counts(); return float64(running) }),
-		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.", func() float64 { _, waiting := w.queries.Counts(); return float64(waiting) }),
-		gauge("cordwood_query_memory_limit_bytes", "Memory that all queries of this node may take together.", func() float64 { return float64(w.cfg.MemoryLimit) }),
-		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while one is replaced.", func() float64 { return float64(len(w.processes())) }),
-		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.", field("VmRSS")),
-		gauge("cordwood_query_page_cache_bytes", "Memory of the query worker that holds pages of segments for other queries.", pageBytes),
+		gauge("cordwood_query_running", "Queries that the query worker runs now.",
+			func() float64 { running, _ := w.queries.Counts(); return float64(running) }),
+		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.",
+			func() float64 { _, waiting := w.queries.Counts(); return float64(waiting) }),
+		gauge("cordwood_query_memory_limit_bytes", "Memory that all queries of this node may take together.",
+			func() float64 { return float64(w.cfg.MemoryLimit) }),
+		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while one is replaced.",
+			func() float64 { return float64(len(w.processes())) }),
+		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.",
+			field("VmRSS")),
+		gauge("cordwood_query_page_cache_bytes",
+			"Memory of the query worker that holds pages of segments for other queries.", pageBytes),
 		gauge("cordwood_query_worker_private_bytes", "Memory that is the query worker's own.", field("RssAnon")),
 	} {
 		if err := reg.Register(c); err != nil {

@@ -83,7 +83,7 @@ func (o *offenders) check(share string) error {
 		len(found.ends), o.window, share, left).WithRetryAfter(left)
 }
 
-// watched tells whether a user's queries run apart, and whether they are to blame for an end.
+// watched reports whether a user's queries run apart, and whether they are to blame for an end.
 func (o *offenders) watched(share string) (apart, guilty bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,8 +132,10 @@ func (o *offenders) note(share string, alone bool) {
 		f.ends = f.ends[1:]
 	}
 	if len(f.ends) == o.most {
-		o.log.Warn("query worker: too many processes ended because of queries of this user; they are refused for a while", "user", share, "count", len(f.ends), "for", o.refuse)
+		o.log.Warn("query worker: too many processes ended because of queries of this user; they are refused for a while",
+			"user", share, "count", len(f.ends), "for", o.refuse)
 		return
 	}
-	o.log.Warn("query worker: a process ended because of a query of this user; their queries run apart for a while", "user", share, "count", len(f.ends), "for", o.window)
+	o.log.Warn("query worker: a process ended because of a query of this user; their queries run apart for a while",
+		"user", share, "count", len(f.ends), "for", o.window)
 }

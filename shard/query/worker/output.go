@@ -106,7 +106,7 @@ func (o *output) excerpt() string {
 	return ": " + line
 }
 
-// outOfMemory tells whether the process ended because it got no more memory.
+// outOfMemory reports whether the process ended because it got no more memory.
 func (o *output) outOfMemory() bool {
 	text := o.text()
 	for _, sign := range []string{"out of memory", "cannot allocate memory", "std::bad_alloc", "failed to create new OS thread", "Out of memory"} {

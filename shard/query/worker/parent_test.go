@@ -63,7 +63,7 @@ func TestOrphan(t *testing.T) {
 	eventually(t, "the end of the child", func() bool { return dead(pid) || zombie(pid) })
 }
 
-// zombie tells whether a process has ended and nobody has asked for its status.
+// zombie reports whether a process has ended and nobody has asked for its status.
 func zombie(pid int) bool {
 	b, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
 	if err != nil {

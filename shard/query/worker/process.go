@@ -106,7 +106,10 @@ type fate struct {
 }
 
 func newProcess(w *Worker, number int, l *lane) *process {
-	p := &process{w: w, lane: l, settled: make(chan struct{}), ended: make(chan struct{}), fate: fate{err: errors.New("it is starting")}}
+	p := &process{
+		w: w, lane: l, settled: make(chan struct{}), ended: make(chan struct{}),
+		fate: fate{err: errors.New("it is starting")},
+	}
 	p.output.log = w.log
 	if w.cfg.TempDir != "" {
 		p.tempDir = filepath.Join(w.cfg.TempDir, fmt.Sprint(tempPrefix, number))
@@ -451,9 +454,11 @@ func (p *process) finish(wasReady bool, err error) {
 	switch reason {
 	case "":
 	case reasonStart:
-		p.w.log.Error("query worker: the process cannot start; queries fail", "pid", pid, "error", err, "output", p.output.text())
+		p.w.log.Error("query worker: the process cannot start; queries fail", "pid", pid, "error", err, "output",
+			p.output.text())
 	case reasonMemory:
-		p.w.log.Warn("query worker: ended a process that ran out of memory", "pid", pid, "queries", users, "status", p.status, "output", p.output.text())
+		p.w.log.Warn("query worker: ended a process that ran out of memory", "pid", pid, "queries", users, "status",
+			p.status, "output", p.output.text())
 	case reasonStuck:
 		p.w.log.Warn("query worker: killed a process with a query that did not stop", "pid", pid, "queries", users)
 	default:

@@ -49,7 +49,8 @@ type Worker struct {
 }
 
 // errClosed is answered after Close: another node may run the query.
-var errClosed = errs.New(errs.ShardNotReady, "query worker: closed; the server is shutting down").WithRetryAfter(time.Second)
+var errClosed = errs.New(errs.ShardNotReady,
+	"query worker: closed; the server is shutting down").WithRetryAfter(time.Second)
 
 // Open returns a Worker. The process is started by the first query.
 func Open(cfg Config) (*Worker, error) {
@@ -257,7 +258,8 @@ func (w *Worker) process(ctx context.Context, l *lane) (*process, error) {
 			if last == nil {
 				last = errors.New("it is starting")
 			}
-			return nil, errs.New(errs.External, "the query worker is not ready after %s: %s", w.cfg.StartWait, last).WithRetryAfter(time.Second)
+			return nil, errs.New(errs.External, "the query worker is not ready after %s: %s",
+				w.cfg.StartWait, last).WithRetryAfter(time.Second)
 		}
 	}
 }

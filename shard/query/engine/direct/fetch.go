@@ -94,7 +94,7 @@ func (d *Run) fetch(out *Rows) bool {
 	return out.bytes <= maxDirectBytes
 }
 
-// sound tells whether the columns that are read of a batch can be.
+// sound reports whether the columns that are read of a batch can be.
 func (d *Run) sound(b *column.Batch) bool {
 	deleted := schema.DeletedColumn()
 	if v := columnOf(b, deleted.ID); v != nil && plan.CheckView(v, deleted.Type, b.Rows) != nil {

@@ -142,7 +142,7 @@ func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 	return true
 }
 
-// few tells whether all of the places are few enough to be looked at.
+// few reports whether all of the places are few enough to be looked at.
 func few(places []*place) bool {
 	n := int64(0)
 	for _, p := range places {
@@ -184,7 +184,10 @@ func (d *Run) places(out *Rows) (places []*place, ok bool) {
 			continue
 		}
 		if part.Batch != nil {
-			places = append(places, &place{part: &part, batch: part.Batch, rows: int64(part.Batch.Rows), max: part.Max, complete: true})
+			places = append(places, &place{
+				part: &part, batch: part.Batch, rows: int64(part.Batch.Rows), max: part.Max,
+				complete: true,
+			})
 			continue
 		}
 		list, ok := d.placesOf(out, &part)
@@ -212,7 +215,10 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 	if ok {
 		for _, c := range chosen {
 			n := int64(len(c.Runs))
-			places = append(places, &place{part: pt, file: file, group: c.Group, runs: c.Runs, found: true, rows: n, max: pt.Max})
+			places = append(places, &place{
+				part: pt, file: file, group: c.Group, runs: c.Runs, found: true, rows: n,
+				max: pt.Max,
+			})
 		}
 	} else {
 		field, _ := plan.FieldOf(pt.Segment, d.index.ID)

@@ -126,7 +126,8 @@ func (t *tester) test(v any, negated bool) (rowTest, bool) {
 		return t.comparison(kind, n["left"], n["right"])
 	case "BETWEEN":
 		lower, ok := t.comparison(choose(negated, "COMPARE_LESSTHAN", "COMPARE_GREATERTHANOREQUALTO"), n["input"], n["lower"])
-		upper, fine := t.comparison(choose(negated, "COMPARE_GREATERTHAN", "COMPARE_LESSTHANOREQUALTO"), n["input"], n["upper"])
+		upper, fine := t.comparison(choose(negated, "COMPARE_GREATERTHAN",
+			"COMPARE_LESSTHANOREQUALTO"), n["input"], n["upper"])
 		switch {
 		case !ok || !fine:
 			return nil, false
@@ -276,7 +277,7 @@ func orderFloats(a, b float64) int {
 	return 0
 }
 
-// compares tells whether a comparison is true of values in that order.
+// compares reports whether a comparison is true of values in that order.
 func compares(kind string, order int) bool {
 	switch kind {
 	case "COMPARE_EQUAL":
@@ -310,7 +311,7 @@ func (t *tester) like(n sql.Node, negated bool) (rowTest, bool) {
 	return t.texts(c, func(b []byte) bool { return matchesParts(string(b), parts) == ((name == "~~") != negated) }), true
 }
 
-// matchesParts tells whether s is the parts with anything between them.
+// matchesParts reports whether s is the parts with anything between them.
 func matchesParts(s string, parts []string) bool {
 	if len(parts) == 1 {
 		return s == parts[0]
@@ -357,7 +358,7 @@ func (t *tester) times(kind string, left sql.Node, right any) (rowTest, bool) {
 	}), true
 }
 
-// soundMoment tells whether a text among a constant of time, if there is one, is a moment
+// soundMoment reports whether a text among a constant of time, if there is one, is a moment
 // to the engine too.
 func soundMoment(v any) bool {
 	n, _ := v.(sql.Node)

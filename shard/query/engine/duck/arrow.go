@@ -24,7 +24,7 @@ import "C"
 // flushBytes is how many bytes of the stream are collected before emit is called.
 const flushBytes = 1 << 20
 
-// isJSON tells whether t is JSON, which is a text to Arrow.
+// isJSON reports whether t is JSON, which is a text to Arrow.
 func isJSON(t duckdb.LogicalType) bool {
 	return duckdb.GetTypeId(t) == duckdb.TypeVarchar && strings.EqualFold(duckdb.LogicalTypeGetAlias(t), "JSON")
 }
@@ -33,7 +33,7 @@ func isJSON(t duckdb.LogicalType) bool {
 // clients and libraries give up at some depth, and deeper ones are sent as text.
 const maxTypeDepth = 16
 
-// asText tells whether values of t are sent as text: types that Arrow lacks, or whose
+// asText reports whether values of t are sent as text: types that Arrow lacks, or whose
 // form in Arrow clients cannot be expected to read. t lies depth levels deep.
 func asText(t duckdb.LogicalType, depth int) bool {
 	if depth > maxTypeDepth {
@@ -134,7 +134,8 @@ func (s *stream) setSchema(p *Prepared) error {
 	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowSchema{})))
 	defer C.free(mem)
 	out := (*cdata.CArrowSchema)(mem)
-	failed := C.duckdb_to_arrow_schema(C.duckdb_handle(s.options.Ptr), &types[0], &names[0], C.idx_t(n), (*C.struct_ArrowSchema)(mem))
+	failed := C.duckdb_to_arrow_schema(C.duckdb_handle(s.options.Ptr), &types[0], &names[0], C.idx_t(n),
+		(*C.struct_ArrowSchema)(mem))
 	if err := takeError(failed); err != nil {
 		return fmt.Errorf("the result's columns in Arrow: %w", err)
 	}
@@ -174,7 +175,8 @@ func takeError(handle C.duckdb_handle) error {
 func (s *stream) write(chunk duckdb.DataChunk, rows int64) error {
 	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))
 	defer C.free(mem)
-	failed := C.duckdb_data_chunk_to_arrow(C.duckdb_handle(s.options.Ptr), C.duckdb_handle(chunk.Ptr), (*C.struct_ArrowArray)(mem))
+	failed := C.duckdb_data_chunk_to_arrow(C.duckdb_handle(s.options.Ptr), C.duckdb_handle(chunk.Ptr),
+		(*C.struct_ArrowArray)(mem))
 	if err := takeError(failed); err != nil {
 		return fmt.Errorf("rows in Arrow: %w", err)
 	}

@@ -97,7 +97,8 @@ const (
 // macro returns the statement that makes a macro; in the body, D and S are calls of the bounds.
 func macro(head, body string) string {
 	return "CREATE MACRO " + head + " AS " + strings.NewReplacer(
-		"D(", fmt.Sprintf("cordwood_depth(%d, ", MaxJSONDepth), "S(", fmt.Sprintf("cordwood_depth(%d, ", MaxStructureDepth)).Replace(body)
+		"D(", fmt.Sprintf("cordwood_depth(%d, ", MaxJSONDepth), "S(", fmt.Sprintf("cordwood_depth(%d, ",
+			MaxStructureDepth)).Replace(body)
 }
 
 // Open opens a database that can read files below cfg.Dirs and nothing else,

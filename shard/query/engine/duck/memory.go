@@ -99,7 +99,10 @@ func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p plan.Par
 	r.keep(b.Mem)
 	for i := range columns {
 		if columns[i].ID == plan.OrderColumnID {
-			out[i] = C.cw_view{data: start(r.numbers), base: C.int64_t(int64(p.Rank) << plan.RowBits), encoding: C.uint8_t(column.Fixed), width: 4}
+			out[i] = C.cw_view{
+				data: start(r.numbers), base: C.int64_t(int64(p.Rank) << plan.RowBits),
+				encoding: C.uint8_t(column.Fixed), width: 4,
+			}
 			continue
 		}
 		v := b.Column(columns[i].ID)

@@ -28,7 +28,7 @@ const (
 	apart = 1000
 )
 
-// readsTimes tells whether a node may be a use of a time index that readers understand.
+// readsTimes reports whether a node may be a use of a time index that readers understand.
 func readsTimes(n sql.Node) bool {
 	switch sql.Text(n, "class") {
 	case "COMPARISON", "BETWEEN", "CAST", "FUNCTION":
@@ -173,7 +173,7 @@ func sameBucket(size, origin int64) indistinct {
 	return func(times Span) bool { return floor(times.Lo) == floor(times.Hi) }
 }
 
-// alike tells whether the statement cannot tell moments of a span, in the unit of the
+// alike reports whether the statement cannot tell moments of a span, in the unit of the
 // time index, apart.
 func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 	times := Span{Nanoseconds(lo, timeType), Nanoseconds(hi, timeType)}
@@ -310,7 +310,10 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32, 
 		may += group.Rows
 		if p.alike(lo, hi, timeType) {
 			counted += group.Rows
-			out = append(out, alikeRows{part: i, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi, rows: group.Rows})
+			out = append(out, alikeRows{
+				part: i, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi,
+				rows: group.Rows,
+			})
 		}
 	}
 	if total != part.Segment.Rows || counted < may/4*3 {

@@ -37,11 +37,12 @@ var unorderedFunctions = map[string]bool{
 
 var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
 
-// unordered tells whether a query groups or adds up the rows of one table, and does
+// unordered reports whether a query groups or adds up the rows of one table, and does
 // nothing of which their order could be seen.
 func unordered(st *sql.Statement, n sql.Node) bool {
 	if sql.Text(n, "type") != "SELECT_NODE" ||
-		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause", "group_expressions", "group_sets", "having") ||
+		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause",
+			"group_expressions", "group_sets", "having") ||
 		sql.Text(n, "aggregate_handling") != "STANDARD_HANDLING" {
 		return false
 	}
@@ -72,7 +73,7 @@ func unordered(st *sql.Statement, n sql.Node) bool {
 	return calls > 0
 }
 
-// knownExpressions tells whether expressions consist of such as cannot tell the order of
+// knownExpressions reports whether expressions consist of such as cannot tell the order of
 // rows. calls counts those of aggregates.
 func knownExpressions(v any, calls *int) bool {
 	switch v := v.(type) {
@@ -100,14 +101,15 @@ func knownExpressions(v any, calls *int) bool {
 		case "COMPARISON":
 			return knownExpressions(v["left"], calls) && knownExpressions(v["right"], calls)
 		case "BETWEEN":
-			return knownExpressions(v["input"], calls) && knownExpressions(v["lower"], calls) && knownExpressions(v["upper"], calls)
+			return knownExpressions(v["input"], calls) && knownExpressions(v["lower"], calls) && knownExpressions(v["upper"],
+				calls)
 		}
 		return false
 	}
 	return v == nil
 }
 
-// isDouble tells whether a type is one of floating-point numbers.
+// isDouble reports whether a type is one of floating-point numbers.
 func isDouble(v any) bool {
 	kind, _ := v.(sql.Node)
 	id := sql.Text(kind, "id")

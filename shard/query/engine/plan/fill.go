@@ -51,7 +51,7 @@ func (s *Source) filled(rows string) string {
 	return "SELECT " + strings.Join(list, ", ") + " FROM (" + rows + ")"
 }
 
-// mayFill tells whether rows that do not have a value may show it all the same.
+// mayFill reports whether rows that do not have a value may show it all the same.
 func mayFill(c *schema.Column, value string) bool {
 	have, ok := Fill(c)
 	if !ok || have == value {

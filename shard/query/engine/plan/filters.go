@@ -203,7 +203,7 @@ func (g *groupFilters) bounds(column uint32) (lo, hi float64, ok bool) {
 	return float64(least), float64(most), ok && least >= -schema.MaxExact && most <= schema.MaxExact && least <= most
 }
 
-// narrower tells whether a segment has integers in a column of doubles.
+// narrower reports whether a segment has integers in a column of doubles.
 func (p *Plan) narrower(s *query.Segment) bool {
 	for i := range p.View.Columns {
 		if def := &p.View.Columns[i]; def.Type == schema.Float64 {
@@ -215,7 +215,7 @@ func (p *Plan) narrower(s *query.Segment) bool {
 	return false
 }
 
-// hasColumn tells whether the engine knows a column of the table by that name.
+// hasColumn reports whether the engine knows a column of the table by that name.
 func (p *Plan) hasColumn(name string) bool {
 	for _, n := range p.View.Names {
 		if sql.LowerASCII(n) == name {

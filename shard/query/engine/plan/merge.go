@@ -130,7 +130,7 @@ func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 	return list, keys
 }
 
-// mayDelete tells whether a row of the parts may be marked.
+// mayDelete reports whether a row of the parts may be marked.
 func (s *Source) mayDelete(parts []Part) bool {
 	for _, p := range parts {
 		if p.Segment != nil && s.hidden(s.fileColumns(p.Segment)) != "" {

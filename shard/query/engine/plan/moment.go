@@ -246,7 +246,10 @@ func (c *Constants) duration(v any) (Span, bool) {
 // units are bounds of the units of intervals, by their plural.
 var units = map[string]Span{
 	"nanoseconds": {1, 1}, "microseconds": {1000, 1000}, "milliseconds": {1000_000, 1000_000}, "seconds": {Second, Second},
-	"minutes": {60 * Second, 60 * Second}, "hours": {3600 * Second, 3600 * Second}, "days": {day, day}, "weeks": {7 * day, 7 * day},
+	"minutes": {60 * Second, 60 * Second}, "hours": {3600 * Second, 3600 * Second}, "days": {
+		day,
+		day,
+	}, "weeks": {7 * day, 7 * day},
 	"months": {28 * day, 31 * day}, "quarters": {89 * day, 92 * day}, "years": {365 * day, 366 * day},
 }
 

@@ -11,7 +11,10 @@ import (
 
 // Study returns the shape of a statement, whose tree is root.
 func Study(st *sql.Statement, root sql.Node) *Shape {
-	return &Shape{Newest: findNewest(st, root), unordered: unordered(st, root), times: findTimes(root), truncs: truncs(st, root)}
+	return &Shape{
+		Newest: findNewest(st, root), unordered: unordered(st, root), times: findTimes(root),
+		truncs: truncs(st, root),
+	}
 }
 
 // Planned is a statement with what is known of its tables.

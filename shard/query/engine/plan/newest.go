@@ -184,7 +184,10 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 			if !ok {
 				lo, hi = part.min*factor, part.Max*factor
 			}
-			units = append(units, unit{max(lo/factor, part.min), min(hi/factor, part.Max), filters.Groups[g].Rows, part.Segment, g})
+			units = append(units, unit{
+				max(lo/factor, part.min), min(hi/factor, part.Max), filters.Groups[g].Rows,
+				part.Segment, g,
+			})
 		}
 	}
 	slices.SortFunc(units, func(a, b unit) int { return cmp.Compare(b.min, a.min) })

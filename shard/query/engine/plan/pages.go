@@ -164,7 +164,10 @@ func (p *Plan) PageColumns(s *query.Segment, need []int) ([]segment.Column, bool
 	add := func(c *schema.Column) bool {
 		for i := range s.Columns {
 			if has := &s.Columns[i]; has.ID == c.ID {
-				out = append(out, segment.Column{ID: c.ID, FieldID: fieldID(*has), Name: has.Name, Type: has.Type, Semantic: c.Semantic})
+				out = append(out, segment.Column{
+					ID: c.ID, FieldID: fieldID(*has), Name: has.Name, Type: has.Type,
+					Semantic: c.Semantic,
+				})
 				return has.Type.Widens(c.Type) != schema.WidensNever
 			}
 		}
@@ -310,7 +313,7 @@ func (l *RowFinder) pages(columns []segment.Column, budget int) (chosen []groupR
 	return chosen, rows, ok
 }
 
-// Matters tells whether rows whose time index has such bounds in the file can matter.
+// Matters reports whether rows whose time index has such bounds in the file can matter.
 func (l *RowFinder) Matters(lo, hi int64) bool {
 	factor := FileFactor(l.TimeType)
 	lo, hi = lo/factor, hi/factor

@@ -98,7 +98,10 @@ func (p *Plan) Parts() []Part {
 
 // probe is what is known of a part without a look at its file.
 func (p *Plan) probe(pt *Part, identity bool) *probe {
-	return &probe{times: Span{Nanoseconds(pt.min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())}, identity: identity}
+	return &probe{
+		times:    Span{Nanoseconds(pt.min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())},
+		identity: identity,
+	}
 }
 
 // Need returns the indexes of the columns that the statement may name, at least one.

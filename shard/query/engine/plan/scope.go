@@ -62,9 +62,9 @@ type probe struct {
 	// columns of the identity say something, because a row that does not meet the
 	// condition may hide one that does.
 	identity bool
-	// value tells whether a column may have a value; nil: unknown.
+	// value reports whether a column may have a value; nil: unknown.
 	value func(column uint32, value *literal) bool
-	// tokens tells whether a text of a column may have all tokens of a text, if words
+	// tokens reports whether a text of a column may have all tokens of a text, if words
 	// are told apart by a; nil: unknown.
 	tokens func(column uint32, a sql.Analyzer, text string) bool
 	// bounds are the least and the largest value of a column of doubles in a file that has

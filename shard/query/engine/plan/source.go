@@ -153,7 +153,10 @@ func (s *Source) filesOf(parts []Part) []*fileGroup {
 			before.paths = append(before.paths, p.Segment.Path)
 			continue
 		}
-		g := &fileGroup{columns: s.fileColumns(p.Segment), shared: p.Segment.Shared, runs: p.Groups, rank: p.Rank, far: p.far, paths: []string{p.Segment.Path}}
+		g := &fileGroup{
+			columns: s.fileColumns(p.Segment), shared: p.Segment.Shared, runs: p.Groups, rank: p.Rank,
+			far: p.far, paths: []string{p.Segment.Path},
+		}
 		if p.Groups != nil {
 			groups = append(groups, g)
 			continue
@@ -225,7 +228,7 @@ func (s *Source) hidden(columns []query.SegmentColumn) string {
 // since both ways of writing look; rows of before may have others.
 const farSeconds = 9_200_000_000_000
 
-// isFar tells whether times of a time index, in its unit, may be beyond that.
+// isFar reports whether times of a time index, in its unit, may be beyond that.
 func isFar(lo, hi int64, t schema.Type) bool {
 	units := t.UnitsPerSecond()
 	return units > 0 && units <= 1000 && (lo < -farSeconds*units || hi > farSeconds*units)
@@ -237,7 +240,8 @@ func (s *Source) near(at int) string {
 	const moment = "make_timestamp(%s%d)::%s"
 	name, kind := sql.QuoteName(s.Names[at]), EngineTypes[s.Columns[at].Type].SQL
 	lo, hi := fmt.Sprintf(moment, "-", farSeconds*1_000_000, kind), fmt.Sprintf(moment, "", farSeconds*1_000_000, kind)
-	return fmt.Sprintf("CASE WHEN %[1]s > %[3]s THEN %[3]s WHEN %[1]s < %[2]s THEN %[2]s ELSE %[1]s END AS %[1]s", name, lo, hi)
+	return fmt.Sprintf("CASE WHEN %[1]s > %[3]s THEN %[3]s WHEN %[1]s < %[2]s THEN %[2]s ELSE %[1]s END AS %[1]s",
+		name, lo, hi)
 }
 
 // conditions writes the WHERE of a part: those given, those of the source.

@@ -62,7 +62,10 @@ func trunc(st *sql.Statement, n sql.Node) (c truncCall, ok bool) {
 	if next := sql.SkipSpace(text, last); called != "date_trunc" || text[from:last] != sql.QuoteText(unit) || next >= len(text) || text[next] != ',' {
 		return c, false
 	}
-	c = truncCall{literal: unit, microseconds: truncUnits[sql.LowerASCII(unit)], name: sql.Edit{From: at, To: end}, argument: sql.Edit{From: from, To: last}}
+	c = truncCall{
+		literal: unit, microseconds: truncUnits[sql.LowerASCII(unit)], name: sql.Edit{From: at, To: end},
+		argument: sql.Edit{From: from, To: last},
+	}
 	c.column, _ = list[1].(sql.Node)
 	return c, c.microseconds > 0
 }
@@ -98,5 +101,6 @@ func (c *truncCall) Edits() []sql.Edit {
 
 // Restore puts the client's call in the place of ours in the name of a column.
 func (c *truncCall) Restore(name string) string {
-	return strings.ReplaceAll(name, fmt.Sprintf("cordwood_trunc(%d, ", c.microseconds), "date_trunc("+sql.QuoteText(c.literal)+", ")
+	return strings.ReplaceAll(name, fmt.Sprintf("cordwood_trunc(%d, ",
+		c.microseconds), "date_trunc("+sql.QuoteText(c.literal)+", ")
 }

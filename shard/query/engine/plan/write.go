@@ -153,7 +153,10 @@ func (s *Source) scan(b *strings.Builder, lend Lend, parts []Part, mark string) 
 		hidden = sql.QuoteName(deletedName) + " IS NOT TRUE"
 	}
 	if ordered {
-		columns = append(columns, schema.Column{ID: OrderColumnID, Name: orderName, Type: schema.Uint64, Semantic: schema.Field})
+		columns = append(columns, schema.Column{
+			ID: OrderColumnID, Name: orderName, Type: schema.Uint64,
+			Semantic: schema.Field,
+		})
 		names = append(names, orderName)
 		b.WriteString(", " + mark + ", " + sql.QuoteName(orderName))
 		hidden = ""

@@ -212,7 +212,7 @@ func (s *arrowScan) word(i int) int {
 	return end
 }
 
-// names tells whether a word that may separate is a name where it ends at end: names are what stands before
+// names reports whether a word that may separate is a name where it ends at end: names are what stands before
 // an arrow, and at where it is not AT TIME ZONE.
 func (s *arrowScan) names(w string, end int) bool {
 	next := SkipSpace(s.sql, end)
@@ -224,7 +224,10 @@ func (s *arrowScan) names(w string, end int) bool {
 }
 
 // typeGoesOn are the words behind the first one of a type.
-var typeGoesOn = map[string]bool{"precision": true, "varying": true, "character": true, "char": true, "with": true, "without": true, "time": true, "zone": true}
+var typeGoesOn = map[string]bool{
+	"precision": true, "varying": true, "character": true, "char": true, "with": true,
+	"without": true, "time": true, "zone": true,
+}
 
 // open reads an opening bracket.
 func (s *arrowScan) open(i int) {
@@ -249,7 +252,7 @@ func (s *arrowScan) open(i int) {
 	s.set(nothing, "", i+1)
 }
 
-// chained tells whether the word before is called as value.word(…).
+// chained reports whether the word before is called as value.word(…).
 func (s *arrowScan) chained() bool {
 	at := lastToken(s.sql, s.lastEnd-len(s.lastWord))
 	return at > 0 && s.sql[at-1] == '.'

@@ -77,8 +77,8 @@ func suggestion(name string) string {
 // missingName are errors for a path of names of which the engine does not know the first, or the second.
 var missingName = regexp.MustCompile(`^Referenced table ".*" not found|does not have a column named`)
 
-// DottedName is the end of a sentence about a.b where a column "a.b" exists, which is one name. Ingestion makes such columns of
-// objects.
+// DottedName is the end of a sentence about a.b where a column "a.b" exists, which is one name. Ingestion
+// makes such columns of objects.
 func DottedName(err error, r *Rewritten, tables []query.Table) string {
 	e := (*EngineError)(nil)
 	if r == nil || !errors.As(err, &e) || !missingName.MatchString(e.Message) {

@@ -26,7 +26,7 @@ type EngineError struct {
 
 func (e *EngineError) Error() string { return e.Kind + ": " + e.Message }
 
-// IsBroken tells whether the database cannot be used after err.
+// IsBroken reports whether the database cannot be used after err.
 func IsBroken(err error) bool {
 	e := (*EngineError)(nil)
 	return errors.As(err, &e) &&
@@ -34,7 +34,7 @@ func IsBroken(err error) bool {
 			strings.Contains(e.Message, "database has been invalidated"))
 }
 
-// IsBinding tells whether err is about a name of the statement.
+// IsBinding reports whether err is about a name of the statement.
 func IsBinding(err error) bool {
 	e := (*EngineError)(nil)
 	return errors.As(err, &e) && strings.EqualFold(e.Kind, "Binder")
@@ -100,9 +100,12 @@ func ToClient(err error, r *Rewritten) error {
 
 // memorySigns are what errors of memory say, of the engine and of the C++ library: some have
 // another kind.
-var memorySigns = []string{"std::bad_alloc", "bad allocation", "Allocation failure", "allocation failure", "failed to allocate", "could not allocate"}
+var memorySigns = []string{
+	"std::bad_alloc", "bad allocation", "Allocation failure", "allocation failure",
+	"failed to allocate", "could not allocate",
+}
 
-// isOutOfMemory tells whether e is for want of memory.
+// isOutOfMemory reports whether e is for want of memory.
 func isOutOfMemory(e *EngineError) bool {
 	return strings.EqualFold(e.Kind, "out of memory") ||
 		slices.ContainsFunc(memorySigns, func(sign string) bool { return strings.Contains(e.Message, sign) })

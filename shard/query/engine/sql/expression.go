@@ -67,7 +67,8 @@ func (w *walker) check(class string, n Node) error {
 	case "CASE":
 		checks, _ := n["case_checks"].([]any)
 		if w.cases += len(checks); w.cases > MaxCases {
-			return errs.New(errs.Unsupported, "the statement has more than %d WHEN in its CASE; join with VALUES instead", MaxCases)
+			return errs.New(errs.Unsupported, "the statement has more than %d WHEN in its CASE; join with VALUES instead",
+				MaxCases)
 		}
 	case "LAMBDA":
 		w.jsonPaths([]any{n["lhs"], n["expr"]}) // an arrow, perhaps
@@ -125,7 +126,8 @@ func (w *walker) function(n Node) error {
 	}
 	if likes[name] {
 		if w.likes++; w.likes > MaxLikeDepth {
-			return errs.New(errs.Unsupported, "the operands of LIKE, ILIKE and GLOB have more than %d of these in one another", MaxLikeDepth)
+			return errs.New(errs.Unsupported, "the operands of LIKE, ILIKE and GLOB have more than %d of these in one another",
+				MaxLikeDepth)
 		}
 	}
 	if nesting[name] {

@@ -45,7 +45,7 @@ func normalize(sql string) string {
 	return string(out)
 }
 
-// isOpen tells whether the comment at the begin of text, of which it is the first n bytes, lacks its end.
+// isOpen reports whether the comment at the begin of text, of which it is the first n bytes, lacks its end.
 func isOpen(text string, n int) bool { return n == len(text) && skipQuoted(text+" ", 0) > n }
 
 // lineComment returns where the first comment up to the end of a line begins, or -1.
@@ -242,7 +242,7 @@ func namePath(sql string, i, most int) (parts []string, ends []int) {
 	return parts, ends
 }
 
-// explain tells whether sql is an EXPLAIN. It returns the words to put in front of the
+// explain reports whether sql is an EXPLAIN. It returns the words to put in front of the
 // explained statement, and where that begins.
 func explain(sql string) (prefix string, at int, err error) {
 	i := SkipSpace(sql, 0)
@@ -293,7 +293,8 @@ func explainOptions(sql string, i int) (prefix string, at int, err error) {
 			}
 			return "", 0, errs.New(errs.InvalidSyntax, "syntax error at position %d: in the options of EXPLAIN", k)
 		default:
-			return "", 0, errs.New(errs.Unsupported, "EXPLAIN option %q is not supported; there are ANALYZE and FORMAT text or json", w)
+			return "", 0, errs.New(errs.Unsupported,
+				"EXPLAIN option %q is not supported; there are ANALYZE and FORMAT text or json", w)
 		}
 		k = end
 	}

@@ -42,7 +42,8 @@ func (w *walker) boundSelected(columns int) error {
 		most = MaxByName
 	}
 	if columns > most {
-		return errs.New(errs.Unsupported, "a SELECT of %d expressions; %d are allowed, and %d in a UNION BY NAME", columns, MaxSelected, MaxByName)
+		return errs.New(errs.Unsupported, "a SELECT of %d expressions; %d are allowed, and %d in a UNION BY NAME",
+			columns, MaxSelected, MaxByName)
 	}
 	return nil
 }

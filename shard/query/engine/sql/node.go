@@ -41,7 +41,7 @@ func EachNode(tree any, f func(n Node) bool) {
 	}
 }
 
-// IsWhole tells whether n is a literal of an integer type, with a sign or without.
+// IsWhole reports whether n is a literal of an integer type, with a sign or without.
 func IsWhole(n Node) bool {
 	if list := Args(n); Text(n, "function_name") == "-" && len(list) == 1 {
 		n, _ = list[0].(Node)
@@ -120,7 +120,7 @@ func RowCount(v any) (uint64, bool) {
 	return uint64(i), ok && i >= 0 && IsWhole(n)
 }
 
-// OnlyKeys tells whether n has no other keys than those, so that nothing is overlooked
+// OnlyKeys reports whether n has no other keys than those, so that nothing is overlooked
 // that changes its meaning.
 func OnlyKeys(n Node, keys ...string) bool {
 	for k := range n {

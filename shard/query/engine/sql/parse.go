@@ -21,7 +21,8 @@ func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 	case !utf8.ValidString(sql):
 		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is not valid UTF-8")
 	case strings.IndexByte(sql, 0) >= 0:
-		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character", strings.IndexByte(sql, 0))
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character",
+			strings.IndexByte(sql, 0))
 	}
 	comment := lineComment(sql)
 	sql = normalize(sql)
@@ -49,7 +50,8 @@ func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is empty")
 	case 1:
 	default:
-		return nil, nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
+		return nil, nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time",
+			len(tree.Statements))
 	}
 	w := walker{st: st, database: database, around: around{notAt: -1}}
 	if err := w.statement(tree.Statements[0]); err != nil {
@@ -109,7 +111,8 @@ func (t *syntaxTree) clientError(st *Statement) error {
 		if i := pivot.FindStringIndex(st.SQL); i != nil {
 			return errs.New(errs.Unsupported, "PIVOT needs the values that become columns, as in PIVOT logs ON host IN ('a', 'b') USING count(*): without IN it is two statements, of which the first looks for the values (position %d)", st.clientPosition(i[0]))
 		}
-		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here", strings.ToUpper(w))
+		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here",
+			strings.ToUpper(w))
 	}
 	msg := advise(firstLine(t.ErrorMessage))
 	if e := (&EngineError{Kind: t.ErrorType, Message: t.ErrorMessage}); isOutOfMemory(e) {

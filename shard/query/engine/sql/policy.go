@@ -160,7 +160,8 @@ func (w *walker) offset(name string, n Node) error {
 	if v, ok := Integer(n["offset_expr"]); ok && v <= maxOffset && v >= -maxOffset {
 		return nil
 	}
-	return errs.New(errs.Unsupported, "%s: its offset must be given as a literal number of at most %d rows", name, maxOffset)
+	return errs.New(errs.Unsupported, "%s: its offset must be given as a literal number of at most %d rows",
+		name, maxOffset)
 }
 
 // unnest checks the named argument of unnest; the engine breaks down with one that is null.
@@ -185,7 +186,8 @@ func (w *walker) listAggregate(name string, args []any) error {
 	second, _ := args[1].(Node)
 	of, ok := TextLiteral(second)
 	if !ok {
-		return errs.New(errs.Unsupported, "%s: the name of the aggregate must be a literal text, as in %s(tags, 'max')", name, name)
+		return errs.New(errs.Unsupported, "%s: the name of the aggregate must be a literal text, as in %s(tags, 'max')",
+			name, name)
 	}
 	switch Functions[strings.ToLower(of)] {
 	case Allow:
@@ -208,7 +210,8 @@ func (w *walker) grow(name string, args []any, i int, most int64) error {
 func (w *walker) growBy(name string, v int64) error {
 	w.growth = max(w.growth, 1) * max(v, 1)
 	if w.growth > maxGrowth {
-		return errs.New(errs.Unsupported, "%s: the repeats and ranges of the statement make up more than %d elements", name, maxGrowth)
+		return errs.New(errs.Unsupported, "%s: the repeats and ranges of the statement make up more than %d elements",
+			name, maxGrowth)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func (w *walker) regex(name string, n Node) error {
 			"the pattern of %s at position %d must be a literal text; use regexp_matches(text, pattern) for others", operator, w.st.clientPosition(at))
 	}
 	if _, err := syntax.Parse(given, syntax.Perl); err != nil {
-		return errs.New(errs.InvalidArguments, "the pattern of %s at position %d: %s", operator, w.st.clientPosition(from), err)
+		return errs.New(errs.InvalidArguments, "the pattern of %s at position %d: %s",
+			operator, w.st.clientPosition(from), err)
 	}
 	flags := ""
 	if strings.HasSuffix(name, "*") {

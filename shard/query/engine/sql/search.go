@@ -62,7 +62,7 @@ func (t *term) write(b *strings.Builder) {
 	}
 }
 
-// May tells whether a text can match of which only is known which literals it may have.
+// May reports whether a text can match of which only is known which literals it may have.
 func (t *term) May(has func(literal string) bool) bool {
 	switch t.op {
 	case 't':
@@ -100,13 +100,17 @@ func (w *walker) search(name string, n Node) error {
 	}
 	called, end := Word(w.st.SQL, at)
 	if called != name {
-		return errs.New(errs.Unsupported, "%s must be called as %s(column, 'word'), without quotes and nothing in front", name, name)
+		return errs.New(errs.Unsupported, "%s must be called as %s(column, 'word'), without quotes and nothing in front",
+			name, name)
 	}
 	last := SkipLiteral(w.st.SQL, from)
 	if next := SkipSpace(w.st.SQL, last); next >= len(w.st.SQL) || w.st.SQL[next] != ')' {
 		return errs.New(errs.PlanQuery, "%s: what to look for must be a plain literal text in single quotes", name)
 	}
-	call := &SearchCall{function: name, literal: given, Name: Edit{From: at, To: end}, argument: Edit{From: from, To: last}}
+	call := &SearchCall{function: name, literal: given, Name: Edit{From: at, To: end}, argument: Edit{
+		From: from,
+		To:   last,
+	}}
 	call.Column, _ = list[0].(Node)
 	var err error
 	if name == "matches" {

@@ -90,14 +90,16 @@ func (p *searchParser) sign(i int) {
 		p.end = i + 1
 		p.next()
 		if p.kind == anAnd || p.kind == anOr || p.kind == aNot {
-			p.value, p.kind = fmt.Sprintf("an operator cannot follow \"+\"; put %s in double quotes to look for it", p.value), aMistake
+			p.value, p.kind = fmt.Sprintf("an operator cannot follow \"+\"; put %s in double quotes to look for it",
+				p.value), aMistake
 		}
 	}
 }
 
 // word reads a word, the beginning of one, or an operator.
 func (p *searchParser) word(i int) {
-	end := i + strings.IndexFunc(p.text[i:]+" ", func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' || r == '"' })
+	end := i + strings.IndexFunc(p.text[i:]+" ",
+		func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' || r == '"' })
 	p.value, p.end, p.kind = p.text[i:end], end, aWord
 	switch p.value {
 	case "AND":

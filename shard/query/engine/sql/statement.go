@@ -81,7 +81,7 @@ var cutShort = regexp.MustCompile(`without selection list|at end of input`)
 
 var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
 
-// ExplainsInText tells whether the statement is an EXPLAIN whose answer is text.
+// ExplainsInText reports whether the statement is an EXPLAIN whose answer is text.
 func (st *Statement) ExplainsInText() bool {
 	return st.Explain != "" && !strings.Contains(strings.ToLower(st.Explain), "json")
 }

@@ -82,7 +82,8 @@ func (w *walker) table(n Node, s *scope) error {
 	parts := 1
 	switch {
 	case catalog != "" && !strings.EqualFold(catalog, catalogName):
-		return errs.New(errs.Unsupported, "table %s.%s.%s: names have the form table or database.table", catalog, database, name)
+		return errs.New(errs.Unsupported, "table %s.%s.%s: names have the form table or database.table",
+			catalog, database, name)
 	case catalog != "":
 		parts = 3
 	case database != "":
@@ -96,7 +97,8 @@ func (w *walker) table(n Node, s *scope) error {
 	if !ok {
 		return errs.New(errs.Unexpected, "table %s.%s: the parser reports no position", database, name)
 	}
-	ref := TableRef{Name: query.TableName{Database: database, Name: name}, at: at, parts: parts, aliased: Text(n, "alias") != "", Given: Text(n, "alias")}
+	ref := TableRef{Name: query.TableName{Database: database, Name: name}, at: at, parts: parts, aliased: Text(n,
+		"alias") != "", Given: Text(n, "alias")}
 	if err := w.read(1); err != nil {
 		return err
 	}

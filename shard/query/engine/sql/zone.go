@@ -17,7 +17,10 @@ import (
 var timeText = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
 
 // timeLayouts are the forms of such texts, without the offset.
-var timeLayouts = []string{"2006-1-2 15:04:05.999999999", "2006-1-2T15:04:05.999999999", "2006-1-2 15:04", "2006-1-2T15:04", "2006-1-2"}
+var timeLayouts = []string{
+	"2006-1-2 15:04:05.999999999", "2006-1-2T15:04:05.999999999", "2006-1-2 15:04",
+	"2006-1-2T15:04", "2006-1-2",
+}
 
 // moments notes the texts of times among operands.
 func (w *walker) moments(call bool, operands ...any) {
