@@ -138,13 +138,6 @@ func (tb *Tables) Highest() (id uint64) {
 	return id
 }
 
-// definition returns the newest definition of a table; nil if there is none.
-func (tb *Tables) definition(id uint64) *rules.Definition {
-	tb.mu.RLock()
-	defer tb.mu.RUnlock()
-	return tb.State.Tables[id]
-}
-
 // SetShared says whether all rows have to go through the log, because there is another replica or
 // will be one.
 func (tb *Tables) SetShared(shared bool) {

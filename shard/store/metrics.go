@@ -101,6 +101,7 @@ func (m *Metrics) Flushed(reason string, d time.Duration, err error) {
 	m.flushSeconds.Observe(d.Seconds())
 }
 
+// Unregister takes the metrics back.
 func (m *Metrics) Unregister() {
 	if m.reg == nil {
 		return

@@ -37,6 +37,7 @@ type LiveSegment struct {
 	gone func(*LiveSegment)
 }
 
+// Unref gives a reference back.
 func (l *LiveSegment) Unref() {
 	if l.refs.Add(-1) == 0 {
 		if l.rows != nil {

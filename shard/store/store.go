@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/rules"
 )
 
-// storage is the tables of a replica with the parts that keep them on disk. Calls go down this list;
+// Store is the tables of a replica with the parts that keep them on disk. Calls go down this list;
 // what is above is told by functions.
 type Store struct {
 	Compactor *compactor
@@ -24,7 +24,7 @@ type Store struct {
 	Tables    *Tables
 }
 
-// newStorage makes the parts and connects them. Nothing is read before open.
+// New makes the parts and connects them. Nothing is read before open.
 func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	st, dir := &Store{}, filepath.Join(cfg.Dir, SegmentDirName)
 	st.Tables = newTables(cfg, m, dir)
@@ -46,7 +46,7 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 }
 
 // Connect gives the parts what takes over the state of other replicas, and a function that is called
-// when a flush has made room. It is called once, after newStorage.
+// when a flush has made room. It is called once, after New.
 func (st *Store) Connect(in *install.Installer, tellFreed func()) {
 	st.Ledger.installer, st.Ledger.tellFreed = in, tellFreed
 }

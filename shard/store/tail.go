@@ -36,6 +36,7 @@ type tails struct {
 	bytes   int64 // in all queues
 }
 
+// Tail begins to follow a table; see Shard.Tail.
 func (tb *Tables) Tail(tableID uint64) (*Tail, error) {
 	t := &Tail{tables: tb, table: tableID, ready: make(chan struct{}, 1)}
 	tb.mu.Lock()

@@ -40,6 +40,7 @@ type View struct {
 	once     sync.Once
 }
 
+// ReadView returns a View of the given tables; see Shard.ReadView.
 func (tb *Tables) ReadView(tableIDs ...uint64) *View {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
