@@ -12,6 +12,7 @@ import (
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/loki"
+	"cordwood/router/ingest/otlp"
 	"cordwood/router/ingest/splunk"
 )
 
@@ -47,6 +48,17 @@ var protocols = []protocol{
 		prefixes: []string{"/v1", "/v1/loki", "", "/v1/db/{db}"}, // winston-loki appends the whole path to a base URL
 		routes: func(d httpdoor.Door) []doorRoute {
 			return []doorRoute{{methods: post, path: "/loki/api/v1/push", needs: access.Insert, action: "ingest", handler: loki.New(d).Push}}
+		},
+	},
+	{
+		name: ingest.OTLP, refuse: otlp.Refuse, prefixes: []string{"", "/v1/otlp"},
+		routes: func(d httpdoor.Door) []doorRoute {
+			door := otlp.New(d)
+			return []doorRoute{
+				{methods: post, path: "/v1/logs", needs: access.Insert, action: "ingest", handler: door.Logs},
+				{methods: post, path: "/v1/traces", needs: access.Insert, action: "ingest", handler: door.NoLogs},
+				{methods: post, path: "/v1/metrics", needs: access.Insert, action: "ingest", handler: door.NoLogs},
+			}
 		},
 	},
 	{

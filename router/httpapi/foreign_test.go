@@ -17,7 +17,6 @@ func TestForeignPaths(t *testing.T) {
 		"/logs-2026.11/_bulk/":       "Elasticsearch's bulk API",
 		"/logs/_doc/17":              "Elasticsearch's document API",
 		"/_ilm/policy/filebeat":      "index lifecycles",
-		"/v1/logs":                   "OTLP over HTTP",
 		"/services/collector/event":  "Splunk's HTTP event collector",
 		"/services/collector":        "Splunk's HTTP event collector",
 		"/insert/jsonline":           "VictoriaLogs' ingestion API",

@@ -1,0 +1,194 @@
+package otlp
+
+import (
+	"errors"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
+	"cordwood/router/vrl/value"
+)
+
+// layout is the columns of records that go through no pipeline.
+var layout = &pipeline.Layout{Time: "timestamp", Columns: []schema.Column{
+	{Name: "trace_id", Type: schema.String, Semantic: schema.Field},
+	{Name: "span_id", Type: schema.String, Semantic: schema.Field},
+	{Name: "severity_text", Type: schema.String, Semantic: schema.Field},
+	{Name: "severity_number", Type: schema.Int32, Semantic: schema.Field},
+	{
+		Name: "body", Type: schema.String, Semantic: schema.Field,
+		Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)},
+	},
+	{Name: "log_attributes", Type: schema.JSON, Semantic: schema.Field},
+	{Name: "trace_flags", Type: schema.Uint32, Semantic: schema.Field},
+	{Name: "scope_name", Type: schema.String, Semantic: schema.Tag},
+	{Name: "scope_version", Type: schema.String, Semantic: schema.Field},
+	{Name: "scope_attributes", Type: schema.JSON, Semantic: schema.Field},
+	{Name: "scope_schema_url", Type: schema.String, Semantic: schema.Field},
+	{Name: "resource_attributes", Type: schema.JSON, Semantic: schema.Field},
+	{Name: "resource_schema_url", Type: schema.String, Semantic: schema.Field},
+}}
+
+// The numbers of the columns of layout.
+const (
+	columnTraceID = iota
+	columnSpanID
+	columnSeverityText
+	columnSeverity
+	columnBody
+	columnAttributes
+	columnFlags
+	columnScope
+	columnScopeVersion
+	columnScopeAttributes
+	columnScopeURL
+	columnResource
+	columnResourceURL
+)
+
+// fill puts the records into columns.
+func (q *request) fill(to *pipeline.Direct) error {
+	return q.each(func(r *record, err error) error {
+		q.current = r
+		if err != nil {
+			return to.Drop(err)
+		}
+		ns, ok, err := r.moment()
+		if err != nil {
+			return to.Drop(err)
+		}
+		if ok && q.eventTime {
+			to.Time(ns)
+		}
+		to.Text(columnTraceID, r.traceID)
+		to.Text(columnSpanID, r.spanID)
+		to.Text(columnSeverityText, r.severityText)
+		to.Int(columnSeverity, r.severity)
+		to.Text(columnBody, r.body)
+		to.JSON(columnAttributes, r.attributes)
+		to.Int(columnFlags, int64(r.flags)) //nolint:gosec // it has 32 bits
+		to.Text(columnScope, r.name)
+		to.Text(columnScopeVersion, r.version)
+		to.JSON(columnScopeAttributes, r.scope.attributes)
+		to.Text(columnScopeURL, r.schemaURL)
+		to.JSON(columnResource, r.resource)
+		to.Text(columnResourceURL, r.resourceURL)
+		for _, key := range q.extract {
+			if err := r.extract(to, key); err != nil {
+				return to.Drop(err)
+			}
+		}
+		return to.End()
+	})
+}
+
+// extract puts the attribute of that key into a column of its name: one of the record, or else of its scope,
+// or else of its resource.
+func (r *record) extract(to *pipeline.Direct, key string) error {
+	for _, object := range [][]byte{r.attributes, r.scope.attributes, r.resource} {
+		raw := find(object, key)
+		if raw == nil {
+			continue
+		}
+		c := schema.Column{Name: key, Type: schema.String, Semantic: schema.Tag}
+		if !to.NewTable() {
+			c.Semantic = schema.Field
+		}
+		w := jsonwalk.New(raw)
+		switch w.Kind() {
+		case '"':
+			text, _, _ := w.String()
+			to.Text(to.Column(c), text)
+			return nil
+		case 't', 'f':
+			c.Type = schema.Boolean
+			to.Bool(to.Column(c), raw[0] == 't')
+			return nil
+		case '0':
+			if kind, n, _, _, _ := w.Number(); kind == jsonscan.Int {
+				c.Type = schema.Int64
+				to.Int(to.Column(c), n)
+				return nil
+			}
+		case 'n':
+			return nil
+		}
+		return errors.New("the attribute " + strings.ToValidUTF8(key, "\uFFFD") +
+			" is to be a column of its own, by x-svc-log-extract-keys, and is neither a text, an integer nor a truth value")
+	}
+	return nil
+}
+
+// find is the text of a member of an object, whose key is compared without regard to case; nil: it has none.
+func find(object []byte, key string) (found []byte) {
+	w := jsonwalk.New(object)
+	// The text was made here: there are no errors.
+	_ = w.Object(func(name []byte) error {
+		same := found == nil && strings.EqualFold(string(name), key)
+		raw, err := w.Raw()
+		if same {
+			found = raw
+		}
+		return err
+	})
+	return found
+}
+
+// text is the record that fill is at, for the rejects.
+func (q *request) text() []byte {
+	r := q.current
+	out := jsonscan.AppendQuotedBytes([]byte(`{"Body":`), r.body)
+	if n := len(r.attributes); n > 0 && r.attributes[n-1] == '}' {
+		out = append(append(out, `,"LogAttributes":`...), r.attributes...)
+	}
+	return append(out, '}')
+}
+
+// records gives the records to a pipeline.
+func (q *request) records(to *ingest.Sink) error {
+	n := 0
+	return q.each(func(r *record, err error) error {
+		q.current = r
+		if err != nil {
+			return to.Refuse(q.text(), err)
+		}
+		ns, ok, err := r.moment()
+		if err != nil {
+			return to.Refuse(q.text(), err)
+		}
+		o := value.MakeFields(15)
+		o.Add("Timestamp", value.NewInt(int64(r.time)))             //nolint:gosec // moment has looked at it
+		o.Add("ObservedTimestamp", value.NewInt(int64(r.observed))) //nolint:gosec // it is a number
+		o.Add("TraceId", textValue(r.traceID))
+		o.Add("SpanId", textValue(r.spanID))
+		o.Add("TraceFlags", value.NewInt(int64(r.flags))) //nolint:gosec // it has 32 bits
+		o.Add("SeverityText", textValue(r.severityText))
+		o.Add("SeverityNumber", value.NewInt(r.severity))
+		o.Add("Body", textValue(r.body))
+		o.Add("ScopeName", textValue(r.name))
+		o.Add("ScopeVersion", textValue(r.version))
+		o.Add("ScopeSchemaUrl", textValue(r.schemaURL))
+		o.Add("ResourceSchemaUrl", textValue(r.resourceURL))
+		for key, text := range map[string][]byte{"LogAttributes": r.attributes, "ScopeAttributes": r.scope.attributes, "ResourceAttributes": r.resource} {
+			v, err := value.ParseJSON(string(text), value.JSONOptions{})
+			if err != nil {
+				return to.Refuse(q.text(), err)
+			}
+			o.Add(key, v)
+		}
+		o.Sort()
+		if !ok || !q.eventTime {
+			ns = q.arrival + int64(n) // the rows keep their order
+		}
+		n++
+		to.At(ns)
+		return to.Record(o.Value(), len(r.body)+len(r.attributes))
+	})
+}
+
+func textValue(b []byte) value.Value {
+	return value.NewString(strings.ToValidUTF8(string(b), "\uFFFD"))
+}

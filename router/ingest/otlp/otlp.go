@@ -1,0 +1,221 @@
+// Package otlp takes logs by the OpenTelemetry protocol: POST /v1/logs with protobuf or JSON, as the
+// Collector and the SDKs of all languages send them. The forms are those of
+// https://opentelemetry.io/docs/specs/otlp/.
+//
+// Without a pipeline a log record becomes a row with the columns of layout. With one it is a record of
+// the keys Timestamp, Body, LogAttributes and so on. Records that can never be stored are left out, and
+// told by partial_success. Traces and metrics are refused.
+//
+// It decodes, calls router/ingest, and answers.
+package otlp
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+)
+
+// DefaultTable is where records go of requests that name no table.
+const DefaultTable = "opentelemetry_logs"
+
+const (
+	typeProto = "application/x-protobuf"
+	typeJSON  = "application/json"
+)
+
+// Door answers the requests of clients.
+type Door struct {
+	httpdoor.Door
+}
+
+// New returns a door: d.Defaults says where the records go of requests that do not say it.
+func New(d httpdoor.Door) *Door {
+	d.Protocol = ingest.OTLP
+	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
+	return &Door{d}
+}
+
+// mediaType is the type of a request's body, typeProto, typeJSON, or another.
+func mediaType(h http.Header) string {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return strings.ToLower(strings.TrimSpace(h.Get("Content-Type")))
+	}
+	return media
+}
+
+// Refuse answers an error as a google.rpc.Status in the type of the request.
+func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
+	httpStatus := why.Status
+	code := codes.InvalidArgument
+	switch {
+	case why.Status == http.StatusUnauthorized:
+		code = codes.Unauthenticated
+	case why.Status == http.StatusForbidden:
+		code = codes.PermissionDenied
+	case why.Status == http.StatusNotFound:
+		code = codes.NotFound
+	case why.Status == http.StatusTooManyRequests:
+		code = codes.ResourceExhausted
+	case why.Passing():
+		// Clients send again what is answered 429, 502, 503 or 504, and drop what is answered 500.
+		httpStatus, code = http.StatusServiceUnavailable, codes.Unavailable
+	}
+	st := &status.Status{Code: int32(code), Message: why.Text}
+	body, err := proto.Marshal(st)
+	contentType := typeProto
+	if mediaType(r.Header) == typeJSON {
+		body, err = protojson.Marshal(st)
+		contentType = typeJSON
+	}
+	if err != nil {
+		body = nil // a text that is no UTF-8; the status says enough
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(httpStatus)
+	_, _ = w.Write(body)
+}
+
+// NoLogs refuses requests with traces or metrics.
+func (d *Door) NoLogs(w http.ResponseWriter, r *http.Request) {
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood takes logs only: send them to /v1/logs").WithStatus(http.StatusNotFound))
+}
+
+// Logs stores the log records in the body of a request.
+func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
+	out, err := d.store(r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	for _, warning := range out.Warnings {
+		w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
+	}
+	rejected, why := int64(out.Skipped), reasons(out)
+	if mediaType(r.Header) == typeJSON {
+		exchange.WriteJSON(w, http.StatusOK, answerJSON(rejected, why))
+		return
+	}
+	w.Header().Set("Content-Type", typeProto)
+	_, _ = w.Write(answerProto(rejected, why))
+}
+
+// reasons are the first reasons of records that were left out.
+func reasons(out *ingest.Outcome) string {
+	const most = 3
+	var parts []string
+	for _, r := range out.Reasons[:min(len(out.Reasons), most)] {
+		parts = append(parts, "record "+strconv.Itoa(r.Index)+": "+r.Error)
+	}
+	return strings.ToValidUTF8(strings.Join(parts, "; "), "\uFFFD")
+}
+
+// answerProto is a message ExportLogsServiceResponse.
+func answerProto(rejected int64, why string) []byte {
+	if rejected == 0 && why == "" {
+		return nil
+	}
+	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(rejected)) //nolint:gosec // it is not negative
+	partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), why)
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
+}
+
+func answerJSON(rejected int64, why string) []byte {
+	if rejected == 0 && why == "" {
+		return []byte("{}")
+	}
+	out := append([]byte(`{"partialSuccess":{"rejectedLogRecords":"`), strconv.FormatInt(rejected, 10)...)
+	out = append(out, `","errorMessage":`...)
+	return append(exchange.AppendJSONString(out, why), "}}"...)
+}
+
+// store is the way of a request.
+func (d *Door) store(r *http.Request) (*ingest.Outcome, error) {
+	media := mediaType(r.Header)
+	if media != typeProto && media != typeJSON {
+		return nil, errs.New(errs.Unsupported, "the Content-Type must be %s or %s", typeProto, typeJSON).WithStatus(http.StatusUnsupportedMediaType)
+	}
+	call, err := d.Begin(r)
+	if err != nil {
+		return nil, err
+	}
+	defer call.Release()
+	target := call.Target(httpdoor.Target{})
+	if err := call.Receive(target); err != nil {
+		return nil, err
+	}
+	in := &request{body: call.Body, read: readProto, eventTime: call.EventTime, arrival: call.X.Start.UnixNano()}
+	if media == typeJSON {
+		in.read = readJSON
+		if in.body, err = call.Text(); err != nil {
+			return nil, err
+		}
+	}
+	if keys := params.Header(r.Header, "X-Svc-Log-Extract-Keys"); keys != "" {
+		if in.extract, err = extractKeys(keys); err != nil {
+			return nil, err
+		}
+	}
+	b := call.Batch(target)
+	in.setInput(b)
+	out := &call.Store(b)[0]
+	return out, out.Err
+}
+
+// request is the body of one request. It may be read more than once.
+type request struct {
+	body      []byte
+	read      func(body []byte, each func(r *record, err error) error) error
+	extract   []string
+	eventTime bool
+	arrival   int64 // nanoseconds since 1970
+	current   *record
+}
+
+// setInput makes the request the input of a batch: columns, or records for its pipeline.
+func (q *request) setInput(b *ingest.Batch) {
+	if b.Pipeline == "" {
+		b.Input = ingest.Columns{Layout: layout, Fill: q.fill, Text: q.text}
+		return
+	}
+	b.Input = ingest.Records(q.records)
+}
+
+// each goes through the records; its error is of the server.
+func (q *request) each(do func(r *record, err error) error) error {
+	err := q.read(q.body, do)
+	if err != nil && errs.CodeOf(err) == errs.Unknown {
+		err = errs.New(errs.InvalidArguments, "%v", err)
+	}
+	return err
+}
+
+// maxExtract bounds the attributes that a request has as columns.
+const maxExtract = 64
+
+// extractKeys are the keys of attributes that become columns.
+func extractKeys(header string) ([]string, error) {
+	var keys []string
+	for key := range strings.SplitSeq(header, ",") {
+		if key = strings.TrimSpace(key); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > maxExtract {
+		return nil, errs.New(errs.InvalidArguments, "the header x-svc-log-extract-keys names %d keys, and at most %d are allowed", len(keys), maxExtract)
+	}
+	return keys, nil
+}

@@ -1,0 +1,330 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/ingesttest"
+)
+
+func door(t testing.TB) (*Door, *ingesttest.Store) {
+	t.Helper()
+	d, st := doortest.New(t)
+	return New(d), st
+}
+
+func send(d *Door, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(body))
+	r.Header.Set("Content-Type", contentType)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return doortest.Serve(d.Logs, Refuse, r)
+}
+
+func text(s string) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: s}}
+}
+
+func number(n int64) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: n}}
+}
+
+func pair(key string, v *common.AnyValue) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: v}
+}
+
+func object(pairs ...*common.KeyValue) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_KvlistValue{KvlistValue: &common.KeyValueList{Values: pairs}}}
+}
+
+func list(values ...*common.AnyValue) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: &common.ArrayValue{Values: values}}}
+}
+
+func bin(b string) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_BytesValue{BytesValue: []byte(b)}}
+}
+
+var at = time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)
+
+// request is an ExportLogsServiceRequest of the records, with a resource and a scope.
+func export(records ...*logs.LogRecord) *collector.ExportLogsServiceRequest {
+	return &collector.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{
+		Resource:  &resource.Resource{Attributes: []*common.KeyValue{pair("service.name", text("web"))}},
+		SchemaUrl: "r-url",
+		ScopeLogs: []*logs.ScopeLogs{{
+			Scope:     &common.InstrumentationScope{Name: "lib", Version: "1", Attributes: []*common.KeyValue{pair("k", number(1))}},
+			SchemaUrl: "s-url", LogRecords: records,
+		}},
+	}}}
+}
+
+func whole() *logs.LogRecord {
+	return &logs.LogRecord{
+		TimeUnixNano: uint64(at.UnixNano()), ObservedTimeUnixNano: 9, SeverityNumber: logs.SeverityNumber_SEVERITY_NUMBER_WARN2, SeverityText: "warn",
+		Body: text("a \"line\""), Flags: 1, TraceId: bytes.Repeat([]byte{0xab}, 16), SpanId: bytes.Repeat([]byte{0xcd}, 8), EventName: "ev",
+		Attributes: []*common.KeyValue{
+			pair("t", text("x\n")), pair("n", number(-5)), pair("b", &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: true}}),
+			pair("d", &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: 1.5}}), pair("l", list(number(1), text("y"), object())),
+			pair("o", object(pair("a", object(pair("b", list()))))), pair("bytes", bin("\x00\xff")), pair("none", nil),
+		},
+	}
+}
+
+// forms are the request as protobuf and as JSON.
+func forms(t testing.TB, q *collector.ExportLogsServiceRequest) map[string][]byte {
+	t.Helper()
+	p, err := proto.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := protojson.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// OTLP's JSON has ids in hexadecimal, where protobuf's has base64.
+	for _, r := range q.GetResourceLogs() {
+		for _, s := range r.GetScopeLogs() {
+			for _, l := range s.GetLogRecords() {
+				if id := l.GetTraceId(); len(id) > 0 {
+					j = bytes.ReplaceAll(j, []byte(`"q6urq6urq6urq6urq6urqw=="`), []byte(`"`+hex.EncodeToString(id)+`"`))
+					j = bytes.ReplaceAll(j, []byte(`"zc3Nzc3Nzc0="`), []byte(`"`+hex.EncodeToString(l.GetSpanId())+`"`))
+				}
+			}
+		}
+	}
+	return map[string][]byte{typeProto: p, typeJSON: j}
+}
+
+func TestColumns(t *testing.T) {
+	want := []ingesttest.Row{
+		{
+			"timestamp": at, "trace_id": strings.Repeat("ab", 16), "span_id": strings.Repeat("cd", 8), "severity_text": "warn", "severity_number": int64(14),
+			"body": "a \"line\"", "trace_flags": int64(1), "scope_name": "lib", "scope_version": "1", "scope_attributes": `{"k":1}`, "scope_schema_url": "s-url",
+			"resource_attributes": `{"service.name":"web"}`, "resource_schema_url": "r-url",
+			"log_attributes": `{"t":"x\n","n":-5,"b":true,"d":1.5,"l":[1,"y",{}],"o":{"a":{"b":[]}},"bytes":"AP8=","none":null,"event.name":"ev"}`,
+		},
+		{
+			"timestamp": time.Unix(0, 9).UTC(), "trace_id": "", "span_id": "", "severity_text": "", "severity_number": int64(0),
+			"body": `{"a":[1,null]}`, "trace_flags": int64(0), "scope_name": "lib", "scope_version": "1", "scope_attributes": `{"k":1}`, "scope_schema_url": "s-url",
+			"resource_attributes": `{"service.name":"web"}`, "resource_schema_url": "r-url", "log_attributes": `{}`,
+		},
+	}
+	q := export(whole(), &logs.LogRecord{ObservedTimeUnixNano: 9, Body: object(pair("a", list(number(1), &common.AnyValue{})))})
+	for contentType, body := range forms(t, q) {
+		d, st := door(t)
+		w := send(d, contentType, body)
+		if w.Code != 200 || w.Header().Get("Content-Type") != contentType || strings.TrimSpace(w.Body.String()) != map[string]string{typeJSON: "{}"}[contentType] {
+			t.Errorf("%s: answer %d %q", contentType, w.Code, w.Body)
+		}
+		if diff := cmp.Diff(want, st.Rows("public.opentelemetry_logs")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", contentType, diff)
+		}
+		if n := len(st.Columns("public.opentelemetry_logs")); n != 14 {
+			t.Errorf("%s: %d columns", contentType, n)
+		}
+	}
+}
+
+// Bodies of all types as text, and times that a record does not have or that cannot be stored.
+func TestBodiesAndTimes(t *testing.T) {
+	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{}, &logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
+	for contentType, body := range forms(t, q) {
+		d, st := door(t)
+		w := send(d, contentType, body)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "record 3: its time is beyond 2262") {
+			t.Errorf("%s: answer %d %q", contentType, w.Code, w.Body)
+		}
+		if contentType == typeProto {
+			var answer collector.ExportLogsServiceResponse
+			if err := proto.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.GetPartialSuccess().GetRejectedLogRecords() != 1 {
+				t.Errorf("answer %v %v", &answer, err)
+			}
+		}
+		rows := st.Rows("public.opentelemetry_logs")
+		if len(rows) != 3 || rows[0]["body"] != "aGk=" || rows[1]["body"] != "7" || rows[2]["body"] != "" || rows[0]["timestamp"] != ingesttest.Now {
+			t.Errorf("%s: rows %v", contentType, rows)
+		}
+	}
+}
+
+func TestExtract(t *testing.T) {
+	q := export(&logs.LogRecord{TimeUnixNano: 1, Attributes: []*common.KeyValue{pair("Host", text("h")), pair("n", number(3)), pair("k", list())}},
+		&logs.LogRecord{TimeUnixNano: 1, Attributes: []*common.KeyValue{pair("n", number(4))}})
+	body := forms(t, q)[typeProto]
+	d, st := door(t)
+	w := send(d, typeProto, body, "x-svc-log-extract-keys", "host, n,service.name,nowhere")
+	if w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	rows := st.Rows("public.opentelemetry_logs")
+	if len(rows) != 2 || rows[0]["host"] != "h" || rows[0]["n"] != int64(3) || rows[1]["service.name"] != "web" || rows[1]["host"] != nil {
+		t.Errorf("%v", rows)
+	}
+	for _, c := range st.Columns("public.opentelemetry_logs") {
+		if (c.Name == "host" || c.Name == "n") && c.Semantic != schema.Tag {
+			t.Errorf("%s is %s", c.Name, c.Semantic)
+		}
+	}
+	if w := send(d, typeProto, body, "x-svc-log-extract-keys", "k"); w.Code != 200 || !strings.Contains(w.Body.String(), "neither a text") {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+}
+
+func TestPipeline(t *testing.T) {
+	d, st := door(t)
+	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.Body))\n        .svc = .ResourceAttributes.\"service.name\"\n        .\n")
+	if w := send(d, typeProto, forms(t, export(whole()))[typeProto], "x-svc-pipeline-name", "p", "x-svc-log-table-name", "t"); w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	rows := st.Rows("public.t")
+	if len(rows) != 1 || rows[0]["up"] != `A "LINE"` || rows[0]["svc"] != "web" || rows[0]["svc_timestamp"] != at || rows[0]["SeverityNumber"] != int64(14) {
+		t.Errorf("%v", rows)
+	}
+}
+
+func TestBadBodies(t *testing.T) {
+	deep := text("x")
+	for range maxDepth + 2 {
+		deep = list(deep)
+	}
+	deepResource := export(whole())
+	deepResource.ResourceLogs[0].Resource.Attributes[0].Value = deep
+	good := forms(t, export(whole()))[typeProto]
+	for _, c := range []struct {
+		name, contentType string
+		body              []byte
+		status            int
+		text              string
+	}{
+		{"no protobuf", typeProto, []byte("\x0a\xff"), 400, "no protobuf"},
+		{"cut off", typeProto, good[:len(good)-1], 400, "no protobuf"},
+		{"no JSON", typeJSON, []byte(`{"resourceLogs":[`), 400, ""},
+		{"another JSON", typeJSON, []byte(`{"streams":[]}`), 400, `no list \"resourceLogs\"`},
+		{"another type", "text/plain", nil, 415, "Content-Type"},
+		{"too large", typeProto, make([]byte, 2<<20), 413, ""},
+		{"a deep resource", typeProto, forms(t, deepResource)[typeProto], 400, "nested too deep"},
+		{"nothing", typeProto, nil, 200, ""},
+		{"nothing in JSON", typeJSON, []byte("{}"), 200, "{}"},
+		{"an unknown field", typeProto, append(bytes.Clone(good), 0xfa, 0x06, 1, 'x'), 200, ""},
+		{"a record that is none", typeJSON, []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[7,{"timeUnixNano":-1},{"severityNumber":"SEVERITY_NUMBER_INFO"}]}]}]}`), 200, `"rejectedLogRecords":"2"`},
+		{"a deep record", typeProto, forms(t, export(whole(), &logs.LogRecord{Body: deep}))[typeProto], 200, "record 1: its attributes or its body are nested too deep"},
+	} {
+		d, _ := door(t)
+		w := send(d, c.contentType, c.body)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+			t.Errorf("%s: answer %d %q", c.name, w.Code, w.Body)
+		}
+		if c.status >= 400 && c.contentType == typeProto {
+			var st status.Status
+			if err := proto.Unmarshal(w.Body.Bytes(), &st); err != nil || st.GetMessage() == "" {
+				t.Errorf("%s: answer %q is no status: %v", c.name, w.Body, err)
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	d, st := door(t)
+	st.Refuse("public.opentelemetry_logs", errs.New(errs.ShardNotReady, "no leader"))
+	w := send(d, typeJSON, forms(t, export(whole()))[typeJSON])
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"code":14`) {
+		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+	r := httptest.NewRequest(http.MethodPost, "/v1/traces", nil)
+	if w := doortest.Serve(d.NoLogs, Refuse, r); w.Code != 404 || !strings.Contains(w.Body.String(), "logs only") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// FuzzProto holds the reader against the generated one.
+func FuzzProto(f *testing.F) {
+	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeProto])
+	f.Add([]byte("\x0a\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want collector.ExportLogsServiceRequest
+		wantErr := proto.Unmarshal(data, &want)
+		var got []string
+		err := readProto(data, func(r *record, err error) error {
+			if err != nil {
+				got = append(got, err.Error())
+				return nil
+			}
+			if !jsonValid(r.attributes) || !jsonValid(r.scope.attributes) || !jsonValid(r.resource) {
+				t.Errorf("attributes %s are no JSON", r.attributes)
+			}
+			got = append(got, strconv.FormatUint(r.time, 10)+" "+string(r.traceID)+" "+string(r.severityText))
+			return nil
+		})
+		if wantErr != nil || err != nil {
+			return // ours reads no further than it must, and takes texts that are no UTF-8
+		}
+		var all []string
+		for _, rl := range want.GetResourceLogs() {
+			for _, sl := range rl.GetScopeLogs() {
+				for _, l := range sl.GetLogRecords() {
+					all = append(all, strconv.FormatUint(l.GetTimeUnixNano(), 10)+" "+hex.EncodeToString(l.GetTraceId())+" "+l.GetSeverityText())
+				}
+			}
+		}
+		if len(all) != len(got) {
+			t.Fatalf("%d records, want %d", len(got), len(all))
+		}
+		for i := range all {
+			if got[i] != all[i] && got[i] != errDepth.Error() {
+				t.Errorf("record %d: %q, want %q", i, got[i], all[i])
+			}
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeJSON])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, _ := door(t)
+		if w := send(d, typeJSON, data); w.Code != 200 && w.Code != 400 && w.Code != 413 {
+			t.Errorf("answer %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	records := make([]*logs.LogRecord, 1000)
+	for i := range records {
+		records[i] = &logs.LogRecord{
+			TimeUnixNano: uint64(at.UnixNano()), SeverityNumber: 9, SeverityText: "INFO", Body: text(strings.Repeat("GET /index.html 200 ", 6)),
+			Attributes: []*common.KeyValue{pair("http.status", number(200)), pair("http.path", text("/index.html"))},
+		}
+	}
+	body := forms(b, export(records...))[typeProto]
+	b.ReportAllocs()
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if err := readProto(body, func(*record, error) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "records/s")
+}
+
+func jsonValid(text []byte) bool { return json.Valid(text) }

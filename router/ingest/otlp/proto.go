@@ -1,0 +1,348 @@
+package otlp
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"cordwood/router/vrl/jsonscan"
+)
+
+// field is a field of a message: data of bytes, or the bits of a number.
+type field struct {
+	number protowire.Number
+	kind   protowire.Type
+	data   []byte
+	bits   uint64
+}
+
+// next cuts the first field off a message. ok is false at its end.
+func next(msg *[]byte, f *field) (ok bool, err error) {
+	if len(*msg) == 0 {
+		return false, nil
+	}
+	num, typ, n := protowire.ConsumeTag(*msg)
+	if n < 0 {
+		return false, errProto
+	}
+	*f = field{number: num, kind: typ}
+	rest := (*msg)[n:]
+	switch typ {
+	case protowire.BytesType:
+		f.data, n = protowire.ConsumeBytes(rest)
+	case protowire.VarintType:
+		f.bits, n = protowire.ConsumeVarint(rest)
+	case protowire.Fixed64Type:
+		if n = -1; len(rest) >= 8 {
+			f.bits, n = binary.LittleEndian.Uint64(rest), 8
+		}
+	case protowire.Fixed32Type:
+		if n = -1; len(rest) >= 4 {
+			f.bits, n = uint64(binary.LittleEndian.Uint32(rest)), 4
+		}
+	default:
+		n = protowire.ConsumeFieldValue(num, typ, rest)
+	}
+	if n < 0 {
+		return false, errProto
+	}
+	*msg = rest[n:]
+	return true, nil
+}
+
+// isBytes reports whether the field is that number, of bytes.
+func (f *field) isBytes(number protowire.Number) bool {
+	return f.number == number && f.kind == protowire.BytesType
+}
+
+// reader reads the messages of a request.
+type reader struct {
+	scope scope
+	rec   record
+	each  func(r *record, err error) error
+}
+
+// readProto goes through the records of an ExportLogsServiceRequest. each gets a record, or why one cannot
+// be read. The form is that of
+// https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/collector/logs/v1/logs_service.proto
+func readProto(body []byte, each func(r *record, err error) error) error {
+	r := reader{each: each}
+	var f field
+	for {
+		ok, err := next(&body, &f)
+		if err != nil || !ok {
+			return err
+		}
+		if f.isBytes(1) {
+			if err := r.resourceLogs(f.data); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// resourceLogs reads a message ResourceLogs: first what its records share, wherever it stands.
+func (r *reader) resourceLogs(msg []byte) error {
+	r.scope.resource, r.scope.resourceURL = append(r.scope.resource[:0], '{'), nil
+	var f field
+	for rest := msg; ; {
+		ok, err := next(&rest, &f)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		switch {
+		case f.isBytes(1):
+			if r.scope.resource, err = appendAttributes(r.scope.resource, f.data, 1); err != nil {
+				return err
+			}
+		case f.isBytes(3):
+			r.scope.resourceURL = f.data
+		}
+	}
+	r.scope.resource = append(r.scope.resource, '}')
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return err
+		}
+		if f.isBytes(2) {
+			if err := r.scopeLogs(f.data); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *reader) scopeLogs(msg []byte) error {
+	s := &r.scope
+	s.name, s.version, s.schemaURL, s.attributes = nil, nil, nil, append(s.attributes[:0], '{')
+	var f field
+	for rest := msg; ; {
+		ok, err := next(&rest, &f)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		switch {
+		case f.isBytes(1):
+			if err := s.read(f.data); err != nil {
+				return err
+			}
+		case f.isBytes(3):
+			s.schemaURL = f.data
+		}
+	}
+	s.attributes = append(s.attributes, '}')
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return err
+		}
+		if f.isBytes(2) {
+			err := r.rec.read(f.data, s)
+			if err == errProto { //nolint:errorlint // it is never wrapped
+				return err
+			}
+			if err := r.each(&r.rec, err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// read reads a message InstrumentationScope.
+func (s *scope) read(msg []byte) error {
+	var f field
+	var err error
+	if s.attributes, err = appendAttributes(s.attributes, msg, 3); err != nil {
+		return err
+	}
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return err
+		}
+		switch {
+		case f.isBytes(1):
+			s.name = f.data
+		case f.isBytes(2):
+			s.version = f.data
+		}
+	}
+}
+
+// read reads a message LogRecord. Its error is errProto, or why the record cannot be stored.
+func (r *record) read(msg []byte, s *scope) error {
+	r.reset(s)
+	var f field
+	var eventName []byte
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		switch f.number {
+		case 1:
+			r.time = f.bits
+		case 2:
+			r.severity = int64(int32(f.bits)) //nolint:gosec // it is how protobuf writes an enum
+		case 3:
+			r.severityText = f.data
+		case 5:
+			r.body, err = appendBody(r.body[:0], f.data)
+		case 6:
+			r.attributes, err = appendKeyValue(r.attributes, f.data, 1)
+		case 8:
+			r.flags = f.bits
+		case 9:
+			r.traceID = appendHex(r.traceID[:0], f.data)
+		case 10:
+			r.spanID = appendHex(r.spanID[:0], f.data)
+		case 11:
+			r.observed = f.bits
+		case 12:
+			eventName = f.data
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.end(eventName)
+	return nil
+}
+
+// appendAttributes appends the KeyValues of a message, which are the fields of that number, as members of an
+// object.
+func appendAttributes(to, msg []byte, number protowire.Number) ([]byte, error) {
+	var f field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return to, err
+		}
+		if f.isBytes(number) {
+			if to, err = appendKeyValue(to, f.data, 1); err != nil {
+				return to, err
+			}
+		}
+	}
+}
+
+func appendKeyValue(to, msg []byte, depth int) ([]byte, error) {
+	var f field
+	var key, value []byte
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil {
+			return to, err
+		}
+		if !ok {
+			return appendValue(appendKey(to, key), value, depth)
+		}
+		switch {
+		case f.isBytes(1):
+			key = f.data
+		case f.isBytes(2):
+			value = f.data
+		}
+	}
+}
+
+// appendBody appends an AnyValue as the text of a body: a string as it is, bytes in base64, else JSON.
+func appendBody(to, msg []byte) ([]byte, error) {
+	var f field
+	rest := msg
+	if ok, err := next(&rest, &f); err != nil || !ok {
+		return to, err
+	}
+	if len(rest) == 0 {
+		switch {
+		case f.isBytes(1):
+			return append(to, f.data...), nil
+		case f.isBytes(7):
+			return appendBase64(to, f.data), nil
+		}
+	}
+	return appendValue(to, msg, 1)
+}
+
+// appendValue appends an AnyValue as JSON. Of several fields the last counts, as in any protobuf.
+func appendValue(to, msg []byte, depth int) ([]byte, error) {
+	if depth > maxDepth {
+		return to, errDepth
+	}
+	from := len(to)
+	var f field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil {
+			return to, err
+		}
+		if !ok {
+			if len(to) == from {
+				to = append(to, "null"...)
+			}
+			return to, nil
+		}
+		if f.number < 1 || f.number > 7 {
+			continue
+		}
+		to = to[:from]
+		switch f.number {
+		case 1:
+			to = jsonscan.AppendQuotedBytes(to, f.data)
+		case 2:
+			to = strconv.AppendBool(to, f.bits != 0)
+		case 3:
+			to = strconv.AppendInt(to, int64(f.bits), 10) //nolint:gosec // it is how protobuf writes an int64
+		case 4:
+			to = appendDouble(to, math.Float64frombits(f.bits))
+		case 5:
+			to, err = appendList(to, f.data, depth, '[', ']', appendElement)
+		case 6:
+			to, err = appendList(to, f.data, depth, '{', '}', appendKeyValue)
+		case 7:
+			to = append(appendBase64(append(to, '"'), f.data), '"')
+		}
+		if err != nil {
+			return to, err
+		}
+	}
+}
+
+func appendElement(to, msg []byte, depth int) ([]byte, error) {
+	if to[len(to)-1] != '[' {
+		to = append(to, ',')
+	}
+	return appendValue(to, msg, depth)
+}
+
+// appendList appends the values of an ArrayValue or a KeyValueList.
+func appendList(to, msg []byte, depth int, open, end byte, each func(to, msg []byte, depth int) ([]byte, error)) ([]byte, error) {
+	to = append(to, open)
+	var f field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil {
+			return to, err
+		}
+		if !ok {
+			return append(to, end), nil
+		}
+		if f.isBytes(1) {
+			if to, err = each(to, f.data, depth+1); err != nil {
+				return to, err
+			}
+		}
+	}
+}

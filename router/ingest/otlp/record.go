@@ -1,0 +1,118 @@
+package otlp
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"math"
+	"strconv"
+
+	"cordwood/router/vrl/jsonscan"
+)
+
+// record is a log record, with what it shares with others. Its slices are valid until the next one.
+type record struct {
+	*scope
+	time, observed uint64 // nanoseconds since 1970; 0: unknown
+	severity       int64
+	severityText   []byte
+	body           []byte // its text, or JSON
+	attributes     []byte // a JSON object
+	flags          uint64
+	traceID        []byte // hexadecimal
+	spanID         []byte
+}
+
+// scope is what the records of an instrumentation scope share, and those of its resource.
+type scope struct {
+	name, version, attributes, schemaURL []byte
+	resource, resourceURL                []byte // attributes and schema of the resource
+}
+
+// reset empties the record for the next one, and keeps its memory.
+func (r *record) reset(s *scope) {
+	*r = record{
+		scope: s, severityText: nil, body: r.body[:0], attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0], spanID: r.spanID[:0],
+	}
+}
+
+// end completes the attributes.
+func (r *record) end(eventName []byte) {
+	if len(eventName) > 0 {
+		r.attributes = appendKey(r.attributes, []byte("event.name"))
+		r.attributes = jsonscan.AppendQuotedBytes(r.attributes, eventName)
+	}
+	r.attributes = append(r.attributes, '}')
+}
+
+// moment is the time of the record: when it happened, or else when it was observed; ok is false if
+// nothing says. It is an error if 64 bits of nanoseconds since 1970 with a sign do not hold it.
+func (r *record) moment() (ns int64, ok bool, err error) {
+	t := r.time
+	if t == 0 {
+		t = r.observed
+	}
+	if t > math.MaxInt64 {
+		return 0, false, errTime
+	}
+	return int64(t), t != 0, nil
+}
+
+var (
+	errTime  = errors.New("its time is beyond 2262, the last year that nanoseconds in 64 bits hold")
+	errDepth = errors.New("its attributes or its body are nested too deep")
+	errProto = errors.New("the body is no protobuf message ExportLogsServiceRequest")
+)
+
+// maxDepth bounds how deep values may be nested.
+const maxDepth = 32
+
+// appendKey appends the key of the next member of the object that to ends with.
+func appendKey(to, key []byte) []byte {
+	if to[len(to)-1] != '{' {
+		to = append(to, ',')
+	}
+	return append(jsonscan.AppendQuotedBytes(to, key), ':')
+}
+
+// appendDouble appends a number, or what JSON has no number for as a text.
+func appendDouble(to []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(to, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(to, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(to, `"-Infinity"`...)
+	}
+	return jsonscan.AppendFloat(to, f)
+}
+
+// appendBase64 appends bytes in base64, without quotes.
+func appendBase64(to, data []byte) []byte { return base64.StdEncoding.AppendEncode(to, data) }
+
+func appendHex(to, data []byte) []byte { return hex.AppendEncode(to, data) }
+
+// severities are the names of severity numbers, of which each comes with 2, 3 and 4 behind it, too.
+var severities = []string{"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
+
+// severityOf is the number of a name such as SEVERITY_NUMBER_INFO2.
+func severityOf(name string) (int64, bool) {
+	const prefix = "SEVERITY_NUMBER_"
+	if len(name) <= len(prefix) || name[:len(prefix)] != prefix {
+		n, err := strconv.ParseInt(name, 10, 32)
+		return n, err == nil
+	}
+	name = name[len(prefix):]
+	if name == "UNSPECIFIED" {
+		return 0, true
+	}
+	for i, s := range severities {
+		for j, suffix := range []string{"", "2", "3", "4"} {
+			if name == s+suffix {
+				return int64(4*i + j + 1), true
+			}
+		}
+	}
+	return 0, false
+}
