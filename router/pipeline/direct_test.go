@@ -135,15 +135,24 @@ func TestDirect(t *testing.T) {
 		},
 		{"two values", nil, threeRows, `record 1: column "severity": the record has two values for it`},
 		{
-			"no new columns", []func(*Request){
+			"no new columns",
+			[]func(*Request){
 				func(q *Request) { q.AutoCreate = false }, having("svc_timestamp TimestampNanosecond ti, line String"),
-			}, twoRows,
+			},
+			twoRows,
 			`record 0: table "t" has no column "meta", and adding columns is disabled with auto_create_table`,
 		},
-		{"too many columns", []func(*Request){maxColumnsOf(4)}, twoRows,
-			`record 0: table "t" would get more than 4 columns with "app"; store fields that vary in an array, or lower max_nested_levels`},
-		{"a column that must have a value", []func(*Request){having("svc_timestamp TimestampNanosecond ti, k String not null")},
-			twoRows, `record 0: missing column "k": table "t" has it NOT NULL and without a default`},
+		{
+			"too many columns",
+			[]func(*Request){maxColumnsOf(4)},
+			twoRows,
+			`record 0: table "t" would get more than 4 columns with "app"; store fields that vary in an array, or lower max_nested_levels`,
+		},
+		{
+			"a column that must have a value",
+			[]func(*Request){having("svc_timestamp TimestampNanosecond ti, k String not null")},
+			twoRows, `record 0: missing column "k": table "t" has it NOT NULL and without a default`,
+		},
 		{"a name that no column may have", []func(*Request){skipErrors}, func(r *Direct) error {
 			r.Text(r.Column(tagged("")), []byte("x"))
 			return r.End()

@@ -94,7 +94,8 @@ func TestWarnings(t *testing.T) {
 			[]string{"2 numbers lost their fraction, because the grok pattern has the type int for them: the type float keeps it"},
 		},
 		{
-			"one fraction for int of grok", "processors: [{grok: {field: m, pattern: '^%{NUMBER:n:int}$'}}]", changes{skipErrors},
+			"one fraction for int of grok", "processors: [{grok: {field: m, pattern: '^%{NUMBER:n:int}$'}}]",
+			changes{skipErrors},
 			[]string{`{"m":"7.9"}`, `{"m":"99999999999999999999.5"}`},
 			[]string{"1 number lost its fraction, because the grok pattern has the type int for it: the type float keeps it"},
 		},

@@ -116,8 +116,11 @@ func TestLabels(t *testing.T) {
 		want         map[string]any // of the row, but for line, metadata and time
 		warning      string
 	}{
-		{"names of fixed columns", `{line="a",structured_metadata="b",svc_timestamp="c"}`, nil,
-			map[string]any{"label_line": "a", "label_structured_metadata": "b", "label_svc_timestamp": "c"}, ""},
+		{
+			"names of fixed columns", `{line="a",structured_metadata="b",svc_timestamp="c"}`, nil,
+			map[string]any{"label_line": "a", "label_structured_metadata": "b", "label_svc_timestamp": "c"},
+			"",
+		},
 		{"none", `{}`, nil, map[string]any{}, ""},
 		{"unreadable", `{a=}`, nil, map[string]any{}, "labels that could not be read"},
 		{"together", `{b="2",a="1"}`, []string{"x-svc-loki-labels", "json"}, map[string]any{"labels": `{"b":"2","a":"1"}`}, ""},
