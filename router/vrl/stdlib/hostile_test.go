@@ -449,3 +449,18 @@ func shown(v value.Value) string {
 	}
 	return fmt.Sprintf("an %s of %d, as %.60s…", v.Kind(), v.Len(), value.AppendJSON(nil, v))
 }
+
+// TestNodesOfYAMLArePaidFor parses a list of half a million short scalars. The parser allocates about
+// 250 bytes for each before the function sees any.
+func TestNodesOfYAMLArePaidFor(t *testing.T) {
+	p, _, err := vrl.Compile("x = parse_yaml!(string!(.h))", vrl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "[" + strings.Repeat("a,", 1<<19-2) + "a]"
+	for _, v := range []string{text, text[:len(text)-1]} { // whole, and without its end
+		if s := excess(t, p, value.NewString(v), 1); s != "" {
+			t.Errorf("parse_yaml of %d bytes: %s", len(v), s)
+		}
+	}
+}

@@ -18,6 +18,22 @@ import (
 // maxYAML is the longest text parsed as YAML, whose parser takes many times the memory.
 const maxYAML = 1 << 20
 
+// yamlNodeCharge is what is reserved for a node of the parser before it parses. A node takes about 250 bytes,
+// and a byte that is reserved stands for up to 6.
+const yamlNodeCharge = 48
+
+// maxYAMLNodes returns a bound on the nodes of a text: each but the first follows a character that separates nodes.
+func maxYAMLNodes(s string) int {
+	n := 1
+	for i := range len(s) {
+		switch s[i] {
+		case ',', ':', '-', '?', '[', '{', '\n', '\r':
+			n++
+		}
+	}
+	return n
+}
+
 var errBudget = errors.New("the budget is used up")
 
 // yamlReader turns nodes into values. Aliases are followed at a cost, so that a few of
@@ -170,7 +186,7 @@ var parseYAML = &fn.Function{
 		if len(s) > maxYAML {
 			return f.Fail("unable to parse yaml: the text is longer than 1 MiB")
 		}
-		if !f.Reserve(4*len(s)) || !f.Spend(len(s)/2) {
+		if !f.Reserve(4*len(s)+yamlNodeCharge*maxYAMLNodes(s)) || !f.Spend(len(s)/2) {
 			return value.Value{}, false
 		}
 		out, err := readYAML(f, s)
