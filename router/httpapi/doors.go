@@ -62,6 +62,18 @@ var protocols = []protocol{
 		},
 	},
 	{
+		// Only on a listener of its own: without TLS the user port does not speak HTTP/2.
+		name: ingest.OTLPGRPC, refuse: otlp.RefuseGRPC,
+		routes: func(d httpdoor.Door) []doorRoute {
+			door := otlp.NewGRPC(d)
+			return []doorRoute{
+				{methods: post, path: otlp.PathExportLogs, needs: access.Insert, action: "ingest", handler: door.Export},
+				{methods: post, path: otlp.PathExportTraces, needs: access.Insert, action: "ingest", handler: door.NoLogs},
+				{methods: post, path: otlp.PathExportMetrics, needs: access.Insert, action: "ingest", handler: door.NoLogs},
+			}
+		},
+	},
+	{
 		name: ingest.Splunk, refuse: splunk.Refuse, credentials: splunk.Credentials, prefixes: []string{"/v1/splunk"},
 		routes: func(d httpdoor.Door) []doorRoute {
 			door := splunk.New(d)

@@ -25,6 +25,7 @@ const (
 	Elasticsearch Protocol = "elasticsearch"
 	Loki          Protocol = "loki"
 	OTLP          Protocol = "otlp"
+	OTLPGRPC      Protocol = "otlp_grpc"
 	Splunk        Protocol = "splunk"
 	Syslog        Protocol = "syslog"
 	Journald      Protocol = "journald"

@@ -57,22 +57,29 @@ func mediaType(h http.Header) string {
 	return media
 }
 
-// Refuse answers an error as a google.rpc.Status in the type of the request.
-func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
-	httpStatus := why.Status
-	code := codes.InvalidArgument
+// codeOf is the code of an error. Clients send again what is Unavailable, and over HTTP what is answered 429, 502, 503
+// or 504; they drop what is answered 500.
+func codeOf(why *exchange.Refusal) codes.Code {
 	switch {
 	case why.Status == http.StatusUnauthorized:
-		code = codes.Unauthenticated
+		return codes.Unauthenticated
 	case why.Status == http.StatusForbidden:
-		code = codes.PermissionDenied
+		return codes.PermissionDenied
 	case why.Status == http.StatusNotFound:
-		code = codes.NotFound
+		return codes.NotFound
 	case why.Status == http.StatusTooManyRequests:
-		code = codes.ResourceExhausted
+		return codes.ResourceExhausted
 	case why.Passing():
-		// Clients send again what is answered 429, 502, 503 or 504, and drop what is answered 500.
-		httpStatus, code = http.StatusServiceUnavailable, codes.Unavailable
+		return codes.Unavailable
+	}
+	return codes.InvalidArgument
+}
+
+// Refuse answers an error as a google.rpc.Status in the type of the request.
+func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
+	httpStatus, code := why.Status, codeOf(why)
+	if code == codes.Unavailable {
+		httpStatus = http.StatusServiceUnavailable
 	}
 	st := &status.Status{Code: int32(code), Message: why.Text}
 	body, err := proto.Marshal(st)
@@ -96,7 +103,13 @@ func (d *Door) NoLogs(w http.ResponseWriter, r *http.Request) {
 
 // Logs stores the log records in the body of a request.
 func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
-	out, err := d.store(r)
+	media := mediaType(r.Header)
+	if media != typeProto && media != typeJSON {
+		exchange.WriteError(w, r, errs.New(errs.Unsupported, "the Content-Type must be %s or %s", typeProto, typeJSON).
+			WithStatus(http.StatusUnsupportedMediaType))
+		return
+	}
+	out, err := d.store(r, media == typeJSON)
 	if err != nil {
 		exchange.WriteError(w, r, err)
 		return
@@ -105,7 +118,7 @@ func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 	}
 	rejected, why := int64(out.Skipped), reasons(out)
-	if mediaType(r.Header) == typeJSON {
+	if media == typeJSON {
 		exchange.WriteJSON(w, http.StatusOK, answerJSON(rejected, why))
 		return
 	}
@@ -142,12 +155,8 @@ func answerJSON(rejected int64, why string) []byte {
 	return append(exchange.AppendJSONString(out, why), "}}"...)
 }
 
-// store is the way of a request.
-func (d *Door) store(r *http.Request) (*ingest.Outcome, error) {
-	media := mediaType(r.Header)
-	if media != typeProto && media != typeJSON {
-		return nil, errs.New(errs.Unsupported, "the Content-Type must be %s or %s", typeProto, typeJSON).WithStatus(http.StatusUnsupportedMediaType)
-	}
+// store is the way of a request, over HTTP or by gRPC. Its body is JSON or protobuf.
+func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	call, err := d.Begin(r)
 	if err != nil {
 		return nil, err
@@ -158,7 +167,7 @@ func (d *Door) store(r *http.Request) (*ingest.Outcome, error) {
 		return nil, err
 	}
 	in := &request{body: call.Body, read: readProto, eventTime: call.EventTime, arrival: call.X.Start.UnixNano()}
-	if media == typeJSON {
+	if isJSON {
 		in.read = readJSON
 		if in.body, err = call.Text(); err != nil {
 			return nil, err
