@@ -15,6 +15,8 @@ type front struct {
 	*readiness
 	users   *httpServer
 	usersV1 *httpServer // nil if off
+	// listeners are the ports of their own for protocols of other systems.
+	listeners []*listener
 	// userList is who may use the ports for users; nil: everybody.
 	userList *auth.Provider
 	// proxies and browsers are whom the port for users trusts, adminBrowsers are whom the port of

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pires/go-proxyproto"
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -42,17 +43,39 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// listenHTTP opens a port for users. With headed proxies, each connection of one of those has to
-// begin with a header of the PROXY protocol, which tells the client's address; from anybody else
-// such a header is no HTTP, and refused.
-func listenHTTP(
-	addr string, tlsConf *tls.Config, headed peer.Proxies, before http.Handler, log *slog.Logger,
-) (*httpServer, error) {
-	l, err := net.Listen("tcp", addr)
+// Bounds of a port that speaks HTTP/2 without TLS: the calls of a connection, what is buffered of them, and the
+// connections, of which more wait until others end. One that says nothing is asked whether it is still there.
+const (
+	http2Streams     = 100
+	http2Buffer      = 256 << 10
+	http2Connections = 4096
+	http2Quiet       = 30 * time.Second
+)
+
+// userPort is what a port for users is opened with.
+type userPort struct {
+	// flag is the setting with the address.
+	flag, addr string
+	tls        *tls.Config // nil: without
+	// Each connection of headed has to begin with a header of the PROXY protocol, which tells the client's address; from
+	// anybody else such a header is no HTTP, and refused.
+	headed peer.Proxies
+	// http2 takes HTTP/2 without TLS, too, within bounds of its own.
+	http2 bool
+	// before answers until there is a handler.
+	before http.Handler
+}
+
+// open opens the port.
+func (p userPort) open(log *slog.Logger) (*httpServer, error) {
+	l, err := net.Listen("tcp", p.addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for users: %w: choose another --http-addr, or stop what uses it", err)
+		return nil, fmt.Errorf("listen for users: %w: choose another --%s, or stop what uses it", err, p.flag)
 	}
-	if len(headed) > 0 {
+	if p.http2 {
+		l = netutil.LimitListener(l, http2Connections)
+	}
+	if headed := p.headed; len(headed) > 0 {
 		l = &proxyproto.Listener{
 			Listener: l, ReadHeaderTimeout: handshakeTimeout,
 			ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
@@ -65,7 +88,7 @@ func listenHTTP(
 		}
 	}
 	s := &httpServer{addr: l.Addr(), done: make(chan error, 1)}
-	s.setHandler(before)
+	s.setHandler(p.before)
 	s.server = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if s.leaving.Load() {
@@ -76,12 +99,22 @@ func listenHTTP(
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), // of the form of all others
 	}
+	if p.http2 {
+		s.server.Protocols = new(http.Protocols)
+		s.server.Protocols.SetHTTP1(true)
+		s.server.Protocols.SetHTTP2(true)
+		s.server.Protocols.SetUnencryptedHTTP2(true)
+		s.server.HTTP2 = &http.HTTP2Config{
+			MaxConcurrentStreams: http2Streams, MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer,
+			SendPingTimeout: http2Quiet, PingTimeout: handshakeTimeout,
+		}
+	}
 	go func() {
-		if tlsConf == nil {
+		if p.tls == nil {
 			s.done <- s.server.Serve(l)
 			return
 		}
-		s.server.TLSConfig = tlsConf
+		s.server.TLSConfig = p.tls
 		s.done <- s.server.ServeTLS(l, "", "")
 	}()
 	return s, nil

@@ -19,9 +19,9 @@ import (
 // TestDrainEndsConnections has clients that keep their connections told, while a node is drained,
 // to make new ones: a load balancer sends those elsewhere.
 func TestDrainEndsConnections(t *testing.T) {
-	s, err := listenHTTP("127.0.0.1:0", nil, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s, err := userPort{addr: "127.0.0.1:0", before: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "here")
-	}), slog.New(slog.DiscardHandler))
+	})}.open(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,9 @@ func TestDrainEndsConnections(t *testing.T) {
 // of others may not.
 func TestProxyProtocol(t *testing.T) {
 	open := func(network string) string {
-		s, err := listenHTTP("127.0.0.1:0", nil, peer.Proxies{netip.MustParsePrefix(network)},
-			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.WriteString(w, r.RemoteAddr)
-			}), slog.New(slog.DiscardHandler))
+		port := userPort{addr: "127.0.0.1:0", headed: peer.Proxies{netip.MustParsePrefix(network)}}
+		port.before = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) })
+		s, err := port.open(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,10 +110,8 @@ func TestProxyProtocol(t *testing.T) {
 // TestHTTPFaultsAreLogged: what goes wrong before a request is one is in the form of all other lines.
 func TestHTTPFaultsAreLogged(t *testing.T) {
 	r, w := io.Pipe()
-	s, err := listenHTTP("127.0.0.1:0", nil, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic("on purpose")
-	}),
-		slog.New(slog.NewJSONHandler(w, nil)))
+	port := userPort{addr: "127.0.0.1:0", before: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") })}
+	s, err := port.open(slog.New(slog.NewJSONHandler(w, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

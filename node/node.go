@@ -157,11 +157,7 @@ func (n *node) stop(ctx context.Context) error {
 	n.stopping.Store("leadership of groups")
 	n.handOver(ctx, true)
 	n.stopping.Store("requests of users")
-	for _, port := range []*httpServer{n.users, n.usersV1} {
-		if port != nil {
-			errs = append(errs, port.close(ctx))
-		}
-	}
+	errs = append(errs, n.closePorts(ctx))
 	for i := len(n.closers) - 1; i >= 0; i-- {
 		c := n.closers[i]
 		n.stopping.Store(c.name)

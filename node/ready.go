@@ -117,9 +117,8 @@ func (n *front) serveOperations() {
 			errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").
 				WithStatus(http.StatusNotFound))
 	}))
-	n.users.setHandler(h)
-	if n.usersV1 != nil {
-		n.usersV1.setHandler(h)
+	for _, port := range n.ports() {
+		port.setHandler(h)
 	}
 }
 
@@ -185,10 +184,8 @@ func (n *front) metricsOfUserPort() http.Handler {
 // are told to connect anew, which takes them elsewhere behind a load balancer.
 func (n *node) leave(why string) {
 	n.leaving.Store(why)
-	for _, port := range []*httpServer{n.users, n.usersV1} {
-		if port != nil {
-			port.leaving.Store(why != "")
-		}
+	for _, port := range n.ports() {
+		port.leaving.Store(why != "")
 	}
 	n.tellService()
 	n.reports.reportSoon()

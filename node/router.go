@@ -103,7 +103,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if n.usersV1 != nil {
 		n.usersV1.setHandler(front.PublicHandler())
 	}
-	return nil
+	return n.serveListeners(front)
 }
 
 // openTail makes the handler of tails, which end when their port closes.

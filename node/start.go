@@ -8,7 +8,6 @@ import (
 	"cordwood/node/config"
 	"cordwood/node/marks"
 	"cordwood/router/httpapi/auth"
-	"cordwood/router/httpapi/peer"
 )
 
 // start opens every part, each after those that it calls. What it opened before an
@@ -142,20 +141,20 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
 func (n *front) openUserPort(conf *tls.Config) (err error) {
-	before := n.guard(n.browsers, n.beforeReady())
-	var headed peer.Proxies
+	port := userPort{flag: "http-addr", addr: n.cfg.HTTP.Addr, tls: conf, before: n.guard(n.browsers, n.beforeReady())}
 	if n.cfg.HTTP.ProxyProtocol {
-		headed = n.proxies
+		port.headed = n.proxies
 	}
-	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, headed, before, n.log); err != nil {
+	if n.users, err = port.open(n.log); err != nil {
 		return err
 	}
 	if n.cfg.HTTP.V1Addr != "" {
-		if n.usersV1, err = listenHTTP(n.cfg.HTTP.V1Addr, conf, headed, before, n.log); err != nil {
+		port.flag, port.addr = "http-v1-addr", n.cfg.HTTP.V1Addr
+		if n.usersV1, err = port.open(n.log); err != nil {
 			return err
 		}
 	}
-	return nil
+	return n.openListeners(port)
 }
 
 // authenticator reads the users; nil if there is no authentication.

@@ -35,15 +35,17 @@ type Config struct {
 	Cluster Cluster
 	Users   Users
 	HTTP    HTTP
-	RPC     RPC
-	TLS     TLS
-	Ingest  Ingest
-	Limits  Limits
-	Query   Query
-	Shard   Shard
-	Disk    Disk
-	Log     Log
-	Trace   Trace
+	// Listeners are the ports of their own for protocols of other systems, in no order.
+	Listeners Listeners
+	RPC       RPC
+	TLS       TLS
+	Ingest    Ingest
+	Limits    Limits
+	Query     Query
+	Shard     Shard
+	Disk      Disk
+	Log       Log
+	Trace     Trace
 }
 
 // Cluster is how the node finds its cluster, and what a cluster that it founds is like.

@@ -59,6 +59,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto count; none: the client is who connects")
 	fs.BoolVar(&c.HTTP.ProxyProtocol, "proxy-protocol", false, "have each connection of a trusted proxy begin with a "+
 		"header of the PROXY protocol (version 1 or 2), which tells the client's address, on the ports for users")
+	c.Listeners.flags(fs)
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "",
 		"where other nodes reach this one, HOST:PORT; none: the rpc address")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 )
 
 // TryPorts opens each port and closes it again if there is no data folder yet, so that a port
@@ -14,24 +15,41 @@ func (c *Config) TryPorts() error {
 	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, port := range []struct{ what, addr, flag string }{
+	for _, port := range c.Ports() {
+		if err := port.Try(); err != nil {
+			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", port.What, err, port.Flag)
+		}
+	}
+	return nil
+}
+
+// Port is a port that the node opens.
+type Port struct {
+	// What names those who use it, Flag the setting.
+	What, Addr, Flag string
+}
+
+// Ports are all ports that the node opens.
+func (c *Config) Ports() []Port {
+	all := []Port{
 		{"users", c.HTTP.Addr, "http-addr"},
 		{"users", c.HTTP.V1Addr, "http-v1-addr"},
 		{"administrators", c.AdminAddr, "admin-addr"},
 		{"nodes", c.RPC.Addr, "rpc-addr"},
-	} {
-		if port.addr == "" {
-			continue
-		}
-		l, err := net.Listen("tcp", port.addr)
-		if err != nil {
-			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", port.what, err, port.flag)
-		}
-		if err := l.Close(); err != nil {
-			return fmt.Errorf("listen for %s: %w", port.what, err)
-		}
 	}
-	return nil
+	for _, l := range c.Listeners {
+		all = append(all, Port{l.Kind.What, l.Addr, l.Kind.Flag()})
+	}
+	return slices.DeleteFunc(all, func(p Port) bool { return p.Addr == "" })
+}
+
+// Try opens the port and closes it again.
+func (p Port) Try() error {
+	l, err := net.Listen("tcp", p.Addr)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // unspecified tells whether addr is that of all interfaces.

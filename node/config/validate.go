@@ -38,6 +38,7 @@ func (c *Config) Validate() error {
 	c.checkFounding(&f)
 	c.checkUsers(&f)
 	c.HTTP.check(&f)
+	c.Listeners.check(c, &f)
 	c.checkTLS(&f)
 	c.Ingest.check(&f)
 	c.Trace.check(&f)

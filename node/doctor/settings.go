@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"cordwood/node/config"
@@ -35,6 +34,9 @@ func (d *doctor) settings() {
 	if c.Unprotected() {
 		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write",
 			c.HTTP.Addr)
+	}
+	for _, l := range c.OpenListeners() {
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s (--%s) may store logs", l.Addr, l.Kind.Flag())
 	}
 	d.protection(c)
 	for _, pair := range [][2]string{{c.TLS.Cert, c.TLS.Key}, {c.RPC.TLS.Cert, c.RPC.TLS.Key}} {
@@ -77,19 +79,10 @@ func (d *doctor) ports() {
 	if c == nil {
 		return
 	}
-	for _, p := range []struct{ flag, addr string }{
-		{"http-addr", c.HTTP.Addr}, {"http-v1-addr", c.HTTP.V1Addr}, {"rpc-addr", c.RPC.Addr}, {"admin-addr", c.AdminAddr},
-	} {
-		if p.addr == "" {
-			continue
-		}
-		l, err := net.Listen("tcp", p.addr)
-		if err == nil {
-			err = l.Close()
-		}
-		if err != nil {
-			d.find(Attention, "", fmt.Sprintf("stop what uses it, or choose another --%s", p.flag),
-				"the server could not listen on its --%s: %v", p.flag, err)
+	for _, p := range c.Ports() {
+		if err := p.Try(); err != nil {
+			d.find(Attention, "", fmt.Sprintf("stop what uses it, or choose another --%s", p.Flag),
+				"the server could not listen on its --%s: %v", p.Flag, err)
 		}
 	}
 }

@@ -35,6 +35,8 @@ type Door struct {
 	Defaults Target
 	// NoEventTime stores records with the time of their arrival unless a request says otherwise.
 	NoEventTime bool
+	// Options are settings of a listener of its own, by name, of which a protocol reads those that only it has.
+	Options map[string]string
 	// DedupeBody makes the hash of the body the key of a request that has none.
 	DedupeBody bool
 }

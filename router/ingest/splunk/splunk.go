@@ -35,7 +35,7 @@ type Door struct {
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Splunk
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
-	return &Door{Door: d}
+	return &Door{Door: d, BySourcetype: d.Options["pipeline_by_sourcetype"] == "true"}
 }
 
 // The codes of answers.

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestListeners(t *testing.T) {
+	file := "loki-addr:\n  - 127.0.0.1:3100\n  - 127.0.0.1:3101?table=own&db=logs\n"
+	c, _, err := loadArgs(t, file, map[string]string{"CORDWOOD_SPLUNK_ADDR": "127.0.0.1:8088?pipeline_by_sourcetype=true"},
+		"--otlp-grpc-addr", "[::1]:4317?pipeline=p&version=2026-11-24%2001%3A02%3A03&event_time=off&dedupe=body")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]string{}
+	for _, l := range c.Listeners {
+		got[l.Kind.Flag()+" "+l.Addr] = l.Params
+	}
+	want := map[string]map[string]string{
+		"loki-addr 127.0.0.1:3100":   {},
+		"loki-addr 127.0.0.1:3101":   {"table": "own", "db": "logs"},
+		"splunk-addr 127.0.0.1:8088": {"pipeline_by_sourcetype": "true"},
+		"otlp-grpc-addr [::1]:4317":  {"pipeline": "p", "version": "2026-11-24 01:02:03", "event_time": "off", "dedupe": "body"},
+	}
+	if !maps.EqualFunc(got, want, maps.Equal) {
+		t.Errorf("listeners %v, want %v", got, want)
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	if len(c.OpenListeners()) != 0 {
+		t.Errorf("open to others: %v", c.OpenListeners())
+	}
+	if n := len(c.Ports()); n != 6 {
+		t.Errorf("%d ports, want 6", n)
+	}
+}
+
+// What is wrong with an address is said with the nearest name that there is.
+func TestListenerFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"3100":                              "want HOST:PORT, as 127.0.0.1:8088",
+		"http://127.0.0.1:8088":             "want HOST:PORT",
+		"127.0.0.1:http":                    "want HOST:PORT",
+		"127.0.0.1:70000":                   "want HOST:PORT",
+		"127.0.0.1:8088/services":           "want HOST:PORT",
+		"127.0.0.1:1?tabel=x":               `the parameter "tabel" is not known; did you mean "table"?`,
+		"127.0.0.1:1?pipeline_by_source=1":  `did you mean "pipeline_by_sourcetype"?`,
+		"127.0.0.1:1?xyzzy=1":               "there are db, dedupe, event_time, pipeline, table, version, pipeline_by_sourcetype",
+		"127.0.0.1:1?table=":                "the parameter table is empty",
+		"127.0.0.1:1?table=a&table=b":       "table is given twice",
+		"127.0.0.1:1?table=a%zz":            "cannot be read",
+		"127.0.0.1:1?dedupe=yes":            "dedupe=yes: want body",
+		"127.0.0.1:1?event_time=no":         "event_time=no: want on or off",
+		"127.0.0.1:1?version=1":             "version needs pipeline",
+		"127.0.0.1:1?table=a%00b":           "",
+		"127.0.0.1:1,127.0.0.1:2?tabel=own": "did you mean",
+	} {
+		var c Config
+		fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		c.Flags(fs)
+		err := fs.Set("splunk-addr", text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		if len(c.Listeners) > 0 {
+			t.Errorf("%s: there are listeners: %v", text, c.Listeners)
+		}
+	}
+}
+
+func TestListenersOfANode(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--loki-addr", "0.0.0.0:1", "--splunk-addr", "0.0.0.0:1"}, "--loki-addr and --splunk-addr have the same address"},
+		{[]string{"--loki-addr", "127.0.0.1:4000"}, "--http-addr and --loki-addr have the same address"},
+		{[]string{"--loki-addr", "127.0.0.1:1", "--roles", "meta,shard"}, "--loki-addr needs the role router"},
+		{[]string{"--loki-addr", "127.0.0.1:0", "--splunk-addr", "127.0.0.1:0"}, ""},
+	} {
+		cfg, _, err := loadArgs(t, "", nil, c.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = cfg.Validate()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.args, err, c.want)
+		}
+	}
+	cfg, _, err := loadArgs(t, "", nil, "--loki-addr", ":3100", "--splunk-addr", "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open := cfg.OpenListeners(); len(open) != 1 || open[0].Kind.Flag() != "loki-addr" {
+		t.Errorf("open to others: %v", open)
+	}
+}
