@@ -40,6 +40,24 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ if eq .Values.mode "single" }}single{{ else }}meta shard{{ end }}
 {{- end -}}
 
+{{/* The ports of their own for protocols that are on: a list of name, flag, containerPort, and what the values say. */}}
+{{- define "cordwood.listeners" -}}
+{{- $all := list
+  (dict "key" "loki" "name" "loki" "containerPort" 3100)
+  (dict "key" "splunk" "name" "splunk" "containerPort" 8088)
+  (dict "key" "otlpHttp" "name" "otlp-http" "containerPort" 4318)
+  (dict "key" "otlpGrpc" "name" "otlp-grpc" "containerPort" 4317) -}}
+{{- $given := .Values.listeners | default dict -}}
+{{- $on := list -}}
+{{- range $all -}}
+{{- $l := index $given .key | default dict -}}
+{{- if $l.enabled -}}
+{{- $on = append $on (merge (dict "port" ($l.port | default .containerPort) "params" ($l.params | default "")) .) -}}
+{{- end -}}
+{{- end -}}
+{{ toJson $on }}
+{{- end -}}
+
 {{/* The pods to ask for the cluster. Names of pods and not of the service: a pod that is being
      started again is missed then, and nobody founds a cluster without it. */}}
 {{- define "cordwood.seeds" -}}

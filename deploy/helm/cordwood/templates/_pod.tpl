@@ -2,6 +2,10 @@
 {{- define "cordwood.pod" -}}
 {{- $v := .root.Values -}}
 {{- $set := index $v .component -}}
+{{- $listeners := list -}}
+{{- if or (eq .component "single") (eq .component "router") -}}
+{{- $listeners = include "cordwood.listeners" .root | fromJsonArray -}}
+{{- end -}}
 metadata:
   labels:
     {{- include "cordwood.labels" . | nindent 4 }}
@@ -78,6 +82,9 @@ spec:
         - --replication={{ include "cordwood.replication" .root }}
         - --shutdown-grace={{ sub (sub $v.drain.graceSeconds $v.drain.seconds) 15 }}s
         - --http-hosts={{ include "cordwood.hosts" .root }}
+        {{- range $listeners }}
+        - {{ printf "--%s-addr=:%v%s" .name .containerPort (ternary (printf "?%s" .params) "" (ne .params "")) | quote }}
+        {{- end }}
         {{- if $v.config }}
         - --config=/etc/cordwood/config/cordwood.yaml
         {{- end }}
@@ -139,6 +146,9 @@ spec:
         - {name: users, containerPort: 4000}
         - {name: nodes, containerPort: 4001}
         - {name: admin, containerPort: 4002}
+        {{- range $listeners }}
+        - {name: {{ .name }}, containerPort: {{ .containerPort }}}
+        {{- end }}
       # Reading logs again may take long, but the ports are open before it.
       startupProbe:
         httpGet: {path: /health, port: admin}
