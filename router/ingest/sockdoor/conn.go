@@ -1,0 +1,220 @@
+package sockdoor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"cordwood/router/access"
+)
+
+// Conn is a connection of a client. Only the goroutine of Door.Stream uses it.
+type Conn struct {
+	*Server
+	Peer Peer
+
+	nc    net.Conn
+	queue *queue
+
+	mu sync.Mutex // guards all below
+	// active is when the client sent something last, and begun when the record under way began to come; zero: none is.
+	active, begun time.Time
+	size          int       // of the record under way, so far
+	until         time.Time // zero before Shutdown
+}
+
+func (c *Conn) lastActive() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.active
+}
+
+// serve reads the connection to its end.
+func (c *Conn) serve() {
+	if t, ok := c.nc.(*tls.Conn); ok {
+		ctx, cancel := context.WithTimeout(c.ctx, handshakeTime)
+		err := t.HandshakeContext(ctx)
+		cancel()
+		if err != nil {
+			c.say("the TLS handshake failed", c.Peer.Address, "error", err)
+			return
+		}
+		state := t.ConnectionState()
+		c.Peer.TLS = &state
+	}
+	caller, err := c.caller(c.ctx, c.Peer)
+	if err != nil {
+		c.forbid(c.Peer, err, 1)
+		return
+	}
+	c.queue = c.queueFor(caller, c.Peer)
+	switch err := c.door.Stream(c); {
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, errDrained):
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if c.unfinished() {
+			c.Drop(Slow, 1)
+			c.say("a connection was closed because a message did not come to its end in time", c.Peer.Address)
+		}
+	default:
+		c.say("a connection was closed", c.Peer.Address, "error", err)
+	}
+}
+
+// caller returns as whom the records of a peer are stored, if that user may store any.
+func (s *Server) caller(ctx context.Context, from Peer) (*access.Caller, error) {
+	caller, err := s.cfg.Sender(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return caller, caller.Require(access.Need{Privilege: access.Insert, Action: "ingest"})
+}
+
+// forbid says and counts that a peer may not send.
+func (s *Server) forbid(from Peer, err error, n int) {
+	s.Drop(Forbidden, n)
+	s.say("records of a sender are refused, because it may not store any", from.Address, "error", err)
+}
+
+// errDrained ends a connection after Shutdown.
+var errDrained = errors.New("the server is stopping")
+
+// Read implements io.Reader, within the time that the settings give a client. After Shutdown its error is errDrained
+// once nothing more has come.
+func (c *Conn) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	deadline := c.until
+	switch {
+	case !deadline.IsZero():
+	case c.begun.IsZero():
+		deadline = c.active.Add(c.cfg.Idle)
+	default:
+		deadline = c.begun.Add(c.cfg.Patience + time.Duration(c.size/bytesPerSecond)*time.Second)
+	}
+	_ = c.nc.SetReadDeadline(deadline)
+	c.mu.Unlock()
+	n, err := c.nc.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 {
+		c.active = time.Now()
+		return n, nil // an error comes again
+	}
+	if err != nil && !c.until.IsZero() {
+		err = errDrained
+	}
+	return n, err
+}
+
+// Write implements io.Writer. A client has Config.Patience to take an answer.
+func (c *Conn) Write(p []byte) (int, error) {
+	_ = c.nc.SetWriteDeadline(time.Now().Add(c.cfg.Patience))
+	return c.nc.Write(p)
+}
+
+// Under says how many bytes there are of a record that has not come to its end; 0: none is under way.
+func (c *Conn) Under(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size = size
+	switch {
+	case size == 0:
+		c.begun = time.Time{}
+	case c.begun.IsZero():
+		c.begun = c.active
+	}
+}
+
+func (c *Conn) unfinished() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.begun.IsZero()
+}
+
+// drain has reads end when nothing more has come for a while.
+func (c *Conn) drain(within time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = time.Now().Add(within)
+	_ = c.nc.SetReadDeadline(c.until)
+	if !c.door.HalfClose {
+		return
+	}
+	if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
+		_ = c.nc.SetWriteDeadline(c.until)
+		_ = half.CloseWrite()
+	}
+}
+
+// Add takes records, in a copy. It waits while rows cannot be stored: so long the client is not read. The error is
+// that the sender may not store rows, or that the server had to stop.
+func (c *Conn) Add(records []Record) error {
+	n, err := c.queue.add(records, true)
+	if err != nil {
+		c.Drop(Stopped, len(records)-n)
+	}
+	return err
+}
+
+// Splitter finds records in a stream.
+type Splitter interface {
+	// Next returns the next record in data and how many bytes it takes with what is around it; 0:
+	// the record is not there as a whole. If whole is set, no more bytes come, or there is no room for
+	// more: then it returns what is there. A nil record is skipped.
+	Next(data []byte, whole bool) (n int, record []byte)
+}
+
+const (
+	firstBuffer = 8 << 10
+	readBuffer  = 64 << 10
+)
+
+// Split reads the records that a Splitter finds to the end of the connection. room bounds the bytes of one with
+// what is around it.
+func (c *Conn) Split(find Splitter, room int) error {
+	buf := make([]byte, firstBuffer)
+	have := 0
+	from := c.Peer.Address.String()
+	var records []Record
+	for {
+		n, ended := c.Read(buf[have:])
+		full := have+n == len(buf)
+		have += n
+		rest, at := buf[:have], c.cfg.Now().UnixNano()
+		records = records[:0]
+		for len(rest) > 0 {
+			n, record := find.Next(rest, ended != nil || full && have >= room && len(rest) == have)
+			if n == 0 {
+				break
+			}
+			if len(record) > 0 {
+				records = append(records, Record{record, from, at})
+			}
+			rest = rest[n:]
+		}
+		if err := c.Add(records); err != nil {
+			return err
+		}
+		if ended != nil {
+			return ended
+		}
+		c.Under(len(rest))
+		if full && (len(buf) < readBuffer || len(rest) == len(buf)) {
+			grown := make([]byte, min(2*len(buf), max(room, readBuffer)))
+			have = copy(grown, rest)
+			buf = grown
+			continue
+		}
+		if len(buf) > readBuffer && len(rest) <= readBuffer/2 {
+			small := make([]byte, readBuffer)
+			have = copy(small, rest)
+			buf = small
+			continue
+		}
+		have = copy(buf, rest)
+	}
+}

@@ -1,0 +1,79 @@
+package sockdoor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Reason is why something that came is not stored, as metrics name it.
+type Reason string
+
+// The reasons of all doors. A door may have more.
+const (
+	// Rate: the sender sent more datagrams than it may.
+	Rate Reason = "rate"
+	// Busy: a datagram came while all batches were full, because rows cannot be stored fast enough.
+	Busy Reason = "busy"
+	// Forbidden: the sender may not store rows.
+	Forbidden Reason = "forbidden"
+	// Refused: the rows can never be stored.
+	Refused Reason = "refused"
+	// Stopped: the server had to stop before the rows could be stored.
+	Stopped Reason = "stopped"
+	// Full: a connection came while there were too many.
+	Full Reason = "connections"
+	// Slow: a connection was ended because a record did not come in time.
+	Slow Reason = "slow"
+)
+
+// metrics are those of one protocol. Its servers share them.
+type metrics struct {
+	dropped     *prometheus.CounterVec // by reason
+	connections prometheus.Gauge
+	batches     prometheus.Gauge
+}
+
+func newMetrics(protocol string, reg prometheus.Registerer) (*metrics, error) {
+	prefix := "cordwood_" + protocol + "_"
+	m := &metrics{
+		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "dropped_total",
+			Help: "Messages, or connections, of the protocol " + protocol + " that were dropped, by reason.",
+		}, []string{"reason"}),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: prefix + "connections", Help: "Open connections of the protocol " + protocol + ".",
+		}),
+		batches: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: prefix + "batches", Help: "Batches of messages of the protocol " + protocol + " that are filled or stored now.",
+		}),
+	}
+	var err error
+	m.dropped = Register(reg, m.dropped, &err)
+	m.connections = Register(reg, m.connections, &err)
+	m.batches = Register(reg, m.batches, &err)
+	for _, r := range []Reason{Rate, Busy, Forbidden, Refused, Stopped, Full, Slow} {
+		m.dropped.WithLabelValues(string(r))
+	}
+	return m, err
+}
+
+// Register registers a metric, or returns the one of that name that another server of the protocol has registered.
+// It does nothing if *err is set already.
+func Register[C prometheus.Collector](reg prometheus.Registerer, c C, err *error) C {
+	if reg == nil || *err != nil {
+		return c
+	}
+	failed := reg.Register(c)
+	var there prometheus.AlreadyRegisteredError
+	if errors.As(failed, &there) {
+		if same, ok := there.ExistingCollector.(C); ok {
+			return same
+		}
+	}
+	if failed != nil {
+		*err = fmt.Errorf("register metrics: %w", failed)
+	}
+	return c
+}

@@ -1,0 +1,221 @@
+package sockdoor
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"cordwood/router/access"
+)
+
+const (
+	// socketBuffer is what the kernel keeps of datagrams that come while none is read.
+	socketBuffer = 4 << 20
+	// maxDatagram is the longest datagram that there is.
+	maxDatagram = 64 << 10
+	// askAgain is how long datagrams are dropped before it is asked again whether they may be stored.
+	askAgain = time.Second
+	// drainPackets is for how long Shutdown reads the datagrams that came before it.
+	drainPackets = 50 * time.Millisecond
+)
+
+// ServePacket takes datagrams from p until Shutdown, and returns ErrClosed then, or the error of p. It closes p.
+func (s *Server) ServePacket(p net.PacketConn) error {
+	defer func() { _ = p.Close() }()
+	if !s.open(p) {
+		return ErrClosed
+	}
+	defer s.closed(p)
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.serving.Add(1)
+	s.mu.Unlock()
+	defer s.serving.Done()
+	if buffered, ok := p.(interface{ SetReadBuffer(n int) error }); ok {
+		_ = buffered.SetReadBuffer(socketBuffer) // the system may allow less
+	}
+	r := packets{s: s}
+	buf := make([]byte, maxDatagram)
+	for wait := time.Duration(0); ; {
+		n, from, err := readFrom(p, buf)
+		switch {
+		case err == nil:
+			wait = 0
+			r.take(from, buf[:n])
+		case s.isClosing():
+			return ErrClosed
+		case errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		default:
+			// As ECONNREFUSED, which tells of an answer that nobody sent.
+			wait = min(max(2*wait, time.Millisecond), time.Second)
+			select {
+			case <-time.After(wait):
+			case <-s.ctx.Done():
+			}
+		}
+	}
+}
+
+// readFrom reads a datagram.
+func readFrom(p net.PacketConn, buf []byte) (int, netip.AddrPort, error) {
+	if u, ok := p.(*net.UDPConn); ok {
+		n, from, err := u.ReadFromUDPAddrPort(buf)
+		return n, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), err
+	}
+	n, from, err := p.ReadFrom(buf)
+	if err != nil {
+		return n, netip.AddrPort{}, err
+	}
+	return n, netip.AddrPortFrom(addressOf(from), 0), nil
+}
+
+// packets takes the datagrams of one socket.
+type packets struct {
+	s     *Server
+	queue *queue // nil: nobody may send
+	asked time.Time
+}
+
+// take has the record in a datagram be stored, or counts that it is dropped.
+func (r *packets) take(from netip.AddrPort, data []byte) {
+	s := r.s
+	now := s.cfg.Now()
+	name, ok := s.senders.pass(from.Addr(), now)
+	if !ok {
+		s.DropFrom(from.Addr(), Rate)
+		return
+	}
+	if s.door.Packet != nil {
+		data = s.door.Packet(from, data)
+	}
+	if len(data) == 0 {
+		return
+	}
+	if !r.may() {
+		s.DropFrom(from.Addr(), Forbidden)
+		return
+	}
+	n, err := r.queue.add([]Record{{data, name, now.UnixNano()}}, false)
+	switch {
+	case err != nil:
+		r.queue = nil
+		s.DropFrom(from.Addr(), Forbidden)
+	case n == 0:
+		s.DropFrom(from.Addr(), Busy)
+	}
+}
+
+// may reports whether datagrams may be stored.
+func (r *packets) may() bool {
+	if r.queue != nil {
+		return true
+	}
+	if now := time.Now(); now.Sub(r.asked) > askAgain {
+		r.asked = now
+		caller, err := r.s.caller(r.s.ctx, Peer{})
+		if err != nil {
+			r.s.say("datagrams are dropped, because the listener's user may not store rows", netip.Addr{}, "error", err)
+			return false
+		}
+		r.queue = r.s.queueFor(caller, Peer{})
+	}
+	return r.queue != nil
+}
+
+// DropFrom counts a datagram of a sender that is dropped, and says so once a minute.
+func (s *Server) DropFrom(from netip.Addr, why Reason) {
+	s.Drop(why, 1)
+	if n := s.senders.dropped(from); n > 0 {
+		s.cfg.Logger.Warn("datagrams of a sender were dropped",
+			"protocol", s.door.Protocol, "remote", from, "reason", string(why), "messages", n)
+	}
+}
+
+// senders are who sends datagrams.
+type senders struct {
+	rate float64
+	now  func() time.Time
+
+	mu    sync.Mutex // guards all below
+	known map[netip.Addr]*sender
+}
+
+type sender struct {
+	name    string
+	tokens  float64 // datagrams that it may send now
+	at      time.Time
+	dropped int
+	said    time.Time // when it was said last
+}
+
+// maxSenders bounds the senders that are remembered.
+const maxSenders = 10_000
+
+func newSenders(rate int, now func() time.Time) senders {
+	return senders{rate: float64(rate), now: now, known: map[netip.Addr]*sender{}}
+}
+
+// find returns a sender. s.mu is held. Addresses of IPv6 count by their network.
+func (s *senders) find(a netip.Addr, now time.Time) *sender {
+	k := access.Network(a)
+	one, ok := s.known[k]
+	if !ok {
+		if len(s.known) >= maxSenders {
+			s.forget(now)
+		}
+		one = &sender{name: a.String(), tokens: s.rate, at: now}
+		s.known[k] = one
+	}
+	return one
+}
+
+// forget makes room: all go that have not sent for a minute, or all.
+func (s *senders) forget(now time.Time) {
+	for a, one := range s.known {
+		if now.Sub(one.at) > time.Minute {
+			delete(s.known, a)
+		}
+	}
+	if len(s.known) >= maxSenders {
+		clear(s.known)
+	}
+}
+
+// pass reports whether a sender may send one more datagram, and its address as a text.
+func (s *senders) pass(a netip.Addr, now time.Time) (name string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.find(a, now)
+	one.tokens = min(s.rate, one.tokens+now.Sub(one.at).Seconds()*s.rate)
+	one.at = now
+	if one.tokens < 1 {
+		return "", false
+	}
+	one.tokens--
+	if a.Is6() && access.Network(a) != a {
+		return a.String(), true
+	}
+	return one.name, true
+}
+
+// dropped counts a datagram of a sender, and returns how many there were since it was said last, once a minute; else 0.
+func (s *senders) dropped(a netip.Addr) int {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.find(a, now)
+	one.dropped++
+	if now.Sub(one.said) < seldomEvery {
+		return 0
+	}
+	n := one.dropped
+	one.dropped, one.said = 0, now
+	return n
+}

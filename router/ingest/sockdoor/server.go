@@ -1,0 +1,283 @@
+package sockdoor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"cordwood/router/access"
+)
+
+// Server is a protocol at one or several sockets. See the package comment.
+type Server struct {
+	cfg     Config
+	door    Door
+	metrics *metrics
+	seldom  seldom
+	senders senders
+	// silentLong is for how long a connection that gives up its place has been silent.
+	silentLong time.Duration
+
+	// ctx ends when what is not stored yet has to be given up.
+	ctx    context.Context
+	giveUp context.CancelFunc
+	// slots has a place for each batch that is filled or stored, storing for each that is stored.
+	slots, storing chan struct{}
+	stores         sync.WaitGroup
+
+	mu      sync.Mutex // guards all below
+	closing bool
+	sockets map[io.Closer]struct{}
+	conns   map[*Conn]struct{}
+	queues  map[access.Sender]*queue
+	serving sync.WaitGroup // connections, and calls of ServePacket
+	stopped chan struct{}  // nil before Shutdown; closed when it has ended
+}
+
+// ErrClosed is what Serve and ServePacket return after Shutdown.
+var ErrClosed = errors.New("the server is closed")
+
+// New returns a server for a protocol.
+func New(cfg Config, door Door) (*Server, error) {
+	cfg, err := cfg.withDefaults(&door)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", door.Protocol, err)
+	}
+	m, err := newMetrics(string(door.Protocol), cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", door.Protocol, err)
+	}
+	s := &Server{
+		cfg: cfg, door: door, metrics: m, seldom: seldom{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now), silentLong: 30 * time.Second,
+		slots: make(chan struct{}, cfg.MaxBatches), storing: make(chan struct{}, parallelStores),
+		sockets: map[io.Closer]struct{}{}, conns: map[*Conn]struct{}{}, queues: map[access.Sender]*queue{},
+	}
+	s.ctx, s.giveUp = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Config returns the settings, with the defaults.
+func (s *Server) Config() Config { return s.cfg }
+
+// Drop counts n messages that are dropped.
+func (s *Server) Drop(why Reason, n int) {
+	s.metrics.dropped.WithLabelValues(string(why)).Add(float64(n))
+}
+
+// Serve takes connections from l until Shutdown, and returns ErrClosed then, or the error of the listener. It
+// closes l.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close()
+	if s.cfg.TLS != nil {
+		l = tls.NewListener(l, s.cfg.TLS)
+	}
+	if !s.open(l) {
+		return ErrClosed
+	}
+	defer s.closed(l)
+	for wait := time.Duration(0); ; {
+		nc, err := l.Accept()
+		if s.isClosing() {
+			if err == nil {
+				nc.Close()
+			}
+			return ErrClosed
+		}
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// Without a free descriptor Accept fails until one is free.
+			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+			s.cfg.Logger.Warn("accepting a connection failed", "protocol", s.door.Protocol, "error", err)
+			select {
+			case <-time.After(wait):
+			case <-s.ctx.Done():
+			}
+			continue
+		}
+		wait = 0
+		s.accept(nc)
+	}
+}
+
+// accept serves a connection, if there is a place for it.
+func (s *Server) accept(nc net.Conn) {
+	c := &Conn{Server: s, nc: nc, Peer: Peer{Address: addressOf(nc.RemoteAddr())}, active: time.Now()}
+	s.mu.Lock()
+	if s.closing || !s.roomFor(c) {
+		s.mu.Unlock()
+		nc.Close()
+		s.Drop(Full, 1)
+		s.say("too many connections: one was refused", c.Peer.Address, "max", s.cfg.MaxConnections)
+		return
+	}
+	s.conns[c] = struct{}{}
+	s.serving.Add(1)
+	s.mu.Unlock()
+	s.metrics.connections.Inc()
+	go func() {
+		defer s.serving.Done()
+		defer s.metrics.connections.Dec()
+		defer s.gone(c)
+		c.serve()
+	}()
+}
+
+// roomFor reports whether there is a place for one more connection, and makes one if a connection has been silent
+// for long. s.mu is held.
+func (s *Server) roomFor(c *Conn) bool {
+	if len(s.conns) < s.cfg.MaxConnections {
+		return true
+	}
+	var silent *Conn
+	for other := range s.conns {
+		if silent == nil || other.lastActive().Before(silent.lastActive()) {
+			silent = other
+		}
+	}
+	if silent == nil || c.active.Sub(silent.lastActive()) < s.silentLong {
+		return false
+	}
+	delete(s.conns, silent)
+	silent.nc.Close()
+	return true
+}
+
+// gone takes a connection off the list.
+func (s *Server) gone(c *Conn) {
+	c.nc.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// queueFor returns where the records of a sender go, who may store rows now. Users are few, so queues stay.
+func (s *Server) queueFor(caller *access.Caller, from Peer) *queue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, ok := s.queues[caller.Sender]
+	if !ok {
+		q = &queue{s: s, from: from}
+		s.queues[caller.Sender] = q
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forbidden = nil
+	return q
+}
+
+func (s *Server) open(socket io.Closer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.sockets[socket] = struct{}{}
+	return true
+}
+
+func (s *Server) closed(socket io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sockets, socket)
+}
+
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// Shutdown closes the listeners, reads what clients have sent already for Config.Drain at most, and stores what
+// was read. When ctx ends, what is not stored yet is given up and counted. The error is that of ctx.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closing
+	s.closing = true
+	if first {
+		s.stopped = make(chan struct{})
+		for socket := range s.sockets {
+			if p, ok := socket.(net.PacketConn); ok {
+				_ = p.SetReadDeadline(time.Now().Add(drainPackets)) // then ServePacket ends, and closes it
+				continue
+			}
+			_ = socket.Close()
+		}
+		for c := range s.conns {
+			c.drain(s.cfg.Drain)
+		}
+		go func() {
+			s.serving.Wait()
+			s.flush()
+			s.stores.Wait()
+			close(s.stopped)
+		}()
+	}
+	stopped := s.stopped
+	s.mu.Unlock()
+	select {
+	case <-stopped:
+		s.giveUp()
+		return nil
+	case <-ctx.Done():
+	}
+	s.giveUp()
+	s.mu.Lock()
+	for c := range s.conns {
+		c.nc.Close()
+	}
+	s.mu.Unlock()
+	<-stopped
+	return ctx.Err()
+}
+
+// addressOf is the address of a peer; zero for one that has none, as in tests with pipes.
+func addressOf(a net.Addr) netip.Addr {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.AddrPort().Addr().Unmap()
+	}
+	if p, err := netip.ParseAddrPort(a.String()); err == nil {
+		return p.Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// say logs a warning, once a minute for each address and text.
+func (s *Server) say(what string, from netip.Addr, args ...any) {
+	if s.seldom.may(what + from.String()) {
+		s.cfg.Logger.Warn(what, append([]any{"protocol", s.door.Protocol, "remote", from}, args...)...)
+	}
+}
+
+// seldom lets each text pass once a minute.
+type seldom struct {
+	now  func() time.Time
+	mu   sync.Mutex // guards last
+	last map[string]time.Time
+}
+
+const (
+	seldomEvery = time.Minute
+	maxSeldom   = 1000
+)
+
+func (s *seldom) may(text string) bool {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.last[text]; ok && now.Sub(at) < seldomEvery {
+		return false
+	}
+	if len(s.last) >= maxSeldom || s.last == nil {
+		s.last = map[string]time.Time{}
+	}
+	s.last[text] = now
+	return true
+}

@@ -1,0 +1,213 @@
+// Package socktest runs doors over TCP and UDP for tests: on 127.0.0.1, on a store in memory.
+package socktest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/router/access"
+	"cordwood/router/body"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/ingesttest"
+	"cordwood/router/ingest/sockdoor"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// Fixture is what a door of a test works on.
+type Fixture struct {
+	Config   sockdoor.Config
+	Store    *ingesttest.Store
+	Registry *prometheus.Registry
+	Log      *Log
+}
+
+// New returns settings of a door whose senders may write.
+func New(t testing.TB, change ...func(*ingest.Config)) *Fixture {
+	t.Helper()
+	s, st := ingesttest.New(t, change...)
+	bodies, err := body.New(body.Config{MaxBytes: 64 << 20, MaxInFlight: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Fixture{Store: st, Registry: prometheus.NewRegistry(), Log: &Log{}}
+	f.Config = sockdoor.Config{
+		Ingestion: s, Bodies: bodies,
+		Sender: func(context.Context, sockdoor.Peer) (*access.Caller, error) {
+			return ingesttest.Caller(access.WriteOnly), nil
+		},
+		BatchDelay: 2 * time.Millisecond, Drain: patience,
+		Now:    func() time.Time { return ingesttest.Now },
+		Logger: slog.New(slog.NewTextHandler(f.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), Registerer: f.Registry,
+	}
+	return f
+}
+
+// Server is a door.
+type Server interface {
+	Serve(l net.Listener) error
+	Shutdown(ctx context.Context) error
+}
+
+// TCP serves a door on a port of its own until the test ends, and returns its address.
+func TCP(t testing.TB, s Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, s, func() error { return s.Serve(l) })
+	return l.Addr().String()
+}
+
+// UDP is TCP for datagrams.
+func UDP(t testing.TB, s interface {
+	Server
+	ServePacket(p net.PacketConn) error
+},
+) string {
+	t.Helper()
+	p, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, s, func() error { return s.ServePacket(p) })
+	return p.LocalAddr().String()
+}
+
+// serve runs a call until the test ends.
+func serve(t testing.TB, s Server, run func() error) {
+	ended := make(chan error, 1)
+	go func() { ended <- run() }()
+	t.Cleanup(func() {
+		Stop(t, s)
+		if err := <-ended; !errors.Is(err, sockdoor.ErrClosed) {
+			t.Errorf("serving ended with %v", err)
+		}
+	})
+}
+
+// Stop stops a door, which stores what it has read.
+func Stop(t testing.TB, s Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
+// Dial connects to a server until the test ends. Reading and writing fail after a while.
+func Dial(t testing.TB, network, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Send sends all of a text over a connection of its own, and waits until the server ends it.
+func Send(t testing.TB, address, text string) {
+	t.Helper()
+	c := Dial(t, "tcp", address)
+	Write(t, c, text)
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, c) // how it ends is the test's
+}
+
+// Write writes a text.
+func Write(t testing.TB, c io.Writer, text string) {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Await waits until a condition holds.
+func Await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	end := time.NewTimer(patience)
+	defer end.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-end.C:
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Rows waits until a table has n rows, and returns them.
+func (f *Fixture) Rows(t testing.TB, table string, n int) []ingesttest.Row {
+	t.Helper()
+	Await(t, table+" has its rows", func() bool { return len(f.Store.Rows(table)) >= n })
+	rows := f.Store.Rows(table)
+	if len(rows) != n {
+		t.Fatalf("%s has %d rows, want %d", table, len(rows), n)
+	}
+	return rows
+}
+
+// Metric returns the value of a counter or gauge with the label values; 0 if there is none.
+func (f *Fixture) Metric(t testing.TB, name string, values ...string) float64 {
+	t.Helper()
+	families, err := f.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			var have []string
+			for _, l := range m.GetLabel() {
+				have = append(have, l.GetValue())
+			}
+			if strings.Join(have, ",") == strings.Join(values, ",") {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// Log is what was logged.
+type Log struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns all of it.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,263 @@
+package sockdoor
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/body"
+	"cordwood/router/ingest"
+)
+
+// Waits between attempts to store a batch.
+const (
+	firstWait = 100 * time.Millisecond
+	maxWait   = 5 * time.Second
+)
+
+// maxRefusals bounds the attempts to find the records of a batch for which it is refused.
+const maxRefusals = 64
+
+// store stores the records of a batch.
+func (q *queue) store(b *batch) {
+	s := q.s
+	select {
+	case s.storing <- struct{}{}:
+		defer func() { <-s.storing }()
+	case <-s.ctx.Done():
+		q.lose(len(b.records))
+		return
+	}
+	if left, err := q.storeAll(s.ctx, newKey(), b.records); err != nil && left > 0 {
+		q.lose(left)
+	}
+}
+
+// Store stores records under a key of the client's: what was stored under it before is not stored again. It is
+// for protocols whose clients are told. It waits while rows cannot be stored, until ctx ends; records that can
+// never be stored are counted and left out. The error is that the sender may not store rows, or that of ctx.
+func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
+	s := c.Server
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	for _, places := range []chan struct{}{s.slots, s.storing} {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	_, err := c.queue.storeAll(ctx, key, records)
+	return err
+}
+
+// storeAll stores records, each table's by themselves. With the error of ctx it returns how many were left.
+func (q *queue) storeAll(ctx context.Context, key string, records []Record) (left int, err error) {
+	s := q.s
+	if s.door.Table == nil {
+		return q.storeIn(ctx, s.cfg.Target.Table, key, records)
+	}
+	var tables []string
+	byTable := map[string][]Record{}
+	for i := range records {
+		table := s.door.Table(&records[i])
+		if table == "" {
+			table = s.cfg.Target.Table
+		}
+		if byTable[table] == nil {
+			tables = append(tables, table)
+		}
+		byTable[table] = append(byTable[table], records[i])
+	}
+	for _, table := range tables {
+		n, failed := q.storeIn(ctx, table, key, byTable[table])
+		left += n
+		err = cmp.Or(err, failed)
+	}
+	return left, err
+}
+
+// newKey names a batch, so that it is stored once although it is sent again after an attempt of which nobody knows
+// the outcome.
+func newKey() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return hex.EncodeToString(random[:])
+}
+
+// lose counts records that were not stored before the server stopped.
+func (q *queue) lose(n int) {
+	q.s.Drop(Stopped, n)
+	q.s.cfg.Logger.Error("messages are lost, because the server stops before they could be stored",
+		"protocol", q.s.door.Protocol, "messages", n)
+}
+
+// part is records of a batch, with the key of their own.
+type part struct {
+	key     string
+	records []Record
+}
+
+// storeIn stores records in a table, however long that takes. If they are refused for good, it looks for those
+// for which they are, and leaves them out. The error is that the sender may not store rows, or that of ctx, with how
+// many were left.
+func (q *queue) storeIn(ctx context.Context, table, key string, records []Record) (left int, err error) {
+	refusals := 0
+	for parts := []part{{key, records}}; len(parts) > 0; {
+		p := parts[len(parts)-1]
+		parts = parts[:len(parts)-1]
+		n := len(p.records)
+		err := q.patiently(ctx, table, &p)
+		switch {
+		case err == nil:
+			continue
+		case ctx.Err() != nil:
+			for _, other := range parts {
+				n += len(other.records)
+			}
+			return n, ctx.Err()
+		case isForbidden(err):
+			for _, other := range parts {
+				n += len(other.records)
+			}
+			q.forbid(err)
+			q.s.forbid(q.from, err, n)
+			return 0, err
+		}
+		if refusals++; n > 1 && refusals < maxRefusals {
+			parts = append(parts, part{p.key + "b", p.records[n/2:]}, part{p.key + "a", p.records[:n/2]})
+			continue
+		}
+		q.s.Drop(Refused, n)
+		q.s.say("messages were dropped, because they can never be stored", q.from.Address,
+			"table", table, "messages", n, "error", err)
+	}
+	return 0, nil
+}
+
+// forbid has the queue take no more records, so that its connections end.
+func (q *queue) forbid(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forbidden = err
+}
+
+// patiently stores records. While they cannot be stored it waits and tries again. The error says that they never can
+// be, or that ctx has ended.
+func (q *queue) patiently(ctx context.Context, table string, p *part) error {
+	s := q.s
+	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+		outcome, err := s.try(ctx, q.from, table, p)
+		if err == nil {
+			s.tell(q.from, table, outcome)
+			return nil
+		}
+		if ctx.Err() != nil || s.forGood(ctx, err) {
+			return err
+		}
+		s.say("rows cannot be stored yet: they are kept, and the clients are not read meanwhile", q.from.Address,
+			"table", table, "error", err)
+		timer := time.NewTimer(max(wait, min(errs.From(err).RetryAfter, maxWait)))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// tell logs that records were refused.
+func (s *Server) tell(from Peer, table string, out *ingest.Outcome) {
+	if out.Skipped == 0 {
+		return
+	}
+	why := ""
+	if len(out.Reasons) > 0 {
+		why = out.Reasons[0].Error
+	}
+	s.say("some records could not be made rows", from.Address,
+		"table", table, "records", out.Skipped, "kept", out.Kept, "first", why)
+}
+
+// try stores records once.
+func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*ingest.Outcome, error) {
+	caller, err := s.caller(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	b := s.batch(table, p)
+	protocol := s.door.Protocol
+	err = s.cfg.Ingestion.Admit(ctx, &ingest.Arrival{
+		Protocol: protocol, Caller: caller, Database: b.Database, Table: b.Table, Wait: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.cfg.Bodies.Hold(ctx, nil)
+	if err == nil {
+		defer held.Release()
+		err = held.Reserve(ctx, b.Bytes)
+	}
+	if err != nil {
+		return nil, s.cfg.Ingestion.Failed(protocol, ingest.StageBody, err)
+	}
+	out := &s.cfg.Ingestion.Store(ctx, &ingest.Request{
+		Protocol: protocol, Caller: caller, Memory: memory{held, b.Bytes}, Wait: true, Batches: []*ingest.Batch{b},
+	})[0]
+	return out, out.Err
+}
+
+// memory is what a batch holds of the memory for bodies, of which its records take some bytes.
+type memory struct {
+	held    *body.Body
+	records int64
+}
+
+func (m memory) Reserve(ctx context.Context, n int64) error { return m.held.Reserve(ctx, m.records+n) }
+
+func (m memory) TryReserve(n int64) bool { return m.held.TryReserve(m.records + n) }
+
+// batch makes a batch of records.
+func (s *Server) batch(table string, p *part) *ingest.Batch {
+	t := s.cfg.Target
+	b := &ingest.Batch{
+		Database: t.Database, Table: table, Pipeline: t.Pipeline, Version: t.Version, HasVersion: t.Version != "",
+		SkipError: true, OnReject: ingest.StoreRejects, // nobody is told which records they are
+		Key: string(s.door.Protocol) + "-" + p.key, Input: s.door.Input(p.records, t.Pipeline != ""),
+	}
+	for i := range p.records {
+		b.Bytes += int64(len(p.records[i].Data))
+	}
+	return b
+}
+
+// isForbidden reports whether the sender may not store rows.
+func isForbidden(err error) bool {
+	status := errs.From(err).Status()
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+// forGood reports whether rows that were refused with err can never be stored. What an operator can mend
+// is not for good: a pipeline or a database that is not there.
+func (s *Server) forGood(ctx context.Context, err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	if isForbidden(err) {
+		return true
+	}
+	switch errs.CodeOf(err) {
+	case errs.InvalidArguments, errs.InvalidSyntax:
+		t := s.cfg.Target
+		return t.Pipeline == "" || t.Pipeline == ingest.IdentityPipeline || s.cfg.Ingestion.HasPipeline(ctx, t.Pipeline)
+	}
+	return false
+}

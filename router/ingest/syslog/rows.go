@@ -1,0 +1,171 @@
+package syslog
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+
+	"cordwood/proto/schema"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
+	"cordwood/router/vrl/logformat/syslog"
+	"cordwood/router/vrl/value"
+)
+
+// layout is the columns of messages that go through no pipeline.
+var layout = &pipeline.Layout{Columns: []schema.Column{
+	{Name: "hostname", Type: schema.String, Semantic: schema.Tag},
+	{Name: "appname", Type: schema.String, Semantic: schema.Tag},
+	{Name: "facility", Type: schema.String, Semantic: schema.Field},
+	{Name: "severity", Type: schema.String, Semantic: schema.Field},
+	{Name: "priority", Type: schema.Int32, Semantic: schema.Field},
+	{Name: "procid", Type: schema.String, Semantic: schema.Field},
+	{Name: "msgid", Type: schema.String, Semantic: schema.Field},
+	{Name: "structured_data", Type: schema.JSON, Semantic: schema.Field},
+	{
+		Name: "message", Type: schema.String, Semantic: schema.Field,
+		Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)},
+	},
+	{Name: "source", Type: schema.String, Semantic: schema.Field},
+}}
+
+// The numbers of the columns of layout.
+const (
+	columnHost = iota
+	columnApp
+	columnFacility
+	columnSeverity
+	columnPriority
+	columnProc
+	columnMsgID
+	columnData
+	columnMessage
+	columnSource
+)
+
+// input is the messages of a batch. It may be read more than once.
+type input struct {
+	records []sockdoor.Record
+	// parser reads all forms, old those of RFC 3164 only.
+	parser, old *syslog.Parser
+	// at is the message that fill is at.
+	at   *sockdoor.Record
+	json []byte
+}
+
+// read parses a message. The texts of m are parts of the record.
+func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
+	text := textOf(r.Data)
+	m, err := in.parser.Parse(text)
+	if err != nil {
+		m, err = in.old.Parse(text)
+	}
+	if err != nil {
+		m = syslog.Message{Priority: -1, Version: -1, Text: strings.TrimRight(text, "\r\n\x00")}
+	}
+	if m.Host == "" {
+		m.Host = r.From
+	}
+	nanos = r.At
+	if m.HasTime && inRange(m.Time) {
+		nanos = m.Time.UnixNano()
+	}
+	return m, nanos
+}
+
+// inRange reports whether nanoseconds in 64 bits can tell the time.
+func inRange(t time.Time) bool {
+	sec := t.Unix()
+	const most = 1<<63/1_000_000_000 - 1
+	return -most < sec && sec < most
+}
+
+// fill puts the messages into columns.
+func (in *input) fill(to *pipeline.Direct) error {
+	for i := range in.records {
+		in.at = &in.records[i]
+		m, nanos := in.read(in.at)
+		to.Time(nanos)
+		put(to, columnHost, m.Host)
+		put(to, columnApp, m.App)
+		if m.Priority >= 0 {
+			put(to, columnFacility, syslog.Facility(m.Priority>>3))
+			put(to, columnSeverity, syslog.Severity(m.Priority&7))
+			to.Int(columnPriority, int64(m.Priority))
+		}
+		put(to, columnProc, m.Proc)
+		put(to, columnMsgID, m.MsgID)
+		if !m.Data.IsEmpty() {
+			in.json = appendData(in.json[:0], m.Data)
+			to.JSON(columnData, in.json)
+		}
+		to.Text(columnMessage, bytesOf(m.Text))
+		put(to, columnSource, in.at.From)
+		if err := to.End(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put puts a text into a column, unless the message lacks it.
+func put(to *pipeline.Direct, column int, text string) {
+	if text != "" {
+		to.Text(column, bytesOf(text))
+	}
+}
+
+// text is the message that fill is at, for the rejects.
+func (in *input) text() []byte {
+	return append(jsonscan.AppendQuotedBytes([]byte(`{"raw":`), in.at.Data), '}')
+}
+
+// give gives the messages to a pipeline.
+func (in *input) give(to *ingest.Sink) error {
+	for i := range in.records {
+		r := &in.records[i]
+		m, nanos := in.read(r)
+		o := value.MakeFields(len(layout.Columns) + 2)
+		o.Add("svc_timestamp", value.NewUnixNano(nanos))
+		for _, f := range [...]struct{ name, text string }{
+			{"appname", m.App}, {"hostname", m.Host}, {"msgid", m.MsgID}, {"procid", m.Proc}, {"source", r.From},
+		} {
+			if f.text != "" {
+				o.Add(f.name, textValue(f.text))
+			}
+		}
+		o.Add("message", textValue(m.Text))
+		o.Add("raw", textValue(textOf(r.Data)))
+		if m.Priority >= 0 {
+			o.Add("facility", value.NewString(syslog.Facility(m.Priority>>3)))
+			o.Add("severity", value.NewString(syslog.Severity(m.Priority&7)))
+			o.Add("priority", value.NewInt(int64(m.Priority)))
+		}
+		if !m.Data.IsEmpty() {
+			o.Add("structured_data", dataValue(m.Data))
+		}
+		o.Sort()
+		to.At(nanos)
+		if err := to.Record(o.Value(), len(r.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textOf returns bytes as a text. The bytes of a record do not change while it is used.
+func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// bytesOf returns the bytes of a text, which must not be changed.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// textValue is a text as a value, valid UTF-8.
+func textValue(s string) value.Value {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return value.NewString(s)
+}
