@@ -29,7 +29,7 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
               ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs kube-test licences image deb dist dist-test package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,11 +80,13 @@ check: lint build ## Format, lint, build and short tests: before every commit
 lint: ## Format and import rules, static checks, protobuf
 	$(GOLANGCI) run ./...
 	cd deploy/tools && $(GOLANGCI) run --config ../../.golangci.yml ./...
+	cd test/clients && $(GOLANGCI) run --config ../../.golangci.yml ./...
 	cd proto && $(BUF) lint
 
 fmt: ## Format the code
 	$(GOLANGCI) fmt ./...
 	cd deploy/tools && $(GOLANGCI) fmt --config ../../.golangci.yml ./...
+	cd test/clients && $(GOLANGCI) fmt --config ../../.golangci.yml ./...
 
 generate: ## Generate the protobuf code, the reference of VRL functions and the tables of metrics, settings and errors again
 	@# Its plugins are built by go run, which may take longer than the two minutes that buf gives them.
@@ -124,6 +126,9 @@ bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benc
 
 bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3', '-nodes 3' for a cluster
 	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
+
+clients-test: build ## Send with the real clients of other systems, which are installed from npm and PyPI below test/clients
+	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 15m .
 
 helm-test: build ## Lint the Helm chart, compare what it renders, check every object of it; alert rules and dashboards
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest ./monitortest

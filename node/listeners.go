@@ -3,7 +3,10 @@ package node
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"cordwood/node/config"
 	"cordwood/router/httpapi"
@@ -15,18 +18,51 @@ import (
 type listener struct {
 	config.Listener
 	port *httpServer
+	// handler is that of the protocol, once served is closed. stopped is closed when the port is to close.
+	handler         http.Handler
+	served, stopped chan struct{}
+	waiting         atomic.Int64
 }
 
-// openListeners opens the ports of their own, which answer like the user port until the router is there.
+// Requests that come before the router is there wait for it: clients of other systems lose what is refused.
+const (
+	startWait  = 10 * time.Second
+	maxWaiting = 1000
+)
+
+// await returns the handler of the protocol when it is there, or nil after some time.
+func (l *listener) await(r *http.Request) http.Handler {
+	defer l.waiting.Add(-1)
+	if l.waiting.Add(1) > maxWaiting {
+		return nil
+	}
+	timer := time.NewTimer(startWait)
+	defer timer.Stop()
+	select {
+	case <-l.served:
+		return l.handler
+	case <-timer.C:
+	case <-l.stopped:
+	case <-r.Context().Done():
+	}
+	return nil
+}
+
+// noHandler has requests of the user port be refused at once: its clients know what to do about it.
+func noHandler(*http.Request) http.Handler { return nil }
+
+// openListeners opens the ports of their own, on which requests wait until the router is there.
 func (n *front) openListeners(port userPort) error {
-	for _, l := range n.cfg.Listeners {
-		port.flag, port.addr, port.http2 = l.Kind.Flag(), l.Addr, l.Kind.HTTP2
-		s, err := port.open(n.log)
-		if err != nil {
+	for _, c := range n.cfg.Listeners {
+		l := &listener{Listener: c, served: make(chan struct{}), stopped: make(chan struct{})}
+		port.flag, port.addr, port.http2 = c.Kind.Flag(), c.Addr, c.Kind.HTTP2
+		port.before = n.guard(n.browsers, n.beforeReady(l.await))
+		var err error
+		if l.port, err = port.open(n.log); err != nil {
 			return err
 		}
-		n.listeners = append(n.listeners, &listener{l, s})
-		n.log.Info("listening", "for", l.Kind.What, "addr", s.addr.String())
+		n.listeners = append(n.listeners, l)
+		n.log.Info("listening", "for", c.Kind.What, "addr", l.port.addr.String())
 	}
 	return nil
 }
@@ -38,6 +74,8 @@ func (n *front) serveListeners(router *httpapi.Server) error {
 		if err != nil {
 			return err
 		}
+		l.handler = h
+		close(l.served)
 		l.port.setHandler(h)
 	}
 	return nil
@@ -69,6 +107,9 @@ func (n *front) ports() []*httpServer {
 // closePorts finishes the requests of all ports until ctx ends, side by side: none takes new ones while another has
 // some left.
 func (n *front) closePorts(ctx context.Context) error {
+	for _, l := range n.listeners {
+		close(l.stopped)
+	}
 	ports := n.ports()
 	failed := make([]error, len(ports))
 	var wg sync.WaitGroup

@@ -102,9 +102,13 @@ func (n *readiness) setAlone(alone bool) {
 	n.tellService()
 }
 
-// beforeReady answers users until the router is there.
-func (n *front) beforeReady() http.Handler {
+// beforeReady answers users until the router is there. A request that await returns a handler for is answered by that.
+func (n *front) beforeReady(await func(*http.Request) http.Handler) http.Handler {
 	return n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
+		if h := await(r); h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
 		err := errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(n.unready(), "; ")).WithRetryAfter(time.Second)
 		exchange.WriteError(w, r, err)
 	})

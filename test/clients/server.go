@@ -1,0 +1,152 @@
+// Package clients sends logs with the real clients of other systems, as their users configure them, to a real server, and
+// looks whether every record is there once. README.md says how to run it.
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Records is how many a client sends.
+const Records = 2000
+
+// server is a process of cordwood with a port for every protocol.
+type server struct {
+	t    testing.TB
+	bin  string
+	args []string
+	cmd  *exec.Cmd
+	log  string
+	// users, loki, splunk, otlp and calls are the addresses of the ports.
+	users, loki, splunk, otlp, calls string
+}
+
+// start starts a server, which ends with the test. Without CORDWOOD_BIN the test is skipped.
+func start(t testing.TB) *server {
+	t.Helper()
+	bin := os.Getenv("CORDWOOD_BIN")
+	if bin == "" {
+		t.Skip("CORDWOOD_BIN names no server: `make clients-test` does")
+	}
+	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
+	s.users, s.loki, s.splunk, s.otlp, s.calls = free(t), free(t), free(t), free(t), free(t)
+	s.args = []string{
+		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users, "--rpc-addr", free(t),
+		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
+	}
+	s.run()
+	t.Cleanup(func() {
+		s.end(syscall.SIGKILL)
+		if t.Failed() {
+			text, _ := os.ReadFile(s.log)
+			t.Logf("the server said:\n%s", text)
+		}
+	})
+	return s
+}
+
+// free is an address that nobody listens on now.
+func free(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// run starts the process and waits until it is ready.
+func (s *server) run() {
+	s.t.Helper()
+	out, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer out.Close()
+	s.cmd = exec.Command(s.bin, s.args...)
+	s.cmd.Stdout, s.cmd.Stderr = out, out
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for end := time.Now().Add(time.Minute); ; <-ticker.C {
+		resp, err := http.Get("http://" + s.users + "/ready")
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the server is not ready after a minute: %v", err)
+		}
+	}
+}
+
+// end ends the process by a signal and waits for its end.
+func (s *server) end(by os.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(by)
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// query returns the first row of a statement, as texts.
+func (s *server) query(sql string) ([]string, error) {
+	resp, err := http.PostForm("http://"+s.users+"/v1/sql?format=csv", url.Values{"sql": {sql}})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		var answer struct{ Error string }
+		_ = json.Unmarshal(text, &answer)
+		return nil, fmt.Errorf("%s: %s", resp.Status, answer.Error)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.Split(strings.TrimSpace(line), ","), nil
+}
+
+// check waits until a table has each of the marks 0 to Records-1, and fails if one is missing, or there more than once. mark is the
+// expression of a mark.
+func (s *server) check(table, mark string) {
+	s.t.Helper()
+	sql := fmt.Sprintf("SELECT count(*), count(DISTINCT %s) FROM %s WHERE CAST(%s AS BIGINT) BETWEEN 0 AND %d", mark, table, mark, Records-1)
+	want := fmt.Sprint([]string{fmt.Sprint(Records), fmt.Sprint(Records)})
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		got, err := s.query(sql)
+		if err == nil && fmt.Sprint(got) == want {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Errorf("%s has %v rows and marks (%v), want %s", table, got, err, want)
+			return
+		case <-ticker.C:
+		}
+	}
+}
