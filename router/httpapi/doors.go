@@ -10,6 +10,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/loki"
 	"cordwood/router/ingest/otlp"
@@ -71,6 +72,12 @@ var protocols = []protocol{
 				{methods: post, path: otlp.PathExportTraces, needs: access.Insert, action: "ingest", handler: door.NoLogs},
 				{methods: post, path: otlp.PathExportMetrics, needs: access.Insert, action: "ingest", handler: door.NoLogs},
 			}
+		},
+	},
+	{
+		name: ingest.GELF, refuse: gelf.Refuse, prefixes: []string{"", "/v1"},
+		routes: func(d httpdoor.Door) []doorRoute {
+			return []doorRoute{{methods: post, path: "/gelf", needs: access.Insert, action: "ingest", handler: gelf.NewDoor(d).Push}}
 		},
 	},
 	{

@@ -62,7 +62,6 @@ var foreignPaths = []struct {
 	{"/api/v1/ingest/", "LogScale's ingestion API"},
 	{"/_json", "OpenObserve's ingestion API"},
 	{"/_multi", "OpenObserve's ingestion API"},
-	{"/gelf", "GELF over HTTP"},
 	{"/upload", "systemd-journal-upload"},
 	{"/api/v1/query_range", "Prometheus' query API"},
 	{"/api/v1/query", "Prometheus' query API"},

@@ -32,7 +32,6 @@ func TestForeignPaths(t *testing.T) {
 		"/otlp/v1/logs":              "OTLP over HTTP",
 		"/v1/input/0123456789abcdef": "Datadog's intake of logs",
 		"/api/v2/series":             "Datadog's intake of metrics",
-		"/gelf":                      "GELF over HTTP",
 		"/api/default/app/_json":     "OpenObserve's ingestion API",
 		"/_ingest/pipeline/nginx":    "ingest pipelines",
 		"/opentelemetry.proto.collector.logs.v1.LogsService/Export": "OTLP over gRPC",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cordwood/router/access"
+	"cordwood/router/body"
 )
 
 // Conn is a connection of a client. Only the goroutine of Door.Stream uses it.
@@ -20,6 +21,7 @@ type Conn struct {
 
 	nc    net.Conn
 	queue *queue
+	held  *body.Body // nil: the connection needs little memory
 
 	mu sync.Mutex // guards all below
 	// active is when the client sent something last, and begun when the record under way began to come; zero: none is.
@@ -53,6 +55,7 @@ func (c *Conn) serve() {
 		return
 	}
 	c.queue = c.queueFor(caller, c.Peer)
+	defer func() { _ = c.Hold(0) }()
 	switch err := c.door.Stream(c); {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, errDrained):
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -173,6 +176,26 @@ const (
 	readBuffer  = 64 << 10
 )
 
+// Hold asks for n bytes, in all, of the memory for bodies, for a record that does not fit into a buffer that every
+// connection may have. It waits for them; 0 gives them back.
+func (c *Conn) Hold(n int) error {
+	if n == 0 {
+		if c.held != nil {
+			c.held.Release()
+			c.held = nil
+		}
+		return nil
+	}
+	if c.held == nil {
+		held, err := c.cfg.Bodies.Hold(c.ctx, nil)
+		if err != nil {
+			return err
+		}
+		c.held = held
+	}
+	return c.held.Reserve(c.ctx, int64(n))
+}
+
 // Split reads the records that a Splitter finds to the end of the connection. room bounds the bytes of one with
 // what is around it.
 func (c *Conn) Split(find Splitter, room int) error {
@@ -204,7 +227,13 @@ func (c *Conn) Split(find Splitter, room int) error {
 		}
 		c.Under(len(rest))
 		if full && (len(buf) < readBuffer || len(rest) == len(buf)) {
-			grown := make([]byte, min(2*len(buf), max(room, readBuffer)))
+			n := min(2*len(buf), max(room, readBuffer))
+			if n > readBuffer {
+				if err := c.Hold(n); err != nil {
+					return err
+				}
+			}
+			grown := make([]byte, n)
 			have = copy(grown, rest)
 			buf = grown
 			continue
@@ -213,6 +242,7 @@ func (c *Conn) Split(find Splitter, room int) error {
 			small := make([]byte, readBuffer)
 			have = copy(small, rest)
 			buf = small
+			_ = c.Hold(0)
 			continue
 		}
 		have = copy(buf, rest)

@@ -54,8 +54,9 @@ func New(cfg Config, door Door) (*Server, error) {
 		return nil, fmt.Errorf("%s: %w", door.Protocol, err)
 	}
 	s := &Server{
-		cfg: cfg, door: door, metrics: m, seldom: seldom{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now), silentLong: 30 * time.Second,
-		slots: make(chan struct{}, cfg.MaxBatches), storing: make(chan struct{}, parallelStores),
+		cfg: cfg, door: door, metrics: m, seldom: seldom{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now),
+		silentLong: 30 * time.Second,
+		slots:      make(chan struct{}, cfg.MaxBatches), storing: make(chan struct{}, parallelStores),
 		sockets: map[io.Closer]struct{}{}, conns: map[*Conn]struct{}{}, queues: map[access.Sender]*queue{},
 	}
 	s.ctx, s.giveUp = context.WithCancel(context.Background())

@@ -63,7 +63,7 @@ func octets(data []byte) (prefix, length int, unsure bool) {
 		prefix++
 	}
 	switch {
-	case prefix == 0 || prefix > maxDigits || length == 0:
+	case prefix == 0 || prefix > maxDigits || data[0] == '0': // a length begins with no zero
 		return 0, 0, false
 	case prefix == len(data) || data[prefix] == ' ' && prefix+1 == len(data):
 		return 0, 0, true

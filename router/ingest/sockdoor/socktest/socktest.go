@@ -211,3 +211,27 @@ func (l *Log) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// Split returns the records that a Splitter finds in data, as a connection does that gets step bytes at a time and has
+// room for some.
+func Split(find sockdoor.Splitter, data []byte, step, room int) []string {
+	var out []string
+	var have []byte
+	for rest := data; ; {
+		n := min(step, len(rest), room-len(have))
+		have, rest = append(have, rest[:n]...), rest[n:]
+		before := len(have)
+		for len(have) > 0 {
+			n, record := find.Next(have, len(rest) == 0 || len(have) == room && len(have) == before)
+			if n == 0 {
+				break
+			}
+			if have = have[n:]; len(record) > 0 {
+				out = append(out, string(record))
+			}
+		}
+		if len(rest) == 0 {
+			return out
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package gelf
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+
+	"cordwood/router/ingest/sockdoor"
+)
+
+const (
+	// chunkHeader is 0x1e 0x0f, eight bytes of an id, the number of the chunk, and how many there are.
+	chunkHeader = 12
+	maxChunks   = 128
+	// chunkTime is how long the chunks of a message may take to come.
+	chunkTime = 5 * time.Second
+	// maxOpenBytes bounds the chunks of messages that are not complete, and maxOpen those messages.
+	maxOpenBytes = 64 << 20
+	maxOpen      = 10_000
+)
+
+// assembly puts messages together whose chunks come as datagrams.
+type assembly struct {
+	now func() time.Time
+
+	mu    sync.Mutex // guards all below
+	open  map[chunkedID]*chunked
+	order []*chunked // by the time of the first chunk; some are complete already
+	bytes int
+}
+
+// chunkedID names a message. Ids are drawn by senders, so they belong to one.
+type chunkedID struct {
+	from netip.AddrPort
+	id   [8]byte
+}
+
+// chunked is a message of which some chunks came.
+type chunked struct {
+	id    chunkedID
+	began time.Time
+	parts [][]byte
+	have  int
+	bytes int
+	done  bool
+}
+
+func newAssembly() *assembly { return &assembly{now: time.Now, open: map[chunkedID]*chunked{}} }
+
+// message returns the message that a datagram is, or that it completes; nil: none. drop is called for what
+// is dropped.
+func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason)) []byte {
+	if len(data) >= 2 && data[0] == 0x1e && data[1] == 0x0f {
+		var why sockdoor.Reason
+		if data, why = a.add(from, data, drop); why != "" {
+			drop(from.Addr(), why)
+		}
+		if data == nil {
+			return nil
+		}
+	}
+	out, err := inflate(data)
+	switch {
+	case errors.Is(err, errTooLarge):
+		drop(from.Addr(), tooLarge)
+		return nil
+	case err != nil:
+		drop(from.Addr(), malformed)
+		return nil
+	}
+	return out
+}
+
+// add takes a chunk and returns the message that it completes; nil: none. why says why a message is dropped.
+func (a *assembly) add(
+	from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason),
+) (_ []byte, why sockdoor.Reason) {
+	if len(data) < chunkHeader {
+		return nil, malformed
+	}
+	number, count := int(data[10]), int(data[11])
+	if count == 0 || count > maxChunks || number >= count {
+		return nil, malformed
+	}
+	id := chunkedID{from: from, id: [8]byte(data[2:10])}
+	data = data[chunkHeader:]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	a.forget(now, drop)
+	m, ok := a.open[id]
+	if !ok {
+		m = &chunked{id: id, began: now, parts: make([][]byte, count)}
+		a.open[id] = m
+		a.order = append(a.order, m)
+	}
+	if len(m.parts) != count {
+		a.remove(m)
+		return nil, malformed
+	}
+	if m.parts[number] != nil {
+		return nil, "" // the network doubled it
+	}
+	m.parts[number] = append(make([]byte, 0, max(len(data), 1)), data...)
+	m.have++
+	m.bytes += len(data)
+	a.bytes += len(data)
+	if m.bytes > MaxBytes { // more than that it must not have even decompressed
+		a.remove(m)
+		return nil, tooLarge
+	}
+	if m.have < count {
+		return nil, ""
+	}
+	a.remove(m)
+	return bytes.Join(m.parts, nil), ""
+}
+
+// forget drops the messages whose time is over, and the oldest ones if there are too many. a.mu is held.
+func (a *assembly) forget(now time.Time, drop func(netip.Addr, sockdoor.Reason)) {
+	n := 0
+	for _, m := range a.order {
+		crowded := a.bytes >= maxOpenBytes || len(a.open) >= maxOpen
+		if !m.done && now.Sub(m.began) <= chunkTime && !crowded {
+			break
+		}
+		n++
+		if !m.done {
+			a.remove(m)
+			drop(m.id.from.Addr(), incomplete)
+		}
+	}
+	clear(a.order[:n]) // let go of the memory
+	a.order = a.order[n:]
+}
+
+// remove takes a message off. a.mu is held.
+func (a *assembly) remove(m *chunked) {
+	m.done = true
+	a.bytes -= m.bytes
+	delete(a.open, m.id)
+}
+
+var (
+	errTooLarge = errors.New("the message is too large")
+	gzips       = sync.Pool{New: func() any { return new(gzip.Reader) }}
+	zlibs       sync.Pool
+)
+
+// inflate returns a message decompressed. What has no sign of compression is one already.
+func inflate(data []byte) ([]byte, error) {
+	switch {
+	case len(data) >= 2 && data[0] == 0x1f && data[1] == 0x8b:
+		r := gzips.Get().(*gzip.Reader)
+		defer gzips.Put(r)
+		if err := r.Reset(bytes.NewReader(data)); err != nil {
+			return nil, err
+		}
+		return readAll(r)
+	case len(data) >= 2 && data[0]&0x0f == 8 && (int(data[0])<<8|int(data[1]))%31 == 0:
+		r, ok := zlibs.Get().(io.ReadCloser)
+		if !ok {
+			var err error
+			if r, err = zlib.NewReader(bytes.NewReader(data)); err != nil {
+				return nil, err
+			}
+		} else if err := r.(zlib.Resetter).Reset(bytes.NewReader(data), nil); err != nil {
+			return nil, err
+		}
+		defer zlibs.Put(r)
+		return readAll(r)
+	}
+	return data, nil
+}
+
+// readAll reads a message to its end, of MaxBytes at most.
+func readAll(r io.Reader) ([]byte, error) {
+	out, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err == nil && len(out) > MaxBytes {
+		err = errTooLarge
+	}
+	return out, err
+}

@@ -1,0 +1,147 @@
+// Package gelf takes logs in the Graylog Extended Log Format: over UDP, in chunks and compressed by gzip or
+// zlib; over TCP, each message ended by a NUL; and over HTTP. The form is that of
+// https://go2docs.graylog.org/current/getting_in_log_data/gelf.html.
+//
+// Without a pipeline a message becomes a row with the columns of layout, and one for each additional field,
+// without its underscore. With one it is a record with the same fields.
+package gelf
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/sockdoor"
+)
+
+// DefaultTable is where messages go if the listener names no table.
+const DefaultTable = "gelf_logs"
+
+// MaxBytes is the most bytes of a message over TCP and UDP, decompressed.
+const MaxBytes = 2 << 20
+
+// Why messages are dropped, beside the reasons of all doors.
+const (
+	// tooLarge: a message has more than MaxBytes.
+	tooLarge sockdoor.Reason = "too_large"
+	// malformed: a datagram is no chunk as it should be, or cannot be decompressed.
+	malformed sockdoor.Reason = "malformed"
+	// incomplete: chunks of a message did not come in time, or there were too many of others.
+	incomplete sockdoor.Reason = "incomplete"
+)
+
+// Server takes messages at any number of sockets that share its settings.
+type Server struct{ s *sockdoor.Server }
+
+// New returns a server. It opens no socket.
+func New(cfg sockdoor.Config) (*Server, error) {
+	var s *sockdoor.Server
+	parts := newAssembly()
+	drop := func(from netip.Addr, why sockdoor.Reason) { s.DropFrom(from, why) }
+	s, err := sockdoor.New(cfg, sockdoor.Door{
+		Protocol: ingest.GELF,
+		Target:   httpdoor.Target{Table: DefaultTable},
+		Stream: func(c *sockdoor.Conn) error {
+			return c.Split(&framing{max: MaxBytes, tooLong: func() { c.Drop(tooLarge, 1) }}, MaxBytes+1)
+		},
+		Packet: func(from netip.AddrPort, data []byte) []byte { return parts.message(from, data, drop) },
+		Input: func(records []sockdoor.Record, pipelined bool) ingest.Input {
+			in := &input{}
+			for i := range records {
+				r := &records[i]
+				in.messages = append(in.messages, message{data: r.Data, from: r.From, at: r.At})
+			}
+			return in.input(pipelined)
+		},
+		HalfClose: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Server{s}, nil
+}
+
+// Serve takes connections from l until Shutdown. It closes l and returns sockdoor.ErrClosed, or the error of l.
+func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
+
+// ServePacket takes datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed, or the error of p.
+func (s *Server) ServePacket(p net.PacketConn) error { return s.s.ServePacket(p) }
+
+// Shutdown ends Serve and ServePacket, and stores what has been read. If ctx ends before, the rest is given up.
+func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }
+
+// Door takes messages over HTTP.
+type Door struct{ httpdoor.Door }
+
+// NewDoor returns a door: its defaults say where the records go of requests that do not say it.
+func NewDoor(d httpdoor.Door) *Door {
+	d.Protocol = ingest.GELF
+	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
+	return &Door{d}
+}
+
+// Refuse answers an error with its text, alone.
+func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(why.Status)
+	_, _ = w.Write([]byte(why.Text + "\n"))
+}
+
+// Push stores the messages in the body of a request: one, an array of them, or one on each line.
+func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
+	if err := d.push(r); err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (d *Door) push(r *http.Request) error {
+	call, err := d.Begin(r)
+	if err != nil {
+		return err
+	}
+	defer call.Release()
+	target := call.Target(httpdoor.Target{})
+	if err := call.Receive(target); err != nil {
+		return err
+	}
+	body, err := call.Text()
+	if err != nil {
+		return err
+	}
+	messages, err := split(body)
+	if err != nil {
+		return call.Refuse(err)
+	}
+	if len(messages) == 0 {
+		return call.Refuse(errs.New(errs.InvalidArguments, "the body has no GELF message: send a JSON object"))
+	}
+	if err := call.Inflate(int64(len(body) + len(messages)*messageBytes)); err != nil {
+		return err
+	}
+	address, now := call.X.Caller.Address.String(), call.X.Start.UnixNano()
+	in := &input{}
+	for _, data := range messages {
+		in.messages = append(in.messages, message{data: data, from: address, at: now})
+	}
+	b := call.Batch(target)
+	if b.OnReject == "" && len(messages) > 1 {
+		b.OnReject = ingest.StoreRejects // the answer cannot tell which messages they are
+	}
+	b.Input = in.input(b.Pipeline != "")
+	out := &call.Store(b)[0]
+	switch {
+	case out.Err != nil:
+		return out.Err
+	case out.Skipped > 0 && out.Skipped == out.Records:
+		return errs.New(errs.InvalidArguments, "no message of the request could be stored; the first: %s",
+			out.Reasons[0].Error)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package gelf
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/ingesttest"
+	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockdoor/socktest"
+)
+
+// server returns a server on a store in memory.
+func server(t testing.TB, change ...func(*sockdoor.Config)) (*Server, *socktest.Fixture) {
+	t.Helper()
+	f := socktest.New(t)
+	for _, c := range change {
+		c(&f.Config)
+	}
+	s, err := New(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, f
+}
+
+// docker is what Docker's driver gelf sends of a line.
+const docker = `{"version":"1.1","host":"box","short_message":"GET / 200","timestamp":1720081858.123,"level":6,` +
+	`"_command":"nginx -g 'daemon off;'","_container_id":"0f3a9c","_container_name":"web",` +
+	`"_created":"2024-07-04T08:00:00.1Z","_image_id":"sha256:1","_image_name":"nginx","_tag":"0f3a9c"}`
+
+// pygelf is what pygelf sends of Python's logging, with extra fields.
+const pygelf = `{"version": "1.1", "short_message": "hello", "timestamp": 1720081858.5, "level": 4, "host": "box", ` +
+	`"_line": 3, "_took": 1.5, "_ok": true, "_none": null, "_id": "a", "_host": "other", "_obj": {"a": [1]}, ` +
+	`"full_message": "hello\nworld"}`
+
+var (
+	dockerRow = ingesttest.Row{
+		"svc_timestamp": time.UnixMilli(1720081858123).UTC(), "host": "box", "level": int64(6), "message": "GET / 200",
+		"command": "nginx -g 'daemon off;'", "container_id": "0f3a9c", "container_name": "web",
+		"created": "2024-07-04T08:00:00.1Z", "image_id": "sha256:1", "image_name": "nginx", "tag": "0f3a9c",
+	}
+	pygelfRow = ingesttest.Row{
+		"svc_timestamp": time.UnixMilli(1720081858500).UTC(), "host": "box", "level": int64(4), "message": "hello",
+		"full_message": "hello\nworld", "line": int64(3), "took": 1.5, "ok": true, "id": "a", "_host": "other",
+		"obj": `{"a":[1]}`,
+	}
+)
+
+func packed(t testing.TB, w io.WriteCloser, to *bytes.Buffer, text string) []byte {
+	t.Helper()
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return to.Bytes()
+}
+
+func gzipped(t testing.TB, text string) []byte {
+	var out bytes.Buffer
+	return packed(t, gzip.NewWriter(&out), &out, text)
+}
+
+func zlibbed(t testing.TB, text string) []byte {
+	var out bytes.Buffer
+	return packed(t, zlib.NewWriter(&out), &out, text)
+}
+
+// chunk is a chunk of a message.
+func chunk(id string, number, count int, data []byte) []byte {
+	return append(append([]byte("\x1e\x0f"+id), byte(number), byte(count)), data...)
+}
+
+func TestStream(t *testing.T) {
+	s, f := server(t)
+	socktest.Send(t, socktest.TCP(t, s), docker+"\x00"+pygelf+"\n\x00\x00"+
+		`{"message":"m","facility":"f","timestamp":"soon","level":"3","_a":1,"a":2}`)
+	want := []ingesttest.Row{
+		dockerRow, pygelfRow,
+		{
+			"svc_timestamp": ingesttest.Now, "host": "127.0.0.1", "level": int64(3), "_message": "m", "facility": "f",
+			"timestamp": "soon", "_a": int64(1), "a": int64(2),
+		},
+	}
+	if diff := cmp.Diff(want, f.Rows(t, "public.gelf_logs", 3)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// Messages plain, compressed, and in chunks that come in any order and twice.
+func TestDatagrams(t *testing.T) {
+	s, f := server(t)
+	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
+	var want []ingesttest.Row
+	send := func(row ingesttest.Row, datagrams ...[]byte) {
+		for _, d := range datagrams {
+			socktest.Write(t, c, string(d))
+		}
+		want = append(want, row)
+		f.Rows(t, "public.gelf_logs", len(want)) // one after another, since batches are stored side by side
+	}
+	zip := gzipped(t, docker)
+	send(dockerRow, []byte(docker))
+	send(dockerRow, zip)
+	send(pygelfRow, zlibbed(t, pygelf))
+	send(pygelfRow, chunk("12345678", 0, 1, []byte(pygelf)))
+	send(
+		dockerRow,
+		chunk("abcdefgh", 2, 3, zip[200:]), chunk("abcdefgh", 0, 3, zip[:100]), chunk("abcdefgh", 0, 3, zip[:100]),
+		chunk("12345678", 1, 2, []byte("x")), chunk("abcdefgh", 1, 3, zip[100:200]),
+	)
+	if diff := cmp.Diff(want, f.Rows(t, "public.gelf_logs", len(want))); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// What a datagram should not be is counted.
+func TestBadDatagrams(t *testing.T) {
+	s, f := server(t)
+	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
+	long := strings.Repeat("a", MaxBytes)
+	for _, d := range [][]byte{
+		[]byte("\x1e\x0f"), []byte("\x1e\x0f12345678"), chunk("12345678", 0, 0, nil), chunk("12345678", 2, 2, nil),
+		chunk("12345678", 0, 129, nil), chunk("abcdefgh", 0, 2, nil), chunk("abcdefgh", 1, 3, nil),
+		[]byte("\x1f\x8bgarbage"), zlibbed(t, docker)[:20], gzipped(t, docker)[:30],
+		gzipped(t, long+"x"), zlibbed(t, long+"x"),
+	} {
+		socktest.Write(t, c, string(d))
+	}
+	socktest.Write(t, c, docker)
+	if diff := cmp.Diff([]ingesttest.Row{dockerRow}, f.Rows(t, "public.gelf_logs", 1)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	bad := f.Metric(t, "cordwood_gelf_dropped_total", "malformed")
+	large := f.Metric(t, "cordwood_gelf_dropped_total", "too_large")
+	if bad != 9 || large != 2 {
+		t.Errorf("%v malformed, %v too large", bad, large)
+	}
+}
+
+// A message that is too long is passed over, and the next one is stored.
+func TestLong(t *testing.T) {
+	s, f := server(t)
+	text := strings.Repeat("b", MaxBytes-30)
+	socktest.Send(t, socktest.TCP(t, s), strings.Repeat("a", 3*MaxBytes)+"\x00"+docker+"\x00"+`{"short_message":"`+text+`"}`)
+	rows := f.Rows(t, "public.gelf_logs", 2)
+	if diff := cmp.Diff([]any{dockerRow, text}, []any{rows[0], rows[1]["message"]}); diff != "" {
+		t.Errorf("rows (-want +got):\n%.1000s", diff)
+	}
+	if n := f.Metric(t, "cordwood_gelf_dropped_total", "too_large"); n != 1 {
+		t.Errorf("%v too large", n)
+	}
+	socktest.Stop(t, s)
+	if n := f.Config.Bodies.InFlight(); n != 0 {
+		t.Errorf("%d bytes are still held", n)
+	}
+}
+
+// What is no message is kept among the rejects.
+func TestRejects(t *testing.T) {
+	s, f := server(t)
+	socktest.Send(t, socktest.TCP(t, s), "hello\x00[1]\x00"+docker+"\x00{\"short_message\":\x00")
+	f.Rows(t, "public.gelf_logs", 1)
+	var got []string
+	for _, row := range f.Rows(t, "svc_private.rejects", 3) {
+		got = append(got, fmt.Sprint(row["record"]))
+	}
+	want := []string{`{"raw":"hello"}`, `{"raw":"[1]"}`, `{"raw":"{\"short_message\":"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rejects (-want +got):\n%s", diff)
+	}
+}
+
+func TestPipeline(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Table: "t", Pipeline: "p"} })
+	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        . = {\"got\": encode_json(.)}\n")
+	socktest.Send(t, socktest.TCP(t, s), pygelf+"\x00")
+	const want = `{"_host":"other","full_message":"hello\nworld","host":"box","id":"a","level":4,"line":3,"message":"hello",` +
+		`"obj":{"a":[1]},"ok":true,"svc_timestamp":"2024-07-04T08:30:58.500Z","took":1.5}`
+	if diff := cmp.Diff(want, f.Rows(t, "public.t", 1)[0]["got"]); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	for _, c := range []struct {
+		name, body, encoding string
+		status, rows         int
+	}{
+		{"one", docker, "", 202, 1},
+		{"pretty", strings.ReplaceAll(docker, ",\"", ",\n \""), "", 202, 1},
+		{"gzip", string(gzipped(t, docker)), "gzip", 202, 1},
+		{"lines", docker + "\n" + pygelf + "\r\n\n" + docker, "", 202, 3},
+		{"an array", "[" + docker + "," + pygelf + "]", "", 202, 2},
+		{"a bad line", docker + "\n{\"a\":\n" + docker + "\n", "", 202, 2},
+		{"nothing", " ", "", 400, 0},
+		{"half an array", "[" + docker, "", 400, 0},
+		{"two arrays", "[][]", "", 400, 0},
+		{"only bad ones", "hello", "", 400, 0},
+	} {
+		d, st := doortest.New(t)
+		r := httptest.NewRequest(http.MethodPost, "/v1/gelf", strings.NewReader(c.body))
+		if c.encoding != "" {
+			r.Header.Set("Content-Encoding", c.encoding)
+		}
+		w := doortest.Serve(NewDoor(d).Push, Refuse, r)
+		if w.Code != c.status || (w.Body.Len() > 0) != (c.status == 400) {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+		}
+		if n := len(st.Rows("public.gelf_logs")); n != c.rows {
+			t.Errorf("%s: %d rows, want %d", c.name, n, c.rows)
+		}
+	}
+}
+
+// Chunks that are never completed take bounded memory, and are forgotten.
+func TestAssembly(t *testing.T) {
+	a := newAssembly()
+	now := time.Now()
+	a.now = func() time.Time { return now }
+	dropped := map[sockdoor.Reason]int{}
+	drop := func(_ netip.Addr, why sockdoor.Reason) { dropped[why]++ }
+	from := netip.MustParseAddrPort("192.0.2.1:7")
+	data := make([]byte, 60_000)
+	for i := range 5000 {
+		a.message(from, chunk(fmt.Sprintf("%08d", i), 0, 2, data), drop)
+		if a.bytes > maxOpenBytes+len(data) {
+			t.Fatalf("%d bytes are kept", a.bytes)
+		}
+	}
+	if n := dropped[incomplete]; n != 5000-len(a.open) || n < 3000 {
+		t.Errorf("%d were given up, %d are open", n, len(a.open))
+	}
+	for i := range 2 * maxOpen {
+		a.message(from, chunk(fmt.Sprintf("s%07d", i), 0, 2, nil), drop)
+	}
+	if len(a.open) > maxOpen || len(a.order) > maxOpen+1 {
+		t.Errorf("%d are open, %d known", len(a.open), len(a.order))
+	}
+	now = now.Add(chunkTime + time.Second)
+	if got := a.message(from, chunk("s0019999", 1, 2, []byte(docker)), drop); got != nil {
+		t.Errorf("a message was completed after its time: %s", got)
+	}
+	if len(a.open) != 1 || a.bytes != len(docker) {
+		t.Errorf("%d are open, with %d bytes", len(a.open), a.bytes)
+	}
+	if got := a.message(from, chunk("s0019999", 0, 2, []byte("{")), drop); string(got) != "{"+docker {
+		t.Errorf("completed: %q", got)
+	}
+	if len(a.open) != 0 || a.bytes != 0 {
+		t.Errorf("%d are open, with %d bytes", len(a.open), a.bytes)
+	}
+}
+
+// FuzzDatagram holds that no datagrams break the door, and that messages are bounded.
+func FuzzDatagram(f *testing.F) {
+	zip := gzipped(f, docker)
+	f.Add([]byte(docker), []byte(pygelf))
+	f.Add(zip, zlibbed(f, pygelf))
+	f.Add(chunk("12345678", 0, 2, zip[:50]), chunk("12345678", 1, 2, zip[50:]))
+	f.Add(chunk("12345678", 1, 2, zip[50:]), chunk("12345678", 0, 3, zip[:50]))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		a := newAssembly()
+		for _, d := range [][]byte{first, second, first} {
+			got := a.message(netip.MustParseAddrPort("192.0.2.1:7"), d, func(netip.Addr, sockdoor.Reason) {})
+			if len(got) > MaxBytes && len(got) > len(d) {
+				t.Errorf("a message of %d bytes", len(got))
+			}
+			m := message{data: got}
+			fields, _, err := m.fields()
+			if err == nil && len(fields) == 0 {
+				t.Error("a message without fields, and without an error")
+			}
+		}
+	})
+}
+
+// FuzzFraming holds that messages do not depend on how the bytes come, and that the framing goes on.
+func FuzzFraming(f *testing.F) {
+	f.Add([]byte(docker+"\x00"+pygelf+"\x00"), uint8(7))
+	f.Add([]byte("\x00 \x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\x00b"), uint8(3))
+	f.Fuzz(func(t *testing.T, data []byte, step uint8) {
+		if len(data) > 10_000 {
+			return
+		}
+		whole := socktest.Split(&framing{max: 40, tooLong: func() {}}, data, len(data)+1, 41)
+		if diff := cmp.Diff(whole, socktest.Split(&framing{max: 40, tooLong: func() {}}, data, int(step)+1, 41)); diff != "" {
+			t.Errorf("whole and in pieces (-, +):\n%s", diff)
+		}
+	})
+}

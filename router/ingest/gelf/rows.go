@@ -1,0 +1,223 @@
+package gelf
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
+	"cordwood/router/vrl/value"
+)
+
+// layout is the columns of messages that go through no pipeline.
+var layout = &pipeline.Layout{Columns: []schema.Column{
+	{Name: "host", Type: schema.String, Semantic: schema.Tag},
+	{Name: "level", Type: schema.Int32, Semantic: schema.Field},
+	{
+		Name: "message", Type: schema.String, Semantic: schema.Field,
+		Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)},
+	},
+	{Name: "full_message", Type: schema.String, Semantic: schema.Field},
+}}
+
+// timeField is the name of the time in the record of a pipeline.
+const timeField = pipeline.DefaultTimestampColumn
+
+// message is a message as it came.
+type message struct {
+	data []byte
+	from string
+	at   int64
+}
+
+// messageBytes is about the memory of a message beside its data.
+const messageBytes = 48
+
+// input is the messages of a batch. It may be read more than once.
+type input struct {
+	messages []message
+	at       *message // that fill is at
+}
+
+func (in *input) input(pipelined bool) ingest.Input {
+	if pipelined {
+		return ingest.Records(in.give)
+	}
+	return ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
+}
+
+var errNoObject = errs.New(errs.InvalidArguments, "a GELF message is a JSON object")
+
+// fields returns the fields of a message by the names of their columns, in no order but each once, and its time.
+func (m *message) fields() ([]value.Field, int64, error) {
+	text := unsafe.String(unsafe.SliceData(m.data), len(m.data))
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	v, err := value.ParseJSON(text, value.JSONOptions{})
+	if err != nil {
+		return nil, 0, errs.New(errs.InvalidArguments, "the message is no JSON: %v", err)
+	}
+	if v.Kind() != value.Object {
+		return nil, 0, errNoObject
+	}
+	o := v.Object()
+	nanos := m.at
+	host := false
+	out := make([]value.Field, 0, o.Len()+1)
+	for _, f := range o.Peek() {
+		switch f.Key {
+		case "version":
+			continue
+		case "timestamp":
+			if ns, ok := moment(f.Value); ok {
+				nanos = ns
+				continue
+			}
+		case "host":
+			host = true
+		}
+		if f.Value.IsNull() {
+			continue
+		}
+		f.Key = columnName(o, f.Key)
+		out = append(out, f)
+	}
+	if !host {
+		out = append(out, value.Field{Key: "host", Value: value.NewString(m.from)})
+	}
+	return out, nanos, nil
+}
+
+// columnName is the name of the column of a field. An additional field loses its underscore, unless that is the name of
+// another field.
+func columnName(o *value.Fields, key string) string {
+	if key == "short_message" {
+		return "message"
+	}
+	name, additional := strings.CutPrefix(key, "_")
+	if !additional || name == "" {
+		if key == "message" || key == timeField {
+			return "_" + key
+		}
+		return key
+	}
+	switch name {
+	case "host", "level", "message", "full_message", "short_message", "version", "timestamp", timeField:
+		return key
+	}
+	if _, taken := o.PeekGet(name); taken {
+		return key
+	}
+	return name
+}
+
+// moment is a time in seconds since 1970, to the microsecond.
+func moment(v value.Value) (int64, bool) {
+	f, ok := v.Number()
+	if v.IsString() {
+		var err error
+		f, err = strconv.ParseFloat(v.Str(), 64)
+		ok = err == nil
+	}
+	if !ok {
+		return 0, false
+	}
+	const most = 1<<63/1_000_000_000 - 1
+	if !(f > -most && f < most) {
+		return 0, false
+	}
+	return time.UnixMicro(int64(math.Round(f * 1e6))).UnixNano(), true
+}
+
+// fill puts the messages into columns.
+func (in *input) fill(to *pipeline.Direct) error {
+	var json []byte
+	for i := range in.messages {
+		in.at = &in.messages[i]
+		fields, nanos, err := in.at.fields()
+		if err != nil {
+			if err := to.Drop(err); err != nil {
+				return err
+			}
+			continue
+		}
+		to.Time(nanos)
+		for _, f := range fields {
+			json = put(to, f, json[:0])
+		}
+		if err := to.End(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put puts a field into its column. json is memory for its text.
+func put(to *pipeline.Direct, f value.Field, json []byte) []byte {
+	v := f.Value
+	column := func(t schema.Type) int {
+		for i := range layout.Columns {
+			if layout.Columns[i].Name == f.Key {
+				return i
+			}
+		}
+		return to.Column(schema.Column{Name: f.Key, Type: t, Semantic: schema.Field})
+	}
+	switch v.Kind() {
+	case value.String:
+		s := v.Str()
+		if n, err := strconv.ParseInt(s, 10, 32); err == nil && f.Key == "level" {
+			to.Int(column(schema.Int32), n)
+		} else {
+			to.Text(column(schema.String), unsafe.Slice(unsafe.StringData(s), len(s)))
+		}
+	case value.Int:
+		to.Int(column(schema.Int64), v.Int())
+	case value.Float:
+		to.Float(column(schema.Float64), v.Float())
+	case value.Bool:
+		to.Bool(column(schema.Boolean), v.Bool())
+	default:
+		json = value.AppendJSON(json, v)
+		to.JSON(column(schema.JSON), json)
+	}
+	return json
+}
+
+// text is the message that fill is at, for the rejects.
+func (in *input) text() []byte {
+	return append(jsonscan.AppendQuotedBytes([]byte(`{"raw":`), in.at.data), '}')
+}
+
+// give gives the messages to a pipeline.
+func (in *input) give(to *ingest.Sink) error {
+	for i := range in.messages {
+		m := &in.messages[i]
+		fields, nanos, err := m.fields()
+		if err != nil {
+			if err := to.Refuse(m.data, err); err != nil {
+				return err
+			}
+			continue
+		}
+		o := value.MakeFields(len(fields) + 1)
+		o.Add(timeField, value.NewUnixNano(nanos))
+		for _, f := range fields {
+			o.Add(f.Key, f.Value)
+		}
+		o.Sort()
+		to.At(nanos)
+		if err := to.Record(o.Value(), len(m.data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
