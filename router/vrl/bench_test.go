@@ -40,7 +40,10 @@ func accessRecords(n int) []string {
 		if i%3 == 0 {
 			referer = fmt.Sprintf("https://shop%d.example.com/cart/%d", i%7, i)
 		}
-		list[i] = fmt.Sprintf(`{"time":"2025-03-%02dT10:%02d:07.%03dZ","remote_addr":"10.1.%d.%d","method":"GET","path":"/api/v1/items/%d?page=%d","status":%d,"bytes":%d,"request_time":0.%03d,"referer":%q,"user_agent":"Mozilla/5.0 (X11; Linux x86_64)","host":"www.example.com","upstream":{"addr":"10.0.0.%d:8080","response_time":0.%03d},"geo":{"country":"DE","city":"Berlin"}}`,
+		list[i] = fmt.Sprintf(`{"time":"2025-03-%02dT10:%02d:07.%03dZ","remote_addr":"10.1.%d.%d","method":"GET",`+
+			`"path":"/api/v1/items/%d?page=%d","status":%d,"bytes":%d,"request_time":0.%03d,"referer":%q,`+
+			`"user_agent":"Mozilla/5.0 (X11; Linux x86_64)","host":"www.example.com","upstream":{"addr":"10.0.0.%d:8080",`+
+			`"response_time":0.%03d},"geo":{"country":"DE","city":"Berlin"}}`,
 			1+i%28, i%60, i%1000, i%256, i%199, i, i%9, []int{200, 200, 404, 503}[i%4], 100+i, i%1000, referer, i%250, i%997)
 	}
 	return list
@@ -119,9 +122,11 @@ func TestAccessLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"bytes":100,"country":"DE","host":"www.example.com","latency_ms":0.0,"level":"info","method":"get","path":"/api/v1/items/0",` +
+	const want = `{"bytes":100,"country":"DE","host":"www.example.com","latency_ms":0.0,"level":"info","method":"get",` +
+		`"path":"/api/v1/items/0",` +
 		`"referer_host":"shop0.example.com","remote_addr":"10.1.0.0","request_time":0.0,"status":200,"status_class":"2xx",` +
-		`"time":"2025-03-01T10:00:07Z","upstream_addr":"10.0.0.0:8080","upstream_ms":0.0,"user_agent":"Mozilla/5.0 (X11; Linux x86_64)"}`
+		`"time":"2025-03-01T10:00:07Z","upstream_addr":"10.0.0.0:8080","upstream_ms":0.0,"user_agent":"Mozilla/5.0 (X11; ` +
+		`Linux x86_64)"}`
 	if got := string(value.AppendJSON(nil, v)); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
@@ -129,13 +134,26 @@ func TestAccessLog(t *testing.T) {
 
 // BenchmarkFunctions runs the functions that programs for logs spend their time in.
 func BenchmarkFunctions(b *testing.B) {
-	line := `10.1.2.3 - frank [10/Oct/2024:13:55:36 +0200] "GET /apache_pb.gif?x=1 HTTP/1.1" 200 2326 "https://example.com/start" "Mozilla/5.0 (X11; Linux x86_64)"`
+	line := `10.1.2.3 - frank [10/Oct/2024:13:55:36 +0200] "GET /apache_pb.gif?x=1 HTTP/1.1" 200 2326 ` +
+		`"https://example.com/start" "Mozilla/5.0 (X11; Linux x86_64)"`
 	for _, c := range []struct{ name, source, message string }{
-		{"parse_regex", `. = parse_regex!(.m, r'^(?P<ip>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+) (?P<size>\d+)')`, line},
+		{
+			"parse_regex",
+			`. = parse_regex!(.m, r'^(?P<ip>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "(?P<method>\S+) (?P<path>\S+) [^"]*" ` +
+				`(?P<status>\d+) (?P<size>\d+)')`,
+			line,
+		},
 		{"parse_nginx_log", `. = parse_nginx_log!(.m, "combined")`, line},
 		{"parse_json", `. = parse_json!(.m)`, accessRecords(2)[1] + strings.Repeat(" ", 80)},
-		{"parse_key_value", `. = parse_key_value!(.m)`, `time=2024-10-10T13:55:36Z level=info msg="request done" method=GET path=/a/b status=200 took=12ms user=frank`},
-		{"parse_syslog", `. = parse_syslog!(.m)`, `<34>1 2024-10-10T13:55:36.003Z mymachine.example.com su 1234 ID47 [ex@1 a="b" c="d"] 'su root' failed for lonvick on /dev/pts/8`},
+		{
+			"parse_key_value", `. = parse_key_value!(.m)`,
+			`time=2024-10-10T13:55:36Z level=info msg="request done" method=GET path=/a/b status=200 took=12ms user=frank`,
+		},
+		{
+			"parse_syslog", `. = parse_syslog!(.m)`,
+			`<34>1 2024-10-10T13:55:36.003Z mymachine.example.com su 1234 ID47 [ex@1 a="b" c="d"] 'su root' failed for ` +
+				`lonvick on /dev/pts/8`,
+		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p, _, err := vrl.Compile(c.source, vrl.Options{})

@@ -18,14 +18,20 @@ var hostilePrograms = map[string]func(n int) string{
 		})
 	},
 	"variables that double": func(n int) string {
-		return "v0 = {\"a\": .x}\n" + lines(n, func(i int) string { return fmt.Sprintf("v%d = {\"a\": v%d, \"b\": v%d}", i+1, i, i) })
+		return "v0 = {\"a\": .x}\n" + lines(n, func(i int) string {
+			return fmt.Sprintf("v%d = {\"a\": v%d, \"b\": v%d}", i+1, i, i)
+		})
 	},
 	"one variable that doubles": func(n int) string {
 		return "v = {}\n" + lines(n, func(int) string { return "v = {\"a\": v, \"b\": v}" })
 	},
-	"arrays that double":    func(n int) string { return "v = [.x]\n" + lines(n, func(int) string { return "v = [v, v]" }) },
-	"constants that double": func(n int) string { return "v = [1]\n" + lines(n, func(int) string { return "v = [v, v, 1]" }) },
-	"texts that double":     func(n int) string { return "v = \"ab\"\n" + lines(n, func(int) string { return "v = v + v" }) },
+	"arrays that double": func(n int) string {
+		return "v = [.x]\n" + lines(n, func(int) string { return "v = [v, v]" })
+	},
+	"constants that double": func(n int) string {
+		return "v = [1]\n" + lines(n, func(int) string { return "v = [v, v, 1]" })
+	},
+	"texts that double": func(n int) string { return "v = \"ab\"\n" + lines(n, func(int) string { return "v = v + v" }) },
 	"merges": func(n int) string {
 		return lines(n, func(i int) string { return fmt.Sprintf(". |= {\"k%d\": {\"l\": .x}}", i) })
 	},
@@ -41,7 +47,9 @@ var hostilePrograms = map[string]func(n int) string{
 	"indices": func(n int) string {
 		return lines(n, func(i int) string { return fmt.Sprintf(".a[%d] = .b[%d]", i, -i) })
 	},
-	"large indices": func(n int) string { return lines(n, func(i int) string { return fmt.Sprintf(".a%d[65536] = 1", i) }) },
+	"large indices": func(n int) string {
+		return lines(n, func(i int) string { return fmt.Sprintf(".a%d[65536] = 1", i) })
+	},
 	"branches with unions": func(n int) string {
 		return lines(n, func(i int) string {
 			return fmt.Sprintf("if .c == %d { .a = {\"k%d\": 1} } else { .a = [.a, \"x\"] }", i, i)
@@ -49,14 +57,16 @@ var hostilePrograms = map[string]func(n int) string{
 	},
 	"nested ifs": func(n int) string {
 		depth := min(n/60, 1000)
-		return strings.Repeat("if .a == 1 { .b = {\"x\": .b}\n", depth) + ".c = 1" + strings.Repeat("\n} else { .b = [.b] }", depth)
+		return strings.Repeat("if .a == 1 { .b = {\"x\": .b}\n", depth) + ".c = 1" +
+			strings.Repeat("\n} else { .b = [.b] }", depth)
 	},
 	"else ifs": func(n int) string {
 		return "if .a == 0 { .b = 1 }" + strings.Repeat(" else if .a == 1 { .b = {\"x\": .b} }", n/37)
 	},
 	"nested closures": func(n int) string {
 		depth := min(n/60, 1000)
-		return strings.Repeat("x = map_values({\"a\": 1, \"b\": .c}) -> |v| { w = [v]\n", depth) + "1" + strings.Repeat(" }", depth)
+		return strings.Repeat("x = map_values({\"a\": 1, \"b\": .c}) -> |v| { w = [v]\n", depth) + "1" +
+			strings.Repeat(" }", depth)
 	},
 	"closures that assign": func(n int) string {
 		return lines(n, func(i int) string {
@@ -65,7 +75,8 @@ var hostilePrograms = map[string]func(n int) string{
 	},
 	"nested closures that assign": func(n int) string {
 		depth := min(n/80, 100)
-		return "v = {}\n" + strings.Repeat("for_each({\"a\": 1}) -> |k, _| { v = {\"a\": v, \"b\": v}\n", depth) + strings.Repeat(" }", depth)
+		return "v = {}\n" + strings.Repeat("for_each({\"a\": 1}) -> |k, _| { v = {\"a\": v, \"b\": v}\n", depth) +
+			strings.Repeat(" }", depth)
 	},
 	"parentheses":     func(n int) string { return strings.Repeat("(", n/2) + "1" + strings.Repeat(")", n/2) },
 	"brackets":        func(n int) string { return ".a = " + strings.Repeat("[", n/2) + strings.Repeat("]", n/2) },
@@ -74,22 +85,29 @@ var hostilePrograms = map[string]func(n int) string{
 	"operands":        func(n int) string { return ".a = 1" + strings.Repeat(" + 1", n/4) },
 	"coalescing":      func(n int) string { return ".a = to_int(.a)" + strings.Repeat(" ?? to_int(.b)", n/15) + " ?? 1" },
 	"merged operands": func(n int) string { return ".a = {}" + strings.Repeat(" | {\"a\": {\"b\": .c}}", n/20) },
-	"calls in calls":  func(n int) string { return ".a = " + strings.Repeat("string!(", n/9) + ".b" + strings.Repeat(")", n/9) },
-	"templates":       func(n int) string { return "v = \"x\"\nw = \"" + strings.Repeat("{{v}}", n/5) + "\"\n.a = w" },
-	"an object":       func(n int) string { return ".a = {" + strings.Repeat("\"k\": .b, ", n/9) + "}" },
-	"wide objects":    func(n int) string { return ".a = {" + numbered(n/14, "\"k%d\": .b") + "}" },
-	"an array":        func(n int) string { return ".a = [" + strings.Repeat(".b, ", n/4) + "]" },
+	"calls in calls": func(n int) string {
+		return ".a = " + strings.Repeat("string!(", n/9) + ".b" + strings.Repeat(")", n/9)
+	},
+	"templates":    func(n int) string { return "v = \"x\"\nw = \"" + strings.Repeat("{{v}}", n/5) + "\"\n.a = w" },
+	"an object":    func(n int) string { return ".a = {" + strings.Repeat("\"k\": .b, ", n/9) + "}" },
+	"wide objects": func(n int) string { return ".a = {" + numbered(n/14, "\"k%d\": .b") + "}" },
+	"an array":     func(n int) string { return ".a = [" + strings.Repeat(".b, ", n/4) + "]" },
 	"patterns": func(n int) string {
 		return lines(n, func(i int) string { return fmt.Sprintf(".m = match(\"x\", r'(a{%d}){99}')", 900+i%99) })
 	},
-	"a large pattern": func(n int) string { return ".m = match(\"x\", r'" + strings.Repeat("(a|b)*", min(n, 60_000)/6) + "')" },
+	"a large pattern": func(n int) string {
+		return ".m = match(\"x\", r'" + strings.Repeat("(a|b)*", min(n, 60_000)/6) + "')"
+	},
 	"grok patterns": func(n int) string {
 		return lines(n, func(int) string { return ".g, err = parse_grok(\"x\", \"%{COMBINEDAPACHELOG}\")" })
 	},
-	"wrong names":      func(n int) string { return lines(n, func(i int) string { return fmt.Sprintf("upcasf%d(\"x\")", i) }) },
+	"wrong names": func(n int) string {
+		return lines(n, func(i int) string { return fmt.Sprintf("upcasf%d(\"x\")", i) })
+	},
 	"unknown variable": func(n int) string { return lines(n, func(i int) string { return fmt.Sprintf(".a = v%d", i) }) },
 	"declared names and wrong ones": func(n int) string {
-		return lines(n/2, func(i int) string { return fmt.Sprintf("variable%d = 1", i) }) + lines(n/2, func(i int) string { return fmt.Sprintf(".a = variabl%d", i) })
+		return lines(n/2, func(i int) string { return fmt.Sprintf("variable%d = 1", i) }) +
+			lines(n/2, func(i int) string { return fmt.Sprintf(".a = variabl%d", i) })
 	},
 	"unhandled errors": func(n int) string { return lines(n, func(int) string { return "to_int(.a)" }) },
 	"deletions": func(n int) string {

@@ -122,11 +122,16 @@ func scribble(root *value.Value, v value.Value, path value.Path) {
 }
 
 var texts = []string{
-	"", " ", "a", "A b_c-D", "ß İ é 漢字", "\xff\xfe\x80", "12", "-7.5e3", "true", "null", "a=1 b=\"x y\"", `{"a":[1,{"b":null}]}`,
-	"2021-02-03T04:05:06Z", "03/Feb/2021:04:05:06 +0100", "10.0.0.1", "::ffff:1.2.3.4", "10.0.0.0/8", "http://u:p@h.example:81/p?q=1#f",
-	"<34>1 2021-02-03T04:05:06Z h app 1 ID [x@1 k=\"v\"] text", "YWJj", "x,\"y\"\"z\",", "1h30m", "5MiB", "%Y-%m-%d", "+00:00",
-	"\x1b[31mred\x1b[0m", "<a b='1'><c/>t</a>", "%{WORD:x}", "(a+)+$", "[", "..", "/a//b/../c", "\x1f\x8b\x08", "(((((((", "-", "\x00",
-	"9223372036854775808", "xn--bcher-kva", "Feb  3 04:05:06 host app[1]: hi", "I0203 04:05:06.7 1 f.go:1] m", "key: value\n- 1",
+	"", " ", "a", "A b_c-D", "ß İ é 漢字", "\xff\xfe\x80", "12", "-7.5e3", "true", "null", "a=1 b=\"x y\"",
+	`{"a":[1,{"b":null}]}`,
+	"2021-02-03T04:05:06Z", "03/Feb/2021:04:05:06 +0100", "10.0.0.1", "::ffff:1.2.3.4", "10.0.0.0/8",
+	"http://u:p@h.example:81/p?q=1#f",
+	"<34>1 2021-02-03T04:05:06Z h app 1 ID [x@1 k=\"v\"] text", "YWJj", "x,\"y\"\"z\",", "1h30m", "5MiB",
+	"%Y-%m-%d", "+00:00",
+	"\x1b[31mred\x1b[0m", "<a b='1'><c/>t</a>", "%{WORD:x}", "(a+)+$", "[", "..", "/a//b/../c", "\x1f\x8b\x08",
+	"(((((((", "-", "\x00",
+	"9223372036854775808", "xn--bcher-kva", "Feb  3 04:05:06 host app[1]: hi", "I0203 04:05:06.7 1 f.go:1] m",
+	"key: value\n- 1",
 }
 
 // anything returns a value that is of the kind, most of the time.
@@ -151,11 +156,15 @@ func random(r *rand.Rand, depth int) value.Value {
 	case n < 6:
 		return value.NewInt([]int64{0, 1, -1, 7, 255, 65536, math.MaxInt64, math.MinInt64, 1600000000}[r.IntN(9)])
 	case n == 6:
-		return value.NewFloat([]float64{0, math.Copysign(0, -1), 1.5, -2.5, 1e300, 1e-300, math.Inf(1), math.Inf(-1)}[r.IntN(8)])
+		return value.NewFloat([]float64{
+			0, math.Copysign(0, -1), 1.5, -2.5, 1e300, 1e-300, math.Inf(1), math.Inf(-1),
+		}[r.IntN(8)])
 	case n == 7:
 		return []value.Value{{}, value.NewBool(true), value.NewBool(false)}[r.IntN(3)]
 	case n == 8:
-		return value.NewUnix([]int64{0, -1, 1600000000, math.MaxInt64 / 2, math.MinInt64 / 2, -62135596800, 253402300799}[r.IntN(7)], uint32(r.IntN(1e9)))
+		return value.NewUnix([]int64{
+			0, -1, 1600000000, math.MaxInt64 / 2, math.MinInt64 / 2, -62135596800, 253402300799,
+		}[r.IntN(7)], uint32(r.IntN(1e9)))
 	case n == 9 && depth > 0:
 		o := value.MakeFields(2)
 		for range r.IntN(4) {

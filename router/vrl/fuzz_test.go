@@ -21,7 +21,8 @@ func FuzzProgram(f *testing.F) {
 	for _, s := range []string{
 		`.a = upcase!(.b) ?? "x"`, "if .a == 1 { .b = 2 } else { del(.c) }\n.", `x, err = to_int(.a); "{{ err }}"`,
 		`map_values(.) -> |v| { v }`, `{ "a": [1, 2.5, t'2020-01-01T00:00:00Z', r'a+'] }`, `. |= {"x": s'raw'}`,
-		"\"\\u{e9}\\\n  \" + 'x", `.a[-3].b = .c[0]."d e"`, `abort "x" + .y`, `return 1`, `((((1))))`, `!!!true`, `1 +`, `{`, `->`,
+		"\"\\u{e9}\\\n  \" + 'x", `.a[-3].b = .c[0]."d e"`, `abort "x" + .y`, `return 1`, `((((1))))`, `!!!true`,
+		`1 +`, `{`, `->`,
 	} {
 		f.Add(s, `{"a":1,"b":"x","c":[1,{"d e":null}]}`)
 	}
@@ -132,7 +133,8 @@ func (g *generator) statement() string {
 	case 3:
 		return fmt.Sprintf("%s, err = %s", g.path(), g.fallible())
 	case 4:
-		return fmt.Sprintf("%s = map_values(%s) -> |v| { %s }", g.path(), g.pick("{\"k\": .a, \"l\": 1}", "[.a, .b]"), g.expr())
+		return fmt.Sprintf("%s = map_values(%s) -> |v| { %s }", g.path(),
+			g.pick("{\"k\": .a, \"l\": 1}", "[.a, .b]"), g.expr())
 	case 5:
 		return ". |= " + g.pick(`{"q": 1}`, `{"a": {"b": .c}}`)
 	default:
@@ -141,7 +143,8 @@ func (g *generator) statement() string {
 }
 
 func (g *generator) truth() string {
-	return g.pick("exists("+g.path()+")", g.expr()+" == "+g.expr(), "is_null("+g.path()+")", "!(true && "+g.path()+" == 1)", `contains("abc", "b")`)
+	return g.pick("exists("+g.path()+")", g.expr()+" == "+g.expr(), "is_null("+g.path()+")", "!(true && "+g.path()+
+		" == 1)", `contains("abc", "b")`)
 }
 
 func (g *generator) fallible() string {

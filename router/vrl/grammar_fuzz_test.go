@@ -88,11 +88,17 @@ func (g *loops) line() string {
 		), body)
 	}
 	return g.pick(
-		".c = .o\n.c.new = 1", "del(.o.new)", ".o.new = 2", ". |= {\"n\": .o}", "y = object!(.o) | {\"a\": 1}", "y = .o == .o", "y = .s == upcase(string!(.s))",
-		"y = split(string!(.s), \",\")", "y = join!(.l, \"-\")", "y = unique(array!(.l))", "y = flatten(array!(.l))", "y = push(array!(.l), 1)", "y = merge(object!(.o), object!(.o))",
-		"y = replace(string!(.s), r'a*b|a', \"x\")", "y = match(string!(.s), r'(a|aa)*c')", "y = parse_regex_all!(string!(.s), r'(?P<x>\\w+)')", "y = contains(string!(.s), \"zz\")",
-		"y = strip_ansi_escape_codes(string!(.s))", "y = truncate(string!(.s), 9)", "y, err = parse_key_value(string!(.s))", "y, err = parse_csv(string!(.s))", "y, err = to_int(.s)",
-		"y = encode_json(.)", "y = sieve(string!(.s), r'[a-c]')", "y = {\"a\": .l, \"b\": [.o]}", ".l[0] = .l", ".p[60000] = 1", "y = \"x\"\ny = y + string!(.s)", "y, err = parse_url(string!(.s))",
-		"y = keys(object!(.o))", "y = length(array!(.l))", "y = sha3(string!(.s))", "y = includes(array!(.l), \"zz\")", "y = set!(value: .o, path: [\"q\"], data: 1)", "y = tally!(.l)",
+		".c = .o\n.c.new = 1", "del(.o.new)", ".o.new = 2", ". |= {\"n\": .o}", "y = object!(.o) | {\"a\": 1}",
+		"y = .o == .o", "y = .s == upcase(string!(.s))",
+		"y = split(string!(.s), \",\")", "y = join!(.l, \"-\")", "y = unique(array!(.l))", "y = flatten(array!(.l))",
+		"y = push(array!(.l), 1)", "y = merge(object!(.o), object!(.o))",
+		"y = replace(string!(.s), r'a*b|a', \"x\")", "y = match(string!(.s), r'(a|aa)*c')",
+		"y = parse_regex_all!(string!(.s), r'(?P<x>\\w+)')", "y = contains(string!(.s), \"zz\")",
+		"y = strip_ansi_escape_codes(string!(.s))", "y = truncate(string!(.s), 9)", "y, err = parse_key_value(string!(.s))",
+		"y, err = parse_csv(string!(.s))", "y, err = to_int(.s)",
+		"y = encode_json(.)", "y = sieve(string!(.s), r'[a-c]')", "y = {\"a\": .l, \"b\": [.o]}", ".l[0] = .l",
+		".p[60000] = 1", "y = \"x\"\ny = y + string!(.s)", "y, err = parse_url(string!(.s))",
+		"y = keys(object!(.o))", "y = length(array!(.l))", "y = sha3(string!(.s))", "y = includes(array!(.l), \"zz\")",
+		"y = set!(value: .o, path: [\"q\"], data: 1)", "y = tally!(.l)",
 	)
 }

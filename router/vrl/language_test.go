@@ -173,9 +173,15 @@ func TestAssignments(t *testing.T) {
 		{Name: "fallible", Source: `a = to_int(.x)`, CompileError: "E103"},
 		{Name: "ok", Source: `a, err = to_int(.x); [a, err]`, Event: `{"x":"5"}`, Want: `[5,null]`},
 		{Name: "err", Source: `a, err = to_int(.x); [a, err != null]`, Event: `{"x":"q"}`, Want: `[0,true]`},
-		{Name: "value of a caught error", Source: `a, err = .x + 1`, Event: `{"x":true}`, Want: `"can't add type integer to boolean"`},
+		{
+			Name: "value of a caught error", Source: `a, err = .x + 1`, Event: `{"x":true}`,
+			Want: `"can't add type integer to boolean"`,
+		},
 		{Name: "nothing can fail", Source: `a, err = 1`, CompileError: "E104"},
-		{Name: "abort is caught", Source: `a, err = { if .x == 1 { abort "why" }; to_int(.x) }; err`, Event: `{"x":1}`, Want: `"why"`},
+		{
+			Name: "abort is caught", Source: `a, err = { if .x == 1 { abort "why" }; to_int(.x) }; err`, Event: `{"x":1}`,
+			Want: `"why"`,
+		},
 		{Name: "to nothing", Source: `_ = 1`, CompileError: "E640"},
 		{Name: "to nothing twice", Source: `_, _ = to_int(.x)`, CompileError: "E640"},
 		{Name: "error dropped", Source: `a, _ = to_int(.x); a`, Want: `0`},
@@ -186,18 +192,40 @@ func TestAssignments(t *testing.T) {
 		{Name: "merge into an unknown", Source: `.x |= {}`, CompileError: "E652"},
 		{Name: "merge into a known", Source: `.x = {"a": 1}; .x |= {"b": 2}; .x`, Want: `{"a":1,"b":2}`},
 		{Name: "merge of a fallible", Source: `. |= parse_json("1")`, CompileError: "E103"},
-		{Name: "merging what may fail", Source: `. = {"a": 1}; ., err |= object(.x); [., err == null]`, Want: `[{"a":1},false]`},
+		{
+			Name:   "merging what may fail",
+			Source: `. = {"a": 1}; ., err |= object(.x); [., err == null]`,
+			Want:   `[{"a":1},false]`,
+		},
 		{Name: "a field of no object", Source: `a = "x"; a.b = 1`, CompileError: "E642"},
 		{Name: "an index of no array", Source: `a = {}; a[0] = 1`, CompileError: "E642"},
 		{Name: "a field of a missing field", Source: `. = {}; .a[0].b = 1; .`, Want: `{"a":[{"b":1}]}`},
 		{Name: "a field of a missing field of a variable", Source: `a = {}; a.b.c = 1`, CompileError: "E642"},
 		{Name: "a field of an unknown", Source: `.a = .b; .a.c = 1; .a`, Event: `{"b":1}`, Want: `{"c":1}`},
 		{Name: "a new variable by its field", Source: `a.b.c = 1; a`, Want: `{"b":{"c":1}}`},
-		{Name: "copies are apart", Source: `a = {"x": {"y": 1}}; b = a; b.x.y = 2; [a, b]`, Want: `[{"x":{"y":1}},{"x":{"y":2}}]`},
-		{Name: "a copy of the event is apart", Source: `a = .; .x.y = 2; a.z = 3; [., a]`, Event: `{"x":{"y":1}}`, Want: `[{"x":{"y":2}},{"x":{"y":1},"z":3}]`},
-		{Name: "parts are apart", Source: `.b = .a; .b.c = 2; .a.d = 3; .`, Event: `{"a":{"c":1}}`, Want: `{"a":{"c":1,"d":3},"b":{"c":2}}`},
-		{Name: "literals are made anew", Source: `a = []; for_each([1, 2]) -> |_i, v| { x = {"n": []}; x.n[0] = v; a = push(a, x) }; a`, Want: `[{"n":[1]},{"n":[2]}]`},
-		{Name: "the value of an assignment is apart", Source: `b = (.a = {"x": 1}); b.x = 2; [.a, b]`, Want: `[{"x":1},{"x":2}]`},
+		{
+			Name:   "copies are apart",
+			Source: `a = {"x": {"y": 1}}; b = a; b.x.y = 2; [a, b]`,
+			Want:   `[{"x":{"y":1}},{"x":{"y":2}}]`,
+		},
+		{
+			Name: "a copy of the event is apart", Source: `a = .; .x.y = 2; a.z = 3; [., a]`, Event: `{"x":{"y":1}}`,
+			Want: `[{"x":{"y":2}},{"x":{"y":1},"z":3}]`,
+		},
+		{
+			Name: "parts are apart", Source: `.b = .a; .b.c = 2; .a.d = 3; .`, Event: `{"a":{"c":1}}`,
+			Want: `{"a":{"c":1,"d":3},"b":{"c":2}}`,
+		},
+		{
+			Name:   "literals are made anew",
+			Source: `a = []; for_each([1, 2]) -> |_i, v| { x = {"n": []}; x.n[0] = v; a = push(a, x) }; a`,
+			Want:   `[{"n":[1]},{"n":[2]}]`,
+		},
+		{
+			Name:   "the value of an assignment is apart",
+			Source: `b = (.a = {"x": 1}); b.x = 2; [.a, b]`,
+			Want:   `[{"x":1},{"x":2}]`,
+		},
 	})
 }
 
@@ -205,10 +233,16 @@ func TestControlFlow(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `if true { 1 } else { 2 }`, Want: `1`},
 		{Source: `if false { 1 }`, Want: `null`},
-		{Name: "else if", Source: "if .a == 1 { \"one\" }\n# comment\nelse if .a == 2 {\n\"two\" } else { \"many\" }", Event: `{"a":2}`, Want: `"two"`},
+		{
+			Name: "else if", Source: "if .a == 1 { \"one\" }\n# comment\nelse if .a == 2 {\n\"two\" } else { \"many\" }",
+			Event: `{"a":2}`, Want: `"two"`,
+		},
 		{Name: "predicate of several", Source: `if (x = 1; x == 1) { x } else { 0 }`, Want: `1`},
 		{Name: "predicate over lines", Source: "if (\n  true &&\n  .a == 1\n) { \"y\" }", Event: `{"a":1}`, Want: `"y"`},
-		{Name: "predicate that goes on after a group", Source: `if (1 == 2) || .a == 1 { "y" }`, Event: `{"a":1}`, Want: `"y"`},
+		{
+			Name: "predicate that goes on after a group", Source: `if (1 == 2) || .a == 1 { "y" }`, Event: `{"a":1}`,
+			Want: `"y"`,
+		},
 		{Name: "no boolean", Source: `if "x" { 1 }`, CompileError: "E102"},
 		{Name: "unknown", Source: `if .x { 1 }`, CompileError: "E102"},
 		{Name: "fallible predicate", Source: `if contains(.x, "a") { 1 }`, CompileError: "E110"},
@@ -220,9 +254,18 @@ func TestControlFlow(t *testing.T) {
 		{Name: "abort with a fallible", Source: `abort to_string(.x)`, CompileError: "E631"},
 		{Name: "return", Source: `if .a == 1 { return "early" }; "late"`, Event: `{"a":1}`, Want: `"early"`},
 		{Name: "return null", Source: `return null`, Want: `null`},
-		{Name: "return in a closure", Source: `map_values([1, 2]) -> |v| { if v == 1 { return "one" }; "more" }`, Want: `["one","more"]`},
+		{
+			Name:   "return in a closure",
+			Source: `map_values([1, 2]) -> |v| { if v == 1 { return "one" }; "more" }`,
+			Want:   `["one","more"]`,
+		},
 		{Name: "failure", Source: `to_int!("x")`, RunError: `function call error for "to_int" at line 1, column 1: `},
-		{Name: "nested failure", Source: `upcase(to_string!(to_int!("x")))`, RunError: `function call error for "upcase" at line 1, column 1: function call error for "to_string" at line 1, column 8: function call error for "to_int" at line 1, column 19: `},
+		{
+			Name:   "nested failure",
+			Source: `upcase(to_string!(to_int!("x")))`,
+			RunError: `function call error for "upcase" at line 1, column 1: function call error for "to_string" at line 1, ` +
+				`column 8: function call error for "to_int" at line 1, column 19: `,
+		},
 	})
 }
 
@@ -239,7 +282,10 @@ func TestKinds(t *testing.T) {
 		{Name: "wrong for sure", Source: `upcase(1)`, CompileError: "E110"},
 		{Name: "maybe wrong", Source: `upcase(.a)`, CompileError: "E110"},
 		{Name: "maybe wrong, assigned", Source: `.b = upcase(.a)`, CompileError: "E103"},
-		{Name: "maybe wrong, ending the run", Source: `upcase!(.a)`, Event: `{"a":1}`, RunError: "expected string, got integer"},
+		{
+			Name: "maybe wrong, ending the run", Source: `upcase!(.a)`, Event: `{"a":1}`,
+			RunError: "expected string, got integer",
+		},
 		{Name: "fallible argument", Source: `upcase(to_string(.a))`, CompileError: "E630"},
 		{Name: "constants through variables", Source: `n = 2; 10 / n`, Want: `5.0`},
 		{Name: "constants of one branch only", Source: `n = 2; if .a == 1 { n = 0 }; 10 / n`, CompileError: "E100"},
@@ -267,8 +313,14 @@ func TestKinds(t *testing.T) {
 // A closure's second run may find values of other kinds than its first.
 func TestKindsChangeInClosures(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Source: `x = 1; y = null; for_each([1, 2]) -> |_i, _v| { y = x + 1; x = "s" }; y`, RunError: "can't add type integer to string"},
-		{Source: `x = "a"; y = null; for_each([1, 2]) -> |_i, _v| { y = upcase(x); x = 5 }; y`, RunError: "expected string, got integer"},
+		{
+			Source:   `x = 1; y = null; for_each([1, 2]) -> |_i, _v| { y = x + 1; x = "s" }; y`,
+			RunError: "can't add type integer to string",
+		},
+		{
+			Source:   `x = "a"; y = null; for_each([1, 2]) -> |_i, _v| { y = upcase(x); x = 5 }; y`,
+			RunError: "expected string, got integer",
+		},
 	})
 }
 
@@ -294,14 +346,16 @@ func TestBudget(t *testing.T) {
 		{
 			Name: "memory",
 			Source: `s = "0123456789abcdef"
-				for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { s = s + s } }
+				for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| ` +
+				`{ s = s + s } }
 				s`,
 			RunError: "budget of bytes",
 		},
 		{
 			Name: "a value that holds itself many times",
 			Source: `x = [1]
-				for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { x = [x, x] } }
+				for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| ` +
+				`{ x = [x, x] } }
 				x`,
 			RunError: "too",
 		},
@@ -324,14 +378,28 @@ func TestSharedForever(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Name: "constants", Source: "x = 1\n" + lines("x = [x, x]") + "x", RunError: "too large"},
 		{Name: "objects", Source: "x = .a\n" + lines(`x = {"a": x, "b": x}`) + ".x = x; true", RunError: "too large"},
-		{Name: "branches", Source: "x = .a\n" + lines(`if .q == 1 { x = [x, x] } else { x = {"a": x, "b": [x, x]} }`) + "x", RunError: "too large"},
-		{Name: "compared", Source: "x = .a\n" + lines("x = [x, x]") + "y = x\n" + lines("y = [y, y]") + "x == y", RunError: "budget"},
+		{
+			Name:     "branches",
+			Source:   "x = .a\n" + lines(`if .q == 1 { x = [x, x] } else { x = {"a": x, "b": [x, x]} }`) + "x",
+			RunError: "too large",
+		},
+		{
+			Name:     "compared",
+			Source:   "x = .a\n" + lines("x = [x, x]") + "y = x\n" + lines("y = [y, y]") + "x == y",
+			RunError: "budget",
+		},
 		{Name: "given to a function", Source: "x = .a\n" + lines("x = [x, x]") + "length(x)", RunError: "budget"},
-		{Name: "shown", Source: "x = .a\n" + lines("x = [x, x]") + `y, err = .a + x; err`, Want: `"can't add type array to null"`},
+		{
+			Name:   "shown",
+			Source: "x = .a\n" + lines("x = [x, x]") + `y, err = .a + x; err`,
+			Want:   `"can't add type array to null"`,
+		},
 		{Name: "nested deep", Source: `a = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-			for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { .x = [.x] } } } }`, RunError: "too large"},
+			for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| ` +
+			`{ .x = [.x] } } } }`, RunError: "too large"},
 		{Name: "nested deep and written", Source: `a = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]; x = .a
-			for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { x = {"k": x} } } } }
+			for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { x = {"k": ` +
+			`x} } } } }
 			encode_json(x)`, RunError: "budget"},
 		{Name: "left by a failed run", Source: ".x = .a\n" + lines(".x = [.x, .x]") + `abort`, RunError: "too large"},
 	})

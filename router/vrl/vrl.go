@@ -147,7 +147,9 @@ func Compile(source string, o Options) (p *Program, warnings []*diag.Diagnostic,
 	return compileWith(source, o, nil)
 }
 
-func compileWith(source string, o Options, vars []compile.Variable) (p *Program, warnings []*diag.Diagnostic, err error) {
+func compileWith(source string, o Options,
+	vars []compile.Variable,
+) (p *Program, warnings []*diag.Diagnostic, err error) {
 	host := &fn.Host{Zone: o.Zone, Grants: o.Grants, Logger: o.Logger, Now: o.Now}
 	if host.Zone == nil {
 		host.Zone = time.UTC

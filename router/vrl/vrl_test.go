@@ -76,7 +76,8 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &d) || len(d.List) != 2 {
 		t.Fatalf("got %v", err)
 	}
-	const want = "error[E103]: unhandled fallible assignment (line 1, column 5: this expression can fail when the program runs); " +
+	const want = "error[E103]: unhandled fallible assignment (line 1, column 5: this expression can fail when the " +
+		"program runs); " +
 		"error[E701]: call to undefined variable (line 2, column 1: undefined variable)"
 	if d.Error() != want {
 		t.Errorf("got  %s\nwant %s", d.Error(), want)
@@ -133,7 +134,8 @@ func TestResultKind(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", source, got, want)
 		}
 	}
-	if !compiled(t, `.x = {"r": r'a'}; .`, vrl.Options{}).Result().Mentions(kind.RegexBit) || kind.Any.Mentions(kind.RegexBit) {
+	if !compiled(t, `.x = {"r": r'a'}; .`, vrl.Options{}).Result().Mentions(kind.RegexBit) ||
+		kind.Any.Mentions(kind.RegexBit) {
 		t.Error("Mentions")
 	}
 }
@@ -175,7 +177,10 @@ func TestZoneAndClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
-	p := compiled(t, `[now(), parse_timestamp!("2024-01-01 00:00:00", "%F %T")]`, vrl.Options{Zone: zone, Now: func() time.Time { return now }})
+	p := compiled(t, `[now(), parse_timestamp!("2024-01-01 00:00:00", "%F %T")]`, vrl.Options{
+		Zone: zone,
+		Now:  func() time.Time { return now },
+	})
 	e := value.NewObject(value.MakeFields(0))
 	v, err := p.Run(&e, nil)
 	if err != nil {
@@ -225,7 +230,8 @@ func TestPatternsAreBounded(t *testing.T) {
 			t.Errorf("%s: one: %v", name, err)
 		}
 		_, _, err := vrl.Compile(strings.Repeat(one, 6), vrl.Options{})
-		if err == nil || strings.Count(err.Error(), "the patterns of this program take more than 32 MiB of memory together") == 0 {
+		if err == nil || strings.Count(err.Error(),
+			"the patterns of this program take more than 32 MiB of memory together") == 0 {
 			t.Errorf("%s: six: %v", name, err)
 		}
 	}

@@ -66,7 +66,8 @@ func (c *compiler) arguments(n *syntax.Call, f *fn.Function) []argument {
 			continue
 		}
 		if !p.Optional {
-			c.report(diag.New(107, "missing function argument", n.Span(), fmt.Sprintf("required argument missing: %q (position %d)", p.Name, i)))
+			c.report(diag.New(107, "missing function argument", n.Span(),
+				fmt.Sprintf("required argument missing: %q (position %d)", p.Name, i)))
 			ok = false
 			continue
 		}
@@ -104,7 +105,8 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 		return false
 	}
 	if p.Target && a.target == nil {
-		c.report(diag.New(610, "function compilation error: error[E400] unexpected expression", a.span, "a path is expected here").
+		c.report(diag.New(610, "function compilation error: error[E400] unexpected expression", a.span,
+			"a path is expected here").
 			Note("a path is one of the event (.a.b), the metadata (%%a), a variable, or what follows another value"))
 		return false
 	}
@@ -141,7 +143,8 @@ func (c *compiler) uncertain(n *syntax.Call, f *fn.Function, i int, a *argument)
 	if name, ok := assertions[p.Kind.Set()]; ok {
 		d.Note("assert the type: %s!(…)", name)
 	}
-	return d.Note("let a failure end the program: %s!(…)", n.Name).Note("or give a value for that case: %s(…) ?? default", n.Name)
+	return d.Note("let a failure end the program: %s!(…)",
+		n.Name).Note("or give a value for that case: %s(…) ?? default", n.Name)
 }
 
 var assertions = map[kind.Set]string{
@@ -185,7 +188,8 @@ func checked(f *fn.Function, i int, a *argument) fn.Expr {
 		return run
 	}
 	set := p.Kind.Set()
-	const all = kind.StringBit | kind.IntegerBit | kind.FloatBit | kind.BooleanBit | kind.TimestampBit | kind.RegexBit | kind.NullBit | kind.ArrayBit | kind.ObjectBit
+	const all = kind.StringBit | kind.IntegerBit | kind.FloatBit | kind.BooleanBit | kind.TimestampBit | kind.RegexBit |
+		kind.NullBit | kind.ArrayBit | kind.ObjectBit
 	if set&all == all && !f.Deep {
 		return func(fr *fn.Frame) (value.Value, bool) {
 			v, ok := run(fr)

@@ -217,7 +217,9 @@ const (
 
 // target compiles the left side of an assignment of a value of kind k. If it is a field
 // of the event, single makes the code of the whole assignment.
-func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value, known bool) (to store, single func(fn.Expr) fn.Expr) {
+func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value,
+	known bool,
+) (to store, single func(fn.Expr) fn.Expr) {
 	t := &fn.Target{}
 	var segments []diag.Span
 	switch n := n.(type) {

@@ -87,7 +87,8 @@ func (c *compiler) call(n *syntax.Call) expr {
 	if def.Fallible && !out.fallible {
 		out.fallible = true
 		out.why = diag.New(100, "unhandled error", n.Span(), "this call can fail when the program runs").
-			Note("let a failure end the program: %s!(…)\nor give a value for that case: %s(…) ?? default\nor take the error: value, err = %s(…)", f.Name, f.Name, f.Name)
+			Note("let a failure end the program: %s!(…)\nor give a value for that case: %s(…) ?? default\nor take the error: "+
+				"value, err = %s(…)", f.Name, f.Name, f.Name)
 	}
 	impl := f.Impl
 	if f.Compile != nil {
@@ -100,7 +101,8 @@ func (c *compiler) call(n *syntax.Call) expr {
 	out.run = c.code(n, f, impl, args, body)
 	if n.Bang {
 		if !out.fallible {
-			d := diag.New(620, "can't abort infallible function", n.NameSpan, "this function can't fail").With(n.BangSpan, "remove the !")
+			d := diag.New(620, "can't abort infallible function", n.NameSpan, "this function can't fail").With(n.BangSpan,
+				"remove the !")
 			d.Severity = diag.Warning
 			c.report(d)
 		}
@@ -163,7 +165,8 @@ func (c *compiler) closure(n *syntax.Call, call *fn.Call) (expr, *fn.Body, bool)
 	params := n.Closure.Params
 	if len(params) != len(spec.Params) {
 		span := n.Closure.Span
-		c.report(diag.New(120, "invalid closure arity", span, fmt.Sprintf("this closure has %s", plural(len(params), "parameter"))).
+		c.report(diag.New(120, "invalid closure arity", span,
+			fmt.Sprintf("this closure has %s", plural(len(params), "parameter"))).
 			With(span, fmt.Sprintf("but %s gives it %d: |%s|", call.Func.Name, len(spec.Params), closureParams(call.Func))).
 			Note("name those that are not needed _"))
 		c.closureAnyway(n)

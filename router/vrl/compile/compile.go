@@ -77,7 +77,9 @@ func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
 	if !failed {
 		c.unusedVariables()
 	}
-	slices.SortStableFunc(c.list, func(a, b *diag.Diagnostic) int { return a.Labels[0].Span.Start - b.Labels[0].Span.Start })
+	slices.SortStableFunc(c.list, func(a, b *diag.Diagnostic) int {
+		return a.Labels[0].Span.Start - b.Labels[0].Span.Start
+	})
 	if failed {
 		return nil, slices.DeleteFunc(c.list, func(d *diag.Diagnostic) bool { return d.Severity != diag.Error })
 	}

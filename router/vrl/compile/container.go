@@ -124,7 +124,8 @@ func (c *compiler) template(n *syntax.Template) expr {
 	}
 	out.span = n.Span()
 	if out.fallible {
-		out.why = diag.New(100, "unhandled error", n.Span(), "a variable in this string may be something other than a string").
+		out.why = diag.New(100, "unhandled error", n.Span(),
+			"a variable in this string may be something other than a string").
 			Note("convert it first: name = to_string(name) ?? \"\"")
 	}
 	return out

@@ -154,7 +154,10 @@ func (c *compiler) names() iter.Seq[string] {
 }
 
 // otherNames are what other languages call things.
-var otherNames = map[string]string{"nil": "null", "none": "null", "None": "null", "undefined": "null", "NULL": "null", "True": "true", "False": "false"}
+var otherNames = map[string]string{
+	"nil": "null", "none": "null", "None": "null", "undefined": "null", "NULL": "null", "True": "true",
+	"False": "false",
+}
 
 func (c *compiler) undefined(name string, span diag.Span) {
 	d := diag.New(701, "call to undefined variable", span, "undefined variable")

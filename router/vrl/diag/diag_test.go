@@ -53,7 +53,9 @@ func TestPosition(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	names := []string{"parse_json", "parse_xml", "upcase", "del"}
-	for in, want := range map[string]string{"parse_jsn": "parse_json", "upcas": "upcase", "de": "del", "completely_else": "", "x": ""} {
+	for in, want := range map[string]string{
+		"parse_jsn": "parse_json", "upcas": "upcase", "de": "del", "completely_else": "", "x": "",
+	} {
 		if got, _ := Nearest(in, slices.Values(names)); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}

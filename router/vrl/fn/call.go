@@ -98,7 +98,11 @@ func (c *Call) NotConstant(i int) error {
 
 // BadArgument says that the value of an argument, known at compile time, is not valid.
 func (c *Call) BadArgument(i int, format string, args ...any) error {
-	return &Error{Code: 403, Arg: i, Text: fmt.Sprintf("invalid argument %q: ", c.Func.Params[i].Name) + fmt.Sprintf(format, args...)}
+	return &Error{
+		Code: 403,
+		Arg:  i,
+		Text: fmt.Sprintf("invalid argument %q: ", c.Func.Params[i].Name) + fmt.Sprintf(format, args...),
+	}
 }
 
 // Invalid is BadArgument with the diagnostic's number given, as of an invalid grok pattern.
@@ -206,8 +210,8 @@ type Body struct {
 	Cost int
 }
 
-// Call runs the closure; return in it ends it, and not the program. The values are given to the parameters in order; containers
-// among them must be shared (see package value).
+// Call runs the closure; return in it ends it, and not the program. The values are given to the parameters in order;
+// containers among them must be shared (see package value).
 func (b *Body) Call(f *Frame, args ...value.Value) (value.Value, bool) {
 	if !f.Spend(b.Cost) {
 		return value.Value{}, false

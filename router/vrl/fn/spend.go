@@ -69,7 +69,8 @@ func (f *Frame) SpendOnChange(v value.Value, p value.Path) bool {
 			fill = min(fill, value.MaxIndex+1)
 		}
 		shared := v.Shared()
-		if n > fewElements && (shared || fill > 0 || !isArray) && !f.Spend(n/elementsPer) || shared && !f.Reserve(n*copiedSize) {
+		if n > fewElements && (shared || fill > 0 || !isArray) && !f.Spend(n/elementsPer) ||
+			shared && !f.Reserve(n*copiedSize) {
 			return false
 		}
 		if fill > 1 && (!f.Spend(fill/elementsPer) || !f.Reserve(fill*elementSize)) {

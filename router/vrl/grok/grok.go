@@ -33,7 +33,8 @@ const maxDepth = 64
 var ErrTime = errors.New("the match takes too long on this text; make the pattern more specific")
 
 // ErrText is returned for a text that is too long for the pattern.
-var ErrText = fmt.Errorf("the text is longer than %d bytes, too long for a pattern with look-around or atomic groups", MaxText)
+var ErrText = fmt.Errorf("the text is longer than %d bytes, too long for a pattern with look-around or atomic groups",
+	MaxText)
 
 // UnknownError names a pattern that is not in the library.
 type UnknownError struct{ Name string }

@@ -47,15 +47,26 @@ func TestMatch(t *testing.T) {
 		name, pattern, text string
 		want                map[string]string
 	}{
-		{"access line", "%{COMBINEDAPACHELOG}", `10.1.1.1 - mia [10/Oct/2024:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "curl/8"`, map[string]string{
-			"clientip": "10.1.1.1", "ident": "-", "auth": "mia", "timestamp": "10/Oct/2024:13:55:36 -0700", "verb": "GET", "request": "/a",
-			"httpversion": "1.1", "response": "200", "bytes": "2326", "referrer": `"-"`, "agent": `"curl/8"`,
-		}},
+		{
+			"access line", "%{COMBINEDAPACHELOG}",
+			`10.1.1.1 - mia [10/Oct/2024:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "curl/8"`,
+			map[string]string{
+				"clientip": "10.1.1.1", "ident": "-", "auth": "mia", "timestamp": "10/Oct/2024:13:55:36 -0700", "verb": "GET",
+				"request":     "/a",
+				"httpversion": "1.1", "response": "200", "bytes": "2326", "referrer": `"-"`, "agent": `"curl/8"`,
+			},
+		},
 		{"syslog", "%{SYSLOGLINE}", "Mar  3 01:49:58 web1 sshd[17]: session closed", map[string]string{
 			"timestamp": "Mar  3 01:49:58", "logsource": "web1", "program": "sshd", "pid": "17", "message": "session closed",
 		}},
-		{"addresses", `^%{IP:a} %{IP:b} %{IP:c}$`, "10.0.0.1 2001:db8::17 ::ffff:10.0.0.1", map[string]string{"a": "10.0.0.1", "b": "2001:db8::17", "c": "::ffff:10.0.0.1"}},
-		{"URL", `%{URI:u}`, "see https://mia@example.org:8080/a?b=c now", map[string]string{"u": "https://mia@example.org:8080/a?b=c"}},
+		{
+			"addresses", `^%{IP:a} %{IP:b} %{IP:c}$`, "10.0.0.1 2001:db8::17 ::ffff:10.0.0.1",
+			map[string]string{"a": "10.0.0.1", "b": "2001:db8::17", "c": "::ffff:10.0.0.1"},
+		},
+		{
+			"URL", `%{URI:u}`, "see https://mia@example.org:8080/a?b=c now",
+			map[string]string{"u": "https://mia@example.org:8080/a?b=c"},
+		},
 		{"quoted", `%{QS:q}`, `say "a \"b\" c" or 'd'`, map[string]string{"q": `"a \"b\" c"`}},
 		{"a type means nothing", `%{INT:n:int}`, "n=-7", map[string]string{"n": "-7"}},
 		{"own group", `(?<k>\w+)=%{INT:n}`, "a=1", map[string]string{"k": "a", "n": "1"}},

@@ -3,7 +3,10 @@ package jsonscan
 import "testing"
 
 func TestGuess(t *testing.T) {
-	for _, key := range []string{"", "a", "abcde", "abcdef", "abcdefg", "abcdefghijklm", "abcdefghijklmn", "abcdefghijklmno", "a key of more than sixteen bytes"} {
+	for _, key := range []string{
+		"", "a", "abcde", "abcdef", "abcdefg", "abcdefghijklm", "abcdefghijklmn", "abcdefghijklmno",
+		"a key of more than sixteen bytes",
+	} {
 		var g Guess
 		g.Set([]byte(key + `":`))
 		if g.Len() != len(key)+2 {

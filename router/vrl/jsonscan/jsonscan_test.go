@@ -136,7 +136,9 @@ func TestAppendString(t *testing.T) {
 			t.Errorf("SkipString(%s) = %d, %v", in, next, err)
 		}
 	}
-	for _, in := range []string{`"`, `"abc`, `"\`, `"\"`, `"\u12`, `"\u12G4"`, `"\x41"`, "\"a\nb\"", "\"\x00\"", "\"1234567\x1f\"", `"\'"`} {
+	for _, in := range []string{
+		`"`, `"abc`, `"\`, `"\"`, `"\u12`, `"\u12G4"`, `"\x41"`, "\"a\nb\"", "\"\x00\"", "\"1234567\x1f\"", `"\'"`,
+	} {
 		text := NewText([]byte(in))
 		_, _, err := text.AppendString(nil, 1)
 		_, err2 := text.SkipString(1)
@@ -149,7 +151,8 @@ func TestAppendString(t *testing.T) {
 func TestSkip(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
 	for _, in := range []string{
-		"0", `"x"`, "true", "false", "null", "[]", "{}", "[ ]", "{ }", ` [ 1 , 2 ] `, "{\"a\" : {\"b\":[true,null,-1.5e3]} ,\n\t\"\":\"\"}",
+		"0", `"x"`, "true", "false", "null", "[]", "{}", "[ ]", "{ }", ` [ 1 , 2 ] `,
+		"{\"a\" : {\"b\":[true,null,-1.5e3]} ,\n\t\"\":\"\"}",
 		deep(MaxDepth), `[{"a":1,"a":2}]`,
 	} {
 		if err := skipAll([]byte(in)); err != nil {
@@ -382,8 +385,10 @@ func equal(a, b any) bool {
 }
 
 func BenchmarkSkip(b *testing.B) {
-	data := []byte(`{"time":"2026-01-05T00:00:00.123Z","host":"edge-01.fra.example.com","remote_addr":"10.20.30.40","method":"GET",` +
-		`"path":"/api/v1/users/1234","status":200,"bytes":5123,"request_time":0.034,"user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:120.0) Gecko/20100101 Firefox/120.0",` +
+	data := []byte(`{"time":"2026-01-05T00:00:00.123Z","host":"edge-01.fra.example.com","remote_addr":"10.20.30.40",` +
+		`"method":"GET",` +
+		`"path":"/api/v1/users/1234","status":200,"bytes":5123,"request_time":0.034,"user_agent":"Mozilla/5.0 (X11; ` +
+		`Linux x86_64; rv:120.0) Gecko/20100101 Firefox/120.0",` +
 		`"upstream":{"addr":"10.42.0.11:8080","status":200,"response_time":0.021},"tags":["a","b"]}`)
 	text := NewText(data)
 	b.SetBytes(int64(len(data)))

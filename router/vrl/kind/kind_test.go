@@ -54,15 +54,25 @@ func TestPaths(t *testing.T) {
 		{"of any", Object.Get(value.Path{a, b}), "any"},
 		{"insert", k.Insert(value.Path{a, value.Name("c")}, String).Get(value.Path{a}), "{ b: integer, c: string }"},
 		{"insert into a scalar", String.Insert(value.Path{a}, Null), "{ a: null }"},
-		{"insert past the end", k.Insert(value.Path{value.Name("l"), value.Index(3)}, Boolean).Get(value.Path{value.Name("l")}), "[string, integer, null, boolean]"},
+		{
+			"insert past the end",
+			k.Insert(value.Path{value.Name("l"), value.Index(3)}, Boolean).Get(value.Path{value.Name("l")}),
+			"[string, integer, null, boolean]",
+		},
 		{"insert before the start", ArrayOf(String).Insert(value.Path{value.Index(-3)}, Boolean), "[boolean, null, string]"},
 		{"insert far before the start", ArrayOf(String).Insert(value.Path{value.Index(math.MinInt)}, Boolean), "array"},
 		{"insert far past the end", ArrayOf(String).Insert(value.Path{value.Index(math.MaxInt)}, Boolean), "array"},
 		{"remove", k.Remove(value.Path{a, b}, false).Get(value.Path{a}), "object"},
 		{"remove and compact", k.Remove(value.Path{a, b}, true).Get(value.Path{a}), "undefined"},
 		{"remove of any", Object.Remove(value.Path{a}, false).Get(value.Path{a}), "undefined"},
-		{"merge", ObjectOf(Field{"a", String}, Field{"b", String}).Merge(ObjectOf(Field{"b", Null})), "{ a: string, b: null }"},
-		{"union of objects", ObjectOf(Field{"a", String}).Union(ObjectOf(Field{"b", Null})), "{ a: string or undefined, b: null or undefined }"},
+		{
+			"merge", ObjectOf(Field{"a", String}, Field{"b", String}).Merge(ObjectOf(Field{"b", Null})),
+			"{ a: string, b: null }",
+		},
+		{
+			"union of objects", ObjectOf(Field{"a", String}).Union(ObjectOf(Field{"b", Null})),
+			"{ a: string or undefined, b: null or undefined }",
+		},
 	} {
 		if got := c.got.String(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)

@@ -11,7 +11,8 @@ import (
 func TestEnginesAgree(t *testing.T) {
 	texts := []string{"", "a", "ab ab", "a1 b22 c333", "aaa", "x=1,y=2", "\n\na\nb", "GET /a?b=c 200", "a\u00e9b"}
 	for _, source := range []string{
-		"", "a", "a*", "a|b|", `\b`, `\w+`, `(\w)(\d)?`, `(?m)^.*$`, `^a`, `a$`, `(a)|(b)`, `(\w+)=(\d+)`, `[^ ]*`, `(?i)GET (\S+)`, `a{2}`, `(a+?)`, `\B`,
+		"", "a", "a*", "a|b|", `\b`, `\w+`, `(\w)(\d)?`, `(?m)^.*$`, `^a`, `a$`, `(a)|(b)`, `(\w+)=(\d+)`, `[^ ]*`,
+		`(?i)GET (\S+)`, `a{2}`, `(a+?)`, `\B`,
 	} {
 		re, err := Compile(source)
 		if err != nil {
@@ -37,7 +38,13 @@ func TestCompiledSize(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		fits    bool
-	}{{`(a{100}){100}`, true}, {`\p{L}{900}`, true}, {`(a{1000}){1000}`, false}, {`((ab?){900}){900}`, false}, {`(((x{50}){50}){50}){50}`, false}} {
+	}{
+		{`(a{100}){100}`, true},
+		{`\p{L}{900}`, true},
+		{`(a{1000}){1000}`, false},
+		{`((ab?){900}){900}`, false},
+		{`(((x{50}){50}){50}){50}`, false},
+	} {
 		_, err := Compile(c.pattern)
 		if (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "exceeds the size limit") {
 			t.Errorf("%s: error %v, want it to fit: %v", c.pattern, err, c.fits)

@@ -93,7 +93,8 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string {
 	around := e.src[max(0, e.pos-20):min(len(e.src), e.pos+20)]
-	return fmt.Sprintf("regex parse error: %s at byte %d, near %q", e.problem, e.pos, strings.ToValidUTF8(around, "\ufffd"))
+	return fmt.Sprintf("regex parse error: %s at byte %d, near %q", e.problem, e.pos,
+		strings.ToValidUTF8(around, "\ufffd"))
 }
 
 func (p *parser) fail(format string, args ...any) error {

@@ -38,7 +38,8 @@ const MaxTotal = 32 << 20
 const RefusedSize = MaxTotal / 64
 
 // ErrTotal is the error of programs that keep more.
-var ErrTotal = fmt.Errorf("the patterns of this program take more than %d MiB of memory together; write simpler ones, or split the program", MaxTotal>>20)
+var ErrTotal = fmt.Errorf("the patterns of this program take more than %d MiB of memory together; "+
+	"write simpler ones, or split the program", MaxTotal>>20)
 
 // Regex is a compiled regular expression.
 type Regex struct {
@@ -78,7 +79,14 @@ func Compile(source string) (*Regex, error) {
 	if p.differs {
 		size += size + p.wide
 	}
-	r := &Regex{source: source, size: size, names: p.names, certain: make([]bool, len(p.names)), ascii: re, fast: quick.Compile(text)}
+	r := &Regex{
+		source:  source,
+		size:    size,
+		names:   p.names,
+		certain: make([]bool, len(p.names)),
+		ascii:   re,
+		fast:    quick.Compile(text),
+	}
 	r.instructions, _ = instructions(tree)
 	r.loose = loose(tree)
 	r.certain[0] = true

@@ -183,11 +183,13 @@ func FuzzCompile(f *testing.F) {
 }
 
 func BenchmarkAccessLine(b *testing.B) {
-	re, err := pattern.Compile(`^(?P<host>[\w\.]+) - (?P<user>[\w]+) (?P<bytes_in>[\d]+) \[(?P<timestamp>.*)\] "(?P<method>[\w]+) (?P<path>.*)" (?P<status>[\d]+) (?P<bytes_out>[\d]+)$`)
+	re, err := pattern.Compile(`^(?P<host>[\w\.]+) - (?P<user>[\w]+) (?P<bytes_in>[\d]+) \[(?P<timestamp>.*)\] ` +
+		`"(?P<method>[\w]+) (?P<path>.*)" (?P<status>[\d]+) (?P<bytes_out>[\d]+)$`)
 	if err != nil {
 		b.Fatal(err)
 	}
-	const line = `5.86.210.12 - zieme4647 5667 [19/06/2019:17:20:49 -0400] "GET /embrace/supply-chains/dynamic/vertical" 201 20574`
+	const line = `5.86.210.12 - zieme4647 5667 [19/06/2019:17:20:49 -0400] "GET ` +
+		`/embrace/supply-chains/dynamic/vertical" 201 20574`
 	for b.Loop() {
 		if re.Groups(line) == nil {
 			b.Fatal("no match")

@@ -250,7 +250,8 @@ const (
 	asciiSpace = `\t-\r `
 	wideSpace  = `\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}`
 	wideDigit  = `\p{Nd}`
-	wideWord   = `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}`
+	wideWord   = `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}` +
+		`\x{1f170}-\x{1f189}`
 )
 
 // outside returns the text of all characters that are not of a class.

@@ -59,7 +59,10 @@ func TestDescriptions(t *testing.T) {
 				t.Error("fallible without Errors")
 			}
 			impls := 0
-			for _, set := range []bool{f.Impl.F0 != nil, f.Impl.F1 != nil, f.Impl.F2 != nil, f.Impl.F3 != nil, f.Impl.N != nil, f.Impl.Each != nil, f.Impl.Raw != nil, f.Compile != nil} {
+			for _, set := range []bool{
+				f.Impl.F0 != nil, f.Impl.F1 != nil, f.Impl.F2 != nil, f.Impl.F3 != nil, f.Impl.N != nil, f.Impl.Each != nil,
+				f.Impl.Raw != nil, f.Compile != nil,
+			} {
 				if set {
 					impls++
 				}

@@ -181,10 +181,14 @@ func walk(nodes []syntax.Node, f func(*syntax.Call)) {
 
 // units are what hostile texts are repetitions of.
 var units = []string{
-	"a", "a ", "a=", "a=b ", "a&", "&", "=", ",", "\"", "\"a,\"a,", "\"a\" ", "'", "'a' ", "@", ":", "/", "%", "%25", "(", "[", "{", "{\"a\":",
-	"[1,", "<", "<a>", "<a b='c' ", "<!--", "&amp;", "&#", "\\", "\\\"", "\\u0041", "\x1b[", "\x1b[0m", ".", "../", "-", "_", "aB", "A", "0", "9", "1.",
-	"\n", "\r\n", "\t", " ", "\x00", "\xff", "é", "\u0301", "\U0001F468\u200d", "|", ";", "#", "*", "?", "~", "a.", "1:", "- ", "a: ", "a:\n ",
-	"&a [*a, ", "xn--", "=?UTF-8?Q?", "12:34:56 ", "1s", "10.0.0.1 ", "::", "+", "MIIB", "ZZ", "a\n", "\"\"", "a,", "))", "{{", "%{a}", "$", "^", "|a", "=>",
+	"a", "a ", "a=", "a=b ", "a&", "&", "=", ",", "\"", "\"a,\"a,", "\"a\" ", "'", "'a' ", "@", ":", "/", "%", "%25", "(",
+	"[", "{", "{\"a\":",
+	"[1,", "<", "<a>", "<a b='c' ", "<!--", "&amp;", "&#", "\\", "\\\"", "\\u0041", "\x1b[", "\x1b[0m", ".", "../", "-",
+	"_", "aB", "A", "0", "9", "1.",
+	"\n", "\r\n", "\t", " ", "\x00", "\xff", "é", "\u0301", "\U0001F468\u200d", "|", ";", "#", "*", "?", "~", "a.", "1:",
+	"- ", "a: ", "a:\n ",
+	"&a [*a, ", "xn--", "=?UTF-8?Q?", "12:34:56 ", "1s", "10.0.0.1 ", "::", "+", "MIIB", "ZZ", "a\n", "\"\"", "a,", "))",
+	"{{", "%{a}", "$", "^", "|a", "=>",
 }
 
 // hostileTexts are texts of about size bytes, of which some go on as the example begins.
@@ -294,7 +298,8 @@ func makeArrays(size int) (list []value.Value) {
 		return value.NewArray(inner)
 	})
 	array(size/64, func(i int) value.Value {
-		return value.ObjectOf(value.Field{Key: "key", Value: value.NewString(fmt.Sprint(i))}, value.Field{Key: "value", Value: value.NewInt(1)})
+		return value.ObjectOf(value.Field{Key: "key", Value: value.NewString(fmt.Sprint(i))},
+			value.Field{Key: "value", Value: value.NewInt(1)})
 	})
 	return list
 }
@@ -311,9 +316,14 @@ func makeObjects(size int) (list []value.Value) {
 	object(size/16, func(int) value.Value { return value.Value{} })
 	object(1000, func(int) value.Value { return value.NewString(strings.Repeat("a ", size/2000)) })
 	object(size/64, func(int) value.Value {
-		return value.ObjectOf(value.Field{Key: "a", Value: value.NewInt(1)}, value.Field{Key: "b", Value: value.ObjectOf(value.Field{Key: "c", Value: value.NewString("d")})})
+		return value.ObjectOf(value.Field{Key: "a", Value: value.NewInt(1)}, value.Field{
+			Key:   "b",
+			Value: value.ObjectOf(value.Field{Key: "c", Value: value.NewString("d")}),
+		})
 	})
-	object(size/64, func(int) value.Value { return value.NewArray([]value.Value{value.NewString("a b"), value.NewInt(1)}) })
+	object(size/64, func(int) value.Value {
+		return value.NewArray([]value.Value{value.NewString("a b"), value.NewInt(1)})
+	})
 	o := value.MakeFields(1000)
 	for i := range 1000 { // long keys
 		o.Add(strings.Repeat("k.", size/2000)+fmt.Sprintf("%04d", i), value.NewInt(1))
@@ -345,7 +355,8 @@ func (c cost) excess(free float64) string {
 		return fmt.Sprintf("takes %v for %d steps (%d bytes), at most %v is allowed", c.time, c.steps, c.bytes, most)
 	}
 	if most := int(free*freeBytes) + bytesPerByte*c.bytes; c.allocated > most {
-		return fmt.Sprintf("allocates %d bytes, having reserved %d (%d steps), at most %d is allowed", c.allocated, c.bytes, c.steps, most)
+		return fmt.Sprintf("allocates %d bytes, having reserved %d (%d steps), at most %d is allowed", c.allocated, c.bytes,
+			c.steps, most)
 	}
 	return ""
 }

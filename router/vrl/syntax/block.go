@@ -30,7 +30,8 @@ func (p *parser) group(multi bool) Node {
 func (p *parser) noControl(n Node) Node {
 	switch n.(type) {
 	case *If, *Abort, *Return:
-		p.throw(diag.New(203, "syntax error", n.Span(), "if, abort and return cannot stand in parentheses").Note("put it in a block: { … }"))
+		p.throw(diag.New(203, "syntax error", n.Span(), "if, abort and return cannot stand in parentheses").
+			Note("put it in a block: { … }"))
 	}
 	return n
 }
@@ -122,7 +123,8 @@ func (p *parser) block() *Block {
 	}
 	p.i++
 	if n.At = p.since(start); len(n.Body) == 0 {
-		p.throw(diag.New(203, "syntax error", n.Place, "a block needs at least one expression").Note("use { null } for a block that does nothing"))
+		p.throw(diag.New(203, "syntax error", n.Place, "a block needs at least one expression").
+			Note("use { null } for a block that does nothing"))
 	}
 	return n
 }

@@ -93,7 +93,8 @@ func isTarget(n Node) bool {
 func (p *parser) target() Node {
 	n := p.primary()
 	if !isTarget(n) {
-		p.throw(diag.New(641, "invalid assignment target", n.Span(), "only variables and paths of the event, the metadata or a variable can be assigned to"))
+		p.throw(diag.New(641, "invalid assignment target", n.Span(),
+			"only variables and paths of the event, the metadata or a variable can be assigned to"))
 	}
 	return n
 }
@@ -133,10 +134,12 @@ func (p *parser) binary(level int) Node {
 		}
 		p.multi = false
 		if count > 0 && (level == equality || level == comparison) {
-			p.report(diag.New(650, "comparison operators can't be chained together", t.span, "put one of the comparisons in parentheses"))
+			p.report(diag.New(650, "comparison operators can't be chained together", t.span,
+				"put one of the comparisons in parentheses"))
 		}
 		if count > maxOperands {
-			p.throw(diag.New(202, "expression too long", t.span, fmt.Sprintf("at most %d operators can follow each other", maxOperands)))
+			p.throw(diag.New(202, "expression too long", t.span,
+				fmt.Sprintf("at most %d operators can follow each other", maxOperands)))
 		}
 		p.i++
 		p.newlines()
@@ -222,7 +225,8 @@ func (p *parser) word() Node {
 	next := &p.toks[p.i+1]
 	after := &p.toks[min(p.i+2, len(p.toks)-1)]
 	touches := next.span.Start == t.span.End
-	if touches && next.kind == punct && (next.text == "(" || next.text == "!" && after.kind == punct && after.text == "(" && after.span.Start == next.span.End) {
+	if touches && next.kind == punct && (next.text == "(" ||
+		next.text == "!" && after.kind == punct && after.text == "(" && after.span.Start == next.span.End) {
 		return p.suffix(p.call(), start)
 	}
 	switch t.text {

@@ -36,7 +36,9 @@ type token struct {
 }
 
 // keywords end expressions or start them; they are no variables.
-var keywords = map[string]bool{"if": true, "else": true, "true": true, "false": true, "null": true, "abort": true, "return": true}
+var keywords = map[string]bool{
+	"if": true, "else": true, "true": true, "false": true, "null": true, "abort": true, "return": true,
+}
 
 var reserved = words(`array bool boolean break continue do emit float for forall foreach all each any try
 	undefined int integer iter object regex string traverse timestamp duration unless walk while loop`)
@@ -166,7 +168,8 @@ func (l *lexer) number() {
 		}
 		t.span.End = l.pos
 		l.report(diag.New(206, "invalid numeric literal", t.span, "numbers are written with decimal digits only").
-			Note("exponents and other bases are not part of the language; write the number out, or use parse_float or parse_int"))
+			Note("exponents and other bases are not part of the language; write the number out, or use parse_float " +
+				"or parse_int"))
 		t.kind = invalid
 	} else if isFloat {
 		f, err := strconv.ParseFloat(raw, 64)
@@ -196,7 +199,8 @@ func (l *lexer) quoted(c byte) {
 	}
 	if i >= len(l.src) {
 		l.pos = len(l.src)
-		l.report(diag.New(208, "invalid literal", diag.Span{Start: start, End: start + 1}, "the closing ' of this literal is missing"))
+		l.report(diag.New(208, "invalid literal", diag.Span{Start: start, End: start + 1},
+			"the closing ' of this literal is missing"))
 		l.add(token{kind: invalid, span: diag.Span{Start: start, End: l.pos}})
 		return
 	}
@@ -211,7 +215,8 @@ func (l *lexer) quoted(c byte) {
 	default:
 		at, err := parseTimestamp(raw)
 		if err != nil {
-			l.report(diag.New(601, "invalid timestamp", t.span, "expected a date, a time and an offset as in t'2021-02-03T04:05:06Z'"))
+			l.report(diag.New(601, "invalid timestamp", t.span,
+				"expected a date, a time and an offset as in t'2021-02-03T04:05:06Z'"))
 		}
 		t.value = value.NewTimestamp(at)
 	}
@@ -287,11 +292,14 @@ func (l *lexer) str() {
 			l.pos++
 		}
 	}
-	l.report(diag.New(207, "invalid string literal", diag.Span{Start: start, End: start + 1}, "the closing \" of this string is missing"))
+	l.report(diag.New(207, "invalid string literal", diag.Span{Start: start, End: start + 1},
+		"the closing \" of this string is missing"))
 	l.add(token{kind: invalid, span: diag.Span{Start: start, End: l.pos}})
 }
 
-var simpleEscapes = map[byte]byte{'\\': '\\', '"': '"', '\'': '\'', 'n': '\n', 'r': '\r', 't': '\t', '0': 0, '{': '{', '}': '}'}
+var simpleEscapes = map[byte]byte{
+	'\\': '\\', '"': '"', '\'': '\'', 'n': '\n', 'r': '\r', 't': '\t', '0': 0, '{': '{', '}': '}',
+}
 
 // escape reads an escape sequence of a string.
 func (l *lexer) escape(b *strings.Builder) {
@@ -331,12 +339,14 @@ func (l *lexer) escape(b *strings.Builder) {
 				return
 			}
 		}
-		l.report(diag.New(211, "invalid unicode escape", diag.Span{Start: at, End: l.pos + 1}, `expected \u{…} with 1 to 6 hexadecimal digits of a code point`))
+		l.report(diag.New(211, "invalid unicode escape", diag.Span{Start: at, End: l.pos + 1},
+			`expected \u{…} with 1 to 6 hexadecimal digits of a code point`))
 		l.pos++
 		return
 	}
 	r, n := utf8.DecodeRuneInString(l.src[l.pos:])
-	l.report(diag.New(209, fmt.Sprintf(`invalid escape character: \%c`, r), diag.Span{Start: l.pos, End: l.pos + n}, "invalid escape character: "+string(r)).
+	l.report(diag.New(209, fmt.Sprintf(`invalid escape character: \%c`, r), diag.Span{Start: l.pos, End: l.pos + n},
+		"invalid escape character: "+string(r)).
 		Note(`a backslash itself is written \\; in s'…' backslashes have no special meaning`))
 	l.pos += n
 }

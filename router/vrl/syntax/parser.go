@@ -18,7 +18,8 @@ const (
 func Parse(source string) ([]Node, []*diag.Diagnostic) {
 	var list []*diag.Diagnostic
 	if len(source) > MaxSource {
-		d := diag.New(202, "program too long", diag.Span{}, fmt.Sprintf("the program has %d bytes; at most %d are allowed", len(source), MaxSource))
+		d := diag.New(202, "program too long", diag.Span{},
+			fmt.Sprintf("the program has %d bytes; at most %d are allowed", len(source), MaxSource))
 		return nil, []*diag.Diagnostic{d}
 	}
 	report := func(d *diag.Diagnostic) { list = append(list, d) }
@@ -98,12 +99,14 @@ func (p *parser) unexpected(want string) {
 	case invalid:
 		p.throw(nil)
 	case eof:
-		p.throw(diag.New(204, "unexpected end of program", diag.Span{Start: max(t.span.Start-1, 0), End: t.span.End}, "expected "+want))
+		p.throw(diag.New(204, "unexpected end of program", diag.Span{Start: max(t.span.Start-1, 0), End: t.span.End},
+			"expected "+want))
 	}
 	d := diag.New(203, "syntax error", t.span, "unexpected "+p.describe(t)).With(t.span, "expected "+want)
 	switch {
 	case t.kind == literal && p.src[t.span.Start] == '-':
-		d.Note("a minus sign before a digit belongs to the number: write `a - %s` with a space between", p.src[t.span.Start+1:t.span.End])
+		d.Note("a minus sign before a digit belongs to the number: write `a - %s` with a space between", p.src[t.span.Start+
+			1:t.span.End])
 	case p.is("="):
 		d.Note("only variables and paths can be assigned to; two values are compared with ==")
 	case t.kind == ident && (t.text == "if" || t.text == "abort" || t.text == "return"):
@@ -202,6 +205,7 @@ func (p *parser) skipRoot(from int) {
 
 func (p *parser) enter() {
 	if p.depth++; p.depth > MaxDepth {
-		p.throw(diag.New(202, "program nested too deeply", p.tok().span, fmt.Sprintf("expressions can be nested %d deep", MaxDepth)))
+		p.throw(diag.New(202, "program nested too deeply", p.tok().span,
+			fmt.Sprintf("expressions can be nested %d deep", MaxDepth)))
 	}
 }

@@ -119,7 +119,8 @@ func TestFormatProperties(t *testing.T) {
 	} {
 		f := mustCompile(t, tt.pattern)
 		if f.HasOffset() != tt.offset || f.HasZoneName() != tt.zone || f.HasDate() != tt.date || f.HasTime() != tt.time {
-			t.Errorf("%s: offset %v, zone %v, date %v, time %v", tt.pattern, f.HasOffset(), f.HasZoneName(), f.HasDate(), f.HasTime())
+			t.Errorf("%s: offset %v, zone %v, date %v, time %v", tt.pattern, f.HasOffset(), f.HasZoneName(),
+				f.HasDate(), f.HasTime())
 		}
 		if f.String() != tt.pattern {
 			t.Errorf("String: %q", f)

@@ -240,20 +240,40 @@ func TestParseOptions(t *testing.T) {
 		{"gap", dt, "2024-03-31 02:00:00", ParseOptions{Zone: berlin}, "", SkippedLocal},
 		{"gap, end", dt, "2024-03-31 02:59:59", ParseOptions{Zone: berlin}, "", SkippedLocal},
 		{"after the gap", dt, "2024-03-31 03:00:00", ParseOptions{Zone: berlin}, "2024-03-31T01:00:00Z", ok},
-		{"gap, earlier", dt, "2024-03-31 02:30:00", ParseOptions{Zone: berlin, Local: LocalEarlier}, "2024-03-31T01:30:00Z", ok},
+		{
+			"gap, earlier", dt, "2024-03-31 02:30:00",
+			ParseOptions{Zone: berlin, Local: LocalEarlier},
+			"2024-03-31T01:30:00Z", ok,
+		},
 		{"before the overlap", dt, "2024-10-27 01:59:59", ParseOptions{Zone: berlin}, "2024-10-26T23:59:59Z", ok},
 		{"overlap", dt, "2024-10-27 02:00:00", ParseOptions{Zone: berlin}, "", AmbiguousLocal},
-		{"overlap, earlier", dt, "2024-10-27 02:30:00", ParseOptions{Zone: berlin, Local: LocalEarlier}, "2024-10-27T00:30:00Z", ok},
+		{
+			"overlap, earlier", dt, "2024-10-27 02:30:00",
+			ParseOptions{Zone: berlin, Local: LocalEarlier},
+			"2024-10-27T00:30:00Z", ok,
+		},
 		{"after the overlap", dt, "2024-10-27 03:00:00", ParseOptions{Zone: berlin}, "2024-10-27T02:00:00Z", ok},
 		{"gap at utc", dt, "2024-03-31 01:30:00", ParseOptions{Zone: london}, "", SkippedLocal},
-		{"overlap at utc", dt, "2024-10-27 01:30:00", ParseOptions{Zone: london, Local: LocalEarlier}, "2024-10-27T00:30:00Z", ok},
+		{
+			"overlap at utc", dt, "2024-10-27 01:30:00",
+			ParseOptions{Zone: london, Local: LocalEarlier},
+			"2024-10-27T00:30:00Z", ok,
+		},
 		{"fixed zone", dt, "2024-10-27 01:30:00", ParseOptions{Zone: kolkata}, "2024-10-26T20:00:00Z", ok},
 		{"long ago", dt, "1700-01-01 00:00:00", ParseOptions{Zone: kolkata}, "1699-12-31T18:30:00Z", ok},
-		{"the text's offset wins", dt + " %z", "2024-03-31 02:30:00 +0000", ParseOptions{Zone: berlin}, "2024-03-31T02:30:00Z", ok},
+		{
+			"the text's offset wins", dt + " %z", "2024-03-31 02:30:00 +0000",
+			ParseOptions{Zone: berlin},
+			"2024-03-31T02:30:00Z", ok,
+		},
 		{"seconds have no zone", "%s", "0", ParseOptions{Zone: berlin}, "1970-01-01T00:00:00Z", ok},
 		{"required", dt, "2024-03-31 02:30:00", ParseOptions{RequireOffset: true}, "", NoOffset},
 		{"name is no offset", dt + " %Z", "2024-03-31 02:30:00 CET", ParseOptions{RequireOffset: true}, "", NoOffset},
-		{"required and there", dt + "%#z", "2024-03-31 02:30:00Z", ParseOptions{RequireOffset: true}, "2024-03-31T02:30:00Z", ok},
+		{
+			"required and there", dt + "%#z", "2024-03-31 02:30:00Z",
+			ParseOptions{RequireOffset: true},
+			"2024-03-31T02:30:00Z", ok,
+		},
 		{"seconds are enough", "%s", "1", ParseOptions{RequireOffset: true}, "1970-01-01T00:00:01Z", ok},
 		{"midnight", "%F", "2024-05-06", ParseOptions{FillTime: true}, "2024-05-06T00:00:00Z", ok},
 		{"midnight in a zone", "%F", "2024-05-06", ParseOptions{FillTime: true, Zone: berlin}, "2024-05-05T22:00:00Z", ok},
@@ -283,7 +303,9 @@ func TestParseOptions(t *testing.T) {
 // Every change of the clocks in a zone, seen from both sides: what the clock showed at
 // an instant must be read back as that instant, unless it was shown twice.
 func TestLocalAgainstZones(t *testing.T) {
-	for _, name := range []string{"America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Pyongyang"} {
+	for _, name := range []string{
+		"America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Pyongyang",
+	} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Skip(err)
@@ -376,7 +398,8 @@ func TestParseNano(t *testing.T) {
 func TestErrorTexts(t *testing.T) {
 	f := mustCompile(t, "%d/%b/%Y:%T %z")
 	_, err := f.Parse("10/Oct/2000:13:5x:36 -0700", ParseOptions{})
-	want := `time "10/Oct/2000:13:5x:36 -0700" does not match pattern "%d/%b/%Y:%T %z": input contains invalid characters at byte 16 (%T)`
+	want := `time "10/Oct/2000:13:5x:36 -0700" does not match pattern "%d/%b/%Y:%T %z": ` +
+		`input contains invalid characters at byte 16 (%T)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -15,7 +15,8 @@ import (
 func TestZone(t *testing.T) {
 	for name, found := range map[string]bool{
 		"Europe/Berlin": true, "UTC": true, "America/Argentina/Buenos_Aires": true,
-		"": false, "Local": false, "Mars/Olympus": false, "../../etc/passwd": false, strings.Repeat("a", MaxZoneName+1): false,
+		"": false, "Local": false, "Mars/Olympus": false, "../../etc/passwd": false,
+		strings.Repeat("a", MaxZoneName+1): false,
 	} {
 		for range 2 { // read, then remembered
 			if zone := Zone(name); (zone != nil) != found || found && zone.String() != name {
@@ -66,7 +67,8 @@ func TestZoneKeepsItsName(t *testing.T) {
 func TestOneWayToZones(t *testing.T) {
 	for _, root := range []string{"../../vrl", "../../pipeline", "../../ingest"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "timefmt/zone.go") {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+				strings.HasSuffix(path, "timefmt/zone.go") {
 				return err
 			}
 			text, err := os.ReadFile(path)

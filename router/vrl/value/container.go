@@ -276,7 +276,8 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 			return hint
 		}
 	}
-	if uint(hint) <= uint(len(list)) && (hint == 0 || list[hint-1].Key < key) && (hint == len(list) || key < list[hint].Key) {
+	if uint(hint) <= uint(len(list)) && (hint == 0 || list[hint-1].Key < key) &&
+		(hint == len(list) || key < list[hint].Key) {
 		o.list = slices.Insert(list, hint, Field{Key: key, Value: v})
 		return hint
 	}

@@ -63,7 +63,9 @@ const (
 	Undefined
 )
 
-var kindNames = [...]string{"null", "boolean", "integer", "float", "string", "timestamp", "regex", "array", "object", "undefined"}
+var kindNames = [...]string{
+	"null", "boolean", "integer", "float", "string", "timestamp", "regex", "array", "object", "undefined",
+}
 
 // String returns the kind's name as the language's messages spell it.
 func (k Kind) String() string {

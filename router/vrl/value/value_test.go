@@ -67,7 +67,8 @@ func TestJSONKeyOrders(t *testing.T) {
 
 func TestJSONErrors(t *testing.T) {
 	for _, in := range []string{
-		``, `{`, `[1`, `[1,]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `01`, `1.`, `1e`, `-`, `"a`, `"\x"`, `"\ud800"`, "\"\n\"",
+		``, `{`, `[1`, `[1,]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `01`, `1.`, `1e`, `-`, `"a`, `"\x"`,
+		`"\ud800"`, "\"\n\"",
 		`tru`, `nul`, `1 2`, `1e999`, strings.Repeat("[", 200), `"\u12"`, `{"a":1 "b":2}`,
 	} {
 		if v, err := ParseJSON(in, JSONOptions{}); err == nil {
@@ -121,7 +122,8 @@ func TestSharing(t *testing.T) {
 	}
 	frozen := mustParse(t, `[[1],{"k":[2]}]`).Freeze()
 	c := frozen
-	if _, ok := Remove(&c, Path{Index(1), Name("k"), Index(0)}, true); !ok || json(c) != `[[1]]` || json(frozen) != `[[1],{"k":[2]}]` {
+	if _, ok := Remove(&c, Path{Index(1), Name("k"), Index(0)}, true); !ok || json(c) != `[[1]]` ||
+		json(frozen) != `[[1],{"k":[2]}]` {
 		t.Errorf("removed: %s, frozen: %s", c, frozen)
 	}
 }

@@ -116,7 +116,11 @@ func FuzzParse(f *testing.F) {
 
 func BenchmarkParse(b *testing.B) {
 	for _, c := range []struct{ name, text string }{
-		{"rfc5424", `<165>1 2003-10-11T22:14:15.003Z host.example.com evntslog 17 ID47 [ex@1 iut="3" src="a"] An event of an application`},
+		{
+			"rfc5424",
+			`<165>1 2003-10-11T22:14:15.003Z host.example.com evntslog 17 ID47 [ex@1 iut="3" src="a"] An event of an ` +
+				`application`,
+		},
 		{"rfc3164", `<34>Oct 11 22:14:15 mymachine sshd[1234]: Failed password for root from 10.0.0.1 port 22 ssh2`},
 	} {
 		p := Parser{Zone: time.UTC, Now: time.Now}

@@ -8,9 +8,14 @@ import (
 )
 
 const (
-	accessPattern = `^(?<client>\S+) \S+ (?<user>\S+) \[(?<time>[^\]]+)\] "(?<method>\S+) (?<path>\S+) (?<protocol>[^"]*)" (?<status>\d+) (?<bytes>\S+) "(?<referer>[^"]*)" "(?<user_agent>[^"]*)"$`
-	accessLine    = `203.0.113.7 - - [25/May/2024:20:16:37 +0000] "GET /api/v1/orders/1234 HTTP/1.1" 200 5316 "https://www.example.com/landing" "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.4321.7 Safari/537.36"`
-	errorPattern  = `^(?<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[(?<level>\w+)\] (?<pid>\d+)#(?<tid>\d+): (?:\*(?<cid>\d+) )?(?<text>.*?)(?:, client: (?<client>[^,]+))?(?:, server: (?<server>[^,]*))?(?:, request: "(?<request>[^"]*)")?$`
+	accessPattern = `^(?<client>\S+) \S+ (?<user>\S+) \[(?<time>[^\]]+)\] "(?<method>\S+) (?<path>\S+) ` +
+		`(?<protocol>[^"]*)" (?<status>\d+) (?<bytes>\S+) "(?<referer>[^"]*)" "(?<user_agent>[^"]*)"$`
+	accessLine = `203.0.113.7 - - [25/May/2024:20:16:37 +0000] "GET /api/v1/orders/1234 HTTP/1.1" 200 5316 ` +
+		`"https://www.example.com/landing" "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, ` +
+		`like Gecko) Chrome/120.0.4321.7 Safari/537.36"`
+	errorPattern = `^(?<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[(?<level>\w+)\] (?<pid>\d+)#(?<tid>\d+): ` +
+		`(?:\*(?<cid>\d+) )?(?<text>.*?)(?:, client: (?<client>[^,]+))?(?:, server: (?<server>[^,]*))?(?:, request: ` +
+		`"(?<request>[^"]*)")?$`
 )
 
 // compare matches with a Program and with package regexp.
@@ -44,14 +49,21 @@ func compare(t *testing.T, pattern, text string) (decided bool) {
 
 func TestMatch(t *testing.T) {
 	texts := []string{
-		"", "a", "b", "ab", "abc", "aab", "aaabbb", "abab", "xaby", "a\nb", "\n", "a,b,,c", `"a" "b"`, "foo bar", "foo-bar_1 2", "FOO", "  x ", "aé", "éa", "é", "日本", "a日b本c", "\xff", "a\xffb", "\x80", "é\x80", "Kk\u212a", "sſ",
+		"", "a", "b", "ab", "abc", "aab", "aaabbb", "abab", "xaby", "a\nb", "\n", "a,b,,c", `"a" "b"`, "foo bar",
+		"foo-bar_1 2", "FOO", "  x ", "aé", "éa", "é", "日本", "a日b本c", "\xff", "a\xffb", "\x80", "é\x80", "Kk\u212a", "sſ",
 		"12:34", "x=1 y=2", "a - b - c", accessLine, strings.Repeat("a", 100), strings.Repeat("ab ", 50) + "c",
 	}
 	patterns := []string{
-		``, `a`, `ab`, `^`, `$`, `^$`, `^a`, `a$`, `\Aa\z`, `a*`, `a+`, `a?`, `a*?`, `a+?`, `a??`, `a{2}`, `a{2,}`, `a{1,2}`, `a{0,1}?`, `(a)(b)?`, `(a|b)*`, `(a|ab)(c|bcd)?`, `(?:a|b)+c`, `(ab)*`, `(ab){2}`, `(ab){1,2}`,
-		`(a+)(a+)`, `(a+?)(a*)`, `(.*)b`, `(.*?)b`, `(.+)-(.+)`, `(.*) - (.*)`, `(.*?) - (.*)`, `(\w+)\s+(\w+)`, `\bfoo\b`, `\Bo`, `(?m)^b$`, `(?m)a$`, `(?s)a.b`, `a.b`, `[^,]*,([^,]*)`, `([^,]*),([^,]*),([^,]*)`, `"([^"]*)" "([^"]*)"$`,
-		`(\d+):(\d+)`, `x=(\d)(?: y=(\d))?(?: z=(\d))?`, `(?i)foo`, `(?i)k`, `(?i)s+`, `é`, `é+`, `[é]`, `[^é]`, `[^a]`, `[^a]+`, `[^a]+b`, `.`, `.+`, `..`, `.{2}`, `.*`, `(.)(.)`, `.*?$`, `.+?`, `.+?b`, `\S+`, `\S+\b`, `\B[^a]+`, `[^a]+?[^b]`, `[^a]*[^b]*`, `日|本`, `(?:日|a)+`,
-		`(a*)*`, `(a*)+`, `(a|b*)+`, `(?:a*)?`, `(a*)?`, `(|a)+`, `(a|)b`, `x*$`, `(a+)+$`, `(a+)+b`, `(?:.*)*c`, `\pL+`, `[[:alpha:]]+`, `\x{FFFD}`, `[a-z]+[a-c]b`, `a(?:b(?:c)?)?`, `(?U)a+`, `(?U)a+?`, accessPattern, errorPattern, `[^\x00-\x7f]`, `(?:[^a]|a)b`, `\w*\B\w`, `(\w*)$`,
+		``, `a`, `ab`, `^`, `$`, `^$`, `^a`, `a$`, `\Aa\z`, `a*`, `a+`, `a?`, `a*?`, `a+?`, `a??`, `a{2}`, `a{2,}`, `a{1,2}`,
+		`a{0,1}?`, `(a)(b)?`, `(a|b)*`, `(a|ab)(c|bcd)?`, `(?:a|b)+c`, `(ab)*`, `(ab){2}`, `(ab){1,2}`,
+		`(a+)(a+)`, `(a+?)(a*)`, `(.*)b`, `(.*?)b`, `(.+)-(.+)`, `(.*) - (.*)`, `(.*?) - (.*)`, `(\w+)\s+(\w+)`, `\bfoo\b`,
+		`\Bo`, `(?m)^b$`, `(?m)a$`, `(?s)a.b`, `a.b`, `[^,]*,([^,]*)`, `([^,]*),([^,]*),([^,]*)`, `"([^"]*)" "([^"]*)"$`,
+		`(\d+):(\d+)`, `x=(\d)(?: y=(\d))?(?: z=(\d))?`, `(?i)foo`, `(?i)k`, `(?i)s+`, `é`, `é+`, `[é]`, `[^é]`, `[^a]`,
+		`[^a]+`, `[^a]+b`, `.`, `.+`, `..`, `.{2}`, `.*`, `(.)(.)`, `.*?$`, `.+?`, `.+?b`, `\S+`, `\S+\b`, `\B[^a]+`,
+		`[^a]+?[^b]`, `[^a]*[^b]*`, `日|本`, `(?:日|a)+`,
+		`(a*)*`, `(a*)+`, `(a|b*)+`, `(?:a*)?`, `(a*)?`, `(|a)+`, `(a|)b`, `x*$`, `(a+)+$`, `(a+)+b`, `(?:.*)*c`, `\pL+`,
+		`[[:alpha:]]+`, `\x{FFFD}`, `[a-z]+[a-c]b`, `a(?:b(?:c)?)?`, `(?U)a+`, `(?U)a+?`, accessPattern, errorPattern,
+		`[^\x00-\x7f]`, `(?:[^a]|a)b`, `\w*\B\w`, `(\w*)$`,
 	}
 	decided := 0
 	for _, p := range patterns {
@@ -71,7 +83,11 @@ func TestDecided(t *testing.T) {
 		{accessPattern, accessLine},
 		{accessPattern, strings.ReplaceAll(accessLine, "Mozilla", "Möżilla日本")},
 		{accessPattern, "no such line"},
-		{errorPattern, `2026/01/05 13:55:36 [error] 31#31: *17 open() failed, client: 192.0.2.7, server: localhost, request: "GET / HTTP/1.1"`},
+		{
+			errorPattern,
+			`2026/01/05 13:55:36 [error] 31#31: *17 open() failed, client: 192.0.2.7, server: localhost, request: ` +
+				`"GET / HTTP/1.1"`,
+		},
 		{errorPattern, `2026/01/05 13:55:36 [error] 31#31: größer, client: é`},
 		{`rhost=(?<host>\S+)\s+user=(?<user>\w+)`, "euid=0 rhost= rhost=é  user=root"},
 		{`^\[(.*?)\] \[(\w+)\] (.*)$`, "[Mon Jän 5] [error] größer"},
@@ -97,7 +113,13 @@ func TestGivesUp(t *testing.T) {
 // TestMatchFrom finds all matches, as package regexp does.
 func TestMatchFrom(t *testing.T) {
 	for _, tt := range []struct{ pattern, text string }{
-		{`\b\w`, "ab cd é f"}, {`a+`, "aabaaa"}, {`^a`, "aaa"}, {`(?m)^.`, "ab\ncd"}, {`a$`, "aaa"}, {`[^,]+`, "é,日,x"}, {`,`, "a,b,,"},
+		{`\b\w`, "ab cd é f"},
+		{`a+`, "aabaaa"},
+		{`^a`, "aaa"},
+		{`(?m)^.`, "ab\ncd"},
+		{`a$`, "aaa"},
+		{`[^,]+`, "é,日,x"},
+		{`,`, "a,b,,"},
 	} {
 		p, re := Compile(tt.pattern), regexp.MustCompile(tt.pattern)
 		if !p.Suits(tt.text) {
@@ -169,7 +191,8 @@ func BenchmarkAccessRegexp(b *testing.B) {
 func BenchmarkError(b *testing.B) {
 	p := Compile(errorPattern)
 	places := make([]int, 2*p.Groups())
-	text := `2026/01/05 13:55:36 [error] 31#31: *17 open() "/srv/favicon.ico" failed (2: No such file or directory), client: 192.0.2.7, server: localhost, request: "GET / HTTP/1.1"`
+	text := `2026/01/05 13:55:36 [error] 31#31: *17 open() "/srv/favicon.ico" failed (2: No such file or directory), ` +
+		`client: 192.0.2.7, server: localhost, request: "GET / HTTP/1.1"`
 	for b.Loop() {
 		p.Match(text, places)
 	}

@@ -29,7 +29,8 @@ func zstdReader(r io.Reader) (*zstd.Decoder, error) {
 	if d, ok := zstdReaders.Get().(*zstd.Decoder); ok {
 		return d, d.Reset(r)
 	}
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true),
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderLowmem(true),
 		zstd.WithDecodeBuffersBelow(0))
 }
 
@@ -74,7 +75,8 @@ func zstdEncoder(level int64) (*zstd.Encoder, error) {
 	speed := zstd.EncoderLevelFromZstd(int(max(min(level, 22), 0)))
 	e := &zstdEncoders[speed]
 	e.Do(func() {
-		e.Encoder, e.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderCRC(false), zstd.WithWindowSize(2<<20),
+		e.Encoder, e.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderCRC(false),
+			zstd.WithWindowSize(2<<20),
 			zstd.WithSingleSegment(false), zstd.WithZeroFrames(true), zstd.WithLowerEncoderMem(true))
 	})
 	return e.Encoder, e.err
@@ -87,7 +89,8 @@ var encodeZstd = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("What to compress."),
 		{
-			Name: "compression_level", Doc: "From 1, fastest, to 22, smallest; the nearest of four that differ is taken.", Kind: kind.Integer,
+			Name: "compression_level", Doc: "From 1, fastest, to 22, smallest; the nearest of four that differ is taken.",
+			Kind:     kind.Integer,
 			Optional: true, Default: value.NewInt(3),
 		},
 	},
@@ -226,18 +229,33 @@ var decodeLZ4 = &fn.Function{
 		"may be told by four bytes before it, the lowest first.",
 	Params: []fn.Param{
 		fn.ValueParam("The compressed bytes."),
-		{Name: "buf_size", Doc: "The longest content of a block without its length.", Kind: kind.Integer, Optional: true, Default: value.NewInt(1_000_000)},
-		{Name: "prepended_size", Doc: "Whether the length comes before a block.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "buf_size", Doc: "The longest content of a block without its length.", Kind: kind.Integer,
+			Optional: true, Default: value.NewInt(1_000_000),
+		},
+		{
+			Name: "prepended_size", Doc: "Whether the length comes before a block.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(false),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors: []string{
-		"the string is not LZ4 data, or damaged", "the content is longer than the length before it, or than buf_size", "buf_size is negative",
+		"the string is not LZ4 data, or damaged", "the content is longer than the length before it, or than buf_size",
+		"buf_size is negative",
 	},
 	Examples: []fn.Example{
-		{Title: "a block with its length", Source: `decode_lz4!(decode_base64!("BAAAAEBjb3Jk"), prepended_size: true)`, Result: `"cord"`},
+		{
+			Title:  "a block with its length",
+			Source: `decode_lz4!(decode_base64!("BAAAAEBjb3Jk"), prepended_size: true)`,
+			Result: `"cord"`,
+		},
 		{Title: "a block", Source: `decode_lz4!(decode_base64!("QGNvcmQ="))`, Result: `"cord"`},
-		{Title: "too long", Source: `decode_lz4!(decode_base64!("QGNvcmQ="), buf_size: 3)`, Fails: `unable to decode value with lz4 block decoder`},
+		{
+			Title:  "too long",
+			Source: `decode_lz4!(decode_base64!("QGNvcmQ="), buf_size: 3)`,
+			Fails:  `unable to decode value with lz4 block decoder`,
+		},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, size, prepended value.Value) (value.Value, bool) {
 		s := v.Str()
@@ -345,7 +363,10 @@ var encodeLZ4 = &fn.Function{
 	Doc:   "Compresses the string to a block of LZ4 data.",
 	Params: []fn.Param{
 		fn.ValueParam("What to compress."),
-		{Name: "prepend_size", Doc: "Whether the length of the string comes first, in four bytes, the lowest first.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "prepend_size", Doc: "Whether the length of the string comes first, in four bytes, the lowest first.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,

@@ -88,7 +88,10 @@ var encodeBase64 = &fn.Function{
 	Doc:   "Encodes the bytes of the string as Base64.",
 	Params: []fn.Param{
 		fn.ValueParam("The bytes to encode."),
-		{Name: "padding", Doc: "Whether the result is filled up with `=` to a multiple of four characters.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "padding", Doc: "Whether the result is filled up with `=` to a multiple of four characters.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+		},
 		base64Charset,
 	},
 	Returns: kind.String,
@@ -208,7 +211,8 @@ func percentEnum() []fn.Enum {
 var encodePercent = &fn.Function{
 	Name:  "encode_percent",
 	Group: fn.Codec,
-	Doc:   "Replaces characters by a percent sign and two hexadecimal digits for each of their bytes. Characters beyond ASCII are always replaced.",
+	Doc: "Replaces characters by a percent sign and two hexadecimal digits for each of their bytes. " +
+		"Characters beyond ASCII are always replaced.",
 	Params: []fn.Param{
 		fn.ValueParam("The string to encode."),
 		{

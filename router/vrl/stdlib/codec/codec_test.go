@@ -21,17 +21,27 @@ func TestBase16(t *testing.T) {
 
 func TestBase64(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Source: `[encode_base64(""), encode_base64("f"), encode_base64("fo"), encode_base64("foo")]`, Want: `["","Zg==","Zm8=","Zm9v"]`},
+		{
+			Source: `[encode_base64(""), encode_base64("f"), encode_base64("fo"), encode_base64("foo")]`,
+			Want:   `["","Zg==","Zm8=","Zm9v"]`,
+		},
 		{Source: `[encode_base64("f", padding: false), encode_base64("fo", padding: false)]`, Want: `["Zg","Zm8"]`},
 		{Source: `encode_base64("\u{fb}\u{ff}>", charset: "url_safe")`, Want: `"w7vDvz4="`},
 		{Name: "charset", Source: `encode_base64("a", charset: "base32")`, RunError: "unknown charset"},
-		{Source: `[decode_base64!(""), decode_base64!("="), decode_base64!("Zg"), decode_base64!("Zg="), decode_base64!("Zg=====")]`, Want: `["","","f","f","f"]`},
+		{
+			Source: `[decode_base64!(""), decode_base64!("="), decode_base64!("Zg"), decode_base64!("Zg="), ` +
+				`decode_base64!("Zg=====")]`,
+			Want: `["","","f","f","f"]`,
+		},
 		{Name: "the other alphabet", Source: `decode_base64!("YT8-")`, RunError: "unable to decode value from base64"},
 		{Name: "one character too many", Source: `decode_base64!("Zm9vY")`, RunError: "unable to decode"},
 		{Name: "bits left over", Source: `decode_base64!("Zh")`, RunError: "unable to decode"},
 		{Name: "line end", Source: `decode_base64!("Zm9v\nZm9v")`, RunError: "unable to decode"},
 		{Name: "padding inside", Source: `decode_base64!("Zg==Zg==")`, RunError: "unable to decode"},
-		{Name: "unknown charset", Source: `decode_base64!("Zg", charset: .c)`, Event: `{"c":"x"}`, RunError: "unknown charset"},
+		{
+			Name: "unknown charset", Source: `decode_base64!("Zg", charset: .c)`, Event: `{"c":"x"}`,
+			RunError: "unknown charset",
+		},
 	})
 }
 
@@ -105,17 +115,30 @@ func TestPunycode(t *testing.T) {
 		{Source: `decode_punycode!("xn--mnchen-3ya.de")`, Want: `"münchen.de"`},
 		{Source: `decode_punycode!("xn--!!.de", validate: false)`, Want: `"xn--!!.de"`},
 		{Name: "no name", Source: `decode_punycode!("xn--!!.de")`, RunError: "unable to decode punycode"},
-		{Name: "a huge label", Source: `decode_punycode!(join!([.p, .p], "a"), validate: false)`, Event: `{"p":"xn--` + zeros(5000) + `"}`, RunError: "more than 4096"},
+		{
+			Name: "a huge label", Source: `decode_punycode!(join!([.p, .p], "a"), validate: false)`,
+			Event: `{"p":"xn--` + zeros(5000) + `"}`, RunError: "more than 4096",
+		},
 	})
 }
 
 func TestEncodeJSON(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Source: `encode_json(.)`, Event: `{"b":{"y":[],"x":{}},"a":"\"\\\n\u0001é/"}`, Want: `"{\"a\":\"\\\"\\\\\\n\\u0001é/\",\"b\":{\"x\":{},\"y\":[]}}"`},
-		{Source: `encode_json([1.0, 1000000.5, 10000000000000000.0, -0.000001, t'2026-01-02T03:04:05.5Z', r'a+'])`, Want: `"[1.0,1000000.5,1e16,-1e-6,\"2026-01-02T03:04:05.500Z\",\"a+\"]"`},
+		{
+			Source: `encode_json(.)`,
+			Event:  `{"b":{"y":[],"x":{}},"a":"\"\\\n\u0001é/"}`,
+			Want:   `"{\"a\":\"\\\"\\\\\\n\\u0001é/\",\"b\":{\"x\":{},\"y\":[]}}"`,
+		},
+		{
+			Source: `encode_json([1.0, 1000000.5, 10000000000000000.0, -0.000001, t'2026-01-02T03:04:05.5Z', r'a+'])`,
+			Want:   `"[1.0,1000000.5,1e16,-1e-6,\"2026-01-02T03:04:05.500Z\",\"a+\"]"`,
+		},
 		{Name: "infinite", Source: `encode_json(parse_float!("inf"))`, Want: `"null"`},
 		{Name: "ill-formed", Source: `encode_json(decode_base16!("61ff"))`, Want: `"\"a\ufffd\""`},
-		{Source: `encode_json({"a": {"b": [1]}}, pretty: true)`, Want: `"{\n  \"a\": {\n    \"b\": [\n      1\n    ]\n  }\n}"`},
+		{
+			Source: `encode_json({"a": {"b": [1]}}, pretty: true)`,
+			Want:   `"{\n  \"a\": {\n    \"b\": [\n      1\n    ]\n  }\n}"`,
+		},
 		{Name: "pretty at run time", Source: `encode_json([1], pretty: bool!(.p))`, Event: `{"p":true}`, Want: `"[\n  1\n]"`},
 	})
 }
@@ -127,7 +150,11 @@ func TestEncodeCSV(t *testing.T) {
 		{Source: `encode_csv!(["", ""])`, Want: `","`},
 		{Source: `encode_csv!(["a\r", " b ", "é"])`, Want: `"\"a\r\", b ,é"`},
 		{Source: `encode_csv!(["a\tb", "c"], delimiter: "\t")`, Want: `"\"a\tb\"\tc"`},
-		{Name: "empty delimiter", Source: `encode_csv!(["a"], delimiter: "")`, RunError: "delimiter must be a single character"},
+		{
+			Name:     "empty delimiter",
+			Source:   `encode_csv!(["a"], delimiter: "")`,
+			RunError: "delimiter must be a single character",
+		},
 		{Name: "two bytes", Source: `encode_csv!(["a"], delimiter: "é")`, RunError: "delimiter must be a single character"},
 		{Name: "null", Source: `encode_csv!(["a", null])`, RunError: "expected string, got null"},
 		{Name: "not an array", Source: `encode_csv!("a")`, RunError: "expected array, got string"},
@@ -137,11 +164,26 @@ func TestEncodeCSV(t *testing.T) {
 func TestEncodeKeyValue(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `encode_key_value({})`, Want: `""`},
-		{Source: `encode_key_value({"a": null, "b": 1.0, "c": 2.5, "d": -3, "e": "", "f": false})`, Want: `"a=null b=1 c=2.5 d=-3 e= f=false"`},
+		{
+			Source: `encode_key_value({"a": null, "b": 1.0, "c": 2.5, "d": -3, "e": "", "f": false})`,
+			Want:   `"a=null b=1 c=2.5 d=-3 e= f=false"`,
+		},
 		{Source: `encode_key_value({"t": t'2026-01-02T03:04:05Z', "r": r'a b'})`, Want: `"r=\"a b\" t=2026-01-02T03:04:05Z"`},
-		{Name: "nested", Source: `encode_key_value({"a": {"b": {}, "c": []}, "d": [[1], {"e": 2}]})`, Want: `"d.0.0=1 d.1.e=2"`},
-		{Name: "order of flat keys", Source: `encode_key_value({"a": {"b": 1}, "a-b": 2, "a.a": 3})`, Want: `"a-b=2 a.a=3 a.b=1"`},
-		{Name: "quotes", Source: `encode_key_value({"a b": "c=d", "e\"": "f\\g", "h": "i\nj", "k": "l\u{a0}m"})`, Want: `"\"a b\"=\"c=d\" \"e\\\"\"=f\\\\g h=\"i\\\\nj\" k=\"l\u00a0m\""`},
+		{
+			Name:   "nested",
+			Source: `encode_key_value({"a": {"b": {}, "c": []}, "d": [[1], {"e": 2}]})`,
+			Want:   `"d.0.0=1 d.1.e=2"`,
+		},
+		{
+			Name:   "order of flat keys",
+			Source: `encode_key_value({"a": {"b": 1}, "a-b": 2, "a.a": 3})`,
+			Want:   `"a-b=2 a.a=3 a.b=1"`,
+		},
+		{
+			Name:   "quotes",
+			Source: `encode_key_value({"a b": "c=d", "e\"": "f\\g", "h": "i\nj", "k": "l\u{a0}m"})`,
+			Want:   `"\"a b\"=\"c=d\" \"e\\\"\"=f\\\\g h=\"i\\\\nj\" k=\"l\u00a0m\""`,
+		},
 		{Name: "keys that are not there", Source: `encode_key_value!({"a": 1, "b": 2}, ["z", "b", "b"])`, Want: `"b=2 a=1"`},
 		{Name: "the order is unknown", Source: `encode_key_value({"a": 1}, array!(.o))`, CompileError: "E100"},
 		{Name: "no strings", Source: `encode_key_value!({"a": 1}, [1])`, RunError: "expected string, got integer"},

@@ -120,7 +120,8 @@ var decodeZlib = &fn.Function{
 
 // compressionLevel is the parameter of encode_gzip and encode_zlib.
 var compressionLevel = fn.Param{
-	Name: "compression_level", Doc: "From 0, not compressed, to 10, smallest.", Kind: kind.Integer, Optional: true, Default: value.NewInt(6),
+	Name: "compression_level", Doc: "From 0, not compressed, to 10, smallest.", Kind: kind.Integer, Optional: true,
+	Default: value.NewInt(6),
 }
 
 const badLevel = "compression level must be <= 10"

@@ -23,27 +23,86 @@ func zeros(n int) string { return strings.Repeat("0", n) }
 
 func TestCompress(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Name: "two members", Source: `decode_gzip!(decode_base64!("H4sIAAAAAAACA8vPS1UAAElhrCMEAAAAH4sIAAAAAAACAyspzwcAZorKEQMAAAA="))`, Want: `"one two"`},
-		{Name: "wrong checksum", Source: `decode_gzip!(decode_base64!("H4sIAAAAAAACA8vPSwUAAAAAAAAAAAA="))`, RunError: "unable to decode value with Gzip decoder"},
-		{Name: "cut off", Source: `decode_gzip!(decode_base64!("H4sIAAAAAAACA8vP"))`, RunError: "unable to decode value with Gzip decoder"},
+		{
+			Name:   "two members",
+			Source: `decode_gzip!(decode_base64!("H4sIAAAAAAACA8vPS1UAAElhrCMEAAAAH4sIAAAAAAACAyspzwcAZorKEQMAAAA="))`,
+			Want:   `"one two"`,
+		},
+		{
+			Name:     "wrong checksum",
+			Source:   `decode_gzip!(decode_base64!("H4sIAAAAAAACA8vPSwUAAAAAAAAAAAA="))`,
+			RunError: "unable to decode value with Gzip decoder",
+		},
+		{
+			Name:     "cut off",
+			Source:   `decode_gzip!(decode_base64!("H4sIAAAAAAACA8vP"))`,
+			RunError: "unable to decode value with Gzip decoder",
+		},
 		{Name: "empty", Source: `decode_gzip!("")`, RunError: "unable to decode value with Gzip decoder"},
 		{Source: `decode_zlib!(decode_base64!("eNpLTMQEAE+mB5U="))`, Want: `"aaaaaaaaaaaaaaaaaaaa"`},
 		{Name: "empty", Source: `decode_zlib!("")`, RunError: "unable to decode value with Zlib decoder"},
-		{Name: "cut off", Source: `decode_zlib!(decode_base64!("eNpLTMQE"))`, RunError: "unable to decode value with Zlib decoder"},
+		{
+			Name:     "cut off",
+			Source:   `decode_zlib!(decode_base64!("eNpLTMQE"))`,
+			RunError: "unable to decode value with Zlib decoder",
+		},
 		{Name: "level not known", Source: `encode_gzip("a", compression_level: int!(.l))`, CompileError: "E100"},
-		{Name: "level refused at run time", Source: `encode_zlib!("a", compression_level: int!(.l))`, Event: `{"l":99}`, RunError: "compression level must be <= 10"},
-		{Name: "cut off", Source: `decode_zstd!(decode_base64!("KLUv/QBYIQAAY28="))`, RunError: "unable to decode value with Zstd decoder"},
-		{Name: "length too large", Source: `decode_snappy!(decode_base16!("ffffffff0f00"))`, RunError: "unable to decode value with Snappy decoder"},
-		{Name: "no length", Source: `decode_lz4!("abc", prepended_size: true)`, RunError: "the length before the block is missing"},
-		{Name: "a length too short", Source: `decode_lz4!(decode_base64!("AwAAAEBjb3Jk"), prepended_size: true)`, RunError: "unable to decode value with lz4 block decoder"},
+		{
+			Name: "level refused at run time", Source: `encode_zlib!("a", compression_level: int!(.l))`,
+			Event: `{"l":99}`, RunError: "compression level must be <= 10",
+		},
+		{
+			Name:     "cut off",
+			Source:   `decode_zstd!(decode_base64!("KLUv/QBYIQAAY28="))`,
+			RunError: "unable to decode value with Zstd decoder",
+		},
+		{
+			Name:     "length too large",
+			Source:   `decode_snappy!(decode_base16!("ffffffff0f00"))`,
+			RunError: "unable to decode value with Snappy decoder",
+		},
+		{
+			Name:     "no length",
+			Source:   `decode_lz4!("abc", prepended_size: true)`,
+			RunError: "the length before the block is missing",
+		},
+		{
+			Name:     "a length too short",
+			Source:   `decode_lz4!(decode_base64!("AwAAAEBjb3Jk"), prepended_size: true)`,
+			RunError: "unable to decode value with lz4 block decoder",
+		},
 		{Name: "empty", Source: `decode_lz4!("")`, RunError: "unable to decode value with lz4 block decoder"},
-		{Name: "literals cut off", Source: `decode_lz4!(decode_base16!("406162"))`, RunError: "literal is out of bounds of the input"},
-		{Name: "length cut off", Source: `decode_lz4!(decode_base16!("f0ff"))`, RunError: "expected another byte, found none"},
-		{Name: "offset cut off", Source: `decode_lz4!(decode_base16!("106101"))`, RunError: "expected another byte, found none"},
-		{Name: "offset too far", Source: `decode_lz4!(decode_base16!("1061020000"))`, RunError: "the offset to copy is not contained"},
-		{Name: "a copy too long", Source: `decode_lz4!(decode_base16!("1061010000"), buf_size: 3)`, RunError: "output is too small for the decompressed data, actual 3, expected 5"},
+		{
+			Name:     "literals cut off",
+			Source:   `decode_lz4!(decode_base16!("406162"))`,
+			RunError: "literal is out of bounds of the input",
+		},
+		{
+			Name:     "length cut off",
+			Source:   `decode_lz4!(decode_base16!("f0ff"))`,
+			RunError: "expected another byte, found none",
+		},
+		{
+			Name:     "offset cut off",
+			Source:   `decode_lz4!(decode_base16!("106101"))`,
+			RunError: "expected another byte, found none",
+		},
+		{
+			Name:     "offset too far",
+			Source:   `decode_lz4!(decode_base16!("1061020000"))`,
+			RunError: "the offset to copy is not contained",
+		},
+		{
+			Name:     "a copy too long",
+			Source:   `decode_lz4!(decode_base16!("1061010000"), buf_size: 3)`,
+			RunError: "output is too small for the decompressed data, actual 3, expected 5",
+		},
 		{Name: "negative", Source: `decode_lz4!("a", buf_size: -1)`, RunError: "must not be negative"},
-		{Name: "frame cut off", Source: `decode_lz4!(decode_base64!("BCJNGGBAgg=="))`, RunError: "unable to decode value with lz4 frame decoder"},
+		{
+			Name:     "frame cut off",
+			Source:   `decode_lz4!(decode_base64!("BCJNGGBAgg=="))`,
+			RunError: "unable to decode value with lz4 frame decoder",
+		},
 	})
 }
 
@@ -217,7 +276,8 @@ func FuzzDecoders(f *testing.F) {
 		`decode_lz4!(.v, prepended_size: true)`, `decode_base64!(.v)`, `decode_base16!(.v)`, `decode_percent!(.v)`,
 		`decode_punycode!(.v)`, `decode_punycode!(.v, validate: false)`, `encode_punycode!(.v)`, `decode_mime_q!(.v)`,
 		`decode_charset!(.v, "iso-2022-jp")`, `decode_charset!(.v, "utf-16")`, `encode_charset!(.v, "gb18030")`,
-		`ip_cidr_contains!(.v, .v)`, `ip_subnet!("10.0.0.1", .v)`, `uuid_from_friendly_id!(.v)`, `format_timestamp!(t'2026-01-01T00:00:00Z', .v)`,
+		`ip_cidr_contains!(.v, .v)`, `ip_subnet!("10.0.0.1", .v)`, `uuid_from_friendly_id!(.v)`,
+		`format_timestamp!(t'2026-01-01T00:00:00Z', .v)`,
 		`decrypt!(.v, "AES-128-CBC-PKCS7", key: "0123456789abcdef", iv: "0123456789abcdef")`,
 		`decrypt!(.v, "AES-128-SIV", key: "0123456789abcdef0123456789abcdef", iv: "0123456789abcdef")`,
 		`decrypt!(.v, "XSALSA20-POLY1305", key: "0123456789abcdef0123456789abcdef", iv: "0123456789abcdef01234567")`,
@@ -229,8 +289,10 @@ func FuzzDecoders(f *testing.F) {
 		programs = append(programs, p)
 	}
 	for _, seed := range []string{
-		"", "cord", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x4b\xce\x2f\x4a\x01\x00", "\x78\x9c\x4b\xce\x2f\x4a\x01\x00\x04\x25\x01\xa9",
-		"\x28\xb5\x2f\xfd\x00\x58\x21\x00\x00cord", "\x04\x0ccord", "\x04\x22\x4d\x18\x60\x40\x82\x00\x00\x00\x00", "\x40cord",
+		"", "cord", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x4b\xce\x2f\x4a\x01\x00",
+		"\x78\x9c\x4b\xce\x2f\x4a\x01\x00\x04\x25\x01\xa9",
+		"\x28\xb5\x2f\xfd\x00\x58\x21\x00\x00cord", "\x04\x0ccord",
+		"\x04\x22\x4d\x18\x60\x40\x82\x00\x00\x00\x00", "\x40cord",
 		"xn--bcher-kva.example", "=?utf-8?q?=C3=BC?=", "10.0.0.0/8", "%Y-%m-%dT%H:%M:%S%.3f%:z", "3s87yEvnmkiPBMHsj8bwwc",
 	} {
 		f.Add(seed)

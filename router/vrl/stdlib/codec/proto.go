@@ -25,7 +25,11 @@ const (
 
 // protoParams are the parameters that say what message a call is of.
 var protoParams = []fn.Param{
-	{Name: "desc_file", Doc: "The path of a file that `protoc --include_imports -o` wrote, read when the program is compiled.", Kind: kind.String, Constant: true},
+	{
+		Name: "desc_file",
+		Doc:  "The path of a file that `protoc --include_imports -o` wrote, read when the program is compiled.",
+		Kind: kind.String, Constant: true,
+	},
 	{Name: "message_type", Doc: "The full name of the message's type.", Kind: kind.String, Constant: true},
 }
 
@@ -150,14 +154,19 @@ func fromSingle(d protoreflect.FieldDescriptor, v protoreflect.Value) value.Valu
 var parseProto = &fn.Function{
 	Name:  "parse_proto",
 	Group: fn.Parse,
-	Doc: "Parses a message in protocol buffer format by its descriptor. Enumerated values become their names, and fields " +
+	Doc: "Parses a message in protocol buffer format by its descriptor. Enumerated values become their names, " +
+		"and fields " +
 		"that are not set are left out.",
 	Params:   []fn.Param{fn.ValueParam("The bytes of the message."), protoParams[0], protoParams[1]},
 	Returns:  kind.Object,
 	Fallible: true,
 	Errors:   []string{"the bytes are not a message of the type", "the host does not let programs read files"},
 	Examples: []fn.Example{
-		{Title: "where programs may not read files", Source: `parse_proto("", "person.desc", "acme.Person") ?? {}`, Result: `{}`},
+		{
+			Title:  "where programs may not read files",
+			Source: `parse_proto("", "person.desc", "acme.Person") ?? {}`,
+			Result: `{}`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		md, err := protoDescriptor(c, 1, 2)

@@ -65,19 +65,37 @@ func TestEncodeProto(t *testing.T) {
 		return fmt.Sprintf("parse_proto!(%s, %q, \"acme.Rec\")", encode(value, ""), path)
 	}
 	cases := []vrltest.Case{
-		{Source: `encode_base16(` + encode(`{"text": "hi", "i32": -1, "other": 1, "raw": null}`, "") + `)`, Want: `"0a0268691801"`},
 		{
-			Name: "all kinds", Source: back(`{"text": "é", "raw": "x", "i32": -5, "u32": 4294967295, "i64": -9, "u64": 9, "f32": 0.5, "f64": 2.25, "yes": true, "level": "HIGH"}`),
-			Want: `{"text":"é","raw":"x","i32":-5,"u32":4294967295,"i64":-9,"u64":9,"f32":0.5,"f64":2.25,"yes":true,"level":"HIGH"}`,
+			Source: `encode_base16(` + encode(`{"text": "hi", "i32": -1, "other": 1, "raw": null}`, "") + `)`,
+			Want:   `"0a0268691801"`,
 		},
 		{
-			Name: "containers", Source: back(`{"list": [1, 2], "inner": [{"text": "a"}, {}], "tags": {"k": "v"}, "by_id": {"-7": true}}`),
-			Want: `{"list":[1,2],"inner":[{"text":"a"},{}],"tags":{"k":"v"},"by_id":{"-7":true}}`,
+			Name: "all kinds", Source: back(`{"text": "é", "raw": "x", "i32": -5, "u32": 4294967295, "i64": -9, "u64": ` +
+				`9, "f32": 0.5, "f64": 2.25, "yes": true, "level": "HIGH"}`),
+			Want: `{"text":"é","raw":"x","i32":-5,"u32":4294967295,"i64":-9,"u64":9,"f32":0.5,"f64":2.25,"yes":true,` +
+				`"level":"HIGH"}`,
+		},
+		{
+			Name:   "containers",
+			Source: back(`{"list": [1, 2], "inner": [{"text": "a"}, {}], "tags": {"k": "v"}, "by_id": {"-7": true}}`),
+			Want:   `{"list":[1,2],"inner":[{"text":"a"},{}],"tags":{"k":"v"},"by_id":{"-7":true}}`,
 		},
 		{Name: "a timestamp", Source: back(`{"at": t'2026-01-02T03:04:05.25Z'}`), Want: `{"at":"2026-01-02T03:04:05.250Z"}`},
-		{Name: "numbers", Source: back(`{"f64": 3, "level": 1, "i64": t'1970-01-01T00:01:00Z'}`), Want: `{"f64":3.0,"level":"HIGH","i64":60}`},
-		{Name: "text of scalars", Source: back(`{"text": 1.0, "tags": {"a": true, "b": t'2026-01-02T03:04:05Z'}}`), Want: `{"text":"1","tags":{"a":"true","b":"2026-01-02T03:04:05Z"}}`},
-		{Name: "text only", Source: encode(`{"text": 1}`, ", allow_lossy_string_coercion: false"), RunError: "field acme.Rec.text"},
+		{
+			Name:   "numbers",
+			Source: back(`{"f64": 3, "level": 1, "i64": t'1970-01-01T00:01:00Z'}`),
+			Want:   `{"f64":3.0,"level":"HIGH","i64":60}`,
+		},
+		{
+			Name:   "text of scalars",
+			Source: back(`{"text": 1.0, "tags": {"a": true, "b": t'2026-01-02T03:04:05Z'}}`),
+			Want:   `{"text":"1","tags":{"a":"true","b":"2026-01-02T03:04:05Z"}}`,
+		},
+		{
+			Name:     "text only",
+			Source:   encode(`{"text": 1}`, ", allow_lossy_string_coercion: false"),
+			RunError: "field acme.Rec.text",
+		},
 		{Name: "no object", Source: encode(`[1]`, ""), RunError: "expected object, got array"},
 		{Name: "no number", Source: encode(`{"i32": "1"}`, ""), RunError: "field acme.Rec.i32"},
 		{Name: "out of range", Source: encode(`{"i32": 2147483648}`, ""), RunError: "does not fit"},
@@ -87,12 +105,24 @@ func TestEncodeProto(t *testing.T) {
 		{Name: "no map", Source: encode(`{"tags": []}`, ""), RunError: "field acme.Rec.tags"},
 		{Name: "no key", Source: encode(`{"by_id": {"x": true}}`, ""), RunError: `key "x" is no integer`},
 		{Name: "no message", Source: encode(`{"at": "now"}`, ""), RunError: "field acme.Rec.at"},
-		{Name: "no such type", Source: fmt.Sprintf(`encode_proto!({}, %q, "acme.Nothing")`, path), CompileError: "acme.Nothing is not in the descriptor file"},
-		{Name: "no such file", Source: fmt.Sprintf(`encode_proto!({}, %q, "acme.Rec")`, path+"x"), CompileError: "unable to read descriptor file"},
+		{
+			Name:         "no such type",
+			Source:       fmt.Sprintf(`encode_proto!({}, %q, "acme.Nothing")`, path),
+			CompileError: "acme.Nothing is not in the descriptor file",
+		},
+		{
+			Name:         "no such file",
+			Source:       fmt.Sprintf(`encode_proto!({}, %q, "acme.Rec")`, path+"x"),
+			CompileError: "unable to read descriptor file",
+		},
 	}
 	for i := range cases {
 		cases[i].Grants = fn.Files
 	}
-	cases = append(cases, vrltest.Case{Name: "files are not granted", Source: encode(`{}`, ""), RunError: "which this server does not let programs use"})
+	cases = append(cases, vrltest.Case{
+		Name:     "files are not granted",
+		Source:   encode(`{}`, ""),
+		RunError: "which this server does not let programs use",
+	})
 	vrltest.Run(t, cases)
 }

@@ -19,22 +19,31 @@ import (
 var encodeProto = &fn.Function{
 	Name:  "encode_proto",
 	Group: fn.Codec,
-	Doc: "Writes an object as a message in protocol buffer format by its descriptor. Fields that the type does not have, " +
+	Doc: "Writes an object as a message in protocol buffer format by its descriptor. " +
+		"Fields that the type does not have, " +
 		"and those that are null, are left out.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Any, Borrow: true},
 		protoParams[0], protoParams[1],
 		{
-			Name: "allow_lossy_string_coercion", Doc: "Whether numbers, booleans and timestamps are written as text to fields of type string; else the call fails.",
+			Name: "allow_lossy_string_coercion",
+			Doc:  "Whether numbers, booleans and timestamps are written as text to fields of type string; else the call fails.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
 	Deep:     true,
-	Errors:   []string{"the value is no object", "the value of a field is not of its type", "the host does not let programs read files"},
+	Errors: []string{
+		"the value is no object", "the value of a field is not of its type",
+		"the host does not let programs read files",
+	},
 	Examples: []fn.Example{
-		{Title: "where programs may not read files", Source: `encode_proto({}, "person.desc", "acme.Person") ?? "refused"`, Result: `"refused"`},
+		{
+			Title:  "where programs may not read files",
+			Source: `encode_proto({}, "person.desc", "acme.Person") ?? "refused"`,
+			Result: `"refused"`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		md, err := protoDescriptor(c, 1, 2)

@@ -70,7 +70,10 @@ var encodeJSON = &fn.Function{
 		"expressions their patterns, and infinite numbers null.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The value to write.", Kind: kind.Any, Borrow: true},
-		{Name: "pretty", Doc: "Whether each element gets a line of its own, indented by two blanks a level.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "pretty", Doc: "Whether each element gets a line of its own, indented by two blanks a level.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
+		},
 	},
 	Returns: kind.String,
 	Deep:    true,
@@ -96,14 +99,20 @@ var encodeJSON = &fn.Function{
 var encodeCSV = &fn.Function{
 	Name:  "encode_csv",
 	Group: fn.Codec,
-	Doc:   "Writes an array of strings as a record of CSV, without a line end. Fields that hold a quote, a line end or the delimiter are quoted.",
+	Doc: "Writes an array of strings as a record of CSV, without a line end. Fields that hold a quote, a line end or " +
+		"the delimiter are quoted.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The fields, an array.", Kind: kind.Any, Borrow: true},
-		{Name: "delimiter", Doc: "What to put between fields: one byte.", Kind: kind.String, Optional: true, Default: value.NewString(",")},
+		{
+			Name: "delimiter", Doc: "What to put between fields: one byte.", Kind: kind.String, Optional: true,
+			Default: value.NewString(","),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the value is not an array", "the delimiter is not one byte", "an element of the array is not a string"},
+	Errors: []string{
+		"the value is not an array", "the delimiter is not one byte", "an element of the array is not a string",
+	},
 	Examples: []fn.Example{
 		{Title: "quotes", Source: `encode_csv!(["a", "b \"c\"", "d, e"])`, Result: `"a,\"b \"\"c\"\"\",\"d, e\""`},
 		{Title: "a delimiter", Source: `encode_csv!(["a", "b,c"], delimiter: ";")`, Result: `"a;b,c"`},
@@ -156,7 +165,8 @@ var encodeCSV = &fn.Function{
 
 // fieldsOrdering is the parameter of encode_key_value and encode_logfmt.
 var fieldsOrdering = fn.Param{
-	Name: "fields_ordering", Doc: "The keys to write first, in this order. The others follow in the order of their names.", Kind: kind.Array,
+	Name: "fields_ordering", Doc: "The keys to write first, in this order. The others follow in the order of their names.",
+	Kind:     kind.Array,
 	Optional: true, Default: value.NewArray(nil), Borrow: true,
 }
 
@@ -168,13 +178,20 @@ func orderingType(c *fn.Call) fn.TypeDef {
 var encodeKeyValue = &fn.Function{
 	Name:  "encode_key_value",
 	Group: fn.Codec,
-	Doc: "Writes an object as pairs of a key and a value. Fields of nested objects and elements of arrays get keys such as " +
+	Doc: "Writes an object as pairs of a key and a value. Fields of nested objects and elements of arrays get " +
+		"keys such as " +
 		"`a.b` and `a.0`. Keys and values that hold white space, a quote or `=` are quoted.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object, Borrow: true},
 		fieldsOrdering,
-		{Name: "key_value_delimiter", Doc: "What to put between a key and its value.", Kind: kind.String, Optional: true, Default: value.NewString("=")},
-		{Name: "field_delimiter", Doc: "What to put between pairs.", Kind: kind.String, Optional: true, Default: value.NewString(" ")},
+		{
+			Name: "key_value_delimiter", Doc: "What to put between a key and its value.", Kind: kind.String,
+			Optional: true, Default: value.NewString("="),
+		},
+		{
+			Name: "field_delimiter", Doc: "What to put between pairs.", Kind: kind.String, Optional: true,
+			Default: value.NewString(" "),
+		},
 		{
 			Name: "flatten_boolean", Doc: "Whether true is written as the key alone and false not at all.", Kind: kind.Boolean,
 			Optional: true, Default: value.NewBool(false),
@@ -185,9 +202,18 @@ var encodeKeyValue = &fn.Function{
 	Deep:     true,
 	Errors:   []string{"an element of fields_ordering is not a string"},
 	Examples: []fn.Example{
-		{Title: "nested", Source: `encode_key_value({"msg": "it works", "http": {"code": 200, "ok": true}})`, Result: `"http.code=200 http.ok=true msg=\"it works\""`},
+		{
+			Title:  "nested",
+			Source: `encode_key_value({"msg": "it works", "http": {"code": 200, "ok": true}})`,
+			Result: `"http.code=200 http.ok=true msg=\"it works\""`,
+		},
 		{Title: "in order", Source: `encode_key_value!({"a": 1, "b": 2, "c": 3}, ["c"])`, Result: `"c=3 a=1 b=2"`},
-		{Title: "other delimiters", Source: `encode_key_value({"a": 1, "b": true, "c": false}, key_value_delimiter: ":", field_delimiter: ",", flatten_boolean: true)`, Result: `"a:1,b"`},
+		{
+			Title: "other delimiters",
+			Source: `encode_key_value({"a": 1, "b": true, "c": false}, key_value_delimiter: ":", field_delimiter: ` +
+				`",", flatten_boolean: true)`,
+			Result: `"a:1,b"`,
+		},
 	},
 	Type: orderingType,
 	Impl: fn.Impl{N: func(f *fn.Frame, a []value.Value) (value.Value, bool) {
@@ -199,7 +225,8 @@ var encodeKeyValue = &fn.Function{
 var encodeLogfmt = &fn.Function{
 	Name:  "encode_logfmt",
 	Group: fn.Codec,
-	Doc:   "Writes an object as logfmt: as encode_key_value does, with true as the key alone and without fields that are false.",
+	Doc: "Writes an object as logfmt: as encode_key_value does, with true as the key alone and without fields that " +
+		"are false.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object, Borrow: true},
 		fieldsOrdering,
@@ -209,7 +236,11 @@ var encodeLogfmt = &fn.Function{
 	Deep:     true,
 	Errors:   []string{"an element of fields_ordering is not a string"},
 	Examples: []fn.Example{
-		{Title: "a record", Source: `encode_logfmt({"level": "warn", "msg": "disk full", "retry": true})`, Result: `"level=warn msg=\"disk full\" retry"`},
+		{
+			Title:  "a record",
+			Source: `encode_logfmt({"level": "warn", "msg": "disk full", "retry": true})`,
+			Result: `"level=warn msg=\"disk full\" retry"`,
+		},
 		{Title: "in order", Source: `encode_logfmt!({"a": 1, "msg": "x"}, ["msg"])`, Result: `"msg=x a=1"`},
 	},
 	Type: orderingType,

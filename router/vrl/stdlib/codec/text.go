@@ -110,14 +110,22 @@ var encodeCharset = &fn.Function{
 var decodeMimeQ = &fn.Function{
 	Name:  "decode_mime_q",
 	Group: fn.Codec,
-	Doc: "Decodes the encoded words of a mail header, such as `=?utf-8?q?=C3=BC?=`, and leaves the text around them as it " +
+	Doc: "Decodes the encoded words of a mail header, such as `=?utf-8?q?=C3=BC?=`, and leaves the text around " +
+		"them as it " +
 		"is. A single word may come without its marks `=?` and `?=`, and without a character set, which is then UTF-8.",
 	Params:   []fn.Param{fn.ValueParam("The text of the header.")},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the encoding of a word is neither b nor q", "the character set of a word is not known", "a word is not of its encoding"},
+	Errors: []string{
+		"the encoding of a word is neither b nor q", "the character set of a word is not known",
+		"a word is not of its encoding",
+	},
 	Examples: []fn.Example{
-		{Title: "two words", Source: `decode_mime_q!("To: =?utf-8?q?J=C3=BCrgen?= <=?utf-8?b?akBleGFtcGxlLm9yZw==?=>")`, Result: `"To: Jürgen <j@example.org>"`},
+		{
+			Title:  "two words",
+			Source: `decode_mime_q!("To: =?utf-8?q?J=C3=BCrgen?= <=?utf-8?b?akBleGFtcGxlLm9yZw==?=>")`,
+			Result: `"To: Jürgen <j@example.org>"`,
+		},
 		{Title: "without marks", Source: `decode_mime_q!("?q?a=20b_c")`, Result: `"a b c"`},
 		{Title: "no encoding", Source: `decode_mime_q!("=?utf-8?z?abc?=")`, Fails: `Invalid encoding: "z"`},
 	},
@@ -217,7 +225,8 @@ func (w encodedWord) decode() (string, error) {
 	}
 	e, _, ok := charsetOf(charset)
 	if !ok {
-		return "", fmt.Errorf("Unable to decode %q value: the character set is not known", w.charset) //nolint:staticcheck,revive // likewise
+		//nolint:staticcheck,revive // likewise
+		return "", fmt.Errorf("Unable to decode %q value: the character set is not known", w.charset)
 	}
 	b, err = e.NewDecoder().Bytes(b)
 	if err != nil {
@@ -246,12 +255,14 @@ func decodeQ(s string) ([]byte, error) {
 }
 
 // domainNames are the rules by which domain names are checked, those of browsers.
-var domainNames = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.ValidateLabels(true),
+var domainNames = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false),
+	idna.ValidateLabels(true),
 	idna.CheckHyphens(false), idna.CheckJoiners(true), idna.BidiRule())
 
 // validateNames is the parameter of the functions of domain names.
 var validateNames = fn.Param{
-	Name: "validate", Doc: "Whether the name is checked by the rules of internationalized domain names, and its letters mapped by them.",
+	Name: "validate", Doc: "Whether the name is checked by the rules of internationalized domain names, and its letters " +
+		"mapped by them.",
 	Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 }
 

@@ -30,7 +30,10 @@ var toInt = &fn.Function{
 	},
 	Returns:  kind.Integer,
 	Fallible: true,
-	Errors:   []string{"the value is a string that does not hold an integer", "the value is an array, an object or a regular expression"},
+	Errors: []string{
+		"the value is a string that does not hold an integer",
+		"the value is an array, an object or a regular expression",
+	},
 	Examples: []fn.Example{
 		{Title: "a string", Source: `to_int!("-42")`, Result: `-42`},
 		{Title: "a float", Source: `to_int(9.9)`, Result: `9`},
@@ -88,7 +91,10 @@ var toBool = &fn.Function{
 	},
 	Returns:  kind.Boolean,
 	Fallible: true,
-	Errors:   []string{"the value is a string that stands for no boolean", "the value is a timestamp, an array, an object or a regular expression"},
+	Errors: []string{
+		"the value is a string that stands for no boolean",
+		"the value is a timestamp, an array, an object or a regular expression",
+	},
 	Examples: []fn.Example{
 		{Title: "a word", Source: `to_bool!("Yes")`, Result: `true`},
 		{Title: "a number", Source: `to_bool(0)`, Result: `false`},
@@ -140,7 +146,10 @@ var toFloat = &fn.Function{
 	},
 	Returns:  kind.Float,
 	Fallible: true,
-	Errors:   []string{"the value is a string that does not hold a number, or NaN", "the value is an array, an object or a regular expression"},
+	Errors: []string{
+		"the value is a string that does not hold a number, or NaN",
+		"the value is an array, an object or a regular expression",
+	},
 	Examples: []fn.Example{
 		{Title: "a string", Source: `to_float!("2.5")`, Result: `2.5`},
 		{Title: "an integer", Source: `to_float(7)`, Result: `7.0`},
@@ -261,7 +270,10 @@ var toRegex = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the string is not a regular expression"},
 	Examples: []fn.Example{
-		{Title: "a pattern from the event", Source: `match("abc", to_regex!(.pattern))`, Event: `{"pattern":"^a"}`, Result: `true`},
+		{
+			Title: "a pattern from the event", Source: `match("abc", to_regex!(.pattern))`, Event: `{"pattern":"^a"}`,
+			Result: `true`,
+		},
 		{Title: "no pattern", Source: `to_regex!("(")`, Fails: `could not create regex`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {

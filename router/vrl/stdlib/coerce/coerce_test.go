@@ -73,7 +73,11 @@ func TestToString(t *testing.T) {
 
 func TestToRegex(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Name: "the same pattern twice", Source: `a = to_regex!(.p); b = to_regex!(.p); [match("abc", a), match("xyz", b)]`, Event: `{"p":"^a"}`, Want: `[true,false]`},
+		{
+			Name:   "the same pattern twice",
+			Source: `a = to_regex!(.p); b = to_regex!(.p); [match("abc", a), match("xyz", b)]`, Event: `{"p":"^a"}`,
+			Want: `[true,false]`,
+		},
 		{Source: `to_regex!("a**(")`, RunError: "could not create regex: "},
 		{Source: `to_regex!(5)`, CompileError: "E110"},
 	})

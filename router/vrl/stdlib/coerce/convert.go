@@ -42,14 +42,21 @@ var fromUnixTimestamp = &fn.Function{
 	Doc:   "Converts a count of units of time since 1970 began, in UTC, to a timestamp.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The number of units.", Kind: kind.Integer},
-		{Name: "unit", Doc: "What the number counts.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"), Constant: true, Enum: timeUnits},
+		{
+			Name: "unit", Doc: "What the number counts.", Kind: kind.String, Optional: true,
+			Default: value.NewString("seconds"), Constant: true, Enum: timeUnits,
+		},
 	},
 	Returns:  kind.Timestamp,
 	Fallible: true,
 	Errors:   []string{"the instant is more than some 262,000 years away"},
 	Examples: []fn.Example{
 		{Title: "seconds", Source: `from_unix_timestamp!(1577836800)`, Result: `"2020-01-01T00:00:00Z"`},
-		{Title: "milliseconds", Source: `from_unix_timestamp!(1577836800250, unit: "milliseconds")`, Result: `"2020-01-01T00:00:00.250Z"`},
+		{
+			Title:  "milliseconds",
+			Source: `from_unix_timestamp!(1577836800250, unit: "milliseconds")`,
+			Result: `"2020-01-01T00:00:00.250Z"`,
+		},
 		{Title: "too far", Source: `from_unix_timestamp!(9223372036854775807)`, Fails: `unable to coerce`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
@@ -74,13 +81,20 @@ var toUnixTimestamp = &fn.Function{
 	Doc:   "Converts a timestamp to a count of units of time since 1970 began, in UTC, rounded down.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The timestamp.", Kind: kind.Timestamp},
-		{Name: "unit", Doc: "What to count.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"), Constant: true, Enum: timeUnits},
+		{
+			Name: "unit", Doc: "What to count.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"),
+			Constant: true, Enum: timeUnits,
+		},
 	},
 	Returns: kind.Integer,
 	Errors:  []string{"the number does not fit 64 bits, as nanoseconds before 1677 or after 2262"},
 	Examples: []fn.Example{
 		{Title: "seconds", Source: `to_unix_timestamp(t'2020-01-01T00:00:00Z')`, Result: `1577836800`},
-		{Title: "milliseconds", Source: `to_unix_timestamp(t'2020-01-01T00:00:00.2509Z', unit: "milliseconds")`, Result: `1577836800250`},
+		{
+			Title:  "milliseconds",
+			Source: `to_unix_timestamp(t'2020-01-01T00:00:00.2509Z', unit: "milliseconds")`,
+			Result: `1577836800250`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		unit, _ := c.Const(1)
@@ -156,9 +170,10 @@ var toSyslogLevel = &fn.Function{
 }
 
 var toSyslogSeverity = &fn.Function{
-	Name:     "to_syslog_severity",
-	Group:    fn.Convert,
-	Doc:      "Returns the number of a syslog severity. Besides the keywords of to_syslog_level, panic, error and warn are known.",
+	Name:  "to_syslog_severity",
+	Group: fn.Convert,
+	Doc: "Returns the number of a syslog severity. Besides the keywords of to_syslog_level, panic, error and warn " +
+		"are known.",
 	Params:   []fn.Param{{Name: "value", Doc: "The severity's keyword.", Kind: kind.String}},
 	Returns:  kind.Integer,
 	Fallible: true,

@@ -26,7 +26,11 @@ func TestToUnixTimestamp(t *testing.T) {
 		{Source: `to_unix_timestamp(t'1969-12-31T23:59:59.9999Z', unit: "milliseconds")`, Want: `-1`},
 		{Source: `to_unix_timestamp(t'2020-01-01T00:00:00.123456789Z', unit: "microseconds")`, Want: `1577836800123456`},
 		{Source: `to_unix_timestamp(t'2020-01-01T00:00:00.123456789Z', unit: "nanoseconds")`, Want: `1577836800123456789`},
-		{Name: "too far for nanoseconds", Source: `to_unix_timestamp(t'2300-01-01T00:00:00Z', unit: "nanoseconds")`, RunError: "does not fit 64 bits"},
+		{
+			Name:     "too far for nanoseconds",
+			Source:   `to_unix_timestamp(t'2300-01-01T00:00:00Z', unit: "nanoseconds")`,
+			RunError: "does not fit 64 bits",
+		},
 		{Source: `to_unix_timestamp(1)`, CompileError: "E110"},
 	})
 }
@@ -41,7 +45,10 @@ func TestSyslogNames(t *testing.T) {
 		{Source: `to_syslog_level!(0)`, Want: `"emerg"`},
 		{Source: `to_syslog_level!(7)`, Want: `"debug"`},
 		{Source: `to_syslog_level!(-1)`, RunError: "severity level -1 not valid"},
-		{Source: `[to_syslog_severity!("panic"), to_syslog_severity!("error"), to_syslog_severity!("warn")]`, Want: `[0,3,4]`},
+		{
+			Source: `[to_syslog_severity!("panic"), to_syslog_severity!("error"), to_syslog_severity!("warn")]`,
+			Want:   `[0,3,4]`,
+		},
 		{Source: `to_syslog_severity!("")`, RunError: "syslog level  not valid"},
 	})
 }

@@ -29,7 +29,8 @@ var validateJSONSchema = &fn.Function{
 		{Name: "value", Doc: "The JSON text.", Kind: kind.String},
 		{Name: "schema_definition", Doc: "The path of the file with the schema.", Kind: kind.String, Constant: true},
 		{
-			Name: "ignore_unknown_formats", Doc: "Whether formats that are not part of JSON Schema are let pass; else the call fails.",
+			Name: "ignore_unknown_formats",
+			Doc:  "Whether formats that are not part of JSON Schema are let pass; else the call fails.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -105,8 +106,10 @@ func (noLoader) Load(url string) (any, error) {
 
 // knownFormats are the formats that JSON Schema defines.
 var knownFormats = []string{
-	"date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6", "iri", "iri-reference",
-	"json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "uuid",
+	"date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6", "iri",
+	"iri-reference",
+	"json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference",
+	"uri-template", "uuid",
 }
 
 func unknownFormat(doc any) string {
@@ -132,7 +135,8 @@ func unknownFormat(doc any) string {
 
 func (s *jsonSchema) validate(f *fn.Frame, text, _, ignore value.Value) (value.Value, bool) {
 	if s.unknown != "" && !ignore.Bool() {
-		return f.Failf("Failed to compile schema: Unknown format: '%s'. Adjust configuration to ignore unrecognized formats", s.unknown)
+		return f.Failf("Failed to compile schema: Unknown format: '%s'. Adjust configuration to ignore unrecognized formats",
+			s.unknown)
 	}
 	// Validation needs a few times the room and the time that the text has bytes.
 	if !f.Reserve(16*text.Len()) || !f.Spend(text.Len()) {

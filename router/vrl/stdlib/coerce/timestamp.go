@@ -38,14 +38,21 @@ var formatTimestamp = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The timestamp.", Kind: kind.Timestamp},
 		{Name: "format", Doc: "The pattern, such as `%Y-%m-%d %H:%M:%S`.", Kind: kind.String},
-		{Name: "timezone", Doc: "The time zone that the text is in: an IANA name, or `local`; UTC if it is left out.", Kind: kind.String, Optional: true},
+		{
+			Name: "timezone", Doc: "The time zone that the text is in: an IANA name, or `local`; UTC if it is left out.",
+			Kind: kind.String, Optional: true,
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors:   []string{"the pattern has a specifier that does not exist", "there is no time zone of the name"},
 	Examples: []fn.Example{
 		{Title: "a date", Source: `format_timestamp!(t'2026-03-01T09:05:00Z', "%d %B %Y")`, Result: `"01 March 2026"`},
-		{Title: "another zone", Source: `format_timestamp!(t'2026-03-01T09:05:00Z', "%H:%M %z", timezone: "Asia/Tokyo")`, Result: `"18:05 +0900"`},
+		{
+			Title:  "another zone",
+			Source: `format_timestamp!(t'2026-03-01T09:05:00Z', "%H:%M %z", timezone: "Asia/Tokyo")`,
+			Result: `"18:05 +0900"`,
+		},
 		{Title: "no such specifier", Source: `format_timestamp!(now(), "%Q")`, Fails: `invalid format`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
@@ -78,7 +85,8 @@ var formatTimestamp = &fn.Function{
 				}
 				var ok bool
 				if zone, ok = zoneOf(name.Str()); !ok {
-					return f.Failf("unable to parse timezone: %s", strings.Clone(value.Lossy(name.Str()[:min(name.Len(), 4*timefmt.MaxZoneName)])))
+					return f.Failf("unable to parse timezone: %s",
+						strings.Clone(value.Lossy(name.Str()[:min(name.Len(), 4*timefmt.MaxZoneName)])))
 				}
 			}
 			var err error

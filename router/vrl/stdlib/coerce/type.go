@@ -18,7 +18,8 @@ var (
 	expectInt       = expect("int", value.Int, kind.Integer, `int!(.a)`, `{"a":1}`, `1`)
 	expectObject    = expect("object", value.Object, kind.Object, `object!(.a)`, `{"a":{"b":1}}`, `{"b":1}`)
 	expectString    = expect("string", value.String, kind.String, `string!(.a)`, `{"a":"b"}`, `"b"`)
-	expectTimestamp = expect("timestamp", value.Timestamp, kind.Timestamp, `timestamp(.a) ?? t'2020-01-01T00:00:00Z'`, `{"a":"b"}`, `"2020-01-01T00:00:00Z"`)
+	expectTimestamp = expect("timestamp", value.Timestamp, kind.Timestamp, `timestamp(.a) ?? t'2020-01-01T00:00:00Z'`,
+		`{"a":"b"}`, `"2020-01-01T00:00:00Z"`)
 )
 
 // expect makes the function that returns its argument if it is of kind k, and fails
@@ -28,7 +29,8 @@ func expect(name string, k value.Kind, full kind.Kind, source, event, result str
 	f := &fn.Function{
 		Name:  name,
 		Group: fn.Type,
-		Doc: "Returns the value if it is of the kind " + k.String() + " and fails otherwise. Nothing is converted; the call " +
+		Doc: "Returns the value if it is of the kind " + k.String() +
+			" and fails otherwise. Nothing is converted; the call " +
 			"tells the compiler what kind the value is of.",
 		Params:   []fn.Param{{Name: "value", Doc: "The value to check.", Kind: kind.Any}},
 		Returns:  full,
@@ -65,7 +67,8 @@ var (
 	isObject    = is("is_object", value.Object, `is_object({})`, `is_object([])`)
 	isRegex     = is("is_regex", value.Regex, `is_regex(r'a')`, `is_regex("a")`)
 	isString    = is("is_string", value.String, `is_string("a")`, `is_string(1)`)
-	isTimestamp = is("is_timestamp", value.Timestamp, `is_timestamp(t'2020-01-01T00:00:00Z')`, `is_timestamp("2020-01-01T00:00:00Z")`)
+	isTimestamp = is("is_timestamp", value.Timestamp, `is_timestamp(t'2020-01-01T00:00:00Z')`,
+		`is_timestamp("2020-01-01T00:00:00Z")`)
 )
 
 // is makes the function that tells whether its argument is of kind k. yes and no are
@@ -170,9 +173,10 @@ func jsonVariant(s string) string {
 }
 
 var isNullish = &fn.Function{
-	Name:    "is_nullish",
-	Group:   fn.Type,
-	Doc:     "Tells whether the value says nothing: null, the string \"-\", and strings that are empty or all white space.",
+	Name:  "is_nullish",
+	Group: fn.Type,
+	Doc: "Tells whether the value says nothing: null, the string \"-\", and strings that are empty or all " +
+		"white space.",
 	Params:  []fn.Param{{Name: "value", Doc: "The value to look at.", Kind: kind.Any, Borrow: true}},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{

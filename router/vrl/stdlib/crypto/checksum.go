@@ -19,7 +19,10 @@ var crc = &fn.Function{
 	Doc:   "Returns a cyclic redundancy check of the string as decimal digits.",
 	Params: []fn.Param{
 		fn.ValueParam("What to check."),
-		{Name: "algorithm", Doc: "Which check.", Kind: kind.String, Optional: true, Default: value.NewString("CRC_32_ISO_HDLC"), Enum: crcEnum()},
+		{
+			Name: "algorithm", Doc: "Which check.", Kind: kind.String, Optional: true,
+			Default: value.NewString("CRC_32_ISO_HDLC"), Enum: crcEnum(),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
@@ -85,7 +88,11 @@ var xxHash = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "by default", Source: `xxhash("foo")`, Result: `3792637401`},
 		{Title: "64 bits", Source: `xxhash("foo", variant: "XXH3-64")`, Result: `-6093828362558603894`},
-		{Title: "128 bits", Source: `xxhash("foo", variant: "XXH3-128")`, Result: `"161745101148472925293886522910304009610"`},
+		{
+			Title:  "128 bits",
+			Source: `xxhash("foo", variant: "XXH3-128")`,
+			Result: `"161745101148472925293886522910304009610"`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		v, ok := c.Const(1)
@@ -119,7 +126,8 @@ func xxh32(s string) uint32 {
 				lanes[i] = bits.RotateLeft32(lanes[i]+binary.LittleEndian.Uint32(b[4*i:])*p2, 13) * p1
 			}
 		}
-		h = bits.RotateLeft32(lanes[0], 1) + bits.RotateLeft32(lanes[1], 7) + bits.RotateLeft32(lanes[2], 12) + bits.RotateLeft32(lanes[3], 18)
+		h = bits.RotateLeft32(lanes[0], 1) + bits.RotateLeft32(lanes[1], 7) + bits.RotateLeft32(lanes[2], 12) +
+			bits.RotateLeft32(lanes[3], 18)
 	}
 	h += uint32(len(s))
 	for ; len(b) >= 4; b = b[4:] {

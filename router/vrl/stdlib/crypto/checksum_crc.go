@@ -116,10 +116,16 @@ var crcModels = []crcModel{
 	{name: "CRC_24_OPENPGP", width: 24, poly: 0x864cfb, init: 0xb704ce, refIn: false, refOut: false, xorOut: 0},
 	{name: "CRC_24_OS_9", width: 24, poly: 0x800063, init: 0xffffff, refIn: false, refOut: false, xorOut: 0xffffff},
 	{name: "CRC_30_CDMA", width: 30, poly: 0x2030b9c7, init: 0x3fffffff, refIn: false, refOut: false, xorOut: 0x3fffffff},
-	{name: "CRC_31_PHILIPS", width: 31, poly: 0x4c11db7, init: 0x7fffffff, refIn: false, refOut: false, xorOut: 0x7fffffff},
+	{
+		name: "CRC_31_PHILIPS", width: 31, poly: 0x4c11db7, init: 0x7fffffff, refIn: false, refOut: false,
+		xorOut: 0x7fffffff,
+	},
 	{name: "CRC_32_AIXM", width: 32, poly: 0x814141ab, init: 0, refIn: false, refOut: false, xorOut: 0},
 	{name: "CRC_32_AUTOSAR", width: 32, poly: 0xf4acfb13, init: 0xffffffff, refIn: true, refOut: true, xorOut: 0xffffffff},
-	{name: "CRC_32_BASE91_D", width: 32, poly: 0xa833982b, init: 0xffffffff, refIn: true, refOut: true, xorOut: 0xffffffff},
+	{
+		name: "CRC_32_BASE91_D", width: 32, poly: 0xa833982b, init: 0xffffffff, refIn: true, refOut: true,
+		xorOut: 0xffffffff,
+	},
 	{name: "CRC_32_BZIP2", width: 32, poly: 0x4c11db7, init: 0xffffffff, refIn: false, refOut: false, xorOut: 0xffffffff},
 	{name: "CRC_32_CD_ROM_EDC", width: 32, poly: 0x8001801b, init: 0, refIn: true, refOut: true, xorOut: 0},
 	{name: "CRC_32_CKSUM", width: 32, poly: 0x4c11db7, init: 0, refIn: false, refOut: false, xorOut: 0xffffffff},
@@ -131,12 +137,27 @@ var crcModels = []crcModel{
 	{name: "CRC_32_XFER", width: 32, poly: 0xaf, init: 0, refIn: false, refOut: false, xorOut: 0},
 	{name: "CRC_40_GSM", width: 40, poly: 0x4820009, init: 0, refIn: false, refOut: false, xorOut: 0xffffffffff},
 	{name: "CRC_64_ECMA_182", width: 64, poly: 0x42f0e1eba9ea3693, init: 0, refIn: false, refOut: false, xorOut: 0},
-	{name: "CRC_64_GO_ISO", width: 64, poly: 0x1b, init: 0xffffffffffffffff, refIn: true, refOut: true, xorOut: 0xffffffffffffffff},
-	{name: "CRC_64_MS", width: 64, poly: 0x259c84cba6426349, init: 0xffffffffffffffff, refIn: true, refOut: true, xorOut: 0},
-	{name: "CRC_64_NVME", width: 64, poly: 0xad93d23594c93659, init: 0xffffffffffffffff, refIn: true, refOut: true, xorOut: 0xffffffffffffffff},
+	{
+		name: "CRC_64_GO_ISO", width: 64, poly: 0x1b, init: 0xffffffffffffffff, refIn: true, refOut: true,
+		xorOut: 0xffffffffffffffff,
+	},
+	{
+		name: "CRC_64_MS", width: 64, poly: 0x259c84cba6426349, init: 0xffffffffffffffff, refIn: true, refOut: true,
+		xorOut: 0,
+	},
+	{
+		name: "CRC_64_NVME", width: 64, poly: 0xad93d23594c93659, init: 0xffffffffffffffff, refIn: true, refOut: true,
+		xorOut: 0xffffffffffffffff,
+	},
 	{name: "CRC_64_REDIS", width: 64, poly: 0xad93d23594c935a9, init: 0, refIn: true, refOut: true, xorOut: 0},
-	{name: "CRC_64_WE", width: 64, poly: 0x42f0e1eba9ea3693, init: 0xffffffffffffffff, refIn: false, refOut: false, xorOut: 0xffffffffffffffff},
-	{name: "CRC_64_XZ", width: 64, poly: 0x42f0e1eba9ea3693, init: 0xffffffffffffffff, refIn: true, refOut: true, xorOut: 0xffffffffffffffff},
+	{
+		name: "CRC_64_WE", width: 64, poly: 0x42f0e1eba9ea3693, init: 0xffffffffffffffff, refIn: false, refOut: false,
+		xorOut: 0xffffffffffffffff,
+	},
+	{
+		name: "CRC_64_XZ", width: 64, poly: 0x42f0e1eba9ea3693, init: 0xffffffffffffffff, refIn: true, refOut: true,
+		xorOut: 0xffffffffffffffff,
+	},
 }
 
 // A crcTable does a check a byte at a time. The register is kept at the upper end of its

@@ -133,7 +133,11 @@ func TestCRC(t *testing.T) {
 		{Name: "unknown", Source: `crc!("a", algorithm: "CRC_0")`, RunError: "Invalid CRC algorithm: CRC_0"},
 	}
 	for _, c := range crcChecks {
-		cases = append(cases, vrltest.Case{Name: c.algorithm, Source: fmt.Sprintf(`crc("123456789", algorithm: %q)`, c.algorithm), Want: fmt.Sprintf("%q", c.want)})
+		cases = append(cases, vrltest.Case{
+			Name:   c.algorithm,
+			Source: fmt.Sprintf(`crc("123456789", algorithm: %q)`, c.algorithm),
+			Want:   fmt.Sprintf("%q", c.want),
+		})
 	}
 	vrltest.Run(t, cases)
 }
@@ -141,11 +145,18 @@ func TestCRC(t *testing.T) {
 func TestXXHash(t *testing.T) {
 	const long = `"0123456789abcdefghijklmnopqrstuvwxyz"`
 	vrltest.Run(t, []vrltest.Case{
-		{Source: `[xxhash(""), xxhash("a"), xxhash("abc"), xxhash(` + long + `)]`, Want: `[46947589,1426945110,852579327,2594410110]`},
+		{
+			Source: `[xxhash(""), xxhash("a"), xxhash("abc"), xxhash(` + long + `)]`,
+			Want:   `[46947589,1426945110,852579327,2594410110]`,
+		},
 		{Source: `[xxhash("", "XXH64"), xxhash("abc", "XXH64")]`, Want: `[-1205034819632174695,4952883123889572249]`},
 		{Source: `xxhash("", "XXH3-64")`, Want: `3244421341483603138`},
 		{Source: `xxhash("", "XXH3-128")`, Want: `"204254712233039002205064565430793619839"`},
-		{Name: "kind of 128 bits", Source: `upcase(xxhash("", "XXH3-128"))`, Want: `"204254712233039002205064565430793619839"`},
+		{
+			Name:   "kind of 128 bits",
+			Source: `upcase(xxhash("", "XXH3-128"))`,
+			Want:   `"204254712233039002205064565430793619839"`,
+		},
 		{Name: "not known", Source: `xxhash("a", variant: string!(.v))`, CompileError: "E100"},
 		{Name: "unknown", Source: `xxhash!("a", "XXH128")`, RunError: "Variant must be either"},
 	})

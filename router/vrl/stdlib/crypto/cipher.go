@@ -80,7 +80,12 @@ func cipherParams(name, doc string) []fn.Param {
 		{Name: name, Doc: doc, Kind: kind.String},
 		{Name: "algorithm", Doc: "The algorithm, with its mode and padding.", Kind: kind.String, Enum: algorithmEnum()},
 		{Name: "key", Doc: "The secret key, of the algorithm's length.", Kind: kind.String},
-		{Name: "iv", Doc: "The initialization vector or nonce, of the algorithm's length. For each text under one key it must be another one.", Kind: kind.String},
+		{
+			Name: "iv",
+			Doc: "The initialization vector or nonce, of the algorithm's length. For each text under one key it must be " +
+				"another one.",
+			Kind: kind.String,
+		},
 	}
 }
 
@@ -96,8 +101,17 @@ var encrypt = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"there is no such algorithm", "key or iv are not of the algorithm's length"},
 	Examples: []fn.Example{
-		{Title: "a text", Source: `encode_base64(encrypt!("cord", "AES-256-CFB", key: "0123456789abcdefghijklmnopqrstuv", iv: "0123456789abcdef"))`, Result: `"lFQpFQ=="`},
-		{Title: "a key too short", Source: `encrypt!("cord", "AES-256-CFB", key: "secret", iv: "0123456789abcdef")`, Fails: `Invalid key`},
+		{
+			Title: "a text",
+			Source: `encode_base64(encrypt!("cord", "AES-256-CFB", key: "0123456789abcdefghijklmnopqrstuv", iv: ` +
+				`"0123456789abcdef"))`,
+			Result: `"lFQpFQ=="`,
+		},
+		{
+			Title:  "a key too short",
+			Source: `encrypt!("cord", "AES-256-CFB", key: "secret", iv: "0123456789abcdef")`,
+			Fails:  `Invalid key`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) { return compileCipher(c, false) },
 }
@@ -114,8 +128,18 @@ var decrypt = &fn.Function{
 		"the text was not encrypted with this key and algorithm, so far as that shows",
 	},
 	Examples: []fn.Example{
-		{Title: "a text", Source: `decrypt!(decode_base64!("lFQpFQ=="), "AES-256-CFB", key: "0123456789abcdefghijklmnopqrstuv", iv: "0123456789abcdef")`, Result: `"cord"`},
-		{Title: "another key", Source: `decrypt!(decode_base64!("aU15sTUWnUuXIZ0xD3HimrIVstLQQBn6KP9vWhes5VXO1IF0"), "AES-128-SIV", key: "0123456789abcdefghijklmnopqrstuv", iv: "0123456789abcdef")`, Fails: `unable to decrypt`},
+		{
+			Title: "a text",
+			Source: `decrypt!(decode_base64!("lFQpFQ=="), "AES-256-CFB", key: "0123456789abcdefghijklmnopqrstuv", iv: ` +
+				`"0123456789abcdef")`,
+			Result: `"cord"`,
+		},
+		{
+			Title: "another key",
+			Source: `decrypt!(decode_base64!("aU15sTUWnUuXIZ0xD3HimrIVstLQQBn6KP9vWhes5VXO1IF0"), "AES-128-SIV", key: ` +
+				`"0123456789abcdefghijklmnopqrstuv", iv: "0123456789abcdef")`,
+			Fails: `unable to decrypt`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) { return compileCipher(c, true) },
 }

@@ -92,7 +92,8 @@ var sha2Sum = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("What to hash."),
 		{
-			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true, Default: value.NewString("SHA-512/256"), Constant: true,
+			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true,
+			Default: value.NewString("SHA-512/256"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "SHA-224", Doc: "224 bits"},
 				{Value: "SHA-256", Doc: "256 bits"},
@@ -105,8 +106,16 @@ var sha2Sum = &fn.Function{
 	},
 	Returns: kind.String,
 	Examples: []fn.Example{
-		{Title: "by default", Source: `sha2("cord")`, Result: `"4f6ad00532b9655311c2498d36c92a9ccd1ef360e5211b65d70e03905a075628"`},
-		{Title: "SHA-256", Source: `sha2("cord", variant: "SHA-256")`, Result: `"19dbaf77a5ecfc85a6afde766a8851bbd7e3b9af3947072ca978d87179817d75"`},
+		{
+			Title:  "by default",
+			Source: `sha2("cord")`,
+			Result: `"4f6ad00532b9655311c2498d36c92a9ccd1ef360e5211b65d70e03905a075628"`,
+		},
+		{
+			Title:  "SHA-256",
+			Source: `sha2("cord", variant: "SHA-256")`,
+			Result: `"19dbaf77a5ecfc85a6afde766a8851bbd7e3b9af3947072ca978d87179817d75"`,
+		},
 	},
 	Compile: variantOf(sha2Variants),
 }
@@ -118,7 +127,8 @@ var sha3Sum = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("What to hash."),
 		{
-			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true, Default: value.NewString("SHA3-512"), Constant: true,
+			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true,
+			Default: value.NewString("SHA3-512"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "SHA3-224", Doc: "224 bits"},
 				{Value: "SHA3-256", Doc: "256 bits"},
@@ -129,7 +139,11 @@ var sha3Sum = &fn.Function{
 	},
 	Returns: kind.String,
 	Examples: []fn.Example{
-		{Title: "SHA3-256", Source: `sha3("cord", variant: "SHA3-256")`, Result: `"9957b37a5f36d98ca4c7af1165727a28ab33e16f2de3ce9139b70a7d6fb464fa"`},
+		{
+			Title:  "SHA3-256",
+			Source: `sha3("cord", variant: "SHA3-256")`,
+			Result: `"9957b37a5f36d98ca4c7af1165727a28ab33e16f2de3ce9139b70a7d6fb464fa"`,
+		},
 	},
 	Compile: variantOf(sha3Variants),
 }
@@ -161,8 +175,16 @@ var hmacSum = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"algorithm names no hash function"},
 	Examples: []fn.Example{
-		{Title: "by default", Source: `encode_base16(hmac("cord", "secret"))`, Result: `"1bfc3f1bbeaa9d9a528fb65b2fca7e22effefcaffefb108d98f3d103f9674522"`},
-		{Title: "another hash", Source: `encode_base16(hmac("cord", "secret", algorithm: "SHA1"))`, Result: `"7f2b86240763938d823e2a846c6273d2e458c623"`},
+		{
+			Title:  "by default",
+			Source: `encode_base16(hmac("cord", "secret"))`,
+			Result: `"1bfc3f1bbeaa9d9a528fb65b2fca7e22effefcaffefb108d98f3d103f9674522"`,
+		},
+		{
+			Title:  "another hash",
+			Source: `encode_base16(hmac("cord", "secret", algorithm: "SHA1"))`,
+			Result: `"7f2b86240763938d823e2a846c6273d2e458c623"`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		name, ok := c.Const(2)
@@ -181,9 +203,10 @@ var hmacSum = &fn.Function{
 }
 
 var seaHash = &fn.Function{
-	Name:    "seahash",
-	Group:   fn.Cryptography,
-	Doc:     "Returns the SeaHash of the string, 64 bits, as an integer, which may be negative. It is fast and no protection against forgery.",
+	Name:  "seahash",
+	Group: fn.Cryptography,
+	Doc: "Returns the SeaHash of the string, 64 bits, as an integer, which may be negative. " +
+		"It is fast and no protection against forgery.",
 	Params:  []fn.Param{fn.ValueParam("What to hash.")},
 	Returns: kind.Integer,
 	Examples: []fn.Example{

@@ -191,7 +191,11 @@ var uuidV4 = &fn.Function{
 	Returns: kind.String,
 	Examples: []fn.Example{
 		{Title: "a UUID", Source: `uuid_v4()`, Any: true},
-		{Title: "its form", Source: `match(uuid_v4(), r'^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$')`, Result: `true`},
+		{
+			Title:  "its form",
+			Source: `match(uuid_v4(), r'^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$')`,
+			Result: `true`,
+		},
 	},
 	Impl: fn.Impl{F0: func(f *fn.Frame) (value.Value, bool) {
 		var id [16]byte
@@ -204,7 +208,8 @@ var uuidV4 = &fn.Function{
 var uuidV7 = &fn.Function{
 	Name:  "uuid_v7",
 	Group: fn.Random,
-	Doc: "Returns a UUID that starts with a time in milliseconds and is random otherwise (version 7), so that later ones " +
+	Doc: "Returns a UUID that starts with a time in milliseconds and is random otherwise (version 7), " +
+		"so that later ones " +
 		"sort behind earlier ones. With a timestamp the time in it is up to 4.3 seconds later than that, as in other " +
 		"implementations of the language, whose ids of an event it is to agree with.",
 	Params: []fn.Param{
@@ -242,7 +247,11 @@ var uuidFromFriendlyID = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the string has other characters than ASCII letters and digits, none, or more than fit 128 bits"},
 	Examples: []fn.Example{
-		{Title: "an id", Source: `uuid_from_friendly_id!("3s87yEvnmkiPBMHsj8bwwc")`, Result: `"7f41deed-d5e2-8b5e-7a13-ab4ff93cfad2"`},
+		{
+			Title:  "an id",
+			Source: `uuid_from_friendly_id!("3s87yEvnmkiPBMHsj8bwwc")`,
+			Result: `"7f41deed-d5e2-8b5e-7a13-ab4ff93cfad2"`,
+		},
 		{Title: "not base 62", Source: `uuid_from_friendly_id!("3s-8")`, Fails: `failed to decode friendly id`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {

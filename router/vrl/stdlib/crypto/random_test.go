@@ -19,8 +19,14 @@ func TestRandom(t *testing.T) {
 		{Name: "not known", Source: `random_bytes(int!(.n))`, CompileError: "E100"},
 		{Name: "empty range", Source: `random_int(5, 5)`, CompileError: "max must be greater than min"},
 		{Name: "empty range", Source: `random_float(5.0, 4.0)`, CompileError: "max must be greater than min"},
-		{Name: "empty range when run", Source: `random_int!(int!(.n), 5)`, Event: `{"n":5}`, RunError: "max must be greater than min"},
-		{Name: "empty range when run", Source: `random_float!(float!(.n), 5.0)`, Event: `{"n":5.0}`, RunError: "max must be greater than min"},
+		{
+			Name: "empty range when run", Source: `random_int!(int!(.n), 5)`, Event: `{"n":5}`,
+			RunError: "max must be greater than min",
+		},
+		{
+			Name: "empty range when run", Source: `random_float!(float!(.n), 5.0)`, Event: `{"n":5.0}`,
+			RunError: "max must be greater than min",
+		},
 		{Name: "not known", Source: `random_int(int!(.n), 5)`, CompileError: "E100"},
 		{Name: "all integers", Source: `is_integer(random_int(-9223372036854775807, 9223372036854775807))`, Want: `true`},
 	})
@@ -58,9 +64,17 @@ func TestUUID(t *testing.T) {
 		{Source: `match(uuid_v7(t'1969-01-01T00:00:00Z'), ` + v7 + `)`, Want: `true`},
 		{Name: "now", Source: `slice!(uuid_v7(), 0, 13)`, Now: time.UnixMilli(0x0123456789ab), Want: `"01234567-89ab"`},
 		{Name: "of a time", Source: `slice!(uuid_v7(t'2020-12-30T22:20:53.824727Z'), 0, 13)`, Want: `"0176b5bd-5d19"`},
-		{Name: "all bits", Source: `uuid_from_friendly_id!("7n42DGM5Tflk9n8mt7Fhc7")`, Want: `"ffffffff-ffff-ffff-ffff-ffffffffffff"`},
+		{
+			Name:   "all bits",
+			Source: `uuid_from_friendly_id!("7n42DGM5Tflk9n8mt7Fhc7")`,
+			Want:   `"ffffffff-ffff-ffff-ffff-ffffffffffff"`,
+		},
 		{Name: "one more", Source: `uuid_from_friendly_id!("7n42DGM5Tflk9n8mt7Fhc8")`, RunError: "more than 128 bits"},
-		{Name: "far more", Source: `uuid_from_friendly_id!("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz")`, RunError: "more than 128 bits"},
+		{
+			Name:     "far more",
+			Source:   `uuid_from_friendly_id!("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz")`,
+			RunError: "more than 128 bits",
+		},
 		{Name: "zero", Source: `uuid_from_friendly_id!("0")`, Want: `"00000000-0000-0000-0000-000000000000"`},
 		{Name: "empty", Source: `uuid_from_friendly_id!("")`, RunError: "failed to decode friendly id"},
 		{Name: "not ASCII", Source: `uuid_from_friendly_id!("é")`, RunError: "failed to decode friendly id"},

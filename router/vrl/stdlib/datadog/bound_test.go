@@ -17,7 +17,8 @@ func TestDatadogQueryIsPaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := value.NewString(strings.Repeat("a", 1<<20))
-		event, meta := value.ObjectOf(value.Field{Key: "message", Value: text}, value.Field{Key: "x", Value: text}), value.ObjectOf()
+		event, meta := value.ObjectOf(value.Field{Key: "message", Value: text}, value.Field{Key: "x", Value: text}),
+			value.ObjectOf()
 		if _, err := p.Run(&event, &meta); err == nil || !strings.Contains(err.Error(), "steps") {
 			t.Errorf("%.20s…: error %v, want that the budget of steps is spent", query, err)
 		}

@@ -89,7 +89,8 @@ func (p *ddParser) peek() byte {
 func (p *ddParser) word(word, sign string) bool {
 	rest := p.src[p.pos:]
 	switch {
-	case strings.HasPrefix(rest, word) && (len(rest) == len(word) || strings.IndexByte(" \t\r\n(\"", rest[len(word)]) >= 0):
+	case strings.HasPrefix(rest, word) &&
+		(len(rest) == len(word) || strings.IndexByte(" \t\r\n(\"", rest[len(word)]) >= 0):
 		p.pos += len(word)
 	case sign != "" && strings.HasPrefix(rest, sign):
 		p.pos += len(sign)

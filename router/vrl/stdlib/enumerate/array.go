@@ -135,7 +135,8 @@ var pop = &fn.Function{
 var chunks = &fn.Function{
 	Name:  "chunks",
 	Group: fn.Array,
-	Doc:   "Cuts the string into pieces of a number of bytes; the last may be shorter. A character of several bytes may be cut.",
+	Doc: "Cuts the string into pieces of a number of bytes; the last may be shorter. " +
+		"A character of several bytes may be cut.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{Name: "chunk_size", Doc: "The size of the pieces in bytes, at least 1.", Kind: kind.Integer},
@@ -145,7 +146,10 @@ var chunks = &fn.Function{
 	Errors:   []string{"the size is less than 1"},
 	Examples: []fn.Example{
 		{Title: "pieces", Source: `chunks("abcdefgh", 3)`, Result: `["abc","def","gh"]`},
-		{Title: "a size that is not known", Source: `chunks!("abc", int!(.n))`, Event: `{"n":0}`, Fails: `"chunk_size" must be at least 1 byte`},
+		{
+			Title: "a size that is not known", Source: `chunks!("abc", int!(.n))`, Event: `{"n":0}`,
+			Fails: `"chunk_size" must be at least 1 byte`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		_, known := c.Const(1)

@@ -10,9 +10,15 @@ func TestAppend(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `append([], [1])`, Want: `[1]`},
 		{Source: `append([1], [])`, Want: `[1]`},
-		{Name: "arguments stay", Source: `a = array!(.a); b = append(a, [2]); b[0] = 9; [a, b]`, Event: `{"a":[1]}`, Want: `[[1],[9,2]]`},
+		{
+			Name: "arguments stay", Source: `a = array!(.a); b = append(a, [2]); b[0] = 9; [a, b]`, Event: `{"a":[1]}`,
+			Want: `[[1],[9,2]]`,
+		},
 		{Name: "elements are known", Source: `a = append(["x"], [1]); upcase(a[0]) + to_string(a[1])`, Want: `"X1"`},
-		{Name: "unknown elements", Source: `type_def(append([1], array!(.a)))`, Event: `{"a":[]}`, Want: `{"array":{"0":{"integer":true}},"array_unknown_infinite":{"any":true}}`},
+		{
+			Name: "unknown elements", Source: `type_def(append([1], array!(.a)))`, Event: `{"a":[]}`,
+			Want: `{"array":{"0":{"integer":true}},"array_unknown_infinite":{"any":true}}`,
+		},
 		{Source: `append!(.a, [1])`, RunError: "expected array, got null"},
 	})
 }
@@ -22,7 +28,11 @@ func TestPush(t *testing.T) {
 		{Source: `push([], null)`, Want: `[null]`},
 		{Source: `push([1], .none)`, Want: `[1,null]`},
 		{Name: "arguments stay", Source: `o = {"a": 1}; l = push([], o); o.a = 2; [l, o]`, Want: `[[{"a":1}],{"a":2}]`},
-		{Name: "in a loop", Source: `l = []; for_each(split("a b c", " ")) -> |_i, v| { l = push(l, v) }; l`, Want: `["a","b","c"]`},
+		{
+			Name:   "in a loop",
+			Source: `l = []; for_each(split("a b c", " ")) -> |_i, v| { l = push(l, v) }; l`,
+			Want:   `["a","b","c"]`,
+		},
 		{Name: "elements are known", Source: `upcase(push([1], "x")[1])`, Want: `"X"`},
 	})
 }

@@ -250,11 +250,15 @@ func hasSame(list []value.Value, x value.Value) bool {
 var matchArray = &fn.Function{
 	Name:  "match_array",
 	Group: fn.Enumerate,
-	Doc:   "Tells whether the regular expression matches some element of the array, or all. What is not a string does not match.",
+	Doc: "Tells whether the regular expression matches some element of the array, or all. " +
+		"What is not a string does not match.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},
 		{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},
-		{Name: "all", Doc: "Whether it must match all elements.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "all", Doc: "Whether it must match all elements.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(false),
+		},
 	},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{

@@ -29,7 +29,10 @@ var mapValues = &fn.Function{
 	Doc:   "Puts the result of the closure in the place of each value of an object or array.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
-		{Name: "recursive", Doc: "Whether values inside values are replaced too; a container before what it holds.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "recursive", Doc: "Whether values inside values are replaced too; a container before what it holds.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
+		},
 	},
 	Closure: &fn.Closure{
 		Params: []fn.Enum{{Value: "value", Doc: "the value to replace"}},
@@ -144,7 +147,11 @@ var forEach = &fn.Function{
 	Returns: kind.Null,
 	Examples: []fn.Example{
 		{Title: "a sum", Source: "sum = 0\nfor_each([1, 2, 3]) -> |_index, value| { sum = sum + value }\nsum", Result: `6`},
-		{Title: "set fields", Source: "for_each({\"a\": 1}) -> |key, value| { . = set!(., [\"n_\" + key], value) }\n.", Result: `{"n_a":1}`},
+		{
+			Title:  "set fields",
+			Source: "for_each({\"a\": 1}) -> |key, value| { . = set!(., [\"n_\" + key], value) }\n.",
+			Result: `{"n_a":1}`,
+		},
 	},
 	Impl: fn.Impl{Each: func(f *fn.Frame, args []value.Value, body *fn.Body) (value.Value, bool) {
 		if o := args[0].Object(); o != nil {
@@ -168,10 +175,14 @@ var forEach = &fn.Function{
 var mapKeys = &fn.Function{
 	Name:  "map_keys",
 	Group: fn.Enumerate,
-	Doc:   "Puts the result of the closure in the place of each key of an object. If two keys become the same, the value of the later one counts.",
+	Doc: "Puts the result of the closure in the place of each key of an object. If two keys become the same, " +
+		"the value of the later one counts.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object},
-		{Name: "recursive", Doc: "Whether keys of objects inside, and inside arrays, are replaced too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "recursive", Doc: "Whether keys of objects inside, and inside arrays, are replaced too.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
+		},
 	},
 	Closure: &fn.Closure{
 		Params: []fn.Enum{{Value: "key", Doc: "the key to replace"}},
@@ -180,7 +191,11 @@ var mapKeys = &fn.Function{
 	},
 	Examples: []fn.Example{
 		{Title: "the keys at the top", Source: `map_keys({"a": {"b": 1}}) -> |key| { upcase(key) }`, Result: `{"A":{"b":1}}`},
-		{Title: "all keys", Source: `map_keys({"a": [{"b": 1}]}, recursive: true) -> |key| { upcase(key) }`, Result: `{"A":[{"B":1}]}`},
+		{
+			Title:  "all keys",
+			Source: `map_keys({"a": [{"b": 1}]}, recursive: true) -> |key| { upcase(key) }`,
+			Result: `{"A":[{"B":1}]}`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		if r, ok := c.Const(1); ok && !r.Bool() {

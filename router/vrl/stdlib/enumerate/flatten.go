@@ -10,24 +10,33 @@ import (
 )
 
 var separatorParam = fn.Param{
-	Name: "separator", Doc: "What is between the parts of a key.", Kind: kind.String, Optional: true, Default: value.NewString("."),
+	Name: "separator", Doc: "What is between the parts of a key.", Kind: kind.String, Optional: true,
+	Default: value.NewString("."),
 }
 
 var flatten = &fn.Function{
 	Name:  "flatten",
 	Group: fn.Enumerate,
-	Doc: "Makes one level of all. The fields of objects inside an object get keys that are joined of the keys on the way " +
+	Doc: "Makes one level of all. The fields of objects inside an object get keys that are joined of the keys " +
+		"on the way " +
 		"to them; empty objects inside vanish, arrays stay. Of an array, the arrays inside are replaced by their elements.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		separatorParam,
-		{Name: "except", Doc: "Keys, at any level, whose objects stay as they are.", Kind: kind.Array, Optional: true, Default: value.NewArray(nil).Freeze(), Borrow: true},
+		{
+			Name: "except", Doc: "Keys, at any level, whose objects stay as they are.", Kind: kind.Array, Optional: true,
+			Default: value.NewArray(nil).Freeze(), Borrow: true,
+		},
 	},
 	Deep: true,
 	Examples: []fn.Example{
 		{Title: "an object", Source: `flatten({"a": {"b": {"c": 1}, "d": 2}})`, Result: `{"a.b.c":1,"a.d":2}`},
 		{Title: "an array", Source: `flatten([1, [2, [3]], []])`, Result: `[1,2,3]`},
-		{Title: "with an exception", Source: `flatten({"a": {"b": 1}, "tags": {"c": 2}}, separator: "_", except: ["tags"])`, Result: `{"a_b":1,"tags":{"c":2}}`},
+		{
+			Title:  "with an exception",
+			Source: `flatten({"a": {"b": 1}, "tags": {"c": 2}}, separator: "_", except: ["tags"])`,
+			Result: `{"a_b":1,"tags":{"c":2}}`,
+		},
 	},
 	Errors: []string{"an element of except is not a string"},
 	Type:   func(c *fn.Call) fn.TypeDef { return fn.TypeDef{Kind: c.Kind(0).Containers()} },
@@ -111,7 +120,10 @@ var unflatten = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object},
 		separatorParam,
-		{Name: "recursive", Doc: "Whether the keys of objects inside are split too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "recursive", Doc: "Whether the keys of objects inside are split too.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns: kind.Object,
 	Deep:    true,
@@ -204,7 +216,8 @@ func (x *unflattener) field(key string, parts []part, depth int) (value.Value, b
 var compact = &fn.Function{
 	Name:  "compact",
 	Group: fn.Enumerate,
-	Doc: "Drops what is empty from an object or array. What is inside is compacted first, and so may become empty by it. " +
+	Doc: "Drops what is empty from an object or array. What is inside is compacted first, and so may become " +
+		"empty by it. " +
 		"Each kind of emptiness can be switched off.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},

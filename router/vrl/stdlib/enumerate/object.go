@@ -14,11 +14,18 @@ var merge = &fn.Function{
 	Params: []fn.Param{
 		{Name: "to", Doc: "The first object.", Kind: kind.Object},
 		{Name: "from", Doc: "The object whose fields count.", Kind: kind.Object},
-		{Name: "deep", Doc: "Whether objects inside the objects are merged too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "deep", Doc: "Whether objects inside the objects are merged too.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(false),
+		},
 	},
 	Examples: []fn.Example{
 		{Title: "shallow", Source: `merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})`, Result: `{"a":{"d":3},"c":2}`},
-		{Title: "deep", Source: `merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}}, deep: true)`, Result: `{"a":{"b":1,"d":3},"c":2}`},
+		{
+			Title:  "deep",
+			Source: `merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}}, deep: true)`,
+			Result: `{"a":{"b":1,"d":3},"c":2}`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		a, b := c.Kind(0).Only(kind.ObjectBit), c.Kind(1).Only(kind.ObjectBit)
@@ -109,7 +116,11 @@ var fromEntries = &fn.Function{
 	Returns: kind.Object,
 	Errors:  []string{"an entry is not an object", "a key is not a string"},
 	Examples: []fn.Example{
-		{Title: "entries", Source: `from_entries([{"key": "a", "value": 1}, {"name": "b", "value": 2}])`, Result: `{"a":1,"b":2}`},
+		{
+			Title:  "entries",
+			Source: `from_entries([{"key": "a", "value": 1}, {"name": "b", "value": 2}])`,
+			Result: `{"a":1,"b":2}`,
+		},
 		{Title: "back from to_entries", Source: `from_entries(to_entries({"a": 1}))`, Result: `{"a":1}`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
@@ -248,7 +259,8 @@ var objectFromArray = &fn.Function{
 var unnest = &fn.Function{
 	Name:  "unnest",
 	Group: fn.Object,
-	Doc: "Returns an array of copies of the event (or of the variable that the path starts from), one for each element of " +
+	Doc: "Returns an array of copies of the event (or of the variable that the path starts from), one for each " +
+		"element of " +
 		"the array that the path leads to, with the element in the place of that array. Assigned to the event it makes " +
 		"several events of one.",
 	Params: []fn.Param{
@@ -256,7 +268,10 @@ var unnest = &fn.Function{
 	},
 	Errors: []string{"what the path leads to is not an array"},
 	Examples: []fn.Example{
-		{Title: "an event for each message", Source: `unnest!(.messages)`, Event: `{"host":"h","messages":["a","b"]}`, Result: `[{"host":"h","messages":"a"},{"host":"h","messages":"b"}]`},
+		{
+			Title: "an event for each message", Source: `unnest!(.messages)`, Event: `{"host":"h","messages":["a","b"]}`,
+			Result: `[{"host":"h","messages":"a"},{"host":"h","messages":"b"}]`,
+		},
 		{Title: "no array", Source: `unnest!(.messages)`, Event: `{"messages":"a"}`, Fails: `expected array, got string`},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {

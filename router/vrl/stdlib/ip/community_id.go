@@ -24,15 +24,26 @@ const (
 var communityID = &fn.Function{
 	Name:  "community_id",
 	Group: fn.String,
-	Doc: "Returns the Community ID (version 1) of a network flow: a hash of its addresses, ports and protocol that is the " +
+	Doc: "Returns the Community ID (version 1) of a network flow: a hash of its addresses, ports and protocol " +
+		"that is the " +
 		"same in both directions, by which records of different tools can be joined.",
 	Params: []fn.Param{
 		{Name: "source_ip", Doc: "The source address.", Kind: kind.String},
 		{Name: "destination_ip", Doc: "The destination address.", Kind: kind.String},
 		{Name: "protocol", Doc: "The number of the IP protocol, such as 6 for TCP.", Kind: kind.Integer},
-		{Name: "source_port", Doc: "The source port, or the type of an ICMP message. TCP, UDP, SCTP and ICMP need it.", Kind: kind.Integer, Optional: true},
-		{Name: "destination_port", Doc: "The destination port, or the code of an ICMP message. TCP, UDP, SCTP and ICMP need it.", Kind: kind.Integer, Optional: true},
-		{Name: "seed", Doc: "A number that goes into the hash, from 0 to 65535.", Kind: kind.Integer, Optional: true, Default: value.NewInt(0)},
+		{
+			Name: "source_port", Doc: "The source port, or the type of an ICMP message. TCP, UDP, SCTP and ICMP need it.",
+			Kind: kind.Integer, Optional: true,
+		},
+		{
+			Name: "destination_port",
+			Doc:  "The destination port, or the code of an ICMP message. TCP, UDP, SCTP and ICMP need it.",
+			Kind: kind.Integer, Optional: true,
+		},
+		{
+			Name: "seed", Doc: "A number that goes into the hash, from 0 to 65535.", Kind: kind.Integer, Optional: true,
+			Default: value.NewInt(0),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
@@ -41,9 +52,22 @@ var communityID = &fn.Function{
 		"the protocol needs ports and one is missing",
 	},
 	Examples: []fn.Example{
-		{Title: "TCP", Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", source_port: 1122, destination_port: 3344, protocol: 6)`, Result: `"1:wCb3OG7yAFWelaUydu0D+125CLM="`},
-		{Title: "no ports", Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", protocol: 46)`, Result: `"1:ikv3kmf89luf73WPz1jOs49S768="`},
-		{Title: "ports missing", Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", protocol: 6)`, Fails: `src port and dst port should be set`},
+		{
+			Title: "TCP",
+			Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", source_port: 1122, destination_port: ` +
+				`3344, protocol: 6)`,
+			Result: `"1:wCb3OG7yAFWelaUydu0D+125CLM="`,
+		},
+		{
+			Title:  "no ports",
+			Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", protocol: 46)`,
+			Result: `"1:ikv3kmf89luf73WPz1jOs49S768="`,
+		},
+		{
+			Title:  "ports missing",
+			Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", protocol: 6)`,
+			Fails:  `src port and dst port should be set`,
+		},
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		text, err := flowID(args)

@@ -28,7 +28,9 @@ func ipCryptParams(doc string) []fn.Param {
 	}
 }
 
-var ipCryptErrors = []string{noIPError, "mode names no method", "the key is not of the method's length, or its halves are equal"}
+var ipCryptErrors = []string{
+	noIPError, "mode names no method", "the key is not of the method's length, or its halves are equal",
+}
 
 var encryptIP = &fn.Function{
 	Name:     "encrypt_ip",
@@ -39,8 +41,16 @@ var encryptIP = &fn.Function{
 	Fallible: true,
 	Errors:   ipCryptErrors,
 	Examples: []fn.Example{
-		{Title: "a block", Source: `encrypt_ip!("10.1.2.3", "0123456789abcdef", "aes128")`, Result: `"` + encryptedBlock + `"`},
-		{Title: "keeping prefixes", Source: `encrypt_ip!("10.1.2.3", "0123456789abcdefABCDEFGHIJKLMNOP", "pfx")`, Result: `"` + encryptedPrefix + `"`},
+		{
+			Title:  "a block",
+			Source: `encrypt_ip!("10.1.2.3", "0123456789abcdef", "aes128")`,
+			Result: `"` + encryptedBlock + `"`,
+		},
+		{
+			Title:  "keeping prefixes",
+			Source: `encrypt_ip!("10.1.2.3", "0123456789abcdefABCDEFGHIJKLMNOP", "pfx")`,
+			Result: `"` + encryptedPrefix + `"`,
+		},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, ip, key, mode value.Value) (value.Value, bool) {
 		return cryptIP(f, ip, key, mode, cipher.Block.Encrypt, false)
@@ -56,8 +66,16 @@ var decryptIP = &fn.Function{
 	Fallible: true,
 	Errors:   ipCryptErrors,
 	Examples: []fn.Example{
-		{Title: "a block", Source: `decrypt_ip!("` + encryptedBlock + `", "0123456789abcdef", "aes128")`, Result: `"10.1.2.3"`},
-		{Title: "keeping prefixes", Source: `decrypt_ip!("` + encryptedPrefix + `", "0123456789abcdefABCDEFGHIJKLMNOP", "pfx")`, Result: `"10.1.2.3"`},
+		{
+			Title:  "a block",
+			Source: `decrypt_ip!("` + encryptedBlock + `", "0123456789abcdef", "aes128")`,
+			Result: `"10.1.2.3"`,
+		},
+		{
+			Title:  "keeping prefixes",
+			Source: `decrypt_ip!("` + encryptedPrefix + `", "0123456789abcdefABCDEFGHIJKLMNOP", "pfx")`,
+			Result: `"10.1.2.3"`,
+		},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, ip, key, mode value.Value) (value.Value, bool) {
 		return cryptIP(f, ip, key, mode, cipher.Block.Decrypt, true)
@@ -71,7 +89,9 @@ const (
 )
 
 // cryptIP encrypts or decrypts an address.
-func cryptIP(f *fn.Frame, ip, key, mode value.Value, block func(b cipher.Block, dst, src []byte), decrypt bool) (value.Value, bool) {
+func cryptIP(f *fn.Frame, ip, key, mode value.Value, block func(b cipher.Block, dst, src []byte),
+	decrypt bool,
+) (value.Value, bool) {
 	a, ok := parseIP(ip.Str())
 	if !ok {
 		return noIP(f)

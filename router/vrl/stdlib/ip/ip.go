@@ -152,9 +152,10 @@ var isIPv6 = &fn.Function{
 }
 
 var ipToIPv6 = &fn.Function{
-	Name:     "ip_to_ipv6",
-	Group:    fn.IP,
-	Doc:      "Converts an IPv4 address to the IPv6 address that stands for it, and writes an IPv6 address in its shortest form.",
+	Name:  "ip_to_ipv6",
+	Group: fn.IP,
+	Doc: "Converts an IPv4 address to the IPv6 address that stands for it, and writes an IPv6 address in its " +
+		"shortest form.",
 	Params:   []fn.Param{fn.ValueParam("The address.")},
 	Returns:  kind.String,
 	Fallible: true,
@@ -175,7 +176,8 @@ var ipToIPv6 = &fn.Function{
 var ipv6ToIPv4 = &fn.Function{
 	Name:  "ipv6_to_ipv4",
 	Group: fn.IP,
-	Doc: "Converts an IPv6 address that stands for an IPv4 address, as `::ffff:10.0.1.2` and the older `::10.0.1.2` do, to " +
+	Doc: "Converts an IPv6 address that stands for an IPv4 address, as `::ffff:10.0.1.2` and the older " +
+		"`::10.0.1.2` do, to " +
 		"that one. An IPv4 address stays as it is.",
 	Params:   []fn.Param{fn.ValueParam("The address.")},
 	Returns:  kind.String,
@@ -184,7 +186,11 @@ var ipv6ToIPv4 = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "mapped", Source: `ipv6_to_ipv4!("::ffff:10.0.1.2")`, Result: `"10.0.1.2"`},
 		{Title: "already IPv4", Source: `ipv6_to_ipv4!("10.0.1.2")`, Result: `"10.0.1.2"`},
-		{Title: "another one", Source: `ipv6_to_ipv4!("2001:db8::1")`, Fails: `IPV6 address 2001:db8::1 is not compatible with IPV4`},
+		{
+			Title:  "another one",
+			Source: `ipv6_to_ipv4!("2001:db8::1")`,
+			Fails:  `IPV6 address 2001:db8::1 is not compatible with IPV4`,
+		},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		a, ok := parseIP(v.Str())
@@ -205,7 +211,11 @@ var ipSubnet = &fn.Function{
 	Doc:   "Returns the address of the network that an address is in.",
 	Params: []fn.Param{
 		fn.ValueParam("The address."),
-		{Name: "subnet", Doc: "How many leading bits the network has, as `/24`, or a mask, as `255.255.255.0`.", Kind: kind.String},
+		{
+			Name: "subnet",
+			Doc:  "How many leading bits the network has, as `/24`, or a mask, as `255.255.255.0`.",
+			Kind: kind.String,
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
@@ -288,7 +298,10 @@ var ipCIDRContains = &fn.Function{
 	Group: fn.IP,
 	Doc:   "Tells whether an IP address is in a network, or in any of several.",
 	Params: []fn.Param{
-		{Name: "cidr", Doc: "The network, such as `10.0.0.0/8`, or an array of them.", Kind: kind.Or(kind.String, kind.Array), Borrow: true},
+		{
+			Name: "cidr", Doc: "The network, such as `10.0.0.0/8`, or an array of them.",
+			Kind: kind.Or(kind.String, kind.Array), Borrow: true,
+		},
 		fn.ValueParam("The address."),
 	},
 	Returns:  kind.Boolean,
@@ -296,7 +309,11 @@ var ipCIDRContains = &fn.Function{
 	Errors:   []string{noIPError, "a network cannot be parsed, or has bits set outside of its prefix"},
 	Examples: []fn.Example{
 		{Title: "inside", Source: `ip_cidr_contains!("10.1.0.0/16", "10.1.2.3")`, Result: `true`},
-		{Title: "several networks", Source: `ip_cidr_contains!(["10.0.0.0/8", "2001:db8::/32"], "2001:db9::1")`, Result: `false`},
+		{
+			Title:  "several networks",
+			Source: `ip_cidr_contains!(["10.0.0.0/8", "2001:db8::/32"], "2001:db9::1")`,
+			Result: `false`,
+		},
 		{Title: "no address", Source: `ip_cidr_contains!("10.0.0.0/8", "localhost")`, Fails: `unable to parse IP address`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {

@@ -17,21 +17,31 @@ const (
 var haversine = &fn.Function{
 	Name:  "haversine",
 	Group: fn.Map,
-	Doc:   "Returns the distance between two points on the Earth, taken as a sphere, and the bearing, in degrees from north, at which one sees the second from the first.",
+	Doc: "Returns the distance between two points on the Earth, taken as a sphere, and the bearing, in degrees from " +
+		"north, at which one sees the second from the first.",
 	Params: []fn.Param{
 		{Name: "latitude1", Doc: "The latitude of the first point, in degrees.", Kind: kind.Float},
 		{Name: "longitude1", Doc: "The longitude of the first point.", Kind: kind.Float},
 		{Name: "latitude2", Doc: "The latitude of the second point.", Kind: kind.Float},
 		{Name: "longitude2", Doc: "The longitude of the second point.", Kind: kind.Float},
 		{
-			Name: "measurement_unit", Doc: "The unit of the distance.", Kind: kind.String, Optional: true, Default: value.NewString("kilometers"), Constant: true,
+			Name: "measurement_unit", Doc: "The unit of the distance.", Kind: kind.String, Optional: true,
+			Default: value.NewString("kilometers"), Constant: true,
 			Enum: []fn.Enum{{Value: "kilometers", Doc: "kilometers"}, {Value: "miles", Doc: "miles"}},
 		},
 	},
 	Returns: kind.ObjectOf(kind.Field{Name: "distance", Kind: kind.Float}, kind.Field{Name: "bearing", Kind: kind.Float}),
 	Examples: []fn.Example{
-		{Title: "in kilometers", Source: `haversine(0.0, 0.0, 10.0, 10.0)`, Result: `{"bearing":44.561,"distance":1568.5227233}`},
-		{Title: "in miles", Source: `haversine(0.0, 0.0, 10.0, 10.0, measurement_unit: "miles")`, Result: `{"bearing":44.561,"distance":974.6348468}`},
+		{
+			Title:  "in kilometers",
+			Source: `haversine(0.0, 0.0, 10.0, 10.0)`,
+			Result: `{"bearing":44.561,"distance":1568.5227233}`,
+		},
+		{
+			Title:  "in miles",
+			Source: `haversine(0.0, 0.0, 10.0, 10.0, measurement_unit: "miles")`,
+			Result: `{"bearing":44.561,"distance":974.6348468}`,
+		},
 	},
 	Impl: fn.Impl{N: func(_ *fn.Frame, args []value.Value) (value.Value, bool) {
 		rad := func(i int) float64 { return args[i].Float() * math.Pi / 180 }

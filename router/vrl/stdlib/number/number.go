@@ -38,20 +38,27 @@ var absolute = &fn.Function{
 
 var (
 	ceiling = rounds("ceil", "Rounds the number up.", math.Ceil, `ceil(4.341, precision: 2)`, `4.35`, `ceil(4.1)`, `5.0`)
-	floor   = rounds("floor", "Rounds the number down.", math.Floor, `floor(4.349, precision: 2)`, `4.34`, `floor(4.9)`, `4.0`)
-	round   = rounds("round", "Rounds the number to the nearest, and halves away from zero.", math.Round, `round(4.345, precision: 2)`, `4.35`, `round(-2.5)`, `-3.0`)
+	floor   = rounds("floor", "Rounds the number down.", math.Floor, `floor(4.349, precision: 2)`, `4.34`,
+		`floor(4.9)`, `4.0`)
+	round = rounds("round", "Rounds the number to the nearest, and halves away from zero.", math.Round,
+		`round(4.345, precision: 2)`, `4.35`, `round(-2.5)`, `-3.0`)
 )
 
 // rounds makes a function that rounds to a number of decimals. The rest are examples
 // with and without decimals.
-func rounds(name, doc string, round func(float64) float64, precise, preciseResult, plain, plainResult string) *fn.Function {
+func rounds(name, doc string, round func(float64) float64,
+	precise, preciseResult, plain, plainResult string,
+) *fn.Function {
 	return &fn.Function{
 		Name:  name,
 		Group: fn.Number,
 		Doc:   doc + " Integers stay as they are.",
 		Params: []fn.Param{
 			{Name: "value", Doc: "The number.", Kind: kind.Number},
-			{Name: "precision", Doc: "The number of decimals to keep.", Kind: kind.Integer, Optional: true, Default: value.NewInt(0)},
+			{
+				Name: "precision", Doc: "The number of decimals to keep.", Kind: kind.Integer, Optional: true,
+				Default: value.NewInt(0),
+			},
 		},
 		Type: sameNumber,
 		Examples: []fn.Example{
@@ -105,9 +112,19 @@ var formatNumber = &fn.Function{
 	Doc:   "Writes the number in decimals, never with an exponent, for people to read.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The number.", Kind: kind.Number},
-		{Name: "scale", Doc: "The number of decimals: more are cut off without rounding, missing ones are 0. All there are if not given.", Kind: kind.Integer, Optional: true},
-		{Name: "decimal_separator", Doc: "What to put before the decimals.", Kind: kind.String, Optional: true, Default: value.NewString(".")},
-		{Name: "grouping_separator", Doc: "What to put between groups of three digits.", Kind: kind.String, Optional: true, Default: value.NewString("")},
+		{
+			Name: "scale",
+			Doc:  "The number of decimals: more are cut off without rounding, missing ones are 0. All there are if not given.",
+			Kind: kind.Integer, Optional: true,
+		},
+		{
+			Name: "decimal_separator", Doc: "What to put before the decimals.", Kind: kind.String, Optional: true,
+			Default: value.NewString("."),
+		},
+		{
+			Name: "grouping_separator", Doc: "What to put between groups of three digits.", Kind: kind.String,
+			Optional: true, Default: value.NewString(""),
+		},
 	},
 	Returns: kind.String,
 	Examples: []fn.Example{

@@ -31,7 +31,10 @@ func TestRounding(t *testing.T) {
 
 func TestFormatInt(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Source: `format_int!(-9223372036854775808, 2)`, Want: `"-1000000000000000000000000000000000000000000000000000000000000000"`},
+		{
+			Source: `format_int!(-9223372036854775808, 2)`,
+			Want:   `"-1000000000000000000000000000000000000000000000000000000000000000"`,
+		},
 		{Source: `format_int!(35, 36)`, Want: `"z"`},
 		{Source: `format_int!(1, 37)`, RunError: "invalid base 37"},
 		{Source: `format_int!(1, 0)`, RunError: "invalid base 0"},

@@ -20,7 +20,8 @@ const maxTries = 64
 const accessTime = "%d/%b/%Y:%T %z"
 
 var timeParam = fn.Param{
-	Name: "timestamp_format", Doc: "The layout of the time, as for format_timestamp. Times without an offset are in the zone of the run.",
+	Name: "timestamp_format",
+	Doc:  "The layout of the time, as for format_timestamp. Times without an offset are in the zone of the run.",
 	Kind: kind.String, Optional: true, Default: value.NewString(accessTime),
 }
 
@@ -297,8 +298,10 @@ var parseCommonLog = &fn.Function{
 	Errors:   []string{"the line is not in the format", "the time is not in its format"},
 	Examples: []fn.Example{
 		{
-			Title: "a line", Source: `parse_common_log!(s'10.1.1.1 - mia [10/Oct/2024:13:55:36 +0200] "GET /a HTTP/1.1" 200 17')`,
-			Result: `{"host":"10.1.1.1","message":"GET /a HTTP/1.1","method":"GET","path":"/a","protocol":"HTTP/1.1","size":17,"status":200,"timestamp":"2024-10-10T11:55:36Z","user":"mia"}`,
+			Title: "a line", Source: `parse_common_log!(s'10.1.1.1 - mia [10/Oct/2024:13:55:36 +0200] "GET /a ` +
+				`HTTP/1.1" 200 17')`,
+			Result: `{"host":"10.1.1.1","message":"GET /a HTTP/1.1","method":"GET","path":"/a","protocol":"HTTP/1.1",` +
+				`"size":17,"status":200,"timestamp":"2024-10-10T11:55:36Z","user":"mia"}`,
 		},
 		{Title: "something else", Source: `parse_common_log!("hello")`, Fails: commonFailed},
 	},
@@ -335,18 +338,24 @@ var parseApacheLog = &fn.Function{
 		},
 		timeParam,
 	},
-	Returns: optionalFields("host identity user message method path protocol referrer agent module severity thread client message1 message2",
+	Returns: optionalFields("host identity user message method path protocol referrer agent module severity thread "+
+		"client message1 message2",
 		"status size pid port", ""),
 	Fallible: true,
 	Errors:   []string{"the line is not in the format", "the time is not in its format"},
 	Examples: []fn.Example{
 		{
-			Title: "combined", Source: `parse_apache_log!(s'10.1.1.1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 17 "-" "curl/8"', format: "combined")`,
-			Result: `{"agent":"curl/8","host":"10.1.1.1","message":"GET /a HTTP/1.1","method":"GET","path":"/a","protocol":"HTTP/1.1","size":17,"status":200,"timestamp":"2024-10-10T13:55:36Z"}`,
+			Title: "combined", Source: `parse_apache_log!(s'10.1.1.1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 ` +
+				`17 "-" "curl/8"', format: "combined")`,
+			Result: `{"agent":"curl/8","host":"10.1.1.1","message":"GET /a ` +
+				`HTTP/1.1","method":"GET","path":"/a","protocol":"HTTP/1.1","size":17,"status":200,` +
+				`"timestamp":"2024-10-10T13:55:36Z"}`,
 		},
 		{
-			Title: "error", Source: `parse_apache_log!("[01/Mar/2024:12:00:19 +0000] [core:error] [pid 7:tid 8] [client 10.1.1.1:99] no such file", "error")`,
-			Result: `{"client":"10.1.1.1","message":"no such file","module":"core","pid":7,"port":99,"severity":"error","thread":"8","timestamp":"2024-03-01T12:00:19Z"}`,
+			Title: "error", Source: `parse_apache_log!("[01/Mar/2024:12:00:19 +0000] [core:error] [pid 7:tid 8] [client ` +
+				`10.1.1.1:99] no such file", "error")`,
+			Result: `{"client":"10.1.1.1","message":"no such file","module":"core","pid":7,"port":99,"severity":"error",` +
+				`"thread":"8","timestamp":"2024-03-01T12:00:19Z"}`,
 		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {

@@ -155,10 +155,11 @@ var albKind = func() kind.Kind {
 			list = append(list, kind.Field{Name: n, Kind: k})
 		}
 	}
-	add(kind.String.OrNull(), "type timestamp elb client_host target_host elb_status_code target_status_code request_method request_url "+
-		"request_protocol user_agent ssl_cipher ssl_protocol target_group_arn trace_id domain_name chosen_cert_arn "+
-		"matched_rule_priority request_creation_time actions_executed redirect_url error_reason classification "+
-		"classification_reason traceability_id")
+	add(kind.String.OrNull(),
+		"type timestamp elb client_host target_host elb_status_code target_status_code request_method request_url "+
+			"request_protocol user_agent ssl_cipher ssl_protocol target_group_arn trace_id domain_name chosen_cert_arn "+
+			"matched_rule_priority request_creation_time actions_executed redirect_url error_reason classification "+
+			"classification_reason traceability_id")
 	add(kind.Integer, "received_bytes sent_bytes")
 	add(kind.Float.OrUndefined(), "request_processing_time target_processing_time response_processing_time")
 	add(kind.ArrayAll(kind.String), "target_port_list target_status_code_list")
@@ -171,7 +172,10 @@ var parseAWSALBLog = &fn.Function{
 	Doc:   "Parses a line of the access log of an AWS application load balancer. Fields that are a dash are null.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
-		{Name: "strict_mode", Doc: "Whether fields after the known ones are an error; else they are passed over.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "strict_mode", Doc: "Whether fields after the known ones are an error; else they are passed over.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns:  albKind,
 	Fallible: true,
@@ -179,8 +183,9 @@ var parseAWSALBLog = &fn.Function{
 	Examples: []fn.Example{
 		{
 			Title: "a line",
-			Source: `parse_aws_alb_log!(s'http 2024-11-30T22:23:00Z app/lb/1 10.1.1.1:28 - 0.0 0.001 0.0 200 200 34 366 "GET http://a:80/ HTTP/1.1" ` +
-				`"curl/8" - - arn:1 "Root=1" "-" "-" 0 2024-11-30T22:22:48Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"').target_port_list`,
+			Source: `parse_aws_alb_log!(s'http 2024-11-30T22:23:00Z app/lb/1 10.1.1.1:28 - 0.0 0.001 0.0 200 200 34 366 ` +
+				`"GET http://a:80/ HTTP/1.1" "curl/8" - - arn:1 "Root=1" "-" "-" 0 2024-11-30T22:22:48Z "forward" ` +
+				`"-" "-" "10.0.0.1:80" "200" "-" "-"').target_port_list`,
 			Result: `["10.0.0.1:80"]`,
 		},
 		{Title: "no line", Source: `parse_aws_alb_log!("http")`, Fails: `timestamp`},
@@ -195,7 +200,8 @@ var parseAWSALBLog = &fn.Function{
 		case "":
 			return o, true
 		case "end":
-			return f.Fail("unable to parse AWS ALB log: the line goes on after its last field; pass strict_mode: false to ignore that")
+			return f.Fail("unable to parse AWS ALB log: the line goes on after its last field; pass strict_mode: " +
+				"false to ignore that")
 		}
 		return f.Fail("unable to parse AWS ALB log: the field " + at + " is missing or not of its kind")
 	}},
@@ -204,19 +210,24 @@ var parseAWSALBLog = &fn.Function{
 // vpcFields tells of the known fields of flow logs whether they are integers.
 var vpcFields = func() map[string]bool {
 	m := map[string]bool{}
-	for _, n := range strings.Fields("account_id action az_id dstaddr flow_direction instance_id interface_id interface_type log_status " +
-		"pkt_dst_aws_service pkt_dstaddr pkt_src_aws_service pkt_srcaddr region reject_reason resource_id srcaddr sublocation_id " +
+	for _, n := range strings.Fields("account_id action az_id dstaddr flow_direction instance_id interface_id " +
+		"interface_type log_status " +
+		"pkt_dst_aws_service pkt_dstaddr pkt_src_aws_service pkt_srcaddr region reject_reason resource_id srcaddr " +
+		"sublocation_id " +
 		"sublocation_type subnet_id traffic_path type vpc_id ecs_cluster_arn ecs_cluster_name ecs_container_instance_arn " +
-		"ecs_container_instance_id ecs_container_id ecs_second_container_id ecs_service_name ecs_task_definition_arn ecs_task_arn ecs_task_id") {
+		"ecs_container_instance_id ecs_container_id ecs_second_container_id ecs_service_name ecs_task_definition_arn " +
+		"ecs_task_arn ecs_task_id") {
 		m[n] = false
 	}
-	for _, n := range strings.Fields("bytes dstport encryption_status end packets protocol srcport start tcp_flags version") {
+	for _, n := range strings.Fields(
+		"bytes dstport encryption_status end packets protocol srcport start tcp_flags version") {
 		m[n] = true
 	}
 	return m
 }()
 
-const vpcDefault = "version account_id interface_id srcaddr dstaddr srcport dstport protocol packets bytes start end action log_status"
+const vpcDefault = "version account_id interface_id srcaddr dstaddr srcport dstport protocol packets bytes start end " +
+	"action log_status"
 
 // vpcFormat returns the names of a format; the second result is one that is unknown.
 func vpcFormat(format string) (names []string, unknown string) {
@@ -261,13 +272,24 @@ var parseAWSVPCFlowLog = &fn.Function{
 	Doc:   "Parses a line of an AWS VPC flow log. Fields that are a dash are null; ports, counts and times are integers.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
-		{Name: "format", Doc: "The names of the fields in order, with blanks between them. The default is that of version 2.", Kind: kind.String, Optional: true},
+		{
+			Name: "format",
+			Doc:  "The names of the fields in order, with blanks between them. The default is that of version 2.",
+			Kind: kind.String, Optional: true,
+		},
 	},
 	Returns:  kind.ObjectAll(kind.Or(kind.String, kind.Integer, kind.Null)),
 	Fallible: true,
-	Errors:   []string{"the line has fewer or more fields than the format", "a number is none", "the format names a field that is not known"},
+	Errors: []string{
+		"the line has fewer or more fields than the format", "a number is none",
+		"the format names a field that is not known",
+	},
 	Examples: []fn.Example{
-		{Title: "a format", Source: `parse_aws_vpc_flow_log!("5 10.0.0.71 - 34210", format: "version srcaddr dstaddr srcport")`, Result: `{"dstaddr":null,"srcaddr":"10.0.0.71","srcport":34210,"version":5}`},
+		{
+			Title:  "a format",
+			Source: `parse_aws_vpc_flow_log!("5 10.0.0.71 - 34210", format: "version srcaddr dstaddr srcport")`,
+			Result: `{"dstaddr":null,"srcaddr":"10.0.0.71","srcport":34210,"version":5}`,
+		},
 		{Title: "too short", Source: `parse_aws_vpc_flow_log!("2 1")`, Fails: `interface_id`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
@@ -295,7 +317,8 @@ var parseAWSVPCFlowLog = &fn.Function{
 var parseAWSCloudWatch = &fn.Function{
 	Name:  "parse_aws_cloudwatch_log_subscription_message",
 	Group: fn.Parse,
-	Doc:   "Parses what AWS CloudWatch Logs delivers to a subscription: JSON that says where the events are from, and the events.",
+	Doc: "Parses what AWS CloudWatch Logs delivers to a subscription: JSON that says where the events are from, " +
+		"and the events.",
 	Params: []fn.Param{
 		fn.ValueParam("The message."),
 	},
@@ -311,9 +334,12 @@ var parseAWSCloudWatch = &fn.Function{
 	Errors:   []string{"the text is not JSON", "a field is missing or of another kind"},
 	Examples: []fn.Example{
 		{
-			Title:  "a message",
-			Source: `parse_aws_cloudwatch_log_subscription_message!(s'{"owner":"1","messageType":"DATA_MESSAGE","logGroup":"g","logStream":"s","subscriptionFilters":["f"],"logEvents":[{"id":"7","timestamp":1600110569039,"message":"hi"}]}')`,
-			Result: `{"log_events":[{"id":"7","message":"hi","timestamp":"2020-09-14T19:09:29.039Z"}],"log_group":"g","log_stream":"s","message_type":"DATA_MESSAGE","owner":"1","subscription_filters":["f"]}`,
+			Title: "a message",
+			Source: `parse_aws_cloudwatch_log_subscription_message!(s'{"owner":"1","messageType":"DATA_MESSAGE",` +
+				`"logGroup":"g","logStream":"s","subscriptionFilters":["f"],"logEvents":[{"id":"7","timestamp":1600110569039,` +
+				`"message":"hi"}]}')`,
+			Result: `{"log_events":[{"id":"7","message":"hi","timestamp":"2020-09-14T19:09:29.039Z"}],"log_group":"g",` +
+				`"log_stream":"s","message_type":"DATA_MESSAGE","owner":"1","subscription_filters":["f"]}`,
 		},
 		{Title: "no object", Source: `parse_aws_cloudwatch_log_subscription_message!("[]")`, Fails: `unable to parse`},
 	},
@@ -342,7 +368,9 @@ func cloudWatch(in value.Value) (value.Value, string) {
 		return in, "the message is not an object"
 	}
 	b := newFields(6)
-	for _, m := range [...][2]string{{"logGroup", "log_group"}, {"logStream", "log_stream"}, {"messageType", "message_type"}, {"owner", "owner"}} {
+	for _, m := range [...][2]string{
+		{"logGroup", "log_group"}, {"logStream", "log_stream"}, {"messageType", "message_type"}, {"owner", "owner"},
+	} {
 		x, ok := o.PeekGet(m[0])
 		if !ok || !x.IsString() {
 			return in, "field " + m[0] + " is missing or not a string"
@@ -372,7 +400,8 @@ func cloudWatch(in value.Value) (value.Value, string) {
 		id, _ := eo.PeekGet("id")
 		message, _ := eo.PeekGet("message")
 		ms, ok := eo.PeekGet("timestamp")
-		if !id.IsString() || !message.IsString() || !ok || ms.Kind() != value.Int || ms.Int() > math.MaxInt64/1_000_000 || ms.Int() < math.MinInt64/1_000_000 {
+		if !id.IsString() || !message.IsString() || !ok || ms.Kind() != value.Int || ms.Int() > math.MaxInt64/1_000_000 ||
+			ms.Int() < math.MinInt64/1_000_000 {
 			return in, "an element of logEvents has no id, message or timestamp, or one of another kind"
 		}
 		x := newFields(3)

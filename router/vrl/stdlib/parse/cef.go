@@ -9,7 +9,9 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-var cefHeader = [...]string{"cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity"}
+var cefHeader = [...]string{
+	"cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity",
+}
 
 // parseCEFLine parses a message; the second result is what is wrong with it.
 func parseCEFLine(f *fn.Frame, s string, translate, strict bool) (value.Value, string) {
@@ -180,8 +182,15 @@ var parseCEF = &fn.Function{
 		"its extension, all strings. Text before the header is passed over.",
 	Params: []fn.Param{
 		fn.ValueParam("The message."),
-		{Name: "translate_custom_fields", Doc: "Whether custom fields such as `cs1` are named by their labels such as `cs1Label`.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
-		{Name: "strict", Doc: "Whether an equals sign without a backslash in a value is an error.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "translate_custom_fields",
+			Doc:  "Whether custom fields such as `cs1` are named by their labels such as `cs1Label`.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(false),
+		},
+		{
+			Name: "strict", Doc: "Whether an equals sign without a backslash in a value is an error.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns: kind.ObjectOf(
 		kind.Field{Name: "cefVersion", Kind: kind.String}, kind.Field{Name: "deviceVendor", Kind: kind.String},
@@ -190,13 +199,21 @@ var parseCEF = &fn.Function{
 		kind.Field{Name: "severity", Kind: kind.String},
 	).WithOthers(kind.String),
 	Fallible: true,
-	Errors:   []string{"the header is not complete", "the extension is not keys and values", "a custom field has no label, or several"},
+	Errors: []string{
+		"the header is not complete", "the extension is not keys and values",
+		"a custom field has no label, or several",
+	},
 	Examples: []fn.Example{
 		{
 			Title: "a message", Source: `parse_cef!("CEF:0|Acme|wall|2.2|1|denied|5|src=10.0.0.1 msg=port closed")`,
-			Result: `{"cefVersion":"0","deviceEventClassId":"1","deviceProduct":"wall","deviceVendor":"Acme","deviceVersion":"2.2","msg":"port closed","name":"denied","severity":"5","src":"10.0.0.1"}`,
+			Result: `{"cefVersion":"0","deviceEventClassId":"1","deviceProduct":"wall","deviceVendor":"Acme",` +
+				`"deviceVersion":"2.2","msg":"port closed","name":"denied","severity":"5","src":"10.0.0.1"}`,
 		},
-		{Title: "labels", Source: `parse_cef!("CEF:0|Acme|wall|2.2|1|denied|5|cs1=7 cs1Label=rule", translate_custom_fields: true).rule`, Result: `"7"`},
+		{
+			Title:  "labels",
+			Source: `parse_cef!("CEF:0|Acme|wall|2.2|1|denied|5|cs1=7 cs1Label=rule", translate_custom_fields: true).rule`,
+			Result: `"7"`,
+		},
 		{Title: "half a header", Source: `parse_cef!("CEF:0|Acme")`, Fails: `header`},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, translate, strict value.Value) (value.Value, bool) {

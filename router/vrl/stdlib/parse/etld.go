@@ -131,8 +131,16 @@ var parseETLD = &fn.Function{
 		"registered, and that suffix with some labels before it. A host under no known suffix ends in its last label.",
 	Params: []fn.Param{
 		fn.ValueParam("The host."),
-		{Name: "plus_parts", Doc: "How many labels before the suffix are in `etld_plus`.", Kind: kind.Integer, Optional: true, Default: value.NewInt(0)},
-		{Name: "psl", Doc: "The path of a list of suffixes in the format of publicsuffix.org, read when the program is compiled. The default is a list that is built in.", Kind: kind.String, Optional: true, Constant: true},
+		{
+			Name: "plus_parts", Doc: "How many labels before the suffix are in `etld_plus`.", Kind: kind.Integer,
+			Optional: true, Default: value.NewInt(0),
+		},
+		{
+			Name: "psl",
+			Doc: "The path of a list of suffixes in the format of publicsuffix.org, read when the program is compiled. " +
+				"The default is a list that is built in.",
+			Kind: kind.String, Optional: true, Constant: true,
+		},
 	},
 	Returns: kind.ObjectOf(
 		kind.Field{Name: "etld", Kind: kind.String}, kind.Field{Name: "etld_plus", Kind: kind.String},
@@ -141,8 +149,16 @@ var parseETLD = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the host is empty or an address", "the host does not let programs read files, and psl is given"},
 	Examples: []fn.Example{
-		{Title: "a suffix of two labels", Source: `parse_etld!("www.example.co.uk", plus_parts: 1)`, Result: `{"etld":"co.uk","etld_plus":"example.co.uk","known_suffix":true}`},
-		{Title: "unknown", Source: `parse_etld!("db.internal")`, Result: `{"etld":"internal","etld_plus":"internal","known_suffix":false}`},
+		{
+			Title:  "a suffix of two labels",
+			Source: `parse_etld!("www.example.co.uk", plus_parts: 1)`,
+			Result: `{"etld":"co.uk","etld_plus":"example.co.uk","known_suffix":true}`,
+		},
+		{
+			Title:  "unknown",
+			Source: `parse_etld!("db.internal")`,
+			Result: `{"etld":"internal","etld_plus":"internal","known_suffix":false}`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		list := suffixList(builtinSuffixes)

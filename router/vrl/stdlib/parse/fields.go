@@ -123,7 +123,10 @@ func (l layout) of(v value.Value) (*timefmt.Format, error) {
 
 // stamp reads a time of a log line, in the zone of the run if it names none.
 func stamp(f *fn.Frame, format *timefmt.Format, text string) (value.Value, bool) {
-	t, nsec, err := format.ParseUnix(text, timefmt.ParseOptions{Zone: f.Host.Zone, RequireOffset: format.HasOffset() || format.HasZoneName()})
+	t, nsec, err := format.ParseUnix(text, timefmt.ParseOptions{
+		Zone:          f.Host.Zone,
+		RequireOffset: format.HasOffset() || format.HasZoneName(),
+	})
 	if err != nil {
 		return f.Failf("failed parsing timestamp %s using format %s: %s", strings.Clone(text), format.String(), reason(err))
 	}

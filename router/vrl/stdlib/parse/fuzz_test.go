@@ -11,7 +11,8 @@ import (
 // are, and what they result in must have a form as JSON.
 var parsers = []string{
 	`parse_key_value(.x) ?? {}`,
-	`parse_key_value(.x, key_value_delimiter: ":", field_delimiter: ",", whitespace: "strict", accept_standalone_key: false) ?? {}`,
+	`parse_key_value(.x, key_value_delimiter: ":", field_delimiter: ",", whitespace: "strict", accept_standalone_key: ` +
+		`false) ?? {}`,
 	`parse_syslog(.x) ?? {}`,
 	`parse_common_log(.x) ?? {}`,
 	`parse_apache_log(.x, "combined") ?? {}`,
@@ -43,7 +44,8 @@ var parsers = []string{
 	`parse_ruby_hash(.x) ?? {}`,
 	`parse_user_agent(.x, mode: "enriched")`,
 	`parse_grok(.x, "%{COMBINEDAPACHELOG}") ?? {}`,
-	`parse_groks(.x, ["%{date(\"yyyy-MM-dd HH:mm:ss,SSS\"):a}", "%{data::keyvalue}", "%{data:x:json}", "%{data:x:array}"]) ?? {}`,
+	`parse_groks(.x, ["%{date(\"yyyy-MM-dd HH:mm:ss,SSS\"):a}", "%{data::keyvalue}", "%{data:x:json}", ` +
+		`"%{data:x:array}"]) ?? {}`,
 	`parse_regex(.x, r'(?P<a>\w+)\s(?P<b>.*)') ?? {}`,
 	`parse_regex_all(.x, r'(?P<a>\d?)', numeric_groups: true) ?? []`,
 }
@@ -54,7 +56,8 @@ func FuzzParsers(f *testing.F) {
 		`10.1.1.1 - u [10/Oct/2024:13:55:36 +0000] "GET / HTTP/1.1" 200 1 "-" "a"`,
 		`2024/04/01 13:02:31 [error] 31#32: *1 x, excess: 1.5 by zone "z", client: c, server: s, request: "r"`,
 		"I0505 17:59:40.692994   28133 klog.go:70] hello", "CEF:0|a|b|c|d|e|f|cs1=1 cs1Label=x", `a,"b ""c"",d`,
-		"https://u:p@h.org:1/a?b=c#d", "1h 30m", "<a b=\"c\">d<e/></a>", "a: [1, {b: c}]\nd: |\n  e\n", "\xa1\x61\x61\x18\x2a",
+		"https://u:p@h.org:1/a?b=c#d", "1h 30m", "<a b=\"c\">d<e/></a>", "a: [1, {b: c}]\nd: |\n  e\n",
+		"\xa1\x61\x61\x18\x2a",
 		"cpu,h=a x=1i 5", `{ "a" => 1, :b => [nil] }`, "Mozilla/5.0 (Linux; Android 14; SM-S911B) Chrome/120.0",
 	} {
 		f.Add([]byte(s))

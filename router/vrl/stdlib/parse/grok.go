@@ -14,7 +14,8 @@ const grokFailed = "unable to parse input with grok pattern"
 var parseGrok = &fn.Function{
 	Name:  "parse_grok",
 	Group: fn.Parse,
-	Doc: "Searches the text with a grok pattern, a regular expression in which `%{NAME:field}` stands for a pattern of the " +
+	Doc: "Searches the text with a grok pattern, a regular expression in which `%{NAME:field}` stands for a " +
+		"pattern of the " +
 		"built-in library and puts what it matches into a field, a string. Fields that took no part are left out. " +
 		"Library names are those that Logstash users know.",
 	Params: []fn.Param{
@@ -25,7 +26,12 @@ var parseGrok = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the pattern does not match", "a pattern with look-around takes more than 50 ms"},
 	Examples: []fn.Example{
-		{Title: "a line", Source: `parse_grok!("2024-10-02T23:22:12Z info ready", "%{TIMESTAMP_ISO8601:at} %{LOGLEVEL:level} %{GREEDYDATA:text}")`, Result: `{"at":"2024-10-02T23:22:12Z","level":"info","text":"ready"}`},
+		{
+			Title: "a line",
+			Source: `parse_grok!("2024-10-02T23:22:12Z info ready", "%{TIMESTAMP_ISO8601:at} %{LOGLEVEL:level} ` +
+				`%{GREEDYDATA:text}")`,
+			Result: `{"at":"2024-10-02T23:22:12Z","level":"info","text":"ready"}`,
+		},
 		{Title: "no match", Source: `parse_grok!("ready", "%{INT:n}")`, Fails: grokFailed},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {

@@ -191,25 +191,39 @@ func insertGrok(out *value.Value, p value.Path, v value.Value) {
 var parseGroks = &fn.Function{
 	Name:  "parse_groks",
 	Group: fn.Parse,
-	Doc: "Matches the whole text with grok rules as Datadog writes them, the first that matches, and returns its fields. A " +
-		"rule is a regular expression with elements `%{matcher:field:filter}`; fields may be paths, values for the same field " +
+	Doc: "Matches the whole text with grok rules as Datadog writes them, the first that matches, and returns its " +
+		"fields. A " +
+		"rule is a regular expression with elements `%{matcher:field:filter}`; fields may be paths, values for the " +
+		"same field " +
 		"become an array, and empty ones are left out.",
 	Params: []fn.Param{
 		fn.ValueParam("The text."),
 		{Name: "patterns", Doc: "The rules, an array of strings.", Kind: kind.Array, Constant: true},
-		{Name: "aliases", Doc: "Rules by name, to be used as matchers.", Kind: kind.Object, Optional: true, Default: value.ObjectOf(), Constant: true},
-		{Name: "alias_sources", Doc: "Paths of JSON files with more aliases, read when the program is compiled.", Kind: kind.Array, Optional: true, Default: value.ArrayOf(), Constant: true},
+		{
+			Name: "aliases", Doc: "Rules by name, to be used as matchers.", Kind: kind.Object, Optional: true,
+			Default: value.ObjectOf(), Constant: true,
+		},
+		{
+			Name: "alias_sources", Doc: "Paths of JSON files with more aliases, read when the program is compiled.",
+			Kind: kind.Array, Optional: true, Default: value.ArrayOf(), Constant: true,
+		},
 	},
 	Returns:  kind.Object,
 	Fallible: true,
-	Errors:   []string{"no rule matches", "a rule with look-around takes more than 50 ms", "the host does not let programs read files, and alias_sources is given"},
+	Errors: []string{
+		"no rule matches", "a rule with look-around takes more than 50 ms",
+		"the host does not let programs read files, and alias_sources is given",
+	},
 	Examples: []fn.Example{
 		{
-			Title: "a filter and an alias", Source: `parse_groks!("GET /a 0.2", patterns: ["%{_request} %{number:duration:scale(1000)}"], aliases: {"_request": "%{word:http.method} %{notSpace:http.path}"})`,
+			Title: "a filter and an alias", Source: `parse_groks!("GET /a 0.2", patterns: ` +
+				`["%{_request} %{number:duration:scale(1000)}"], aliases: {"_request": ` +
+				`"%{word:http.method} %{notSpace:http.path}"})`,
 			Result: `{"duration":200,"http":{"method":"GET","path":"/a"}}`,
 		},
 		{
-			Title: "a date", Source: `parse_groks!("[02/01/2024 10:00:00] up", patterns: [s'\[%{date("dd/MM/yyyy HH:mm:ss"):at}\] %{data:text}'])`,
+			Title: "a date", Source: `parse_groks!("[02/01/2024 10:00:00] up", patterns: ` +
+				`[s'\[%{date("dd/MM/yyyy HH:mm:ss"):at}\] %{data:text}'])`,
 			Result: `{"at":1704189600000,"text":"up"}`,
 		},
 		{Title: "no match", Source: `parse_groks!("up", patterns: ["%{integer:n}"])`, Fails: `value does not match any rule`},

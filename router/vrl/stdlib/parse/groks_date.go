@@ -30,7 +30,12 @@ var jodaFields = map[byte][]struct {
 	'e': {{1, jodaField{`\d`, "%u"}}},
 	'E': {{4, jodaField{`[A-Za-z]+`, "%A"}}, {1, jodaField{`[A-Za-z]+`, "%a"}}},
 	'D': {{1, jodaField{`\d{1,3}`, "%j"}}},
-	'M': {{4, jodaField{`[A-Za-z]+`, "%B"}}, {3, jodaField{`[A-Za-z]{3}`, "%b"}}, {2, jodaField{`\d{2}`, "%m"}}, {1, jodaField{`\d{1,2}`, "%m"}}},
+	'M': {
+		{4, jodaField{`[A-Za-z]+`, "%B"}},
+		{3, jodaField{`[A-Za-z]{3}`, "%b"}},
+		{2, jodaField{`\d{2}`, "%m"}},
+		{1, jodaField{`\d{1,2}`, "%m"}},
+	},
 	'd': {{2, jodaField{`\d{2}`, "%d"}}, {1, jodaField{`[\d ]?\d`, "%e"}}},
 	'a': {{1, jodaField{`[aApP][mM]`, "%p"}}},
 	'h': {{2, jodaField{`\d{2}`, "%I"}}, {1, jodaField{`\d{1,2}`, "%I"}}},
@@ -40,7 +45,11 @@ var jodaFields = map[byte][]struct {
 	'm': {{2, jodaField{`\d{2}`, "%M"}}, {1, jodaField{`\d{1,2}`, "%M"}}},
 	's': {{2, jodaField{`\d{2}`, "%S"}}, {1, jodaField{`\d{1,2}`, "%S"}}},
 	'z': {{1, jodaField{`[A-Za-z_/+:0-9-]+`, "%Z"}}},
-	'Z': {{3, jodaField{`[A-Za-z_/]+`, "%Z"}}, {2, jodaField{`(?:Z|[+-]\d\d:\d\d)`, "%:z"}}, {1, jodaField{`(?:Z|[+-]\d\d:?\d\d)`, "%z"}}},
+	'Z': {
+		{3, jodaField{`[A-Za-z_/]+`, "%Z"}},
+		{2, jodaField{`(?:Z|[+-]\d\d:\d\d)`, "%:z"}},
+		{1, jodaField{`(?:Z|[+-]\d\d:?\d\d)`, "%z"}},
+	},
 }
 
 // jodaLayout translates a layout.

@@ -69,9 +69,15 @@ func newFilter(c *call) (groksFilter, error) {
 			return value.NewString(s), true
 		}), nil
 	case "lowercase":
-		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) { return value.NewString(strings.ToLower(s)), true }), nil
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
+			return value.NewString(strings.ToLower(s)),
+				true
+		}), nil
 	case "uppercase":
-		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) { return value.NewString(strings.ToUpper(s)), true }), nil
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
+			return value.NewString(strings.ToUpper(s)),
+				true
+		}), nil
 	case "xml":
 		return textFilter(xmlFilter), nil
 	case "scale":
@@ -271,7 +277,8 @@ func keyvalueChars(list string) (func(r rune) bool, error) {
 	list = strings.ReplaceAll(list, `\w`, "")
 	list = strings.ReplaceAll(list, `\`, "")
 	return func(r rune) bool {
-		return r < 0x80 && ascii.IsWord(byte(r)) || r >= 0x80 || strings.ContainsRune(".-_@", r) || strings.ContainsRune(list, r)
+		return r < 0x80 && ascii.IsWord(byte(r)) || r >= 0x80 || strings.ContainsRune(".-_@", r) ||
+			strings.ContainsRune(list, r)
 	}, nil
 }
 

@@ -74,7 +74,8 @@ func (p *groksParser) accept(c byte) bool {
 func (p *groksParser) name() string {
 	p.space()
 	start := p.pos
-	for p.pos < len(p.s) && (ascii.IsWord(p.s[p.pos]) || p.s[p.pos] == '.' || p.s[p.pos] == '-' || p.s[p.pos] == '@' || p.s[p.pos] == '+') {
+	for p.pos < len(p.s) && (ascii.IsWord(p.s[p.pos]) || p.s[p.pos] == '.' || p.s[p.pos] == '-' || p.s[p.pos] == '@' ||
+		p.s[p.pos] == '+') {
 		p.pos++
 	}
 	return p.s[start:p.pos]
@@ -327,16 +328,19 @@ var groksTexts = map[string]string{
 	"integer": `[+-]?\d+`, "integerStr": `[+-]?\d+`,
 	"integerExt": `[+-]?\d+(?:[eE][+-]?\d+)?`, "integerExtStr": `[+-]?\d+(?:[eE][+-]?\d+)?`,
 	"number": `[+-]?(?:\d+(?:\.\d*)?|\.\d+)`, "numberStr": `[+-]?(?:\d+(?:\.\d*)?|\.\d+)`,
-	"numberExt": `[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`, "numberExtStr": `[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`,
-	"word": `\b\w+\b`, "notSpace": `\S+`, "data": `.*?`, "greedyData": `.*`, "space": `\s+`,
+	"numberExt":    `[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`,
+	"numberExtStr": `[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`,
+	"word":         `\b\w+\b`, "notSpace": `\S+`, "data": `.*?`, "greedyData": `.*`, "space": `\s+`,
 	"doubleQuotedString": `"(?:\\.|[^\\"])*"`, "singleQuotedString": `'(?:\\.|[^\\'])*'`,
 	"quotedString": `(?:"(?:\\.|[^\\"])*"|'(?:\\.|[^\\'])*')`, "qs": `%{quotedString}`,
-	"uuid": `%{UUID}`, "mac": `%{MAC}`, "commonMac": `%{COMMONMAC}`, "windowsMac": `%{WINDOWSMAC}`, "ciscoMac": `%{CISCOMAC}`,
-	"ip": `%{IP}`, "ipv4": `%{IPV4}`, "ipv6": `%{IPV6}`, "hostname": `%{HOSTNAME}`, "host": `%{HOSTNAME}`,
+	"uuid": `%{UUID}`, "mac": `%{MAC}`, "commonMac": `%{COMMONMAC}`, "windowsMac": `%{WINDOWSMAC}`,
+	"ciscoMac": `%{CISCOMAC}`,
+	"ip":       `%{IP}`, "ipv4": `%{IPV4}`, "ipv6": `%{IPV6}`, "hostname": `%{HOSTNAME}`, "host": `%{HOSTNAME}`,
 	"ipOrHost": `%{IPORHOST}`, "hostPort": `%{HOSTPORT}`,
 	"port": `0*(?:6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})`,
 	"path": `%{PATH}`, "unixPath": `%{UNIXPATH}`, "winPath": `%{WINPATH}`, "tty": `%{TTY}`,
-	"uri": `%{URI}`, "uriProto": `%{URIPROTO}`, "uriHost": `%{URIHOST}`, "uriPath": `%{URIPATH}`, "uriParam": `%{URIPARAM}`,
+	"uri": `%{URI}`, "uriProto": `%{URIPROTO}`, "uriHost": `%{URIHOST}`, "uriPath": `%{URIPATH}`,
+	"uriParam":     `%{URIPARAM}`,
 	"uriPathParam": `%{URIPATHPARAM}`, "commonapachelog": `%{COMMONAPACHELOG}`,
 }
 

@@ -80,7 +80,8 @@ func parseInflux(f *fn.Frame, s string, list []value.Value) ([]value.Value, stri
 		}
 		s = s[1:]
 		if strings.HasPrefix(s, `"`) {
-			return list, "Error while converting InfluxDB line protocol metric to Vector's metric model: field set values of type string are not supported"
+			return list, "Error while converting InfluxDB line protocol metric to Vector's metric model: " +
+				"field set values of type string are not supported"
 		}
 		text, s = cutInflux(s, ", ", "")
 		x, ok := influxNumber(text)
@@ -144,7 +145,8 @@ func influxNumber(s string) (float64, bool) {
 var parseInfluxDB = &fn.Function{
 	Name:  "parse_influxdb",
 	Group: fn.Parse,
-	Doc: "Parses lines of InfluxDB's line protocol into an array of metrics, one for each field: its name is those of the " +
+	Doc: "Parses lines of InfluxDB's line protocol into an array of metrics, one for each field: " +
+		"its name is those of the " +
 		"measurement and the field, and its value a gauge.",
 	Params: []fn.Param{fn.ValueParam("The lines. Empty ones and those that start with # are passed over.")},
 	Returns: kind.ArrayAll(kind.ObjectOf(
@@ -158,7 +160,8 @@ var parseInfluxDB = &fn.Function{
 	Examples: []fn.Example{
 		{
 			Title: "a line", Source: `parse_influxdb!("cpu,host=a used=64i 1590488773254420000")`,
-			Result: `[{"gauge":{"value":64.0},"kind":"absolute","name":"cpu_used","tags":{"host":"a"},"timestamp":"2020-05-26T10:26:13.254420Z"}]`,
+			Result: `[{"gauge":{"value":64.0},"kind":"absolute","name":"cpu_used","tags":{"host":"a"},` +
+				`"timestamp":"2020-05-26T10:26:13.254420Z"}]`,
 		},
 		{Title: "no fields", Source: `parse_influxdb!("cpu ")`, Fails: `No fields were provided`},
 	},

@@ -15,15 +15,25 @@ var parseJSON = &fn.Function{
 		"nested 128 deep.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The JSON text.", Kind: kind.String},
-		{Name: "max_depth", Doc: "How many levels of containers are parsed; deeper ones stay text. From 1 to 128.", Kind: kind.Integer, Optional: true},
-		{Name: "lossy", Doc: "Whether ill-formed UTF-8 becomes U+FFFD; else it is an error.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "max_depth", Doc: "How many levels of containers are parsed; deeper ones stay text. From 1 to 128.",
+			Kind: kind.Integer, Optional: true,
+		},
+		{
+			Name: "lossy", Doc: "Whether ill-formed UTF-8 becomes U+FFFD; else it is an error.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns:  kind.JSON,
 	Fallible: true,
 	Errors:   []string{"the string is not JSON", "max_depth is not from 1 to 128"},
 	Examples: []fn.Example{
 		{Title: "an object", Source: `parse_json!(s'{"a": [1, 2.5, null]}')`, Result: `{"a":[1,2.5,null]}`},
-		{Title: "to a depth", Source: `parse_json!(s'{"a": {"b": {"c": 1}}}', max_depth: 1)`, Result: `{"a":"{\"b\": {\"c\": 1}}"}`},
+		{
+			Title:  "to a depth",
+			Source: `parse_json!(s'{"a": {"b": {"c": 1}}}', max_depth: 1)`,
+			Result: `{"a":"{\"b\": {\"c\": 1}}"}`,
+		},
 		{Title: "not JSON", Source: `parse_json!("{")`, Fails: `unable to parse json`},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, text, depth, lossy value.Value) (value.Value, bool) {

@@ -261,22 +261,51 @@ var parseKeyValue = &fn.Function{
 		"The values of a key that occurs several times are put into an array.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
-		{Name: "key_value_delimiter", Doc: "What is between a key and its value.", Kind: kind.String, Optional: true, Default: value.NewString("=")},
-		{Name: "field_delimiter", Doc: "What is between two pairs. One blank stands for any number of them.", Kind: kind.String, Optional: true, Default: value.NewString(" ")},
 		{
-			Name: "whitespace", Doc: "Whether blanks around the delimiter of a pair count.", Kind: kind.String, Optional: true, Default: value.NewString("lenient"), Constant: true,
-			Enum: []fn.Enum{{Value: "lenient", Doc: "Blanks before and after the delimiter are skipped."}, {Value: "strict", Doc: "A blank after the delimiter makes the value empty."}},
+			Name: "key_value_delimiter", Doc: "What is between a key and its value.", Kind: kind.String, Optional: true,
+			Default: value.NewString("="),
 		},
-		{Name: "accept_standalone_key", Doc: "Whether a key may be without a delimiter and a value; it is then true.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "field_delimiter", Doc: "What is between two pairs. One blank stands for any number of them.",
+			Kind: kind.String, Optional: true, Default: value.NewString(" "),
+		},
+		{
+			Name: "whitespace", Doc: "Whether blanks around the delimiter of a pair count.", Kind: kind.String, Optional: true,
+			Default: value.NewString("lenient"), Constant: true,
+			Enum: []fn.Enum{
+				{Value: "lenient", Doc: "Blanks before and after the delimiter are skipped."},
+				{Value: "strict", Doc: "A blank after the delimiter makes the value empty."},
+			},
+		},
+		{
+			Name: "accept_standalone_key", Doc: "Whether a key may be without a delimiter and a value; it is then true.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns:  keyValueKind,
 	Fallible: true,
 	Errors:   []string{"a part of the line is not a pair", "a delimiter is empty"},
 	Examples: []fn.Example{
-		{Title: "a line", Source: `parse_key_value!("level=info msg=\"all is well\" dry")`, Result: `{"dry":true,"level":"info","msg":"all is well"}`},
-		{Title: "other delimiters", Source: `parse_key_value!("tag: a, tag: b", key_value_delimiter: ":", field_delimiter: ",")`, Result: `{"tag":["a","b"]}`},
-		{Title: "an empty value", Source: `parse_key_value!("user= id=7", whitespace: "strict")`, Result: `{"id":"7","user":""}`},
-		{Title: "no pair", Source: `parse_key_value!("nothing", accept_standalone_key: false)`, Fails: `could not parse whole line`},
+		{
+			Title:  "a line",
+			Source: `parse_key_value!("level=info msg=\"all is well\" dry")`,
+			Result: `{"dry":true,"level":"info","msg":"all is well"}`,
+		},
+		{
+			Title:  "other delimiters",
+			Source: `parse_key_value!("tag: a, tag: b", key_value_delimiter: ":", field_delimiter: ",")`,
+			Result: `{"tag":["a","b"]}`,
+		},
+		{
+			Title:  "an empty value",
+			Source: `parse_key_value!("user= id=7", whitespace: "strict")`,
+			Result: `{"id":"7","user":""}`,
+		},
+		{
+			Title:  "no pair",
+			Source: `parse_key_value!("nothing", accept_standalone_key: false)`,
+			Fails:  `could not parse whole line`,
+		},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		if p := constKeyValue(c); p != nil {
@@ -312,7 +341,11 @@ var parseLogfmt = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"a part of the line is not a pair"},
 	Examples: []fn.Example{
-		{Title: "a line", Source: `parse_logfmt!("at=info dry path=\"/a b\"")`, Result: `{"at":"info","dry":true,"path":"/a b"}`},
+		{
+			Title:  "a line",
+			Source: `parse_logfmt!("at=info dry path=\"/a b\"")`,
+			Result: `{"at":"info","dry":true,"path":"/a b"}`,
+		},
 	},
 	Impl: fn.Impl{F1: logfmt.run},
 }

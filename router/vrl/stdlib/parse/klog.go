@@ -88,15 +88,24 @@ var googleKind = kind.ObjectOf(
 var parseKlog = &fn.Function{
 	Name:  "parse_klog",
 	Group: fn.Parse,
-	Doc: "Parses a line that klog wrote, the logger of Kubernetes. Its time has no year: it is taken to be of this year, " +
+	Doc: "Parses a line that klog wrote, the logger of Kubernetes. Its time has no year: " +
+		"it is taken to be of this year, " +
 		"or of the last one if it is of December and this is January.",
 	Params:   []fn.Param{fn.ValueParam("The line.")},
 	Returns:  googleKind,
 	Fallible: true,
 	Errors:   []string{"the line is not in the format", "its level is not I, W, E or F", "its time is not one"},
 	Examples: []fn.Example{
-		{Title: "a line", Source: `parse_klog!("I0505 17:59:40.692994   28133 main.go:70] ready").message`, Result: `"ready"`},
-		{Title: "another level", Source: `parse_klog!("X0505 17:59:40.692994   28133 main.go:70] ready")`, Fails: `unrecognized log level "X"`},
+		{
+			Title:  "a line",
+			Source: `parse_klog!("I0505 17:59:40.692994   28133 main.go:70] ready").message`,
+			Result: `"ready"`,
+		},
+		{
+			Title:  "another level",
+			Source: `parse_klog!("X0505 17:59:40.692994   28133 main.go:70] ready")`,
+			Fails:  `unrecognized log level "X"`,
+		},
 	},
 	Impl: fn.Impl{F1: googleLog("klog", "%Y%m%d %H:%M:%S%.f", 4)},
 }
@@ -112,7 +121,8 @@ var parseGlog = &fn.Function{
 	Examples: []fn.Example{
 		{
 			Title: "a line", Source: `parse_glog!("W20240131 14:48:54.411655 15520 main.cc:9] low on space")`,
-			Result: `{"file":"main.cc","id":15520,"level":"warning","line":9,"message":"low on space","timestamp":"2024-01-31T14:48:54.411655Z"}`,
+			Result: `{"file":"main.cc","id":15520,"level":"warning","line":9,"message":"low on ` +
+				`space","timestamp":"2024-01-31T14:48:54.411655Z"}`,
 		},
 	},
 	Impl: fn.Impl{F1: googleLog("glog", "%Y%m%d %H:%M:%S%.f", 8)},

@@ -263,24 +263,32 @@ var parseNginxLog = &fn.Function{
 			},
 		},
 		{
-			Name: "timestamp_format", Doc: "The layout of the time, as for format_timestamp. The default is `%d/%b/%Y:%T %z`, and `%Y/%m/%d %H:%M:%S` for the error log. Times without an offset are in the zone of the run.",
+			Name: "timestamp_format", Doc: "The layout of the time, as for format_timestamp. The default is `%d/%b/%Y:%T %z`, " +
+				"and `%Y/%m/%d %H:%M:%S` for the error log. Times without an offset are in the zone of the run.",
 			Kind: kind.String, Optional: true,
 		},
 	},
-	Returns: optionalFields("client user request referer agent compression remote_addr remote_user http_referer http_user_agent "+
-		"http_x_forwarded_for proxy_upstream_name proxy_alternative_upstream_name upstream_addr req_id severity message zone server "+
-		"subrequest upstream host", "status size body_bytes_size request_length upstream_response_length upstream_status pid tid cid",
+	Returns: optionalFields("client user request referer agent compression remote_addr remote_user http_referer "+
+		"http_user_agent "+
+		"http_x_forwarded_for proxy_upstream_name proxy_alternative_upstream_name upstream_addr req_id severity message "+
+		"zone server "+
+		"subrequest upstream host",
+		"status size body_bytes_size request_length upstream_response_length upstream_status pid tid cid",
 		"request_time upstream_response_time excess"),
 	Fallible: true,
 	Errors:   []string{"the line is not in the format", "the time is not in its format"},
 	Examples: []fn.Example{
 		{
-			Title: "combined", Source: `parse_nginx_log!(s'10.1.1.1 - mia [01/Apr/2024:12:02:31 +0000] "GET /a HTTP/1.1" 404 153 "-" "curl/8"', "combined")`,
-			Result: `{"agent":"curl/8","client":"10.1.1.1","referer":"-","request":"GET /a HTTP/1.1","size":153,"status":404,"timestamp":"2024-04-01T12:02:31Z","user":"mia"}`,
+			Title: "combined", Source: `parse_nginx_log!(s'10.1.1.1 - mia [01/Apr/2024:12:02:31 +0000] "GET /a HTTP/1.1" 404 ` +
+				`153 "-" "curl/8"', "combined")`,
+			Result: `{"agent":"curl/8","client":"10.1.1.1","referer":"-","request":"GET /a ` +
+				`HTTP/1.1","size":153,"status":404,"timestamp":"2024-04-01T12:02:31Z","user":"mia"}`,
 		},
 		{
-			Title: "error", Source: `parse_nginx_log!(s'2024/04/01 13:02:31 [error] 31#32: *1 no such file, client: 10.1.1.1, server: a, request: "GET / HTTP/1.1"', "error")`,
-			Result: `{"cid":1,"client":"10.1.1.1","message":"no such file","pid":31,"request":"GET / HTTP/1.1","server":"a","severity":"error","tid":32,"timestamp":"2024-04-01T13:02:31Z"}`,
+			Title: "error", Source: `parse_nginx_log!(s'2024/04/01 13:02:31 [error] 31#32: *1 no such file, client: ` +
+				`10.1.1.1, server: a, request: "GET / HTTP/1.1"', "error")`,
+			Result: `{"cid":1,"client":"10.1.1.1","message":"no such file","pid":31,"request":"GET / ` +
+				`HTTP/1.1","server":"a","severity":"error","tid":32,"timestamp":"2024-04-01T13:02:31Z"}`,
 		},
 		{Title: "something else", Source: `parse_nginx_log!("hello", "main")`, Fails: `failed parsing log line`},
 	},

@@ -107,7 +107,12 @@ func compileGroups(c *fn.Call) func(args []value.Value) *groups {
 var regexParams = []fn.Param{
 	fn.ValueParam("The text to search."),
 	{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},
-	{Name: "numeric_groups", Doc: "Whether groups are also under their numbers; the whole match is `0`. A group that took no part in the match is left out, and those after it move up.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+	{
+		Name: "numeric_groups",
+		Doc: "Whether groups are also under their numbers; the whole match is `0`. A group that took no part in the match " +
+			"is left out, and those after it move up.",
+		Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
+	},
 }
 
 var parseRegex = &fn.Function{
@@ -120,8 +125,16 @@ var parseRegex = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the pattern does not match"},
 	Examples: []fn.Example{
-		{Title: "named groups", Source: `parse_regex!("7 apples", r'(?P<n>\d+) (?P<what>\w+)')`, Result: `{"n":"7","what":"apples"}`},
-		{Title: "numbers too", Source: `parse_regex!("7 apples", r'(\d+) (?P<what>\w+)', numeric_groups: true)`, Result: `{"0":"7 apples","1":"7","2":"apples","what":"apples"}`},
+		{
+			Title:  "named groups",
+			Source: `parse_regex!("7 apples", r'(?P<n>\d+) (?P<what>\w+)')`,
+			Result: `{"n":"7","what":"apples"}`,
+		},
+		{
+			Title:  "numbers too",
+			Source: `parse_regex!("7 apples", r'(\d+) (?P<what>\w+)', numeric_groups: true)`,
+			Result: `{"0":"7 apples","1":"7","2":"apples","what":"apples"}`,
+		},
 		{Title: "no match", Source: `parse_regex!("apples", r'(?P<n>\d+)')`, Fails: `could not find any pattern matches`},
 	},
 	Type: func(c *fn.Call) fn.TypeDef { return fn.TypeDef{Kind: groupsKind(c), Fallible: true} },
@@ -154,7 +167,11 @@ var parseRegexAll = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the value is not a string"},
 	Examples: []fn.Example{
-		{Title: "two matches", Source: `parse_regex_all!("7 apples, 8 pears", r'(?P<n>\d+) (?P<what>\w+)')`, Result: `[{"n":"7","what":"apples"},{"n":"8","what":"pears"}]`},
+		{
+			Title:  "two matches",
+			Source: `parse_regex_all!("7 apples, 8 pears", r'(?P<n>\d+) (?P<what>\w+)')`,
+			Result: `[{"n":"7","what":"apples"},{"n":"8","what":"pears"}]`,
+		},
 		{Title: "none", Source: `parse_regex_all!("apples", r'(?P<n>\d+)')`, Result: `[]`},
 	},
 	Type: func(c *fn.Call) fn.TypeDef { return fn.TypeDef{Kind: kind.ArrayAll(groupsKind(c)), Fallible: true} },

@@ -87,7 +87,8 @@ func (r *rubyReader) key() (string, error) {
 		}
 	}
 	start := r.pos
-	for r.pos < len(r.src) && (ascii.IsWord(r.src[r.pos]) || strings.IndexByte("?!.-", r.src[r.pos]) >= 0 || r.src[r.pos] >= 0x80) {
+	for r.pos < len(r.src) && (ascii.IsWord(r.src[r.pos]) || strings.IndexByte("?!.-", r.src[r.pos]) >= 0 ||
+		r.src[r.pos] >= 0x80) {
 		r.pos++
 	}
 	if r.pos == start {
@@ -223,7 +224,11 @@ var parseRubyHash = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the text is not a hash", "containers are nested more than 128 deep"},
 	Examples: []fn.Example{
-		{Title: "a hash", Source: `parse_ruby_hash!(s'{ "a" => 1, :b => [true, nil], "c" => { "d" => :e } }')`, Result: `{"a":1.0,"b":[true,null],"c":{"d":"e"}}`},
+		{
+			Title:  "a hash",
+			Source: `parse_ruby_hash!(s'{ "a" => 1, :b => [true, nil], "c" => { "d" => :e } }')`,
+			Result: `{"a":1.0,"b":[true,null],"c":{"d":"e"}}`,
+		},
 		{Title: "no hash", Source: `parse_ruby_hash!("[1]")`, Fails: `unable to parse ruby hash`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {

@@ -109,15 +109,19 @@ var parseSyslog = &fn.Function{
 	Group: fn.Parse,
 	Doc: "Parses a syslog message of RFC 5424, or of RFC 3164 and its many variants. What the message does not have is " +
 		"left out. Each element of structured data becomes an object under its id. A time without a year is taken to be of " +
-		"this year, or of the last one if it is of December and this is January; one without an offset is in the zone of the run.",
+		"this year, or of the last one if it is of December and this is January; one without an offset is in the zone " +
+		"of the run.",
 	Params:   []fn.Param{fn.ValueParam("The message.")},
 	Returns:  syslogKind,
 	Fallible: true,
 	Errors:   []string{"the text has neither a priority nor a time"},
 	Examples: []fn.Example{
 		{
-			Title: "RFC 5424", Source: `parse_syslog!(s'<13>1 2024-03-13T20:45:38.119Z web1 app 2426 ID9 [req@1 path="/a"] all is well')`,
-			Result: `{"appname":"app","facility":"user","hostname":"web1","message":"all is well","msgid":"ID9","procid":2426,"req@1":{"path":"/a"},"severity":"notice","timestamp":"2024-03-13T20:45:38.119Z","version":1}`,
+			Title:  "RFC 5424",
+			Source: `parse_syslog!(s'<13>1 2024-03-13T20:45:38.119Z web1 app 2426 ID9 [req@1 path="/a"] all is well')`,
+			Result: `{"appname":"app","facility":"user","hostname":"web1","message":"all is ` +
+				`well","msgid":"ID9","procid":2426,"req@1":{"path":"/a"},"severity":"notice",` +
+				`"timestamp":"2024-03-13T20:45:38.119Z","version":1}`,
 		},
 		{Title: "RFC 3164", Source: `parse_syslog!("<34>Oct 11 2024 22:14:15 web1 su[7]: no").appname`, Result: `"su"`},
 		{Title: "neither", Source: `parse_syslog!("hello")`, Fails: syslogFailed},
@@ -134,7 +138,11 @@ var parseLinuxAuthorization = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"the line has neither a priority nor a time"},
 	Examples: []fn.Example{
-		{Title: "a line", Source: `parse_linux_authorization!("Mar 23 01:49:58 web1 sshd[17]: session closed").procid`, Result: `17`},
+		{
+			Title:  "a line",
+			Source: `parse_linux_authorization!("Mar 23 01:49:58 web1 sshd[17]: session closed").procid`,
+			Result: `17`,
+		},
 	},
 	Impl: fn.Impl{F1: parseSyslogLine},
 }

@@ -20,7 +20,11 @@ var parseTokens = &fn.Function{
 	Params:  []fn.Param{fn.ValueParam("The text to split.")},
 	Returns: kind.ArrayAll(kind.String.OrNull()),
 	Examples: []fn.Example{
-		{Title: "a log line", Source: `parse_tokens("10.1.1.1 - [today at 9] \"GET /\" 200")`, Result: `["10.1.1.1",null,"today at 9","GET /","200"]`},
+		{
+			Title:  "a log line",
+			Source: `parse_tokens("10.1.1.1 - [today at 9] \"GET /\" 200")`,
+			Result: `["10.1.1.1",null,"today at 9","GET /","200"]`,
+		},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		s := v.Text()
@@ -73,7 +77,10 @@ var parseCSV = &fn.Function{
 		"delimiters and line ends, and a quote written twice.",
 	Params: []fn.Param{
 		fn.ValueParam("The CSV text."),
-		{Name: "delimiter", Doc: "What is between fields: one byte.", Kind: kind.String, Optional: true, Default: value.NewString(",")},
+		{
+			Name: "delimiter", Doc: "What is between fields: one byte.", Kind: kind.String, Optional: true,
+			Default: value.NewString(","),
+		},
 	},
 	Returns:  kind.ArrayAll(kind.String),
 	Fallible: true,
@@ -228,7 +235,9 @@ var parseInt = &fn.Function{
 	},
 	Returns:  kind.Integer,
 	Fallible: true,
-	Errors:   []string{"the text is not an integer of the base, or one that does not fit 64 bits", "the base is not from 2 to 36"},
+	Errors: []string{
+		"the text is not an integer of the base, or one that does not fit 64 bits", "the base is not from 2 to 36",
+	},
 	Examples: []fn.Example{
 		{Title: "decimal", Source: `parse_int!("-17")`, Result: `-17`},
 		{Title: "a prefix", Source: `parse_int!("0xff")`, Result: `255`},

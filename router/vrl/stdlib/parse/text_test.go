@@ -10,11 +10,22 @@ func TestParseRegex(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Name: "named", Source: `parse_regex!("a=1", r'(?P<k>\w)=(?P<v>\d)')`, Want: `{"k":"a","v":"1"}`},
 		{Name: "optional group", Source: `parse_regex!("a", r'(?P<k>a)(?P<v>b)?')`, Want: `{"k":"a","v":null}`},
-		{Name: "numbers move up", Source: `parse_regex!("ac", r'(a)(b)?(c)', numeric_groups: true)`, Want: `{"0":"ac","1":"a","2":"c"}`},
-		{Name: "ten groups", Source: `parse_regex!("abcdefghij", r'(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)', numeric_groups: true)."10"`, Want: `"j"`},
+		{
+			Name:   "numbers move up",
+			Source: `parse_regex!("ac", r'(a)(b)?(c)', numeric_groups: true)`,
+			Want:   `{"0":"ac","1":"a","2":"c"}`,
+		},
+		{
+			Name:   "ten groups",
+			Source: `parse_regex!("abcdefghij", r'(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)', numeric_groups: true)."10"`,
+			Want:   `"j"`,
+		},
 		{Name: "dotted names", Source: `parse_regex!("x", r'(?P<a.b>x)')`, Want: `{"a.b":"x"}`},
 		{Name: "pattern in a variable", Source: `p = r'(?P<a>x)'; parse_regex!("x", p).a`, Want: `"x"`},
-		{Name: "pattern from the event", Source: `parse_regex!("x", to_regex!(.p))`, Event: `{"p":"(?P<a>x)"}`, Want: `{"a":"x"}`},
+		{
+			Name: "pattern from the event", Source: `parse_regex!("x", to_regex!(.p))`, Event: `{"p":"(?P<a>x)"}`,
+			Want: `{"a":"x"}`,
+		},
 		{Name: "a certain group is a string", Source: `upcase(parse_regex!("x", r'(?P<a>x)').a)`, Want: `"X"`},
 		{Name: "an optional one may be null", Source: `upcase(parse_regex!("x", r'(?P<a>x)?').a)`, CompileError: "E110"},
 		{Name: "no match", Source: `parse_regex!("b", r'a')`, RunError: "could not find any pattern matches"},
@@ -25,10 +36,17 @@ func TestParseRegex(t *testing.T) {
 
 func TestParseRegexAll(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Name: "all", Source: `parse_regex_all!("a1b2", r'(?P<k>[a-z])(?P<v>\d)')`, Want: `[{"k":"a","v":"1"},{"k":"b","v":"2"}]`},
+		{
+			Name:   "all",
+			Source: `parse_regex_all!("a1b2", r'(?P<k>[a-z])(?P<v>\d)')`,
+			Want:   `[{"k":"a","v":"1"},{"k":"b","v":"2"}]`,
+		},
 		{Name: "none", Source: `parse_regex_all!("", r'a')`, Want: `[]`},
 		{Name: "empty matches", Source: `length(parse_regex_all!("ab", r''))`, Want: `3`},
-		{Name: "not a string", Source: `parse_regex_all!(.a, r'a')`, Event: `{"a":1}`, RunError: "expected string, got integer"},
+		{
+			Name: "not a string", Source: `parse_regex_all!(.a, r'a')`, Event: `{"a":1}`,
+			RunError: "expected string, got integer",
+		},
 	})
 }
 
@@ -41,16 +59,28 @@ func TestParseKeyValue(t *testing.T) {
 		{Name: "a quote that does not close", Source: `parse_key_value!("a=\"b c=d")`, Want: `{"a":"\"b","c":"d"}`},
 		{Name: "a quote in a word", Source: `parse_key_value!("a=b\"c")`, Want: `{"a":"b\"c"}`},
 		{Name: "standalone", Source: `parse_key_value!("a b=1 c")`, Want: `{"a":true,"b":"1","c":true}`},
-		{Name: "no standalone", Source: `parse_key_value!("a=1 b", accept_standalone_key: false)`, RunError: "could not parse whole line"},
+		{
+			Name:     "no standalone",
+			Source:   `parse_key_value!("a=1 b", accept_standalone_key: false)`,
+			RunError: "could not parse whole line",
+		},
 		{Name: "repeated", Source: `parse_key_value!("a=1 b=2 a=3 a=4")`, Want: `{"a":["1","3","4"],"b":"2"}`},
 		{Name: "repeated and standalone", Source: `parse_key_value!("a a=1 a b=1 b")`, Want: `{"a":"1","b":"1"}`},
 		{Name: "empty value, lenient", Source: `parse_key_value!("a= b=1")`, Want: `{"a":"b=1"}`},
 		{Name: "empty value, strict", Source: `parse_key_value!("a= b=1", whitespace: "strict")`, Want: `{"a":"","b":"1"}`},
 		{Name: "empty value at the end", Source: `parse_key_value!("b=1 a=")`, Want: `{"a":"","b":"1"}`},
 		{Name: "blanks around", Source: `parse_key_value!("  a = 1   b =2  ")`, Want: `{"a":"1","b":"2"}`},
-		{Name: "long delimiters", Source: `parse_key_value!("a=>1 ; b=>2", key_value_delimiter: "=>", field_delimiter: ";")`, Want: `{"a":"1","b":"2"}`},
+		{
+			Name:   "long delimiters",
+			Source: `parse_key_value!("a=>1 ; b=>2", key_value_delimiter: "=>", field_delimiter: ";")`,
+			Want:   `{"a":"1","b":"2"}`,
+		},
 		{Name: "delimiter at the end", Source: `parse_key_value!("a=1,", field_delimiter: ",")`, RunError: "could not parse"},
-		{Name: "delimiters of the event", Source: `parse_key_value!("a:1;b:2", key_value_delimiter: string!(.k), field_delimiter: string!(.f))`, Event: `{"k":":","f":";"}`, Want: `{"a":"1","b":"2"}`},
+		{
+			Name:   "delimiters of the event",
+			Source: `parse_key_value!("a:1;b:2", key_value_delimiter: string!(.k), field_delimiter: string!(.f))`,
+			Event:  `{"k":":","f":";"}`, Want: `{"a":"1","b":"2"}`,
+		},
 		{Name: "empty delimiter", Source: `parse_key_value!("a", key_value_delimiter: "")`, RunError: "must not be empty"},
 		{Name: "empty", Source: `parse_key_value!("")`, RunError: "could not parse"},
 		{Name: "mode", Source: `parse_key_value!("a", whitespace: "loose")`, CompileError: "E610"},
@@ -125,7 +155,10 @@ func TestParseDuration(t *testing.T) {
 		{Source: `parse_duration!("-1s", "s")`, RunError: "unable to parse duration"},
 		{Source: `parse_duration!("1y", "s")`, RunError: "unable to parse duration"},
 		{Source: `parse_duration!("1s", "y")`, RunError: "unknown unit format: 'y'"},
-		{Source: `parse_duration!("11111111111111111111111111111111111111111111111111111111111111111s", "s")`, RunError: "unable to parse duration"},
+		{
+			Source:   `parse_duration!("11111111111111111111111111111111111111111111111111111111111111111s", "s")`,
+			RunError: "unable to parse duration",
+		},
 	})
 }
 
@@ -142,14 +175,35 @@ func TestParseBytes(t *testing.T) {
 
 func TestParseTimestamp(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Name: "a timestamp passes", Source: `parse_timestamp!(t'2024-01-02T03:04:05Z', "%F")`, Want: `"2024-01-02T03:04:05Z"`},
-		{Name: "zone of the run", Source: `parse_timestamp!("2024-01-02 03:04", "%F %R")`, Zone: "Asia/Tokyo", Want: `"2024-01-01T18:04:00Z"`},
-		{Name: "zone in the text", Source: `parse_timestamp!("2024-01-02 03:04 +0100", "%F %R %z", timezone: "Asia/Tokyo")`, Want: `"2024-01-02T02:04:00Z"`},
+		{
+			Name:   "a timestamp passes",
+			Source: `parse_timestamp!(t'2024-01-02T03:04:05Z', "%F")`,
+			Want:   `"2024-01-02T03:04:05Z"`,
+		},
+		{
+			Name: "zone of the run", Source: `parse_timestamp!("2024-01-02 03:04", "%F %R")`, Zone: "Asia/Tokyo",
+			Want: `"2024-01-01T18:04:00Z"`,
+		},
+		{
+			Name:   "zone in the text",
+			Source: `parse_timestamp!("2024-01-02 03:04 +0100", "%F %R %z", timezone: "Asia/Tokyo")`,
+			Want:   `"2024-01-02T02:04:00Z"`,
+		},
 		{Name: "no time", Source: `parse_timestamp!("2024-01-02", "%F")`, RunError: "not enough"},
-		{Name: "twice", Source: `parse_timestamp!("2024-10-27 02:30", "%F %R", timezone: "Europe/Berlin")`, RunError: "Invalid timestamp"},
-		{Name: "layout of the event", Source: `parse_timestamp!("2024-01-02 03:04", string!(.f))`, Event: `{"f":"%F %R"}`, Want: `"2024-01-02T03:04:00Z"`},
+		{
+			Name:     "twice",
+			Source:   `parse_timestamp!("2024-10-27 02:30", "%F %R", timezone: "Europe/Berlin")`,
+			RunError: "Invalid timestamp",
+		},
+		{
+			Name: "layout of the event", Source: `parse_timestamp!("2024-01-02 03:04", string!(.f))`,
+			Event: `{"f":"%F %R"}`, Want: `"2024-01-02T03:04:00Z"`,
+		},
 		{Name: "unknown layout", Source: `parse_timestamp!("x", "%Q")`, CompileError: "E610"},
 		{Name: "unknown zone", Source: `parse_timestamp!("x", "%F", timezone: "Mars/Base")`, CompileError: "Mars/Base"},
-		{Name: "unknown zone of the event", Source: `parse_timestamp!("x", "%F", timezone: string!(.z))`, Event: `{"z":"Mars/Base"}`, RunError: "unable to parse timezone"},
+		{
+			Name: "unknown zone of the event", Source: `parse_timestamp!("x", "%F", timezone: string!(.z))`,
+			Event: `{"z":"Mars/Base"}`, RunError: "unable to parse timezone",
+		},
 	})
 }

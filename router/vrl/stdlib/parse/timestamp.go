@@ -63,15 +63,35 @@ var parseTimestamp = &fn.Function{
 	Doc:   "Reads a time in a layout of strptime. A timestamp is returned as it is.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The text of the time.", Kind: kind.Or(kind.String, kind.Timestamp)},
-		{Name: "format", Doc: "The layout, such as `%Y-%m-%d %H:%M:%S`. It must determine a date and a time; seconds may be missing.", Kind: kind.String},
-		{Name: "timezone", Doc: "The zone of a text without an offset, by its name in the IANA list, or `local`. The default is the zone of the run.", Kind: kind.String, Optional: true},
+		{
+			Name: "format",
+			Doc:  "The layout, such as `%Y-%m-%d %H:%M:%S`. It must determine a date and a time; seconds may be missing.",
+			Kind: kind.String,
+		},
+		{
+			Name: "timezone",
+			Doc: "The zone of a text without an offset, by its name in the IANA list, or `local`. " +
+				"The default is the zone of the run.",
+			Kind: kind.String, Optional: true,
+		},
 	},
 	Returns:  kind.Timestamp,
 	Fallible: true,
-	Errors:   []string{"the text does not match the layout, or is not a time", "the layout or the zone is not known", "the local time occurs twice or not at all in its zone"},
+	Errors: []string{
+		"the text does not match the layout, or is not a time", "the layout or the zone is not known",
+		"the local time occurs twice or not at all in its zone",
+	},
 	Examples: []fn.Example{
-		{Title: "with an offset", Source: `parse_timestamp!("2024-05-01 12:00 +0200", "%Y-%m-%d %H:%M %z")`, Result: `"2024-05-01T10:00:00Z"`},
-		{Title: "in a zone", Source: `parse_timestamp!("2024-05-01 12:00:00", "%F %T", timezone: "Asia/Tokyo")`, Result: `"2024-05-01T03:00:00Z"`},
+		{
+			Title:  "with an offset",
+			Source: `parse_timestamp!("2024-05-01 12:00 +0200", "%Y-%m-%d %H:%M %z")`,
+			Result: `"2024-05-01T10:00:00Z"`,
+		},
+		{
+			Title:  "in a zone",
+			Source: `parse_timestamp!("2024-05-01 12:00:00", "%F %T", timezone: "Asia/Tokyo")`,
+			Result: `"2024-05-01T03:00:00Z"`,
+		},
 		{Title: "no time", Source: `parse_timestamp!("noon", "%F %T")`, Fails: `Invalid timestamp "noon"`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {

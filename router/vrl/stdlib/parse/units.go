@@ -164,7 +164,8 @@ var parseBytes = &fn.Function{
 		fn.ValueParam("The amount: a number and a unit, B or one of k, M, G, T, P and E with B or, for base 2, iB."),
 		{Name: "unit", Doc: "The unit of the result, one of those.", Kind: kind.String},
 		{
-			Name: "base", Doc: "Whether units are powers of 1024 or of 1000.", Kind: kind.String, Optional: true, Default: value.NewString("2"), Constant: true,
+			Name: "base", Doc: "Whether units are powers of 1024 or of 1000.", Kind: kind.String, Optional: true,
+			Default: value.NewString("2"), Constant: true,
 			Enum: []fn.Enum{{Value: "2", Doc: "1kB is 1024 bytes."}, {Value: "10", Doc: "1kB is 1000 bytes."}},
 		},
 	},

@@ -29,22 +29,36 @@ var parseURL = &fn.Function{
 		"and the default port of a scheme is left out. Of query parameters with the same name the last one counts.",
 	Params: []fn.Param{
 		fn.ValueParam("The URL, with its scheme."),
-		{Name: "default_known_ports", Doc: "Whether `port` is that of the scheme if the URL has none.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "default_known_ports", Doc: "Whether `port` is that of the scheme if the URL has none.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
+		},
 	},
 	Returns: kind.ObjectOf(
 		kind.Field{Name: "scheme", Kind: kind.String}, kind.Field{Name: "username", Kind: kind.String},
 		kind.Field{Name: "password", Kind: kind.String}, kind.Field{Name: "path", Kind: kind.String.OrNull()},
 		kind.Field{Name: "host", Kind: kind.String}, kind.Field{Name: "port", Kind: kind.Integer.OrNull()},
-		kind.Field{Name: "fragment", Kind: kind.String.OrNull()}, kind.Field{Name: "query", Kind: kind.ObjectAll(kind.String)},
+		kind.Field{Name: "fragment", Kind: kind.String.OrNull()}, kind.Field{
+			Name: "query",
+			Kind: kind.ObjectAll(kind.String),
+		},
 	),
 	Fallible: true,
-	Errors:   []string{"the text is not a URL", "the URL has no scheme", "there are more than 64 signs @ before the query, or the URL is longer than 65536 bytes"},
+	Errors: []string{
+		"the text is not a URL", "the URL has no scheme",
+		"there are more than 64 signs @ before the query, or the URL is longer than 65536 bytes",
+	},
 	Examples: []fn.Example{
 		{
 			Title: "a URL", Source: `parse_url!("https://mia:pw@example.org:8080/a/../b?x=1&y=2#top")`,
-			Result: `{"fragment":"top","host":"example.org","password":"pw","path":"/b","port":8080,"query":{"x":"1","y":"2"},"scheme":"https","username":"mia"}`,
+			Result: `{"fragment":"top","host":"example.org","password":"pw","path":"/b","port":8080,"query":{"x":"1","y":"2"},` +
+				`"scheme":"https","username":"mia"}`,
 		},
-		{Title: "the scheme's port", Source: `parse_url!("https://example.org", default_known_ports: true).port`, Result: `443`},
+		{
+			Title:  "the scheme's port",
+			Source: `parse_url!("https://example.org", default_known_ports: true).port`,
+			Result: `443`,
+		},
 		{Title: "no URL", Source: `parse_url!("example")`, Fails: `unable to parse url`},
 	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, known value.Value) (value.Value, bool) {

@@ -232,7 +232,8 @@ func (a *agent) readAndroid(s string) {
 	if !ok {
 		return
 	}
-	if _, m, more := strings.Cut(model, ";"); more && len(strings.TrimSpace(model)) >= 5 && strings.IndexByte(strings.TrimSpace(model)[:5], '-') == 2 {
+	if _, m, more := strings.Cut(model, ";"); more && len(strings.TrimSpace(model)) >= 5 &&
+		strings.IndexByte(strings.TrimSpace(model)[:5], '-') == 2 {
 		model = m // a language came first
 	}
 	model, _, _ = strings.Cut(model, " Build/")
@@ -346,12 +347,14 @@ func agentResult(enriched bool) kind.Kind {
 var parseUserAgent = &fn.Function{
 	Name:  "parse_user_agent",
 	Group: fn.Parse,
-	Doc: "Finds out which browser, operating system and kind of device a user agent is of. What is not known is null. Kinds " +
+	Doc: "Finds out which browser, operating system and kind of device a user agent is of. " +
+		"What is not known is null. Kinds " +
 		"of devices are pc, smartphone, appliance and crawler.",
 	Params: []fn.Param{
 		fn.ValueParam("The user agent."),
 		{
-			Name: "mode", Doc: "How much to find out.", Kind: kind.String, Optional: true, Default: value.NewString("fast"), Constant: true,
+			Name: "mode", Doc: "How much to find out.", Kind: kind.String, Optional: true, Default: value.NewString("fast"),
+			Constant: true,
 			Enum: []fn.Enum{
 				{Value: "fast", Doc: "Families and versions."},
 				{Value: "reliable", Doc: "The same; for programs that ask for it."},
@@ -362,10 +365,17 @@ var parseUserAgent = &fn.Function{
 	Returns: agentResult(true),
 	Examples: []fn.Example{
 		{
-			Title: "a browser", Source: `parse_user_agent("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36")`,
-			Result: `{"browser":{"family":"Chrome","version":"120.0.0.0"},"device":{"category":"pc"},"os":{"family":"Windows 10","version":"NT 10.0"}}`,
+			Title: "a browser", Source: `parse_user_agent("Mozilla/5.0 (Windows NT 10.0; Win64; ` +
+				`x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36")`,
+			Result: `{"browser":{"family":"Chrome","version":"120.0.0.0"},"device":{"category":"pc"},"os":{"family":"Windows ` +
+				`10","version":"NT 10.0"}}`,
 		},
-		{Title: "the device", Source: `parse_user_agent("Mozilla/5.0 (Linux; Android 14; SM-S911B) Chrome/120.0.0.0 Mobile Safari/537.36", mode: "enriched").device.brand`, Result: `"Samsung"`},
+		{
+			Title: "the device",
+			Source: `parse_user_agent("Mozilla/5.0 (Linux; Android 14; SM-S911B) Chrome/120.0.0.0 Mobile Safari/537.36", ` +
+				`mode: "enriched").device.brand`,
+			Result: `"Samsung"`,
+		},
 		{Title: "something else", Source: `parse_user_agent("me").browser.family`, Result: `null`},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {

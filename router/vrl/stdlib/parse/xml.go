@@ -174,25 +174,54 @@ func (r *xmlReader) scalar(s string) value.Value {
 var parseXML = &fn.Function{
 	Name:  "parse_xml",
 	Group: fn.Parse,
-	Doc: "Parses an XML document into an object under the name of the root element. An element of nothing but text is its " +
+	Doc: "Parses an XML document into an object under the name of the root element. " +
+		"An element of nothing but text is its " +
 		"text; any other is an object of its attributes and what it holds, where elements of the same name are an array. " +
 		"Prefixes of namespaces are dropped, entities other than those of XML itself are errors.",
 	Params: []fn.Param{
 		fn.ValueParam("The document."),
-		{Name: "trim", Doc: "Whether white space between tags is dropped.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
-		{Name: "include_attr", Doc: "Whether attributes are included.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
-		{Name: "attr_prefix", Doc: "What stands before the name of an attribute.", Kind: kind.String, Optional: true, Default: value.NewString("@")},
-		{Name: "text_key", Doc: "The key of text next to attributes or elements.", Kind: kind.String, Optional: true, Default: value.NewString("text")},
-		{Name: "always_use_text_key", Doc: "Whether text is always under that key.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
-		{Name: "parse_bool", Doc: "Whether `true` and `false` become booleans.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
-		{Name: "parse_null", Doc: "Whether `null` becomes null.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
-		{Name: "parse_number", Doc: "Whether numbers become integers and floats.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "trim", Doc: "Whether white space between tags is dropped.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(true),
+		},
+		{
+			Name: "include_attr", Doc: "Whether attributes are included.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(true),
+		},
+		{
+			Name: "attr_prefix", Doc: "What stands before the name of an attribute.", Kind: kind.String, Optional: true,
+			Default: value.NewString("@"),
+		},
+		{
+			Name: "text_key", Doc: "The key of text next to attributes or elements.", Kind: kind.String, Optional: true,
+			Default: value.NewString("text"),
+		},
+		{
+			Name: "always_use_text_key", Doc: "Whether text is always under that key.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(false),
+		},
+		{
+			Name: "parse_bool", Doc: "Whether `true` and `false` become booleans.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(true),
+		},
+		{
+			Name: "parse_null", Doc: "Whether `null` becomes null.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(true),
+		},
+		{
+			Name: "parse_number", Doc: "Whether numbers become integers and floats.", Kind: kind.Boolean, Optional: true,
+			Default: value.NewBool(true),
+		},
 	},
 	Returns:  kind.Object,
 	Fallible: true,
 	Errors:   []string{"the text is not well-formed XML", "elements are nested more than 128 deep"},
 	Examples: []fn.Example{
-		{Title: "a document", Source: `parse_xml!(s'<a id="1"><b>x</b><b>2</b></a>')`, Result: `{"a":{"@id":"1","b":["x",2]}}`},
+		{
+			Title:  "a document",
+			Source: `parse_xml!(s'<a id="1"><b>x</b><b>2</b></a>')`,
+			Result: `{"a":{"@id":"1","b":["x",2]}}`,
+		},
 		{Title: "texts only", Source: `parse_xml!(s'<a><b>true</b></a>', parse_bool: false)`, Result: `{"a":{"b":"true"}}`},
 		{Title: "not XML", Source: `parse_xml!("hello")`, Fails: `unable to parse xml: unknown token at 1:1`},
 	},

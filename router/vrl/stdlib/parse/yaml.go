@@ -171,12 +171,15 @@ func readYAML(f *fn.Frame, s string) (v value.Value, err error) {
 var parseYAML = &fn.Function{
 	Name:  "parse_yaml",
 	Group: fn.Parse,
-	Doc: "Parses a YAML document by the core schema of YAML 1.2, of which JSON is a part. Keys that are not strings become " +
+	Doc: "Parses a YAML document by the core schema of YAML 1.2, of which JSON is a part. " +
+		"Keys that are not strings become " +
 		"strings.",
 	Params:   []fn.Param{fn.ValueParam("The document.")},
 	Returns:  kind.JSON,
 	Fallible: true,
-	Errors:   []string{"the text is not YAML", "containers are nested more than 128 deep, or the text is longer than 1 MiB"},
+	Errors: []string{
+		"the text is not YAML", "containers are nested more than 128 deep, or the text is longer than 1 MiB",
+	},
 	Examples: []fn.Example{
 		{Title: "a document", Source: `parse_yaml!("a: 1\nb: [x, true]\n")`, Result: `{"a":1,"b":["x",true]}`},
 		{Title: "not YAML", Source: `parse_yaml!("[1")`, Fails: `unable to parse yaml`},

@@ -12,13 +12,19 @@ var del = &fn.Function{
 	Doc:   "Removes what the path leads to and returns it. If there is nothing it returns null.",
 	Params: []fn.Param{
 		{Name: "target", Doc: "The path to remove.", Kind: kind.Any, Target: true},
-		{Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(false),
+		},
 	},
 	Effect: true,
 	Examples: []fn.Example{
 		{Title: "remove a field", Source: "del(.secret)\n.", Event: `{"secret":1,"keep":2}`, Result: `{"keep":2}`},
 		{Title: "rename a field", Source: ".new = del(.old)\n.", Event: `{"old":1}`, Result: `{"new":1}`},
-		{Title: "remove empty parents", Source: "del(.a.b, compact: true)\n.", Event: `{"a":{"b":1},"c":2}`, Result: `{"c":2}`},
+		{
+			Title: "remove empty parents", Source: "del(.a.b, compact: true)\n.", Event: `{"a":{"b":1},"c":2}`,
+			Result: `{"c":2}`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		compact, known := c.Const(1)
@@ -164,19 +170,27 @@ func containers(k kind.Kind) kind.Kind { return k.Only(kind.ObjectBit | kind.Arr
 var remove = &fn.Function{
 	Name:  "remove",
 	Group: fn.Path,
-	Doc: "Returns the value without what a path made at run time leads to. The value itself does not change; del removes " +
+	Doc: "Returns the value without what a path made at run time leads to. The value itself does not change; " +
+		"del removes " +
 		"from the event or a variable by a path known when the program is written.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,
-		{Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+		{
+			Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean,
+			Optional: true, Default: value.NewBool(false),
+		},
 	},
 	Returns:  kind.Or(kind.Object, kind.Array),
 	Fallible: true,
 	Errors:   pathErrors,
 	Examples: []fn.Example{
 		{Title: "a field", Source: `remove!({"a": 1, "b": 2}, ["a"])`, Result: `{"b":2}`},
-		{Title: "empty parents too", Source: `remove!({"a": {"b": [1]}, "c": 2}, ["a", "b", 0], compact: true)`, Result: `{"c":2}`},
+		{
+			Title:  "empty parents too",
+			Source: `remove!({"a": {"b": [1]}, "c": 2}, ["a", "b", 0], compact: true)`,
+			Result: `{"c":2}`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		if p, ok := constantPath(c, 1); ok {
@@ -236,7 +250,8 @@ var set = &fn.Function{
 			return value.Value{}, false
 		}
 		if len(p) == 0 && data.Kind() != value.Object && data.Kind() != value.Array {
-			return f.Failf("the path is empty, and so the data would be the result: expected object or array, got %v", data.Kind())
+			return f.Failf("the path is empty, and so the data would be the result: expected object or array, got %v",
+				data.Kind())
 		}
 		if !data.IsDefined() {
 			data = value.Value{}

@@ -75,11 +75,13 @@ const maxLogged = 8 << 10
 var logValue = &fn.Function{
 	Name:  "log",
 	Group: fn.Debug,
-	Doc:   "Writes the value to the log of the host. A call writes at most once in its window of time; what it would write meanwhile is counted only.",
+	Doc: "Writes the value to the log of the host. A call writes at most once in its window of time; " +
+		"what it would write meanwhile is counted only.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "What to write. Texts of more than 8 KiB are cut.", Kind: kind.Any, Borrow: true},
 		{
-			Name: "level", Doc: "How important it is.", Kind: kind.String, Optional: true, Default: value.NewString("info"), Constant: true,
+			Name: "level", Doc: "How important it is.", Kind: kind.String, Optional: true, Default: value.NewString("info"),
+			Constant: true,
 			Enum: []fn.Enum{
 				{Value: "trace", Doc: "for following each step"},
 				{Value: "debug", Doc: "for finding faults"},
@@ -88,7 +90,10 @@ var logValue = &fn.Function{
 				{Value: "error", Doc: "is a problem"},
 			},
 		},
-		{Name: "rate_limit_secs", Doc: "The window in seconds; 0 for no limit.", Kind: kind.Integer, Optional: true, Default: value.NewInt(1)},
+		{
+			Name: "rate_limit_secs", Doc: "The window in seconds; 0 for no limit.", Kind: kind.Integer, Optional: true,
+			Default: value.NewInt(1),
+		},
 	},
 	Effect:  true,
 	Deep:    true,

@@ -27,7 +27,10 @@ func TestAssertEq(t *testing.T) {
 		{Source: `assert_eq!({"a": [1]}, {"a": [1]})`, Want: `true`},
 		{Source: `assert_eq!(.none, null)`, Want: `true`},
 		{Source: `assert_eq!(1, 1.0)`, RunError: "assertion failed: 1 == 1"},
-		{Source: `assert_eq!({"a": "x"}, [t'2020-01-01T00:00:00Z', null])`, RunError: `assertion failed: { "a": "x" } == [t'2020-01-01T00:00:00Z', null]`},
+		{
+			Source:   `assert_eq!({"a": "x"}, [t'2020-01-01T00:00:00Z', null])`,
+			RunError: `assertion failed: { "a": "x" } == [t'2020-01-01T00:00:00Z', null]`,
+		},
 		{Source: `assert_eq!(1, 2, "differ")`, RunError: "differ"},
 	})
 }

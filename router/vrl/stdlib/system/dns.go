@@ -45,11 +45,16 @@ var dnsLookup = &fn.Function{
 		"waits for the answer.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The name to ask for.", Kind: kind.String},
-		{Name: "qtype", Doc: "The type of records, such as A, AAAA, MX or TXT.", Kind: kind.String, Optional: true, Default: value.NewString("A")},
+		{
+			Name: "qtype", Doc: "The type of records, such as A, AAAA, MX or TXT.", Kind: kind.String, Optional: true,
+			Default: value.NewString("A"),
+		},
 		{Name: "class", Doc: "The class: IN, CH or HS.", Kind: kind.String, Optional: true, Default: value.NewString("IN")},
 		{
-			Name: "options", Kind: kind.Object, Optional: true, Default: value.NewObject(value.MakeFields(0)).Freeze(), Borrow: true,
-			Doc: "servers is a list of name servers, else those of the host are asked; timeout the seconds to wait for an answer, " +
+			Name: "options", Kind: kind.Object, Optional: true,
+			Default: value.NewObject(value.MakeFields(0)).Freeze(), Borrow: true,
+			Doc: "servers is a list of name servers, else those of the host are asked; " +
+				"timeout the seconds to wait for an answer, " +
 				"from 1 to 30 (5); attempts how often to ask, up to 10 (2); tcp whether to ask by TCP at once.",
 		},
 	},
@@ -89,7 +94,8 @@ var dnsLookup = &fn.Function{
 var dnsTypes = map[string]dnsmessage.Type{
 	"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "WKS": 11, "PTR": 12, "HINFO": 13, "MINFO": 14, "MX": 15, "TXT": 16, "AAAA": 28,
 	"LOC": 29, "SRV": 33, "NAPTR": 35, "CERT": 37, "DNAME": 39, "OPT": 41, "DS": 43, "SSHFP": 44, "RRSIG": 46, "NSEC": 47,
-	"DNSKEY": 48, "NSEC3": 50, "NSEC3PARAM": 51, "TLSA": 52, "SVCB": 64, "HTTPS": 65, "SPF": 99, "ANY": 255, "URI": 256, "CAA": 257,
+	"DNSKEY": 48, "NSEC3": 50, "NSEC3PARAM": 51, "TLSA": 52, "SVCB": 64, "HTTPS": 65, "SPF": 99, "ANY": 255,
+	"URI": 256, "CAA": 257,
 }
 
 var dnsClasses = map[string]dnsmessage.Class{"IN": 1, "CS": 2, "CH": 3, "HS": 4, "ANY": 255}
@@ -193,7 +199,10 @@ func hostServers(file string) []string {
 // ask asks the servers in turn until one answers.
 func (d *dnsOptions) ask(q dnsmessage.Question) (*dnsmessage.Message, error) {
 	id := uint16(rand.Uint32()) // the port of the socket is random too
-	ask := dnsmessage.Message{Header: dnsmessage.Header{ID: id, RecursionDesired: true}, Questions: []dnsmessage.Question{q}}
+	ask := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
+		Questions: []dnsmessage.Question{q},
+	}
 	packet, err := ask.Pack()
 	if err != nil {
 		return nil, err
@@ -303,7 +312,10 @@ func dnsObject(m *dnsmessage.Message) value.Value {
 }
 
 func rcodeName(c dnsmessage.RCode) string {
-	names := []string{"NoError", "FormErr", "ServFail", "NXDomain", "NotImp", "Refused", "YXDomain", "YXRRSet", "NXRRSet", "NotAuth", "NotZone"}
+	names := []string{
+		"NoError", "FormErr", "ServFail", "NXDomain", "NotImp", "Refused", "YXDomain", "YXRRSet", "NXRRSet", "NotAuth",
+		"NotZone",
+	}
 	if int(c) < len(names) {
 		return names[c]
 	}

@@ -26,16 +26,23 @@ var httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPT
 var httpRequest = &fn.Function{
 	Name:  "http_request",
 	Group: fn.System,
-	Doc: "Makes an HTTP request and returns the body of the answer, whatever its status. The program waits for it, up to " +
+	Doc: "Makes an HTTP request and returns the body of the answer, whatever its status. " +
+		"The program waits for it, up to " +
 		"10 seconds; answers of more than 8 MiB are refused.",
 	Params: []fn.Param{
 		{Name: "url", Doc: "Where to send the request.", Kind: kind.String},
 		{Name: "method", Doc: "The method, in any case.", Kind: kind.String, Optional: true, Default: value.NewString("get")},
-		{Name: "headers", Doc: "The headers: strings.", Kind: kind.Object, Optional: true, Default: value.NewObject(value.MakeFields(0)).Freeze()},
+		{
+			Name: "headers", Doc: "The headers: strings.", Kind: kind.Object, Optional: true,
+			Default: value.NewObject(value.MakeFields(0)).Freeze(),
+		},
 		{Name: "body", Doc: "The body of the request.", Kind: kind.String, Optional: true, Default: value.NewString("")},
 		{Name: "http_proxy", Doc: "The URL of the proxy for http.", Kind: kind.String, Optional: true},
 		{Name: "https_proxy", Doc: "The URL of the proxy for https.", Kind: kind.String, Optional: true},
-		{Name: "redact_headers", Doc: "Whether the values of headers are left out of error messages.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		{
+			Name: "redact_headers", Doc: "Whether the values of headers are left out of error messages.",
+			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,

@@ -105,9 +105,10 @@ func localZone() string {
 const lookupTimeout = 5 * time.Second
 
 var reverseDNS = &fn.Function{
-	Name:     "reverse_dns",
-	Group:    fn.System,
-	Doc:      "Returns the name that the name service has for an IP address. The program waits for the answer, up to 5 seconds.",
+	Name:  "reverse_dns",
+	Group: fn.System,
+	Doc: "Returns the name that the name service has for an IP address. The program waits for the answer, " +
+		"up to 5 seconds.",
 	Params:   []fn.Param{{Name: "value", Doc: "The address.", Kind: kind.String}},
 	Returns:  kind.String,
 	Fallible: true,

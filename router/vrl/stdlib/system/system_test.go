@@ -36,7 +36,9 @@ func TestHost(t *testing.T) {
 func TestLocalZone(t *testing.T) {
 	for tz, want := range map[string]string{"": "UTC", "Asia/Tokyo": "Asia/Tokyo", ":Asia/Tokyo": "Asia/Tokyo"} {
 		t.Setenv("TZ", tz)
-		vrltest.Run(t, []vrltest.Case{{Name: tz, Source: `get_timezone_name!()`, Zone: "local", Want: fmt.Sprintf("%q", want)}})
+		vrltest.Run(t, []vrltest.Case{
+			{Name: tz, Source: `get_timezone_name!()`, Zone: "local", Want: fmt.Sprintf("%q", want)},
+		})
 	}
 }
 
@@ -57,13 +59,26 @@ func TestHTTPRequest(t *testing.T) {
 	nobody := "http://127.0.0.1:1/"
 	vrltest.Run(t, []vrltest.Case{
 		{Name: "get", Source: call(`/a"`), Want: `"GET /a  "`, Grants: fn.Network},
-		{Name: "post", Source: call(`/a", method: "Post", headers: {"x-key": "k"}, body: "b"`), Want: `"POST /a k b"`, Grants: fn.Network},
+		{
+			Name: "post", Source: call(`/a", method: "Post", headers: {"x-key": "k"}, body: "b"`), Want: `"POST /a k b"`,
+			Grants: fn.Network,
+		},
 		{Name: "any status", Source: call(`/fails"`), Want: `"GET /fails  "`, Grants: fn.Network},
-		{Name: "by a proxy", Source: `http_request!("http://example.invalid/b", http_proxy: "` + server.URL + `")`, Want: `"GET /b  "`, Grants: fn.Network},
+		{
+			Name: "by a proxy", Source: `http_request!("http://example.invalid/b", http_proxy: "` + server.URL + `")`,
+			Want: `"GET /b  "`, Grants: fn.Network,
+		},
 		{Name: "too long", Source: call(`/long"`), RunError: "longer than", Grants: fn.Network},
-		{Name: "method", Source: call(`/a", method: "steal"`), RunError: "Unsupported HTTP method: steal", Grants: fn.Network},
+		{
+			Name: "method", Source: call(`/a", method: "steal"`), RunError: "Unsupported HTTP method: steal",
+			Grants: fn.Network,
+		},
 		{Name: "header", Source: call(`/a", headers: {"a": 1}`), RunError: `header "a" must be a string`, Grants: fn.Network},
-		{Name: "nobody there", Source: `http_request!("` + nobody + `", headers: {"K": "secret"}, redact_headers: false)`, RunError: "secret", Grants: fn.Network},
+		{
+			Name:     "nobody there",
+			Source:   `http_request!("` + nobody + `", headers: {"K": "secret"}, redact_headers: false)`,
+			RunError: "secret", Grants: fn.Network,
+		},
 		{Name: "URL", Source: `http_request!(":")`, RunError: "HTTP request failed", Grants: fn.Network},
 		{Name: "not granted", Source: call(`/a"`), RunError: "may not use the network"},
 	})
@@ -93,7 +108,10 @@ func nameServer(t *testing.T) string {
 		m.Response, m.Truncated = true, truncated
 		add := func(typ dnsmessage.Type, body dnsmessage.ResourceBody) {
 			if q.Type == typ && !truncated {
-				m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, Type: typ, TTL: 60}, Body: body})
+				m.Answers = append(m.Answers, dnsmessage.Resource{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, Type: typ, TTL: 60},
+					Body:   body,
+				})
 			}
 		}
 		name := dnsmessage.MustNewName("mail.example.")
@@ -101,7 +119,9 @@ func nameServer(t *testing.T) string {
 		add(dnsmessage.TypeAAAA, &dnsmessage.AAAAResource{AAAA: [16]byte{0x20, 1, 0xd, 0xb8, 15: 1}})
 		add(dnsmessage.TypeMX, &dnsmessage.MXResource{Pref: 10, MX: name})
 		add(dnsmessage.TypeSRV, &dnsmessage.SRVResource{Priority: 1, Weight: 2, Port: 3, Target: name})
-		add(dnsmessage.TypeSOA, &dnsmessage.SOAResource{NS: name, MBox: name, Serial: 1, Refresh: 2, Retry: 3, Expire: 4, MinTTL: 5})
+		add(dnsmessage.TypeSOA, &dnsmessage.SOAResource{
+			NS: name, MBox: name, Serial: 1, Refresh: 2, Retry: 3, Expire: 4, MinTTL: 5,
+		})
 		add(dnsmessage.TypeTXT, &dnsmessage.TXTResource{TXT: []string{"a b", "c"}})
 		add(dnsmessage.TypeNS, &dnsmessage.NSResource{NS: name})
 		add(dnsmessage.TypeCNAME, &dnsmessage.CNAMEResource{CNAME: name})
@@ -148,24 +168,39 @@ func TestDNSLookup(t *testing.T) {
 		{
 			Name: "all of an answer", Grants: fn.Network,
 			Source: `r = dns_lookup!("example.org", options: {"servers": ["` + server + `"], "timeout": 5}); r.header.id = 0; r`,
-			Want: `{"additional":[],"answers":[{"class":"IN","domainName":"example.org.","rData":"192.0.2.1","recordType":"A","recordTypeId":1,"ttl":60}],
-				"authority":[],"fullRcode":0,"rcodeName":"NoError","question":[{"class":"IN","domainName":"example.org.","questionType":"A","questionTypeId":1}],
-				"header":{"aa":false,"ad":false,"anCount":1,"arCount":0,"cd":false,"id":0,"nsCount":0,"opcode":0,"qdCount":1,"qr":true,"ra":false,"rcode":0,"rd":true,"tc":false}}`,
+			Want: `{"additional":[],"answers":[{"class":"IN","domainName":"example.org.","rData":"192.0.2.1","recordType":"A",` +
+				`"recordTypeId":1,"ttl":60}],
+				"authority":[],"fullRcode":0,"rcodeName":"NoError","question":[{"class":"IN","domainName":"example.org.",` +
+				`"questionType":"A","questionTypeId":1}],
+				"header":{"aa":false,"ad":false,"anCount":1,"arCount":0,"cd":false,"id":0,"nsCount":0,"opcode":0,"qdCount":1,` +
+				`"qr":true,"ra":false,"rcode":0,"rd":true,"tc":false}}`,
 		},
 		{Name: "type", Source: `dns_lookup!("a", qtype: "B")`, RunError: `invalid qtype "B"`, Grants: fn.Network},
 		{Name: "class", Source: `dns_lookup!("a", class: "B")`, RunError: `invalid class "B"`, Grants: fn.Network},
-		{Name: "option", Source: `dns_lookup!("a", options: {"timeout": 0})`, RunError: `invalid option "timeout"`, Grants: fn.Network},
-		{Name: "server", Source: `dns_lookup!("a", options: {"servers": [1]})`, RunError: `invalid server 1`, Grants: fn.Network},
-		{Name: "nobody there", Source: `dns_lookup!("a", options: {"servers": ["127.0.0.1:1"], "tcp": true, "attempts": 1})`, RunError: "unable to perform a DNS lookup", Grants: fn.Network},
+		{
+			Name: "option", Source: `dns_lookup!("a", options: {"timeout": 0})`, RunError: `invalid option "timeout"`,
+			Grants: fn.Network,
+		},
+		{
+			Name: "server", Source: `dns_lookup!("a", options: {"servers": [1]})`, RunError: `invalid server 1`,
+			Grants: fn.Network,
+		},
+		{
+			Name:     "nobody there",
+			Source:   `dns_lookup!("a", options: {"servers": ["127.0.0.1:1"], "tcp": true, "attempts": 1})`,
+			RunError: "unable to perform a DNS lookup", Grants: fn.Network,
+		},
 		{Name: "not granted", Source: `dns_lookup!("a")`, RunError: "may not use the network"},
 	}
 	for qtype, want := range map[string]string{
-		"AAAA": "2001:db8::1", "mx": "10 mail.example.", "SRV": "1 2 3 mail.example.", "SOA": "mail.example. mail.example. 1 2 3 4 5",
+		"AAAA": "2001:db8::1", "mx": "10 mail.example.", "SRV": "1 2 3 mail.example.",
+		"SOA": "mail.example. mail.example. 1 2 3 4 5",
 		"TXT": `\"a b\" \"c\"`, "NS": "mail.example.", "CNAME": "mail.example.", "PTR": "mail.example.", "CAA": `\\# 2 0102`,
 	} {
 		cases = append(cases, vrltest.Case{
 			Name: qtype, Want: `"` + want + `"`, Grants: fn.Network,
-			Source: `dns_lookup!("x", qtype: "` + qtype + `", options: {"servers": ["` + server + `"], "tcp": true}).answers[0].rData`,
+			Source: `dns_lookup!("x", qtype: "` + qtype + `", options: {"servers": ["` + server +
+				`"], "tcp": true}).answers[0].rData`,
 		})
 	}
 	vrltest.Run(t, cases)

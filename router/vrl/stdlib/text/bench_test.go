@@ -10,7 +10,8 @@ import (
 // Functions that programs call for every event. Each program is one call on fields of the
 // event; what the run itself takes is in "nothing".
 func BenchmarkFunctions(b *testing.B) {
-	event, err := value.ParseJSON(`{"line":"GET /static/app.js HTTP/1.1 from 203.0.113.9 took 12ms","n":"12345","user_agent":"curl/8.5.0",`+
+	event, err := value.ParseJSON(`{"line":"GET /static/app.js HTTP/1.1 from 203.0.113.9 took `+
+		`12ms","n":"12345","user_agent":"curl/8.5.0",`+
 		`"tags":["env:prod","team:core"],"nested":{"a":{"b":1,"c":"x"},"d":null}}`, value.JSONOptions{})
 	if err != nil {
 		b.Fatal(err)

@@ -75,18 +75,22 @@ var (
 	camelCase          = changesCase("camelcase", "camelCase", "", false, capitalAfterFirst, `"someInputText"`)
 	kebabCase          = changesCase("kebabcase", "kebab-case", "-", false, allLower, `"some-input-text"`)
 	pascalCase         = changesCase("pascalcase", "PascalCase", "", false, capital, `"SomeInputText"`)
-	screamingSnakeCase = changesCase("screamingsnakecase", "SCREAMING_SNAKE_CASE", "_", false, allUpper, `"SOME_INPUT_TEXT"`)
-	snakeCase          = changesCase("snakecase", "snake_case", "_", true, allLower, `"some_input_text"`)
+	screamingSnakeCase = changesCase("screamingsnakecase", "SCREAMING_SNAKE_CASE", "_", false, allUpper,
+		`"SOME_INPUT_TEXT"`)
+	snakeCase = changesCase("snakecase", "snake_case", "_", true, allLower, `"some_input_text"`)
 )
 
 // changesCase makes a function that splits a string into words and joins them in another
 // case. change changes a word, which is the first or not.
-func changesCase(name, shown, separator string, excludes bool, change func(b []byte, word string, first bool) []byte, example string) *fn.Function {
+func changesCase(name, shown, separator string, excludes bool, change func(b []byte, word string, first bool) []byte,
+	example string,
+) *fn.Function {
 	params := []fn.Param{
 		{Name: "value", Doc: "The identifier.", Kind: kind.String},
 		{
 			Name: "original_case", Kind: kind.String, Optional: true, Constant: true, Enum: originalCases,
-			Doc: "The case that the string is in, so that it is split only where that case splits; else it is split at blanks, " +
+			Doc: "The case that the string is in, so that it is split only where that case splits; " +
+				"else it is split at blanks, " +
 				"underscores and hyphens and where capitals, small letters and digits meet.",
 		},
 	}
@@ -100,7 +104,8 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 			Doc: "Where not to split: lower_upper, upper_lower, acronym, lower_digit, upper_digit, digit_lower, digit_upper.",
 		})
 		examples = append(examples, fn.Example{
-			Title: "not before digits", Source: name + `("s3Bucket", excluded_boundaries: ["lower_digit"])`, Result: `"s3_bucket"`,
+			Title: "not before digits", Source: name + `("s3Bucket", excluded_boundaries: ["lower_digit"])`,
+			Result: `"s3_bucket"`,
 		})
 	}
 	return &fn.Function{
@@ -131,7 +136,9 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 }
 
 // joinWords changes the words of s and joins them.
-func joinWords(f *fn.Frame, s string, at boundaries, separator string, change func([]byte, string, bool) []byte) (value.Value, bool) {
+func joinWords(f *fn.Frame, s string, at boundaries, separator string,
+	change func([]byte, string, bool) []byte,
+) (value.Value, bool) {
 	// Characters beyond ASCII take a look into tables, for where they end and for their case.
 	steps := len(s)
 	if !ascii.Only(s) {

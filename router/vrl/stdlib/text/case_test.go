@@ -60,9 +60,22 @@ func TestCaseIsPaid(t *testing.T) {
 func TestCommunityID(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		// The values are those of the specification's baseline.
-		{Name: "ICMP has types for ports", Source: `community_id!("192.168.0.89", "192.168.0.1", 1, source_port: 8, destination_port: 0)`, Want: `"1:X0snYXpgwiv9TZtqg64sgzUn6Dk="`},
-		{Name: "the answer", Source: `community_id!("192.168.0.1", "192.168.0.89", 1, source_port: 0, destination_port: 8)`, Want: `"1:X0snYXpgwiv9TZtqg64sgzUn6Dk="`},
-		{Name: "IPv6", Source: `community_id!("fe80::200:86ff:fe05:80da", "fe80::260:97ff:fe07:69ea", 58, source_port: 135, destination_port: 0)`, Want: `"1:dGHyGvjMfljg6Bppwm3bg0LO8TY="`},
+		{
+			Name:   "ICMP has types for ports",
+			Source: `community_id!("192.168.0.89", "192.168.0.1", 1, source_port: 8, destination_port: 0)`,
+			Want:   `"1:X0snYXpgwiv9TZtqg64sgzUn6Dk="`,
+		},
+		{
+			Name:   "the answer",
+			Source: `community_id!("192.168.0.1", "192.168.0.89", 1, source_port: 0, destination_port: 8)`,
+			Want:   `"1:X0snYXpgwiv9TZtqg64sgzUn6Dk="`,
+		},
+		{
+			Name: "IPv6",
+			Source: `community_id!("fe80::200:86ff:fe05:80da", "fe80::260:97ff:fe07:69ea", 58, source_port: ` +
+				`135, destination_port: 0)`,
+			Want: `"1:dGHyGvjMfljg6Bppwm3bg0LO8TY="`,
+		},
 		{Source: `community_id!("x", "1.2.3.4", 46)`, RunError: "unable to parse source IP address"},
 		{Source: `community_id!("1.2.3.4", "::1", 46)`, RunError: "both be IPv4 or both IPv6"},
 		{Source: `community_id!("1.2.3.4", "5.6.7.8", 256)`, RunError: "protocol must be from 0 to 255"},

@@ -19,7 +19,8 @@ var shannonEntropy = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{
-			Name: "segmentation", Doc: "What the symbols are.", Kind: kind.String, Optional: true, Default: value.NewString("byte"), Constant: true,
+			Name: "segmentation", Doc: "What the symbols are.", Kind: kind.String, Optional: true,
+			Default: value.NewString("byte"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "byte", Doc: "bytes"},
 				{Value: "codepoint", Doc: "code points of Unicode"},

@@ -19,22 +19,39 @@ import (
 var redact = &fn.Function{
 	Name:  "redact",
 	Group: fn.String,
-	Doc: "Replaces what must not be seen in a string, or in all strings of an object or array. What that is, the filters " +
+	Doc: "Replaces what must not be seen in a string, or in all strings of an object or array. " +
+		"What that is, the filters " +
 		"say: regular expressions; the name us_social_security_number; or objects with a type, which is that name or " +
 		"pattern, the latter with a list of patterns, regular expressions or strings. The redactor is full (the text " +
 		"[REDACTED] is put in the place), sha2 or sha3 (a hash), or an object with one of these as type, or text. An " +
-		"object of type text has a replacement; sha2 and sha3 may have a variant, such as SHA-256, and an encoding, base64 or base16.",
+		"object of type text has a replacement; sha2 and sha3 may have a variant, such as SHA-256, and an encoding, " +
+		"base64 or base16.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "What to redact.", Kind: kind.Or(kind.String, kind.Object, kind.Array)},
 		{Name: "filters", Doc: "What to look for.", Kind: kind.Array, Constant: true},
-		{Name: "redactor", Doc: "What to replace it with.", Kind: kind.Or(kind.String, kind.Object), Optional: true, Default: value.NewString("full"), Constant: true},
+		{
+			Name: "redactor", Doc: "What to replace it with.", Kind: kind.Or(kind.String, kind.Object), Optional: true,
+			Default: value.NewString("full"), Constant: true,
+		},
 	},
 	Deep: true,
 	Examples: []fn.Example{
 		{Title: "by a pattern", Source: `redact("my id is 123456", filters: [r'\d+'])`, Result: `"my id is [REDACTED]"`},
-		{Title: "in an object", Source: `redact({"ssn": "123-12-1234"}, filters: ["us_social_security_number"])`, Result: `{"ssn":"[REDACTED]"}`},
-		{Title: "by a text", Source: `redact("my id is 123456", filters: [r'\d+'], redactor: {"type": "text", "replacement": "***"})`, Result: `"my id is ***"`},
-		{Title: "by a hash", Source: `redact("id 7", filters: [r'\d+'], redactor: {"type": "sha2", "variant": "SHA-256", "encoding": "base16"})`, Result: `"id 7902699be42c8a8e46fbbb4501726517e86b22c56a189f7625a6da49081b2451"`},
+		{
+			Title:  "in an object",
+			Source: `redact({"ssn": "123-12-1234"}, filters: ["us_social_security_number"])`,
+			Result: `{"ssn":"[REDACTED]"}`,
+		},
+		{
+			Title:  "by a text",
+			Source: `redact("my id is 123456", filters: [r'\d+'], redactor: {"type": "text", "replacement": "***"})`,
+			Result: `"my id is ***"`,
+		},
+		{
+			Title:  "by a hash",
+			Source: `redact("id 7", filters: [r'\d+'], redactor: {"type": "sha2", "variant": "SHA-256", "encoding": "base16"})`,
+			Result: `"id 7902699be42c8a8e46fbbb4501726517e86b22c56a189f7625a6da49081b2451"`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		return fn.TypeDef{Kind: c.Kind(0).Only(kind.StringBit | kind.ObjectBit | kind.ArrayBit)}

@@ -68,13 +68,15 @@ var matchAny = &fn.Function{
 }
 
 var countParam = fn.Param{
-	Name: "count", Doc: "How many occurrences to replace, from the left; all if negative.", Kind: kind.Integer, Optional: true, Default: value.NewInt(-1),
+	Name: "count", Doc: "How many occurrences to replace, from the left; all if negative.", Kind: kind.Integer,
+	Optional: true, Default: value.NewInt(-1),
 }
 
 var replace = &fn.Function{
 	Name:  "replace",
 	Group: fn.String,
-	Doc: "Replaces occurrences of the pattern. With a regular expression, $1, $name and ${name} in the replacement stand " +
+	Doc: "Replaces occurrences of the pattern. With a regular expression, $1, $name and ${name} in the " +
+		"replacement stand " +
 		"for its groups, and $$ for a dollar sign. A name goes as far as there are letters, digits and underscores: " +
 		"${1}st is the first group followed by st.",
 	Params: []fn.Param{
@@ -87,7 +89,11 @@ var replace = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "a string", Source: `replace("a-b-c", "-", "+")`, Result: `"a+b+c"`},
 		{Title: "only the first", Source: `replace("a-b-c", "-", "+", count: 1)`, Result: `"a+b-c"`},
-		{Title: "groups", Source: `replace("2020-01-02", r'(\d+)-(?P<month>\d+)-(\d+)', "$3.$month.$1")`, Result: `"02.01.2020"`},
+		{
+			Title:  "groups",
+			Source: `replace("2020-01-02", r'(\d+)-(?P<month>\d+)-(\d+)', "$3.$month.$1")`,
+			Result: `"02.01.2020"`,
+		},
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		s, with, n := args[0].Text(), args[2].Text(), int(max(args[3].Int(), -1))
@@ -120,7 +126,9 @@ func replaceText(f *fn.Frame, s, old, with string, n int) (value.Value, bool) {
 
 // replaceRegex replaces up to n matches of re in s, all if n < 0, by what add appends for
 // the groups of each.
-func replaceRegex(f *fn.Frame, s string, re *pattern.Regex, n int, add func(b []byte, loc []int) ([]byte, bool)) (value.Value, bool) {
+func replaceRegex(f *fn.Frame, s string, re *pattern.Regex, n int,
+	add func(b []byte, loc []int) ([]byte, bool),
+) (value.Value, bool) {
 	found, ok := f.AllMatches(re, s, n)
 	if !ok {
 		return value.Value{}, false
@@ -235,8 +243,16 @@ var replaceWith = &fn.Function{
 	Returns: kind.String,
 	Errors:  []string{"a group of the pattern is named string or captures"},
 	Examples: []fn.Example{
-		{Title: "change the match", Source: `replace_with("apples and pears", r'\b\w') -> |m| { upcase(m.string) }`, Result: `"Apples And Pears"`},
-		{Title: "a named group", Source: `replace_with("level=info", r'level=(?P<l>\w+)') -> |m| { "[" + (string(m.l) ?? "") + "]" }`, Result: `"[info]"`},
+		{
+			Title:  "change the match",
+			Source: `replace_with("apples and pears", r'\b\w') -> |m| { upcase(m.string) }`,
+			Result: `"Apples And Pears"`,
+		},
+		{
+			Title:  "a named group",
+			Source: `replace_with("level=info", r'level=(?P<l>\w+)') -> |m| { "[" + (string(m.l) ?? "") + "]" }`,
+			Result: `"[info]"`,
+		},
 	},
 	Impl: fn.Impl{Each: func(f *fn.Frame, args []value.Value, body *fn.Body) (value.Value, bool) {
 		s, re, n := args[0].Text(), args[1].Regex(), int(max(args[2].Int(), -1))
@@ -290,13 +306,23 @@ var sieve = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{Name: "permitted_characters", Doc: "What to keep.", Kind: kind.Regex},
-		{Name: "replace_single", Doc: "The mark of a single byte.", Kind: kind.String, Optional: true, Default: value.NewString("")},
-		{Name: "replace_repeated", Doc: "The mark of several bytes in a row.", Kind: kind.String, Optional: true, Default: value.NewString("")},
+		{
+			Name: "replace_single", Doc: "The mark of a single byte.", Kind: kind.String, Optional: true,
+			Default: value.NewString(""),
+		},
+		{
+			Name: "replace_repeated", Doc: "The mark of several bytes in a row.", Kind: kind.String, Optional: true,
+			Default: value.NewString(""),
+		},
 	},
 	Returns: kind.String,
 	Examples: []fn.Example{
 		{Title: "keep letters", Source: `sieve("a1b22c", r'[a-z]')`, Result: `"abc"`},
-		{Title: "with marks", Source: `sieve("a1b22c", r'[a-z]', replace_single: "?", replace_repeated: "...")`, Result: `"a?b...c"`},
+		{
+			Title:  "with marks",
+			Source: `sieve("a1b22c", r'[a-z]', replace_single: "?", replace_repeated: "...")`,
+			Result: `"a?b...c"`,
+		},
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		s, single, repeated := args[0].Text(), args[2].Text(), args[3].Text()

@@ -20,7 +20,11 @@ var split = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to split.", Kind: kind.String},
 		{Name: "pattern", Doc: "What is between the pieces: a string, or a regular expression.", Kind: textOrRegex},
-		{Name: "limit", Doc: "The most pieces to make; the last is all the rest. None are made if it is 0 or negative.", Kind: kind.Integer, Optional: true},
+		{
+			Name: "limit",
+			Doc:  "The most pieces to make; the last is all the rest. None are made if it is 0 or negative.",
+			Kind: kind.Integer, Optional: true,
+		},
 	},
 	Returns: kind.ArrayAll(kind.String),
 	Examples: []fn.Example{
@@ -91,7 +95,10 @@ var slice = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string or array.", Kind: kind.Or(kind.String, kind.Array)},
 		{Name: "start", Doc: "Where the part starts.", Kind: kind.Integer},
-		{Name: "end", Doc: "Where the part ends; beyond the end is the end, and so is none given.", Kind: kind.Integer, Optional: true},
+		{
+			Name: "end", Doc: "Where the part ends; beyond the end is the end, and so is none given.", Kind: kind.Integer,
+			Optional: true,
+		},
 	},
 	Fallible: true,
 	Errors:   []string{"start is outside of the value", "end is before start"},
@@ -149,7 +156,10 @@ var join = &fn.Function{
 	Doc:   "Joins the strings of an array into one.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The strings.", Kind: kind.Array, Borrow: true},
-		{Name: "separator", Doc: "What to put between them.", Kind: kind.String, Optional: true, Default: value.NewString("")},
+		{
+			Name: "separator", Doc: "What to put between them.", Kind: kind.String, Optional: true,
+			Default: value.NewString(""),
+		},
 	},
 	Returns:  kind.String,
 	Fallible: true,

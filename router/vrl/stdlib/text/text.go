@@ -45,7 +45,9 @@ var downcase = &fn.Function{
 
 // mapCase changes the case of v. The letters from first to last are the ASCII letters of
 // the other case; if v is ASCII and has none, it is returned as it is.
-func mapCase(f *fn.Frame, v value.Value, first, last byte, full func(language.Tag, ...cases.Option) cases.Caser) (value.Value, bool) {
+func mapCase(f *fn.Frame, v value.Value, first, last byte,
+	full func(language.Tag, ...cases.Option) cases.Caser,
+) (value.Value, bool) {
 	s := v.Str()
 	at := -1
 	for i := range len(s) {
@@ -114,7 +116,8 @@ func lower(s string) string {
 }
 
 var caseSensitive = fn.Param{
-	Name: "case_sensitive", Doc: "Whether upper and lower case letters differ.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+	Name: "case_sensitive", Doc: "Whether upper and lower case letters differ.", Kind: kind.Boolean, Optional: true,
+	Default: value.NewBool(true),
 }
 
 var containsAll = &fn.Function{
@@ -132,7 +135,11 @@ var containsAll = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "all there", Source: `contains_all("the needle in the haystack", ["needle", "hay"])`, Result: `true`},
 		{Title: "one is missing", Source: `contains_all("the needle", ["needle", "hay"])`, Result: `false`},
-		{Title: "in any case", Source: `contains_all("The NEEDLE", ["the", "needle"], case_sensitive: false)`, Result: `true`},
+		{
+			Title:  "in any case",
+			Source: `contains_all("The NEEDLE", ["the", "needle"], case_sensitive: false)`,
+			Result: `true`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		return fn.TypeDef{Kind: kind.Boolean, Fallible: !c.Kind(1).Elem().Within(kind.StringBit)}
@@ -263,7 +270,8 @@ var stripWhitespace = &fn.Function{
 var truncateString = &fn.Function{
 	Name:  "truncate",
 	Group: fn.String,
-	Doc:   "Cuts the string after a number of characters (code points). What is cut may be followed by a suffix, which is not counted.",
+	Doc: "Cuts the string after a number of characters (code points). What is cut may be followed by a suffix, " +
+		"which is not counted.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to cut.", Kind: kind.String},
 		{Name: "limit", Doc: "The number of characters to keep; negative is 0.", Kind: kind.Integer},

@@ -32,7 +32,11 @@ func TestStartsEndsWith(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `[starts_with("", ""), starts_with("a", ""), starts_with("", "a")]`, Want: `[true,true,false]`},
 		{Source: `starts_with("ÉTÉ", "ét", case_sensitive: false)`, Want: `true`},
-		{Name: "longer in bytes, not in characters", Source: `starts_with("Kelvin", "\u{212a}el", case_sensitive: false)`, Want: `true`},
+		{
+			Name:   "longer in bytes, not in characters",
+			Source: `starts_with("Kelvin", "\u{212a}el", case_sensitive: false)`,
+			Want:   `true`,
+		},
 		{Source: `ends_with("ÉTÉ", "té", case_sensitive: false)`, Want: `true`},
 		{Source: `ends_with("a", "ba")`, Want: `false`},
 	})
@@ -88,8 +92,15 @@ func TestSplit(t *testing.T) {
 func TestPaths(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `[basename!("a//b//"), basename!("./a/."), basename!("a/.."), basename!("")]`, Want: `["b","a",null,null]`},
-		{Source: `[dirname!("a//b//"), dirname!("/a"), dirname!("//a"), dirname!("./a"), dirname!("a/./b/c"), dirname!("///")]`, Want: `["a","/","/",".","a/./b","/"]`},
-		{Source: `[split_path("./a/./b/../c"), split_path("a"), split_path("///")]`, Want: `[[".","a","b","..","c"],["a"],["/"]]`},
+		{
+			Source: `[dirname!("a//b//"), dirname!("/a"), dirname!("//a"), dirname!("./a"), dirname!("a/./b/c"), ` +
+				`dirname!("///")]`,
+			Want: `["a","/","/",".","a/./b","/"]`,
+		},
+		{
+			Source: `[split_path("./a/./b/../c"), split_path("a"), split_path("///")]`,
+			Want:   `[[".","a","b","..","c"],["a"],["/"]]`,
+		},
 	})
 }
 
@@ -115,8 +126,14 @@ func TestReplace(t *testing.T) {
 		{Source: `replace("abc", r'(?P<m>b)', "<$m$0$9>")`, Want: `"a<bb>c"`},
 		{Name: "no groups in literal replacements", Source: `replace("abc", "b", "$0")`, Want: `"a$0c"`},
 		{Source: `replace("éa", r'', "-")`, Want: `"-é-a-"`},
-		{Name: "bounded", Source: `replace(string!(.a), "a", string!(.a))`, Event: `{"a":"` + strings.Repeat("a", 20000) + `"}`, RunError: "budget"},
-		{Name: "bounded, by pattern", Source: `replace(string!(.a), r'a', string!(.a))`, Event: `{"a":"` + strings.Repeat("a", 20000) + `"}`, RunError: "budget"},
+		{
+			Name: "bounded", Source: `replace(string!(.a), "a", string!(.a))`,
+			Event: `{"a":"` + strings.Repeat("a", 20000) + `"}`, RunError: "budget",
+		},
+		{
+			Name: "bounded, by pattern", Source: `replace(string!(.a), r'a', string!(.a))`,
+			Event: `{"a":"` + strings.Repeat("a", 20000) + `"}`, RunError: "budget",
+		},
 	})
 }
 
@@ -124,9 +141,17 @@ func TestReplaceWith(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `replace_with("a1b2", r'\d') -> |m| { to_string(to_int!(m.string) + 1) }`, Want: `"a2b3"`},
 		{Source: `replace_with("a1b2", r'\d', count: 1) -> |m| { m.string + m.string }`, Want: `"a11b2"`},
-		{Name: "groups that took no part", Source: `replace_with("ab", r'(a)|(b)') -> |m| { if m.captures[0] == null { "2" } else { "1" } }`, Want: `"12"`},
+		{
+			Name:   "groups that took no part",
+			Source: `replace_with("ab", r'(a)|(b)') -> |m| { if m.captures[0] == null { "2" } else { "1" } }`,
+			Want:   `"12"`,
+		},
 		{Name: "the closure must result in a string", Source: `replace_with("a", r'a') -> |m| { 1 }`, CompileError: "E122"},
-		{Name: "reserved names", Source: `replace_with("a", r'(?P<captures>a)') -> |m| { "" }`, RunError: `Capture group cannot be named "string" or "captures"`},
+		{
+			Name:     "reserved names",
+			Source:   `replace_with("a", r'(?P<captures>a)') -> |m| { "" }`,
+			RunError: `Capture group cannot be named "string" or "captures"`,
+		},
 		{Name: "failing", Source: `replace_with!("a", r'a') -> |m| { assert!(false, "no"); "" }`, RunError: "no"},
 	})
 }
@@ -134,19 +159,38 @@ func TestReplaceWith(t *testing.T) {
 func TestSieve(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{Source: `sieve("--ab-c--", r'[a-z]', replace_single: "1", replace_repeated: "2")`, Want: `"2ab1c"`},
-		{Name: "a character of two bytes is repeated", Source: `sieve("aéb", r'[a-z]', replace_single: "1", replace_repeated: "2")`, Want: `"a2b"`},
+		{
+			Name:   "a character of two bytes is repeated",
+			Source: `sieve("aéb", r'[a-z]', replace_single: "1", replace_repeated: "2")`,
+			Want:   `"a2b"`,
+		},
 		{Source: `sieve("123", r'[a-z]')`, Want: `""`},
 	})
 }
 
 func TestRedact(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Source: `redact({"a": ["x 1", {"b": "22"}], "n": 5}, filters: [r'\d+'])`, Want: `{"a":["x [REDACTED]",{"b":"[REDACTED]"}],"n":5}`},
-		{Source: `redact("a.b axb", filters: [{"type": "pattern", "patterns": ["a.b", r'x.']}])`, Want: `"[REDACTED] a[REDACTED]"`},
-		{Source: `redact("666-12-1234 123-00-1234 001-01-0011", filters: [{"type": "us_social_security_number"}])`, Want: `"666-12-1234 123-00-1234 [REDACTED]"`},
+		{
+			Source: `redact({"a": ["x 1", {"b": "22"}], "n": 5}, filters: [r'\d+'])`,
+			Want:   `{"a":["x [REDACTED]",{"b":"[REDACTED]"}],"n":5}`,
+		},
+		{
+			Source: `redact("a.b axb", filters: [{"type": "pattern", "patterns": ["a.b", r'x.']}])`,
+			Want:   `"[REDACTED] a[REDACTED]"`,
+		},
+		{
+			Source: `redact("666-12-1234 123-00-1234 001-01-0011", filters: [{"type": "us_social_security_number"}])`,
+			Want:   `"666-12-1234 123-00-1234 [REDACTED]"`,
+		},
 		{Source: `redact("x", filters: [r'x'], redactor: {"type": "full"})`, Want: `"[REDACTED]"`},
-		{Source: `redact("x", filters: [r'x'], redactor: {"type": "sha3", "variant": "SHA3-224", "encoding": "base16"})`, Want: `"63e6ceb28ad474fa51c3d5dda2239adb5e58a1ae2600d18c6e116746"`},
-		{Source: `redact("x", filters: [r'x'], redactor: {"type": "sha2", "variant": "SHA-256", "encoding": "base16"})`, Want: `"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"`},
+		{
+			Source: `redact("x", filters: [r'x'], redactor: {"type": "sha3", "variant": "SHA3-224", "encoding": "base16"})`,
+			Want:   `"63e6ceb28ad474fa51c3d5dda2239adb5e58a1ae2600d18c6e116746"`,
+		},
+		{
+			Source: `redact("x", filters: [r'x'], redactor: {"type": "sha2", "variant": "SHA-256", "encoding": "base16"})`,
+			Want:   `"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"`,
+		},
 		{Source: `redact("x", filters: [5])`, CompileError: "E403"},
 		{Source: `redact("x", filters: ["pattern"])`, CompileError: "E403"},
 		{Source: `redact("x", filters: [r'x'], redactor: "md5")`, CompileError: "E403"},
@@ -154,7 +198,10 @@ func TestRedact(t *testing.T) {
 		{Source: `redact("x", filters: [r'x'], redactor: {"type": "sha2", "encoding": "hex"})`, CompileError: "E403"},
 		{Source: `redact("x", filters: array!(.f))`, CompileError: "E402"},
 		{Name: "known fields stay known", Source: `upcase(redact({"a": "1"}, filters: [r'\d']).a)`, Want: `"[REDACTED]"`},
-		{Name: "the argument stays", Source: `x = redact(object!(.o), filters: [r'1']); [x, .o]`, Event: `{"o":{"a":"1"}}`, Want: `[{"a":"[REDACTED]"},{"a":"1"}]`},
+		{
+			Name: "the argument stays", Source: `x = redact(object!(.o), filters: [r'1']); [x, .o]`,
+			Event: `{"o":{"a":"1"}}`, Want: `[{"a":"[REDACTED]"},{"a":"1"}]`,
+		},
 	})
 }
 
