@@ -17,13 +17,19 @@ func accessLines(n int) []byte {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	var b []byte
 	for i := range n {
-		b = fmt.Appendf(b, `{"time":"2026-01-05T00:%02d:%02d.%03dZ","host":"edge-%02d.fra.example.com","remote_addr":"%d.%d.%d.%d","method":"%s",`+
+		b = fmt.Appendf(b, `{"time":"2026-01-05T00:%02d:%02d.%03dZ","host":"edge-%02d.fra.example.com",`+
+			`"remote_addr":"%d.%d.%d.%d","method":"%s",`+
 			`"path":"/api/v1/%s/%d","protocol":"HTTP/1.1","status":%s,"bytes":%d,"request_time":%.3f,"referer":"%s",`+
-			`"user_agent":"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 Safari/537.36",`+
-			`"request_id":"%016x%016x","upstream":{"addr":"10.42.0.%d:8080","status":%s,"response_time":%.3f},"geo":{"country":"%s"}}`+"\n",
-			i/60%60, i%60, r.IntN(1000), r.IntN(12), 1+r.IntN(222), r.IntN(256), r.IntN(256), r.IntN(256), pick("GET", "GET", "GET", "POST"),
-			pick("users", "orders", "products", "sessions"), r.IntN(200_000), pick("200", "200", "201", "404"), r.IntN(20_000), r.Float64(),
-			pick("-", "https://www.example.com/search"), 90+r.IntN(50), r.Uint64(), r.Uint64(), r.IntN(9), pick("200", "502"), r.Float64(), pick("US", "DE", "IN"))
+			`"user_agent":"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 `+
+			`Safari/537.36",`+
+			`"request_id":"%016x%016x","upstream":{"addr":"10.42.0.%d:8080","status":%s,"response_time":%.3f},`+
+			`"geo":{"country":"%s"}}`+"\n",
+			i/60%60, i%60, r.IntN(1000), r.IntN(12), 1+r.IntN(222), r.IntN(256), r.IntN(256), r.IntN(256),
+			pick("GET", "GET", "GET", "POST"),
+			pick("users", "orders", "products", "sessions"), r.IntN(200_000), pick("200", "200", "201", "404"),
+			r.IntN(20_000), r.Float64(),
+			pick("-", "https://www.example.com/search"), 90+r.IntN(50), r.Uint64(), r.Uint64(), r.IntN(9), pick("200", "502"),
+			r.Float64(), pick("US", "DE", "IN"))
 	}
 	return pad(b)
 }
@@ -34,21 +40,27 @@ func appLines(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	events := []string{
 		`"http":{"method":"GET","route":"/v1/users","status_code":200,"duration_ms":12.25,"bytes_out":%d},"user_id":"u-%d"`,
-		`"http":{"method":"POST","route":"/v1/orders","status_code":201,"duration_ms":99.5,"bytes_out":%d},"user_id":"u-%d","idempotency_key":"a1b2c3d4e5f60718"`,
-		`"db":{"system":"postgresql","statement":"SELECT id, state FROM orders WHERE user_id = $1 LIMIT %d","rows":%d,"duration_ms":1.75}`,
+		`"http":{"method":"POST","route":"/v1/orders","status_code":201,"duration_ms":99.5,"bytes_out":%d},` +
+			`"user_id":"u-%d","idempotency_key":"a1b2c3d4e5f60718"`,
+		`"db":{"system":"postgresql","statement":"SELECT id, state FROM orders WHERE user_id = $1 LIMIT ` +
+			`%d","rows":%d,"duration_ms":1.75}`,
 		`"cache":{"key":"user:%d:profile","ttl_s":%d,"hit":true}`,
-		`"order":{"id":"0f1e2d3c4b5a6978","items":%d,"total":10.5,"currency":"EUR","address":{"country":"DE","zip":"%d"}},"user_id":"u-1"`,
+		`"order":{"id":"0f1e2d3c4b5a6978","items":%d,"total":10.5,"currency":"EUR","address":{"country":"DE","zip":"%d"}},` +
+			`"user_id":"u-1"`,
 		`"kafka":{"topic":"orders.v2","partition":%d,"offset":%d,"lag":3}`,
 		`"user_id":"u-%d","client":{"id":"web","ip":"10.1.%d.7"},"scopes":["read","write","offline"]`,
-		`"error":{"type":"NullPointerException","message":"Cannot invoke \"Order.total()\" because \"order\" is null","stack":"java.lang.X\n\tat com.example.A(A.java:%d)\n\tat com.example.B(B.java:%d)"}`,
+		`"error":{"type":"NullPointerException","message":"Cannot invoke \"Order.total()\" because \"order\" is ` +
+			`null","stack":"java.lang.X\n\tat com.example.A(A.java:%d)\n\tat com.example.B(B.java:%d)"}`,
 	}
 	var b []byte
 	for i := range n {
 		event := events[r.IntN(len(events))]
-		b = fmt.Appendf(b, `{"ts":"2026-01-05T00:00:%02d.%06dZ","level":"info","logger":"http.server","msg":"request %d completed","trace_id":"%016x%016x","span_id":"%016x",`,
+		b = fmt.Appendf(b, `{"ts":"2026-01-05T00:00:%02d.%06dZ","level":"info","logger":"http.server","msg":"request %d `+
+			`completed","trace_id":"%016x%016x","span_id":"%016x",`,
 			i%60, r.IntN(1e6), i, r.Uint64(), r.Uint64(), r.Uint64())
 		b = fmt.Appendf(b, event, r.IntN(100_000), r.IntN(100_000))
-		b = fmt.Appendf(b, `,"kubernetes":{"namespace":"shop","pod":"checkout-%08x-ab3cd","container":"checkout","node":"ip-10-0-1-%d.eu-central-1.compute.internal",`+
+		b = fmt.Appendf(b, `,"kubernetes":{"namespace":"shop","pod":"checkout-%08x-ab3cd","container":"checkout",`+
+			`"node":"ip-10-0-1-%d.eu-central-1.compute.internal",`+
 			`"labels":{"app":"checkout","version":"1.4.%d","team":"ch"}}}`+"\n", r.Uint32(), r.IntN(9), r.IntN(7))
 	}
 	return pad(b)

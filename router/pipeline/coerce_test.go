@@ -12,7 +12,10 @@ import (
 
 // TestConvert has a row for each value and a column for each type; ! is a refusal.
 func TestConvert(t *testing.T) {
-	types := []schema.Type{schema.Int8, schema.Int64, schema.Uint16, schema.Uint64, schema.Float64, schema.Boolean, schema.String, schema.TimestampMillisecond, schema.JSON}
+	types := []schema.Type{
+		schema.Int8, schema.Int64, schema.Uint16, schema.Uint64, schema.Float64, schema.Boolean, schema.String,
+		schema.TimestampMillisecond, schema.JSON,
+	}
 	text := func(s string) value.Value { return value.NewString(s) }
 	for _, tt := range []struct {
 		v    value.Value
@@ -22,7 +25,10 @@ func TestConvert(t *testing.T) {
 		{value.NewInt(-1), `-1 -1 ! ! -1.0 1 "-1" -1 !`},
 		{value.NewInt(300), `! 300 300 300 300.0 1 "300" 300 !`},
 		{value.NewInt(0), `0 0 0 0 0.0 0 "0" 0 !`},
-		{value.NewInt(math.MaxInt64), `! 9223372036854775807 ! 9223372036854775807 9.223372036854776e18 1 "9223372036854775807" ! !`},
+		{
+			value.NewInt(math.MaxInt64),
+			`! 9223372036854775807 ! 9223372036854775807 9.223372036854776e18 1 "9223372036854775807" ! !`,
+		},
 		{value.NewFloat(2.9), `2 2 2 2 2.9 1 "2.9" ! !`},
 		{value.NewFloat(-2.9), `-2 -2 ! 0 -2.9 1 "-2.9" ! !`},
 		{value.NewFloat(1e30), `! 9223372036854775807 ! -1 1e30 1 "1000000000000000000000000000000" ! !`},
@@ -75,7 +81,8 @@ func TestConvert(t *testing.T) {
 func TestColumnType(t *testing.T) {
 	for text, want := range map[string]schema.Type{
 		"Int8": schema.Int8, "uint64": schema.Uint64, "BOOL": schema.Boolean, "json": schema.JSON,
-		"timestamp": schema.TimestampNanosecond, "epoch, ms": schema.TimestampMillisecond, "time,second": schema.TimestampSecond, "Epoch ,MICRO": schema.TimestampMicrosecond,
+		"timestamp": schema.TimestampNanosecond, "epoch, ms": schema.TimestampMillisecond,
+		"time,second": schema.TimestampSecond, "Epoch ,MICRO": schema.TimestampMicrosecond,
 	} {
 		if got, why := columnType(text); got != want || why != "" {
 			t.Errorf("%q is %s (%s), want %s", text, got, why, want)

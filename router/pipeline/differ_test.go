@@ -21,12 +21,15 @@ import (
 type generator struct{ *rand.Rand }
 
 var generatorKeys = []string{
-	`"a"`, `"b"`, `"c"`, `"a"`, `"b"`, `"a.b"`, `"b.c"`, `"\u0061"`, `"a\u002eb"`, `""`, `"é"`, `"q\"q"`, `"svc_timestamp"`,
-	`"at"`, `"svc_ttl"`, `"svc_table_ttl"`, `"svc_table_suffix"`, `"message"`, `"a_key_of_more_than_16_bytes"`, `"a_key_of_more_than_16_characters"`,
+	`"a"`, `"b"`, `"c"`, `"a"`, `"b"`, `"a.b"`, `"b.c"`, `"\u0061"`, `"a\u002eb"`, `""`, `"é"`, `"q\"q"`,
+	`"svc_timestamp"`,
+	`"at"`, `"svc_ttl"`, `"svc_table_ttl"`, `"svc_table_suffix"`, `"message"`, `"a_key_of_more_than_16_bytes"`,
+	`"a_key_of_more_than_16_characters"`,
 }
 
 var generatorScalars = []string{
-	`1`, `-7`, `0`, `1.5`, `1e3`, `9223372036854775808`, `9007199254740993`, `-9007199254740992`, `"x"`, `""`, `"1"`, `"esc\n\u00e9"`, `true`, `false`, `null`, `null`,
+	`1`, `-7`, `0`, `1.5`, `1e3`, `9223372036854775808`, `9007199254740993`, `-9007199254740992`, `"x"`, `""`, `"1"`,
+	`"esc\n\u00e9"`, `true`, `false`, `null`, `null`,
 	`[]`, `[1,"x",{"b":1,"a":[2.50]}]`, `"2h"`, `"_s"`, `"a string that is longer than eight bytes"`,
 }
 
@@ -86,8 +89,14 @@ var settings = []changes{
 	{skipErrors, levels(1), maxColumnsOf(4)},
 	{skipErrors, timeIndex("at;epoch;ms")},
 	{ignoreErrors, skipErrors, timeIndex("a.b;epoch;s")},
-	{skipErrors, having("svc_timestamp TimestampMillisecond ti, a Float64, b Json, a.b Int8, c Int64 not null, q String default 'd'")},
-	{skipErrors, having("svc_timestamp TimestampNanosecond ti, a.b Json, message String tag"), hints(map[string]string{"auto_create_table": "false"})},
+	{
+		skipErrors,
+		having("svc_timestamp TimestampMillisecond ti, a Float64, b Json, a.b Int8, c Int64 not null, q String default 'd'"),
+	},
+	{
+		skipErrors, having("svc_timestamp TimestampNanosecond ti, a.b Json, message String tag"),
+		hints(map[string]string{"auto_create_table": "false"}),
+	},
 	{skipErrors, having("other TimestampNanosecond ti")},
 }
 
@@ -169,7 +178,8 @@ func (m *model) add(index int, line string) {
 		have := m.types[name]
 		unsigned := have == "Int64" && typ == "UInt64" && !m.negative(name) ||
 			have == "UInt64" && typ == "Int64" && !strings.HasPrefix(row[name], "-")
-		fraction := have == "Int64" && typ == "Float64" && !slices.ContainsFunc(m.rows, func(r map[string]string) bool { return wide(r[name]) }) ||
+		fraction := have == "Int64" && typ == "Float64" &&
+			!slices.ContainsFunc(m.rows, func(r map[string]string) bool { return wide(r[name]) }) ||
 			have == "Float64" && typ == "Int64" && !wide(row[name])
 		if collide || name == "" || have != "" && have != typ && !unsigned && !fraction {
 			return

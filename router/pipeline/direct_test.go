@@ -108,7 +108,8 @@ func TestDirect(t *testing.T) {
 			"a value of another type",
 			[]func(*Request){having("svc_timestamp TimestampNanosecond ti, line Int64")},
 			twoRows,
-			`record 0: column "line" of table "t": expected Int64, actual String: "one"; set on_type_conflict=aside to keep such rows, or skip_error=true to drop them`,
+			`record 0: column "line" of table "t": expected Int64, actual String: "one"; set on_type_conflict=aside to keep ` +
+				`such rows, or skip_error=true to drop them`,
 		},
 		{
 			"a value that goes aside",
@@ -121,7 +122,8 @@ func TestDirect(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			line Int64: -
 			line_conflict String: "one"
-			1 value of the column line of table public.t was put aside, as text in line_conflict: its type is not the column's; the first is one`,
+			1 value of the column line of table public.t was put aside, as text in line_conflict: ` +
+				`its type is not the column's; the first is one`,
 		},
 		{
 			"columns that a refused row introduced",
@@ -146,7 +148,8 @@ func TestDirect(t *testing.T) {
 			"too many columns",
 			[]func(*Request){maxColumnsOf(4)},
 			twoRows,
-			`record 0: table "t" would get more than 4 columns with "app"; store fields that vary in an array, or lower max_nested_levels`,
+			`record 0: table "t" would get more than 4 columns with "app"; store fields that vary in an array, ` +
+				`or lower max_nested_levels`,
 		},
 		{
 			"a column that must have a value",

@@ -16,19 +16,26 @@ func TestVariablesAndSuffix(t *testing.T) {
 			time TimestampNanosecond TIMESTAMP: 1716668197217000000
 			id String: "2436"`,
 		},
-		{"variables beat hints, null is unset", "{}", []func(*Request){hints(map[string]string{"ttl": "2d"})}, `[{"a":1,"svc_ttl":"3d"},{"a":2,"svc_ttl":null}]`, `
+		{
+			"variables beat hints, null is unset", "{}",
+			[]func(*Request){hints(map[string]string{"ttl": "2d"})},
+			`[{"a":1,"svc_ttl":"3d"},{"a":2,"svc_ttl":null}]`, `
 			t ttl=3days
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a Int64: 1
 			t ttl=2days
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
-			a Int64: 2`},
+			a Int64: 2`,
+		},
 		{"bad ttl", timeList, nil, `[{"t":1,"svc_ttl":"soon"}]`, `!key: ttl, value: soon`},
 		{"a list may read a variable", timeList + "- {field: svc_ttl, type: string}", nil, `[{"t":1,"svc_ttl":"1d"}]`, `
 			t ttl=1day
 			t TimestampSecond TIMESTAMP: 1
 			svc_ttl String: "1d"`},
-		{"template", "version: 2\n" + timeList + "table_suffix: _${ app }_${dc}", nil, `[{"t":1,"app":"api","dc":3},{"t":2,"app":"api"},{"t":3,"app":"api","dc":true},{"t":4,"app":"web","dc":1,"svc_table_suffix":"_x"}]`, `
+		{
+			"template", "version: 2\n" + timeList + "table_suffix: _${ app }_${dc}", nil,
+			`[{"t":1,"app":"api","dc":3},{"t":2,"app":"api"},{"t":3,"app":"api","dc":true},{"t":4,"app":"web","dc":1,` +
+				`"svc_table_suffix":"_x"}]`, `
 			t_api_3
 			t TimestampSecond TIMESTAMP: 1
 			app String: "api"
@@ -40,23 +47,38 @@ func TestVariablesAndSuffix(t *testing.T) {
 			t_x
 			t TimestampSecond TIMESTAMP: 4
 			app String: "web"
-			dc Int64: 1`},
-		{"template sees listed fields in version 2", "version: 2\ntransform:\n- {field: t, type: 'epoch, s', index: timestamp}\ntable_suffix: _${t}", nil, `[{"t":1}]`, "t_1\nt TimestampSecond TIMESTAMP: 1"},
-		{"constant suffix", "table_suffix: _x", nil, `[{"a":1}]`, "t_x\nsvc_timestamp TimestampNanosecond TIMESTAMP: now+0\na Int64: 1"},
-		{"variables of the client refused", "{}", []func(*Request){skipErrors, func(q *Request) { q.NoClientVariables = true }}, `[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
+			dc Int64: 1`,
+		},
+		{
+			"template sees listed fields in version 2",
+			"version: 2\ntransform:\n- {field: t, type: 'epoch, s', index: timestamp}\ntable_suffix: _${t}", nil,
+			`[{"t":1}]`, "t_1\nt TimestampSecond TIMESTAMP: 1",
+		},
+		{
+			"constant suffix", "table_suffix: _x", nil, `[{"a":1}]`,
+			"t_x\nsvc_timestamp TimestampNanosecond TIMESTAMP: now+0\na Int64: 1",
+		},
+		{"variables of the client refused", "{}", []func(*Request){
+			skipErrors, func(q *Request) { q.NoClientVariables = true },
+		}, `[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			a Int64: 2
 			skipped 1 of 2: record 0: the record sets svc_ttl, and this server lets only pipelines set table options`},
-		{"variables of a program are fine", "processors: [{vrl: {source: '. = {\"svc_ttl\": \"1d\", \"a\": 1}'}}]", []func(*Request){func(q *Request) { q.NoClientVariables = true }}, `[{}]`, `
+		{
+			"variables of a program are fine", "processors: [{vrl: {source: '. = {\"svc_ttl\": \"1d\", \"a\": 1}'}}]",
+			[]func(*Request){func(q *Request) { q.NoClientVariables = true }},
+			`[{}]`, `
 			t ttl=1day
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
-			a Int64: 1`},
+			a Int64: 1`,
+		},
 		{"illegal table name", "table_suffix: _${a}", []func(*Request){skipErrors}, `[{"a":"/"},{"a":"b"}]`, `
 			t_b
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			a String: "b"
-			skipped 1 of 2: record 0: Invalid table name: "t_/"; a table name begins with a letter or one of _ : - and continues with these, digits or . @ #`},
+			skipped 1 of 2: record 0: Invalid table name: "t_/"; a table name begins with a letter or one of _ : ` +
+			`- and continues with these, digits or . @ #`},
 		{"own schema for each table", "table_suffix: _${k}", nil, `[{"k":"a","x":1},{"k":"b","x":"y","z":1}]`, `
 			t_a
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
@@ -72,9 +94,10 @@ func TestVariablesAndSuffix(t *testing.T) {
 
 func TestDispatcher(t *testing.T) {
 	others := library{
-		"web_pipe": "version: 2\ntransform: [{field: t, type: 'epoch, ms', index: timestamp}]\ndispatcher: {field: deep, rules: [{value: true, table_suffix: _deep}]}",
-		"loop":     "dispatcher: {field: kind, rules: [{value: loop, table_suffix: x, pipeline: loop}]}",
-		"broken":   "processors: 7",
+		"web_pipe": "version: 2\ntransform: [{field: t, type: 'epoch, ms', index: timestamp}]\ndispatcher: {field: " +
+			"deep, rules: [{value: true, table_suffix: _deep}]}",
+		"loop":   "dispatcher: {field: kind, rules: [{value: loop, table_suffix: x, pipeline: loop}]}",
+		"broken": "processors: 7",
 	}
 	const source = `
 processors: [{letter: {field: kind}}]
@@ -89,7 +112,8 @@ dispatcher:
   - {value: broken, table_suffix: _b, pipeline: broken}
 `
 	checkPipelines(t, others, []pipelineCase{
-		{"first match, else here", source, nil, `[{"kind":"WEB","t":5},{"kind":"else"},{"kind":"7","o":{"p":[1]}},{"kind":"web","t":6,"deep":true,"svc_ttl":"1d"},{"kind":"web","t":7,"s":"x"}]`, `
+		{"first match, else here", source, nil, `[{"kind":"WEB","t":5},{"kind":"else"},{"kind":"7","o":{"p":[1]}},` +
+			`{"kind":"web","t":6,"deep":true,"svc_ttl":"1d"},{"kind":"web","t":7,"s":"x"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			kind String: "else"
@@ -106,9 +130,25 @@ dispatcher:
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+2
 			kind String: "7"
 			o.p String: "[1]"`},
-		{"loop", source, []func(*Request){skipErrors}, `[{"kind":"loop"}]`, `skipped 1 of 1: record 0: dispatched more than 16 times:  → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop → loop`},
-		{"missing target fails all", source, []func(*Request){skipErrors}, `[{"kind":"gone"}]`, `!dispatch to pipeline gone: Pipeline not found, name: gone, version: latest`},
-		{"broken target", source, []func(*Request){skipErrors}, `[{"kind":"broken"}]`, `!dispatch to pipeline broken: Failed to build pipeline: line 1: processors: expected a list`},
+		{
+			"loop", source,
+			[]func(*Request){skipErrors},
+			`[{"kind":"loop"}]`,
+			`skipped 1 of 1: record 0: dispatched more than 16 times:  → loop → loop → loop → loop → loop → loop → loop → ` +
+				`loop → loop → loop → loop → loop → loop → loop → loop → loop → loop`,
+		},
+		{
+			"missing target fails all", source,
+			[]func(*Request){skipErrors},
+			`[{"kind":"gone"}]`,
+			`!dispatch to pipeline gone: Pipeline not found, name: gone, version: latest`,
+		},
+		{
+			"broken target", source,
+			[]func(*Request){skipErrors},
+			`[{"kind":"broken"}]`,
+			`!dispatch to pipeline broken: Failed to build pipeline: line 1: processors: expected a list`,
+		},
 		{"failure below", source, []func(*Request){skipErrors}, `[{"kind":"web"},{"kind":"web","t":1}]`, `
 			t_web
 			t TimestampMillisecond TIMESTAMP: 1
@@ -119,7 +159,8 @@ dispatcher:
 
 func TestBranches(t *testing.T) {
 	others := library{"p": "dispatcher: {field: b, rules: [{value: 1, table_suffix: _y}]}"}
-	p, err := Compile([]byte("dispatcher: {field: a, rules: [{value: 1, table_suffix: _x, pipeline: p}, {value: 2, table_suffix: _z}]}"), Options{})
+	p, err := Compile([]byte("dispatcher: {field: a, rules: [{value: 1, table_suffix: _x, pipeline: p}, {value: "+
+		"2, table_suffix: _z}]}"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

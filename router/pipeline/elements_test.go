@@ -23,7 +23,8 @@ transform: [{field: n, type: int8}]
 		skips  []string
 	}{
 		{"rows", func(*Request) {}, "n Int8: 1 3 5", []string{
-			"0 transform element 1 of the list", "0 processor element 3 of the list", "1 transform element 0 of the list", "1 transform element 1 of the list",
+			"0 transform element 1 of the list", "0 processor element 3 of the list", "1 transform element 0 of the list",
+			"1 transform element 1 of the list",
 		}},
 		{"whole records", wholeRecords, "n Int8: 5", []string{"0 transform ", "1 transform "}},
 	} {

@@ -27,7 +27,10 @@ func TestExpiredRowsAreCounted(t *testing.T) {
 		{"table", func(q *Request) { q.Catalog = tables{"t": existing} }, 100, 20},
 		{"hint", hints(map[string]string{"ttl": "4d"}), 100, 50},
 		{"database", func(q *Request) { q.DatabaseTTL = "4days" }, 100, 50},
-		{"hint before database", func(q *Request) { q.DatabaseTTL, q.Hints = "1day", map[string]string{"ttl": "4d"} }, 100, 50},
+		{
+			"hint before database", func(q *Request) { q.DatabaseTTL, q.Hints = "1day", map[string]string{"ttl": "4d"} },
+			100, 50,
+		},
 		{"instant", hints(map[string]string{"ttl": "instant"}), 100, 0},
 		{"parts", hints(map[string]string{"ttl": "4d"}), 200_000, 100_000},
 	} {

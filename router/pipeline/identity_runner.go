@@ -80,7 +80,9 @@ func (r *identity) Record(v value.Value, _ int) error {
 	r.record = append(r.record, make([]byte, jsonscan.Padding)...)
 	_, err := r.scan(r.record[:n], 0, true)
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
-		return r.refuse(&kindError{SkipParse, errs.New(errs.InvalidArguments, "the record has no form in JSON: %s", e.Message())})
+		return r.refuse(&kindError{
+			SkipParse, errs.New(errs.InvalidArguments, "the record has no form in JSON: %s", e.Message()),
+		})
 	}
 	return err
 }

@@ -24,7 +24,9 @@ func TestIdentity(t *testing.T) {
 			n Int64: 1 -
 			u String: "ann" "bob"
 			x.y Boolean: - 1`},
-		{"every type", nil, `[{"s":"x","i":-5,"f":1.0,"e":1e3,"b":false,"a":[1, {"z":0,"a":1.50}],"n":null,"o":{},"big":9223372036854775808}]`, `
+		{
+			"every type", nil,
+			`[{"s":"x","i":-5,"f":1.0,"e":1e3,"b":false,"a":[1, {"z":0,"a":1.50}],"n":null,"o":{},"big":9223372036854775808}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a String: "[1,{\"a\":1.5,\"z\":0}]"
@@ -33,7 +35,8 @@ func TestIdentity(t *testing.T) {
 			e Float64: 1000.0
 			f Float64: 1.0
 			i Int64: -5
-			s String: "x"`},
+			s String: "x"`,
+		},
 		{"empty record", nil, `[{}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
@@ -114,26 +117,48 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
 			id UInt64: 1 - 18446744073709551615
 			x Int64: - 2 -`},
-		{"unsigned beside a negative", nil, `[{"id":-1},{"id":9223372036854775808}]`, `!column "id": expected Int64 as in an earlier record, actual UInt64: 9223372036854775808`},
+		{
+			"unsigned beside a negative", nil, `[{"id":-1},{"id":9223372036854775808}]`,
+			`!column "id": expected Int64 as in an earlier record, actual UInt64: 9223372036854775808`,
+		},
 		{"a negative beside unsigned", nil, `[{"id":9223372036854775808},{"id":-1}]`, `!column "id"`},
-		{"a dropped record leaves no type", changes{skipErrors}, `[{"id":1,"z":1},{"id":9223372036854775808,"z":"text"},{"id":-1}]`, `
+		{
+			"a dropped record leaves no type",
+			changes{skipErrors},
+			`[{"id":1,"z":1},{"id":9223372036854775808,"z":"text"},{"id":-1}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			id Int64: 1 -1
 			z Int64: 1 -
-			skipped 1 of 3: record 1: column "z": expected Int64 as in an earlier record, actual String: "text"`},
-		{"unsigned in a table's column", changes{having("svc_timestamp TimestampNanosecond ti, u UInt64, j Json")}, `[{"u":9223372036854775808,"j":9223372036854775808}]`, `
+			skipped 1 of 3: record 1: column "z": expected Int64 as in an earlier record, actual String: "text"`,
+		},
+		{
+			"unsigned in a table's column",
+			changes{having("svc_timestamp TimestampNanosecond ti, u UInt64, j Json")},
+			`[{"u":9223372036854775808,"j":9223372036854775808}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			j Json: "9223372036854775808"
-			u UInt64: 9223372036854775808`},
-		{"unsigned in a signed column", changes{having("svc_timestamp TimestampNanosecond ti, u Int64")}, `[{"u":9223372036854775808}]`, `!expected Int64, actual UInt64: 9223372036854775808`},
-		{"unsigned in a float column", changes{having("svc_timestamp TimestampNanosecond ti, u Float64")}, `[{"u":9223372036854775809}]`, `!without loss`},
+			u UInt64: 9223372036854775808`,
+		},
+		{
+			"unsigned in a signed column",
+			changes{having("svc_timestamp TimestampNanosecond ti, u Int64")},
+			`[{"u":9223372036854775808}]`, `!expected Int64, actual UInt64: 9223372036854775808`,
+		},
+		{
+			"unsigned in a float column",
+			changes{having("svc_timestamp TimestampNanosecond ti, u Float64")},
+			`[{"u":9223372036854775809}]`, `!without loss`,
+		},
 		{"an exact float", nil, `[{"id":18446744073709551616}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			id Float64: 1.8446744073709552e19`},
-		{"an integer that nothing holds", nil, `[{"id":18446744073709551617}]`, `!beyond -9223372036854775808 to 18446744073709551615`},
+		{
+			"an integer that nothing holds", nil, `[{"id":18446744073709551617}]`,
+			`!beyond -9223372036854775808 to 18446744073709551615`,
+		},
 		{"scalar and object by one key", nil, `[{"a":1},{"a":{"b":2}}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
@@ -141,13 +166,19 @@ func TestIdentity(t *testing.T) {
 			a.b Int64: - 2`},
 
 		// Conflicts in the batch.
-		{"worked example 2", nil, `[{"n":1},{"n":"two"}]`, `!record 1: column "n": expected Int64 as in an earlier record, actual String: "two"`},
+		{
+			"worked example 2", nil, `[{"n":1},{"n":"two"}]`,
+			`!record 1: column "n": expected Int64 as in an earlier record, actual String: "two"`,
+		},
 		{"worked example 2, skip_error", changes{skipErrors}, `[{"n":1},{"n":"two"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			n Int64: 1
 			skipped 1 of 2: record 1: column "n": expected Int64 as in an earlier record, actual String: "two"`},
-		{"bool against string", nil, `[{"a":true},{"a":"true"}]`, `!record 1: column "a": expected Boolean as in an earlier record, actual String`},
+		{
+			"bool against string", nil, `[{"a":true},{"a":"true"}]`,
+			`!record 1: column "a": expected Boolean as in an earlier record, actual String`,
+		},
 		{"string against array is none", nil, `[{"a":"x"},{"a":[1]}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
@@ -156,23 +187,33 @@ func TestIdentity(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a String: "x"
-			skipped 2 of 3: record 1: column "a": expected String as in an earlier record, actual Int64: 1 | record 2: column "a": expected String as in an earlier record, actual Int64: 2`},
-		{"columns of a dropped record vanish", changes{skipErrors}, `[{"a":1},{"new":{"x":1,"y":2},"a":"bad"},{"new":{"x":"s"},"a":2}]`, `
+			skipped 2 of 3: record 1: column "a": expected String as in an earlier record, actual Int64: 1 | record 2: ` +
+			`column "a": expected String as in an earlier record, actual Int64: 2`},
+		{
+			"columns of a dropped record vanish",
+			changes{skipErrors},
+			`[{"a":1},{"new":{"x":1,"y":2},"a":"bad"},{"new":{"x":"s"},"a":2}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			a Int64: 1 2
 			new.x String: - "s"
-			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String: "bad"`},
-		{"variables of the client refused", changes{skipErrors, func(q *Request) { q.NoClientVariables = true }}, `[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
+			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String: "bad"`,
+		},
+		{
+			"variables of the client refused",
+			changes{skipErrors, func(q *Request) { q.NoClientVariables = true }},
+			`[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			a Int64: 2
-			skipped 1 of 2: record 0: the record sets svc_ttl, and this server lets only pipelines set table options`},
+			skipped 1 of 2: record 0: the record sets svc_ttl, and this server lets only pipelines set table options`,
+		},
 		{"a dropped first record decides nothing", changes{skipErrors}, `[{"a":1,"svc_ttl":"soon"},{"a":"x"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			a String: "x"
-			skipped 1 of 2: record 0: Failed to parse table option, key: ttl, value: soon (want an integer with a unit at "soon")`},
+			skipped 1 of 2: record 0: Failed to parse table option, key: ttl, value: ` +
+			`soon (want an integer with a unit at "soon")`},
 
 		// Not a record.
 		{"not an object", nil, `[1]`, `!record 0: Top level value must be map`},
@@ -180,17 +221,22 @@ func TestIdentity(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+2
 			a Int64: 1
-			skipped 3 of 4: record 0: Top level value must be map | record 1: Top level value must be map | record 3: Top level value must be map`},
+			skipped 3 of 4: record 0: Top level value must be map | record 1: Top level value must be map | record 3: ` +
+			`Top level value must be map`},
 
 		// The time index.
 		{"the client's svc_timestamp is dropped", nil, `[{"svc_timestamp":"x","a":1},{"svc_timestamp":[{}]}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
 			a Int64: 1 -`},
-		{"another name for it", changes{func(q *Request) { q.TimestampColumn = "timestamp" }}, `[{"timestamp":1,"svc_timestamp":2}]`, `
+		{
+			"another name for it",
+			changes{func(q *Request) { q.TimestampColumn = "timestamp" }},
+			`[{"timestamp":1,"svc_timestamp":2}]`, `
 			t
 			timestamp TimestampNanosecond TIMESTAMP: now+0
-			svc_timestamp Int64: 2`},
+			svc_timestamp Int64: 2`,
+		},
 		{"worked example 3", changes{timeIndex("at;epoch;s")}, `[{"at":"1700000000","m":"hi"}]`, `
 			t
 			at TimestampSecond TIMESTAMP: 1700000000
@@ -198,9 +244,13 @@ func TestIdentity(t *testing.T) {
 		{"worked example 4", changes{timeIndex("at;datestr;%Y-%m-%d %H:%M:%S%:z")}, `[{"at":"2024-05-06 07:08:09+02:00"}]`, `
 			t
 			at TimestampNanosecond TIMESTAMP: 1714972089000000000`},
-		{"datestr without offset is UTC", changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S%.f")}, `[{"at":"2024-05-06T07:08:09.5"}]`, `
+		{
+			"datestr without offset is UTC",
+			changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S%.f")},
+			`[{"at":"2024-05-06T07:08:09.5"}]`, `
 			t
-			at TimestampNanosecond TIMESTAMP: 1714979289500000000`},
+			at TimestampNanosecond TIMESTAMP: 1714979289500000000`,
+		},
 		{"epoch units", changes{timeIndex("at;epoch;us")}, `[{"at":-7},{"at":"-8"}]`, `
 			t
 			at TimestampMicrosecond TIMESTAMP: -7 -8`},
@@ -208,8 +258,18 @@ func TestIdentity(t *testing.T) {
 			t
 			a.b TimestampMillisecond TIMESTAMP: 5 6
 			a.c Int64: 1 -`},
-		{"colliding time index", changes{timeIndex("a.b;epoch;ms")}, `[{"a.b":6,"a":{"b":5}}]`, `!two fields become the column "a.b"`},
-		{"the last nanosecond is infinity", changes{timeIndex("at;epoch;ns")}, `[{"at":9223372036854775807}]`, `!out of range, which is -9223372036854775806 to 9223372036854775806`},
+		{
+			"colliding time index",
+			changes{timeIndex("a.b;epoch;ms")},
+			`[{"a.b":6,"a":{"b":5}}]`,
+			`!two fields become the column "a.b"`,
+		},
+		{
+			"the last nanosecond is infinity",
+			changes{timeIndex("at;epoch;ns")},
+			`[{"at":9223372036854775807}]`,
+			`!out of range, which is -9223372036854775806 to 9223372036854775806`,
+		},
 		{"and the first one", changes{timeIndex("at;epoch;us")}, `[{"at":-9223372036854775807}]`, `!out of range`},
 		{"the last time", changes{timeIndex("at;epoch;ns")}, `[{"at":9223372036854775806},{"at":"-9223372036854775806"}]`, `
 			t
@@ -218,44 +278,116 @@ func TestIdentity(t *testing.T) {
 			t
 			at TimestampMillisecond TIMESTAMP: 1
 			svc_timestamp Int64: 2`},
-		{"missing", changes{timeIndex("at;epoch;ms")}, `[{"a":1}]`, `!record 0: time index "at": the field is missing or null`},
-		{"null", changes{timeIndex("at;epoch;ms")}, `[{"at":null}]`, `!record 0: time index "at": the field is missing or null`},
-		{"fractions, rounded down", changes{timeIndex("at;epoch;ms")}, `[{"at":1.5},{"at":-1.5},{"at":"-0.25"},{"at":1.7e12}]`, `
+		{
+			"missing",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"a":1}]`,
+			`!record 0: time index "at": the field is missing or null`,
+		},
+		{
+			"null",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"at":null}]`,
+			`!record 0: time index "at": the field is missing or null`,
+		},
+		{
+			"fractions, rounded down",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"at":1.5},{"at":-1.5},{"at":"-0.25"},{"at":1.7e12}]`, `
 			t
-			at TimestampMillisecond TIMESTAMP: 1 -2 -1 1700000000000`},
-		{"fractions in a finer column", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti")}, `[{"at":1767607200.123456},{"at":"1767607200.123456789"},{"at":-1.5},{"at":"-0.0000000001"}]`, `
+			at TimestampMillisecond TIMESTAMP: 1 -2 -1 1700000000000`,
+		},
+		{
+			"fractions in a finer column",
+			changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti")},
+			`[{"at":1767607200.123456},{"at":"1767607200.123456789"},{"at":-1.5},{"at":"-0.0000000001"}]`, `
 			t
-			at TimestampNanosecond TIMESTAMP: 1767607200123456000 1767607200123456789 -1500000000 -1`},
-		{"fractions in a coarser column", changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")}, `[{"at":1999.5},{"at":-0.5}]`, `
+			at TimestampNanosecond TIMESTAMP: 1767607200123456000 1767607200123456789 -1500000000 -1`,
+		},
+		{
+			"fractions in a coarser column",
+			changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")},
+			`[{"at":1999.5},{"at":-0.5}]`, `
 			t
-			at TimestampSecond TIMESTAMP: 1 -1`},
-		{"fractions at the ends of time", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti")}, `[{"at":"9223372036.854775806"},{"at":"-9223372036.854775806"},{"at":-9223372036.5}]`, `
+			at TimestampSecond TIMESTAMP: 1 -1`,
+		},
+		{
+			"fractions at the ends of time",
+			changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti")},
+			`[{"at":"9223372036.854775806"},{"at":"-9223372036.854775806"},{"at":-9223372036.5}]`, `
 			t
-			at TimestampNanosecond TIMESTAMP: 9223372036854775806 -9223372036854775806 -9223372036500000000`},
-		{"a fraction beyond the last time", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti"), skipErrors}, `[{"at":9223372036.9},{"at":"9223372036.854775807"},{"at":-9223372036.9},{"at":1}]`, `
+			at TimestampNanosecond TIMESTAMP: 9223372036854775806 -9223372036854775806 -9223372036500000000`,
+		},
+		{
+			"a fraction beyond the last time",
+			changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti"), skipErrors},
+			`[{"at":9223372036.9},{"at":"9223372036.854775807"},{"at":-9223372036.9},{"at":1}]`, `
 			t
 			at TimestampNanosecond TIMESTAMP: 1000000000
-			skipped 3 of 4: record 0: time index "at": 9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 1: time index "at": 9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 2: time index "at": -9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`},
-		{"a fraction out of range", changes{timeIndex("at;epoch;ms")}, `[{"at":1e300}]`, `!record 0: time index "at": 1e+300 of TimestampMillisecond is out of range`},
-		{"rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05T10:00:00.123456789+02:00"},{"at":"2026-01-05T08:00:00Z"}]`, `
+			skipped 3 of 4: record 0: time index "at": ` +
+				`9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 1: time index "at": ` +
+				`9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 2: time index "at": ` +
+				`-9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`,
+		},
+		{
+			"a fraction out of range",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"at":1e300}]`,
+			`!record 0: time index "at": 1e+300 of TimestampMillisecond is out of range`,
+		},
+		{
+			"rfc3339",
+			changes{timeIndex("at;rfc3339")},
+			`[{"at":"2026-01-05T10:00:00.123456789+02:00"},{"at":"2026-01-05T08:00:00Z"}]`, `
 			t
-			at TimestampNanosecond TIMESTAMP: 1767600000123456789 1767600000000000000`},
+			at TimestampNanosecond TIMESTAMP: 1767600000123456789 1767600000000000000`,
+		},
 		{"not rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05"}]`, `!record 0: time index "at": `},
-		{"bool", changes{timeIndex("at;epoch;ms")}, `[{"at":true}]`, `!record 0: time index "at": expected a number, or a string holding one, actual Boolean`},
-		{"spaces", changes{timeIndex("at;epoch;ms")}, `[{"at":" 1"}]`, `!record 0: time index "at": the string " 1" is no number of TimestampMillisecond; for times as text use at;rfc3339`},
-		{"datestr of a number", changes{timeIndex("at;datestr;%s")}, `[{"at":1}]`, `!record 0: time index "at": expected a string, actual Int64`},
-		{"seconds out of range", changes{timeIndex("at;epoch;s")}, `[{"at":9200000000001}]`, `!record 0: time index "at": 9200000000001 of TimestampSecond is out of range`},
-		{"milliseconds out of range", changes{timeIndex("at;epoch;ms")}, `[{"at":-9200000000000001}]`, `!record 0: time index "at": -9200000000000001 of TimestampMillisecond is out of range`},
+		{
+			"bool",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"at":true}]`,
+			`!record 0: time index "at": expected a number, or a string holding one, actual Boolean`,
+		},
+		{
+			"spaces",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"at":" 1"}]`,
+			`!record 0: time index "at": the string " 1" is no number of TimestampMillisecond; for times as text use at;rfc3339`,
+		},
+		{
+			"datestr of a number",
+			changes{timeIndex("at;datestr;%s")},
+			`[{"at":1}]`,
+			`!record 0: time index "at": expected a string, actual Int64`,
+		},
+		{
+			"seconds out of range",
+			changes{timeIndex("at;epoch;s")},
+			`[{"at":9200000000001}]`,
+			`!record 0: time index "at": 9200000000001 of TimestampSecond is out of range`,
+		},
+		{
+			"milliseconds out of range",
+			changes{timeIndex("at;epoch;ms")},
+			`[{"at":-9200000000000001}]`,
+			`!record 0: time index "at": -9200000000000001 of TimestampMillisecond is out of range`,
+		},
 		{"at the edge", changes{timeIndex("at;epoch;s")}, `[{"at":-9200000000000},{"at":9200000000000}]`, `
 			t
 			at TimestampSecond TIMESTAMP: -9200000000000 9200000000000`},
 		{"skip_error drops", changes{timeIndex("at;epoch;ms"), skipErrors}, `[{"at":"x"},{"at":2},{}]`, `
 			t
 			at TimestampMillisecond TIMESTAMP: 2
-			skipped 2 of 3: record 0: time index "at": the string "x" is no number of TimestampMillisecond; for times as text use at;rfc3339 or at;datestr;PATTERN | record 2: time index "at": the field is missing or null`},
-		{"ignore_errors takes the clock", changes{timeIndex("at;epoch;s"), ignoreErrors}, `[{"at":"x"},{"at":[1]},{"at":3},{}]`, `
+			skipped 2 of 3: record 0: time index "at": the string "x" is no number of TimestampMillisecond; ` +
+			`for times as text use at;rfc3339 or at;datestr;PATTERN | record 2: time index "at": the field is missing or null`},
+		{
+			"ignore_errors takes the clock",
+			changes{timeIndex("at;epoch;s"), ignoreErrors},
+			`[{"at":"x"},{"at":[1]},{"at":3},{}]`, `
 			t
-			at TimestampSecond TIMESTAMP: 1700000000 1700000000 3 1700000000`},
+			at TimestampSecond TIMESTAMP: 1700000000 1700000000 3 1700000000`,
+		},
 
 		// Variables.
 		{"suffix", nil, `[{"a":1},{"a":"x","svc_table_suffix":"_x"},{"a":2}]`, `
@@ -268,8 +400,13 @@ func TestIdentity(t *testing.T) {
 		{"numeric suffix", nil, `[{"svc_table_suffix":7}]`, `
 			t7
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
-		{"illegal suffix", nil, `[{"svc_table_suffix":" x"}]`, `!record 0: Invalid table name: "t x"; a table name begins with a letter or one of _ : - and continues with these, digits or . @ #`},
-		{"every option", nil, `[{"svc_ttl":"7d","svc_append_mode":false,"svc_merge_mode":"last_row","svc_physical_table":"p","svc_skip_wal":"TRUE","svc_auto_create_table":"false"}]`, `
+		{
+			"illegal suffix", nil, `[{"svc_table_suffix":" x"}]`,
+			`!record 0: Invalid table name: "t x"; a table name begins with a letter or one of _ : ` +
+				`- and continues with these, digits or . @ #`,
+		},
+		{"every option", nil, `[{"svc_ttl":"7d","svc_append_mode":false,"svc_merge_mode":"last_row",` +
+			`"svc_physical_table":"p","svc_skip_wal":"TRUE","svc_auto_create_table":"false"}]`, `
 			t ttl=7days merge_mode=last_row skip_wal=true physical_table=p append_mode=false nocreate
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
 		{"svc_table_ttl is svc_ttl, which wins", nil, `[{"svc_table_ttl":"1d"},{"svc_table_ttl":"1d","svc_ttl":"2d"}]`, `
@@ -293,7 +430,8 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
 		{
 			"last_non_null with append mode", nil, `[{"svc_merge_mode":"last_non_null","svc_append_mode":"true"}]`,
-			`!record 0: Invalid table options, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode. Set append_mode to false`,
+			`!record 0: Invalid table options, merge_mode: last_non_null with append_mode: true; ` +
+				`only last_row is allowed with append mode. Set append_mode to false`,
 		},
 		{"bad boolean", nil, `[{"svc_auto_create_table":"yes"}]`, `!hint must be a boolean`},
 		{"bad skip_wal", nil, `[{"svc_skip_wal":1}]`, `!key: skip_wal, value: 1`},
@@ -301,7 +439,9 @@ func TestIdentity(t *testing.T) {
 		{"instant", nil, `[{"svc_ttl":"instant"}]`, `
 			t ttl=instant discard
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
-		{"hints are defaults", changes{hints(map[string]string{"ttl": "3d", "skip_wal": "true", "read_preference": "leader"})}, `[{},{"svc_ttl":"1d"}]`, `
+		{"hints are defaults", changes{
+			hints(map[string]string{"ttl": "3d", "skip_wal": "true", "read_preference": "leader"}),
+		}, `[{},{"svc_ttl":"1d"}]`, `
 			t ttl=3days skip_wal=true
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			t ttl=1day skip_wal=true
@@ -328,22 +468,71 @@ func TestIdentity(t *testing.T) {
 			"int64 beyond 2^53",
 			changes{having("svc_timestamp TimestampNanosecond ti, d Float64")},
 			`[{"d":9007199254740993}]`,
-			`!record 0: column "d" of table "t": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss`,
+			`!record 0: column "d" of table "t": expected Float64, actual Int64 9007199254740993, which it cannot hold ` +
+				`without loss`,
 		},
-		{"float32 overflow", changes{having("svc_timestamp TimestampNanosecond ti, f Float32")}, `[{"f":1e300}]`, `!expected Float32, actual Float64 1e300`},
-		{"float32 precision", changes{having("svc_timestamp TimestampNanosecond ti, f Float32")}, `[{"f":0.123456789012}]`, `!expected Float32, actual Float64 0.123456789012`},
-		{"float32 integer", changes{having("svc_timestamp TimestampNanosecond ti, f Float32")}, `[{"f":16777217}]`, `!expected Float32, actual Int64 16777217`},
-		{"int8 range", changes{having("svc_timestamp TimestampNanosecond ti, b Int8")}, `[{"b":128}]`, `!expected Int8, actual Int64 128`},
-		{"unsigned", changes{having("svc_timestamp TimestampNanosecond ti, b UInt64")}, `[{"b":-1}]`, `!expected UInt64, actual Int64 -1`},
-		{"no text from numbers", changes{having("svc_timestamp TimestampNanosecond ti, s String")}, `[{"s":1}]`, `!record 0: column "s" of table "t": expected String, actual Int64`},
-		{"no numbers from floats", changes{having("svc_timestamp TimestampNanosecond ti, n Int64")}, `[{"n":1.0}]`, `!column "n" of table "t": expected Int64, actual Float64`},
-		{"booleans are exact", changes{having("svc_timestamp TimestampNanosecond ti, n Boolean")}, `[{"n":1}]`, `!column "n" of table "t": expected Boolean, actual Int64`},
-		{"a timestamp field takes no integer", changes{having("svc_timestamp TimestampNanosecond ti, x TimestampSecond")}, `[{"x":1}]`, `!expected TimestampSecond, actual Int64`},
-		{"conflicts are skipped by record", changes{skipErrors, having("svc_timestamp TimestampNanosecond ti, n Int64")}, `[{"n":1},{"n":"x"},{"n":3}]`, `
+		{
+			"float32 overflow",
+			changes{having("svc_timestamp TimestampNanosecond ti, f Float32")},
+			`[{"f":1e300}]`,
+			`!expected Float32, actual Float64 1e300`,
+		},
+		{
+			"float32 precision",
+			changes{having("svc_timestamp TimestampNanosecond ti, f Float32")},
+			`[{"f":0.123456789012}]`, `!expected Float32, actual Float64 0.123456789012`,
+		},
+		{
+			"float32 integer",
+			changes{having("svc_timestamp TimestampNanosecond ti, f Float32")},
+			`[{"f":16777217}]`,
+			`!expected Float32, actual Int64 16777217`,
+		},
+		{
+			"int8 range",
+			changes{having("svc_timestamp TimestampNanosecond ti, b Int8")},
+			`[{"b":128}]`,
+			`!expected Int8, actual Int64 128`,
+		},
+		{
+			"unsigned",
+			changes{having("svc_timestamp TimestampNanosecond ti, b UInt64")},
+			`[{"b":-1}]`,
+			`!expected UInt64, actual Int64 -1`,
+		},
+		{
+			"no text from numbers",
+			changes{having("svc_timestamp TimestampNanosecond ti, s String")},
+			`[{"s":1}]`,
+			`!record 0: column "s" of table "t": expected String, actual Int64`,
+		},
+		{
+			"no numbers from floats",
+			changes{having("svc_timestamp TimestampNanosecond ti, n Int64")},
+			`[{"n":1.0}]`,
+			`!column "n" of table "t": expected Int64, actual Float64`,
+		},
+		{
+			"booleans are exact",
+			changes{having("svc_timestamp TimestampNanosecond ti, n Boolean")},
+			`[{"n":1}]`,
+			`!column "n" of table "t": expected Boolean, actual Int64`,
+		},
+		{
+			"a timestamp field takes no integer",
+			changes{having("svc_timestamp TimestampNanosecond ti, x TimestampSecond")},
+			`[{"x":1}]`,
+			`!expected TimestampSecond, actual Int64`,
+		},
+		{
+			"conflicts are skipped by record",
+			changes{skipErrors, having("svc_timestamp TimestampNanosecond ti, n Int64")},
+			`[{"n":1},{"n":"x"},{"n":3}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			n Int64: 1 3
-			skipped 1 of 3: record 1: column "n" of table "t": expected Int64, actual String: "x"`},
+			skipped 1 of 3: record 1: column "n" of table "t": expected Int64, actual String: "x"`,
+		},
 		{
 			"json takes anything",
 			changes{having("svc_timestamp TimestampNanosecond ti, j Json, a.j Json")},
@@ -358,16 +547,28 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			k String TAG: "x"
 			v Int64: 1`},
-		{"not null", changes{having("svc_timestamp TimestampNanosecond ti, k Int64 not null")}, `[{"k":1},{"v":1}]`, `!record 1: missing column "k"`},
-		{"null into not null", changes{having("svc_timestamp TimestampNanosecond ti, k Int64 not null"), skipErrors}, `[{"k":null},{"k":2,"v":"x"}]`, `
+		{
+			"not null",
+			changes{having("svc_timestamp TimestampNanosecond ti, k Int64 not null")},
+			`[{"k":1},{"v":1}]`,
+			`!record 1: missing column "k"`,
+		},
+		{
+			"null into not null",
+			changes{having("svc_timestamp TimestampNanosecond ti, k Int64 not null"), skipErrors},
+			`[{"k":null},{"k":2,"v":"x"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			k Int64: 2
 			v String: "x"
-			skipped 1 of 2: record 0: missing column "k": table "t" has it NOT NULL and without a default`},
+			skipped 1 of 2: record 0: missing column "k": table "t" has it NOT NULL and without a default`,
+		},
 		{
 			"defaults",
-			changes{having("svc_timestamp TimestampNanosecond ti, k Int64 default 7, s String default 'it''s', b Boolean default true, f Float64 default 0.5, x TimestampMillisecond default now(), n Int64 default NULL")},
+			changes{
+				having("svc_timestamp TimestampNanosecond ti, k Int64 default 7, s String default 'it''s', b Boolean default " +
+					"true, f Float64 default 0.5, x TimestampMillisecond default now(), n Int64 default NULL"),
+			},
 			`[{},{"k":1,"s":"x","b":false,"f":2},{"n":1}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
@@ -378,36 +579,80 @@ func TestIdentity(t *testing.T) {
 			s String: "it's" "x" "it's"
 			x TimestampMillisecond: 1700000000000 1700000000000 1700000000000`,
 		},
-		{"another time index, and no time", changes{having("ts TimestampNanosecond ti")}, `[{"a":1}]`, `!record 0: table "t" has the time index "ts", and these records bring "svc_timestamp"; if they have a time in "ts", send custom_time_index=ts;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); if they have none, the table needs svc_timestamp TIMESTAMP(9) TIME INDEX in CREATE TABLE`},
-		{"the time of arrival before", changes{having(now), timeIndex("at;epoch;ms")}, `[{"at":1}]`, `!record 0: table "t" has the time index "svc_timestamp", and these records bring "at"; rows without custom_time_index go there, with the time of their arrival; to have the time of "at", drop or rename the table and send all rows again`},
-		{"another field before", changes{having("ts TimestampNanosecond ti"), timeIndex("at;epoch;ms")}, `[{"at":1}]`, `!and these records bring "at"; name "ts" by custom_time_index; or drop or rename`},
+		{
+			"another time index, and no time",
+			changes{having("ts TimestampNanosecond ti")},
+			`[{"a":1}]`,
+			`!record 0: table "t" has the time index "ts", and these records bring "svc_timestamp"; ` +
+				`if they have a time in "ts", send custom_time_index=ts;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); ` +
+				`if they have none, the table needs svc_timestamp TIMESTAMP(9) TIME INDEX in CREATE TABLE`,
+		},
+		{
+			"the time of arrival before",
+			changes{having(now), timeIndex("at;epoch;ms")},
+			`[{"at":1}]`,
+			`!record 0: table "t" has the time index "svc_timestamp", and these records bring "at"; ` +
+				`rows without custom_time_index go there, with the time of their arrival; to have the time of "at", ` +
+				`drop or rename the table and send all rows again`,
+		},
+		{
+			"another field before",
+			changes{having("ts TimestampNanosecond ti"), timeIndex("at;epoch;ms")},
+			`[{"at":1}]`,
+			`!and these records bring "at"; name "ts" by custom_time_index; or drop or rename`,
+		},
 		{"another unit, rounded down", changes{having("svc_timestamp TimestampMillisecond ti")}, `[{"a":1}]`, `
 			t
 			svc_timestamp TimestampMillisecond TIMESTAMP: 1700000000000
 			a Int64: 1`},
-		{"custom index into another unit", changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")}, `[{"at":-1},{"at":1999}]`, `
+		{
+			"custom index into another unit",
+			changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")},
+			`[{"at":-1},{"at":1999}]`, `
 			t
-			at TimestampSecond TIMESTAMP: -1 1`},
-		{"custom index into a finer unit", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti"), skipErrors}, `[{"at":1},{"at":9223372037}]`, `
+			at TimestampSecond TIMESTAMP: -1 1`,
+		},
+		{
+			"custom index into a finer unit",
+			changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti"), skipErrors},
+			`[{"at":1},{"at":9223372037}]`, `
 			t
 			at TimestampNanosecond TIMESTAMP: 1000000000
-			skipped 1 of 2: record 1: time index "at": 9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`},
-		{"options of an existing table stay", changes{having("svc_timestamp TimestampNanosecond ti")}, `[{"svc_ttl":"instant"}]`, `
+			skipped 1 of 2: record 1: time index "at": ` +
+				`9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`,
+		},
+		{
+			"options of an existing table stay",
+			changes{having("svc_timestamp TimestampNanosecond ti")},
+			`[{"svc_ttl":"instant"}]`, `
 			t ttl=instant
-			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`,
+		},
 		{"an existing instant table", changes{having("svc_timestamp TimestampNanosecond ti", "ttl", "instant")}, `[{}]`, `
 			t discard
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
-		{"no new column without auto-create", changes{having("svc_timestamp TimestampNanosecond ti, a Int64"), skipErrors, hints(map[string]string{"auto_create_table": "false"})}, `[{"a":1},{"b":1}]`, `
+		{"no new column without auto-create", changes{
+			having("svc_timestamp TimestampNanosecond ti, a Int64"), skipErrors,
+			hints(map[string]string{"auto_create_table": "false"}),
+		}, `[{"a":1},{"b":1}]`, `
 			t nocreate
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a Int64: 1
 			skipped 1 of 2: record 1: table "t" has no column "b", and adding columns is disabled with auto_create_table`},
 
 		// Names and limits.
-		{"reserved name", nil, `[{"__sequence":1}]`, `!record 0: Invalid column name: __sequence is reserved for internal use; ` + nameAdvice},
-		{"hidden name", nil, `[{"__op_type":1}]`, `!record 0: Invalid column name: __op_type is reserved for internal use; ` + nameAdvice},
-		{"NUL in a name", nil, `[{"a\u0000b":1}]`, `!record 0: Invalid column name: "a\x00b" contains a NUL character; ` + nameAdvice},
+		{
+			"reserved name", nil, `[{"__sequence":1}]`,
+			`!record 0: Invalid column name: __sequence is reserved for internal use; ` + nameAdvice,
+		},
+		{
+			"hidden name", nil, `[{"__op_type":1}]`,
+			`!record 0: Invalid column name: __op_type is reserved for internal use; ` + nameAdvice,
+		},
+		{
+			"NUL in a name", nil, `[{"a\u0000b":1}]`,
+			`!record 0: Invalid column name: "a\x00b" contains a NUL character; ` + nameAdvice,
+		},
 		{"empty name", nil, `[{"":1}]`, `!record 0: Invalid column name: it is empty; ` + nameAdvice},
 		{"empty segment", nil, `[{"a":{"":1}}]`, `
 			t
@@ -426,7 +671,8 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2 now+4
 			a Int64: 1 - 3
 			b Int64: - 2 -
-			skipped 2 of 5: record 1: table "t" would get more than 3 columns with "c"; ` + manyColumnsAdvice + ` | record 3: table "t" would get more than 3 columns with "c"; ` + manyColumnsAdvice},
+			skipped 2 of 5: record 1: table "t" would get more than 3 columns with "c"; ` + manyColumnsAdvice +
+			` | record 3: table "t" would get more than 3 columns with "c"; ` + manyColumnsAdvice},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := both(t, tt.change, elements(tt.in))
@@ -452,11 +698,13 @@ const manyColumnsAdvice = "store fields that vary in an array, or lower max_nest
 func TestIdentityTags(t *testing.T) {
 	tags := func(q *Request) { q.Tags = map[string]bool{"host": true, "n": true, "old": true} }
 	got, err := both(t, []func(*Request){tags}, []string{`{"n":1,"host":"a","other":"b","old":"c"}`})
-	want := "t\n  svc_timestamp TimestampNanosecond TIMESTAMP: now+0\n  host String TAG: \"a\"\n  n Int64: 1\n  old String TAG: \"c\"\n  other String: \"b\"\n"
+	want := "t\n  svc_timestamp TimestampNanosecond TIMESTAMP: now+0\n  host String TAG: \"a\"\n  n Int64: " +
+		"1\n  old String TAG: \"c\"\n  other String: \"b\"\n"
 	if err != nil || got != want {
 		t.Errorf("got\n%s%v\nwant\n%s", got, err, want)
 	}
-	got, err = both(t, []func(*Request){tags, having("svc_timestamp TimestampNanosecond ti, old String")}, []string{`{"old":"c","host":"a"}`})
+	got, err = both(t, []func(*Request){tags, having("svc_timestamp TimestampNanosecond ti, old String")},
+		[]string{`{"old":"c","host":"a"}`})
 	if err != nil || !strings.Contains(got, "old String: ") || !strings.Contains(got, "host String TAG: ") {
 		t.Errorf("in a table that exists\n%s%v", got, err)
 	}

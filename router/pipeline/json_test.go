@@ -47,7 +47,8 @@ func TestReader(t *testing.T) {
 	for _, text := range []string{
 		`{}`, ` { } `, `{"b":1,"a":2}`, `{"a":1,"b":2}`, `{"b":1}`, `{"c":null,"b":[],"a":{}}`,
 		`{"a":{"z":1,"b":{"c":[{"d":1,"c":2},{"c":3}]}},"message":"x"}`, `{"a":[{"d":1},[{"d":{"e":2}}]]}`,
-		`{"a":1,"a":2,"b":3,"a":{"x":1,"x":2}}`, "{\"k\\u00e9y\\n\":\"v\\\"\\ud83d\\ude00\",\"\":0}", `{"kéy` + "\\n" + `":1}`,
+		`{"a":1,"a":2,"b":3,"a":{"x":1,"x":2}}`, "{\"k\\u00e9y\\n\":\"v\\\"\\ud83d\\ude00\",\"\":0}",
+		`{"kéy` + "\\n" + `":1}`,
 		`{"a" : true , "b" :false,"c":-5,"d":1.0,"e":1e3,"f":1180591620717411303424}`,
 		many(100, 7), many(100, 3), many(5000, 7), `{"k3":1,"k1":2}`, many(3000, 11), `{"b":1,"a":2}`,
 	} {
@@ -73,9 +74,11 @@ func TestReaderErrors(t *testing.T) {
 	s := newReader()
 	deep := strings.Repeat(`{"a":`, jsonscan.MaxDepth+1)
 	for text, want := range map[string]string{
-		`{`: "a key in quotes", `{"a"`: "':'", `{"a":`: "a value", `{"a":1`: "',' or '}'", `{"a":1,}`: "a key in quotes", `{a:1}`: "a key in quotes",
-		`{"a":[1}`: "',' or ']'", `{"a":tru}`: "a value", `{"a":01}`: "leading zero", `{"a":"x`: "", `{"a":nul`: "a value", `{"a":1e999}`: "out of the range",
-		deep: "nested deeper", `{"a":` + strings.Repeat("[", jsonscan.MaxDepth): "nested deeper",
+		`{`: "a key in quotes", `{"a"`: "':'", `{"a":`: "a value", `{"a":1`: "',' or '}'", `{"a":1,}`: "a key in quotes",
+		`{a:1}`:    "a key in quotes",
+		`{"a":[1}`: "',' or ']'", `{"a":tru}`: "a value", `{"a":01}`: "leading zero", `{"a":"x`: "", `{"a":nul`: "a value",
+		`{"a":1e999}`: "out of the range",
+		deep:          "nested deeper", `{"a":` + strings.Repeat("[", jsonscan.MaxDepth): "nested deeper",
 	} {
 		_, err := readRecord(s, text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -119,7 +122,9 @@ func TestReaderManyRecords(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, text := range []string{`{"a":{"b":[1,{"c":null}]},"a":2}`, `{"a\u0000":"\ud800"}`, `{"a":1e5,"b":-0.0}`, `{"`, `{"a":[[[[]]]]} x`} {
+	for _, text := range []string{
+		`{"a":{"b":[1,{"c":null}]},"a":2}`, `{"a\u0000":"\ud800"}`, `{"a":1e5,"b":-0.0}`, `{"`, `{"a":[[[[]]]]} x`,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -15,15 +15,17 @@ import (
 // TestNumberOf converts texts to numbers only where the number has the digits of the text.
 func TestNumberOf(t *testing.T) {
 	for text, want := range map[string]string{
-		"7": "int 7", "-7": "int -7", "7.0": "int 7", "1e3": "int 1000", "1.50e1": "int 15", "0": "int 0", "0.0": "int 0", "0e5": "int 0",
-		"-0": "float -0", "-0.0": "float -0",
+		"7": "int 7", "-7": "int -7", "7.0": "int 7", "1e3": "int 1000", "1.50e1": "int 15", "0": "int 0", "0.0": "int 0",
+		"0e5": "int 0",
+		"-0":  "float -0", "-0.0": "float -0",
 		"9007199254740993":     "int 9007199254740993",
 		"9007199254740993.0":   "int 9007199254740993",
 		"9223372036854775807":  "int 9223372036854775807",
 		"9223372036854775808":  "uint 9223372036854775808",
 		"18446744073709551615": "uint 18446744073709551615",
 		"-9223372036854775808": "int -9223372036854775808",
-		"0.1":                  "float 0.1", "1.10": "float 1.1", "1e-7": "float 1e-07", "1e300": "float 1e+300", "5e-324": "float 5e-324",
+		"0.1":                  "float 0.1", "1.10": "float 1.1", "1e-7": "float 1e-07", "1e300": "float 1e+300",
+		"5e-324":                      "float 5e-324",
 		"18446744073709551616":        "none", // a double has it, but as 18446744073709552000
 		"9007199254740992.5":          "none",
 		"0.1234567890123456789012345": "none",
@@ -32,7 +34,8 @@ func TestNumberOf(t *testing.T) {
 		"1e400":                       "none",
 		"1e99999999999999999999":      "none",
 		"0.3000000000000000000000001": "none",
-		"007":                         "none", "": "none", "x": "none", "1.": "none", "+1": "none", "1e": "none", "NaN": "none", " 1": "none",
+		"007":                         "none", "": "none", "x": "none", "1.": "none", "+1": "none", "1e": "none",
+		"NaN": "none", " 1": "none",
 	} {
 		v, ok := numberOf([]byte(text))
 		got := "none"
@@ -53,7 +56,10 @@ func TestNumberOf(t *testing.T) {
 // FuzzNumberOf compares numbers with exact fractions: integers are what the text says, and a float's
 // shortest text is the same fraction.
 func FuzzNumberOf(f *testing.F) {
-	for _, text := range []string{"7", "-0.0", "9007199254740993.0", "1e-400", "0.1", "1.10", "18446744073709551615", "123e-5", "2.00000000000000000000001"} {
+	for _, text := range []string{
+		"7", "-0.0", "9007199254740993.0", "1e-400", "0.1", "1.10", "18446744073709551615", "123e-5",
+		"2.00000000000000000000001",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -115,7 +121,8 @@ func TestKeepsDigits(t *testing.T) {
 		if ok := k.convert(&cell{}, value.NewString(tt.text), tt.typ); !ok || (k.loss == lossNone) != tt.want {
 			t.Errorf("%s as %s in a transform list: %t, loss %d", tt.text, tt.typ, ok, k.loss)
 		}
-		if _, ok := numberOf([]byte(tt.text)); tt.typ == schema.Float64 && !strings.HasSuffix(tt.text, ".0") && ok != tt.want {
+		if _, ok := numberOf([]byte(tt.text)); tt.typ == schema.Float64 && !strings.HasSuffix(tt.text, ".0") &&
+			ok != tt.want {
 			t.Errorf("%s to be cast: %t", tt.text, ok)
 		}
 	}
@@ -123,7 +130,10 @@ func TestKeepsDigits(t *testing.T) {
 
 // TestConvertFloat has no double become an integer that its text may not have been.
 func TestConvertFloat(t *testing.T) {
-	for f, want := range map[float64]bool{7: true, -7: true, 7.5: false, schema.MaxExact - 1: true, schema.MaxExact: false, -schema.MaxExact: false, 1e300: false} {
+	for f, want := range map[float64]bool{
+		7: true, -7: true, 7.5: false, schema.MaxExact - 1: true, schema.MaxExact: false, -schema.MaxExact: false,
+		1e300: false,
+	} {
 		if _, ok := (&cell{kind: kindFloat, f: f}).convert(schema.Int64, nil); ok != want {
 			t.Errorf("%v: %t, want %t", f, ok, want)
 		}

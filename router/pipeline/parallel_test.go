@@ -16,8 +16,10 @@ func TestParallel(t *testing.T) {
 		}
 		return p
 	}
-	others["x"] = compiled("version: 2\nprocessors: [{letter: {field: a}}]\ntransform: [{field: t, type: epoch, index: timestamp, on_failure: default}]")
-	p := compiled("processors: [{vrl: {source: '.n = length!(.a); .'}}, {letter: {field: a, method: upper}}]\ndispatcher: {field: k, rules: [{value: 1, table_suffix: _x, pipeline: x}, {value: 2, table_suffix: _y}]}")
+	others["x"] = compiled("version: 2\nprocessors: [{letter: {field: a}}]\ntransform: [{field: t, type: epoch, index: " +
+		"timestamp, on_failure: default}]")
+	p := compiled("processors: [{vrl: {source: '.n = length!(.a); .'}}, {letter: {field: a, method: " +
+		"upper}}]\ndispatcher: {field: k, rules: [{value: 1, table_suffix: _x, pipeline: x}, {value: 2, table_suffix: _y}]}")
 	lookup := func(name, _ string) (*Pipeline, error) { return others[name], nil }
 	var wg sync.WaitGroup
 	for g := range 4 {

@@ -207,7 +207,8 @@ func TestPartsKeepRows(t *testing.T) {
 			want++
 		}
 		n, late := all.Cols()[1], all.Cols()[2]
-		if n.Int(row) != int64(want) || late.IsNull(row) != (want < partRows) || want >= partRows && string(late.Bytes(row)) != fmt.Sprint(want) {
+		if n.Int(row) != int64(want) || late.IsNull(row) != (want < partRows) ||
+			want >= partRows && string(late.Bytes(row)) != fmt.Sprint(want) {
 			t.Fatalf("row %d is %d, not %d", row, n.Int(row), want)
 		}
 		want++

@@ -19,7 +19,9 @@ func combinedLines(n int) []byte {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	var b []byte
 	for i := range n {
-		b = fmt.Appendf(b, `%d.%d.%d.%d - - [05/Jan/2026:00:%02d:%02d +0000] "%s /api/v1/%s/%d HTTP/1.1" %s %d "%s" "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.4321.%d Safari/537.36"`+"\n",
+		b = fmt.Appendf(b, `%d.%d.%d.%d - - [05/Jan/2026:00:%02d:%02d +0000] "%s /api/v1/%s/%d HTTP/1.1" %s %d "%s" `+
+			`"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.4321.%d `+
+			`Safari/537.36"`+"\n",
 			1+r.IntN(222), r.IntN(256), r.IntN(256), r.IntN(256), i/60%60, i%60, pick("GET", "GET", "GET", "POST"),
 			pick("users", "orders", "products", "sessions"), r.IntN(200_000), pick("200", "200", "201", "404"), r.IntN(20_000),
 			pick("-", "https://www.example.com/search"), 90+r.IntN(50), r.IntN(200))

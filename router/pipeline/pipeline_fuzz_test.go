@@ -23,8 +23,10 @@ func FuzzCompile(f *testing.F) {
 		}
 		f.Add(string(src))
 	}
-	f.Add("version: 2\nprocessors: [{letter: {fields: ['a, b', {key: c, rename_to: d}]}}]\ndispatcher: {field: k, rules: [{value: 7, table_suffix: x}]}\ntable_suffix: _${a}")
-	f.Add("transform: [{field: a, type: string, index: {type: fulltext, options: {granularity: 1}}, on_failure: default, default: 1}]")
+	f.Add("version: 2\nprocessors: [{letter: {fields: ['a, b', {key: c, rename_to: d}]}}]\ndispatcher: {field: " +
+		"k, rules: [{value: 7, table_suffix: x}]}\ntable_suffix: _${a}")
+	f.Add("transform: [{field: a, type: string, index: {type: fulltext, options: {granularity: 1}}, on_failure: " +
+		"default, default: 1}]")
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := Compile([]byte(src), Options{})
 		if err != nil {

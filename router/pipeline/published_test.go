@@ -13,7 +13,8 @@ processors:
       fields:
         - message
       patterns:
-        - '%{ip_address} - - [%{timestamp}] "%{http_method} %{request_line}" %{status_code} %{response_size} "-" "%{user_agent}"'
+        - '%{ip_address} - - [%{timestamp}] "%{http_method} %{request_line}" %{status_code} %{response_size} "-" ` +
+			`"%{user_agent}"'
       ignore_missing: true
   - date:
       fields:
@@ -51,7 +52,8 @@ transform:
       - timestamp
     type: time
     index: timestamp
-`, nil, `text:127.0.0.1 - - [25/May/2024:20:16:37 +0000] "GET /index.html HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11; Linux x86_64)"`, `
+`, nil, `text:127.0.0.1 - - [25/May/2024:20:16:37 +0000] "GET /index.html HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11; ` +
+			`Linux x86_64)"`, `
 			t ttl=7days
 			ip_address String TAG: "127.0.0.1"
 			status_code Int32 TAG: 200
@@ -62,7 +64,8 @@ transform:
 			http_method String: "GET"`},
 		{"apache errors", `
 processors:
-  - dissect: {field: message, patterns: ['[%{time}] [%{level}] [client %{client}] %{text}', '[%{time}] [%{level}] %{text}']}
+  - dissect: {field: message, patterns: ['[%{time}] [%{level}] [client %{client}] %{text}', ` +
+			`'[%{time}] [%{level}] %{text}']}
   - date: {field: time, formats: ['%a %b %d %H:%M:%S %Y'], timezone: Europe/Berlin}
   - select: {type: include, fields: [time, level, client, text]}
 `, nil, "text:[Sun Dec 04 04:51:18 2005] [error] mod_jk child workerEnv in error state 6", `
@@ -81,7 +84,8 @@ processors:
 transform:
   - {field: 'z_time, ts', type: 'timestamp, ms', index: timestamp}
   - {field: 'z_line, line', type: int32, on_failure: ignore}
-`, nil, "text:2015-07-29 19:04:12,394 - INFO  [/10.10.34.11:3888:QuorumCnxManager$Listener@493] - Received connection request /10.10.34.11:45307", `
+`, nil, "text:2015-07-29 19:04:12,394 - INFO  [/10.10.34.11:3888:QuorumCnxManager$Listener@493] - Received " +
+			"connection request /10.10.34.11:45307", `
 			t
 			ts TimestampMillisecond TIMESTAMP: 1438196652394
 			line Int32: 493

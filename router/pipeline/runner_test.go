@@ -63,14 +63,16 @@ func TestParseTimeIndex(t *testing.T) {
 		strings.Repeat("x;", 1000): "parts",
 	} {
 		_, err := ParseTimeIndex(in)
-		if err == nil || !strings.Contains(err.Error(), want) || errs.CodeOf(err) != errs.InvalidArguments || len(err.Error()) > 500 {
+		if err == nil || !strings.Contains(err.Error(), want) || errs.CodeOf(err) != errs.InvalidArguments ||
+			len(err.Error()) > 500 {
 			t.Errorf("%.40q: error %v, want %s", in, err, want)
 		}
 	}
 }
 
 func TestConvertTime(t *testing.T) {
-	const s, ms, us, ns = schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond
+	const s, ms, us, ns = schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond,
+		schema.TimestampNanosecond
 	for _, tt := range []struct {
 		v        int64
 		from, to schema.Type
@@ -107,15 +109,18 @@ func TestNewIdentityErrors(t *testing.T) {
 		q    *Request
 		want string
 	}{
-		"table name":     {request(func(q *Request) { q.Table = "1x" }), "table name"},
-		"no table":       {request(func(q *Request) { q.Table = "" }), "table name"},
-		"ttl":            {request(hints(map[string]string{"ttl": "soon"})), "key: ttl, value: soon"},
-		"auto create":    {request(hints(map[string]string{"auto_create_table": "1"})), "boolean"},
-		"append mode":    {request(hints(map[string]string{"append_mode": "maybe"})), "append_mode"},
-		"merge mode":     {request(hints(map[string]string{"merge_mode": "LAST_ROW"})), "merge_mode"},
-		"merge + append": {request(hints(map[string]string{"merge_mode": "last_non_null", "append_mode": "true"})), "last_non_null"},
+		"table name":  {request(func(q *Request) { q.Table = "1x" }), "table name"},
+		"no table":    {request(func(q *Request) { q.Table = "" }), "table name"},
+		"ttl":         {request(hints(map[string]string{"ttl": "soon"})), "key: ttl, value: soon"},
+		"auto create": {request(hints(map[string]string{"auto_create_table": "1"})), "boolean"},
+		"append mode": {request(hints(map[string]string{"append_mode": "maybe"})), "append_mode"},
+		"merge mode":  {request(hints(map[string]string{"merge_mode": "LAST_ROW"})), "merge_mode"},
+		"merge + append": {
+			request(hints(map[string]string{"merge_mode": "last_non_null", "append_mode": "true"})), "last_non_null",
+		},
 	} {
-		if _, err := NewIdentity(tt.q); err == nil || !strings.Contains(err.Error(), tt.want) || errs.CodeOf(err) != errs.InvalidArguments {
+		if _, err := NewIdentity(tt.q); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			errs.CodeOf(err) != errs.InvalidArguments {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -135,9 +140,15 @@ func TestTextRecord(t *testing.T) {
 		{"as time index", changes{timeIndex("message;epoch;s"), skipErrors}, []string{"7", "x"}, `
 			t
 			message TimestampSecond TIMESTAMP: 7
-			skipped 1 of 2: record 1: time index "message": the string "x" is no number of TimestampSecond; for times as text use message;rfc3339 or message;datestr;PATTERN`},
+			skipped 1 of 2: record 1: time index "message": the string "x" is no number of TimestampSecond; ` +
+			`for times as text use message;rfc3339 or message;datestr;PATTERN`},
 		{"without the time index", changes{timeIndex("at;epoch;s")}, []string{"x"}, `!record 0: time index "at"`},
-		{"of another type", changes{having("svc_timestamp TimestampNanosecond ti, message Int64")}, []string{"1"}, `!expected Int64, actual String`},
+		{
+			"of another type",
+			changes{having("svc_timestamp TimestampNanosecond ti, message Int64")},
+			[]string{"1"},
+			`!expected Int64, actual String`,
+		},
 		{"as json", changes{having("svc_timestamp TimestampNanosecond ti, message Json")}, []string{`{"a":"b"}`}, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
@@ -236,7 +247,8 @@ func TestReuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if _, err := run(request(timeIndex("a;epoch;s"), levels(1), having("a TimestampSecond ti, b Json")), []string{`{"a":1,"b":{"c":[1]}}`}); err != nil {
+		if _, err := run(request(timeIndex("a;epoch;s"), levels(1), having("a TimestampSecond ti, b Json")),
+			[]string{`{"a":1,"b":{"c":[1]}}`}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := run(request(), []string{`{"a":true,"c":1}`, `{"a":`}); err == nil {
@@ -300,7 +312,8 @@ func TestManyColumnsOverTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Tables) != 199 || out.Skipped != 101 || !strings.Contains(out.Reasons[0].Error, "200000 columns over all tables") {
+	if len(out.Tables) != 199 || out.Skipped != 101 ||
+		!strings.Contains(out.Reasons[0].Error, "200000 columns over all tables") {
 		t.Errorf("%d tables, %d skipped: %v", len(out.Tables), out.Skipped, out.Reasons)
 	}
 }

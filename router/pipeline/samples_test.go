@@ -16,7 +16,8 @@ processors:
   - dissect:
       fields: [message]
       patterns:
-        - '%{client} %{ident} %{user} [%{time}] "%{method} %{path} %{protocol}" %{status} %{bytes} "%{referer}" "%{user_agent}"'
+        - '%{client} %{ident} %{user} [%{time}] "%{method} %{path} %{protocol}" %{status} %{bytes} "%{referer}" ` +
+		`"%{user_agent}"'
         - '%{client} %{ident} %{user} [%{time}] "%{request}" %{status} %{bytes} "%{referer}" "%{user_agent}"'
   - date: {fields: [time], formats: ['%d/%b/%Y:%H:%M:%S %z']}
   - select: {type: exclude, fields: [message, ident]}
@@ -28,7 +29,9 @@ transform:
 processors:
   - regex:
       fields: ["message, e"]
-      pattern: '^(?<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[(?<level>\w+)\] (?<pid>\d+)#(?<tid>\d+): (?:\*(?<cid>\d+) )?(?<text>.*?)(?:, client: (?<client>[^,]+))?(?:, server: (?<server>[^,]*))?(?:, request: "(?<request>[^"]*)")?(?:, host: "(?<host>[^"]*)")?$'
+      pattern: '^(?<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[(?<level>\w+)\] (?<pid>\d+)#(?<tid>\d+): ` +
+		`(?:\*(?<cid>\d+) )?(?<text>.*?)(?:, client: (?<client>[^,]+))?(?:, server: (?<server>[^,]*))?(?:, request: ` +
+		`"(?<request>[^"]*)")?(?:, host: "(?<host>[^"]*)")?$'
   - date: {field: "e_time", formats: ['%Y/%m/%d %H:%M:%S'], timezone: Europe/Berlin}
 transform:
   - {field: "e_time, time", type: time, index: timestamp}
@@ -152,7 +155,8 @@ func TestSamples(t *testing.T) {
 			user_agent String: "curl/8.5.0" "-"
 			request String: - "\\x16\\x03\\x01"`},
 		{"nginx error", samplePipelines["nginx_error"], nil, samples(
-			`2026/07/05 13:55:36 [error] 31#31: *17 open() "/srv/favicon.ico" failed (2: No such file or directory), client: 192.0.2.7, server: localhost, request: "GET /favicon.ico HTTP/1.1", host: "example.com"`,
+			`2026/07/05 13:55:36 [error] 31#31: *17 open() "/srv/favicon.ico" failed (2: No such file or directory), client: `+
+				`192.0.2.7, server: localhost, request: "GET /favicon.ico HTTP/1.1", host: "example.com"`,
 			`2026/07/05 13:55:36 [notice] 1#1: start worker processes`,
 		), `
 			t
@@ -207,7 +211,8 @@ func TestSamples(t *testing.T) {
 			ssh_ip String: "192.0.2.7" "192.0.2.8"
 			ssh_result String: "Failed" -
 			ssh_user String: "admin" -
-			text String: "Failed password for invalid user admin from 192.0.2.7 port 38926 ssh2" "pam_unix(sshd:auth): authentication failure; euid=0 rhost=192.0.2.8"`},
+			text String: "Failed password for invalid user admin from 192.0.2.7 port 38926 ssh2" "pam_unix(sshd:auth): ` +
+			`authentication failure; euid=0 rhost=192.0.2.8"`},
 		{"syslog", samplePipelines["syslog"], nil, samples(
 			`Jul  5 04:02:01 gate su(pam_unix)[2605]: session opened for user news by (uid=0)`,
 			`Jul 15 04:02:02 gate kernel: klogd 1.4.1, log source = /proc/kmsg started.`,
@@ -246,7 +251,10 @@ func TestSamples(t *testing.T) {
 			host String: "WEB1@COM"
 			tags String: "a, b"
 			value Float64: 1.5`},
-		{"no line of the kind", samplePipelines["zookeeper"], nil, samples(`hello`), `!Processor dissect: No matching pattern found`},
+		{
+			"no line of the kind", samplePipelines["zookeeper"], nil, samples(`hello`),
+			`!Processor dissect: No matching pattern found`,
+		},
 	})
 }
 
@@ -266,7 +274,10 @@ func TestSampleFiles(t *testing.T) {
 	if folder == "" {
 		t.Skip("CORDWOOD_SAMPLES names no folder")
 	}
-	for file, name := range map[string]string{"Apache_2k": "apache_error", "Zookeeper_2k": "zookeeper", "OpenSSH_2k": "openssh", "HDFS_2k": "hdfs", "Linux_2k": "syslog"} {
+	for file, name := range map[string]string{
+		"Apache_2k": "apache_error", "Zookeeper_2k": "zookeeper", "OpenSSH_2k": "openssh", "HDFS_2k": "hdfs",
+		"Linux_2k": "syslog",
+	} {
 		t.Run(file, func(t *testing.T) {
 			f, err := os.Open(filepath.Join(folder, file+".log"))
 			if err != nil {

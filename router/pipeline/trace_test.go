@@ -40,16 +40,31 @@ transform: [{field: n, type: int8}]
 	want := []RecordTrace{
 		{Index: 0, Input: `{"a":"X","svc_ttl":"1d"}`, Outcome: Stored, Steps: []StepTrace{
 			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"X","b":"x","svc_ttl":"1d"}`, Added: []string{"b"}},
-			{Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"x","n":7,"svc_ttl":"1d"}`, Added: []string{"n"}, Removed: []string{"a"}},
+			{
+				Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"x","n":7,"svc_ttl":"1d"}`, Added: []string{"n"},
+				Removed: []string{"a"},
+			},
 			{Pipeline: "mine", Step: "variables", Record: `{"b":"x","n":7}`, Removed: []string{"svc_ttl"}},
 		}, Rows: []RowTrace{{Table: "t", Options: withTTL, Record: `{"b":"x","n":7}`, Dropped: []string{"b"}}}},
 		{Index: 1, Input: `{"a":"Y","k":"x"}`, Outcome: Stored, Steps: []StepTrace{
 			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"Y","b":"y","k":"x"}`, Added: []string{"b"}},
-			{Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"y","k":"x","n":7}`, Added: []string{"n"}, Removed: []string{"a"}},
+			{
+				Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"y","k":"x","n":7}`, Added: []string{"n"},
+				Removed: []string{"a"},
+			},
 			{Pipeline: "mine", Step: "dispatcher: to svc_identity", Record: `{"b":"y","k":"x","n":7}`},
 		}, Rows: []RowTrace{{Table: "t_x", Options: options, Record: `{"b":"y","k":"x","n":7}`}}},
-		{Index: 2, Input: `{"a":1}`, Outcome: Failed, Error: &StepError{Pipeline: "mine", Step: "processors[0] letter", Field: "a", Value: "1", Reason: "expected a string, found an integer"}},
-		{Index: 3, Input: `[]`, Outcome: Failed, Error: &StepError{Pipeline: "mine", Step: "parse", Position: -1, Reason: "Top level value must be map"}},
+		{
+			Index: 2, Input: `{"a":1}`, Outcome: Failed,
+			Error: &StepError{
+				Pipeline: "mine", Step: "processors[0] letter", Field: "a", Value: "1",
+				Reason: "expected a string, found an integer",
+			},
+		},
+		{
+			Index: 3, Input: `[]`, Outcome: Failed,
+			Error: &StepError{Pipeline: "mine", Step: "parse", Position: -1, Reason: "Top level value must be map"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -72,7 +87,13 @@ func TestTraceOfConflict(t *testing.T) {
 		}
 	}
 	shown := `"` + long[:63] + "…"
-	want := []*StepError{nil, {Pipeline: "svc_identity", Step: "table", Position: -1, Field: "n", Value: shown, Reason: `column "n": expected Int64 as in an earlier record, actual String: ` + shown}}
+	want := []*StepError{
+		nil,
+		{
+			Pipeline: "svc_identity", Step: "table", Position: -1, Field: "n", Value: shown,
+			Reason: `column "n": expected Int64 as in an earlier record, actual String: ` + shown,
+		},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

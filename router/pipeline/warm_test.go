@@ -15,7 +15,10 @@ func TestWarm(t *testing.T) {
 		{having("svc_timestamp TimestampNanosecond ti, a Int64, b Int64 not null, message String default x")},
 		{having("at TimestampMillisecond ti, a Int64, b String"), timeIndex("at;epoch;ms"), ignoreErrors},
 		{having("svc_timestamp TimestampNanosecond ti, a Int64, b String"), hints(map[string]string{"ttl": "1d"})},
-		{having("svc_timestamp TimestampNanosecond ti, a Int64, b String"), hints(map[string]string{"auto_create_table": "false"})},
+		{
+			having("svc_timestamp TimestampNanosecond ti, a Int64, b String"),
+			hints(map[string]string{"auto_create_table": "false"}),
+		},
 		{having("svc_timestamp TimestampNanosecond ti, a Json, b Json")},
 		{},
 	}

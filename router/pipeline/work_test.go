@@ -11,7 +11,8 @@ import (
 )
 
 // busy is a pipeline whose program spends the budget of every record.
-const busy = `processors: [{vrl: {source: "for_each(array!(.a)) -> |_, _| { for_each(array!(.a)) -> |_, _| { for_each(array!(.a)) -> |_, _| { x = 1 } } }\n."}}]`
+const busy = `processors: [{vrl: {source: "for_each(array!(.a)) -> |_, _| { for_each(array!(.a)) -> |_, ` +
+	`_| { for_each(array!(.a)) -> |_, _| { x = 1 } } }\n."}}]`
 
 var busyRecord = []byte(`{"a":[` + strings.Repeat("1,", 199) + `1]}`)
 
@@ -36,7 +37,8 @@ func TestEndedRequest(t *testing.T) {
 		}
 		return p
 	}
-	plain := compiled("version: 2\nprocessors: [{letter: {field: m, ignore_missing: true}}]\ntransform: [{field: t, type: epoch, index: timestamp, on_failure: default}]")
+	plain := compiled("version: 2\nprocessors: [{letter: {field: m, ignore_missing: true}}]\ntransform: [{field: " +
+		"t, type: epoch, index: timestamp, on_failure: default}]")
 	for _, tt := range []struct {
 		name   string
 		p      *Pipeline // nil: svc_identity
@@ -53,7 +55,10 @@ func TestEndedRequest(t *testing.T) {
 		{"a pipeline, text", plain, `x`, true, 5000},
 		{"a program that spends all", compiled(busy), string(busyRecord), false, 2},
 	} {
-		for why, code := range map[error]errs.Code{context.DeadlineExceeded: errs.DeadlineExceeded, context.Canceled: errs.Cancelled} {
+		for why, code := range map[error]errs.Code{
+			context.DeadlineExceeded: errs.DeadlineExceeded,
+			context.Canceled:         errs.Cancelled,
+		} {
 			t.Run(tt.name, func(t *testing.T) {
 				ended, _ := endAfter(3, why)
 				q := request(skipErrors, func(q *Request) { q.Ended = ended })
@@ -128,11 +133,13 @@ func TestRequestStepsOfBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Compile([]byte("processors: [{letter: {field: k}}]\ndispatcher: {field: k, rules: [{value: x, table_suffix: _x, pipeline: busy}]}"), Options{})
+	p, err := Compile([]byte("processors: [{letter: {field: k}}]\ndispatcher: {field: k, rules: [{value: "+
+		"x, table_suffix: _x, pipeline: busy}]}"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := NewRunner(p, request(skipErrors, func(q *Request) { q.Steps = 5_000_000 }), func(string, string) (*Pipeline, error) { return other, nil })
+	run, err := NewRunner(p, request(skipErrors, func(q *Request) { q.Steps = 5_000_000 }),
+		func(string, string) (*Pipeline, error) { return other, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +156,8 @@ func TestRequestStepsOfBranches(t *testing.T) {
 
 // TestLongRecordsMayTakeMore holds that the budget of a record grows with its length.
 func TestLongRecordsMayTakeMore(t *testing.T) {
-	src := `processors: [{vrl: {source: "n = 0\nfor_each(array!(.a)) -> |_, v| { n = n + int!(v); n = n + 1; n = n - 1; n = n * 1 }\n.n = n\ndel(.a)\n."}}]`
+	src := `processors: [{vrl: {source: "n = 0\nfor_each(array!(.a)) -> |_, v| { n = n + int!(v); n = n + 1; n = n - 1; ` +
+		`n = n * 1 }\n.n = n\ndel(.a)\n."}}]`
 	p, err := Compile([]byte(src), Options{})
 	if err != nil {
 		t.Fatal(err)

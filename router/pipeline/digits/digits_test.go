@@ -12,7 +12,8 @@ import (
 
 func TestWhole(t *testing.T) {
 	for text, want := range map[string]string{
-		"0": "0 false true", "-0.0": "0 false true", "0.4": "0 true true", "-0.9e-5": "0 true true", "7": "7 false true", "+7.50": "7 true true", "-1.9": "-1 true true",
+		"0": "0 false true", "-0.0": "0 false true", "0.4": "0 true true", "-0.9e-5": "0 true true", "7": "7 false true",
+		"+7.50": "7 true true", "-1.9": "-1 true true",
 		"1.25e1": "12 true true", "1.2e1": "12 false true", "1200e-2": "12 false true",
 		"9007199254740993.0":     "9007199254740993 false true",
 		"9223372036854775807.9":  "9223372036854775807 true true",
@@ -39,7 +40,9 @@ func TestWhole(t *testing.T) {
 
 // FuzzKept compares with exact fractions: a float keeps a text if its shortest text is the same number.
 func FuzzKept(f *testing.F) {
-	for _, text := range []string{"0.1", "9007199254740993", "0.30000000000000004", "1e23", "100000000000000_1", "5e-324", "123456789012345678"} {
+	for _, text := range []string{
+		"0.1", "9007199254740993", "0.30000000000000004", "1e23", "100000000000000_1", "5e-324", "123456789012345678",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

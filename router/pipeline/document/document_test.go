@@ -17,8 +17,14 @@ func TestParseErrors(t *testing.T) {
 		{"comment", "# nothing\n", "Yaml parse error: the text holds no document, expected one"},
 		{"several", "a: 1\n---\nb: 2\n", "line 2: Yaml parse error: the text holds several documents, expected one"},
 		{"syntax", "a: [1\nb: 2", "line 1: Yaml parse error: did not find expected ',' or ']'"},
-		{"indentation", "processors:\n  - date:\n      field: t\n   bad: x\ntransform: []\n", "line 4: Yaml parse error: did not find expected '-' indicator"},
-		{"two colons", "a: 1\nb: 2\nc: d: e\nf: 3\n", "line 3: Yaml parse error: mapping values are not allowed in this context"},
+		{
+			"indentation", "processors:\n  - date:\n      field: t\n   bad: x\ntransform: []\n",
+			"line 4: Yaml parse error: did not find expected '-' indicator",
+		},
+		{
+			"two colons", "a: 1\nb: 2\nc: d: e\nf: 3\n",
+			"line 3: Yaml parse error: mapping values are not allowed in this context",
+		},
 		{"a tab", "a:\n  b: 1\n\tc: 2\nd: 3\n", "line 3: Yaml parse error: "},
 		{"an open quote", "a: 1\nb: \"x\nc: 2\nd: 3\n", "line 2: Yaml parse error: "},
 		{"a second document", "a: 1\n---\nb: [\nc: 2\n", "line 4: Yaml parse error: "},
@@ -68,10 +74,17 @@ func TestFaults(t *testing.T) {
 		{"good", "name: x\nflag: true\nmode: OTHER\nlist: [a, 2020-01-01]\nlimit: 0x10\nrate: 1\ninner: {must: ''}", ""},
 		{"null is absent", "name:\nflag: ~\nmode: null\nlist:\n", ""},
 		{"near", "nme: x", `line 1: nme: unknown key "nme", did you mean "name"?`},
-		{"far", "zzzzzzzz: x", `line 1: zzzzzzzz: unknown key "zzzzzzzz", known are flag, inner, limit, list, mode, name, rate`},
-		{"types", "name: 7\nflag: yes\nlist: x\nlimit: 1.5\nrate: .nan", "5 errors:\nline 1: name: expected a string, found the integer 7\n" +
-			`line 2: flag: expected true or false, found the string "yes"` + "\n" +
-			`line 3: list: expected a list, found the string "x"` + "\nline 4: limit: expected an integer, found the number 1.5\nline 5: rate: expected a number, found the number .nan"},
+		{
+			"far", "zzzzzzzz: x",
+			`line 1: zzzzzzzz: unknown key "zzzzzzzz", known are flag, inner, limit, list, mode, name, rate`,
+		},
+		{
+			"types", "name: 7\nflag: yes\nlist: x\nlimit: 1.5\nrate: .nan",
+			"5 errors:\nline 1: name: expected a string, found the integer 7\n" +
+				`line 2: flag: expected true or false, found the string "yes"` + "\n" +
+				`line 3: list: expected a list, found the string "x"` + "\nline 4: limit: expected an integer, found the number " +
+				"1.5\nline 5: rate: expected a number, found the number .nan",
+		},
 		{"element", "list: [a, [b]]", "line 1: list[1]: expected a string, found a list"},
 		{"choice", "mode: othr", `line 1: mode: unknown value "othr", expected one of simple, other, did you mean "other"?`},
 		{"required", "inner: {}", `line 1: inner: "must" is required`},
@@ -101,7 +114,10 @@ func TestManyFaults(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"a: &a [*a]", "a: 1\n---\n", "{<<: [{a: 1}, {b: 2}]}", "name: x\ninner: {must: y}", "? [a]\n: b", "!!binary x: y", "%YAML 1.1\n---\na: !foo b"} {
+	for _, s := range []string{
+		"a: &a [*a]", "a: 1\n---\n", "{<<: [{a: 1}, {b: 2}]}", "name: x\ninner: {must: y}", "? [a]\n: b",
+		"!!binary x: y", "%YAML 1.1\n---\na: !foo b",
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(_ *testing.T, src []byte) {

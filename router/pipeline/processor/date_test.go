@@ -12,21 +12,54 @@ func TestDate(t *testing.T) {
 	run(t, "date", []runCase{
 		{"default", `field: t`, `{"t":"2024-01-02T03:04:05"}`, `{"t":"2024-01-02T03:04:05Z"}`},
 		{"default milli", `field: t`, `{"t":"2024-01-02T03:04:05.123"}`, `{"t":"2024-01-02T03:04:05.123Z"}`},
-		{"default nano and colon", `field: t`, `{"t":"2024-01-02T03:04:05.123456789+01:30"}`, `{"t":"2024-01-02T01:34:05.123456789Z"}`},
+		{
+			"default nano and colon", `field: t`, `{"t":"2024-01-02T03:04:05.123456789+01:30"}`,
+			`{"t":"2024-01-02T01:34:05.123456789Z"}`,
+		},
 		{"default offset", `field: t`, `{"t":"2024-01-02T03:04:05-0200"}`, `{"t":"2024-01-02T05:04:05Z"}`},
 		{"default Z", `field: t`, `{"t":"2024-01-02T03:04:05Z"}`, `{"t":"2024-01-02T03:04:05Z"}`},
 		{"default fraction and Z", `field: t`, `{"t":"2024-01-02T03:04:09.123Z"}`, `{"t":"2024-01-02T03:04:09.123Z"}`},
-		{"default in a zone", `{field: t, timezone: Asia/Tokyo}`, `{"t":"2024-01-02T03:04:05"}`, `{"t":"2024-01-01T18:04:05Z"}`},
-		{"offset wins over the zone", `{field: t, timezone: Asia/Tokyo}`, `{"t":"2024-01-02T03:04:05Z"}`, `{"t":"2024-01-02T03:04:05Z"}`},
+		{
+			"default in a zone", `{field: t, timezone: Asia/Tokyo}`, `{"t":"2024-01-02T03:04:05"}`,
+			`{"t":"2024-01-01T18:04:05Z"}`,
+		},
+		{
+			"offset wins over the zone", `{field: t, timezone: Asia/Tokyo}`, `{"t":"2024-01-02T03:04:05Z"}`,
+			`{"t":"2024-01-02T03:04:05Z"}`,
+		},
 		{"empty list", `{field: t, formats: []}`, `{"t":"2024-01-02T03:04:05"}`, `{"t":"2024-01-02T03:04:05Z"}`},
-		{"null options", `{field: t, formats: null, timezone: null, locale: null}`, `{"t":"2024-01-02T03:04:05"}`, `{"t":"2024-01-02T03:04:05Z"}`},
-		{"seed", `{fields: [t], formats: ['%Y-%m-%d %H:%M:%S%.3f'], ignore_missing: true}`, `{"t":"2024-05-25 20:16:37.217"}`, `{"t":"2024-05-25T20:16:37.217Z"}`},
-		{"access log", `{field: t, formats: ['%d/%b/%Y:%H:%M:%S %z']}`, `{"t":"25/May/2024:20:16:37 +0200"}`, `{"t":"2024-05-25T18:16:37Z"}`},
-		{"the order given", `{field: t, formats: ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']}`, `{"t":"01/02/2024 10:00"}`, `{"t":"2024-02-01T10:00:00Z"}`},
-		{"the second format", `{field: t, formats: ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']}`, `{"t":"01/22/2024 10:00"}`, `{"t":"2024-01-22T10:00:00Z"}`},
-		{"midnight", `{field: t, formats: ['%Y-%m-%d'], timezone: Europe/Berlin}`, `{"t":"2024-07-01"}`, `{"t":"2024-06-30T22:00:00Z"}`},
-		{"ambiguous: the earlier", `{field: t, timezone: Europe/Berlin}`, `{"t":"2024-10-27T02:30:00"}`, `{"t":"2024-10-27T00:30:00Z"}`},
-		{"skipped: as before", `{field: t, timezone: Europe/Berlin}`, `{"t":"2024-03-31T02:30:00"}`, `{"t":"2024-03-31T01:30:00Z"}`},
+		{
+			"null options", `{field: t, formats: null, timezone: null, locale: null}`, `{"t":"2024-01-02T03:04:05"}`,
+			`{"t":"2024-01-02T03:04:05Z"}`,
+		},
+		{
+			"seed", `{fields: [t], formats: ['%Y-%m-%d %H:%M:%S%.3f'], ignore_missing: true}`,
+			`{"t":"2024-05-25 20:16:37.217"}`, `{"t":"2024-05-25T20:16:37.217Z"}`,
+		},
+		{
+			"access log", `{field: t, formats: ['%d/%b/%Y:%H:%M:%S %z']}`, `{"t":"25/May/2024:20:16:37 +0200"}`,
+			`{"t":"2024-05-25T18:16:37Z"}`,
+		},
+		{
+			"the order given", `{field: t, formats: ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']}`, `{"t":"01/02/2024 10:00"}`,
+			`{"t":"2024-02-01T10:00:00Z"}`,
+		},
+		{
+			"the second format", `{field: t, formats: ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']}`, `{"t":"01/22/2024 10:00"}`,
+			`{"t":"2024-01-22T10:00:00Z"}`,
+		},
+		{
+			"midnight", `{field: t, formats: ['%Y-%m-%d'], timezone: Europe/Berlin}`, `{"t":"2024-07-01"}`,
+			`{"t":"2024-06-30T22:00:00Z"}`,
+		},
+		{
+			"ambiguous: the earlier", `{field: t, timezone: Europe/Berlin}`, `{"t":"2024-10-27T02:30:00"}`,
+			`{"t":"2024-10-27T00:30:00Z"}`,
+		},
+		{
+			"skipped: as before", `{field: t, timezone: Europe/Berlin}`, `{"t":"2024-03-31T02:30:00"}`,
+			`{"t":"2024-03-31T01:30:00Z"}`,
+		},
 		{"Unix seconds", `{field: t, formats: ['%s']}`, `{"t":"1700000000"}`, `{"t":"2023-11-14T22:13:20Z"}`},
 		{"one digit", `{field: t, formats: ['%Y-%m-%d %H:%M']}`, `{"t":"2014-5-7 1:2"}`, `{"t":"2014-05-07T01:02:00Z"}`},
 		{
@@ -38,14 +71,24 @@ func TestDate(t *testing.T) {
 
 		{"missing", `field: t`, `{}`, `!Processor date: missing field (field "t", processors[0])`},
 		{"null", `field: t`, `{"t":null}`, `!Processor date: missing field (field "t", processors[0])`},
-		{"integer", `{field: t, ignore_missing: true}`, `{"t":1700000000}`, `!Processor date: expected a string, found an integer: 1700000000 (field "t"`},
-		{"no match", `field: t`, `{"t":"yesterday"}`, `!Processor date: failed to parse: "yesterday" (field "t", processors[0])`},
+		{
+			"integer", `{field: t, ignore_missing: true}`, `{"t":1700000000}`,
+			`!Processor date: expected a string, found an integer: 1700000000 (field "t"`,
+		},
+		{
+			"no match", `field: t`, `{"t":"yesterday"}`,
+			`!Processor date: failed to parse: "yesterday" (field "t", processors[0])`,
+		},
 		{
 			"no match of one", `{field: t, formats: ['%Y-%m-%d %H:%M']}`, `{"t":"2024-01-02T03:04"}`,
-			`!Processor date: failed to parse by %Y-%m-%d %H:%M, input contains invalid characters at byte 10 (%H): "2024-01-02T03:04" (field "t"`,
+			`!Processor date: failed to parse by %Y-%m-%d %H:%M, input contains invalid characters at byte 10 (%H): ` +
+				`"2024-01-02T03:04" (field "t"`,
 		},
 		{"left over", `{field: t, formats: ['%Y-%m-%d']}`, `{"t":"2024-01-02 "}`, `!trailing input " " at byte 10`},
-		{"contradiction", `{field: t, formats: ['%a %Y-%m-%d']}`, `{"t":"Sun 2024-01-02"}`, `!no possible date and time matching input`},
+		{
+			"contradiction", `{field: t, formats: ['%a %Y-%m-%d']}`, `{"t":"Sun 2024-01-02"}`,
+			`!no possible date and time matching input`,
+		},
 		{"empty", `field: t`, `{"t":""}`, `!failed to parse: ""`},
 
 		{"no field", `formats: []`, ``, `!"field" or "fields" is required`},
@@ -77,7 +120,10 @@ func TestDateWithoutYear(t *testing.T) {
 		{"%b %e %H:%M:%S", "Europe/Berlin", "2026-07-01T00:00:00Z", "Jun 14 15:16:01", "2026-06-14T13:16:01Z"},
 		{"%j %H:%M", "UTC", "2026-07-01T00:00:00Z", "032 10:00", "2026-02-01T10:00:00Z"},
 		{"%b %e", "UTC", "2026-07-01T00:00:00Z", "Jun 14", "2026-06-14T00:00:00Z"},
-		{"%b %e %H:%M:%S", "UTC", "2026-07-01T00:00:00Z", "Feb 30 00:00:00", `Processor : failed to parse: "Feb 30 00:00:00" (field "t", processors[0])`},
+		{
+			"%b %e %H:%M:%S", "UTC", "2026-07-01T00:00:00Z", "Feb 30 00:00:00",
+			`Processor : failed to parse: "Feb 30 00:00:00" (field "t", processors[0])`,
+		},
 		{"%b %e %H:%M:%S", "UTC", "2026-07-01T00:00:00Z", "", `Processor : failed to parse: "" (field "t", processors[0])`},
 	} {
 		root, err := document.Parse([]byte("{field: t, formats: ['" + tt.format + "'], timezone: " + tt.zone + "}"))
@@ -116,7 +162,8 @@ func FuzzDate(f *testing.F) {
 	f.Add("%C%y%j", "2024366")
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		var names Names
-		step, err := compileOne("date", "{field: t, formats: ["+string(value.AppendJSONString(nil, pattern))+"], timezone: Europe/Berlin}", Env{}, &names)
+		step, err := compileOne("date", "{field: t, formats: ["+string(value.AppendJSONString(nil, pattern))+
+			"], timezone: Europe/Berlin}", Env{}, &names)
 		if err != nil {
 			return
 		}

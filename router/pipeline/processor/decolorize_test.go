@@ -11,10 +11,16 @@ func TestDecolorize(t *testing.T) {
 	run(t, "decolorize", []runCase{
 		{"colours", `field: a`, `{"a":"\u001b[1;31merror\u001b[0m: \u001b[mdisk"}`, `{"a":"error: disk"}`},
 		{"plain", `field: a`, `{"a":"error [31m"}`, `{"a":"error [31m"}`},
-		{"other sequences stay", `field: a`, `{"a":"\u001b[2K\u001b]0;t\u0007x\u001b"}`, `{"a":"\u001b[2K\u001b]0;t\u0007x\u001b"}`},
+		{
+			"other sequences stay", `field: a`, `{"a":"\u001b[2K\u001b]0;t\u0007x\u001b"}`,
+			`{"a":"\u001b[2K\u001b]0;t\u0007x\u001b"}`,
+		},
 		{"begun twice", `field: a`, `{"a":"\u001b[3\u001b[31mx\u001b[1;"}`, `{"a":"\u001b[3x\u001b[1;"}`},
 		{"nothing left", `field: a`, `{"a":"\u001b[0m"}`, `{"a":""}`},
-		{"renamed", `fields: ["a, b", {key: c, rename_to: d}]`, `{"a":"\u001b[1mx","c":"y"}`, `{"a":"\u001b[1mx","b":"x","c":"y","d":"y"}`},
+		{
+			"renamed", `fields: ["a, b", {key: c, rename_to: d}]`, `{"a":"\u001b[1mx","c":"y"}`,
+			`{"a":"\u001b[1mx","b":"x","c":"y","d":"y"}`,
+		},
 		{"missing", `field: a`, `{}`, `!missing field (field "a", processors[0])`},
 		{"missing ignored", `{field: a, ignore_missing: true}`, `{"a":null}`, `{"a":null}`},
 		{"wrong type", `field: a`, `{"a":true}`, `!expected a string, found a boolean: true (field "a"`},

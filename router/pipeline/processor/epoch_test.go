@@ -26,7 +26,10 @@ func TestEpoch(t *testing.T) {
 		{"float", `field: t`, `{"t":1700000000123.9}`, `{"t":"2023-11-14T22:13:20.123Z"}`},
 		{"negative float", `field: t`, `{"t":-1.9}`, `{"t":"1969-12-31T23:59:59.999Z"}`},
 		{"string", `field: t`, `{"t":"1700000000123"}`, `{"t":"2023-11-14T22:13:20.123Z"}`},
-		{"signed strings", `fields: [t, u]`, `{"t":"+1","u":"-1"}`, `{"t":"1970-01-01T00:00:00.001Z","u":"1969-12-31T23:59:59.999Z"}`},
+		{
+			"signed strings", `fields: [t, u]`, `{"t":"+1","u":"-1"}`,
+			`{"t":"1970-01-01T00:00:00.001Z","u":"1969-12-31T23:59:59.999Z"}`,
+		},
 		{"renamed", `{fields: ["t, u"]}`, `{"t":1}`, `{"t":1,"u":"1970-01-01T00:00:00.001Z"}`},
 		{"least", `{field: t, resolution: ns}`, `{"t":-9223372036854775808}`, `{"t":"1677-09-21T00:12:43.145224192Z"}`},
 		{"late", `{field: t, resolution: s}`, `{"t":253402300800}`, `{"t":"10000-01-01T00:00:00Z"}`},
@@ -39,14 +42,26 @@ func TestEpoch(t *testing.T) {
 		{"empty", `field: t`, `{"t":""}`, `!failed to parse as an integer`},
 		{"underscore", `field: t`, `{"t":"1_0"}`, `!failed to parse as an integer`},
 		{"long", `field: t`, `{"t":"9223372036854775808"}`, `!failed to parse as an integer`},
-		{"out of range", `{field: t, resolution: s}`, `{"t":9223372036854775807}`, `!the time is out of range, which is the years -262143 to 262142: 9223372036854775807 (field "t"`},
+		{
+			"out of range", `{field: t, resolution: s}`, `{"t":9223372036854775807}`,
+			`!the time is out of range, which is the years -262143 to 262142: 9223372036854775807 (field "t"`,
+		},
 		{"out of range below", `{field: t, resolution: ms}`, `{"t":-9223372036854775808}`, `!the time is out of range`},
-		{"float out of range", `field: t`, `{"t":1e19}`, `!the time is out of range, which is the years -262143 to 262142: 1e19`},
-		{"boolean", `{field: t, ignore_missing: true}`, `{"t":true}`, `!Processor epoch: expected a number, a string or a timestamp, found a boolean: true (field "t"`},
+		{
+			"float out of range", `field: t`, `{"t":1e19}`,
+			`!the time is out of range, which is the years -262143 to 262142: 1e19`,
+		},
+		{
+			"boolean", `{field: t, ignore_missing: true}`, `{"t":true}`,
+			`!Processor epoch: expected a number, a string or a timestamp, found a boolean: true (field "t"`,
+		},
 		{"array", `field: t`, `{"t":[1]}`, `!found an array: [1]`},
 		{"object", `field: t`, `{"t":{"a":1}}`, `!found an object: {"a":1}`},
 
-		{"unknown resolution", `{field: t, resolution: h}`, ``, `!epoch.resolution: unknown value "h", expected one of ms, milli, millisecond, s, `},
+		{
+			"unknown resolution", `{field: t, resolution: h}`, ``,
+			`!epoch.resolution: unknown value "h", expected one of ms, milli, millisecond, s, `,
+		},
 		{"resolution type", `{field: t, resolution: 3}`, ``, `!epoch.resolution: expected a string, found the integer 3`},
 		{"unknown option", `{field: t, unit: s}`, ``, `!unknown key "unit"`},
 		{"no field", `{resolution: s}`, ``, `!"field" or "fields" is required`},
@@ -64,7 +79,8 @@ func TestEpochOfTimestamp(t *testing.T) {
 	if err := step.Apply(rec); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(value.AppendJSON(nil, rec.Value)); got != `{"t":"1970-01-01T00:00:07.000000008Z","u":"1970-01-01T00:00:07.000000008Z"}` {
+	if got := string(value.AppendJSON(nil, rec.Value)); got !=
+		`{"t":"1970-01-01T00:00:07.000000008Z","u":"1970-01-01T00:00:07.000000008Z"}` {
 		t.Error(got)
 	}
 }

@@ -21,17 +21,29 @@ func TestFilter(t *testing.T) {
 		{"empty text, not_in", `{field: a, targets: ["", x], match_op: not_in}`, `{"a":""}`, `null`},
 		{"the first decides", `{fields: [a, b], targets: [x]}`, `{"a":"x","b":7}`, `null`},
 
-		{"type", `{fields: [a, b], targets: [x]}`, `{"a":"y","b":7}`, `!Processor filter: expected a string, found an integer: 7 (field "b", processors[0])`},
+		{
+			"type", `{fields: [a, b], targets: [x]}`, `{"a":"y","b":7}`,
+			`!Processor filter: expected a string, found an integer: 7 (field "b", processors[0])`,
+		},
 
 		{"no field", `{targets: [x]}`, ``, `!"field" or "fields" is required`},
 		{"no targets", `field: a`, ``, `!"targets" is required`},
 		{"empty targets", `{field: a, targets: []}`, ``, `!filter.targets: there is no text`},
-		{"only empty targets", `{field: a, targets: ["", ""]}`, ``, `!filter.targets: there is no text but empty ones in targets`},
+		{
+			"only empty targets", `{field: a, targets: ["", ""]}`, ``,
+			`!filter.targets: there is no text but empty ones in targets`,
+		},
 		{"targets type", `{field: a, targets: x}`, ``, `!filter.targets: expected a list, found the string "x"`},
 		{"target type", `{field: a, targets: [1]}`, ``, `!line 1: filter.targets[0]: expected a string, found the integer 1`},
 		{"mode", `{field: a, targets: [x], mode: regex}`, ``, `!filter.mode: unknown value "regex", expected one of simple`},
-		{"match_op", `{field: a, targets: [x], match_op: notin}`, ``, `!filter.match_op: unknown value "notin", expected one of in, not_in, did you mean "not_in"?`},
-		{"case type", `{field: a, targets: [x], case_insensitive: "no"}`, ``, `!filter.case_insensitive: expected true or false`},
+		{
+			"match_op", `{field: a, targets: [x], match_op: notin}`, ``,
+			`!filter.match_op: unknown value "notin", expected one of in, not_in, did you mean "not_in"?`,
+		},
+		{
+			"case type", `{field: a, targets: [x], case_insensitive: "no"}`, ``,
+			`!filter.case_insensitive: expected true or false`,
+		},
 		{"no ignore_missing", `{field: a, targets: [x], ignore_missing: true}`, ``, `!unknown key "ignore_missing"`},
 	})
 }

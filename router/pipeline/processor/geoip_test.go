@@ -19,35 +19,84 @@ func TestGeoIP(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const berlin = `"ip_accuracy_radius":20,"ip_as_organization":"Example Net","ip_asn":64500,"ip_city_name":"Berlin","ip_continent_code":"EU","ip_country_code":"DE","ip_country_name":"Germany","ip_latitude":52.5,"ip_longitude":-0.0,"ip_postal_code":"10115","ip_region_code":"BE","ip_region_name":"Land Berlin","ip_timezone":"Europe/Berlin"`
+	const berlin = `"ip_accuracy_radius":20,"ip_as_organization":"Example Net","ip_asn":64500,"ip_city_name":"Berlin",` +
+		`"ip_continent_code":"EU","ip_country_code":"DE","ip_country_name":"Germany","ip_latitude":52.5,` +
+		`"ip_longitude":-0.0,"ip_postal_code":"10115","ip_region_code":"BE","ip_region_name":"Land ` +
+		`Berlin","ip_timezone":"Europe/Berlin"`
 	cases := []struct {
 		env Env
 		runCase
 	}{
 		{env, runCase{"all", `field: ip`, `{"ip":"1.2.3.4"}`, `{"ip":"1.2.3.4",` + berlin + `}`}},
-		{env, runCase{"mapped address", `{field: ip, properties: [country_code]}`, `{"ip":"::ffff:1.2.3.4"}`, `{"ip":"::ffff:1.2.3.4","ip_country_code":"DE"}`}},
-		{env, runCase{"renamed", `{field: "ip, at", properties: [city_name]}`, `{"ip":"1.2.3.255"}`, `{"at_city_name":"Berlin","ip":"1.2.3.255"}`}},
-		{env, runCase{"renamed as a map", `{fields: [{key: ip, rename_to: at}], properties: [city_name]}`, `{"ip":"1.2.3.255"}`, `{"at_city_name":"Berlin","ip":"1.2.3.255"}`}},
-		{env, runCase{"language", `{field: ip, properties: [country_name, city_name], language: de}`, `{"ip":"1.2.3.4"}`, `{"ip":"1.2.3.4","ip_country_name":"Deutschland"}`}},
+		{
+			env,
+			runCase{
+				"mapped address", `{field: ip, properties: [country_code]}`, `{"ip":"::ffff:1.2.3.4"}`,
+				`{"ip":"::ffff:1.2.3.4","ip_country_code":"DE"}`,
+			},
+		},
+		{
+			env,
+			runCase{
+				"renamed", `{field: "ip, at", properties: [city_name]}`, `{"ip":"1.2.3.255"}`,
+				`{"at_city_name":"Berlin","ip":"1.2.3.255"}`,
+			},
+		},
+		{
+			env,
+			runCase{
+				"renamed as a map", `{fields: [{key: ip, rename_to: at}], properties: [city_name]}`, `{"ip":"1.2.3.255"}`,
+				`{"at_city_name":"Berlin","ip":"1.2.3.255"}`,
+			},
+		},
+		{
+			env,
+			runCase{
+				"language", `{field: ip, properties: [country_name, city_name], language: de}`, `{"ip":"1.2.3.4"}`,
+				`{"ip":"1.2.3.4","ip_country_name":"Deutschland"}`,
+			},
+		},
 		{env, runCase{"entry with little", `field: ip`, `{"ip":"2.9.9.9"}`, `{"ip":"2.9.9.9","ip_country_code":"FR"}`}},
 		{env, runCase{"not known", `field: ip`, `{"ip":"10.0.0.1"}`, `{"ip":"10.0.0.1"}`}},
 		{env, runCase{"IPv6 in a database of IPv4", `field: ip`, `{"ip":"fe80::1%eth0"}`, `{"ip":"fe80::1%eth0"}`}},
-		{env, runCase{"no address", `field: ip`, `{"ip":"localhost"}`, `!Processor geoip: no address of the internet: "localhost" (field "ip", processors[0])`}},
+		{
+			env,
+			runCase{
+				"no address", `field: ip`, `{"ip":"localhost"}`,
+				`!Processor geoip: no address of the internet: "localhost" (field "ip", processors[0])`,
+			},
+		},
 		{env, runCase{"missing", `field: ip`, `{}`, `!missing field (field "ip", processors[0])`}},
 		{env, runCase{"missing ignored", `{field: ip, ignore_missing: true}`, `{"ip":null}`, `{"ip":null}`}},
 		{env, runCase{"wrong type", `field: ip`, `{"ip":7}`, `!expected a string, found an integer`}},
-		{env, runCase{"unknown property", `{field: ip, properties: [city]}`, ``, `!geoip.properties[0]: unknown property "city"`}},
+		{
+			env,
+			runCase{"unknown property", `{field: ip, properties: [city]}`, ``, `!geoip.properties[0]: unknown property "city"`},
+		},
 		{env, runCase{"language of wrong type", `{field: ip, language: [en]}`, ``, `!geoip.language: expected a string`}},
 		{env, runCase{"unknown option", `{field: ip, lang: en}`, ``, `!unknown key "lang"`}},
 		{env, runCase{"no field", `{}`, ``, `!"field" or "fields" is required`}},
-		{Env{}, runCase{"no database", `field: ip`, ``, `!geoip needs a database of places, and none is configured on this server`}},
-		{Env{GeoIPDatabase: filepath.Join(t.TempDir(), "none")}, runCase{"file missing", `field: ip`, ``, `!the database of places that is configured on this server cannot be read: no such file or directory`}},
-		{Env{GeoIPDatabase: bad}, runCase{"file broken", `field: ip`, ``, `!the database of places that is configured on this server cannot be read`}},
+		{
+			Env{},
+			runCase{"no database", `field: ip`, ``, `!geoip needs a database of places, and none is configured on this server`},
+		},
+		{
+			Env{GeoIPDatabase: filepath.Join(t.TempDir(), "none")},
+			runCase{
+				"file missing", `field: ip`, ``,
+				`!the database of places that is configured on this server cannot be read: no such file or directory`,
+			},
+		},
+		{
+			Env{GeoIPDatabase: bad},
+			runCase{"file broken", `field: ip`, ``, `!the database of places that is configured on this server cannot be read`},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := runOne(t, "geoip", c.options, c.record, c.env)
-			if want, isError := strings.CutPrefix(c.want, "!"); isError && strings.HasPrefix(got, "!") && strings.Contains(got, want) {
+			if want, isError := strings.CutPrefix(c.want, "!"); isError && strings.HasPrefix(got, "!") &&
+				strings.Contains(got, want) {
 				return
 			}
 			if got != c.want {
@@ -59,7 +108,8 @@ func TestGeoIP(t *testing.T) {
 
 func BenchmarkGeoIP(b *testing.B) {
 	var names Names
-	step, err := compileOne("geoip", `{field: ip, properties: [country_code, city_name]}`, Env{GeoIPDatabase: geoDatabase(b)}, &names)
+	step, err := compileOne("geoip", `{field: ip, properties: [country_code, city_name]}`,
+		Env{GeoIPDatabase: geoDatabase(b)}, &names)
 	if err != nil {
 		b.Fatal(err)
 	}

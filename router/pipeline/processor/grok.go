@@ -51,7 +51,8 @@ func compileGrok(o *Options) Apply {
 	longest := min(maxGrokText, maxGrokSteps/max(size, 1))
 	return fields.EachString(func(rec *Record, fl *Field, s string) error {
 		if len(s) > longest {
-			return rec.Fail(fl.In.Text, value.NewString(s), "the text has %d bytes, and at most %d are matched with these patterns", len(s), longest)
+			return rec.Fail(fl.In.Text, value.NewString(s),
+				"the text has %d bytes, and at most %d are matched with these patterns", len(s), longest)
 		}
 		var few [fewPlaces]int
 		for _, p := range patterns {

@@ -19,8 +19,14 @@ func TestGsub(t *testing.T) {
 		{"anchored end", `{field: a, pattern: 'a$', replacement: 'x'}`, `{"a":"aa"}`, `{"a":"ax"}`},
 		{"any case", `{field: a, pattern: '(?i)ab', replacement: 'x'}`, `{"a":"aBAb"}`, `{"a":"xx"}`},
 		{"removed", `{field: a, pattern: '[aeiou]', replacement: ''}`, `{"a":"remove"}`, `{"a":"rmv"}`},
-		{"numbers", `{field: a, pattern: '(\w+)@(\w+)', replacement: '$2 at ${1}x'}`, `{"a":"me@here, you@there"}`, `{"a":"here at mex, there at youx"}`},
-		{"names", `{field: a, pattern: '(?<u>\w+)@(?P<h>\w+)', replacement: '$h-${u}'}`, `{"a":"me@here"}`, `{"a":"here-me"}`},
+		{
+			"numbers", `{field: a, pattern: '(\w+)@(\w+)', replacement: '$2 at ${1}x'}`, `{"a":"me@here, you@there"}`,
+			`{"a":"here at mex, there at youx"}`,
+		},
+		{
+			"names", `{field: a, pattern: '(?<u>\w+)@(?P<h>\w+)', replacement: '$h-${u}'}`, `{"a":"me@here"}`,
+			`{"a":"here-me"}`,
+		},
 		{"the whole match", `{field: a, pattern: '\d', replacement: '<$0>'}`, `{"a":"a1"}`, `{"a":"a<1>"}`},
 		{"dollar signs", `{field: a, pattern: '(\d+)', replacement: '$$$1 $ $.'}`, `{"a":"5"}`, `{"a":"$5 $ $."}`},
 		{"group took no part", `{field: a, pattern: '(x)|y', replacement: '[$1]'}`, `{"a":"xy"}`, `{"a":"[x][]"}`},
@@ -32,27 +38,66 @@ func TestGsub(t *testing.T) {
 		{"renamed", `{fields: ["a, b"], pattern: 'x', replacement: 'y'}`, `{"a":"x"}`, `{"a":"x","b":"y"}`},
 		{"ignored", `{fields: [a, b], pattern: 'x', replacement: 'y', ignore_missing: true}`, `{"a":null}`, `{"a":null}`},
 
-		{"missing", `{field: a, pattern: x, replacement: y}`, `{}`, `!Processor gsub: missing field (field "a", processors[0])`},
-		{"null", `{field: a, pattern: x, replacement: y}`, `{"a":null}`, `!Processor gsub: missing field (field "a", processors[0])`},
-		{"array", `{field: a, pattern: x, replacement: y}`, `{"a":["x"]}`, `!Processor gsub: expected a string, found an array: ["x"] (field "a"`},
 		{
-			"too long", `{field: a, pattern: '(?:)', replacement: '` + strings.Repeat("x", 4096) + `'}`, `{"a":"` + strings.Repeat("y", 100) + `"}`,
+			"missing", `{field: a, pattern: x, replacement: y}`, `{}`,
+			`!Processor gsub: missing field (field "a", processors[0])`,
+		},
+		{
+			"null", `{field: a, pattern: x, replacement: y}`, `{"a":null}`,
+			`!Processor gsub: missing field (field "a", processors[0])`,
+		},
+		{
+			"array", `{field: a, pattern: x, replacement: y}`, `{"a":["x"]}`,
+			`!Processor gsub: expected a string, found an array: ["x"] (field "a"`,
+		},
+		{
+			"too long", `{field: a, pattern: '(?:)', replacement: '` + strings.Repeat("x", 4096) + `'}`,
+			`{"a":"` + strings.Repeat("y", 100) + `"}`,
 			`!Processor gsub: the result would have more than 16 times the bytes of the text: `,
 		},
-		{"too long, fixed text", `{field: a, pattern: y, replacement: '` + strings.Repeat("x", 4096) + `'}`, `{"a":"` + strings.Repeat("y", 100) + `"}`, `!the result would have more than 16 times`},
-		{"too long, groups", `{field: a, pattern: '.+', replacement: '` + strings.Repeat("$0", 100) + `'}`, `{"a":"` + strings.Repeat("y", 1000) + `"}`, `!the result would have more than 16 times`},
-		{"long replacement, few matches", `{field: a, pattern: '^.', replacement: '` + strings.Repeat("x", 4096) + `'}`, `{"a":"` + strings.Repeat("y", 100) + `"}`, `{"a":"` + strings.Repeat("x", 4096) + strings.Repeat("y", 99) + `"}`},
+		{
+			"too long, fixed text", `{field: a, pattern: y, replacement: '` + strings.Repeat("x", 4096) + `'}`,
+			`{"a":"` + strings.Repeat("y", 100) + `"}`, `!the result would have more than 16 times`,
+		},
+		{
+			"too long, groups", `{field: a, pattern: '.+', replacement: '` + strings.Repeat("$0", 100) + `'}`,
+			`{"a":"` + strings.Repeat("y", 1000) + `"}`, `!the result would have more than 16 times`,
+		},
+		{
+			"long replacement, few matches",
+			`{field: a, pattern: '^.', replacement: '` + strings.Repeat("x", 4096) + `'}`,
+			`{"a":"` + strings.Repeat("y", 100) + `"}`,
+			`{"a":"` + strings.Repeat("x", 4096) + strings.Repeat("y", 99) + `"}`,
+		},
 
 		{"no pattern", `{field: a, replacement: y}`, ``, `!"pattern" is required`},
 		{"no replacement", `{field: a, pattern: x}`, ``, `!"replacement" is required`},
-		{"pattern type", `{field: a, pattern: 1, replacement: y}`, ``, `!gsub.pattern: expected a string, found the integer 1`},
-		{"replacement type", `{field: a, pattern: x, replacement: 1}`, ``, `!gsub.replacement: expected a string, found the integer 1`},
-		{"broken pattern", `{field: a, pattern: '(', replacement: y}`, ``, `!gsub.pattern: invalid regular expression: missing closing )`},
-		{"unknown number", `{field: a, pattern: '(x)', replacement: '$2'}`, ``, `!gsub.replacement: the replacement names the group "2", which the pattern does not have`},
+		{
+			"pattern type", `{field: a, pattern: 1, replacement: y}`, ``,
+			`!gsub.pattern: expected a string, found the integer 1`,
+		},
+		{
+			"replacement type", `{field: a, pattern: x, replacement: 1}`, ``,
+			`!gsub.replacement: expected a string, found the integer 1`,
+		},
+		{
+			"broken pattern", `{field: a, pattern: '(', replacement: y}`, ``,
+			`!gsub.pattern: invalid regular expression: missing closing )`,
+		},
+		{
+			"unknown number", `{field: a, pattern: '(x)', replacement: '$2'}`, ``,
+			`!gsub.replacement: the replacement names the group "2", which the pattern does not have`,
+		},
 		{"unknown name", `{field: a, pattern: '(x)', replacement: '$1x'}`, ``, `!the replacement names the group "1x"`},
-		{"brace not closed", `{field: a, pattern: '(x)', replacement: '${1'}`, ``, `!gsub.replacement: the replacement has ${ without a name and }`},
+		{
+			"brace not closed", `{field: a, pattern: '(x)', replacement: '${1'}`, ``,
+			`!gsub.replacement: the replacement has ${ without a name and }`,
+		},
 		{"empty braces", `{field: a, pattern: '(x)', replacement: '${}'}`, ``, `!the replacement has ${ without a name`},
-		{"long replacement", `{field: a, pattern: x, replacement: '` + strings.Repeat("x", 4097) + `'}`, ``, `!the replacement has 4097 bytes, at most 4096 are allowed`},
+		{
+			"long replacement", `{field: a, pattern: x, replacement: '` + strings.Repeat("x", 4097) + `'}`, ``,
+			`!the replacement has 4097 bytes, at most 4096 are allowed`,
+		},
 		{"no field", `{pattern: x, replacement: y}`, ``, `!"field" or "fields" is required`},
 	})
 }

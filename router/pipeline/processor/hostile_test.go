@@ -16,27 +16,43 @@ import (
 
 // hostileOptions are options of each processor for the field d, in flow style.
 var hostileOptions = map[string][]string{
-	"cmcd":       {``},
-	"csv":        {`target_fields: "a,b,c"`, `target_fields: "a,b,c", trim: true`, "target_fields: [" + manyNames(2000) + "]"},
+	"cmcd": {``},
+	"csv": {
+		`target_fields: "a,b,c"`, `target_fields: "a,b,c", trim: true`, "target_fields: [" + manyNames(2000) + "]",
+	},
 	"date":       {`formats: ["%Y-%m-%dT%H:%M:%S%Z", "%d/%b/%Y:%H:%M:%S %z"]`},
 	"decolorize": {``},
 	"digest":     {`presets: [numbers, quoted, bracketed, uuid, ip]`, `regex: ["a*b|a"]`, `regex: ['\w+\s', '(a|aa)+$']`},
 	"dissect": {
-		`pattern: '%{a} %{b} %{c}'`, `pattern: '%{a->} %{b}'`, `patterns: ['%{+a/1} %{+a/2} "%{*k}=%{&k}"', '[%{a}] %{b} "%{c}"', '%{a}::%{b}']`,
+		`pattern: '%{a} %{b} %{c}'`, `pattern: '%{a->} %{b}'`,
+		`patterns: ['%{+a/1} %{+a/2} "%{*k}=%{&k}"', '[%{a}] %{b} "%{c}"', '%{a}::%{b}']`,
 		"pattern: '" + strings.Repeat("%{+a} ", 500) + "'",
 	},
-	"epoch":          {`resolution: ms`},
-	"filter":         {`targets: [a, "É"]`},
-	"geoip":          nil, // refused without a database; it reads an address of bounded length
-	"grok":           {`pattern: '%{IP:ip} %{GREEDYDATA:m}'`, `patterns: ['%{COMBINEDAPACHELOG}', '%{DATA:a} %{DATA:b} %{QS:c}x']`, `pattern: '(?<x>(a+)+b)'`},
-	"gsub":           {`pattern: a, replacement: bcd`, `pattern: 'a*b|a', replacement: x`, `pattern: '(\w+)\s+(\S+)', replacement: '$2 $1'`, `pattern: '', replacement: xyz`, `pattern: '(a+)+$', replacement: ''`},
-	"join":           {`separator: ", "`},
-	"json_parse":     {``, `into_root: true`},
-	"json_path":      {`json_path: '$..*'`, `json_path: '$..[?search(@, "a*b|(a+)+c")]'`, `json_path: '$[?@.key == 1]..value'`, `json_path: '$[?match(@, "(a|aa)*b")]'`},
-	"key_value":      {``, `field_split: ",", value_split: ":"`},
-	"letter":         {`method: upper`, `method: lower`, `method: capital`},
-	"logfmt":         {``},
-	"regex":          {`pattern: '(?<x>\w+) (?<y>.*)b'`, `patterns: ['(?<x>(a+)+b)', '(?<y>[^"]*"[^"]*"){3}c']`, `pattern: '(?<x>(?:a?){300}a{300})'`},
+	"epoch":  {`resolution: ms`},
+	"filter": {`targets: [a, "É"]`},
+	"geoip":  nil, // refused without a database; it reads an address of bounded length
+	"grok": {
+		`pattern: '%{IP:ip} %{GREEDYDATA:m}'`, `patterns: ['%{COMBINEDAPACHELOG}', '%{DATA:a} %{DATA:b} %{QS:c}x']`,
+		`pattern: '(?<x>(a+)+b)'`,
+	},
+	"gsub": {
+		`pattern: a, replacement: bcd`, `pattern: 'a*b|a', replacement: x`,
+		`pattern: '(\w+)\s+(\S+)', replacement: '$2 $1'`, `pattern: '', replacement: xyz`,
+		`pattern: '(a+)+$', replacement: ''`,
+	},
+	"join":       {`separator: ", "`},
+	"json_parse": {``, `into_root: true`},
+	"json_path": {
+		`json_path: '$..*'`, `json_path: '$..[?search(@, "a*b|(a+)+c")]'`, `json_path: '$[?@.key == 1]..value'`,
+		`json_path: '$[?match(@, "(a|aa)*b")]'`,
+	},
+	"key_value": {``, `field_split: ",", value_split: ":"`},
+	"letter":    {`method: upper`, `method: lower`, `method: capital`},
+	"logfmt":    {``},
+	"regex": {
+		`pattern: '(?<x>\w+) (?<y>.*)b'`, `patterns: ['(?<x>(a+)+b)', '(?<y>[^"]*"[^"]*"){3}c']`,
+		`pattern: '(?<x>(?:a?){300}a{300})'`,
+	},
 	"select":         {`type: exclude`, `type: include`},
 	"simple_extract": {`key: a.b`},
 	"syslog":         {``},
@@ -55,12 +71,15 @@ func manyNames(n int) string {
 
 // heads are what the texts that a processor reads begin with.
 var heads = []string{
-	"", `"`, "{", "[", `{"a":`, "<34>1 2003-10-11T22:14:15.003Z h a - ID ", "<34>Oct 11 22:14:15 h a[1]: ", `127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "`, "br=1,", "a=",
+	"", `"`, "{", "[", `{"a":`, "<34>1 2003-10-11T22:14:15.003Z h a - ID ", "<34>Oct 11 22:14:15 h a[1]: ",
+	`127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "`, "br=1,", "a=",
 }
 
 var hostileUnits = []string{
-	"a", "a ", "a=", "a=b ", "a,", ",", "=", "\"", "\"a,\"a,", "\"a\" ", "'", "(", "[", "{", "{\"a\":", "[1,", "1,", "<", "[a b=\"c\"]", "@", ":", "/", "%", "%25", "\\", "\\\"", "\\u0041",
-	"\x1b[", "\x1b[0m", ".", "-", "aB", "É", "9", "1.", "\n", "\t", " ", "\x00", "|", ";", "a b \"c=d ", "::", "10.0.0.1 ", "a\\ ", "]",
+	"a", "a ", "a=", "a=b ", "a,", ",", "=", "\"", "\"a,\"a,", "\"a\" ", "'", "(", "[", "{", "{\"a\":", "[1,", "1,", "<",
+	"[a b=\"c\"]", "@", ":", "/", "%", "%25", "\\", "\\\"", "\\u0041",
+	"\x1b[", "\x1b[0m", ".", "-", "aB", "É", "9", "1.", "\n", "\t", " ", "\x00", "|", ";", "a b \"c=d ", "::",
+	"10.0.0.1 ", "a\\ ", "]",
 }
 
 // TestProcessorsPayForTheirWork runs every processor on hostile texts and values of 1 MB and
@@ -131,7 +150,8 @@ func hostileValue(i, size int) value.Value {
 		case 1:
 			list[j] = value.NewString("aaaaaaaa")
 		case 2:
-			list[j] = value.ObjectOf(value.Field{Key: "key", Value: value.NewInt(1)}, value.Field{Key: "value", Value: value.NewString("a")})
+			list[j] = value.ObjectOf(value.Field{Key: "key", Value: value.NewInt(1)},
+				value.Field{Key: "value", Value: value.NewString("a")})
 		default:
 			list[j] = value.NewArray([]value.Value{value.NewString("a")})
 		}

@@ -8,8 +8,14 @@ import (
 
 func TestLogfmt(t *testing.T) {
 	run(t, "logfmt", []runCase{
-		{"pairs", `field: m`, `{"m":"level=info  msg=\"a b\" took=1.5 cached"}`, `{"cached":true,"level":"info","m":"level=info  msg=\"a b\" took=1.5 cached","msg":"a b","took":"1.5"}`},
-		{"escapes", `field: m`, `{"m":"a=\"x\\\"y\\\\z\\n\\t\\u00e4\\ud83d\\ude00\\q\""}`, `{"a":"x\"y\\z\n\tä😀\\q","m":"a=\"x\\\"y\\\\z\\n\\t\\u00e4\\ud83d\\ude00\\q\""}`},
+		{
+			"pairs", `field: m`, `{"m":"level=info  msg=\"a b\" took=1.5 cached"}`,
+			`{"cached":true,"level":"info","m":"level=info  msg=\"a b\" took=1.5 cached","msg":"a b","took":"1.5"}`,
+		},
+		{
+			"escapes", `field: m`, `{"m":"a=\"x\\\"y\\\\z\\n\\t\\u00e4\\ud83d\\ude00\\q\""}`,
+			`{"a":"x\"y\\z\n\tä😀\\q","m":"a=\"x\\\"y\\\\z\\n\\t\\u00e4\\ud83d\\ude00\\q\""}`,
+		},
 		{"broken escapes", `field: m`, `{"m":"a=\"\\u12 \\ud800x\""}`, `{"a":"\\u12 �x","m":"a=\"\\u12 \\ud800x\""}`},
 		{"empty values", `field: m`, `{"m":"a= b=\"\" c"}`, `{"a":"","b":"","c":true,"m":"a= b=\"\" c"}`},
 		{"value with =", `field: m`, `{"m":"q=a=b=c"}`, `{"m":"q=a=b=c","q":"a=b=c"}`},
@@ -22,10 +28,17 @@ func TestLogfmt(t *testing.T) {
 		{"later counts", `field: m`, `{"m":"a=1 a=2","a":0}`, `{"a":"2","m":"a=1 a=2"}`},
 		{"replaces the field itself", `field: m`, `{"m":"m=1"}`, `{"m":"1"}`},
 		{"nothing", `field: m`, `{"m":"  "}`, `{"m":"  "}`},
-		{"many pairs stay in order", `field: m`, `{"m":"z=1 y=1 x=1 w=1 v=1 u=1 t=1 s=1 r=1 q=1 p=1 o=1 n=1","a":1}`, `{"a":1,"m":"z=1 y=1 x=1 w=1 v=1 u=1 t=1 s=1 r=1 q=1 p=1 o=1 n=1","n":"1","o":"1","p":"1","q":"1","r":"1","s":"1","t":"1","u":"1","v":"1","w":"1","x":"1","y":"1","z":"1"}`},
+		{
+			"many pairs stay in order", `field: m`, `{"m":"z=1 y=1 x=1 w=1 v=1 u=1 t=1 s=1 r=1 q=1 p=1 o=1 n=1","a":1}`,
+			`{"a":1,"m":"z=1 y=1 x=1 w=1 v=1 u=1 t=1 s=1 r=1 q=1 p=1 o=1 n=1","n":"1","o":"1","p":"1","q":"1","r":"1","s":"1",` +
+				`"t":"1","u":"1","v":"1","w":"1","x":"1","y":"1","z":"1"}`,
+		},
 		{"prefix", `{field: m, prefix: l_}`, `{"m":"a=1 b"}`, `{"l_a":"1","l_b":true,"m":"a=1 b"}`},
 		{"renamed", `{field: "m, o", prefix: l_}`, `{"m":"b=1 a=2"}`, `{"m":"b=1 a=2","o":{"l_a":"2","l_b":"1"}}`},
-		{"renamed as a map", `{fields: [{key: m, rename_to: m2}, n]}`, `{"m":"","n":"a=1"}`, `{"a":"1","m":"","m2":{},"n":"a=1"}`},
+		{
+			"renamed as a map", `{fields: [{key: m, rename_to: m2}, n]}`, `{"m":"","n":"a=1"}`,
+			`{"a":"1","m":"","m2":{},"n":"a=1"}`,
+		},
 		{"no standalone keys", `{field: m, standalone_keys: false}`, `{"m":"a b=1 c"}`, `{"b":"1","m":"a b=1 c"}`},
 		{"include", `{field: m, include_keys: [a, c]}`, `{"m":"a=1 b=2 c"}`, `{"a":"1","c":true,"m":"a=1 b=2 c"}`},
 		{"exclude", `{field: m, exclude_keys: [a, c]}`, `{"m":"a=1 b=2 c"}`, `{"b":"2","m":"a=1 b=2 c"}`},
@@ -66,5 +79,6 @@ func fuzzPairs(t *testing.T, names *Names, step Step, s string) {
 }
 
 func BenchmarkLogfmt(b *testing.B) {
-	bench(b, "logfmt", `{field: m}`, `{"m":"ts=2024-01-02T03:04:05Z level=info caller=main.go:12 msg=\"request done\" method=GET path=/a/b status=200 took=1.25ms"}`)
+	bench(b, "logfmt", `{field: m}`, `{"m":"ts=2024-01-02T03:04:05Z level=info caller=main.go:12 msg=\"request done\" `+
+		`method=GET path=/a/b status=200 took=1.25ms"}`)
 }

@@ -25,18 +25,27 @@ func TestSelect(t *testing.T) {
 		{"renamed over another", `{fields: [b, "a, b"]}`, `{"a":1,"b":2}`, `{"b":1}`},
 		{"twice", `{fields: [a, "a, b"]}`, `{"a":[1]}`, `{"a":[1],"b":[1]}`},
 		{
-			"variables stay", `{fields: [a]}`, `{"a":1,"b":2,"svc_ttl":"1d","svc_table_ttl":"2d","svc_table_suffix":"_x","svc_auto_create_table":true,"svc_append_mode":true,"svc_merge_mode":"last_row","svc_physical_table":"p","svc_skip_wal":false,"svc_other":1}`,
-			`{"a":1,"svc_append_mode":true,"svc_auto_create_table":true,"svc_merge_mode":"last_row","svc_physical_table":"p","svc_skip_wal":false,"svc_table_suffix":"_x","svc_table_ttl":"2d","svc_ttl":"1d"}`,
+			"variables stay", `{fields: [a]}`, `{"a":1,"b":2,"svc_ttl":"1d","svc_table_ttl":"2d","svc_table_suffix":"_x",` +
+				`"svc_auto_create_table":true,"svc_append_mode":true,"svc_merge_mode":"last_row","svc_physical_table":"p",` +
+				`"svc_skip_wal":false,"svc_other":1}`,
+			`{"a":1,"svc_append_mode":true,"svc_auto_create_table":true,"svc_merge_mode":"last_row","svc_physical_table":"p",` +
+				`"svc_skip_wal":false,"svc_table_suffix":"_x","svc_table_ttl":"2d","svc_ttl":"1d"}`,
 		},
 		{"variables renamed", `{fields: ["svc_ttl, a"]}`, `{"svc_ttl":"1d"}`, `{"a":"1d"}`},
 		{"a variable by rename", `{fields: ["a, svc_ttl"]}`, `{"a":"2d","svc_ttl":"1d"}`, `{"svc_ttl":"2d"}`},
-		{"many", `{fields: [` + strings.Join(fields, ", ") + `]}`, `{` + strings.Join(values, ",") + `,"other":1}`, sortedJSON(t, `{`+strings.Join(values, ",")+`}`)},
+		{
+			"many", `{fields: [` + strings.Join(fields, ", ") + `]}`, `{` + strings.Join(values, ",") + `,"other":1}`,
+			sortedJSON(t, `{`+strings.Join(values, ",")+`}`),
+		},
 		{"exclude", `{fields: [a, c, x], type: exclude}`, `{"a":1,"b":2,"c":3}`, `{"b":2}`},
 		{"exclude, renamed", `{fields: ["a, b"], type: exclude}`, `{"a":1,"b":2}`, `{"b":2}`},
 		{"exclude twice", `{fields: [a, a], type: exclude}`, `{"a":1}`, `{}`},
 		{"exclude variables", `{fields: [svc_ttl], type: exclude}`, `{"a":1,"svc_ttl":"1d"}`, `{"a":1}`},
 
-		{"unknown type", `{field: a, type: only}`, ``, `!select.type: unknown value "only", expected one of include, exclude`},
+		{
+			"unknown type", `{field: a, type: only}`, ``,
+			`!select.type: unknown value "only", expected one of include, exclude`,
+		},
 		{"type type", `{field: a, type: [include]}`, ``, `!select.type: expected a string, found a list`},
 		{"no field", `{type: exclude}`, ``, `!"field" or "fields" is required`},
 		{"no fields", `{fields: []}`, ``, `!the list of fields is empty`},
@@ -45,7 +54,8 @@ func TestSelect(t *testing.T) {
 }
 
 func BenchmarkSelect(b *testing.B) {
-	record := `{"bytes":1,"client":2,"message":3,"method":4,"path":5,"protocol":6,"referer":7,"status":8,"time":9,"user":10,"user_agent":11}`
+	record := `{"bytes":1,"client":2,"message":3,"method":4,"path":5,"protocol":6,"referer":7,"status":8,"time":9,` +
+		`"user":10,"user_agent":11}`
 	b.Run("exclude", func(b *testing.B) { bench(b, "select", `{type: exclude, fields: [message]}`, record) })
 	b.Run("include", func(b *testing.B) { bench(b, "select", `{fields: [time, status, "path, url"]}`, record) })
 }

@@ -6,7 +6,10 @@ func TestSimpleExtract(t *testing.T) {
 	run(t, "simple_extract", []runCase{
 		{"nested", `{field: "doc, out", key: a.b.c}`, `{"doc":{"a":{"b":{"c":7}}}}`, `{"doc":{"a":{"b":{"c":7}}},"out":7}`},
 		{"in place", `{field: doc, key: a}`, `{"doc":{"a":{"b":[1]}}}`, `{"doc":{"b":[1]}}`},
-		{"container", `{field: {key: doc, rename_to: out}, key: a}`, `{"doc":{"a":{"b":1}}}`, `{"doc":{"a":{"b":1}},"out":{"b":1}}`},
+		{
+			"container", `{field: {key: doc, rename_to: out}, key: a}`, `{"doc":{"a":{"b":1}}}`,
+			`{"doc":{"a":{"b":1}},"out":{"b":1}}`,
+		},
 		{"not there", `{field: "doc, out", key: a.x}`, `{"doc":{"a":{"b":1}}}`, `{"doc":{"a":{"b":1}},"out":null}`},
 		{"through a scalar", `{field: "doc, out", key: a.b.c}`, `{"doc":{"a":{"b":1}}}`, `{"doc":{"a":{"b":1}},"out":null}`},
 		{"no index into arrays", `{field: "doc, out", key: a.0}`, `{"doc":{"a":[5]}}`, `{"doc":{"a":[5]},"out":null}`},
@@ -16,7 +19,10 @@ func TestSimpleExtract(t *testing.T) {
 		{"several fields", `{fields: [a, b], key: x}`, `{"a":{"x":1},"b":{}}`, `{"a":1,"b":null}`},
 		{"missing", `{field: doc, key: a}`, `{}`, `!missing field (field "doc", processors[0])`},
 		{"missing ignored", `{field: doc, key: a, ignore_missing: true}`, `{"x":1}`, `{"x":1}`},
-		{"null is no missing field", `{field: doc, key: a, ignore_missing: true}`, `{"doc":null}`, `!expected an object, found null`},
+		{
+			"null is no missing field", `{field: doc, key: a, ignore_missing: true}`, `{"doc":null}`,
+			`!expected an object, found null`,
+		},
 		{"null with an empty key", `{field: doc, key: ""}`, `{"doc":null}`, `!expected an object, found null`},
 		{"wrong type", `{field: doc, key: a}`, `{"doc":"x"}`, `!expected an object, found a string: "x" (field "doc"`},
 		{"array", `{field: doc, key: a}`, `{"doc":[1]}`, `!expected an object, found an array`},

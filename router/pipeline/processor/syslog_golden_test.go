@@ -16,7 +16,8 @@ func TestSyslogGolden(t *testing.T) {
 	var names Names
 	var steps []Step
 	for _, format := range formats {
-		step, err := compileOne("syslog", `{field: m, year: 2024, timezone: Europe/Berlin, format: `+format+`}`, Env{}, &names)
+		step, err := compileOne("syslog", `{field: m, year: 2024, timezone: Europe/Berlin, format: `+format+`}`,
+			Env{}, &names)
 		if err != nil {
 			t.Fatal(err)
 		}

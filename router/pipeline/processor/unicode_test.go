@@ -61,7 +61,8 @@ func FuzzWiden(f *testing.F) {
 		if wide == nil {
 			return
 		}
-		if a, b := re.FindStringSubmatchIndex(text), wide.FindStringSubmatchIndex(text); len(a) != len(b) || len(a) > 0 && (a[0] != b[0] || a[1] != b[1]) {
+		if a, b := re.FindStringSubmatchIndex(text), wide.FindStringSubmatchIndex(text); len(a) != len(b) ||
+			len(a) > 0 && (a[0] != b[0] || a[1] != b[1]) {
 			t.Fatalf("%q in %q: %v, the other form %q has %v", pattern, text, a, wide, b)
 		}
 	})

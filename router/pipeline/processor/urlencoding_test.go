@@ -12,10 +12,16 @@ func TestURLEncoding(t *testing.T) {
 		{"invalid escapes stay", `field: a`, `{"a":"100% %zz %4 %41%"}`, `{"a":"100% %zz %4 A%"}`},
 		{"nothing to decode", `field: a`, `{"a":"plain"}`, `{"a":"plain"}`},
 		{"empty", `field: a`, `{"a":""}`, `{"a":""}`},
-		{"not UTF-8", `field: a`, `{"a":"x%ff"}`, `!Processor urlencoding: the decoded text is not UTF-8: "x%ff" (field "a", processors[0])`},
+		{
+			"not UTF-8", `field: a`, `{"a":"x%ff"}`,
+			`!Processor urlencoding: the decoded text is not UTF-8: "x%ff" (field "a", processors[0])`,
+		},
 		{"encode", `{field: a, method: encode}`, `{"a":"a b/ä-_.~+"}`, `{"a":"a%20b%2F%C3%A4-_.~%2B"}`},
 		{"nothing to encode", `{field: a, method: ENCODE}`, `{"a":"aZ09-_.~"}`, `{"a":"aZ09-_.~"}`},
-		{"renamed", `fields: ["a, b", {key: c, rename_to: d}, e]`, `{"a":"%41","c":"%43","e":"%45"}`, `{"a":"%41","b":"A","c":"%43","d":"C","e":"E"}`},
+		{
+			"renamed", `fields: ["a, b", {key: c, rename_to: d}, e]`, `{"a":"%41","c":"%43","e":"%45"}`,
+			`{"a":"%41","b":"A","c":"%43","d":"C","e":"E"}`,
+		},
 		{"missing", `field: a`, `{}`, `!missing field (field "a", processors[0])`},
 		{"null is missing", `field: a`, `{"a":null}`, `!missing field`},
 		{"missing ignored", `{fields: [a, b], ignore_missing: true}`, `{"a":null,"b":"%42"}`, `{"a":null,"b":"B"}`},

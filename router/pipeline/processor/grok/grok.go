@@ -88,7 +88,8 @@ func Compile(expression string, definitions map[string]string) (*Pattern, error)
 		return nil, regexError(err)
 	}
 	if len(prog.Inst) > MaxInstructions {
-		return nil, fmt.Errorf("the pattern compiles to %d instructions, at most %d are allowed", len(prog.Inst), MaxInstructions)
+		return nil, fmt.Errorf("the pattern compiles to %d instructions, at most %d are allowed", len(prog.Inst),
+			MaxInstructions)
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
