@@ -64,7 +64,8 @@ func (d definer) addColumn(a *metapb.AlterTable, t *schema.Table, def *statement
 		return err
 	}
 	if len(t.Columns) >= d.maxColumns {
-		return errs.New(errs.InvalidArguments, "table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
+		return errs.New(errs.InvalidArguments,
+			"table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
 			t.Database, t.Name, len(t.Columns))
 	}
 	a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
@@ -100,7 +101,8 @@ func setOptions(a *metapb.AlterTable, t *schema.Table, set []statement.Option) e
 			return err
 		}
 	}
-	if _, set := options[schema.OptionMergeMode]; !set && options[schema.OptionAppendMode] == "true" && t.MergeMode() != schema.MergeLastRow {
+	if _, set := options[schema.OptionMergeMode]; !set && options[schema.OptionAppendMode] == "true" &&
+		t.MergeMode() != schema.MergeLastRow {
 		// A table that keeps every row merges none.
 		options[schema.OptionMergeMode] = schema.MergeLastRow
 	}
@@ -136,7 +138,8 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 			"column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
 	case c.NotNull && !showsDefault(&c, def):
 		return c, errs.New(errs.InvalidArguments,
-			"column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a BINARY; add it without NOT NULL", c.Name)
+			"column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a "+
+				"BINARY; add it without NOT NULL", c.Name)
 	}
 	if def.PrimaryKey {
 		c.Semantic = schema.Tag

@@ -30,15 +30,18 @@ func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 // and while the metadata fails: those that change something leave one line, others none.
 func TestChangesAreWrittenDown(t *testing.T) {
 	objects := map[string][2]string{
-		"CreateDatabase": {"d", ""}, "AlterDatabase": {"shop", ""}, "DropDatabase": {"shop", ""}, "CreateTable": {"public", "n"},
-		"AlterTable": {"public", "logs"}, "DropTable": {"public", "logs"}, "TruncateTable": {"public", "logs"}, "Delete": {"public", "logs"},
+		"CreateDatabase": {"d", ""}, "AlterDatabase": {"shop", ""}, "DropDatabase": {"shop", ""},
+		"CreateTable": {"public", "n"},
+		"AlterTable":  {"public", "logs"}, "DropTable": {"public", "logs"}, "TruncateTable": {"public", "logs"},
+		"Delete": {"public", "logs"},
 	}
 	for kind, text := range everyKind {
 		for _, right := range []access.Right{access.ReadWrite, access.ReadOnly} {
 			var log bytes.Buffer
 			w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
 			ctx := access.With(t.Context(), &access.Caller{
-				Sender: access.Sender{User: "ann", Right: right, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "r1",
+				Sender: access.Sender{User: "ann", Right: right, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.7"),
+				RequestID: "r1",
 			})
 			_, err := w.run(ctx, text, func(r *Request) { r.Texts = statement.Texts(text) })
 			lines := changeLines(t, &log)

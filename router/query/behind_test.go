@@ -13,15 +13,18 @@ import (
 func TestBehindRefuses(t *testing.T) {
 	for _, sql := range []string{
 		"DROP TABLE IF EXISTS later", "DROP TABLE later", "TRUNCATE TABLE later", "ALTER TABLE later ADD COLUMN c STRING",
-		"ALTER TABLE logs DROP COLUMN IF EXISTS later", "CREATE TABLE later (ts TIMESTAMP TIME INDEX)", "CREATE DATABASE IF NOT EXISTS later",
-		"DROP DATABASE IF EXISTS later", "SELECT * FROM later", "INSERT INTO later (ts) VALUES (1)", "INSERT INTO logs (ts, later) VALUES (1, 2)",
+		"ALTER TABLE logs DROP COLUMN IF EXISTS later", "CREATE TABLE later (ts TIMESTAMP TIME INDEX)",
+		"CREATE DATABASE IF NOT EXISTS later",
+		"DROP DATABASE IF EXISTS later", "SELECT * FROM later", "INSERT INTO later (ts) VALUES (1)",
+		"INSERT INTO logs (ts, later) VALUES (1, 2)",
 		"DELETE FROM later WHERE host = 'a'",
 	} {
 		w := newWorld(t)
 		w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "later"}}
 		w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "this node is cut off") }
 		_, err := w.run(t.Context(), sql)
-		if e := errs.From(err); e.Code != errs.ShardNotReady || e.Status() != 503 || e.RetryAfter == 0 || !strings.Contains(err.Error(), "cut off") {
+		if e := errs.From(err); e.Code != errs.ShardNotReady || e.Status() != 503 || e.RetryAfter == 0 ||
+			!strings.Contains(err.Error(), "cut off") {
 			t.Errorf("%s: %v, want code %d with the cause", sql, err, errs.ShardNotReady)
 		}
 		if len(w.meta.proposed) > 0 {

@@ -30,54 +30,136 @@ func TestChange(t *testing.T) {
 		sql  string
 		want *command // nil: nothing to do
 	}{
-		{"CREATE DATABASE d", &command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{Name: "d"}}}},
-		{"CREATE DATABASE IF NOT EXISTS d WITH (ttl='1d 12h')", &command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
-			Name: "d", IfNotExists: true, Options: map[string]string{"ttl": "1day 12h"},
-		}}}},
-		{"CREATE DATABASE IF NOT EXISTS information_schema", nil},
-		{"ALTER DATABASE shop SET 'svc_ttl'='90m'", &command{Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: "shop", Set: map[string]string{"ttl": "1h 30m"}}}}},
-		{"ALTER DATABASE shop UNSET TTL", &command{Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: "shop", Unset: []string{"ttl"}}}}},
-		{"DROP DATABASE IF EXISTS d CASCADE", &command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: "d", IfExists: true, Cascade: true}}}},
 		{
-			`CREATE TABLE shop.t (a VARCHAR(20) DEFAULT 'x''y', ts TIMESTAMP(9), b BOOL NOT NULL DEFAULT TRUE, f DOUBLE DEFAULT 1e3, at TIMESTAMP(0) DEFAULT now(),
-			 u TIMESTAMP(3) DEFAULT '2024-01-01', z INT DEFAULT NULL, TIME INDEX (ts), PRIMARY KEY (a)) ENGINE=mito WITH ('TTL'='7d', append_mode=TRUE)`,
+			"CREATE DATABASE d",
+			&command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{Name: "d"}}},
+		},
+		{
+			"CREATE DATABASE IF NOT EXISTS d WITH (ttl='1d 12h')",
+			&command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
+				Name: "d", IfNotExists: true, Options: map[string]string{"ttl": "1day 12h"},
+			}}},
+		},
+		{"CREATE DATABASE IF NOT EXISTS information_schema", nil},
+		{
+			"ALTER DATABASE shop SET 'svc_ttl'='90m'",
+			&command{
+				Op: &metapb.Command_AlterDatabase{
+					AlterDatabase: &metapb.AlterDatabase{Name: "shop", Set: map[string]string{"ttl": "1h 30m"}},
+				},
+			},
+		},
+		{
+			"ALTER DATABASE shop UNSET TTL",
+			&command{
+				Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: "shop", Unset: []string{"ttl"}}},
+			},
+		},
+		{
+			"DROP DATABASE IF EXISTS d CASCADE",
+			&command{
+				Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: "d", IfExists: true, Cascade: true}},
+			},
+		},
+		{
+			`CREATE TABLE shop.t (a VARCHAR(20) DEFAULT 'x''y', ts TIMESTAMP(9), b BOOL NOT NULL DEFAULT TRUE, ` +
+				`f DOUBLE DEFAULT 1e3, at TIMESTAMP(0) DEFAULT now(),
+			 u TIMESTAMP(3) DEFAULT '2024-01-01', z INT DEFAULT NULL, TIME INDEX (ts), ` +
+				`PRIMARY KEY (a)) ENGINE=mito WITH ('TTL'='7d', append_mode=TRUE)`,
 			&command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: &schemapb.Table{
 				Database: "shop", Name: "t", Options: map[string]string{"ttl": "7days", "append_mode": "true"},
 				Columns: []*schemapb.Column{
-					{Name: "a", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG, DefaultValue: proto.String("'x''y'")},
-					{Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
-					{Name: "b", Type: schemapb.Type_TYPE_BOOLEAN, Semantic: schemapb.Semantic_SEMANTIC_FIELD, NotNull: true, DefaultValue: proto.String("true")},
-					{Name: "f", Type: schemapb.Type_TYPE_FLOAT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD, DefaultValue: proto.String("1000")},
-					{Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_FIELD, DefaultValue: proto.String("now()")},
-					{Name: "u", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_FIELD, DefaultValue: proto.String("1704067200000")},
+					{
+						Name: "a", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG,
+						DefaultValue: proto.String("'x''y'"),
+					},
+					{
+						Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
+						NotNull: true,
+					},
+					{
+						Name: "b", Type: schemapb.Type_TYPE_BOOLEAN, Semantic: schemapb.Semantic_SEMANTIC_FIELD, NotNull: true,
+						DefaultValue: proto.String("true"),
+					},
+					{
+						Name: "f", Type: schemapb.Type_TYPE_FLOAT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+						DefaultValue: proto.String("1000"),
+					},
+					{
+						Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+						DefaultValue: proto.String("now()"),
+					},
+					{
+						Name: "u", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+						DefaultValue: proto.String("1704067200000"),
+					},
 					{Name: "z", Type: schemapb.Type_TYPE_INT32, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 				},
 			}}}},
 		},
-		{"ALTER TABLE logs ADD COLUMN m STRING PRIMARY KEY", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_AddColumn{AddColumn: &schemapb.Column{
-			Name: "m", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG,
-		}}})},
+		{
+			"ALTER TABLE logs ADD COLUMN m STRING PRIMARY KEY",
+			alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_AddColumn{AddColumn: &schemapb.Column{
+				Name: "m", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG,
+			}}}),
+		},
 		{"ALTER TABLE logs ADD COLUMN IF NOT EXISTS n INT", nil},
-		{"ALTER TABLE logs DROP COLUMN n", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_DropColumn{DropColumn: "n"}})},
+		{
+			"ALTER TABLE logs DROP COLUMN n",
+			alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_DropColumn{DropColumn: "n"}}),
+		},
 		{"ALTER TABLE logs DROP COLUMN IF EXISTS x", nil},
-		{"ALTER TABLE logs SET 'svc_ttl'='90m', skip_wal=TRUE", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{
-			Options: map[string]string{"ttl": "1h 30m", "skip_wal": "true"},
-		}}})},
-		{"ALTER TABLE logs UNSET 'ttl'", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl"}}}})},
-		{"ALTER TABLE logs SET 'ttl'=NULL, svc_skip_wal=null", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl", "skip_wal"}}}})},
-		{"ALTER TABLE logs RENAME TO m", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameTo{RenameTo: "m"}})},
-		{"ALTER TABLE logs RENAME COLUMN n TO m", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: "n", To: "m"}}})},
-		{"ALTER TABLE logs MODIFY COLUMN n DOUBLE", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: &metapb.ModifyColumn{
-			Name: "n", Id: 3, Type: schemapb.Type_TYPE_FLOAT64,
-		}}})},
+		{
+			"ALTER TABLE logs SET 'svc_ttl'='90m', skip_wal=TRUE",
+			alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{
+				Options: map[string]string{"ttl": "1h 30m", "skip_wal": "true"},
+			}}}),
+		},
+		{
+			"ALTER TABLE logs UNSET 'ttl'",
+			alter("logs", &metapb.AlterTable{
+				Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl"}}},
+			}),
+		},
+		{
+			"ALTER TABLE logs SET 'ttl'=NULL, svc_skip_wal=null",
+			alter("logs", &metapb.AlterTable{
+				Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl", "skip_wal"}}},
+			}),
+		},
+		{
+			"ALTER TABLE logs RENAME TO m",
+			alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameTo{RenameTo: "m"}}),
+		},
+		{
+			"ALTER TABLE logs RENAME COLUMN n TO m",
+			alter("logs", &metapb.AlterTable{
+				Change: &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: "n", To: "m"}},
+			}),
+		},
+		{
+			"ALTER TABLE logs MODIFY COLUMN n DOUBLE",
+			alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: &metapb.ModifyColumn{
+				Name: "n", Id: 3, Type: schemapb.Type_TYPE_FLOAT64,
+			}}}),
+		},
 		{"ALTER TABLE logs MODIFY COLUMN n INT", nil},
-		{"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_ModifyIndex{ModifyIndex: &metapb.ModifyIndex{
-			Name: "n", Index: &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_INVERTED},
-		}}})},
-		{"DROP TABLE shop.orders", &command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: "shop", Name: "orders"}}}},
+		{
+			"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX",
+			alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_ModifyIndex{ModifyIndex: &metapb.ModifyIndex{
+				Name: "n", Index: &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_INVERTED},
+			}}}),
+		},
+		{
+			"DROP TABLE shop.orders",
+			&command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: "shop", Name: "orders"}}},
+		},
 		{"DROP TABLE IF EXISTS nope", nil},
 		{"DROP TABLE IF EXISTS nowhere.nope", nil},
-		{"TRUNCATE TABLE logs", &command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: "public", Name: "logs"}}}},
+		{
+			"TRUNCATE TABLE logs",
+			&command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: "public", Name: "logs"}}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sql, func(t *testing.T) {
@@ -98,7 +180,8 @@ func TestChange(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.meta.err = errs.New(errs.TableAlreadyExists, "table exists")
-	if _, err := w.run(t.Context(), "CREATE TABLE logs (ts TIMESTAMP TIME INDEX); SHOW TABLES"); errs.CodeOf(err) != errs.TableAlreadyExists {
+	if _, err := w.run(t.Context(), "CREATE TABLE logs (ts TIMESTAMP TIME INDEX); SHOW TABLES"); errs.CodeOf(err) !=
+		errs.TableAlreadyExists {
 		t.Errorf("refused by the metadata: %v", err)
 	}
 }
@@ -114,17 +197,24 @@ func TestRoundTrip(t *testing.T) {
 	quoted := schema.QuoteLiteral(text)
 	columns := []schema.Column{{Name: "at \"x\"", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true}}
 	for _, typ := range schema.Types() {
-		columns = append(columns, schema.Column{Name: "c." + typ.String(), Type: typ, Semantic: schema.Field, NotNull: typ%2 == 0})
+		columns = append(columns, schema.Column{
+			Name: "c." + typ.String(), Type: typ, Semantic: schema.Field, NotNull: typ%2 == 0,
+		})
 	}
 	for _, kind := range []schema.IndexKind{schema.InvertedIndex, schema.SkippingIndex, schema.FulltextIndex} {
 		index, err := schema.NewIndex(kind, schema.String, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		columns = append(columns, schema.Column{Name: kind.String(), Type: schema.String, Semantic: schema.Field, Index: index})
+		columns = append(columns, schema.Column{
+			Name: kind.String(), Type: schema.String, Semantic: schema.Field, Index: index,
+		})
 	}
 	columns = append(columns, schema.Column{Name: "tag", Type: schema.String, Semantic: schema.Tag, Default: &quoted})
-	table := &schema.Table{Database: "public", Name: "a-b", Columns: columns, Options: map[string]string{"ttl": "7days", "append_mode": "true", "comment": text}}
+	table := &schema.Table{
+		Database: "public", Name: "a-b", Columns: columns,
+		Options: map[string]string{"ttl": "7days", "append_mode": "true", "comment": text},
+	}
 	w := newWorld(t)
 	if _, err := w.run(t.Context(), schema.CreateTableSQL(table)); err != nil {
 		t.Fatal(err)
@@ -138,13 +228,23 @@ func TestRoundTrip(t *testing.T) {
 func TestRoundTripRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
-	names := []string{"a", "Ä ö", "select", `x"y`, "x`y", "a.b", "time index", "-- no", "/*", "line\nbreak", "'q'", ";", "\\", "$1", "日本語", " ", "__x", "PRIMARY KEY", "TIME", "c,d)"}
+	names := []string{
+		"a", "Ä ö", "select", `x"y`, "x`y", "a.b", "time index", "-- no", "/*", "line\nbreak", "'q'", ";", "\\", "$1",
+		"日本語", " ", "__x", "PRIMARY KEY", "TIME", "c,d)",
+	}
 	for n := range 400 {
-		table := &schema.Table{Database: "public", Name: pick("t", "d_table", "a-b", "A:b", "_x@y#z.9"), Options: map[string]string{}}
+		table := &schema.Table{
+			Database: "public",
+			Name:     pick("t", "d_table", "a-b", "A:b", "_x@y#z.9"),
+			Options:  map[string]string{},
+		}
 		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		index := r.IntN(1 + r.IntN(len(names)))
 		for i := range index + 1 + r.IntN(len(names)-index) {
-			c := schema.Column{Name: names[i], Type: schema.Types()[r.IntN(len(schema.Types()))], Semantic: schema.Field, NotNull: r.IntN(3) == 0}
+			c := schema.Column{
+				Name: names[i], Type: schema.Types()[r.IntN(len(schema.Types()))], Semantic: schema.Field,
+				NotNull: r.IntN(3) == 0,
+			}
 			switch {
 			case i == index:
 				c.Type, c.Semantic, c.NotNull = schema.TimestampSecond+schema.Type(r.IntN(4)), schema.Timestamp, true
@@ -158,8 +258,10 @@ func TestRoundTripRandom(t *testing.T) {
 			table.Columns = append(table.Columns, c)
 		}
 		for key, values := range map[string][]string{
-			"ttl": {"forever", "instant", "7d", "1d 12h 3m", "2M"}, "append_mode": {"true", "false"}, "skip_wal": {"true", "false"},
-			"physical_table": {"phy", "it's"}, "sst_format": {"flat", "primary_key"}, "comment": {"it's \"so\"; -- \n/*", "ü"}, "merge_mode": {"last_row"},
+			"ttl": {"forever", "instant", "7d", "1d 12h 3m", "2M"}, "append_mode": {"true", "false"},
+			"skip_wal":       {"true", "false"},
+			"physical_table": {"phy", "it's"}, "sst_format": {"flat", "primary_key"}, "comment": {"it's \"so\"; -- \n/*", "ü"},
+			"merge_mode": {"last_row"},
 		} {
 			if r.IntN(2) == 0 {
 				table.Options[key] = pick(values...)
@@ -232,7 +334,8 @@ func randomIndex(t *testing.T, r *rand.Rand) *schema.Index {
 
 func TestInsert(t *testing.T) {
 	w := newWorld(t)
-	got, err := w.run(t.Context(), `INSERT INTO logs (host, ok, ts) VALUES ('a', TRUE, 1700000000000), (NULL, NULL, '2023-11-14T23:13:21.5+01:00'), ('ü', 0, DEFAULT)`)
+	got, err := w.run(t.Context(), `INSERT INTO logs (host, ok, ts) VALUES ('a', TRUE, 1700000000000), (NULL, NULL, `+
+		`'2023-11-14T23:13:21.5+01:00'), ('ü', 0, DEFAULT)`)
 	if err != nil || got != "affected 3\n" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -272,7 +375,8 @@ func TestInsert(t *testing.T) {
 func TestInsertFollowsSchema(t *testing.T) {
 	w := newWorld(t)
 	w.writer.err = errors.Join(write.ErrSchemaChanged, errs.New(errs.InvalidArguments, "another type"))
-	if _, err := w.run(t.Context(), "INSERT INTO logs (n) VALUES (1)"); errs.CodeOf(err) != errs.InvalidArguments || w.writer.rounds != insertRounds {
+	if _, err := w.run(t.Context(), "INSERT INTO logs (n) VALUES (1)"); errs.CodeOf(err) != errs.InvalidArguments ||
+		w.writer.rounds != insertRounds {
 		t.Errorf("%d rounds, %v", w.writer.rounds, err)
 	}
 }
@@ -315,14 +419,20 @@ func TestValueOf(t *testing.T) {
 		{"x'00ff'", schema.Binary, value{s: "\x00\xff"}},
 		{"'ab'", schema.Binary, value{s: "ab"}},
 		{`'{"a": [1]}'`, schema.JSON, value{s: `{"a":[1]}`}},
-		{`'{"b": 1, "a": "\ud800", "b": 2.50}'`, schema.JSON, value{s: "{\"a\":\"\uFFFD\",\"b\":2.5}", changed: pipeline.Changes{Repeated: 1, Lone: 1}}},
+		{
+			`'{"b": 1, "a": "\ud800", "b": 2.50}'`, schema.JSON,
+			value{s: "{\"a\":\"\uFFFD\",\"b\":2.5}", changed: pipeline.Changes{Repeated: 1, Lone: 1}},
+		},
 		{`' "x" '`, schema.JSON, value{s: `"x"`}},
 		{"true", schema.JSON, value{s: "true"}},
 		{"1.5", schema.JSON, value{s: "1.5"}},
 		{"12", schema.TimestampNanosecond, value{i: 12}},
 		{"'12'", schema.TimestampSecond, value{i: 12}},
 		{"'2024-05-06'", schema.TimestampSecond, value{i: 1714953600}},
-		{"'2024-05-06 07:08:09.123456789'", schema.TimestampMicrosecond, value{i: 1714979289123456, changed: pipeline.Changes{Cut: 1}}},
+		{
+			"'2024-05-06 07:08:09.123456789'", schema.TimestampMicrosecond,
+			value{i: 1714979289123456, changed: pipeline.Changes{Cut: 1}},
+		},
 		{"'2024-05-06T07:08:09Z'", schema.TimestampSecond, value{i: 1714979289}},
 		{"TIMESTAMP '2024-05-06 09:08:09+02:00'", schema.TimestampSecond, value{i: 1714979289}},
 		{"'1969-12-31T23:59:59.9'", schema.TimestampSecond, value{i: -1, changed: pipeline.Changes{Cut: 1}}},
@@ -433,14 +543,15 @@ func TestDefineRefusals(t *testing.T) {
 	for sql, want := range map[string]string{
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING PRIMARY KEY)":      "PRIMARY KEY (a, b)",
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING, PRIMARY KEY (b))": "PRIMARY KEY (a, b)",
-		"ALTER TABLE logs MODIFY COLUMN n STRING":                                                   "gets wider types only, and those of Int32 are BIGINT, DOUBLE",
-		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                                                   `no column "x"`,
-		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                                                   "Unknown column type",
-		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":                                       "needs a String column, not Int32",
-		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":                                     "has no index",
-		"ALTER TABLE logs RENAME COLUMN x TO y":                                                     `no column "x"`,
-		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                                         "__primary_key",
-		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                                              "send a statement for each",
+		"ALTER TABLE logs MODIFY COLUMN n STRING": "gets wider types " +
+			"only, and those of Int32 are BIGINT, DOUBLE",
+		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":               `no column "x"`,
+		"ALTER TABLE logs MODIFY COLUMN n NUMBER":               "Unknown column type",
+		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":   "needs a String column, not Int32",
+		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX": "has no index",
+		"ALTER TABLE logs RENAME COLUMN x TO y":                 `no column "x"`,
+		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":     "__primary_key",
+		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":          "send a statement for each",
 	} {
 		w := newWorld(t)
 		if _, err := w.run(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) || len(w.meta.proposed) > 0 {
@@ -452,7 +563,9 @@ func TestDefineRefusals(t *testing.T) {
 // TestTimezoneOfStatements: a time zone holds for the statements behind it.
 func TestTimezoneOfStatements(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.run(t.Context(), "SET TIME ZONE '+02:00'; INSERT INTO logs (ts) VALUES ('1970-01-01 02:00:01'), ('1970-01-01 00:00:03Z')"); err != nil {
+	if _, err := w.run(t.Context(),
+		"SET TIME ZONE '+02:00'; INSERT INTO logs (ts) VALUES ('1970-01-01 02:00:01'), ('1970-01-01 00:00:03Z')"); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if got := w.writer.out.Tables[0].Rows.Cols()[0]; got.Int(0) != 1000 || got.Int(1) != 3000 {
@@ -469,7 +582,8 @@ func TestTimezoneOfStatements(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, w.shards.queried, err)
 		}
 	}
-	if _, err := w.run(t.Context(), "SET TIME ZONE 'Europe/Atlantis'; SELECT 1"); errs.CodeOf(err) != errs.InvalidArguments {
+	if _, err := w.run(t.Context(), "SET TIME ZONE 'Europe/Atlantis'; SELECT 1"); errs.CodeOf(err) !=
+		errs.InvalidArguments {
 		t.Errorf("got %v", err)
 	}
 }

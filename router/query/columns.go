@@ -38,7 +38,8 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 		}
 	}
 	if inline > 1 || inline == 1 && len(st.PrimaryKey) > 0 {
-		return nil, bad("PRIMARY KEY is given more than once; write one clause for all columns of the key: PRIMARY KEY (a, b)")
+		return nil,
+			bad("PRIMARY KEY is given more than once; write one clause for all columns of the key: PRIMARY KEY (a, b)")
 	}
 	switch {
 	case len(index) == 0:

@@ -117,7 +117,8 @@ func (c Config) Validate() error {
 	if c.Meta == nil || c.Shards == nil || c.Writer == nil {
 		faults = append(faults, errors.New("query: Config.Meta, Config.Shards and Config.Writer must be set"))
 	}
-	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.RunningPerUser < 0 || c.Waiting < 0 || c.WaitingPerUser < 0 || c.MaxColumns < 0 {
+	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.RunningPerUser < 0 || c.Waiting < 0 ||
+		c.WaitingPerUser < 0 || c.MaxColumns < 0 {
 		faults = append(faults, errors.New("query: limits must not be negative"))
 	}
 	return errors.Join(faults...)

@@ -37,7 +37,8 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 	switch {
 	case t.AppendMode():
 		return Result{}, errs.New(errs.Unsupported,
-			"DELETE FROM %s.%s: the table has append_mode='true', which keeps every row; use the ttl option, TRUNCATE TABLE or DROP TABLE", t.Database, t.Name)
+			"DELETE FROM %s.%s: the table has append_mode='true', which keeps every row; use the ttl option, TRUNCATE TABLE "+
+				"or DROP TABLE", t.Database, t.Name)
 	case statement.HasQuery(st.Where):
 		return Result{}, noQuery(t)
 	case s.names.ttl(t).Instant:
@@ -109,7 +110,9 @@ func keyTable(t *schema.Table) *schema.Table {
 
 // deletable runs the query for the identities that are to be deleted. The engine sees the
 // key columns only, so a condition on others does not get far.
-func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, req *Request, unchecked bool) (*stream, error) {
+func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, req *Request,
+	unchecked bool,
+) (*stream, error) {
 	if len(t.Placement) == 0 {
 		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 	}
@@ -119,7 +122,8 @@ func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, r
 		names[i] = schema.QuoteIdent(c.Name)
 	}
 	qt := r.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, keys.ToProto())
-	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
+	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." +
+		schema.QuoteIdent(t.Name) + " WHERE ("
 	stream, err := r.ask(ctx, &shardpb.QueryRequest{
 		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Unchecked: unchecked,
 		Share: access.From(ctx).KnownShare(), Timezone: req.Timezone,

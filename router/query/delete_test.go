@@ -23,7 +23,10 @@ import (
 // are null.
 func identities(t *testing.T, n int) []byte {
 	t.Helper()
-	s := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "host", Type: arrow.BinaryTypes.String}}, nil)
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}},
+		{Name: "host", Type: arrow.BinaryTypes.String},
+	}, nil)
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(s))
 	for from := 0; from < n; from += 10_000 {
@@ -77,7 +80,8 @@ func TestDelete(t *testing.T) {
 		t.Fatalf("columns written: %v", cols)
 	}
 	tr.Rows.Finish()
-	if !cols[1].IsNull(0) || string(cols[1].Bytes(1)) != "h" || cols[0].Int(2) != 2 || cols[2].Int(0) != 1 || !tr.NoCreate || tr.Existing.ID != 9 {
+	if !cols[1].IsNull(0) || string(cols[1].Bytes(1)) != "h" || cols[0].Int(2) != 2 || cols[2].Int(0) != 1 ||
+		!tr.NoCreate || tr.Existing.ID != 9 {
 		t.Error("the rows written are not the identities")
 	}
 	if !w.shards.closed {
@@ -127,7 +131,10 @@ func TestDeleteRefused(t *testing.T) {
 		{"DELETE FROM nope WHERE host = 'a'", nil, errs.TableNotFound, "nope"},
 		{"DELETE FROM svc_private.rejects WHERE true", nil, errs.Unsupported, "svc_private"},
 		{"DELETE FROM m WHERE host IN (SELECT host FROM logs)", nil, errs.Unsupported, "query in it"},
-		{"DELETE FROM m WHERE upper(N) = 'A'", errs.New(errs.ColumnNotFound, "no N"), errs.Unsupported, `column "n" is no key column; the condition may use the tags "host" and the time index "ts"`},
+		{
+			"DELETE FROM m WHERE upper(N) = 'A'", errs.New(errs.ColumnNotFound, "no N"), errs.Unsupported,
+			`column "n" is no key column; the condition may use the tags "host" and the time index "ts"`,
+		},
 		{"DELETE FROM m WHERE x = 1", errs.New(errs.ColumnNotFound, "no x"), errs.ColumnNotFound, "no x"},
 		{"DELETE FROM m", nil, errs.Unsupported, "TRUNCATE TABLE"},
 		{"DELETE FROM m USING logs WHERE true", nil, errs.Unsupported, "USING"},

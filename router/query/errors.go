@@ -40,7 +40,8 @@ func unsure(err, behind error) error {
 	}
 	switch e := errs.From(err); e.Code {
 	case errs.TableNotFound, errs.ColumnNotFound, errs.DatabaseNotFound:
-		return unread(behind, "this node knows of it only what was so before ("+e.Msg+"), and what other nodes changed cannot be read now")
+		return unread(behind, "this node knows of it only what was so before ("+e.Msg+
+			"), and what other nodes changed cannot be read now")
 	}
 	return err
 }
@@ -50,7 +51,8 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 	switch {
 	case err == nil:
 		return nil
-	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown && errs.From(err).Status() == http.StatusServiceUnavailable:
+	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown &&
+		errs.From(err).Status() == http.StatusServiceUnavailable:
 		return err // rows may have been written: that must be said, whatever else is so
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
 		advice := "ask for less, or allow more by the header x-svc-timeout"

@@ -95,11 +95,16 @@ func (m *fakeMeta) Nodes() []*metapb.Node   { return m.nodes }
 
 func (m *fakeMeta) Operations() []*metapb.Operation {
 	return []*metapb.Operation{{
-		Id: 4, Kind: "shard-move", State: metapb.OperationState_OPERATION_STATE_FAILED, ShardId: 2, FromNode: "a", Step: "end", Attempt: 2,
+		Id: 4, Kind: "shard-move", State: metapb.OperationState_OPERATION_STATE_FAILED, ShardId: 2, FromNode: "a",
+		Step: "end", Attempt: 2,
 		Reason: "no", CreatedUnixNano: 1, EndedUnixNano: 2, DoneBytes: 3, TotalBytes: 4, Parent: 3, RequestedBy: "ann",
-	}, {Id: 5, Kind: "node-drain", State: metapb.OperationState_OPERATION_STATE_RUNNING, NodeId: "b", CreatedUnixNano: 1, RequestedBy: "ann"}, {
-		Id: 6, Kind: "shard-remove", State: metapb.OperationState_OPERATION_STATE_RUNNING, CreatedUnixNano: 1, RequestedBy: "ann",
-		Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: 3}},
+	}, {
+		Id: 5, Kind: "node-drain", State: metapb.OperationState_OPERATION_STATE_RUNNING, NodeId: "b",
+		CreatedUnixNano: 1, RequestedBy: "ann",
+	}, {
+		Id: 6, Kind: "shard-remove", State: metapb.OperationState_OPERATION_STATE_RUNNING, CreatedUnixNano: 1,
+		RequestedBy: "ann",
+		Progress:    &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: 3}},
 	}}
 }
 
@@ -107,7 +112,9 @@ func (m *fakeMeta) Status(context.Context) (*metapb.StatusResponse, error) {
 	return &metapb.StatusResponse{
 		Leader: "a", Members: []*metapb.MemberStatus{{NodeId: "a", Voter: true}},
 		Nodes: []*metapb.NodeStatus{{Node: m.nodes[0], SilentNanos: 5e8, Report: &metapb.ReportRequest{
-			DiskUsed: 10, DiskCapacity: 20, Replicas: []*metapb.ReplicaReport{{ShardId: 2, State: "Leader", SegmentBytes: 7, LogBytes: 1}},
+			DiskUsed: 10, DiskCapacity: 20, Replicas: []*metapb.ReplicaReport{
+				{ShardId: 2, State: "Leader", SegmentBytes: 7, LogBytes: 1},
+			},
 		}}},
 	}, nil
 }
@@ -285,16 +292,25 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 				},
 				{
 					ID: 2, Database: "shop", Name: "orders", Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 3}},
-					Columns: []schema.Column{{ID: 1, Name: "at", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true}},
+					Columns: []schema.Column{
+						{ID: 1, Name: "at", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true},
+					},
 				},
 				{
 					ID: 3, Database: "shop", Name: "gone", Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 3}},
 					Options: map[string]string{"ttl": "instant"},
-					Columns: []schema.Column{{ID: 1, Name: "at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}},
+					Columns: []schema.Column{
+						{ID: 1, Name: "at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+					},
 				},
 			},
-			shards: []*metapb.Shard{{Id: 2, Incarnation: 1, Replicas: []string{"a", "b"}}, {Id: 3, Incarnation: 1, Replicas: []string{"a"}, Retiring: true}},
-			nodes:  []*metapb.Node{{Id: "a", Name: "alpha", Roles: []string{"router", "shard"}, RpcAddr: "x:1", Version: "v1", RegisteredUnixNano: 8}},
+			shards: []*metapb.Shard{
+				{Id: 2, Incarnation: 1, Replicas: []string{"a", "b"}},
+				{Id: 3, Incarnation: 1, Replicas: []string{"a"}, Retiring: true},
+			},
+			nodes: []*metapb.Node{
+				{Id: "a", Name: "alpha", Roles: []string{"router", "shard"}, RpcAddr: "x:1", Version: "v1", RegisteredUnixNano: 8},
+			},
 		},
 		shards: &fakeShards{stream: ipcStream(t, true, 3, 2)},
 		writer: &fakeWriter{},

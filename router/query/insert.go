@@ -94,7 +94,9 @@ type insertColumn struct {
 }
 
 // insertRows makes the typed rows, the time index first, and counts what they do not hold as it was written.
-func insertRows(t *schema.Table, st *statement.Insert, now time.Time, suggest bool) (rows *column.Builder, changed pipeline.Changes, err error) {
+func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
+	suggest bool,
+) (rows *column.Builder, changed pipeline.Changes, err error) {
 	columns, err := insertColumns(t, st, suggest)
 	if err != nil {
 		return nil, changed, err

@@ -17,7 +17,8 @@ func keyed(r *Request) { r.Key = write.Key{Text: "k", Body: 7} }
 // name. The first has the key of the request, as a request of another kind would have it.
 func TestInsertKeys(t *testing.T) {
 	w := newWorld(t)
-	const text = "INSERT INTO logs (ts) VALUES (1); CREATE DATABASE IF NOT EXISTS shop; INSERT INTO logs (ts) VALUES (1); INSERT INTO logs (ts) VALUES (1)"
+	const text = "INSERT INTO logs (ts) VALUES (1); CREATE DATABASE IF NOT EXISTS shop; " +
+		"INSERT INTO logs (ts) VALUES (1); INSERT INTO logs (ts) VALUES (1)"
 	if _, err := w.run(by("ann", access.ReadWrite), text, keyed); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func TestInsertKeys(t *testing.T) {
 		t.Errorf("the key %q could be a client's", w.writer.keys[1].Text)
 	}
 	w.writer.keys = nil
-	if _, err := w.run(by("ann", access.ReadWrite), "INSERT INTO logs (ts) VALUES (1)"); err != nil || w.writer.keys[0] != (write.Key{}) {
+	if _, err := w.run(by("ann", access.ReadWrite), "INSERT INTO logs (ts) VALUES (1)"); err != nil ||
+		w.writer.keys[0] != (write.Key{}) {
 		t.Errorf("without a key: %+v, %v", w.writer.keys, err)
 	}
 	w.writer.keys, w.writer.err = nil, &fakeChange{}
@@ -69,17 +71,27 @@ func TestUnknownAfterStatements(t *testing.T) {
 		status    int
 	}{
 		{"the first", "INSERT INTO logs (ts) VALUES (1)", busy, "", http.StatusServiceUnavailable},
-		{"a later one", "INSERT INTO shop.gone VALUES (1); INSERT INTO logs (ts) VALUES (1)", busy, errs.OutcomeUnknown, http.StatusServiceUnavailable},
+		{
+			"a later one", "INSERT INTO shop.gone VALUES (1); INSERT INTO logs (ts) VALUES (1)", busy,
+			errs.OutcomeUnknown, http.StatusServiceUnavailable,
+		},
 		{"after one without rows", "SHOW TABLES; INSERT INTO logs (ts) VALUES (1)", busy, "", http.StatusServiceUnavailable},
-		{"a mistake", "INSERT INTO shop.gone VALUES (1); INSERT INTO logs (ts) VALUES (1)", errs.New(errs.InvalidArguments, "no"), "", http.StatusBadRequest},
-		{"unknown itself", "INSERT INTO shop.gone VALUES (1); INSERT INTO logs (ts) VALUES (1)", busy.WithReason(errs.OutcomeUnknown), errs.OutcomeUnknown, http.StatusServiceUnavailable},
+		{
+			"a mistake", "INSERT INTO shop.gone VALUES (1); INSERT INTO logs (ts) VALUES (1)",
+			errs.New(errs.InvalidArguments, "no"), "", http.StatusBadRequest,
+		},
+		{
+			"unknown itself", "INSERT INTO shop.gone VALUES (1); INSERT INTO logs (ts) VALUES (1)",
+			busy.WithReason(errs.OutcomeUnknown), errs.OutcomeUnknown, http.StatusServiceUnavailable,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.writer.err = tt.err // shop.gone throws its rows away, unwritten
 			_, err := w.run(t.Context(), tt.sql)
 			if errs.ReasonOf(err) != tt.reason || errs.From(err).Status() != tt.status {
-				t.Errorf("%v: reason %q, status %d; want %q, %d", err, errs.ReasonOf(err), errs.From(err).Status(), tt.reason, tt.status)
+				t.Errorf("%v: reason %q, status %d; want %q, %d", err, errs.ReasonOf(err), errs.From(err).Status(),
+					tt.reason, tt.status)
 			}
 		})
 	}

@@ -152,7 +152,8 @@ var timeLayouts = []string{
 }
 
 func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, error) {
-	const hint = "; write it as '2024-05-06 07:08:09.123', with an offset if it is not UTC, or as an integer of the column's unit"
+	const hint = "; write it as '2024-05-06 07:08:09.123', with an offset if it is not UTC, or as an integer of the " +
+		"column's unit"
 	switch l.Kind {
 	case statement.Now:
 		return timeOf(l, t, now)

@@ -67,7 +67,9 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	case c.Type.Widens(to) == schema.WidensNever:
 		return cannotBecome(t, c, to)
 	case t.Handoff != nil || t.Writable().Closed:
-		return errs.New(errs.TableUnavailable, "the rows of table %s.%s are handed over to other shards; try again when that is done", t.Database, t.Name).WithRetryAfter(time.Second)
+		return errs.New(errs.TableUnavailable,
+			"the rows of table %s.%s are handed over to other shards; try again when that is done", t.Database,
+			t.Name).WithRetryAfter(time.Second)
 	}
 	change := &metapb.ModifyColumn{Name: c.Name, Id: c.ID, Type: schemapb.Type(to)}
 	if c.Type.Widens(to) == schema.WidensAlways || c.WithinDouble {
@@ -89,7 +91,9 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	case err != nil:
 		return errs.Wrap(errs.Internal, err, "look at the rows of column %q", c.Name)
 	case beyond:
-		return errs.New(errs.InvalidArguments, "column %q of table %s.%s cannot become %s: it has the integer %s, and %s would round integers beyond 2^53", c.Name, t.Database, t.Name, to, found, to)
+		return errs.New(errs.InvalidArguments,
+			"column %q of table %s.%s cannot become %s: it has the integer %s, and %s would round integers beyond 2^53", c.Name,
+			t.Database, t.Name, to, found, to)
 	}
 	_, err = s.modify(ctx, begun, change, metapb.ModifyColumn_STEP_FINISH)
 	return err
@@ -104,13 +108,19 @@ func cannotBecome(t *schema.Table, c *schema.Column, to schema.Type) error {
 		}
 	}
 	if wider == "" {
-		return errs.New(errs.InvalidArguments, "column %q of table %s.%s cannot become %s: there is no type that has all values of %s; add another column", c.Name, t.Database, t.Name, to, c.Type)
+		return errs.New(errs.InvalidArguments,
+			"column %q of table %s.%s cannot become %s: there is no type that has all values of %s; add another column", c.Name,
+			t.Database, t.Name, to, c.Type)
 	}
-	return errs.New(errs.InvalidArguments, "column %q of table %s.%s cannot become %s: a column gets wider types only, and those of %s are%s", c.Name, t.Database, t.Name, to, c.Type, wider[1:])
+	return errs.New(errs.InvalidArguments,
+		"column %q of table %s.%s cannot become %s: a column gets wider types only, and those of %s are%s", c.Name,
+		t.Database, t.Name, to, c.Type, wider[1:])
 }
 
 // modify takes a step, and returns the table as it is then.
-func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.ModifyColumn, step metapb.ModifyColumn_Step) (*schema.Table, error) {
+func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.ModifyColumn,
+	step metapb.ModifyColumn_Step,
+) (*schema.Table, error) {
 	change = proto.CloneOf(change)
 	change.Step = step
 	result, err := s.cfg.Meta.Propose(ctx, &metapb.Command{
@@ -129,7 +139,9 @@ func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.Mo
 }
 
 // beyondDouble looks at all rows, those that have expired as well, for an integer that a Float64 would blur.
-func (r *reader) beyondDouble(ctx context.Context, t *schema.Table, name string) (found string, beyond bool, err error) {
+func (r *reader) beyondDouble(ctx context.Context, t *schema.Table,
+	name string,
+) (found string, beyond bool, err error) {
 	leave, err := r.gate.Enter(ctx, access.From(ctx).Share())
 	if err != nil {
 		return "", false, err
@@ -139,7 +151,8 @@ func (r *reader) beyondDouble(ctx context.Context, t *schema.Table, name string)
 	qt.ExpiredBefore = nil
 	column := schema.QuoteIdent(name)
 	stream, err := r.ask(ctx, &shardpb.QueryRequest{
-		Sql:      "SELECT min(" + column + "), max(" + column + ") FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name),
+		Sql: "SELECT min(" + column + "), max(" + column + ") FROM " + schema.QuoteIdent(t.Database) + "." +
+			schema.QuoteIdent(t.Name),
 		Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Share: access.From(ctx).KnownShare(),
 	})
 	if err != nil {

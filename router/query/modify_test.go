@@ -19,7 +19,9 @@ import (
 // boundsStream is the answer with the bounds of a column.
 func boundsStream(t *testing.T, least, most int64) []byte {
 	t.Helper()
-	s := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64},
+	}, nil)
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(s))
 	columns := make([]arrow.Array, 2)
@@ -62,7 +64,8 @@ func TestModifyLooksAtRows(t *testing.T) {
 			switch {
 			case tt.want == "" && err != nil:
 				t.Fatal(err)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || errs.CodeOf(err) != errs.InvalidArguments):
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+				errs.CodeOf(err) != errs.InvalidArguments):
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 			var steps []metapb.ModifyColumn_Step
@@ -75,7 +78,8 @@ func TestModifyLooksAtRows(t *testing.T) {
 			if slices.Sort(w.shards.defined); !slices.Equal(w.shards.defined, []uint32{2, 3}) {
 				t.Errorf("before the rows are looked at, shards %v know of the change", w.shards.defined)
 			}
-			if q := w.shards.queried; q == nil || q.Tables[0].ExpiredBefore != nil || q.Sql != `SELECT min("n"), max("n") FROM "public"."logs"` {
+			if q := w.shards.queried; q == nil || q.Tables[0].ExpiredBefore != nil ||
+				q.Sql != `SELECT min("n"), max("n") FROM "public"."logs"` {
 				t.Errorf("asked %v", q)
 			}
 		})
@@ -84,12 +88,14 @@ func TestModifyLooksAtRows(t *testing.T) {
 	logs := w.meta.tables[0]
 	logs.Columns[2].Type = schema.Int64
 	logs.Handoff = &schema.Handoff{ID: 9, Shards: []uint32{3}}
-	if _, err := w.run(t.Context(), "ALTER TABLE logs MODIFY COLUMN n DOUBLE"); errs.CodeOf(err) != errs.TableUnavailable || len(w.meta.proposed) > 0 {
+	if _, err := w.run(t.Context(), "ALTER TABLE logs MODIFY COLUMN n DOUBLE"); errs.CodeOf(err) !=
+		errs.TableUnavailable || len(w.meta.proposed) > 0 {
 		t.Errorf("while the rows are handed over: %v", err)
 	}
 	// With the mark, nobody is asked.
 	logs.Handoff, logs.Columns[2].WithinDouble = nil, true
-	if _, err := w.run(t.Context(), "ALTER TABLE logs MODIFY COLUMN n DOUBLE"); err != nil || len(w.meta.proposed) != 1 || w.shards.queried != nil {
+	if _, err := w.run(t.Context(), "ALTER TABLE logs MODIFY COLUMN n DOUBLE"); err != nil || len(w.meta.proposed) != 1 ||
+		w.shards.queried != nil {
 		t.Errorf("with the mark: %v, %d steps", err, len(w.meta.proposed))
 	}
 }

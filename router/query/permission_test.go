@@ -16,11 +16,16 @@ import (
 
 // everyKind is a text of each type of statement.
 var everyKind = map[string]string{
-	"Query": "SELECT 1", "ShowDatabases": "SHOW DATABASES", "ShowTables": "SHOW TABLES", "ShowCreateTable": "SHOW CREATE TABLE logs",
-	"SetTimeZone": "SET TIME ZONE '+01:00'", "ShowCreateDatabase": "SHOW CREATE DATABASE shop", "Describe": "DESCRIBE logs",
-	"CreateDatabase": "CREATE DATABASE d", "AlterDatabase": "ALTER DATABASE shop SET 'ttl'='1d'", "DropDatabase": "DROP DATABASE shop",
-	"CreateTable": "CREATE TABLE n (ts TIMESTAMP TIME INDEX)", "AlterTable": "ALTER TABLE logs ADD COLUMN x STRING", "DropTable": "DROP TABLE logs",
-	"TruncateTable": "TRUNCATE TABLE logs", "Insert": "INSERT INTO logs (ts) VALUES (1)", "Delete": "DELETE FROM logs WHERE host = 'a'",
+	"Query": "SELECT 1", "ShowDatabases": "SHOW DATABASES", "ShowTables": "SHOW TABLES",
+	"ShowCreateTable": "SHOW CREATE TABLE logs",
+	"SetTimeZone":     "SET TIME ZONE '+01:00'", "ShowCreateDatabase": "SHOW CREATE DATABASE shop",
+	"Describe":       "DESCRIBE logs",
+	"CreateDatabase": "CREATE DATABASE d", "AlterDatabase": "ALTER DATABASE shop SET 'ttl'='1d'",
+	"DropDatabase": "DROP DATABASE shop",
+	"CreateTable":  "CREATE TABLE n (ts TIMESTAMP TIME INDEX)", "AlterTable": "ALTER TABLE logs ADD COLUMN x STRING",
+	"DropTable":     "DROP TABLE logs",
+	"TruncateTable": "TRUNCATE TABLE logs", "Insert": "INSERT INTO logs (ts) VALUES (1)",
+	"Delete": "DELETE FROM logs WHERE host = 'a'",
 }
 
 // TestEveryKindOfStatement runs each kind of statement for each right. Who may only write
@@ -35,7 +40,8 @@ func TestEveryKindOfStatement(t *testing.T) {
 			t.Errorf("%s is a %s", text, got)
 		}
 		for _, right := range []access.Right{access.NoRight, access.ReadOnly, access.WriteOnly, access.ReadWrite} {
-			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() || right == access.WriteOnly && kind == "Insert" ||
+			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() ||
+				right == access.WriteOnly && kind == "Insert" ||
 				right != access.NoRight && kind == "SetTimeZone"
 			w := newWorld(t)
 			_, err := w.run(by("ann", right), text)
@@ -66,7 +72,8 @@ func TestEveryKindOfStatement(t *testing.T) {
 func TestNothingOfARefusedText(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.run(by("ship", access.WriteOnly), "INSERT INTO logs (ts) VALUES (1); DROP TABLE logs")
-	if errs.CodeOf(err) != errs.PermissionDenied || !strings.Contains(err.Error(), "drop table public.logs needs the right rw") || w.writer.rounds > 0 {
+	if errs.CodeOf(err) != errs.PermissionDenied ||
+		!strings.Contains(err.Error(), "drop table public.logs needs the right rw") || w.writer.rounds > 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -125,5 +132,7 @@ func TestRightLostBetweenStatements(t *testing.T) {
 
 // by is a context for a user with a right.
 func by(user string, right access.Right) context.Context {
-	return access.With(context.Background(), &access.Caller{Sender: access.Sender{User: user, Right: right, Proof: "password"}})
+	return access.With(context.Background(), &access.Caller{
+		Sender: access.Sender{User: user, Right: right, Proof: "password"},
+	})
 }

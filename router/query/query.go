@@ -57,7 +57,8 @@ func New(cfg Config) (*Service, error) {
 
 func newGate(cfg Config) *turns.Gate {
 	return turns.New(turns.Config{
-		Running: cfg.Running, PerUser: cfg.RunningPerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.WaitingPerUser, MaxWait: cfg.MaxWait,
+		Running: cfg.Running, PerUser: cfg.RunningPerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.WaitingPerUser,
+		MaxWait: cfg.MaxWait,
 	})
 }
 

@@ -26,23 +26,42 @@ func TestShow(t *testing.T) {
 		{sql: "SHOW TABLES", want: "Tables\nlogs\n"},
 		{sql: "SHOW TABLES", database: "shop", want: "Tables\ngone\norders\n"},
 		{sql: "SHOW TABLES FROM shop LIKE '_rders'", want: "Tables\norders\n"},
-		{sql: "SHOW FULL TABLES FROM svc_private", want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npipelines,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n"},
-		{sql: "SHOW CREATE DATABASE shop", want: "Database,Create Database\nshop,\"CREATE DATABASE IF NOT EXISTS \"\"shop\"\" WITH (ttl='7days')\"\n"},
-		{sql: "SHOW CREATE TABLE shop.orders", want: "Table,Create Table\norders,\"CREATE TABLE IF NOT EXISTS \"\"orders\"\" (\n  \"\"at\"\" TIMESTAMP(0) NOT NULL,\n  TIME INDEX (\"\"at\"\")\n) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')\"\n"},
-		{sql: "DESC logs", want: "Column,Type,Key,Null,Default,Semantic Type\nts,TimestampMillisecond,PRI,NO,\"\",TIMESTAMP\n" +
-			"host,String,PRI,YES,\"\",TAG\nn,Int32,\"\",YES,3,FIELD\nok,Boolean,\"\",YES,\"\",FIELD\n"},
-		{sql: "DESCRIBE svc_private.cluster_nodes", want: "Column,Type,Key,Null,Default,Semantic Type\nnode_id,String,\"\",YES,\"\",FIELD\nname,String,\"\",YES,\"\",FIELD\n" +
-			"roles,String,\"\",YES,\"\",FIELD\nrpc_addr,String,\"\",YES,\"\",FIELD\nhttp_addr,String,\"\",YES,\"\",FIELD\nversion,String,\"\",YES,\"\",FIELD\n" +
-			"registered_at,TimestampNanosecond,\"\",YES,\"\",FIELD\n" +
-			"zone,String,\"\",YES,\"\",FIELD\n" +
-			"state,String,\"\",YES,\"\",FIELD\n" +
-			"meta_role,String,\"\",YES,\"\",FIELD\n" +
-			"silent_ms,Int64,\"\",YES,\"\",FIELD\n" +
-			"replicas,Int64,\"\",YES,\"\",FIELD\n" +
-			"leads,Int64,\"\",YES,\"\",FIELD\n" +
-			"bytes,Int64,\"\",YES,\"\",FIELD\n" +
-			"disk_used,Int64,\"\",YES,\"\",FIELD\n" +
-			"disk_capacity,Int64,\"\",YES,\"\",FIELD\n"},
+		{
+			sql: "SHOW FULL TABLES FROM svc_private",
+			want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npipelines,SYSTEM " +
+				"VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
+		},
+		{
+			sql:  "SHOW CREATE DATABASE shop",
+			want: "Database,Create Database\nshop,\"CREATE DATABASE IF NOT EXISTS \"\"shop\"\" WITH (ttl='7days')\"\n",
+		},
+		{
+			sql: "SHOW CREATE TABLE shop.orders",
+			want: "Table,Create Table\norders,\"CREATE TABLE IF NOT EXISTS \"\"orders\"\" (\n  \"\"at\"\" TIMESTAMP(0) NOT " +
+				"NULL,\n  TIME INDEX (\"\"at\"\")\n) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')\"\n",
+		},
+		{
+			sql: "DESC logs",
+			want: "Column,Type,Key,Null,Default,Semantic Type\nts,TimestampMillisecond,PRI,NO,\"\",TIMESTAMP\n" +
+				"host,String,PRI,YES,\"\",TAG\nn,Int32,\"\",YES,3,FIELD\nok,Boolean,\"\",YES,\"\",FIELD\n",
+		},
+		{
+			sql: "DESCRIBE svc_private.cluster_nodes",
+			want: "Column,Type,Key,Null,Default,Semantic Type\nnode_id,String,\"\",YES,\"\",FIELD\nname,String,\"\",YES," +
+				"\"\",FIELD\n" +
+				"roles,String,\"\",YES,\"\",FIELD\nrpc_addr,String,\"\",YES,\"\",FIELD\nhttp_addr,String,\"\",YES,\"\"," +
+				"FIELD\nversion,String,\"\",YES,\"\",FIELD\n" +
+				"registered_at,TimestampNanosecond,\"\",YES,\"\",FIELD\n" +
+				"zone,String,\"\",YES,\"\",FIELD\n" +
+				"state,String,\"\",YES,\"\",FIELD\n" +
+				"meta_role,String,\"\",YES,\"\",FIELD\n" +
+				"silent_ms,Int64,\"\",YES,\"\",FIELD\n" +
+				"replicas,Int64,\"\",YES,\"\",FIELD\n" +
+				"leads,Int64,\"\",YES,\"\",FIELD\n" +
+				"bytes,Int64,\"\",YES,\"\",FIELD\n" +
+				"disk_used,Int64,\"\",YES,\"\",FIELD\n" +
+				"disk_capacity,Int64,\"\",YES,\"\",FIELD\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sql, func(t *testing.T) {
@@ -73,7 +92,11 @@ func TestStatementsSeeOthersChanges(t *testing.T) {
 	}
 	// While nobody leads the metadata group, statements about rows go on.
 	w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "nobody leads") }
-	for sql, want := range map[string]errs.Code{"SHOW TABLES": errs.ShardNotReady, "DESC logs": errs.ShardNotReady, "SELECT 1": 0} {
+	for sql, want := range map[string]errs.Code{
+		"SHOW TABLES": errs.ShardNotReady,
+		"DESC logs":   errs.ShardNotReady,
+		"SELECT 1":    0,
+	} {
 		_, err := w.run(t.Context(), sql)
 		if code := errs.CodeOf(err); code != want {
 			t.Errorf("%s: %v, want code %d", sql, err, want)
@@ -94,7 +117,11 @@ func TestErrors(t *testing.T) {
 		{sql: "DESC nowhere.t", code: errs.DatabaseNotFound, want: `"nowhere"`},
 		{sql: "DESC information_schema.table", code: errs.TableNotFound, want: `did you mean "tables"`},
 		{sql: "SHOW CREATE TABLE information_schema.tables", code: errs.Unsupported, want: "DESCRIBE"},
-		{sql: "CREATE TABLE information_schema.x (ts TIMESTAMP TIME INDEX)", code: errs.Unsupported, want: "belongs to the server"},
+		{
+			sql:  "CREATE TABLE information_schema.x (ts TIMESTAMP TIME INDEX)",
+			code: errs.Unsupported,
+			want: "belongs to the server",
+		},
 		{sql: "DROP DATABASE svc_private", code: errs.Unsupported, want: "belongs to the server"},
 		{sql: "CREATE DATABASE information_schema", code: errs.DatabaseAlreadyExists, want: "exists already"},
 		{sql: "CREATE DATABASE d WITH (append_mode='true')", code: errs.InvalidArguments, want: "ttl only"},
@@ -102,28 +129,64 @@ func TestErrors(t *testing.T) {
 		{sql: "CREATE DATABASE \"a/b\"", code: errs.InvalidArguments, want: "a/b"},
 		{sql: "CREATE TABLE t (a INT)", code: errs.InvalidArguments, want: "needs a time index"},
 		{sql: "CREATE TABLE t (a INT TIME INDEX)", code: errs.InvalidArguments, want: "must be a TIMESTAMP"},
-		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, b TIMESTAMP TIME INDEX)", code: errs.InvalidArguments, want: "exactly one"},
+		{
+			sql:  "CREATE TABLE t (a TIMESTAMP TIME INDEX, b TIMESTAMP TIME INDEX)",
+			code: errs.InvalidArguments,
+			want: "exactly one",
+		},
 		{sql: "CREATE TABLE t (a TIMESTAMP NULL TIME INDEX)", code: errs.InvalidArguments, want: "cannot be NULL"},
 		{sql: "CREATE TABLE t (a TIMESTAMP, TIME INDEX (b))", code: errs.ColumnNotFound, want: `"b"`},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, PRIMARY KEY (a))", code: errs.InvalidArguments, want: "leave it out"},
-		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, b INT, PRIMARY KEY (b, b))", code: errs.InvalidArguments, want: "twice"},
+		{
+			sql:  "CREATE TABLE t (a TIMESTAMP TIME INDEX, b INT, PRIMARY KEY (b, b))",
+			code: errs.InvalidArguments,
+			want: "twice",
+		},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, PRIMARY KEY (c))", code: errs.ColumnNotFound, want: `"c"`},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, a INT)", code: errs.ColumnExists, want: "twice"},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, b HUGE)", code: errs.InvalidSyntax, want: `column "b"`},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, b INT DEFAULT 'x')", code: errs.InvalidArguments, want: "DEFAULT 'x'"},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX, __sequence INT)", code: errs.InvalidArguments, want: "reserved"},
 		{sql: "CREATE TABLE \"1t\" (a TIMESTAMP TIME INDEX)", code: errs.InvalidArguments, want: "1t"},
-		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX) WITH (ttl='soon')", code: errs.InvalidArguments, want: "key: ttl, value: soon"},
+		{
+			sql:  "CREATE TABLE t (a TIMESTAMP TIME INDEX) WITH (ttl='soon')",
+			code: errs.InvalidArguments,
+			want: "key: ttl, value: soon",
+		},
 		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX) WITH (colour='red')", code: errs.InvalidArguments, want: "colour"},
-		{sql: "CREATE TABLE t (a TIMESTAMP TIME INDEX) WITH (append_mode='true', merge_mode='last_non_null')", code: errs.InvalidArguments, want: "last_row"},
+		{
+			sql:  "CREATE TABLE t (a TIMESTAMP TIME INDEX) WITH (append_mode='true', merge_mode='last_non_null')",
+			code: errs.InvalidArguments,
+			want: "last_row",
+		},
 		{sql: "ALTER TABLE logs ADD COLUMN n INT", code: errs.ColumnExists, want: `"n"`},
 		{sql: "ALTER TABLE logs ADD COLUMN m INT NOT NULL", code: errs.InvalidArguments, want: "without a DEFAULT"},
-		{sql: "ALTER TABLE logs ADD COLUMN m STRING PRIMARY KEY NOT NULL DEFAULT 'x'", code: errs.InvalidArguments, want: "add it without NOT NULL"},
-		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP NOT NULL DEFAULT now()", code: errs.InvalidArguments, want: "add it without NOT NULL"},
-		{sql: "ALTER TABLE logs ADD COLUMN m INT NOT NULL DEFAULT NULL", code: errs.InvalidArguments, want: "exclude each other"},
+		{
+			sql:  "ALTER TABLE logs ADD COLUMN m STRING PRIMARY KEY NOT NULL DEFAULT 'x'",
+			code: errs.InvalidArguments,
+			want: "add it without NOT NULL",
+		},
+		{
+			sql:  "ALTER TABLE logs ADD COLUMN m TIMESTAMP NOT NULL DEFAULT now()",
+			code: errs.InvalidArguments,
+			want: "add it without NOT NULL",
+		},
+		{
+			sql:  "ALTER TABLE logs ADD COLUMN m INT NOT NULL DEFAULT NULL",
+			code: errs.InvalidArguments,
+			want: "exclude each other",
+		},
 		{sql: "ALTER TABLE logs RENAME TO \"\"", code: errs.InvalidSyntax, want: "column 28: the new table name is empty"},
-		{sql: "INSERT INTO logs (ts) VALUES (1767600000000000000)", code: errs.InvalidArguments, want: "cannot hold that moment: it goes from -9200000000000000 to 9200000000000000 ("},
-		{sql: "INSERT INTO logs (ts) VALUES (-9200000000000001)", code: errs.InvalidArguments, want: "cannot hold that moment"},
+		{
+			sql:  "INSERT INTO logs (ts) VALUES (1767600000000000000)",
+			code: errs.InvalidArguments,
+			want: "cannot hold that moment: it goes from -9200000000000000 to 9200000000000000 (",
+		},
+		{
+			sql:  "INSERT INTO logs (ts) VALUES (-9200000000000001)",
+			code: errs.InvalidArguments,
+			want: "cannot hold that moment",
+		},
 		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP TIME INDEX", code: errs.InvalidArguments, want: `"ts"`},
 		{sql: "ALTER TABLE logs DROP COLUMN hosts", code: errs.ColumnNotFound, want: `did you mean "host"`},
 		{sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments, want: "no property"},
@@ -183,11 +246,13 @@ func TestSelect(t *testing.T) {
 	if before := w.shards.queried.Tables[1].ExpiredBefore; before == nil || *before != math.MaxInt64 {
 		t.Errorf("ttl instant: rows before %v are hidden, want all", before)
 	}
-	if got, err = w.run(t.Context(), "SELECT 1; SHOW TABLES", func(r *Request) { r.Limited = true }); err != nil || got != "n\nTables\n" {
+	if got, err = w.run(t.Context(), "SELECT 1; SHOW TABLES", func(r *Request) { r.Limited = true }); err != nil ||
+		got != "n\nTables\n" {
 		t.Errorf("limit 0: %q, %v", got, err)
 	}
 	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "lugs"}}
-	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.TableNotFound || !strings.Contains(err.Error(), `"logs"`) {
+	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.TableNotFound ||
+		!strings.Contains(err.Error(), `"logs"`) {
 		t.Errorf("unknown table: %v", err)
 	}
 }
@@ -197,7 +262,10 @@ func TestSelectShare(t *testing.T) {
 	w := newWorld(t)
 	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
 	for want, who := range map[string]*access.Caller{
-		"user ann":          {Sender: access.Sender{User: "ann", Right: access.ReadOnly, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.7")},
+		"user ann": {
+			Sender:  access.Sender{User: "ann", Right: access.ReadOnly, Proof: "password"},
+			Address: netip.MustParseAddr("192.0.2.7"),
+		},
 		"address 192.0.2.7": {Sender: access.Everybody(), Address: netip.MustParseAddr("192.0.2.7")},
 		"":                  {Sender: access.Everybody()},
 	} {
@@ -240,7 +308,9 @@ func TestTimeout(t *testing.T) {
 		t.Errorf("time up: %v", err)
 	}
 	w.shards.err = errs.New(errs.DeadlineExceeded, "stream terminated")
-	if _, err := w.run(t.Context(), "SELECT 1", func(r *Request) { r.Timeout = 50 * time.Millisecond }); errs.CodeOf(err) != errs.QueryTimeout {
+	if _, err := w.run(t.Context(), "SELECT 1", func(r *Request) {
+		r.Timeout = 50 * time.Millisecond
+	}); errs.CodeOf(err) != errs.QueryTimeout {
 		t.Errorf("the other side's time up: %v", err)
 	}
 	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.DeadlineExceeded {
@@ -252,7 +322,8 @@ func TestTimeout(t *testing.T) {
 	if _, err := w.run(ctx, "SELECT 1"); errs.CodeOf(err) != errs.Cancelled {
 		t.Errorf("client gone: %v", err)
 	}
-	if _, err := w.run(t.Context(), "SELECT 1", func(r *Request) { r.Timeout = 48 * time.Hour }); errs.CodeOf(err) != errs.InvalidArguments {
+	if _, err := w.run(t.Context(), "SELECT 1", func(r *Request) { r.Timeout = 48 * time.Hour }); errs.CodeOf(err) !=
+		errs.InvalidArguments {
 		t.Errorf("too long: %v", err)
 	}
 }
@@ -328,7 +399,8 @@ func TestLike(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	if _, err := New(Config{Running: -1}); err == nil || !strings.Contains(err.Error(), "Config.Meta") || !strings.Contains(err.Error(), "negative") {
+	if _, err := New(Config{Running: -1}); err == nil || !strings.Contains(err.Error(), "Config.Meta") ||
+		!strings.Contains(err.Error(), "negative") {
 		t.Errorf("got %v", err)
 	}
 	if got := kindName(&statement.CreateTable{}); got != "createtable" {

@@ -49,7 +49,8 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		}
 		qr := &shardpb.QueryRequest{
 			Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial,
-			AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil, Share: caller.KnownShare(), Timezone: req.Timezone,
+			AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil,
+			Share: caller.KnownShare(), Timezone: req.Timezone,
 		}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
@@ -91,7 +92,9 @@ const followTries = 5
 // follow has a query asked once more, with the tables as they are then, if one of them has
 // another id by now, because it was truncated, or its rows were handed over to other shards,
 // or if this node could not read the metadata and a shard knows that the table was changed.
-func (r *reader) follow(ctx context.Context, req *Request, ask func() (*stream, []string, error)) (*stream, []string, error) {
+func (r *reader) follow(ctx context.Context, req *Request,
+	ask func() (*stream, []string, error),
+) (*stream, []string, error) {
 	for try := 1; ; try++ {
 		stream, missing, err := ask()
 		if reason := errs.ReasonOf(err); err == nil || reason != errs.TableGone && reason != errs.SchemaStale {
@@ -109,7 +112,9 @@ func (r *reader) follow(ctx context.Context, req *Request, ask func() (*stream, 
 
 // queryTables finds each table that a statement reads, and tells what their rows lack
 // because a node does not answer.
-func (r *reader) queryTables(ctx context.Context, sql string, names []*shardpb.TableName) (tables []*shardpb.QueryTable, missing []string, err error) {
+func (r *reader) queryTables(ctx context.Context, sql string,
+	names []*shardpb.TableName,
+) (tables []*shardpb.QueryTable, missing []string, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{names: r.names, shards: r.shards, ctx: ctx, system: systemTables, needSizes: true}
 	for _, name := range names {

@@ -13,7 +13,8 @@ import (
 func TestShowTablesPages(t *testing.T) {
 	w := newWorld(t)
 	for i := range 57 {
-		w.meta.tables = append(w.meta.tables, (&schema.Table{ID: uint64(100 + i), Database: "shop", Name: fmt.Sprintf("t_%02d", (i*23)%57), Version: 1}).Index())
+		w.meta.tables = append(w.meta.tables,
+			(&schema.Table{ID: uint64(100 + i), Database: "shop", Name: fmt.Sprintf("t_%02d", (i*23)%57), Version: 1}).Index())
 	}
 	run := func(sql string) []string {
 		t.Helper()
@@ -57,10 +58,13 @@ func TestShowTablesPages(t *testing.T) {
 // TestSystemColumns tells which columns of information_schema.tables are made for a statement.
 func TestSystemColumns(t *testing.T) {
 	for sql, want := range map[string]string{
-		"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' ORDER BY table_name LIMIT 1": "NULL shop orders NULL NULL NULL",
-		"SELECT table_id FROM information_schema.tables WHERE table_schema = 'shop'":                               "NULL shop NULL NULL 2 NULL",
-		"SELECT * FROM information_schema.tables WHERE table_schema = 'shop'":                                      "svc shop orders BASE TABLE 2 mito",
-		"SELECT lower(table_name) FROM information_schema.tables WHERE table_schema = 'shop'":                      "svc shop orders BASE TABLE 2 mito",
+		"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' ORDER BY " +
+			"table_name LIMIT 1": "NULL shop orders NULL NULL NULL",
+		"SELECT table_id FROM information_schema.tables WHERE table_schema = 'shop'": "NULL shop NULL NULL 2 NULL",
+		"SELECT * FROM information_schema.tables WHERE " +
+			"table_schema = 'shop'": "svc shop orders BASE TABLE 2 mito",
+		"SELECT lower(table_name) FROM information_schema.tables WHERE " +
+			"table_schema = 'shop'": "svc shop orders BASE TABLE 2 mito",
 	} {
 		w := newWorld(t)
 		w.shards.reads = []*shardpb.TableName{{Database: "information_schema", Name: "tables"}}

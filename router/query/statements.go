@@ -200,7 +200,9 @@ func define[S statement.Statement](
 }
 
 // change returns the handler of a statement that answers with a count.
-func change[S statement.Statement](do func(s *Service, ctx context.Context, st S, req *Request) (Result, error)) handler {
+func change[S statement.Statement](do func(s *Service, ctx context.Context, st S,
+	req *Request) (Result, error),
+) handler {
 	return func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
 		res, err := do(s, ctx, st.(S), req)
 		if err != nil {

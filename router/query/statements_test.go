@@ -13,7 +13,8 @@ import (
 
 // TestStatementsHaveRows reads which types of statement there are from their source.
 func TestStatementsHaveRows(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), "statement", nil, 0) //nolint:staticcheck // one package, no build tags
+	//nolint:staticcheck // one package, no build tags
+	packages, err := parser.ParseDir(token.NewFileSet(), "statement", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -266,7 +266,8 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 			told[st.ShardId] = true
 		}
 		for _, sh := range f.names.meta.Shards() {
-			if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] && !slices.Contains(f.missing, note) {
+			if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] &&
+				!slices.Contains(f.missing, note) {
 				f.missing = append(f.missing, note)
 			}
 		}

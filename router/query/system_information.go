@@ -54,8 +54,10 @@ func (f *facts) sizes() (map[uint64]size, error) {
 var tablesTable = &systemTable{
 	id: 2, database: schema.InformationDatabase, name: "tables", stats: statsTables,
 	columns: []schema.Column{
-		text("table_catalog"), text("table_schema"), text("table_name"), text("table_type"), count("table_id"), text("engine"),
-		number("version"), number("shard_id"), number("rows"), number("bytes"), text("ttl"), text("options"), text("table_comment"), moment("create_time"),
+		text("table_catalog"), text("table_schema"), text("table_name"), text("table_type"), count("table_id"),
+		text("engine"),
+		number("version"), number("shard_id"), number("rows"), number("bytes"), text("ttl"), text("options"),
+		text("table_comment"), moment("create_time"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		var sizes map[uint64]size
@@ -95,7 +97,8 @@ var columnsTable = &systemTable{
 	id: 3, database: schema.InformationDatabase, name: "columns",
 	columns: []schema.Column{
 		text("table_catalog"), text("table_schema"), text("table_name"), text("column_name"), number("ordinal_position"),
-		text("column_default"), text("is_nullable"), text("data_type"), text("column_type"), text("column_key"), text("semantic_type"),
+		text("column_default"), text("is_nullable"), text("data_type"), text("column_type"), text("column_key"),
+		text("semantic_type"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		for _, d := range f.databases() {

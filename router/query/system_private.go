@@ -16,8 +16,10 @@ import (
 var nodesTable = &systemTable{
 	id: 4, database: schema.PrivateDatabase, name: "cluster_nodes",
 	columns: []schema.Column{
-		text("node_id"), text("name"), text("roles"), text("rpc_addr"), text("http_addr"), text("version"), moment("registered_at"),
-		text("zone"), text("state"), text("meta_role"), number("silent_ms"), number("replicas"), number("leads"), number("bytes"),
+		text("node_id"), text("name"), text("roles"), text("rpc_addr"), text("http_addr"), text("version"),
+		moment("registered_at"),
+		text("zone"), text("state"), text("meta_role"), number("silent_ms"), number("replicas"), number("leads"),
+		number("bytes"),
 		number("disk_used"), number("disk_capacity"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
@@ -125,7 +127,8 @@ var shardsTable = &systemTable{
 			}
 			w.add(shard.Id, shard.Incarnation, replicas, orNull(s.Leader), s.State, s.Term, s.AppliedIndex, s.FlushedIndex,
 				lag[shard.Id],
-				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows, learners, want, answering[shard.Id], shard.Retiring)
+				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows, learners, want,
+				answering[shard.Id], shard.Retiring)
 		}
 		return nil
 	},
@@ -135,7 +138,8 @@ var shardsTable = &systemTable{
 var segmentsTable = &systemTable{
 	id: 6, database: schema.PrivateDatabase, name: "segments", stats: statsSegments,
 	columns: []schema.Column{
-		text("table_schema"), text("table_name"), count("table_id"), number("shard_id"), text("file"), number("rows"), number("bytes"),
+		text("table_schema"), text("table_name"), count("table_id"), number("shard_id"), text("file"), number("rows"),
+		number("bytes"),
 		{Name: "min_time", Type: schema.TimestampMicrosecond},
 		{Name: "max_time", Type: schema.TimestampMicrosecond},
 		text("quarantined"),

@@ -17,7 +17,8 @@ func TestSystemTables(t *testing.T) {
 	w := newWorld(t)
 	w.shards.stats = []*shardpb.ShardStats{
 		{
-			ShardId: 2, State: "Leader", Leader: "a", Term: 4, AppliedIndex: 10, FlushedIndex: 8, LogBytes: 100, MemtableBytes: 20, MemtableRows: 2,
+			ShardId: 2, State: "Leader", Leader: "a", Term: 4, AppliedIndex: 10, FlushedIndex: 8, LogBytes: 100,
+			MemtableBytes: 20, MemtableRows: 2,
 			TableCount: 1, Rows: 5, SegmentBytes: 50,
 			Tables: []*shardpb.TableStats{{TableId: 1, Rows: 5, SegmentBytes: 50, MemtableBytes: 20}},
 			Operations: []*shardpb.OperationStats{
@@ -25,9 +26,14 @@ func TestSystemTables(t *testing.T) {
 				{Id: 2, Kind: "compaction", StartedUnixNano: 5, EndedUnixNano: 6, TotalBytes: 7, Error: "no"},
 				{Id: 3, Kind: "compaction", StartedUnixNano: 8},
 			},
-			Segments: []*shardpb.SegmentStats{{TableId: 1, File: "s/1.parquet", Rows: 3, Bytes: 50, MinTime: -1, MaxTime: 1700000000123}},
+			Segments: []*shardpb.SegmentStats{
+				{TableId: 1, File: "s/1.parquet", Rows: 3, Bytes: 50, MinTime: -1, MaxTime: 1700000000123},
+			},
 		},
-		{ShardId: 2, State: "Follower", Leader: "a", Term: 4, AppliedIndex: 7, Tables: []*shardpb.TableStats{{TableId: 1, Rows: 4}}},
+		{
+			ShardId: 2, State: "Follower", Leader: "a", Term: 4, AppliedIndex: 7,
+			Tables: []*shardpb.TableStats{{TableId: 1, Rows: 4}},
+		},
 	}
 	w.meta.pipelines = []*metapb.PipelineVersion{
 		{Name: "edge", ContentType: "yaml", Version: 5}, {Name: "edge", ContentType: "yaml", Version: 7},
@@ -38,11 +44,14 @@ svc public NULL "" 5
 svc shop 7days "ttl='7days'" 6
 svc svc_private NULL "" NULL
 `},
-		{"INFORMATION_SCHEMA.TABLES", `svc public logs BASE TABLE 1 mito 2 2 5 70 NULL append_mode='true', comment='it''s' it's 7
+		{
+			"INFORMATION_SCHEMA.TABLES",
+			`svc public logs BASE TABLE 1 mito 2 2 5 70 NULL append_mode='true', comment='it''s' it's 7
 svc shop gone BASE TABLE 3 mito 1 3 0 0 instant ttl='instant' NULL 0
 svc shop orders BASE TABLE 2 mito 1 3 0 0 7days "" NULL 0
 svc information_schema schemata SYSTEM VIEW 9223372036854775809 NULL 1 NULL NULL NULL NULL "" NULL NULL
-`},
+`,
+		},
 		{"information_schema.columns", `svc public logs ts 1 NULL NO TimestampMillisecond TIMESTAMP(3) PRI TIMESTAMP
 svc public logs host 2 NULL YES String STRING PRI TAG
 svc public logs n 3 3 YES Int32 INT "" FIELD
@@ -73,12 +82,15 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 			if qt.Name.Database != database || !qt.Inline || len(qt.InlineBatches) != 1 || w.shards.asked > 1 {
 				t.Fatalf("got %v, %d calls for statistics", qt, w.shards.asked)
 			}
-			if got := dump(t, qt.InlineBatches[0]); !strings.HasPrefix(got, strings.ReplaceAll(tt.want, `"ttl='7days'"`, "ttl='7days'")) {
+			if got := dump(t, qt.InlineBatches[0]); !strings.HasPrefix(got,
+				strings.ReplaceAll(tt.want, `"ttl='7days'"`, "ttl='7days'")) {
 				t.Errorf("got\n%swant\n%s", got, tt.want)
 			}
 		})
 	}
-	w.shards.reads = []*shardpb.TableName{{Database: "svc_private", Name: "shards"}, {Database: "information_schema", Name: "tables"}}
+	w.shards.reads = []*shardpb.TableName{
+		{Database: "svc_private", Name: "shards"}, {Database: "information_schema", Name: "tables"},
+	}
 	w.shards.asked = 0
 	if _, err := w.run(t.Context(), "SELECT 1"); err != nil || w.shards.asked != 1 {
 		t.Errorf("two tables: %d calls for statistics, %v", w.shards.asked, err)
@@ -90,12 +102,14 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	ask := func() ([]string, error) {
-		_, missing, err := w.reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", []*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
+		_, missing, err := w.reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards",
+			[]*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
 		return missing, err
 	}
 	w.shards.stats = []*shardpb.ShardStats{{ShardId: 2, State: "Leader"}}
 	w.shards.statsErr = errs.New(errs.ShardUnreachable, "node b: away")
-	if missing, err := ask(); err != nil || len(missing) != 1 || !strings.Contains(missing[0], "shard 3") || !strings.Contains(missing[0], "node b") {
+	if missing, err := ask(); err != nil || len(missing) != 1 || !strings.Contains(missing[0], "shard 3") ||
+		!strings.Contains(missing[0], "node b") {
 		t.Errorf("missing %v, error %v", missing, err)
 	}
 	w.shards.stats = append(w.shards.stats, &shardpb.ShardStats{ShardId: 3, State: "Leader"})
@@ -106,7 +120,9 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	if missing, err := ask(); err != nil || len(missing) != 2 {
 		t.Errorf("nobody answers: missing %v, error %v", missing, err)
 	}
-	_, _, err := w.reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", []*shardpb.TableName{{Database: "information_schema", Name: "tables"}})
+	_, _, err := w.reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", []*shardpb.TableName{
+		{Database: "information_schema", Name: "tables"},
+	})
 	if errs.CodeOf(err) != errs.ShardUnreachable {
 		t.Errorf("sizes of which nobody tells: %v", err)
 	}
@@ -123,7 +139,10 @@ func TestSystemTablesFiltered(t *testing.T) {
 		{"SELECT table_name FROM information_schema.tables", "tables", "logs orders gone", 0},
 		{"SELECT table_name, rows FROM information_schema.tables", "tables", "logs orders gone", 1},
 		{"SELECT * FROM information_schema.tables WHERE table_name = 'orders'", "tables", "orders", 1},
-		{"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' AND table_name LIKE 'o%'", "tables", "orders", 0},
+		{
+			"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' AND table_name LIKE 'o%'",
+			"tables", "orders", 0,
+		},
 		{"SELECT * FROM information_schema.columns WHERE table_schema = 'shop'", "columns", "orders gone", 0},
 		{"SELECT * FROM information_schema.columns WHERE table_name IN ('logs', 'nope')", "columns", "logs", 0},
 		{"SELECT * FROM information_schema.columns WHERE table_name = 'x' OR true", "columns", "logs orders gone", 0},
@@ -151,9 +170,12 @@ func TestSystemTablesFiltered(t *testing.T) {
 func TestInternalTables(t *testing.T) {
 	w := newWorld(t)
 	w.meta.tables = append(w.meta.tables, (&schema.Table{
-		ID: 9, Database: "svc_private", Name: "rejects", Version: 1, NextColumnID: 2, Placement: []schema.Placement{{Epoch: 1, ShardID: 2}},
-		Options: map[string]string{"ttl": "7days"},
-		Columns: []schema.Column{{ID: 1, Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}},
+		ID: 9, Database: "svc_private", Name: "rejects", Version: 1, NextColumnID: 2,
+		Placement: []schema.Placement{{Epoch: 1, ShardID: 2}},
+		Options:   map[string]string{"ttl": "7days"},
+		Columns: []schema.Column{
+			{ID: 1, Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+		},
 	}).Index())
 	w.shards.reads = []*shardpb.TableName{{Database: "SVC_PRIVATE", Name: "rejects"}}
 	if _, err := w.run(t.Context(), "SELECT 1"); err != nil {
@@ -172,7 +194,10 @@ func TestInternalTables(t *testing.T) {
 			t.Errorf("%s: %s, %v", sql, got, err)
 		}
 	}
-	for _, sql := range []string{"DROP TABLE svc_private.rejects", "TRUNCATE TABLE svc_private.rejects", "INSERT INTO svc_private.rejects VALUES (1)", "ALTER TABLE svc_private.rejects SET 'ttl'='1d'"} {
+	for _, sql := range []string{
+		"DROP TABLE svc_private.rejects", "TRUNCATE TABLE svc_private.rejects",
+		"INSERT INTO svc_private.rejects VALUES (1)", "ALTER TABLE svc_private.rejects SET 'ttl'='1d'",
+	} {
 		if _, err := w.run(t.Context(), sql); errs.CodeOf(err) != errs.Unsupported {
 			t.Errorf("%s: %v", sql, err)
 		}

@@ -50,7 +50,8 @@ func changedTTL(text string, set []statement.Option, unset []string) string {
 }
 
 // noMerging is the warning about a merge_mode that has no effect.
-const noMerging = "%s keeps all rows (append_mode='true'), so its merge_mode has no effect; only a table that is made with append_mode='false' merges rows"
+const noMerging = "%s keeps all rows (append_mode='true'), so its merge_mode has no effect; " +
+	"only a table that is made with append_mode='false' merges rows"
 
 func optionGiven(list []statement.Option, name string) bool {
 	return slices.ContainsFunc(list, func(o statement.Option) bool { return optionKey(o.Key) == name })
@@ -63,11 +64,20 @@ func expiryWarnings(before, after schema.TTL, of string) []string {
 	old, did := before.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
 	switch {
 	case after.Instant && !before.Instant:
-		return []string{fmt.Sprintf("rows of %s that are written from now on are thrown away (ttl 'instant'); those that are stored stay", of)}
+		return []string{
+			fmt.Sprintf("rows of %s that are written from now on are thrown away (ttl 'instant'); those that are stored stay",
+				of),
+		}
 	case expire && (!did || old < limit):
-		return []string{fmt.Sprintf("rows of %s that are older than %s have expired: no query shows them, and they are deleted soon", of, after)}
+		return []string{
+			fmt.Sprintf("rows of %s that are older than %s have expired: no query shows them, and they are deleted soon", of,
+				after),
+		}
 	case did && (!expire || limit < old) && !after.Instant:
-		return []string{fmt.Sprintf("rows of %s that are older than %s had expired: those that were deleted since do not come back, the others are shown again", of, before)}
+		return []string{
+			fmt.Sprintf("rows of %s that are older than %s had expired: those that were deleted since do not come back, "+
+				"the others are shown again", of, before),
+		}
 	}
 	return nil
 }
@@ -89,7 +99,10 @@ func (d definer) mergeWarnings(table *statement.CreateTable, database string) []
 	if optionGiven(table.Options, schema.OptionAppendMode) || optionGiven(table.Options, schema.OptionMergeMode) {
 		return nil
 	}
-	return []string{"the table merges rows: of those with the same primary key and time it shows the last one; WITH (append_mode='true') keeps all"}
+	return []string{
+		"the table merges rows: of those with the same primary key and time it shows the last one; " +
+			"WITH (append_mode='true') keeps all",
+	}
 }
 
 // appends reports whether the table that a statement makes keeps all rows.
@@ -119,7 +132,10 @@ func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
 		return nil
 	}
 	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
-		return []string{fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: a column has one index", c.Name, t.Database, t.Name, c.Index.Kind, kind)}
+		return []string{
+			fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: a column has one index", c.Name,
+				t.Database, t.Name, c.Index.Kind, kind),
+		}
 	}
 	return nil
 }

@@ -35,7 +35,10 @@ func (w *world) warned(t *testing.T, sql string) (told []string) {
 func TestInsertTellsOfExpiredRows(t *testing.T) {
 	const told = "older than the ttl of table"
 	for _, c := range []struct{ sql, own, want string }{
-		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:08'), ('2024-05-06 07:08:09'), ('2020-01-01')", "", "2 rows are " + told + " shop.orders"},
+		{
+			"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:08'), ('2024-05-06 07:08:09'), ('2020-01-01')", "",
+			"2 rows are " + told + " shop.orders",
+		},
 		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:09')", "", ""},
 		{"INSERT INTO shop.orders VALUES ('2020-01-01')", "forever", ""},
 		{"INSERT INTO shop.orders VALUES ('2024-05-06 05:00:00')", "1h", "1 row is " + told + " shop.orders"},
@@ -62,9 +65,15 @@ func TestInsertTellsOfChanges(t *testing.T) {
 	logs.Columns = append(logs.Columns, schema.Column{ID: 5, Name: "extra", Type: schema.JSON, Semantic: schema.Field})
 	logs.Index()
 	for sql, want := range map[string][]string{
-		`INSERT INTO logs (extra) VALUES ('{"a":1,"a":2}'), ('[{"b":1,"b":2,"b":3}]')`: {"3 keys came more than once in an object: the last value of each was stored"},
-		`INSERT INTO logs (extra) VALUES ('{"a":1e-400}'), ('[-1e-999, 0e-400]')`:      {"2 numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"},
-		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`:                               {"1 escape \\ud800 to \\udfff is no character by itself: U+FFFD was stored in its place"},
+		`INSERT INTO logs (extra) VALUES ('{"a":1,"a":2}'), ('[{"b":1,"b":2,"b":3}]')`: {
+			"3 keys came more than once in an object: the last value of each was stored",
+		},
+		`INSERT INTO logs (extra) VALUES ('{"a":1e-400}'), ('[-1e-999, 0e-400]')`: {
+			"2 numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each",
+		},
+		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`: {
+			"1 escape \\ud800 to \\udfff is no character by itself: U+FFFD was stored in its place",
+		},
 		"INSERT INTO logs (ts) VALUES ('2024-05-06 07:08:09.1239'), ('2024-05-06 07:08:09.123000'), (now())": {
 			"1 time is finer than the column that it was stored in: it was rounded down to the column's unit",
 		},
@@ -79,20 +88,24 @@ func TestInsertTellsOfChanges(t *testing.T) {
 // TestAlterTellsThatRowsExpire warns if a ttl becomes shorter, and not if it becomes longer.
 func TestAlterTellsThatRowsExpire(t *testing.T) {
 	for sql, want := range map[string]string{
-		"ALTER TABLE logs SET 'ttl'='30d'":            "rows of table public.logs that are older than 30days have expired",
-		"ALTER TABLE logs SET 'ttl'='forever'":        "",
-		"ALTER TABLE logs SET 'ttl'='instant'":        "rows of table public.logs that are written from now on are thrown away",
-		"ALTER TABLE logs SET 'comment'='x'":          "",
-		"ALTER TABLE shop.orders SET 'ttl'='8d'":      "rows of table shop.orders that are older than 7days had expired: those that were deleted since do not come back, the others are shown again",
+		"ALTER TABLE logs SET 'ttl'='30d'":     "rows of table public.logs that are older than 30days have expired",
+		"ALTER TABLE logs SET 'ttl'='forever'": "",
+		"ALTER TABLE logs SET 'ttl'='instant'": "rows of table public.logs that are written from now on are " +
+			"thrown away",
+		"ALTER TABLE logs SET 'comment'='x'": "",
+		"ALTER TABLE shop.orders SET 'ttl'='8d'": "rows of table shop.orders that are older than 7days had expired: " +
+			"those that were deleted since do not come back, the others are shown again",
 		"ALTER TABLE shop.orders SET 'ttl'='forever'": "rows of table shop.orders that are older than 7days had expired",
 		"ALTER TABLE shop.orders SET 'ttl'='7d'":      "",
 		"ALTER TABLE shop.orders SET 'ttl'='6d'":      "rows of table shop.orders that are older than 6days",
 		"ALTER TABLE shop.kept UNSET 'ttl'":           "rows of table shop.kept that are older than 7days",
-		"ALTER DATABASE shop SET 'ttl'='1h'":          "rows of the tables of database shop without a ttl of their own that are older than 1h",
-		"ALTER DATABASE shop UNSET 'ttl'":             "rows of the tables of database shop without a ttl of their own that are older than 7days had expired",
-		"ALTER TABLE logs ADD COLUMN more STRING":     "",
-		"ALTER TABLE shop.orders UNSET 'ttl'":         "",
-		"ALTER TABLE logs SET 'append_mode'='true'":   "",
+		"ALTER DATABASE shop SET 'ttl'='1h'": "rows of the tables of database shop without a ttl of their own " +
+			"that are older than 1h",
+		"ALTER DATABASE shop UNSET 'ttl'": "rows of the tables of database shop without a ttl of their own that " +
+			"are older than 7days had expired",
+		"ALTER TABLE logs ADD COLUMN more STRING":   "",
+		"ALTER TABLE shop.orders UNSET 'ttl'":       "",
+		"ALTER TABLE logs SET 'append_mode'='true'": "",
 	} {
 		w := newWorld(t)
 		kept := *w.meta.tables[1]
@@ -109,7 +122,8 @@ func TestAlterTellsThatRowsExpire(t *testing.T) {
 // TestIndexReplaced warns if a column had an index of another kind.
 func TestIndexReplaced(t *testing.T) {
 	for sql, want := range map[string]string{
-		"ALTER TABLE logs MODIFY COLUMN host SET SKIPPING INDEX":                           "column host of table public.logs had a FULLTEXT index, which the SKIPPING index replaces: a column has one index",
+		"ALTER TABLE logs MODIFY COLUMN host SET SKIPPING INDEX": "column host of table " +
+			"public.logs had a FULLTEXT index, which the SKIPPING index replaces: a column has one index",
 		"ALTER TABLE logs MODIFY COLUMN host SET FULLTEXT INDEX WITH (analyzer='English')": "",
 		"ALTER TABLE logs MODIFY COLUMN host UNSET FULLTEXT INDEX":                         "",
 	} {
@@ -125,13 +139,15 @@ func TestIndexReplaced(t *testing.T) {
 // TestMergeModeWithoutEffect warns of a merge_mode of a table that keeps all rows.
 func TestMergeModeWithoutEffect(t *testing.T) {
 	for sql, want := range map[string]bool{
-		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (merge_mode='last_row')":                                           true,
-		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY) WITH (append_mode='true', merge_mode='last_row')": true,
-		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY) WITH (merge_mode='last_row')":                     false,
-		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (merge_mode='last_non_null')":                                      false,
-		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (append_mode='false', merge_mode='last_row')":                      false,
-		"ALTER TABLE logs SET 'merge_mode'='last_row'":                                                                    true,
-		"ALTER TABLE logs SET 'comment'='x'":                                                                              false,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH " +
+			"(merge_mode='last_row')": true,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY) WITH (append_mode='true', " +
+			"merge_mode='last_row')": true,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY) WITH (merge_mode='last_row')": false,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (merge_mode='last_non_null')":                  false,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (append_mode='false', merge_mode='last_row')":  false,
+		"ALTER TABLE logs SET 'merge_mode'='last_row'":                                                true,
+		"ALTER TABLE logs SET 'comment'='x'":                                                          false,
 	} {
 		w := newWorld(t)
 		logs, _ := w.meta.Table("public", "logs")
@@ -149,13 +165,19 @@ func TestAddedDefaults(t *testing.T) {
 		notNull bool
 		told    string
 	}{
-		"k BIGINT DEFAULT 3":               {notNull: true},
-		"k STRING DEFAULT 'x'":             {notNull: true},
-		"k JSON DEFAULT '{}'":              {notNull: true},
-		"k BIGINT NOT NULL DEFAULT 3":      {notNull: true},
-		"k BIGINT NULL DEFAULT 3":          {told: "rows that exist in table public.logs are null in column k, not 3: it may be NULL"},
-		"k TIMESTAMP DEFAULT now()":        {told: "rows that exist in table public.logs are null in column k, not now(): a tag, a TIMESTAMP"},
-		"k STRING DEFAULT 'x' PRIMARY KEY": {told: "rows that exist in table public.logs are null in column k, not 'x': a tag"},
+		"k BIGINT DEFAULT 3":          {notNull: true},
+		"k STRING DEFAULT 'x'":        {notNull: true},
+		"k JSON DEFAULT '{}'":         {notNull: true},
+		"k BIGINT NOT NULL DEFAULT 3": {notNull: true},
+		"k BIGINT NULL DEFAULT 3": {
+			told: "rows that exist in table public.logs are null in column k, not 3: it may be NULL",
+		},
+		"k TIMESTAMP DEFAULT now()": {
+			told: "rows that exist in table public.logs are null in column k, not now(): a tag, a TIMESTAMP",
+		},
+		"k STRING DEFAULT 'x' PRIMARY KEY": {
+			told: "rows that exist in table public.logs are null in column k, not 'x': a tag",
+		},
 		"k BIGINT":                         {},
 		"k BIGINT DEFAULT NULL":            {},
 		"IF NOT EXISTS n BIGINT DEFAULT 3": {},

@@ -145,11 +145,17 @@ func allTypes(t testing.TB, parquetOnly bool) arrow.RecordBatch {
 		arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true},
 		arrow.Field{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Second}, Nullable: true},
 	), text(`{"a":"x\"y","t":"2023-11-14 22:13:20"}`, `{"a":null,"t":null}`))
-	add("map", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), text(`[{"key":"k","value":1},{"key":"q\"","value":null}]`, `[]`))
-	add("dict", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}, text("red", "green"))
+	add("map", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
+		text(`[{"key":"k","value":1},{"key":"q\"","value":null}]`, `[]`))
+	add("dict", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String},
+		text("red", "green"))
 	if !parquetOnly {
 		add("interval", arrow.FixedWidthTypes.MonthDayNanoInterval, func(b array.Builder) {
-			b.(*array.MonthDayNanoIntervalBuilder).Append(arrow.MonthDayNanoInterval{Months: 14, Days: 1, Nanoseconds: 1500000000})
+			b.(*array.MonthDayNanoIntervalBuilder).Append(arrow.MonthDayNanoInterval{
+				Months:      14,
+				Days:        1,
+				Nanoseconds: 1500000000,
+			})
 			b.(*array.MonthDayNanoIntervalBuilder).Append(arrow.MonthDayNanoInterval{Nanoseconds: -1})
 		})
 	}
@@ -292,7 +298,9 @@ func TestEmptyAndDuplicates(t *testing.T) {
 	b.Append(5)
 	col := b.NewArray()
 	one := array.NewRecordBatch(schema, []arrow.Array{col, col, col}, 1)
-	empty := array.NewRecordBatch(schema, []arrow.Array{array.NewSlice(col, 0, 0), array.NewSlice(col, 0, 0), array.NewSlice(col, 0, 0)}, 0)
+	empty := array.NewRecordBatch(schema, []arrow.Array{
+		array.NewSlice(col, 0, 0), array.NewSlice(col, 0, 0), array.NewSlice(col, 0, 0),
+	}, 0)
 	tests := []struct {
 		f    Format
 		rec  []arrow.RecordBatch
@@ -314,7 +322,8 @@ func TestEmptyAndDuplicates(t *testing.T) {
 		}
 	}
 	got, n, err := records(&fakeRows{schema: schema})
-	want := `{"records":{"schema":{"column_schemas":[{"name":"a","data_type":"Int64"},{"name":"a","data_type":"Int64"},{"name":"a_1","data_type":"Int64"}]},"rows":[],"total_rows":0}}`
+	want := `{"records":{"schema":{"column_schemas":[{"name":"a","data_type":"Int64"},{"name":"a","data_type":"Int64"},` +
+		`{"name":"a_1","data_type":"Int64"}]},"rows":[],"total_rows":0}}`
 	if err != nil || n != 0 || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -329,7 +338,11 @@ func TestErrors(t *testing.T) {
 		if _, err := Write(&out, f, &fakeRows{schema: rec.Schema(), err: broken}); !errors.Is(err, broken) || out.Len() != 0 {
 			t.Errorf("%s: first batch: %v, %d bytes", f, err, out.Len())
 		}
-		if _, err := Write(&out, f, &fakeRows{schema: rec.Schema(), batches: []arrow.RecordBatch{rec}, err: broken}); !errors.Is(err, broken) {
+		if _, err := Write(&out, f, &fakeRows{
+			schema:  rec.Schema(),
+			batches: []arrow.RecordBatch{rec},
+			err:     broken,
+		}); !errors.Is(err, broken) {
 			t.Errorf("%s: second batch: %v", f, err)
 		}
 		if f == Parquet {
@@ -356,7 +369,8 @@ func TestBudget(t *testing.T) {
 	if err := a.Append(make([]byte, 2*chunkBytes)); err != nil || a.Len() != 2*chunkBytes {
 		t.Fatal(err, a.Len())
 	}
-	if err := a.Append([]byte{1}); errs.CodeOf(err) != errs.RuntimeResourcesExhausted || errs.From(err).Status() != 400 || !strings.Contains(err.Error(), "ndjson") {
+	if err := a.Append([]byte{1}); errs.CodeOf(err) != errs.RuntimeResourcesExhausted || errs.From(err).Status() != 400 ||
+		!strings.Contains(err.Error(), "ndjson") {
 		t.Errorf("past one buffer's bound: %v", err)
 	}
 	if err := b.Append(make([]byte, chunkBytes+1)); errs.CodeOf(err) != errs.RateLimited {
@@ -408,7 +422,9 @@ func TestParseNames(t *testing.T) {
 
 // TestTableWidths checks cells wider than the sample, wide characters and controls.
 func TestTableWidths(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64},
+	}, nil)
 	first := parseJSON(t, schema, `[{"s":"日本","n":1},{"s":"a\u001b[31m\nb","n":-20},{"s":"\u202e","n":3}]`)
 	var out bytes.Buffer
 	if _, err := Write(&out, Table, rowsOf(first)); err != nil {
@@ -523,8 +539,10 @@ func TestSumsOfIntegers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `"column_schemas":[{"name":"a","data_type":"Int64"           },{"name":"b","data_type":"Decimal128(38,0)"},{"name":"c","data_type":"Int64"           }]`
-	if !json.Valid(got) || !strings.Contains(string(got), want) || !strings.Contains(string(got), "[-9223372036854775808,9223372036854775808,null]") {
+	want := `"column_schemas":[{"name":"a","data_type":"Int64"           },{"name":"b","data_type":"Decimal128(38,0)"},` +
+		`{"name":"c","data_type":"Int64"           }]`
+	if !json.Valid(got) || !strings.Contains(string(got), want) ||
+		!strings.Contains(string(got), "[-9223372036854775808,9223372036854775808,null]") {
 		t.Errorf("got %s", got)
 	}
 }

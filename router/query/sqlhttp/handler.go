@@ -165,7 +165,8 @@ func (h *Handler) check(r *http.Request, in *input) error {
 	}
 	if reading > 1 && in.format != format.SvcdbV1 {
 		return errs.New(errs.InvalidArguments,
-			"format %s holds the rows of one statement, and the text has %d that answer with rows; send one at a time, or ask for format svcdb_v1", in.format, reading)
+			"format %s holds the rows of one statement, and the text has %d that answer with rows; "+
+				"send one at a time, or ask for format svcdb_v1", in.format, reading)
 	}
 	return nil
 }

@@ -35,7 +35,9 @@ type fakeService struct {
 	err  error
 }
 
-func (s *fakeService) Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error {
+func (s *fakeService) Execute(ctx context.Context, req query.Request,
+	each func(context.Context, query.Result) error,
+) error {
 	s.got = req
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -125,68 +127,141 @@ func TestRequests(t *testing.T) {
 	}{
 		{
 			name: "query string", query: "sql=SELECT+1", status: 200,
-			want:  `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}}],"execution_time_ms":0}`,
+			want: `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],` +
+				`"total_rows":1}}],"execution_time_ms":0}`,
 			check: func(r query.Request) bool { return r.Database == "public" && !r.Limited && r.Timeout == 0 },
 		},
 		{
 			name: "several statements", method: "POST", query: "sql=SELECT 1; DROP TABLE a ;SELECT 2", status: 200,
-			want: `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}},{"affectedrows":7},` +
-				`{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}}],"execution_time_ms":0}`,
+			want: `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],` +
+				`"total_rows":1}},{"affectedrows":7},` +
+				`{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}}],` +
+				`"execution_time_ms":0}`,
 		},
 		{
-			name: "form", method: "POST", body: "sql=SELECT%20'a%3Bb'&db=shop&limit=5", headers: headers{"Content-Type": form}, status: 200,
+			name: "form", method: "POST", body: "sql=SELECT%20'a%3Bb'&db=shop&limit=5",
+			headers: headers{"Content-Type": form}, status: 200,
 			check: func(r query.Request) bool {
 				q, ok := r.Statements[0].(*statement.Query)
 				return ok && q.Text == "SELECT 'a;b'" && r.Database == "shop" && r.Limited && r.Limit == 5
 			},
 		},
 		{
-			name: "form without escapes", method: "POST", body: "sql=SELECT strftime(ts,'%Y;%:z')", headers: headers{"Content-Type": form + "; charset=utf-8"}, status: 200,
+			name: "form without escapes", method: "POST", body: "sql=SELECT strftime(ts,'%Y;%:z')",
+			headers: headers{"Content-Type": form + "; charset=utf-8"}, status: 200,
 			check: func(r query.Request) bool {
 				return r.Statements[0].(*statement.Query).Text == "SELECT strftime(ts,'%Y;%:z')"
 			},
 		},
-		{name: "sql body", method: "POST", body: "SELECT 1+1", headers: headers{"Content-Type": "application/sql"}, status: 200, check: func(r query.Request) bool {
-			return r.Statements[0].(*statement.Query).Text == "SELECT 1+1"
-		}},
-		{name: "text body and header", method: "POST", query: "db=a&format=svcdb_v1", body: "SELECT 1", status: 200, headers: headers{
-			"Content-Type": "text/plain", "x-svc-db-name": " svc-b ", "x-svc-timeout": "1m30s", "x-svc-timezone": "UTC",
-		}, check: func(r query.Request) bool { return r.Database == "b" && r.Timeout == 90*time.Second }},
-		{name: "timeout in words", query: "sql=SELECT+1", headers: headers{"x-svc-timeout": "2 minutes"}, status: 200, check: func(r query.Request) bool { return r.Timeout == 2*time.Minute }},
-		{name: "any replica", query: "sql=SELECT+1&consistency=any", status: 200, check: func(r query.Request) bool { return r.MaxStaleness == 10*time.Second }},
-		{name: "any replica, bounded", query: "sql=SELECT+1&consistency=any&max_staleness=1m", status: 200, check: func(r query.Request) bool { return r.MaxStaleness == time.Minute }},
-		{name: "all that was acknowledged", query: "sql=SELECT+1&consistency=linear", status: 200, check: func(r query.Request) bool { return r.MaxStaleness == 0 }},
-		{name: "a consistency that there is not", query: "sql=SELECT+1&consistency=strong", status: 400, want: "must be linear"},
+		{
+			name: "sql body", method: "POST", body: "SELECT 1+1", headers: headers{"Content-Type": "application/sql"},
+			status: 200, check: func(r query.Request) bool {
+				return r.Statements[0].(*statement.Query).Text == "SELECT 1+1"
+			},
+		},
+		{
+			name: "text body and header", method: "POST", query: "db=a&format=svcdb_v1", body: "SELECT 1", status: 200,
+			headers: headers{
+				"Content-Type": "text/plain", "x-svc-db-name": " svc-b ", "x-svc-timeout": "1m30s", "x-svc-timezone": "UTC",
+			}, check: func(r query.Request) bool { return r.Database == "b" && r.Timeout == 90*time.Second },
+		},
+		{
+			name: "timeout in words", query: "sql=SELECT+1", headers: headers{"x-svc-timeout": "2 minutes"}, status: 200,
+			check: func(r query.Request) bool { return r.Timeout == 2*time.Minute },
+		},
+		{
+			name: "any replica", query: "sql=SELECT+1&consistency=any", status: 200,
+			check: func(r query.Request) bool { return r.MaxStaleness == 10*time.Second },
+		},
+		{
+			name: "any replica, bounded", query: "sql=SELECT+1&consistency=any&max_staleness=1m", status: 200,
+			check: func(r query.Request) bool { return r.MaxStaleness == time.Minute },
+		},
+		{
+			name: "all that was acknowledged", query: "sql=SELECT+1&consistency=linear", status: 200,
+			check: func(r query.Request) bool { return r.MaxStaleness == 0 },
+		},
+		{
+			name: "a consistency that there is not", query: "sql=SELECT+1&consistency=strong", status: 400,
+			want: "must be linear",
+		},
 		{name: "too fresh", query: "sql=SELECT+1&consistency=any&max_staleness=1s", status: 400, want: "from 2s to 24h"},
-		{name: "staleness of what is not stale", query: "sql=SELECT+1&max_staleness=1m", status: 400, want: "goes with consistency=any"},
-		{name: "limit 0", query: "sql=SELECT+1&limit=0", status: 200, check: func(r query.Request) bool { return r.Limited && r.Limit == 0 }},
-		{name: "no rows", method: "POST", query: "sql=DROP+TABLE+a", status: 200, want: `{"output":[{"affectedrows":7}],"execution_time_ms":0}`},
-		{name: "no rows, ndjson", method: "POST", query: "sql=DROP+TABLE+a&format=ndjson", status: 200, want: `{"affectedrows":7}` + "\n"},
+		{
+			name: "staleness of what is not stale", query: "sql=SELECT+1&max_staleness=1m", status: 400,
+			want: "goes with consistency=any",
+		},
+		{
+			name: "limit 0", query: "sql=SELECT+1&limit=0", status: 200,
+			check: func(r query.Request) bool { return r.Limited && r.Limit == 0 },
+		},
+		{
+			name: "no rows", method: "POST", query: "sql=DROP+TABLE+a", status: 200,
+			want: `{"output":[{"affectedrows":7}],"execution_time_ms":0}`,
+		},
+		{
+			name: "no rows, ndjson", method: "POST", query: "sql=DROP+TABLE+a&format=ndjson", status: 200,
+			want: `{"affectedrows":7}` + "\n",
+		},
 		{name: "ndjson", query: "sql=SELECT+1&format=ndjson", status: 200, want: `{"code":200}` + "\n"},
-		{name: "csv after a change", method: "POST", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\r\n200\r\n"},
+		{
+			name: "csv after a change", method: "POST", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames",
+			status: 200, want: "code\r\n200\r\n",
+		},
 
 		{
-			name: "a key", method: "POST", body: "INSERT INTO a VALUES (1)", headers: headers{"Idempotency-Key": " k 1 "}, status: 200,
+			name: "a key", method: "POST", body: "INSERT INTO a VALUES (1)",
+			headers: headers{"Idempotency-Key": " k 1 "}, status: 200,
 			check: func(r query.Request) bool { return r.Key.Text == "k 1" && r.Key.Body != 0 },
 		},
-		{name: "no key", method: "POST", body: "INSERT INTO a VALUES (1)", status: 200, check: func(r query.Request) bool { return r.Key == write.Key{} }},
-		{name: "an empty key", method: "POST", body: "INSERT INTO a VALUES (1)", headers: headers{"Idempotency-Key": ""}, status: 400, want: "Idempotency-Key must be given once"},
+		{
+			name: "no key", method: "POST", body: "INSERT INTO a VALUES (1)", status: 200,
+			check: func(r query.Request) bool { return r.Key == write.Key{} },
+		},
+		{
+			name: "an empty key", method: "POST", body: "INSERT INTO a VALUES (1)",
+			headers: headers{"Idempotency-Key": ""}, status: 400, want: "Idempotency-Key must be given once",
+		},
 
 		{name: "no sql", query: "db=public", status: 400, want: "parameter sql is required"},
 		{name: "empty sql", query: "sql=+", status: 400, want: "parameter sql is required"},
 		{name: "sql twice", query: "sql=SELECT+1&sql=SELECT+2", status: 400, want: "parameter sql is given 2 times"},
-		{name: "sql in both", method: "POST", query: "sql=SELECT+1", body: "sql=SELECT+2", headers: headers{"Content-Type": form}, status: 400, want: "give it once"},
-		{name: "sql beside a body", method: "POST", query: "sql=SELECT+1", body: "SELECT 2", headers: headers{"Content-Type": "text/plain"}, status: 400, want: "given twice"},
-		{name: "json body", method: "POST", body: `{"sql":"SELECT 1"}`, headers: headers{"Content-Type": "application/json"}, status: 400, want: "invalid content type: application/json"},
+		{
+			name: "sql in both", method: "POST", query: "sql=SELECT+1", body: "sql=SELECT+2",
+			headers: headers{"Content-Type": form}, status: 400, want: "give it once",
+		},
+		{
+			name: "sql beside a body", method: "POST", query: "sql=SELECT+1", body: "SELECT 2",
+			headers: headers{"Content-Type": "text/plain"}, status: 400, want: "given twice",
+		},
+		{
+			name: "json body", method: "POST", body: `{"sql":"SELECT 1"}`,
+			headers: headers{"Content-Type": "application/json"}, status: 400,
+			want: "invalid content type: application/json",
+		},
 		{name: "format", query: "sql=SELECT+1&format=xml", status: 400, want: "unknown format"},
 		{name: "limit", query: "sql=SELECT+1&limit=-1", status: 400, want: "parameter limit"},
-		{name: "timeout", query: "sql=SELECT+1", headers: headers{"x-svc-timeout": "soon"}, status: 400, want: "x-svc-timeout"},
-		{name: "time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Atlantis"}, status: 400, want: "is not known: name one as Europe/Berlin"},
-		{name: "known time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Berlin"}, status: 200, check: func(r query.Request) bool { return r.Timezone == "Europe/Berlin" }},
+		{
+			name: "timeout", query: "sql=SELECT+1", headers: headers{"x-svc-timeout": "soon"}, status: 400,
+			want: "x-svc-timeout",
+		},
+		{
+			name: "time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Atlantis"}, status: 400,
+			want: "is not known: name one as Europe/Berlin",
+		},
+		{
+			name: "known time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Berlin"},
+			status: 200, check: func(r query.Request) bool { return r.Timezone == "Europe/Berlin" },
+		},
 		{name: "syntax", query: "sql=SELEC+1", status: 400, want: "syntax error at line 1, column 1"},
 		{name: "two results in csv", query: "sql=SELECT+1;SELECT+2&format=csv", status: 400, want: "one statement"},
-		{name: "encoding", method: "POST", body: "SELECT 1", headers: headers{"Content-Type": "text/plain", "Content-Encoding": "lzma"}, status: 415, want: "lzma"},
-		{name: "too long", method: "POST", body: "SELECT '" + strings.Repeat("x", 2000) + "'", headers: headers{"Content-Type": "text/plain"}, status: 413, want: ""},
+		{
+			name: "encoding", method: "POST", body: "SELECT 1",
+			headers: headers{"Content-Type": "text/plain", "Content-Encoding": "lzma"}, status: 415, want: "lzma",
+		},
+		{
+			name: "too long", method: "POST", body: "SELECT '" + strings.Repeat("x", 2000) + "'",
+			headers: headers{"Content-Type": "text/plain"}, status: 413, want: "",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,7 +281,8 @@ func TestRequests(t *testing.T) {
 			if w.Code != tt.status {
 				t.Fatalf("%d %s", w.Code, body)
 			}
-			if tt.status == 200 && tt.want != "" && strings.TrimSuffix(body, "\n") != strings.TrimSuffix(tt.want, "\n") || !strings.Contains(body, tt.want) {
+			if tt.status == 200 && tt.want != "" && strings.TrimSuffix(body, "\n") != strings.TrimSuffix(tt.want, "\n") ||
+				!strings.Contains(body, tt.want) {
 				t.Errorf("got %s, want %s", body, tt.want)
 			}
 			if tt.check != nil && !tt.check(s.got) {
@@ -218,15 +294,18 @@ func TestRequests(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	for name, contentType := range map[string]string{
-		"svcdb_v1": "application/json", "ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8", "csvWithNames": "text/csv; charset=utf-8; header=present",
+		"svcdb_v1": "application/json", "ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8",
+		"csvWithNames":         "text/csv; charset=utf-8; header=present",
 		"csvWithNamesAndTypes": "text/csv; charset=utf-8; header=present", "table": "text/plain; charset=utf-8",
 		"arrow": "application/vnd.apache.arrow.stream", "parquet": "application/vnd.apache.parquet",
 	} {
 		for _, n := range []int{0, 5} {
 			w := httptest.NewRecorder()
-			newHandler(t, &fakeService{rows: ones(n)}).ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1&format="+name, nil))
+			newHandler(t, &fakeService{rows: ones(n)}).ServeHTTP(w,
+				httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1&format="+name, nil))
 			got := []string{w.Header().Get("Content-Type"), w.Header().Get("x-svc-format")}
-			if d := cmp.Diff([]string{contentType, name}, got); d != "" || w.Code != 200 || w.Header().Get("x-svc-execution-time") == "" {
+			if d := cmp.Diff([]string{contentType, name}, got); d != "" || w.Code != 200 ||
+				w.Header().Get("x-svc-execution-time") == "" {
 				t.Errorf("%s, %d rows: %d %v\n%s", name, n, w.Code, w.Header(), d)
 			}
 		}
@@ -257,8 +336,10 @@ func TestGzipBody(t *testing.T) {
 // not reach the service, whatever stands before them and whatever the user may do.
 func TestGetReads(t *testing.T) {
 	for sql, reads := range map[string]bool{
-		"SELECT 1": true, "WITH a AS (SELECT 1) SELECT * FROM a": true, "EXPLAIN SELECT 1": true, "EXPLAIN ANALYZE SELECT 1": true,
-		"SHOW TABLES": true, "SHOW DATABASES": true, "SHOW CREATE TABLE t": true, "SHOW CREATE DATABASE d": true, "DESCRIBE t": true,
+		"SELECT 1": true, "WITH a AS (SELECT 1) SELECT * FROM a": true, "EXPLAIN SELECT 1": true,
+		"EXPLAIN ANALYZE SELECT 1": true,
+		"SHOW TABLES":              true, "SHOW DATABASES": true, "SHOW CREATE TABLE t": true, "SHOW CREATE DATABASE d": true,
+		"DESCRIBE t":        true,
 		"CREATE DATABASE d": false, "ALTER DATABASE d SET 'ttl'='1d'": false, "DROP DATABASE d": false,
 		"CREATE TABLE t (ts TIMESTAMP TIME INDEX)": false, "ALTER TABLE t ADD COLUMN a STRING": false, "DROP TABLE t": false,
 		"TRUNCATE TABLE t": false, "INSERT INTO t VALUES (1)": false, "DELETE FROM t WHERE ts < 1": false,
@@ -270,8 +351,10 @@ func TestGetReads(t *testing.T) {
 			newHandler(t, s).ServeHTTP(w, httptest.NewRequest(method, "/v1/sql?sql="+url.QueryEscape(sql), nil))
 			refused := !reads && method != "POST"
 			switch {
-			case refused && (w.Code != 405 || w.Header().Get("Allow") != "POST" || !strings.Contains(w.Body.String(), "send it by POST") || s.got.Statements != nil):
-				t.Errorf("%s %s: %d, Allow %q, %s, executed %v", method, sql, w.Code, w.Header().Get("Allow"), w.Body, s.got.Statements)
+			case refused && (w.Code != 405 || w.Header().Get("Allow") != "POST" ||
+				!strings.Contains(w.Body.String(), "send it by POST") || s.got.Statements != nil):
+				t.Errorf("%s %s: %d, Allow %q, %s, executed %v", method, sql, w.Code, w.Header().Get("Allow"), w.Body,
+					s.got.Statements)
 			case !refused && (w.Code != 200 || s.got.Statements == nil):
 				t.Errorf("%s %s: %d %s", method, sql, w.Code, w.Body)
 			}
@@ -293,7 +376,9 @@ func TestErrorsBeforeFirstByte(t *testing.T) {
 			}
 		}
 	}
-	late := &fakeService{rows: func() format.Rows { return &numbers{n: 3, batch: 1, err: errs.New(errs.EngineExecuteQuery, "late")} }}
+	late := &fakeService{
+		rows: func() format.Rows { return &numbers{n: 3, batch: 1, err: errs.New(errs.EngineExecuteQuery, "late")} },
+	}
 	w := httptest.NewRecorder()
 	newHandler(t, late).ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1", nil))
 	if w.Code != 500 {
@@ -303,7 +388,9 @@ func TestErrorsBeforeFirstByte(t *testing.T) {
 
 // TestErrorAfterFirstByte must not look like the end of the rows.
 func TestErrorAfterFirstByte(t *testing.T) {
-	s := &fakeService{rows: func() format.Rows { return &numbers{n: 100_000, batch: 10_000, err: errors.New("shard lost")} }}
+	s := &fakeService{
+		rows: func() format.Rows { return &numbers{n: 100_000, batch: 10_000, err: errors.New("shard lost")} },
+	}
 	srv := httptest.NewServer(newHandler(t, s))
 	defer srv.Close()
 	for _, name := range []string{"ndjson", "csv", "table", "arrow", "parquet"} {

@@ -82,7 +82,8 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	switch {
 	case strings.TrimSpace(sql) == "":
 		return nil, errs.New(errs.InvalidArguments,
-			"parameter sql is required: give it in the query string or a form, or send the statement as a body of type application/sql")
+			"parameter sql is required: give it in the query string or a form, or send the statement as a body of type "+
+				"application/sql")
 	case int64(len(sql)) > h.cfg.MaxTextBytes:
 		return nil, errs.New(errs.InvalidArguments,
 			"the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",

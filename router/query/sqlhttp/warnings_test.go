@@ -14,7 +14,8 @@ func TestWarningsAreBounded(t *testing.T) {
 		tellWarnings(w, []string{"one", "two"})
 	}
 	told := w.Header().Values("X-Svc-Warnings")
-	if len(told) != maxWarnings+1 || !strings.HasPrefix(told[maxWarnings], "there are more warnings") || slices.Index(told, "two") != 1 {
+	if len(told) != maxWarnings+1 || !strings.HasPrefix(told[maxWarnings], "there are more warnings") ||
+		slices.Index(told, "two") != 1 {
 		t.Errorf("%d warnings: %q", len(told), told)
 	}
 }

@@ -147,10 +147,12 @@ func (p *parser) renameTable() string {
 	switch {
 	case p.err != nil || p.tok.kind == eof:
 	case p.tok.is("TO"):
-		p.stop(syntaxError(p.src, p.tok.from, "RENAME gives the table another name; for a column write RENAME COLUMN %s TO %s",
+		p.stop(syntaxError(p.src, p.tok.from,
+			"RENAME gives the table another name; for a column write RENAME COLUMN %s TO %s",
 			schema.QuoteIdent(name), cmp.Or(p.peek().val, "newname")))
 	case p.tok.sym("."):
-		p.stop(syntaxError(p.src, p.tok.from, "a table cannot be moved to another database; write the new name of the table alone"))
+		p.stop(syntaxError(p.src, p.tok.from,
+			"a table cannot be moved to another database; write the new name of the table alone"))
 	default:
 		p.expected("the end of the statement behind the new table name")
 	}

@@ -13,14 +13,16 @@ var engineWords = map[string]bool{
 var refusedWords = func() map[string]string {
 	const (
 		host    = "a query may not touch the host: no files, extensions, settings or network"
-		session = "every request stands alone, so there is no session to change (but SET TIME ZONE, for the statements behind it)"
-		txn     = "every statement stands alone, there are no transactions"
-		change  = "rows of a log are not changed in place"
-		none    = "there is no such object here"
+		session = "every request stands alone, so there is no session to change (but SET TIME ZONE, for the statements " +
+			"behind it)"
+		txn    = "every statement stands alone, there are no transactions"
+		change = "rows of a log are not changed in place"
+		none   = "there is no such object here"
 	)
 	m := map[string]string{
 		"COPY": "COPY is not available over HTTP; to export rows send the SELECT with format=csv, ndjson, arrow or parquet",
-		"USE":  "USE has no effect over HTTP: " + session + "; name the database in the db parameter, the header x-svc-db-name, or as database.table",
+		"USE": "USE has no effect over HTTP: " + session +
+			"; name the database in the db parameter, the header x-svc-db-name, or as database.table",
 	}
 	for reason, words := range map[string]string{
 		host:    "ATTACH DETACH INSTALL LOAD FORCE PRAGMA EXPORT IMPORT CHECKPOINT VACUUM CALL KILL",
@@ -79,7 +81,8 @@ func (p *parser) statement(at piece) Statement {
 	case "DELETE":
 		return p.delete(at)
 	}
-	p.stop(syntaxError(p.src, first.from, "expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE, INSERT or DELETE %s",
+	p.stop(syntaxError(p.src, first.from,
+		"expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE, INSERT or DELETE %s",
 		near(p.src, first)))
 	return nil
 }

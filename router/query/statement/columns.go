@@ -97,7 +97,8 @@ func (p *parser) index() *IndexDef {
 
 // typeWords are the words that a type of several words goes on with.
 var typeWords = map[string]bool{
-	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true, "LOCAL": true,
+	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true,
+	"LOCAL": true,
 }
 
 // columnType reads a type and returns it with single spaces, as TINYINT UNSIGNED.

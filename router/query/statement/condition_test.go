@@ -8,12 +8,16 @@ import (
 )
 
 func TestCheckCondition(t *testing.T) {
-	for _, good := range []string{"a = 1", "(a) OR ((b))", "m = ') ; ('", `")" > 0`, "a -- )\n", "a /* ( */", "a = $$ ) $$", "true --"} {
+	for _, good := range []string{
+		"a = 1", "(a) OR ((b))", "m = ') ; ('", `")" > 0`, "a -- )\n", "a /* ( */", "a = $$ ) $$", "true --",
+	} {
 		if err := CheckCondition(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", " -- a\n", "a;", "a; b", "(a", "a)", "a) OR (b", "'a", `"a`, "/* a", "a = '\\' ) --'')"} {
+	for _, bad := range []string{
+		"", " -- a\n", "a;", "a; b", "(a", "a)", "a) OR (b", "'a", `"a`, "/* a", "a = '\\' ) --'')",
+	} {
 		if err := CheckCondition(bad); errs.CodeOf(err) != errs.InvalidSyntax {
 			t.Errorf("%s: error is %v, want a syntax error", bad, err)
 		}
@@ -41,8 +45,10 @@ func TestInCondition(t *testing.T) {
 
 func TestHasQuery(t *testing.T) {
 	for src, want := range map[string]bool{
-		"a IN (SELECT 1)": true, "a = (/* x */ from t)": true, "EXISTS(VALUES (1))": true, "(with x as (select 1) select 1)": true,
-		"a IN (1, 2)": false, "extract(day FROM ts) = 1": false, `("select" = 1)`: false, "m = '(select'": false,
+		"a IN (SELECT 1)": true, "a = (/* x */ from t)": true, "EXISTS(VALUES (1))": true,
+		"(with x as (select 1) select 1)": true,
+		"a IN (1, 2)":                     false, "extract(day FROM ts) = 1": false, `("select" = 1)`: false,
+		"m = '(select'": false,
 	} {
 		if got := HasQuery(src); got != want {
 			t.Errorf("%s: %v", src, got)

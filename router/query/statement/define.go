@@ -11,7 +11,8 @@ func (p *parser) refuseObject(verb, wanted string) {
 		if verb == "DROP" {
 			change = "UNSET"
 		}
-		p.refuse("%s INDEX is not available: an index is part of its column; write ALTER TABLE t MODIFY COLUMN c %s FULLTEXT INDEX (or SKIPPING INDEX, INVERTED INDEX)", verb, change)
+		p.refuse("%s INDEX is not available: an index is part of its column; write ALTER TABLE t MODIFY COLUMN c %s "+
+			"FULLTEXT INDEX (or SKIPPING INDEX, INVERTED INDEX)", verb, change)
 		return
 	}
 	if p.tok.kind == word {

@@ -36,7 +36,8 @@ func (m *Match) Fits(name string) bool {
 }
 
 // Words that make a query more than SELECT … FROM t WHERE a AND b, or change what AND joins.
-var notPlain = strings.Fields("WITH UNION INTERSECT EXCEPT JOIN OR NOT CASE BETWEEN LATERAL PIVOT UNPIVOT COLLATE SEMI ANTI ASOF POSITIONAL")
+var notPlain = strings.Fields(
+	"WITH UNION INTERSECT EXCEPT JOIN OR NOT CASE BETWEEN LATERAL PIVOT UNPIVOT COLLATE SEMI ANTI ASOF POSITIONAL")
 
 // afterWhere are the words that end a WHERE clause.
 var afterWhere = strings.Fields("GROUP ORDER LIMIT OFFSET HAVING WINDOW QUALIFY USING FETCH")
@@ -200,7 +201,8 @@ func Like(pattern, name string) bool {
 }
 
 // plainWords are words of a query that name nothing.
-var plainWords = strings.Fields("SELECT FROM WHERE AND OR NOT LIKE ILIKE IN IS NULL ORDER GROUP BY ASC DESC NULLS FIRST LAST LIMIT OFFSET COUNT MIN MAX DISTINCT")
+var plainWords = strings.Fields("SELECT FROM WHERE AND OR NOT LIKE ILIKE IN IS NULL ORDER GROUP BY ASC DESC NULLS " +
+	"FIRST LAST LIMIT OFFSET COUNT MIN MAX DISTINCT")
 
 // OnlyUses reports whether a query names nothing but the columns listed and, as
 // database.table, the table; in particular not all columns by *. False says nothing.

@@ -150,7 +150,8 @@ func (p *parser) typedLiteral() Literal {
 			p.stop(syntaxError(p.src, at.from, "x'…' holds pairs of hexadecimal digits, not %s", near(p.src, p.prev)))
 		}
 		return Literal{Kind: Bytes, Text: string(b)}
-	case at.is("TIMESTAMP"), at.is("TIMESTAMPTZ"), at.is("DATE"), at.is("DATETIME"), at.is("JSON"), at.is("VARCHAR"), at.is("STRING"):
+	case at.is("TIMESTAMP"), at.is("TIMESTAMPTZ"), at.is("DATE"), at.is("DATETIME"), at.is("JSON"), at.is("VARCHAR"),
+		at.is("STRING"):
 		return Literal{Kind: Text, Text: val}
 	}
 	p.stop(syntaxError(p.src, at.from, "expected a literal value %s", near(p.src, at)))

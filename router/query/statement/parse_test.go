@@ -67,7 +67,10 @@ func TestParse(t *testing.T) {
 		{"show schemas like 'p%'", &ShowDatabases{Like: ptr("p%")}},
 		{"SHOW TABLES", &ShowTables{}},
 		{"SHOW FULL TABLES IN `my db` LIKE 'a_'", &ShowTables{Database: "my db", Like: ptr("a_"), Full: true}},
-		{"SHOW TABLES FROM d LIMIT 10 OFFSET 20", &ShowTables{Database: "d", Page: Page{Limit: 10, Limited: true, Offset: 20}}},
+		{
+			"SHOW TABLES FROM d LIMIT 10 OFFSET 20",
+			&ShowTables{Database: "d", Page: Page{Limit: 10, Limited: true, Offset: 20}},
+		},
 		{"SHOW DATABASES LIKE 'a' OFFSET 5", &ShowDatabases{Like: ptr("a"), Page: Page{Offset: 5}}},
 		{"SET TIME ZONE 'Europe/Berlin'", &SetTimeZone{Zone: "Europe/Berlin"}},
 		{"set session time_zone = '+02:00'", &SetTimeZone{Zone: "+02:00"}},
@@ -81,7 +84,10 @@ func TestParse(t *testing.T) {
 		{"DESC t", &Describe{Name{"", "t"}}},
 		{"DESCRIBE TABLE `a.b`", &Describe{Name{"", "a.b"}}},
 		{"CREATE DATABASE d", &CreateDatabase{Database: "d"}},
-		{"CREATE DATABASE IF NOT EXISTS d WITH (ttl='7d')", &CreateDatabase{Database: "d", IfNotExists: true, Options: []Option{{"ttl", "7d"}}}},
+		{
+			"CREATE DATABASE IF NOT EXISTS d WITH (ttl='7d')",
+			&CreateDatabase{Database: "d", IfNotExists: true, Options: []Option{{"ttl", "7d"}}},
+		},
 		{"ALTER DATABASE d SET 'ttl'='7d', a=b", &AlterDatabase{Database: "d", Set: []Option{{"ttl", "7d"}, {"a", "b"}}}},
 		{"ALTER SCHEMA d UNSET ttl, 'a'", &AlterDatabase{Database: "d", Unset: []string{"ttl", "a"}}},
 		{"DROP DATABASE d", &DropDatabase{Database: "d"}},
@@ -123,27 +129,52 @@ func TestParse(t *testing.T) {
 		{"ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 0", &AlterTable{
 			Name: Name{"", "t"}, Add: &ColumnDef{Name: "c", Type: "INT", NotNull: true, Default: &Literal{Number, "0"}},
 		}},
-		{"ALTER TABLE t ADD COLUMN IF NOT EXISTS c INT", &AlterTable{Name: Name{"", "t"}, Add: &ColumnDef{Name: "c", Type: "INT"}, AddIfNotExists: true}},
+		{
+			"ALTER TABLE t ADD COLUMN IF NOT EXISTS c INT",
+			&AlterTable{Name: Name{"", "t"}, Add: &ColumnDef{Name: "c", Type: "INT"}, AddIfNotExists: true},
+		},
 		{"ALTER TABLE t DROP COLUMN `c.d`", &AlterTable{Name: Name{"", "t"}, Drop: "c.d"}},
-		{"ALTER TABLE t SET 'ttl'='7d', append_mode=true", &AlterTable{Name: Name{"", "t"}, Set: []Option{{"ttl", "7d"}, {"append_mode", "true"}}}},
+		{
+			"ALTER TABLE t SET 'ttl'='7d', append_mode=true",
+			&AlterTable{Name: Name{"", "t"}, Set: []Option{{"ttl", "7d"}, {"append_mode", "true"}}},
+		},
 		{"ALTER TABLE t UNSET 'ttl'", &AlterTable{Name: Name{"", "t"}, Unset: []string{"ttl"}}},
 		{"ALTER TABLE d.t RENAME TO n", &AlterTable{Name: Name{"d", "t"}, RenameTo: "n"}},
 		{"ALTER TABLE t RENAME COLUMN a TO b", &AlterTable{Name: Name{"", "t"}, RenameColumn: "a", RenameColumnTo: "b"}},
-		{"ALTER TABLE t MODIFY COLUMN a BIGINT UNSIGNED", &AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "BIGINT UNSIGNED"}}},
+		{
+			"ALTER TABLE t MODIFY COLUMN a BIGINT UNSIGNED",
+			&AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "BIGINT UNSIGNED"}},
+		},
 		{"ALTER TABLE t MODIFY a DOUBLE", &AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "DOUBLE"}}},
-		{"ALTER TABLE t ALTER COLUMN a TYPE DOUBLE", &AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "DOUBLE"}}},
-		{"ALTER TABLE t ALTER a SET DATA TYPE DOUBLE", &AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "DOUBLE"}}},
+		{
+			"ALTER TABLE t ALTER COLUMN a TYPE DOUBLE",
+			&AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "DOUBLE"}},
+		},
+		{
+			"ALTER TABLE t ALTER a SET DATA TYPE DOUBLE",
+			&AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", Type: "DOUBLE"}},
+		},
 		{"ALTER TABLE t ADD index INT", &AlterTable{Name: Name{"", "t"}, Add: &ColumnDef{Name: "index", Type: "INT"}}},
-		{"ALTER TABLE t ADD fulltext VARCHAR(3)", &AlterTable{Name: Name{"", "t"}, Add: &ColumnDef{Name: "fulltext", Type: "VARCHAR(3)"}}},
-		{"ALTER TABLE t MODIFY COLUMN a SET FULLTEXT INDEX WITH (analyzer='English')", &AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{
-			Name: "a", SetIndex: &IndexDef{Kind: "FULLTEXT", Options: []Option{{"analyzer", "English"}}},
-		}}},
-		{"ALTER TABLE t MODIFY COLUMN a UNSET inverted INDEX", &AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", UnsetIndex: "inverted"}}},
+		{
+			"ALTER TABLE t ADD fulltext VARCHAR(3)",
+			&AlterTable{Name: Name{"", "t"}, Add: &ColumnDef{Name: "fulltext", Type: "VARCHAR(3)"}},
+		},
+		{
+			"ALTER TABLE t MODIFY COLUMN a SET FULLTEXT INDEX WITH (analyzer='English')",
+			&AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{
+				Name: "a", SetIndex: &IndexDef{Kind: "FULLTEXT", Options: []Option{{"analyzer", "English"}}},
+			}},
+		},
+		{
+			"ALTER TABLE t MODIFY COLUMN a UNSET inverted INDEX",
+			&AlterTable{Name: Name{"", "t"}, Modify: &ModifyColumn{Name: "a", UnsetIndex: "inverted"}},
+		},
 		{"ALTER TABLE t RENAME n", &AlterTable{Name: Name{"", "t"}, RenameTo: "n"}},
 		{"ALTER TABLE t RENAME TO n", &AlterTable{Name: Name{"", "t"}, RenameTo: "n"}},
 		{"INSERT INTO t VALUES (1)", &Insert{Name: Name{"", "t"}, Values: [][]Literal{{{Number, "1"}}}}},
 		{
-			"INSERT INTO d.t (a, \"b\", c) VALUES (-1.5e3, 'x', NULL), (true, e'\\n', x'00ff'), (now(), TIMESTAMP '2024-01-01', '1'::int), (default, current_timestamp, $$q$$)",
+			"INSERT INTO d.t (a, \"b\", c) VALUES (-1.5e3, 'x', NULL), (true, e'\\n', x'00ff'), (now(), " +
+				"TIMESTAMP '2024-01-01', '1'::int), (default, current_timestamp, $$q$$)",
 			&Insert{Name: Name{"d", "t"}, Columns: []string{"a", "b", "c"}, Values: [][]Literal{
 				{{Number, "-1.5e3"}, {Text, "x"}, {}},
 				{{Bool, "true"}, {Text, "\n"}, {Bytes, "\x00\xff"}},
@@ -268,8 +299,10 @@ func TestLiteralSQL(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"SELECT 1;SELECT ';'", "CREATE TABLE t (a INT TIME INDEX, PRIMARY KEY(b)) ENGINE=x WITH (a=b)", "ALTER TABLE t ADD c INT",
-		"INSERT INTO t (a) VALUES (1,'x',e'\\''),($$a$$)", "SHOW TABLES LIKE '%'", "/* /* */", "$a$ $a", "e'\\", "EXPLAIN (", "a.b.", "\xff\xfe'",
+		"SELECT 1;SELECT ';'", "CREATE TABLE t (a INT TIME INDEX, PRIMARY KEY(b)) ENGINE=x WITH (a=b)",
+		"ALTER TABLE t ADD c INT",
+		"INSERT INTO t (a) VALUES (1,'x',e'\\''),($$a$$)", "SHOW TABLES LIKE '%'", "/* /* */", "$a$ $a", "e'\\", "EXPLAIN (",
+		"a.b.", "\xff\xfe'",
 	} {
 		f.Add(s)
 	}
