@@ -61,8 +61,10 @@ func TestCommandsHaveRows(t *testing.T) {
 // TestRights has every privilege given to whom the documentation says.
 func TestRights(t *testing.T) {
 	want := map[Privilege]string{
-		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Select: "rw ro", Insert: "rw wo", Create: "rw", Alter: "rw", Drop: "rw",
-		Delete: "rw", PipelineRead: "rw ro", PipelineWrite: "rw", Monitor: "rw ro", Operate: "rw", Backup: "rw ro", Restore: "rw", Nobody: "",
+		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Select: "rw ro", Insert: "rw wo", Create: "rw",
+		Alter: "rw", Drop: "rw",
+		Delete: "rw", PipelineRead: "rw ro", PipelineWrite: "rw", Monitor: "rw ro", Operate: "rw", Backup: "rw ro",
+		Restore: "rw", Nobody: "",
 	}
 	if len(want) != len(privilegeNames) {
 		t.Fatalf("%d privileges are tested, and there are %d", len(want), len(privilegeNames))
@@ -81,7 +83,9 @@ func TestRights(t *testing.T) {
 				continue
 			}
 			e := errs.From(err)
-			if e.Code != errs.PermissionDenied || e.Status() != 403 || !strings.HasPrefix(e.Msg, "User is not authorized to perform this action: ") || !strings.Contains(e.Msg, "drop table d.t") {
+			if e.Code != errs.PermissionDenied || e.Status() != 403 ||
+				!strings.HasPrefix(e.Msg, "User is not authorized to perform this action: ") ||
+				!strings.Contains(e.Msg, "drop table d.t") {
 				t.Errorf("%s, %s: %v", p, r, err)
 			}
 		}
@@ -89,8 +93,13 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s is given to %v, want %s", p, got, may)
 		}
 	}
-	err := Sender{User: "ship", Right: WriteOnly}.Require(Need{Privilege: Drop, Action: "drop table", Object: Object{Table, "public", "t"}})
-	if !strings.Contains(err.Error(), "ship has the right wo and may only ingest; drop table public.t needs the right rw") {
+	err := Sender{User: "ship", Right: WriteOnly}.Require(Need{
+		Privilege: Drop,
+		Action:    "drop table",
+		Object:    Object{Table, "public", "t"},
+	})
+	if !strings.Contains(err.Error(),
+		"ship has the right wo and may only ingest; drop table public.t needs the right rw") {
 		t.Error(err)
 	}
 }

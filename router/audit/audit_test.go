@@ -30,17 +30,23 @@ func record(t *testing.T, c Change) map[string]any {
 }
 
 var ann = &access.Caller{
-	Sender: access.Sender{User: "ann\n\"x", Right: access.ReadWrite, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "r1",
+	Sender:  access.Sender{User: "ann\n\"x", Right: access.ReadWrite, Proof: "password"},
+	Address: netip.MustParseAddr("192.0.2.7"), RequestID: "r1",
 }
 
 func TestRecord(t *testing.T) {
-	need := access.Need{Privilege: access.Drop, Action: "drop table", Object: access.Object{Kind: access.Table, Database: "d", Name: "t\nlevel=ERROR"}}
+	need := access.Need{
+		Privilege: access.Drop,
+		Action:    "drop table",
+		Object:    access.Object{Kind: access.Table, Database: "d", Name: "t\nlevel=ERROR"},
+	}
 	for outcome, err := range map[string]error{
 		"ok": nil, "refused": errs.New(errs.PermissionDenied, "no\nnever"), "failed": errors.New("disk"),
 	} {
 		line := record(t, Change{By: ann, Need: need, Statement: "DROP TABLE t", Message: "m", Err: err})
 		want := map[string]any{
-			"level": "INFO", "msg": "change", "principal": "ann\n\"x", "auth": "password", "address": "192.0.2.7", "action": "drop table",
+			"level": "INFO", "msg": "change", "principal": "ann\n\"x", "auth": "password", "address": "192.0.2.7",
+			"action":      "drop table",
 			"object_kind": "table", "database": "d", "object": "t\nlevel=ERROR", "statement": "DROP TABLE t", "outcome": outcome,
 			"code": float64(errs.CodeOf(err)), "message": "m", "request_id": "r1",
 		}
@@ -61,7 +67,11 @@ func TestRecord(t *testing.T) {
 }
 
 func TestStatementIsBounded(t *testing.T) {
-	line := record(t, Change{By: ann, Statement: strings.Repeat("é", maxStatement), Err: errors.New(strings.Repeat("é", maxMessage))})
+	line := record(t, Change{
+		By:        ann,
+		Statement: strings.Repeat("é", maxStatement),
+		Err:       errors.New(strings.Repeat("é", maxMessage)),
+	})
 	for key, most := range map[string]int{"statement": maxStatement, "message": maxMessage} {
 		text := line[key].(string)
 		if len(text) > most || len(text) < most-8 || !utf8.ValidString(text) || !strings.HasSuffix(text, "…") {
@@ -72,14 +82,15 @@ func TestStatementIsBounded(t *testing.T) {
 
 func TestSecretsAreCutOut(t *testing.T) {
 	for in, want := range map[string]string{
-		"CREATE USER u PASSWORD 'se''cret' VALID UNTIL 'x'":                "CREATE USER u PASSWORD '…' VALID UNTIL 'x'",
-		"alter user u password = 'secret'":                                 "alter user u password = '…'",
-		"ALTER USER CURRENT_USER PASSWORD 'new' OLD 'old'":                 "ALTER USER CURRENT_USER PASSWORD '…' OLD '…'",
-		"CREATE USER u PASSWORD 'cut off":                                  "CREATE USER u PASSWORD '…'",
-		"ALTER TABLE t SET 'secret_key'='x'":                               "ALTER TABLE t SET 'secret_key'='…'",
-		"DROP TABLE passwords":                                             "DROP TABLE passwords",
-		"DELETE FROM t WHERE user = 'ann'":                                 "DELETE FROM t WHERE user = 'ann'",
-		strings.Repeat(" ", maxStatement-20) + "PASSWORD 'secretsecretse'": strings.Repeat(" ", maxStatement-20) + "PASSWORD '…'",
+		"CREATE USER u PASSWORD 'se''cret' VALID UNTIL 'x'": "CREATE USER u PASSWORD '…' VALID UNTIL 'x'",
+		"alter user u password = 'secret'":                  "alter user u password = '…'",
+		"ALTER USER CURRENT_USER PASSWORD 'new' OLD 'old'":  "ALTER USER CURRENT_USER PASSWORD '…' OLD '…'",
+		"CREATE USER u PASSWORD 'cut off":                   "CREATE USER u PASSWORD '…'",
+		"ALTER TABLE t SET 'secret_key'='x'":                "ALTER TABLE t SET 'secret_key'='…'",
+		"DROP TABLE passwords":                              "DROP TABLE passwords",
+		"DELETE FROM t WHERE user = 'ann'":                  "DELETE FROM t WHERE user = 'ann'",
+		strings.Repeat(" ", maxStatement-20) + "PASSWORD 'secretsecretse'": strings.Repeat(" ", maxStatement-20) +
+			"PASSWORD '…'",
 	} {
 		if got := record(t, Change{By: ann, Statement: in})["statement"]; got != want {
 			t.Errorf("%s: %s", strings.TrimSpace(in), strings.TrimSpace(got.(string)))

@@ -153,9 +153,11 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 		if res.broken.Load() {
 			err = errSlow // whatever the end of its read looked like
 		}
-		if res.cut != nil && !errors.Is(res.cut, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, errSlow) {
+		if res.cut != nil && !errors.Is(res.cut, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) &&
+			!errors.Is(err, errSlow) {
 			r.refused.WithLabelValues("broken").Inc()
-			return nil, errs.Wrap(errs.InvalidArguments, res.cut, "reading the request body: it broke off after %d bytes, before its end; nothing was stored", n)
+			return nil, errs.Wrap(errs.InvalidArguments, res.cut,
+				"reading the request body: it broke off after %d bytes, before its end; nothing was stored", n)
 		}
 		return nil, r.explain(ctx, err)
 	}
@@ -169,7 +171,9 @@ func (r *Reader) reservation() *reservation {
 }
 
 // readAll returns the buffer that holds the decompressed body, and its length.
-func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []encoding, res *reservation) (*buffer, int, error) {
+func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []encoding,
+	res *reservation,
+) (*buffer, int, error) {
 	hint := max(req.ContentLength, 0)
 	if r.cfg.MaxBytes > 0 {
 		hint = min(hint, r.cfg.MaxBytes)
@@ -243,7 +247,8 @@ var errTooLarge = errors.New("too large")
 
 func (r *Reader) tooLarge() *errs.Error {
 	r.refused.WithLabelValues("too_large").Inc()
-	return errs.New(errs.InvalidArguments, "reading the request body: more than %d bytes after decompression: send smaller batches or raise --http-body-limit",
+	return errs.New(errs.InvalidArguments,
+		"reading the request body: more than %d bytes after decompression: send smaller batches or raise --http-body-limit",
 		r.cfg.MaxBytes).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
@@ -254,15 +259,18 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errBudget):
 		r.refused.WithLabelValues("in_flight").Inc()
-		return errs.New(errs.RateLimited, "reading the request body: %d bytes of requests are in flight already: try again later",
+		return errs.New(errs.RateLimited,
+			"reading the request body: %d bytes of requests are in flight already: try again later",
 			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
 	case errors.Is(err, errSlow):
 		r.refused.WithLabelValues("slow").Inc()
-		return errs.New(errs.RateLimited, "reading the request body: it came too slowly while all memory for bodies, %d bytes, was taken: send it again later, or in smaller batches",
+		return errs.New(errs.RateLimited, "reading the request body: it came too slowly while all memory for bodies, "+
+			"%d bytes, was taken: send it again later, or in smaller batches",
 			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
 	case errors.Is(err, errNeverFits):
 		r.refused.WithLabelValues("too_large").Inc()
-		return errs.New(errs.InvalidArguments, "reading the request body: it is larger than the memory for all bodies, %d bytes: send smaller batches or raise --http-inflight-limit",
+		return errs.New(errs.InvalidArguments, "reading the request body: it is larger than the memory for all bodies, "+
+			"%d bytes: send smaller batches or raise --http-inflight-limit",
 			r.cfg.MaxInFlight).WithStatus(http.StatusRequestEntityTooLarge)
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return errs.Wrap(errs.DeadlineExceeded, ctx.Err(), "reading the request body")

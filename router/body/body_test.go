@@ -168,22 +168,44 @@ func TestRefusals(t *testing.T) {
 		{"bomb, gzip", "gzip", pack(t, "gzip", make([]byte, 8<<20)), 413, errs.InvalidArguments, "more than 100000 bytes"},
 		{"bomb, zstd", "zstd", pack(t, "zstd", make([]byte, 8<<20)), 413, errs.InvalidArguments, "more than 100000 bytes"},
 		{"bomb, br", "br", pack(t, "br", make([]byte, 8<<20)), 413, errs.InvalidArguments, "more than 100000 bytes"},
-		{"bomb in a bomb", "gzip, gzip", pack(t, "gzip", pack(t, "gzip", make([]byte, 8<<20))), 413, errs.InvalidArguments, "more than 100000 bytes"},
-		{"empty members", "gzip", bytes.Repeat(pack(t, "gzip", nil), 10_000), 413, errs.InvalidArguments, "more than 100000 bytes"},
+		{
+			"bomb in a bomb", "gzip, gzip", pack(t, "gzip", pack(t, "gzip", make([]byte, 8<<20))), 413,
+			errs.InvalidArguments, "more than 100000 bytes",
+		},
+		{
+			"empty members", "gzip", bytes.Repeat(pack(t, "gzip", nil), 10_000), 413, errs.InvalidArguments,
+			"more than 100000 bytes",
+		},
 		{"truncated, gzip", "gzip", gz[:len(gz)/2], 400, errs.InvalidArguments, "decompressing the request body"},
 		{"truncated by a byte", "gzip", gz[:len(gz)-1], 400, errs.InvalidArguments, "decompressing the request body"},
 		{"one byte, gzip", "gzip", gz[:1], 400, errs.InvalidArguments, "decompressing the request body"},
-		{"truncated, deflate", "deflate", pack(t, "deflate", data)[:5000], 400, errs.InvalidArguments, "decompressing the request body"},
+		{
+			"truncated, deflate", "deflate", pack(t, "deflate", data)[:5000], 400, errs.InvalidArguments,
+			"decompressing the request body",
+		},
 		{"truncated, br", "br", pack(t, "br", data)[:5000], 400, errs.InvalidArguments, "decompressing the request body"},
-		{"truncated, zstd", "zstd", pack(t, "zstd", data)[:5000], 400, errs.InvalidArguments, "decompressing the request body"},
+		{
+			"truncated, zstd", "zstd", pack(t, "zstd", data)[:5000], 400, errs.InvalidArguments,
+			"decompressing the request body",
+		},
 		{"one byte, zstd", "zstd", pack(t, "zstd", data)[:1], 400, errs.InvalidArguments, "decompressing the request body"},
 		{"plain as gzip", "gzip", data, 400, errs.InvalidArguments, "decompressing the request body"},
 		{"plain as deflate", "deflate", data, 400, errs.InvalidArguments, "decompressing the request body"},
 		{"plain as br", "br", data, 400, errs.InvalidArguments, "decompressing the request body"},
 		{"plain as zstd", "zstd", data, 400, errs.InvalidArguments, "decompressing the request body"},
-		{"garbage after gzip", "gzip", append(bytes.Clone(gz), "garbage"...), 400, errs.InvalidArguments, "decompressing the request body"},
-		{"garbage after deflate", "deflate", append(pack(t, "deflate", data), "garbage"...), 400, errs.InvalidArguments, "decompressing the request body"},
-		{"flipped bit", "gzip", append(bytes.Clone(gz[:len(gz)-5]), gz[len(gz)-5]^1, gz[len(gz)-4], gz[len(gz)-3], gz[len(gz)-2], gz[len(gz)-1]), 400, errs.InvalidArguments, "decompressing the request body"},
+		{
+			"garbage after gzip", "gzip", append(bytes.Clone(gz), "garbage"...), 400, errs.InvalidArguments,
+			"decompressing the request body",
+		},
+		{
+			"garbage after deflate", "deflate", append(pack(t, "deflate", data), "garbage"...), 400,
+			errs.InvalidArguments, "decompressing the request body",
+		},
+		{
+			"flipped bit", "gzip",
+			append(bytes.Clone(gz[:len(gz)-5]), gz[len(gz)-5]^1, gz[len(gz)-4], gz[len(gz)-3], gz[len(gz)-2], gz[len(gz)-1]),
+			400, errs.InvalidArguments, "decompressing the request body",
+		},
 	} {
 		for _, chunked := range []bool{false, true} {
 			data, release, err := r.Read(request(tt.encoding, tt.body, chunked))
@@ -331,7 +353,9 @@ func TestBudgetWait(t *testing.T) {
 }
 
 func TestConcurrentReads(t *testing.T) {
-	r := newReader(t, Config{MaxBytes: 1 << 20, MaxInFlight: 4 << 20, MaxWait: time.Minute, Registerer: prometheus.NewRegistry()})
+	r := newReader(t, Config{
+		MaxBytes: 1 << 20, MaxInFlight: 4 << 20, MaxWait: time.Minute, Registerer: prometheus.NewRegistry(),
+	})
 	encodings := []string{"", "gzip", "deflate", "raw", "br", "zstd"}
 	var wg sync.WaitGroup
 	for g := range 8 {

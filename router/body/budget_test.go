@@ -150,7 +150,8 @@ func TestSlowBodiesAreGivenUp(t *testing.T) {
 			if took := time.Since(start); took > 3*time.Second {
 				t.Errorf("%s: it had to wait for %s", name, took)
 			}
-			if e := errs.From(<-c.ends); e.Status() != 429 || e.RetryAfter == 0 || !bytes.Contains([]byte(e.Msg), []byte("too slowly")) {
+			if e := errs.From(<-c.ends); e.Status() != 429 || e.RetryAfter == 0 ||
+				!bytes.Contains([]byte(e.Msg), []byte("too slowly")) {
 				t.Errorf("%s: given up by %v", name, e)
 			}
 			if len(c.ends) != 0 {
@@ -233,7 +234,10 @@ func TestHalfReadBodiesDoNotBlockEachOther(t *testing.T) {
 		for range 16 {
 			wg.Go(func() {
 				// Of unknown length, so that nothing is reserved for its end.
-				body := &limited{client: &client{every: time.Millisecond, each: 64 << 10, stopped: make(chan struct{}, 1)}, left: 3 * mib}
+				body := &limited{
+					client: &client{every: time.Millisecond, each: 64 << 10, stopped: make(chan struct{}, 1)},
+					left:   3 * mib,
+				}
 				req := httptest.NewRequest(http.MethodPost, "/v1/ingest", nil)
 				req.Body, req.ContentLength = body, -1
 				switch _, release, err := r.Read(req); {

@@ -136,7 +136,8 @@ var (
 	brotliPool = sync.Pool{New: func() any { return brotli.NewReader(nil) }}
 	// One decoder runs in the goroutine that reads, so one that is dropped leaves nothing behind.
 	zstdPool = sync.Pool{New: func() any {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
 			panic("body: zstd options: " + err.Error())
 		}

@@ -34,11 +34,13 @@ func (b *Body) Reserve(ctx context.Context, n int64) error {
 	case errors.Is(err, errNeverFits):
 		b.reader.refused.WithLabelValues("rows").Inc()
 		return errs.New(errs.InvalidArguments,
-			"the body of %d bytes becomes rows of %d bytes so far, and both together may take %d: send smaller batches or raise --http-inflight-limit",
+			"the body of %d bytes becomes rows of %d bytes so far, and both together may take %d: "+
+				"send smaller batches or raise --http-inflight-limit",
 			len(b.Data), n, limit).WithStatus(http.StatusRequestEntityTooLarge)
 	case errors.Is(err, errBudget):
 		b.reader.refused.WithLabelValues("rows").Inc()
-		return errs.New(errs.RateLimited, "no memory for the rows of the request: of %d bytes for bodies and rows too many are taken already: try again later",
+		return errs.New(errs.RateLimited, "no memory for the rows of the request: of %d bytes for bodies and rows too many "+
+			"are taken already: try again later",
 			limit).WithRetryAfter(time.Second)
 	}
 	return b.reader.explain(ctx, err)

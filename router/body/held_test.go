@@ -71,7 +71,8 @@ func TestHold(t *testing.T) {
 			t.Fatalf("%v, %d bytes in flight", err, r.InFlight())
 		}
 		start := time.Now()
-		if _, err := r.Hold(t.Context(), make([]byte, 3*mib)); errs.CodeOf(err) != errs.RateLimited || time.Since(start) != 10*time.Second {
+		if _, err := r.Hold(t.Context(), make([]byte, 3*mib)); errs.CodeOf(err) != errs.RateLimited ||
+			time.Since(start) != 10*time.Second {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		time.AfterFunc(time.Second, a.Release)

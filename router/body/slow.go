@@ -81,7 +81,8 @@ func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last t
 	case err != nil && !last.IsZero() && !time.Now().Before(last):
 		err = errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "read the body")
 	case err != nil && paced.expired && errs.CodeOf(err) != errs.RateLimited:
-		err = errs.New(errs.DeadlineExceeded, "the body arrived too slowly (allowed: 30 s plus 1 s per 16 KiB): send smaller batches").
+		err = errs.New(errs.DeadlineExceeded,
+			"the body arrived too slowly (allowed: 30 s plus 1 s per 16 KiB): send smaller batches").
 			WithStatus(http.StatusRequestTimeout)
 	case err == nil && limited:
 		_ = control.SetReadDeadline(time.Time{}) // it worked a moment ago

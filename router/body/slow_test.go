@@ -14,14 +14,21 @@ func TestSlowBodyMovesItsDeadline(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	var at time.Time
 	w := &deadlines{ResponseWriter: httptest.NewRecorder(), at: &at}
-	b := &pacedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 3*paceBytes+1))), control: http.NewResponseController(w), until: start}
+	b := &pacedBody{
+		ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 3*paceBytes+1))),
+		control:    http.NewResponseController(w),
+		until:      start,
+	}
 	if n, err := io.Copy(io.Discard, b); n != 3*paceBytes+1 || err != nil {
 		t.Fatal(n, err)
 	}
 	if want := start.Add(3 * paceTime); !at.Equal(want) {
 		t.Errorf("the deadline is %s, want %s", at, want)
 	}
-	b = &pacedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", paceBytes))), control: http.NewResponseController(w), until: start, last: start.Add(time.Second)}
+	b = &pacedBody{
+		ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", paceBytes))),
+		control:    http.NewResponseController(w), until: start, last: start.Add(time.Second),
+	}
 	if _, err := io.Copy(io.Discard, b); err != nil || !at.Equal(start.Add(time.Second)) {
 		t.Errorf("the deadline is %s, beyond that of the request; %v", at, err)
 	}

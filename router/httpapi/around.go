@@ -30,7 +30,8 @@ const minCompressed = 1024
 func (s *Server) around(router http.Handler) http.Handler {
 	h := s.observe(s.guardBrowsers(router))
 	// The fastest level: of a page of rows the usual one takes a third of the query's CPU time.
-	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ContentTypeFilter(compressible))
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestSpeed),
+		gzhttp.ContentTypeFilter(compressible))
 	if err != nil {
 		panic(err) // only wrong options above make it fail
 	}
@@ -47,8 +48,10 @@ func (s *Server) guardBrowsers(next http.Handler) http.Handler {
 			AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"},
 			AllowedHeaders: []string{"*"},
 			ExposedHeaders: []string{
-				exchange.HeaderFormat, exchange.HeaderExecutionTime, exchange.HeaderErrCode, exchange.HeaderErrMsg, exchange.HeaderMetrics,
-				exchange.HeaderSkipped, exchange.HeaderExpired, exchange.HeaderSkipReasons, exchange.HeaderWarnings, exchange.HeaderPartial, "X-Svc-Partial", "Retry-After",
+				exchange.HeaderFormat, exchange.HeaderExecutionTime, exchange.HeaderErrCode, exchange.HeaderErrMsg,
+				exchange.HeaderMetrics,
+				exchange.HeaderSkipped, exchange.HeaderExpired, exchange.HeaderSkipReasons, exchange.HeaderWarnings,
+				exchange.HeaderPartial, "X-Svc-Partial", "Retry-After",
 			},
 			MaxAge:               600,
 			OptionsSuccessStatus: http.StatusOK,
@@ -69,7 +72,8 @@ func compressible(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
 	switch mediaType {
-	case "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream", "application/xml", "application/javascript":
+	case "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream", "application/xml",
+		"application/javascript":
 		return true
 	}
 	return strings.HasPrefix(mediaType, "text/")
@@ -155,7 +159,9 @@ func asksForPassword(r *http.Request) bool {
 
 // withDeadline gives the request its time limit: that of x-svc-timeout, else the
 // server's own. A route with limits of its own reads the header itself.
-func (s *Server) withDeadline(x *exchange.Exchange, r *http.Request, rt route) (*http.Request, context.CancelFunc, error) {
+func (s *Server) withDeadline(x *exchange.Exchange, r *http.Request,
+	rt route,
+) (*http.Request, context.CancelFunc, error) {
 	limit := s.cfg.Timeout
 	if rt.endless {
 		limit = 0

@@ -35,7 +35,9 @@ func TestChangesAreWrittenDown(t *testing.T) {
 	}
 	const operation = `{"kind":"shard-move","shard":3,"from":"a","to":"b"}`
 	bodies := map[string]string{"start operation": operation, "store pipeline": minimal}
-	objects := map[string]string{"start operation": "shard-move", "cancel operation": "7", "store pipeline": "edge", "delete pipeline": "edge"}
+	objects := map[string]string{
+		"start operation": "shard-move", "cancel operation": "7", "store pipeline": "edge", "delete pipeline": "edge",
+	}
 	tried := 0
 	for _, rt := range f.routes() {
 		path := strings.NewReplacer("{name}", "edge", "{id}", "7").Replace(rt.path)
@@ -48,7 +50,8 @@ func TestChangesAreWrittenDown(t *testing.T) {
 					t.Errorf("%s %s reads, and is written down: %v", m, path, lines)
 				}
 				// What is neither GET nor known to read has to be written down.
-				reads := rt.needs == access.Open || strings.Contains(path, "dryrun") || rt.path == "/v1/sql" || rt.needs == access.Insert
+				reads := rt.needs == access.Open || strings.Contains(path, "dryrun") || rt.path == "/v1/sql" ||
+					rt.needs == access.Insert
 				if m != http.MethodGet && !reads {
 					t.Errorf("%s %s changes something, and its route does not say so", m, path)
 				}
@@ -70,15 +73,18 @@ func TestChangesAreWrittenDown(t *testing.T) {
 					object = "" // its body was not read
 				}
 				for key, value := range map[string]any{
-					"principal": user, "auth": "password", "address": "192.0.2.1", "action": rt.action, "object_kind": string(rt.object),
-					"object": object, "outcome": want, "request_id": "r1\n\"", "code": map[string]any{"ok": 0., "refused": 7006.}[want],
+					"principal": user, "auth": "password", "address": "192.0.2.1", "action": rt.action,
+					"object_kind": string(rt.object),
+					"object":      object, "outcome": want, "request_id": "r1\n\"",
+					"code": map[string]any{"ok": 0., "refused": 7006.}[want],
 				} {
 					if lines[0][key] != value {
 						t.Errorf("%s %s as %s: %s is %v, want %v", m, path, user, key, lines[0][key], value)
 					}
 				}
 			}
-			if _, lines := call(m, path+"?version=bad", "{nonsense", "rw"); len(lines) != 1 || lines[0]["outcome"] != "failed" && rt.action != "cancel operation" {
+			if _, lines := call(m, path+"?version=bad", "{nonsense", "rw"); len(lines) != 1 ||
+				lines[0]["outcome"] != "failed" && rt.action != "cancel operation" {
 				t.Errorf("a wrong %s %s: %v", m, path, lines)
 			}
 		}

@@ -23,11 +23,13 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.Bodies = bodies })
 	srv := httptest.NewServer(f.Handler())
 	defer srv.Close()
-	const head = "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+	const head = "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: " +
+		"application/json\r\n"
 	for name, request := range map[string]string{
 		"shorter than announced": head + "Content-Length: 100\r\n\r\n{\"a\":1}",
 		"a chunk that is cut":    head + "Transfer-Encoding: chunked\r\n\r\n40\r\n{\"a\":1}",
-		"compressed":             head + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00",
+		"compressed": head +
+			"Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00",
 	} {
 		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 		if err != nil {
@@ -47,7 +49,8 @@ func TestBodyThatBreaksOff(t *testing.T) {
 			t.Fatalf("%s: no answer: %v", name, err)
 		}
 		text, _ := io.ReadAll(answer.Body)
-		if answer.StatusCode != 400 || !strings.Contains(string(text), `"code":1004`) || !strings.Contains(string(text), "broke off") {
+		if answer.StatusCode != 400 || !strings.Contains(string(text), `"code":1004`) ||
+			!strings.Contains(string(text), "broke off") {
 			t.Errorf("%s: %s: %s", name, answer.Status, text)
 		}
 		_ = answer.Body.Close()
@@ -77,7 +80,10 @@ func TestChangesAreTold(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ ctype, body, want string }{
-		{"application/json", `[{"svc_timestamp":1,"a":1},{"a":2},{"svc_timestamp":3}]`, `2 values of the field "svc_timestamp" were not stored`},
+		{
+			"application/json", `[{"svc_timestamp":1,"a":1},{"a":2},{"svc_timestamp":3}]`,
+			`2 values of the field "svc_timestamp" were not stored`,
+		},
 		{"application/json", `{"a":1,"a":2}`, "1 key came more than once"},
 		{"text/plain", "fine\n\xff\xfe\n\xff", "2 lines are not valid UTF-8"},
 		{"application/json", `{"a":1}`, ""},
@@ -86,7 +92,8 @@ func TestChangesAreTold(t *testing.T) {
 		r.Header.Set("Content-Type", tt.ctype)
 		w := httptest.NewRecorder()
 		f.Handler().ServeHTTP(w, r)
-		if got := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+		if got := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || tt.want == "" && got != "" ||
+			!strings.Contains(got, tt.want) {
 			t.Errorf("%q: %d, warnings %q", tt.body, w.Code, got)
 		}
 	}

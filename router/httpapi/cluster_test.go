@@ -58,17 +58,29 @@ func TestCluster(t *testing.T) {
 		{http.MethodGet, "/v1/cluster/operations/7", "", "ro", 200, `"operation":{"id":7`},
 		{http.MethodGet, "/v1/cluster/operations/9", "", "ro", 404, "there is no operation 9"},
 		{http.MethodGet, "/v1/cluster/operations/x", "", "ro", 400, "is no id of an operation"},
-		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-move","shard":3,"from":"a","to":"b"}`, "rw", 200, `{"operation":{"id":8`},
+		{
+			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-move","shard":3,"from":"a","to":"b"}`, "rw", 200,
+			`{"operation":{"id":8`,
+		},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-move","shard":9}`, "rw", 400, "there is no shard 9"},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"}`, "ro", 403, `"code":7006`},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"}`, "wo", 403, `"code":7006`},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","number":3}`, "rw", 400, "number"},
-		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","shard":"3"}`, "rw", 400, "the request is no operation: shard is a JSON string, and a whole number"},
-		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"} {"kind":"shard-add"}`, "rw", 400, "there is more after it"},
+		{
+			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","shard":"3"}`, "rw", 400,
+			"the request is no operation: shard is a JSON string, and a whole number",
+		},
+		{
+			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"} {"kind":"shard-add"}`, "rw", 400,
+			"there is more after it",
+		},
 		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it is a JSON array, and an object is needed"},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it ends too early"},
 		{http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400, "the request is no operation"},
-		{http.MethodPost, "/v1/cluster/operations", `{"kind":"` + strings.Repeat("x", 70<<10) + `"}`, "rw", 413, "longer than"},
+		{
+			http.MethodPost, "/v1/cluster/operations", `{"kind":"` + strings.Repeat("x", 70<<10) + `"}`, "rw", 413,
+			"longer than",
+		},
 		{http.MethodDelete, "/v1/cluster/operations/12", "", "rw", 200, `"message":"it ends"`},
 		{http.MethodDelete, "/v1/cluster/operations/12", "", "ro", 403, `"code":7006`},
 	} {
@@ -84,7 +96,8 @@ func TestCluster(t *testing.T) {
 		if c.method == http.MethodPost && c.status == 403 && cluster.request != nil {
 			t.Errorf("%s as %q was begun", c.path, c.user)
 		}
-		if c.method == http.MethodPost && c.status == 200 && (cluster.user != "rw" || cluster.request.From != "a" || cluster.request.To != "b") {
+		if c.method == http.MethodPost && c.status == 200 &&
+			(cluster.user != "rw" || cluster.request.From != "a" || cluster.request.To != "b") {
 			t.Errorf("asked for %+v by %q", cluster.request, cluster.user)
 		}
 	}

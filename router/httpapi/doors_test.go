@@ -67,7 +67,10 @@ func (basicUser) Authenticate(r *http.Request, from netip.Addr) (access.Sender, 
 // Splunk's own way to send a user and a password is taken at its paths, and nowhere else.
 func TestSplunkCredentials(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
-	for path, want := range map[string]int{"/v1/splunk/services/collector": 200, "/v1/ingest?table=t&pipeline_name=svc_identity": 401} {
+	for path, want := range map[string]int{
+		"/v1/splunk/services/collector":                 200,
+		"/v1/ingest?table=t&pipeline_name=svc_identity": 401,
+	} {
 		w := f.call("POST", path, `{"event":1}`, "Authorization", "Splunk rw:pass", "Content-Type", "application/json")
 		if w.Code != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)

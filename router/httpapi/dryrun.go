@@ -125,7 +125,8 @@ func (s *Server) dryRun(x *exchange.Exchange, r *http.Request) ([]byte, *dryRun,
 
 // readDryRun reads a request in either form.
 func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (*dryRun, error) {
-	if err := query.Once("pipeline_name", "version", "pipeline_version", "table", "db", "skip_error", "ignore_errors", "trace", "custom_time_index"); err != nil {
+	if err := query.Once("pipeline_name", "version", "pipeline_version", "table", "db", "skip_error", "ignore_errors",
+		"trace", "custom_time_index"); err != nil {
 		return nil, err
 	}
 	d := &dryRun{}
@@ -244,7 +245,9 @@ func (f *dryRunForm) data() ([]byte, error) {
 }
 
 // dryRunPipeline finds or compiles the pipeline; nil is svc_identity.
-func (s *Server) dryRunPipeline(r *http.Request, source *string, name, version string, hasVersion bool) (*pipeline.Pipeline, error) {
+func (s *Server) dryRunPipeline(r *http.Request, source *string, name, version string,
+	hasVersion bool,
+) (*pipeline.Pipeline, error) {
 	switch {
 	case source != nil:
 		return s.compile([]byte(*source))

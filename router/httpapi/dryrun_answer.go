@@ -49,7 +49,8 @@ func joinTables(out *pipeline.Output) []*dryTable {
 var dataTypes = map[schema.Type]string{
 	schema.Boolean: "BOOLEAN", schema.Int8: "INT8", schema.Int16: "INT16", schema.Int32: "INT32", schema.Int64: "INT64",
 	schema.Uint8: "UINT8", schema.Uint16: "UINT16", schema.Uint32: "UINT32", schema.Uint64: "UINT64",
-	schema.Float32: "FLOAT32", schema.Float64: "FLOAT64", schema.String: "STRING", schema.Binary: "BINARY", schema.JSON: "JSON",
+	schema.Float32: "FLOAT32", schema.Float64: "FLOAT64", schema.String: "STRING", schema.Binary: "BINARY",
+	schema.JSON:            "JSON",
 	schema.TimestampSecond: "TIMESTAMP_SECOND", schema.TimestampMillisecond: "TIMESTAMP_MILLISECOND",
 	schema.TimestampMicrosecond: "TIMESTAMP_MICROSECOND", schema.TimestampNanosecond: "TIMESTAMP_NANOSECOND",
 }
@@ -156,7 +157,8 @@ func (s *Server) refusal(d *dryRun, table string, noCreate bool) error {
 		return nil
 	}
 	if s.cfg.NoAutoCreate {
-		return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and auto_create_table is disabled by configuration", table)
+		return errs.New(errs.InvalidArguments,
+			"Table `%s` does not exist, and auto_create_table is disabled by configuration", table)
 	}
 	return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", table)
 }
@@ -196,7 +198,9 @@ func (s *Server) refuseRecords(d *dryRun, traces []pipeline.RecordTrace, tables 
 
 // traceAnswer is the answer with every step of every record.
 func (s *Server) traceAnswer(x *exchange.Exchange, d *dryRun, tables []*dryTable) []byte {
-	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte { return s.appendDifference(out, d, t) })
+	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte {
+		return s.appendDifference(out, d, t)
+	})
 	out = append(out, `,"records":[`...)
 	traces := s.completeTraces(d)
 	s.refuseRecords(d, traces, tables)

@@ -54,7 +54,8 @@ func dryAnswer(t testing.TB, w *httptest.ResponseRecorder) string {
 				t.Errorf("a row of %d cells for %d columns", len(row), len(table.Schema))
 			}
 			for i, cell := range row {
-				if cell.Key != table.Schema[i].Name || cell.Type != table.Schema[i].Type || cell.Semantic != table.Schema[i].Column {
+				if cell.Key != table.Schema[i].Name || cell.Type != table.Schema[i].Type ||
+					cell.Semantic != table.Schema[i].Column {
 					t.Errorf("cell %v in column %v", cell, table.Schema[i])
 				}
 				s += fmt.Sprintf(" %v", cell.Value)
@@ -68,7 +69,9 @@ func dryAnswer(t testing.TB, w *httptest.ResponseRecorder) string {
 func TestDryRun(t *testing.T) {
 	const (
 		json1 = "application/json"
-		typed = `transform: [{field: t, type: \"epoch, s\", index: timestamp}, {field: m, type: string, index: fulltext}, {field: n, type: uint64}, {field: f, type: float64}, {field: h, type: string, tag: true}, {field: j, type: json}, {field: b, type: boolean}]`
+		typed = `transform: [{field: t, type: \"epoch, s\", index: timestamp}, {field: m, type: string, index: ` +
+			`fulltext}, {field: n, type: uint64}, {field: f, type: float64}, {field: h, type: string, tag: true}, {field: ` +
+			`j, type: json}, {field: b, type: boolean}]`
 	)
 	for _, tt := range []struct {
 		name        string
@@ -80,7 +83,8 @@ func TestDryRun(t *testing.T) {
 		skipped     string
 	}{
 		{
-			name: "form A with a pipeline", body: `{"pipeline":"processors: [{date: {field: t}}]","data":"{\"t\":\"2024-01-01T00:00:00\",\"k\":1}"}`,
+			name: "form A with a pipeline",
+			body: `{"pipeline":"processors: [{date: {field: t}}]","data":"{\"t\":\"2024-01-01T00:00:00\",\"k\":1}"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP k:INT64:FIELD | 1704067200000000000 1",
 		},
 		{
@@ -88,34 +92,50 @@ func TestDryRun(t *testing.T) {
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000",
 		},
 		{
-			name: "form A with a version", body: `{"pipeline_name":"edge","pipeline_version":"2024-07-04 08:31:00.987136","data":"{\"t\":\"2024-01-01T00:00:00\"}"}`,
+			name: "form A with a version", body: `{"pipeline_name":"edge","pipeline_version":"2024-07-04 ` +
+				`08:31:00.987136","data":"{\"t\":\"2024-01-01T00:00:00\"}"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000",
 		},
 		{
-			name: "form A with an unknown version", body: `{"pipeline_name":"edge","pipeline_version":"2020-01-01 00:00:00","data":"{}"}`,
+			name: "form A with an unknown version",
+			body: `{"pipeline_name":"edge","pipeline_version":"2020-01-01 00:00:00","data":"{}"}`,
 			want: "!Pipeline not found, name: edge, version: 2020-01-01 00:00:00",
 		},
-		{name: "form A with a bad version", body: `{"pipeline_name":"edge","pipeline_version":"x","data":"{}"}`, want: "!Invalid pipeline version format: x"},
 		{
-			name: "the pipeline in the request wins", body: `{"pipeline":"processors: [{date: {field: at}}]","pipeline_name":"nope","data":"{\"at\":\"2024-01-01T00:00:00\"}"}`,
+			name: "form A with a bad version",
+			body: `{"pipeline_name":"edge","pipeline_version":"x","data":"{}"}`,
+			want: "!Invalid pipeline version format: x",
+		},
+		{
+			name: "the pipeline in the request wins", body: `{"pipeline":"processors: [{date: {field: ` +
+				`at}}]","pipeline_name":"nope","data":"{\"at\":\"2024-01-01T00:00:00\"}"}`,
 			want: "dry_run at:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000",
 		},
 		{
-			name: "lines", body: `{"pipeline_name":"edge","data_type":"application/x-ndjson","data":"{\"t\":\"2024-01-01T00:00:00\"}\n{\"t\":\"2024-01-01T00:00:01\"}\n"}`,
+			name: "lines", body: `{"pipeline_name":"edge","data_type":"application/x-ndjson",` +
+				`"data":"{\"t\":\"2024-01-01T00:00:00\"}\n{\"t\":\"2024-01-01T00:00:01\"}\n"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000 | 1704067201000000000",
 		},
 		{
-			name: "text", body: `{"pipeline":"processors: [{dissect: {field: message, pattern: '%{t} %{m}'}}, {date: {field: t}}, {select: {fields: [t, m]}}]","data_type":"text/plain","data":"2024-01-01T00:00:00 hello there"}`,
+			name: "text", body: `{"pipeline":"processors: [{dissect: {field: message, pattern: '%{t} %{m}'}}, {date: {field: ` +
+				`t}}, {select: {fields: [t, m]}}]","data_type":"text/plain","data":"2024-01-01T00:00:00 hello there"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP m:STRING:FIELD | 1704067200000000000 hello there",
 		},
-		{name: "an unknown data type", body: `{"pipeline_name":"edge","data_type":"text/html","data":"{}"}`, want: "!invalid content type: text/html"},
 		{
-			name: "data as it is", body: `{"pipeline_name":"edge","data":[{"t":"2024-01-01T00:00:00"},{"t":"2024-01-01T00:00:01"}]}`,
+			name: "an unknown data type",
+			body: `{"pipeline_name":"edge","data_type":"text/html","data":"{}"}`,
+			want: "!invalid content type: text/html",
+		},
+		{
+			name: "data as it is",
+			body: `{"pipeline_name":"edge","data":[{"t":"2024-01-01T00:00:00"},{"t":"2024-01-01T00:00:01"}]}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000 | 1704067201000000000",
 		},
 		{
-			name: "all types and a null", body: `{"pipeline":"` + typed + `","data":"{\"t\":1,\"m\":\"x\",\"n\":7,\"f\":1.5,\"h\":\"w1\",\"j\":{\"a\":[1]},\"b\":true} {\"t\":2}"}`,
-			want: "dry_run t:TIMESTAMP_SECOND:TIMESTAMP m:STRING:FIELD:fulltext n:UINT64:FIELD f:FLOAT64:FIELD h:STRING:TAG j:JSON:FIELD b:BOOLEAN:FIELD" +
+			name: "all types and a null", body: `{"pipeline":"` + typed +
+				`","data":"{\"t\":1,\"m\":\"x\",\"n\":7,\"f\":1.5,\"h\":\"w1\",\"j\":{\"a\":[1]},\"b\":true} {\"t\":2}"}`,
+			want: "dry_run t:TIMESTAMP_SECOND:TIMESTAMP m:STRING:FIELD:fulltext n:UINT64:FIELD f:FLOAT64:FIELD h:STRING:TAG " +
+				"j:JSON:FIELD b:BOOLEAN:FIELD" +
 				" | 1 x 7 1.5 w1 map[a:[1]] true | 2 <nil> <nil> <nil> <nil> <nil> <nil>",
 		},
 		{
@@ -123,15 +143,18 @@ func TestDryRun(t *testing.T) {
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000",
 		},
 		{
-			name: "form B with a version", query: "?pipeline_name=edge&version=2024-07-04+08:31:00.987136", body: `{"t":"2024-01-01T00:00:00"}`,
+			name: "form B with a version", query: "?pipeline_name=edge&version=2024-07-04+08:31:00.987136",
+			body: `{"t":"2024-01-01T00:00:00"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000",
 		},
 		{
-			name: "form B with text", query: "?pipeline_name=svc_identity&custom_time_index=x;epoch;s", contentType: "text/plain", body: "hello\n",
+			name: "form B with text", query: "?pipeline_name=svc_identity&custom_time_index=x;epoch;s",
+			contentType: "text/plain", body: "hello\n",
 			want: `!Failed to exec pipeline: record 0: time index "x": the field is missing or null`,
 		},
 		{
-			name: "form B whose record looks like form A", query: "?pipeline_name=edge", body: `{"data":"x","t":"2024-01-01T00:00:00"}`,
+			name: "form B whose record looks like form A", query: "?pipeline_name=edge",
+			body: `{"data":"x","t":"2024-01-01T00:00:00"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP data:STRING:FIELD | 1704067200000000000 x",
 		},
 		{name: "neither", body: `{"data":"{}"}`, want: "!pipeline or pipeline_name is required"},
@@ -139,17 +162,35 @@ func TestDryRun(t *testing.T) {
 		{name: "no data", body: `{"pipeline_name":"edge"}`, want: "!data is required"},
 		{name: "data that is null", body: `{"pipeline_name":"edge","data":null}`, want: "!data is required"},
 		{name: "empty data", body: `{"pipeline_name":"edge","data":""}`, want: ""},
-		{name: "a broken pipeline", body: `{"pipeline":"processors: [{nope: {}}]","data":"{}"}`, want: "!Failed to build pipeline: line 1: processors[0].nope: Unsupported nope processor"},
-		{name: "no YAML", body: `{"pipeline":"a: [","data":"{}"}`, want: "!Failed to build pipeline: "},
-		{name: "an unknown pipeline", body: `{"pipeline_name":"nope","data":"{}"}`, want: "!Pipeline not found, name: nope, version: latest"},
-		{name: "a record that fails", body: `{"pipeline_name":"edge","data":"{\"t\":\"soon\"}"}`, want: "!Failed to exec pipeline: record 0: Processor date: "},
-		{name: "malformed data", body: `{"pipeline_name":"edge","data":"{"}`, want: "!Failed to exec pipeline: Failed to parse payload as json"},
 		{
-			name: "skip_error", query: "?skip_error=true", body: `{"pipeline_name":"edge","data":"{\"t\":\"soon\"}{\"t\":\"2024-01-01T00:00:00\"}"}`,
+			name: "a broken pipeline",
+			body: `{"pipeline":"processors: [{nope: {}}]","data":"{}"}`,
+			want: "!Failed to build pipeline: line 1: processors[0].nope: Unsupported nope processor",
+		},
+		{name: "no YAML", body: `{"pipeline":"a: [","data":"{}"}`, want: "!Failed to build pipeline: "},
+		{
+			name: "an unknown pipeline",
+			body: `{"pipeline_name":"nope","data":"{}"}`,
+			want: "!Pipeline not found, name: nope, version: latest",
+		},
+		{
+			name: "a record that fails",
+			body: `{"pipeline_name":"edge","data":"{\"t\":\"soon\"}"}`,
+			want: "!Failed to exec pipeline: record 0: Processor date: ",
+		},
+		{
+			name: "malformed data",
+			body: `{"pipeline_name":"edge","data":"{"}`,
+			want: "!Failed to exec pipeline: Failed to parse payload as json",
+		},
+		{
+			name: "skip_error", query: "?skip_error=true",
+			body: `{"pipeline_name":"edge","data":"{\"t\":\"soon\"}{\"t\":\"2024-01-01T00:00:00\"}"}`,
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP | 1704067200000000000", skipped: "1",
 		},
 		{
-			name: "skip_error by header", header: []string{"x-svc-pipeline-params", "skip_error=yes"}, body: `{"pipeline_name":"edge","data":"{\"t\":\"soon\"}"}`,
+			name: "skip_error by header", header: []string{"x-svc-pipeline-params", "skip_error=yes"},
+			body: `{"pipeline_name":"edge","data":"{\"t\":\"soon\"}"}`,
 			want: "", skipped: "1",
 		},
 		{
@@ -158,29 +199,45 @@ func TestDryRun(t *testing.T) {
 			want: "dry_run svc_timestamp:TIMESTAMP_NANOSECOND:TIMESTAMP a:STRING:FIELD | 1720081860989136000 {\"b\":1}",
 		},
 		{
-			name: "svc_identity with a time index", query: "?custom_time_index=at;epoch;ms", body: `{"pipeline_name":"svc_identity","data":"{\"at\":1700000000123,\"m\":true}"}`,
+			name: "svc_identity with a time index", query: "?custom_time_index=at;epoch;ms",
+			body: `{"pipeline_name":"svc_identity","data":"{\"at\":1700000000123,\"m\":true}"}`,
 			want: "dry_run at:TIMESTAMP_MILLISECOND:TIMESTAMP m:BOOLEAN:FIELD | 1700000000123 true",
 		},
 		{
 			name: "suffixes", body: `{"pipeline":"table_suffix: _${k}","data":"[{\"k\":\"a\"},{\"k\":\"b\"},{\"k\":\"a\"}]"}`,
-			want: "dry_run_a svc_timestamp:TIMESTAMP_NANOSECOND:TIMESTAMP k:STRING:FIELD | 1720081860989136000 a | 1720081860989136002 a\n" +
+			want: "dry_run_a svc_timestamp:TIMESTAMP_NANOSECOND:TIMESTAMP k:STRING:FIELD | 1720081860989136000 a | " +
+				"1720081860989136002 a\n" +
 				"dry_run_b svc_timestamp:TIMESTAMP_NANOSECOND:TIMESTAMP k:STRING:FIELD | 1720081860989136001 b",
 		},
 		{
-			name: "options differ, one table", body: `{"pipeline":"processors: [{date: {field: t}}]","data":"[{\"t\":\"2024-01-01T00:00:00\",\"svc_ttl\":\"1d\",\"a\":1},{\"t\":\"2024-01-01T00:00:01\",\"b\":2}]"}`,
-			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP a:INT64:FIELD b:INT64:FIELD | 1704067200000000000 1 <nil> | 1704067201000000000 <nil> 2",
+			name: "options differ, one table", body: `{"pipeline":"processors: [{date: {field: ` +
+				`t}}]","data":"[{\"t\":\"2024-01-01T00:00:00\",\"svc_ttl\":\"1d\",\"a\":1},{\"t\":\"2024-01-01T00:00:01\",` +
+				`\"b\":2}]"}`,
+			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP a:INT64:FIELD b:INT64:FIELD | 1704067200000000000 1 <nil> | " +
+				"1704067201000000000 <nil> 2",
 		},
 		{
-			name: "dispatched", body: `{"pipeline":"dispatcher: {field: k, rules: [{value: web, table_suffix: _web, pipeline: edge}]}","data":"[{\"k\":\"web\",\"t\":\"2024-01-01T00:00:00\"}]"}`,
+			name: "dispatched", body: `{"pipeline":"dispatcher: {field: k, rules: [{value: web, table_suffix: _web, pipeline: ` +
+				`edge}]}","data":"[{\"k\":\"web\",\"t\":\"2024-01-01T00:00:00\"}]"}`,
 			want: "dry_run_web t:TIMESTAMP_NANOSECOND:TIMESTAMP k:STRING:FIELD | 1704067200000000000 web",
 		},
 		{
 			name: "ten records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 10),
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP" + strings.Repeat(" | 1704067200000000000", 10),
 		},
-		{name: "eleven records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 11), want: "!at most 10 records"},
-		{name: "eleven lines", query: "?pipeline_name=svc_identity", contentType: "text/plain", body: strings.Repeat("x\n", 11), want: "!at most 10 records"},
-		{name: "a dropped record", body: `{"pipeline":"processors: [{filter: {field: k, targets: [x]}}]","data":"[{\"k\":\"x\"}]"}`, want: ""},
+		{
+			name: "eleven records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 11),
+			want: "!at most 10 records",
+		},
+		{
+			name: "eleven lines", query: "?pipeline_name=svc_identity", contentType: "text/plain",
+			body: strings.Repeat("x\n", 11), want: "!at most 10 records",
+		},
+		{
+			name: "a dropped record",
+			body: `{"pipeline":"processors: [{filter: {field: k, targets: [x]}}]","data":"[{\"k\":\"x\"}]"}`,
+			want: "",
+		},
 		{name: "a bad boolean", query: "?trace=1&pipeline_name=edge", body: `{}`, want: "!trace"},
 		{name: "no content type", query: "?pipeline_name=edge", contentType: "-", body: `{}`, want: "!Content-Type"},
 		{
@@ -227,7 +284,8 @@ func TestDryRun(t *testing.T) {
 // logsTable has a column n of integers.
 func logsTable() *schema.Table {
 	return (&schema.Table{
-		ID: 1, Database: "public", Name: "logs", Version: 1, NextColumnID: 3, Options: map[string]string{"append_mode": "true"},
+		ID: 1, Database: "public", Name: "logs", Version: 1, NextColumnID: 3,
+		Options: map[string]string{"append_mode": "true"},
 		Columns: []schema.Column{
 			{ID: 1, Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
 			{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
@@ -289,7 +347,8 @@ processors:
   - filter: {field: k, targets: [drop]}
 table_suffix: _${k}
 `)
-	a := trace(t, f, "&pipeline_name=edge", "2024-01-01T00:00:00 web hi\nsoon web hi\nshort\n2024-01-01T00:00:00 drop x\n", "text/plain")
+	a := trace(t, f, "&pipeline_name=edge", "2024-01-01T00:00:00 web hi\nsoon web hi\nshort\n2024-01-01T00:00:00 drop x\n",
+		"text/plain")
 	var got []string
 	for _, r := range a.Records {
 		s := fmt.Sprintf("%d %s %s", r.Index, r.Outcome, r.Input)
@@ -305,15 +364,21 @@ table_suffix: _${k}
 		got = append(got, s)
 	}
 	want := []string{
-		`0 stored {"message":"2024-01-01T00:00:00 web hi"}; edge/processors[0] dissect +[k m t] ~[] -[]; edge/processors[1] date +[] ~[t] -[]; edge/processors[2] select +[] ~[] -[message]; edge/processors[3] filter +[] ~[] -[]; row 0 of dry_run_web`,
-		`1 failed {"message":"soon web hi"}; edge/processors[0] dissect +[k m t] ~[] -[]; ! edge/processors[1] date 1 t "soon"`,
+		`0 stored {"message":"2024-01-01T00:00:00 web hi"}; edge/processors[0] dissect +[k m t] ~[] -[]; ` +
+			`edge/processors[1] date +[] ~[t] -[]; edge/processors[2] select +[] ~[] -[message]; ` +
+			`edge/processors[3] filter +[] ~[] -[]; row 0 of dry_run_web`,
+		`1 failed {"message":"soon web hi"}; edge/processors[0] dissect +[k m t] ~[] -[]; ` +
+			`! edge/processors[1] date 1 t "soon"`,
 		`2 failed {"message":"short"}; ! edge/processors[0] dissect 0 message "short"`,
-		`3 dropped {"message":"2024-01-01T00:00:00 drop x"}; edge/processors[0] dissect +[k m t] ~[] -[]; edge/processors[1] date +[] ~[t] -[]; edge/processors[2] select +[] ~[] -[message]; edge/processors[3] filter +[] ~[] -[]`,
+		`3 dropped {"message":"2024-01-01T00:00:00 drop x"}; edge/processors[0] dissect +[k m t] ~[] -[]; ` +
+			`edge/processors[1] date +[] ~[t] -[]; edge/processors[2] select +[] ~[] -[message]; ` +
+			`edge/processors[3] filter +[] ~[] -[]`,
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if len(a.Tables) != 1 || a.Tables[0].Name != "dry_run_web" || a.Tables[0].Exists || len(a.Tables[0].Rows) != 1 || a.Tables[0].Options["append_mode"] != "true" || a.Skipped != 2 {
+	if len(a.Tables) != 1 || a.Tables[0].Name != "dry_run_web" || a.Tables[0].Exists || len(a.Tables[0].Rows) != 1 ||
+		a.Tables[0].Options["append_mode"] != "true" || a.Skipped != 2 {
 		t.Errorf("tables %+v, skipped %d", a.Tables, a.Skipped)
 	}
 }
@@ -322,7 +387,8 @@ table_suffix: _${k}
 // another, and each record names its own.
 func TestDryRunTraceRows(t *testing.T) {
 	f := newPipelineFixture(t)
-	a := trace(t, f, "&pipeline_name=svc_identity", `[{"a":0},{"a":1,"svc_ttl":"1d"},{"a":2},{"a":3,"svc_ttl":"1d"}]`, "application/json")
+	a := trace(t, f, "&pipeline_name=svc_identity", `[{"a":0},{"a":1,"svc_ttl":"1d"},{"a":2},{"a":3,"svc_ttl":"1d"}]`,
+		"application/json")
 	if len(a.Tables) != 1 || len(a.Tables[0].Rows) != 4 {
 		t.Fatalf("%+v", a)
 	}
@@ -338,7 +404,8 @@ func TestClientVariables(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.NoClientVariables = true })
 	for _, w := range []*httptest.ResponseRecorder{
 		f.ingest("", `{"a":1,"svc_ttl":"1d"}`),
-		f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"a":1,"svc_ttl":"1d"}`, "Content-Type", "application/json"),
+		f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"a":1,"svc_ttl":"1d"}`, "Content-Type",
+			"application/json"),
 	} {
 		if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "svc_ttl") {
 			t.Error(text)
@@ -349,12 +416,16 @@ func TestClientVariables(t *testing.T) {
 // A dry run tells what would be stored otherwise than it came, as ingestion does.
 func TestDryRunWarns(t *testing.T) {
 	f := newPipelineFixture(t)
-	f.put(t, "lossy", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: i, type: int32}, {field: f, type: float64}]\n")
+	f.put(t, "lossy", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: i, type: "+
+		"int32}, {field: f, type: float64}]\n")
 	for _, query := range []string{"", "&trace=true"} {
-		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=lossy"+query, `{"at":3,"i":7.9,"f":9007199254740993}`, "Content-Type", "application/json")
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=lossy"+query, `{"at":3,"i":7.9,"f":9007199254740993}`,
+			"Content-Type", "application/json")
 		want := []string{
-			`1 number lost its fraction, because the transform list makes an integer of it, for column "i": the type float64 keeps it`,
-			`1 number has more digits than its type in the transform list, for column "f": the nearest float was stored; a type of integers, or string, keeps all digits`,
+			`1 number lost its fraction, because the transform list makes an integer of it, for column "i": ` +
+				`the type float64 keeps it`,
+			`1 number has more digits than its type in the transform list, for column "f": the nearest float was stored; ` +
+				`a type of integers, or string, keeps all digits`,
 		}
 		if diff := gocmp.Diff(want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {
 			t.Errorf("%s: %d %s", query, w.Code, diff)
@@ -364,25 +435,53 @@ func TestDryRunWarns(t *testing.T) {
 
 // TestDocumentWarns holds that uploads and dry runs say what a document probably does otherwise than meant.
 func TestDocumentWarns(t *testing.T) {
-	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" reads a count of nanoseconds, so that .5 becomes 5 ns; " +
+	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" reads a count of " +
+		"nanoseconds, so that .5 becomes 5 ns; " +
 		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"
 	for _, tt := range []struct{ name, source, record, want string }{
-		{"nanoseconds", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S.%f']}\n", `{"at":"2026-01-05 10:00:00.5"}`, strings.Replace(nanoseconds, "formats", "formats[0]", 1)},
-		{"fraction", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S%.f', '%Y-%m-%d %%f %H:%M']}\n", `{"at":"2026-01-05 10:00:00.5"}`, ""},
 		{
-			"a time index that stays text", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: at, type: 'timestamp, ms', index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`,
-			"line 4: transform[0].field: the time index is the text that dissect makes of the field \"at\": it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+			"nanoseconds", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S.%f']}\n",
+			`{"at":"2026-01-05 10:00:00.5"}`, strings.Replace(nanoseconds, "formats", "formats[0]", 1),
 		},
 		{
-			"a time that a program makes text", "processors:\n- vrl: {source: '.at = to_string!(.at); .'}\ntransform:\n- {field: at, type: time, index: timestamp}\n", `{"at":"2026-01-05T10:00:00Z"}`,
-			"line 4: transform[0].field: the time index is the text that vrl makes of the field \"at\": it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+			"fraction", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S%.f', '%Y-%m-%d %%f %H:%M']}\n",
+			`{"at":"2026-01-05 10:00:00.5"}`, "",
 		},
-		{"a text that is read as a time", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\n- date: {field: at}\ntransform:\n- {field: at, type: timestamp, index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`, ""},
-		{"a text that a program changes", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\n- vrl: {source: '.at = to_int!(.at); .'}\ntransform:\n- {field: at, type: 'timestamp, s', index: timestamp}\n", `{"m":"1700000000 y"}`, ""},
-		{"a text of a number", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: at, type: 'epoch, s', index: timestamp}\n", `{"m":"1700000000 y"}`, ""},
 		{
-			"a time that becomes text again", "processors:\n- date: {field: at, ignore_missing: true}\n- regex: {field: a, patterns: ['(?<t>x)']}\n- csv: {field: m, target_fields: at}\n", `{"m":"2026-01-05T10:00:00Z","a":""}`,
-			"line 1: the time index is the field \"at\", which csv makes a text again after it was read as a time: records with such a text fail; change the order of the processors",
+			"a time index that stays text", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: " +
+				"at, type: 'timestamp, ms', index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`,
+			"line 4: transform[0].field: the time index is the text that dissect makes of the field \"at\": " +
+				"it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+		},
+		{
+			"a time that a program makes text", "processors:\n- vrl: {source: '.at = to_string!(.at); " +
+				".'}\ntransform:\n- {field: at, type: time, index: timestamp}\n", `{"at":"2026-01-05T10:00:00Z"}`,
+			"line 4: transform[0].field: the time index is the text that vrl makes of the field \"at\": " +
+				"it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+		},
+		{
+			"a text that is read as a time",
+			"processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\n- date: {field: at}\ntransform:\n- {field: at, type: " +
+				"timestamp, index: timestamp}\n",
+			`{"m":"2026-01-05T10:00:00Z y"}`, "",
+		},
+		{
+			"a text that a program changes",
+			"processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\n- vrl: {source: '.at = to_int!(.at); " +
+				".'}\ntransform:\n- {field: at, type: 'timestamp, s', index: timestamp}\n",
+			`{"m":"1700000000 y"}`, "",
+		},
+		{
+			"a text of a number",
+			"processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: at, type: 'epoch, s', index: " +
+				"timestamp}\n",
+			`{"m":"1700000000 y"}`, "",
+		},
+		{
+			"a time that becomes text again", "processors:\n- date: {field: at, ignore_missing: true}\n- regex: {field: " +
+				"a, patterns: ['(?<t>x)']}\n- csv: {field: m, target_fields: at}\n", `{"m":"2026-01-05T10:00:00Z","a":""}`,
+			"line 1: the time index is the field \"at\", which csv makes a text again after it was read as a time: " +
+				"records with such a text fail; change the order of the processors",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -410,7 +509,9 @@ func TestDocumentWarns(t *testing.T) {
 // TestDryRunNamesAbsentFields holds that a dry run names the fields of a transform list that no record had.
 func TestDryRunNamesAbsentFields(t *testing.T) {
 	f := newPipelineFixture(t)
-	f.put(t, "list", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: amout, type: int32}, {field: 'elsewhere, here', type: string}, {field: region, type: string, default: eu}, {field: huost, type: string, default: ''}]\n")
+	f.put(t, "list", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: amout, type: "+
+		"int32}, {field: 'elsewhere, here', type: string}, {field: region, type: string, default: eu}, {field: "+
+		"huost, type: string, default: ''}]\n")
 	f.put(t, "over", "dispatcher: {field: k, rules: [{value: 1, table_suffix: _x, pipeline: list}]}\n")
 	for _, tt := range []struct {
 		pipeline, data string
@@ -422,7 +523,10 @@ func TestDryRunNamesAbsentFields(t *testing.T) {
 			`no record had the field "huost" of the transform list; did you mean "host"?`,
 		}},
 		{"list", `[{"at":3,"amount":7},{"at":3,"amout":null,"elsewhere":"","huost":""}]`, nil},
-		{"over", `[{"k":1,"at":3,"amount":7,"elsewhere":1}]`, []string{`no record had the field "amout" of the transform list; did you mean "amount"?`}},
+		{
+			"over", `[{"k":1,"at":3,"amount":7,"elsewhere":1}]`,
+			[]string{`no record had the field "amout" of the transform list; did you mean "amount"?`},
+		},
 		{"over", `[{"k":2,"at":3,"amount":7}]`, nil},
 	} {
 		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name="+tt.pipeline, tt.data, "Content-Type", "application/json")
@@ -437,12 +541,14 @@ func TestDryRunNamesAbsentFields(t *testing.T) {
 func FuzzDryRun(fz *testing.F) {
 	fz.Add(true, `{"pipeline":"processors: [{date: {field: t}}]","data":"{\"t\":\"2024-01-01T00:00:00\"}"}`)
 	fz.Add(false, `{"pipeline":"transform: [{field: a, type: string}]","data":[{"a":{"b":[1]}}],"data_type":"text/plain"}`)
-	fz.Add(true, `{"pipeline":"table_suffix: _${a}\ndispatcher: {field: a, rules: [{value: 1, table_suffix: x}]}","data":[{"a":1,"svc_ttl":"1d"},7]}`)
+	fz.Add(true, `{"pipeline":"table_suffix: _${a}\ndispatcher: {field: a, rules: [{value: 1, table_suffix: `+
+		`x}]}","data":[{"a":1,"svc_ttl":"1d"},7]}`)
 	fz.Add(false, `{"data":null,"pipeline_name":"edge","pipeline_version":"2024-07-04 08:31:00.987136"}`)
 	f := newPipelineFixture(fz, func(c *Config) { c.Logger = nil })
 	f.put(fz, "edge", minimal)
 	fz.Fuzz(func(t *testing.T, traced bool, body string) {
-		w := f.call("POST", fmt.Sprintf("/v1/pipelines/_dryrun?trace=%v&skip_error=true", traced), body, "Content-Type", "application/json")
+		w := f.call("POST", fmt.Sprintf("/v1/pipelines/_dryrun?trace=%v&skip_error=true", traced), body, "Content-Type",
+			"application/json")
 		if w.Code != 200 && w.Code != 400 {
 			t.Errorf("status %d: %s", w.Code, w.Body)
 		}
@@ -462,7 +568,8 @@ func TestDryRunAgainstTable(t *testing.T) {
 	}
 	table := a.Tables[0]
 	if !table.Exists || table.Database != "public" || strings.Join(table.New, " ") != "new" ||
-		len(table.Differ) != 1 || table.Differ[0].Option != "ttl" || table.Differ[0].Wanted != "1day" || table.Differ[0].Table != "" {
+		len(table.Differ) != 1 || table.Differ[0].Option != "ttl" || table.Differ[0].Wanted != "1day" ||
+		table.Differ[0].Table != "" {
 		t.Errorf("table %+v", table)
 	}
 	for i, want := range []string{"stored", "failed", "failed"} {
@@ -476,9 +583,11 @@ func TestDryRunAgainstTable(t *testing.T) {
 	if e := a.Records[2].Error; e != nil && (e.Step != "parse" || !strings.Contains(e.Reason, "index: 2")) {
 		t.Errorf("malformed line: %+v", e)
 	}
-	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=t&db=nowhere", "{}", "Content-Type", "application/json")
+	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=t&db=nowhere", "{}", "Content-Type",
+		"application/json")
 	checkError(t, w, 400, errs.DatabaseNotFound)
-	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=t&db=svc_private", "{}", "Content-Type", "application/json")
+	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=t&db=svc_private", "{}", "Content-Type",
+		"application/json")
 	checkError(t, w, 400, errs.InvalidArguments)
 }
 
@@ -498,10 +607,12 @@ func TestDryRunWithoutAutoCreate(t *testing.T) {
 			t.Fatalf("%s: %+v", name, a)
 		}
 		r := a.Records[0]
-		if r.Outcome != "failed" || r.Error == nil || !strings.Contains(r.Error.Reason, want) || !strings.Contains(a.Tables[0].Refused, want) {
+		if r.Outcome != "failed" || r.Error == nil || !strings.Contains(r.Error.Reason, want) ||
+			!strings.Contains(a.Tables[0].Refused, want) {
 			t.Errorf("%s: %+v, %+v", name, r, a.Tables[0])
 		}
-		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=none", record, "Content-Type", "application/json")
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=none", record, "Content-Type",
+			"application/json")
 		if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", name, text)
 		}

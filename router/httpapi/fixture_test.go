@@ -164,7 +164,8 @@ func checkError(t *testing.T, w *httptest.ResponseRecorder, status int, code err
 		t.Fatalf("code %d, want %d: %s", *e.Code, code, w.Body)
 	}
 	h := w.Header()
-	if h.Get("x-svc-err-code") != strconv.Itoa(int(code)) || h.Get("x-svc-err-msg") == "" || h.Get("x-svc-execution-time") == "" || h.Get("Content-Type") != "application/json" {
+	if h.Get("x-svc-err-code") != strconv.Itoa(int(code)) || h.Get("x-svc-err-msg") == "" ||
+		h.Get("x-svc-execution-time") == "" || h.Get("Content-Type") != "application/json" {
 		t.Fatalf("headers of an error: %v", h)
 	}
 	if status == 429 || status == 503 {

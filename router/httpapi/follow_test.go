@@ -106,7 +106,8 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 			resp, err := http.ReadResponse(answer, &http.Request{Method: m})
 			if err != nil {
 				t.Errorf("%s %s: %v", m, rt.path, err)
-			} else if resp.StatusCode != 401 || resp.Header.Get("X-Svc-Err-Code") != "7002" || !strings.Contains(resp.Header.Get("X-Svc-Err-Msg"), "ann was removed") {
+			} else if resp.StatusCode != 401 || resp.Header.Get("X-Svc-Err-Code") != "7002" ||
+				!strings.Contains(resp.Header.Get("X-Svc-Err-Msg"), "ann was removed") {
 				t.Errorf("%s %s: %d %v", m, rt.path, resp.StatusCode, resp.Header)
 			}
 			srv.Close()
@@ -223,7 +224,8 @@ func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 			}
 		}
 		srv := httptest.NewServer(f.Handler())
-		conn, answers := send(t, srv, "POST "+ingestURL+" HTTP/1.1\nContent-Type: application/json\nContent-Length: 7\nExpect: 100-continue")
+		conn, answers := send(t, srv, "POST "+ingestURL+
+			" HTTP/1.1\nContent-Type: application/json\nContent-Length: 7\nExpect: 100-continue")
 		// The server asks for the body once the user was let in.
 		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 			t.Fatal(line, err)
@@ -248,7 +250,11 @@ func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 
 // TestTunnelEndsWithItsUser closes the connection of a backup.
 func TestTunnelEndsWithItsUser(t *testing.T) {
-	for after, code := range map[string]errs.Code{annIsGone: errs.UserPasswordMismatch, "ann=other\n": errs.UserPasswordMismatch, "ann:wo=pw\n": errs.AccessDenied} {
+	for after, code := range map[string]errs.Code{
+		annIsGone:     errs.UserPasswordMismatch,
+		"ann=other\n": errs.UserPasswordMismatch,
+		"ann:wo=pw\n": errs.AccessDenied,
+	} {
 		users := newUserFile(t, annIsThere)
 		conns := make(chan *access.Caller, 1)
 		f := newWhole(t, func(c *Config) {
@@ -285,11 +291,13 @@ func TestGuessingIsAnswered(t *testing.T) {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 	}
 	for range 10 {
-		checkError(t, f.call("GET", "/v1/pipelines", "", "Authorization", basic("ann", "guess")), 401, errs.UserPasswordMismatch)
+		checkError(t, f.call("GET", "/v1/pipelines", "", "Authorization", basic("ann", "guess")), 401,
+			errs.UserPasswordMismatch)
 	}
 	for _, path := range []string{"/v1/pipelines", "/v1/nothing"} {
 		w := f.call("GET", path, "", "Authorization", basic("ann", "pw"))
-		if after := w.Header().Get("Retry-After"); w.Code != 429 || after != "60" || !strings.Contains(w.Body.String(), "too many failed sign-ins of ann from 192.0.2.1; try again in 60 s") {
+		if after := w.Header().Get("Retry-After"); w.Code != 429 || after != "60" ||
+			!strings.Contains(w.Body.String(), "too many failed sign-ins of ann from 192.0.2.1; try again in 60 s") {
 			t.Errorf("%s: %d, %s, %s", path, w.Code, after, w.Body)
 		}
 	}

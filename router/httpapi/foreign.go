@@ -72,11 +72,14 @@ var foreignPaths = []struct {
 func noSuchPath(method, path, shown string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {
 		return errs.New(errs.InvalidArguments,
-			"no such path: %s %s. This looks like %s, which this server does not speak at this path: docs/ingestion.md says which protocols it takes, "+
-				"at which paths and ports, and has configurations for common shippers. JSON lines go to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
+			"no such path: %s %s. This looks like %s, which this server does not speak at this path: "+
+				"docs/ingestion.md says which protocols it takes, "+
+				"at which paths and ports, and has configurations for common shippers. "+
+				"JSON lines go to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
 				"queries to POST /v1/sql", method, shown, protocol)
 	}
-	return errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are", method, shown)
+	return errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are",
+		method, shown)
 }
 
 func foreignProtocol(path string) (name string, ok bool) {

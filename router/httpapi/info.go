@@ -118,7 +118,8 @@ const indexPage = `<!DOCTYPE html>
 <ul>
 <li><code>POST /v1/ingest?db=public&amp;table=T&amp;pipeline_name=svc_identity</code>: write logs</li>
 <li><a href="/v1/pipelines"><code>/v1/pipelines</code></a>: the pipelines that cut logs to shape</li>
-<li><a href="/v1/sql?sql=SHOW%20TABLES"><code>/v1/sql?sql=…</code></a>: read them with SQL by GET, change tables by POST</li>
+<li><a href="/v1/sql?sql=SHOW%20TABLES"><code>/v1/sql?sql=…</code></a>: read them with SQL by GET, ` +
+	`change tables by POST</li>
 <li><a href="/health"><code>/health</code></a>, <a href="/ready"><code>/ready</code></a>,
 <a href="/status"><code>/status</code></a>, <a href="/config"><code>/config</code></a>,
 <a href="/metrics"><code>/metrics</code></a></li>

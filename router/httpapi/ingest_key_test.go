@@ -14,7 +14,8 @@ func TestIngestKey(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	w := f.ingest("", `{"a":1}`, "Authorization", "rw", "Idempotency-Key", " 8e03978e-40d5 ")
 	body := f.writer.key.Body
-	if w.Code != 200 || body == 0 || f.writer.key != (write.Key{Text: "8e03978e-40d5", User: "rw", Body: body, Params: f.writer.key.Params}) {
+	if w.Code != 200 || body == 0 ||
+		f.writer.key != (write.Key{Text: "8e03978e-40d5", User: "rw", Body: body, Params: f.writer.key.Params}) {
 		t.Fatal(w.Code, w.Body, f.writer.key)
 	}
 	if f.ingest("", `{"a":2}`, "Authorization", "rw", "Idempotency-Key", "8e03978e-40d5"); f.writer.key.Body == body {
@@ -24,14 +25,16 @@ func TestIngestKey(t *testing.T) {
 		t.Error(f.writer.key)
 	}
 	for name, keys := range map[string][]string{
-		"empty": {""}, "two": {"a", "b"}, "too long": {strings.Repeat("x", 256)}, "not printable": {"a\x01b"}, "not ASCII": {"ü"},
+		"empty": {""}, "two": {"a", "b"}, "too long": {strings.Repeat("x", 256)}, "not printable": {"a\x01b"},
+		"not ASCII": {"ü"},
 	} {
 		headers := []string{"Authorization", "rw"}
 		for _, k := range keys {
 			headers = append(headers, "Idempotency-Key", k)
 		}
 		calls := f.writer.calls
-		if text := checkError(t, f.ingest("", `{"a":1}`, headers...), 400, errs.InvalidArguments); !strings.Contains(text, "Idempotency-Key") || f.writer.calls != calls {
+		if text := checkError(t, f.ingest("", `{"a":1}`, headers...), 400, errs.InvalidArguments); !strings.Contains(text,
+			"Idempotency-Key") || f.writer.calls != calls {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
@@ -47,7 +50,8 @@ func TestIngestKeyKnowsParameters(t *testing.T) {
 		if len(headers) == 0 || headers[0] != "Content-Type" {
 			headers = append([]string{"Content-Type", "application/json"}, headers...)
 		}
-		if w := f.call("POST", ingestURL+more, `{"a":1}`, append(headers, "Idempotency-Key", "k")...); w.Code != 200 || f.writer.key.Text != "k" {
+		if w := f.call("POST", ingestURL+more, `{"a":1}`, append(headers, "Idempotency-Key", "k")...); w.Code != 200 ||
+			f.writer.key.Text != "k" {
 			t.Fatalf("%s %q: %d %s", more, headers, w.Code, w.Body)
 		}
 		return f.writer.key
@@ -80,7 +84,8 @@ func TestIngestKeyKnowsParameters(t *testing.T) {
 	}
 	for name, key := range map[string]write.Key{
 		"the same": send(""), "the default said": send("&skip_error=false"), "the database said": send("&db=public"),
-		"a charset": send("", "Content-Type", "application/json; charset=utf-8"), "what becomes of rejects": send("&on_reject=store"),
+		"a charset":               send("", "Content-Type", "application/json; charset=utf-8"),
+		"what becomes of rejects": send("&on_reject=store"),
 	} {
 		if key != base {
 			t.Errorf("%s: another hash", name)

@@ -58,8 +58,10 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		b.Pipeline = query.Get("pipeline_name")
 	}
 	b.Version, b.HasVersion = query.Lookup("version")
-	if b.OnReject = query.Get("on_reject"); b.OnReject != "" && b.OnReject != ingest.DropRejects && b.OnReject != ingest.StoreRejects {
-		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(b.OnReject))
+	if b.OnReject = query.Get("on_reject"); b.OnReject != "" && b.OnReject != ingest.DropRejects &&
+		b.OnReject != ingest.StoreRejects {
+		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store",
+			cutText(b.OnReject))
 	}
 	if b.Key, err = params.Key(r.Header); err != nil {
 		return nil, err
@@ -92,15 +94,19 @@ func readReplayed(h http.Header, key string) (*ingest.Replayed, error) {
 	}
 	ids := strings.Split(text, ",")
 	if len(ids) > maxReplayed {
-		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request", ingest.HeaderReplayed, len(ids), maxReplayed)
+		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request",
+			ingest.HeaderReplayed, len(ids), maxReplayed)
 	}
 	for i, id := range ids {
 		if ids[i] = strings.TrimSpace(id); ids[i] == "" || len(id) > maxReplayID {
-			return nil, errs.New(errs.InvalidArguments, "the header %s must have the ids of records, separated by commas, of 1 to %d characters", ingest.HeaderReplayed, maxReplayID)
+			return nil, errs.New(errs.InvalidArguments,
+				"the header %s must have the ids of records, separated by commas, of 1 to %d characters",
+				ingest.HeaderReplayed, maxReplayID)
 		}
 	}
 	if key == "" {
-		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it", ingest.HeaderReplayed)
+		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it",
+			ingest.HeaderReplayed)
 	}
 	return &ingest.Replayed{IDs: ids}, nil
 }

@@ -37,32 +37,70 @@ func TestIngestSituations(t *testing.T) {
 		{"table missing", "pipeline_name=svc_identity", jsonType, "{}", 400, 1004, "table is required"},
 		{"table empty", "table=" + pl, jsonType, "{}", 400, 1004, "table is required"},
 		{"pipeline missing", "table=t", jsonType, "{}", 400, 1004, "pipeline_name is required"},
-		{"blank pipeline header", "table=t", append(jsonType, "x-svc-pipeline-name", " "), "{}", 400, 1004, "pipeline_name is required"},
+		{
+			"blank pipeline header", "table=t", append(jsonType, "x-svc-pipeline-name", " "), "{}", 400, 1004,
+			"pipeline_name is required",
+		},
 		{"bad boolean", "table=t&skip_error=1" + pl, jsonType, "{}", 400, 1004, "skip_error"},
 		{"upper case boolean", "table=t&ignore_errors=TRUE" + pl, jsonType, "{}", 400, 1004, "ignore_errors"},
 		{"empty boolean", "table=t&skip_error=" + pl, jsonType, "{}", 400, 1004, "skip_error"},
 		{"duplicate parameter", "table=t&table=t" + pl, jsonType, "{}", 400, 1004, "table"},
-		{"bad version", "table=t&version=yesterday" + pl, jsonType, "{}", 400, 1004, "Invalid pipeline version format: yesterday"},
-		{"unknown pipeline", "table=t&pipeline_name=edge", jsonType, "{}", 400, 1004, "Pipeline not found, name: edge, version: latest"},
-		{"reserved pipeline", "table=t&pipeline_name=svc_other", jsonType, "{}", 400, 1004, "Pipeline not found, name: svc_other, version: latest"},
-		{"unknown version", "table=t&pipeline_name=edge&version=2024-07-04T08:31:00.987136Z", jsonType, "{}", 400, 1004, "name: edge, version: 2024-07-04 08:31:00.987136"},
-		{"old header before query", "table=t" + pl, append(jsonType, "x-svc-log-pipeline-name", "old"), "{}", 400, 1004, "name: old"},
-		{"new header before old", "table=t" + pl, append(jsonType, "x-svc-log-pipeline-name", "old", "x-svc-pipeline-name", " new "), "{}", 400, 1004, "name: new,"},
-		{"time index of two parts", "table=t&custom_time_index=ts;epoch" + pl, jsonType, "{}", 400, 1004, "custom_time_index"},
+		{
+			"bad version", "table=t&version=yesterday" + pl, jsonType, "{}", 400, 1004,
+			"Invalid pipeline version format: yesterday",
+		},
+		{
+			"unknown pipeline", "table=t&pipeline_name=edge", jsonType, "{}", 400, 1004,
+			"Pipeline not found, name: edge, version: latest",
+		},
+		{
+			"reserved pipeline", "table=t&pipeline_name=svc_other", jsonType, "{}", 400, 1004,
+			"Pipeline not found, name: svc_other, version: latest",
+		},
+		{
+			"unknown version", "table=t&pipeline_name=edge&version=2024-07-04T08:31:00.987136Z", jsonType, "{}", 400,
+			1004, "name: edge, version: 2024-07-04 08:31:00.987136",
+		},
+		{
+			"old header before query", "table=t" + pl, append(jsonType, "x-svc-log-pipeline-name", "old"), "{}", 400,
+			1004, "name: old",
+		},
+		{
+			"new header before old", "table=t" + pl,
+			append(jsonType, "x-svc-log-pipeline-name", "old", "x-svc-pipeline-name", " new "), "{}", 400, 1004,
+			"name: new,",
+		},
+		{
+			"time index of two parts", "table=t&custom_time_index=ts;epoch" + pl, jsonType, "{}", 400, 1004,
+			"custom_time_index",
+		},
 		{"time index unit", "table=t&custom_time_index=ts;epoch;m" + pl, jsonType, "{}", 400, 1004, "s, ms, us, ns"},
 		{"time index kind", "table=t&custom_time_index=ts;date;x" + pl, jsonType, "{}", 400, 1004, "datestr"},
 		{"content type missing", "table=t" + pl, nil, "{}", 400, 1004, "Content-Type"},
-		{"content type unknown", "table=t" + pl, []string{"Content-Type", "text/html"}, "{}", 400, 1004, "application/x-ndjson"},
+		{
+			"content type unknown", "table=t" + pl,
+			[]string{"Content-Type", "text/html"},
+			"{}", 400, 1004,
+			"application/x-ndjson",
+		},
 		{"unknown encoding", "table=t" + pl, append(jsonType, "Content-Encoding", "rot13"), "{}", 415, 1001, ""},
 		{"corrupt encoding", "table=t" + pl, append(jsonType, "Content-Encoding", "gzip"), "{}", 400, 1004, ""},
 		{"malformed body", "table=t" + pl, jsonType, "not json", 400, 1004, "json"},
-		{"malformed line", "table=t" + pl, []string{"Content-Type", "application/x-ndjson"}, "{}\n\n{]\n", 400, 1004, "invalid JSON at index: 2"},
+		{
+			"malformed line", "table=t" + pl,
+			[]string{"Content-Type", "application/x-ndjson"},
+			"{}\n\n{]\n", 400, 1004,
+			"invalid JSON at index: 2",
+		},
 		{"a record that is no object", "table=t" + pl, jsonType, "[1,2]", 400, 1004, ""},
 		{"a record without its time", "table=t&custom_time_index=ts;epoch;s" + pl, jsonType, `{"a":1}`, 400, 1004, "ts"},
 		{"two types in the batch", "table=t" + pl, jsonType, `[{"n":1},{"n":"two"}]`, 400, 1004, "n"},
 		{"conflict with the table", "table=typed" + pl, jsonType, `[{"n":"two"}]`, 400, 1004, "n"},
 		{"unknown database", "table=t&db=nope" + pl, jsonType, "not json", 400, 4004, "nope"},
-		{"unknown database by header", "table=t&db=public" + pl, append(jsonType, "x-svc-db-name", "nope"), "{}", 400, 4004, "nope"},
+		{
+			"unknown database by header", "table=t&db=public" + pl, append(jsonType, "x-svc-db-name", "nope"), "{}", 400,
+			4004, "nope",
+		},
 		{"internal database", "table=t&db=information_schema" + pl, jsonType, "{}", 400, 1004, "information_schema"},
 		{"illegal table name", "table=1t" + pl, jsonType, "{}", 400, 1004, "table name"},
 		{"table name as path", "table=..%2F..%2Fx" + pl, jsonType, "{}", 400, 1004, "table name"},
@@ -105,20 +143,54 @@ func TestIngestSuccess(t *testing.T) {
 		table   string
 		skipped string
 	}{
-		{name: "array", body: `[{"u":"ann","n":1},{"u":"bob","x":{"y":true}}]`, output: `[{"affectedrows":2}]`, table: "public.t"},
+		{
+			name: "array", body: `[{"u":"ann","n":1},{"u":"bob","x":{"y":true}}]`, output: `[{"affectedrows":2}]`,
+			table: "public.t",
+		},
 		{name: "empty body", body: ``},
 		{name: "empty array", body: ` [ ] `},
 		{name: "lines", headers: nd, body: "{\"a\":1}\r\n\r\n{\"a\":2}\n", output: `[{"affectedrows":2}]`, table: "public.t"},
-		{name: "text", headers: []string{"Content-Type", "TEXT/plain"}, body: "one\ntwo\n", output: `[{"affectedrows":2}]`, table: "public.t"},
-		{name: "gzip", headers: []string{"Content-Encoding", "gzip"}, body: gzipped.String(), output: `[{"affectedrows":1}]`, table: "public.t"},
-		{name: "parameters without effect", query: "&source=s&msg_field=m", body: `{}`, output: `[{"affectedrows":1}]`, table: "public.t"},
-		{name: "database by header", query: "&db=shop", headers: []string{"x-svc-db-name", " svc-public "}, body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "public.t"},
-		{name: "database with catalog", query: "&db=svc-shop", body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "shop.t"},
-		{name: "database with a hyphen, escaped", query: "&db=a%2Db", body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "a-b.t"},
-		{name: "version is ignored", query: "&version=2024-07-04+08:31:00.987", body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "public.t"},
-		{name: "raw time pattern", query: "&custom_time_index=at;datestr;%Y-%m-%d %H:%M:%S%:z", body: `{"at":"2024-05-06 07:08:09+02:00"}`, output: `[{"affectedrows":1}]`, table: "public.t"},
-		{name: "skipped by query", query: "&skip_error=true", body: `[{"n":1},{"n":"two"}]`, output: `[{"affectedrows":1}]`, table: "public.t", skipped: "1"},
-		{name: "skipped by header", query: "&skip_error=false", headers: []string{"x-svc-pipeline-params", "skip_error=Yes"}, body: `[{"n":1},{"n":"two"}]`, output: `[{"affectedrows":1}]`, table: "public.t", skipped: "1"},
+		{
+			name: "text", headers: []string{"Content-Type", "TEXT/plain"}, body: "one\ntwo\n",
+			output: `[{"affectedrows":2}]`, table: "public.t",
+		},
+		{
+			name: "gzip", headers: []string{"Content-Encoding", "gzip"}, body: gzipped.String(),
+			output: `[{"affectedrows":1}]`, table: "public.t",
+		},
+		{
+			name: "parameters without effect", query: "&source=s&msg_field=m", body: `{}`, output: `[{"affectedrows":1}]`,
+			table: "public.t",
+		},
+		{
+			name: "database by header", query: "&db=shop", headers: []string{"x-svc-db-name", " svc-public "},
+			body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "public.t",
+		},
+		{
+			name: "database with catalog", query: "&db=svc-shop", body: `{"a":1}`, output: `[{"affectedrows":1}]`,
+			table: "shop.t",
+		},
+		{
+			name: "database with a hyphen, escaped", query: "&db=a%2Db", body: `{"a":1}`, output: `[{"affectedrows":1}]`,
+			table: "a-b.t",
+		},
+		{
+			name: "version is ignored", query: "&version=2024-07-04+08:31:00.987", body: `{"a":1}`,
+			output: `[{"affectedrows":1}]`, table: "public.t",
+		},
+		{
+			name: "raw time pattern", query: "&custom_time_index=at;datestr;%Y-%m-%d %H:%M:%S%:z",
+			body: `{"at":"2024-05-06 07:08:09+02:00"}`, output: `[{"affectedrows":1}]`, table: "public.t",
+		},
+		{
+			name: "skipped by query", query: "&skip_error=true", body: `[{"n":1},{"n":"two"}]`,
+			output: `[{"affectedrows":1}]`, table: "public.t", skipped: "1",
+		},
+		{
+			name: "skipped by header", query: "&skip_error=false",
+			headers: []string{"x-svc-pipeline-params", "skip_error=Yes"}, body: `[{"n":1},{"n":"two"}]`,
+			output: `[{"affectedrows":1}]`, table: "public.t", skipped: "1",
+		},
 		{name: "all skipped", query: "&skip_error=true", body: `[1,2]`, skipped: "2"},
 		{name: "ignored errors", query: "&ignore_errors=true", body: `not json`, skipped: "1"},
 	}
@@ -150,7 +222,8 @@ func TestIngestSuccess(t *testing.T) {
 			if h.Get("x-svc-skipped") != tt.skipped || (h.Get("x-svc-skip-reasons") != "") != (tt.skipped != "0") {
 				t.Errorf("skipped %q because of %q, want %s", h.Get("x-svc-skipped"), h.Get("x-svc-skip-reasons"), tt.skipped)
 			}
-			if h.Get("x-svc-format") != "svcdb_v1" || h.Get("x-svc-execution-time") == "" || !strings.HasPrefix(h.Get("x-svc-metrics"), `{"svc_exec_write_cost":`) {
+			if h.Get("x-svc-format") != "svcdb_v1" || h.Get("x-svc-execution-time") == "" ||
+				!strings.HasPrefix(h.Get("x-svc-metrics"), `{"svc_exec_write_cost":`) {
 				t.Errorf("headers %v", h)
 			}
 		})
@@ -160,7 +233,11 @@ func TestIngestSuccess(t *testing.T) {
 func TestIngestAnswersOfTheWriter(t *testing.T) {
 	f := newFixture(t)
 	f.writer.answer = func(context.Context, int, *pipeline.Output) (write.Result, error) {
-		return write.Result{Groups: []write.Group{{AffectedRows: 3}, {}}, Rows: 3, Warnings: []string{"ttl\r\nwas not applied"}}, nil
+		return write.Result{
+			Groups:   []write.Group{{AffectedRows: 3}, {}},
+			Rows:     3,
+			Warnings: []string{"ttl\r\nwas not applied"},
+		}, nil
 	}
 	w := f.ingest("", `{"a":1}`)
 	if !strings.HasPrefix(w.Body.String(), `{"output":[{"affectedrows":3},{"affectedrows":0}],"execution_time_ms":`) {
@@ -185,7 +262,9 @@ func TestIngestAnswersOfTheWriter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f.writer.answer = func(context.Context, int, *pipeline.Output) (write.Result, error) { return write.Result{}, tt.err }
+			f.writer.answer = func(context.Context, int, *pipeline.Output) (write.Result, error) {
+				return write.Result{}, tt.err
+			}
 			if text := checkError(t, f.ingest("", `{"a":1}`), tt.status, tt.code); text != tt.text {
 				t.Fatalf("%q, want %q", text, tt.text)
 			}
@@ -196,7 +275,11 @@ func TestIngestAnswersOfTheWriter(t *testing.T) {
 	}
 
 	f.writer.answer = func(context.Context, int, *pipeline.Output) (write.Result, error) {
-		return write.Result{}, &write.PartialError{Acked: 2, Total: 5, Err: errs.New(errs.ShardUnreachable, "half").WithStatus(503)}
+		return write.Result{}, &write.PartialError{
+			Acked: 2,
+			Total: 5,
+			Err:   errs.New(errs.ShardUnreachable, "half").WithStatus(503),
+		}
 	}
 	w = f.ingest("", `{"a":1}`)
 	checkError(t, w, 503, errs.ShardUnreachable)
@@ -230,17 +313,21 @@ func TestPipelineRunsAgain(t *testing.T) {
 		if call == 1 {
 			// Somebody else made the table meanwhile, with n as a number.
 			f.catalog.mu.Lock()
-			f.catalog.tables["public.t"] = (&schema.Table{ID: 1, Database: "public", Name: "t", Version: 1, Columns: []schema.Column{
-				{ID: 1, Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
-				{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
-			}}).Index()
+			f.catalog.tables["public.t"] = (&schema.Table{
+				ID: 1, Database: "public", Name: "t", Version: 1,
+				Columns: []schema.Column{
+					{ID: 1, Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+					{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+				},
+			}).Index()
 			f.catalog.mu.Unlock()
 			return write.Result{}, changed{text}
 		}
 		return write.Result{Groups: []write.Group{{AffectedRows: out.Tables[0].Rows.Rows()}}}, nil
 	}
 	w := f.ingest("&skip_error=true", `[{"n":"x"},{"n":"y"},{"m":1}]`)
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `"affectedrows":1`) || w.Header().Get("x-svc-skipped") != "2" || f.writer.calls != 2 {
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"affectedrows":1`) || w.Header().Get("x-svc-skipped") != "2" ||
+		f.writer.calls != 2 {
 		t.Fatal(w.Code, w.Body, w.Header(), f.writer.calls)
 	}
 
@@ -273,10 +360,12 @@ func BenchmarkIngest(b *testing.B) {
 func TestIngestExpired(t *testing.T) {
 	f := newFixture(t)
 	w := f.ingest("&custom_time_index=at;epoch;s", `[{"at":1},{"at":4000000000},{"at":2}]`, "x-svc-hints", "ttl=1d")
-	if w.Code != 200 || w.Header().Get("x-svc-expired") != "2" || !strings.HasPrefix(w.Header().Get("x-svc-warnings"), "2 rows are older than the ttl of table public.t") {
+	if w.Code != 200 || w.Header().Get("x-svc-expired") != "2" ||
+		!strings.HasPrefix(w.Header().Get("x-svc-warnings"), "2 rows are older than the ttl of table public.t") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if w = f.ingest("", `{"a":1}`, "x-svc-hints", "ttl=1d"); w.Code != 200 || len(w.Header()["X-Svc-Expired"]) > 0 || w.Header().Get("x-svc-warnings") != "" {
+	if w = f.ingest("", `{"a":1}`, "x-svc-hints", "ttl=1d"); w.Code != 200 || len(w.Header()["X-Svc-Expired"]) > 0 ||
+		w.Header().Get("x-svc-warnings") != "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }

@@ -27,10 +27,12 @@ func TestNewTablesAreBounded(t *testing.T) {
 	})
 	send := func(user, body string) int { return f.ingest("", body, "Authorization", user).Code }
 	text := checkError(t, f.ingest("", suffixes("a", 11), "Authorization", "rw"), 400, errs.InvalidArguments)
-	if !strings.Contains(text, "10 new tables") || !strings.Contains(text, "--max-new-tables-per-request") || f.writer.calls != 0 {
+	if !strings.Contains(text, "10 new tables") || !strings.Contains(text, "--max-new-tables-per-request") ||
+		f.writer.calls != 0 {
 		t.Errorf("too many in a request: %s", text)
 	}
-	if w := f.ingest("&skip_error=true", suffixes("a", 11), "Authorization", "rw"); w.Code != 200 || w.Header().Get("X-Svc-Skipped") != "1" {
+	if w := f.ingest("&skip_error=true", suffixes("a", 11), "Authorization", "rw"); w.Code != 200 ||
+		w.Header().Get("X-Svc-Skipped") != "1" {
 		t.Errorf("what is too much is skipped: %d %s", w.Code, w.Body)
 	}
 	if got := send("rw", suffixes("b", 10)); got != 200 {
@@ -38,7 +40,8 @@ func TestNewTablesAreBounded(t *testing.T) {
 	}
 	w := f.ingest("", suffixes("c", 6), "Authorization", "rw")
 	text = checkError(t, w, 429, errs.RateLimited)
-	if !strings.Contains(text, "user rw made 20") || !strings.Contains(text, "--max-new-tables-per-minute") || w.Header().Get("Retry-After") == "" {
+	if !strings.Contains(text, "user rw made 20") || !strings.Contains(text, "--max-new-tables-per-minute") ||
+		w.Header().Get("Retry-After") == "" {
 		t.Errorf("too many in a minute: %s, %v", text, w.Header())
 	}
 	if got := send("wo", suffixes("d", 10)); got != 200 {

@@ -113,9 +113,12 @@ func TestUndeclaredRoute(t *testing.T) {
 func TestSchemasOfStructs(t *testing.T) {
 	doc := described(t, newWhole(t))
 	for name, value := range map[string]any{
-		"ClusterStatus": clusterapi.Status{}, "ClusterProblem": clusterapi.Problem{}, "ClusterNode": clusterapi.Node{}, "ClusterShard": clusterapi.Shard{},
-		"ClusterOperation": clusterapi.Operation{}, "ClusterAnswer": clusterapi.Answer{}, "ClusterPlan": clusterapi.Plan{}, "ClusterLoad": clusterapi.Load{},
-		"ClusterMove": clusterapi.Move{}, "Status": Status{}, "DryRunForm": dryRunForm{}, "ClusterRequest": clusterapi.Request{},
+		"ClusterStatus": clusterapi.Status{}, "ClusterProblem": clusterapi.Problem{}, "ClusterNode": clusterapi.Node{},
+		"ClusterShard":     clusterapi.Shard{},
+		"ClusterOperation": clusterapi.Operation{}, "ClusterAnswer": clusterapi.Answer{}, "ClusterPlan": clusterapi.Plan{},
+		"ClusterLoad": clusterapi.Load{},
+		"ClusterMove": clusterapi.Move{}, "Status": Status{}, "DryRunForm": dryRunForm{},
+		"ClusterRequest": clusterapi.Request{},
 	} {
 		schema := doc.Components.Schemas[name]
 		if schema == nil {

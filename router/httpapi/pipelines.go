@@ -85,7 +85,8 @@ func changeableName(r *http.Request) (string, error) {
 	case strings.HasPrefix(name, ingest.ReservedPrefix):
 		return "", errs.New(errs.InvalidArguments, "pipeline_name cannot start with %s", ingest.ReservedPrefix)
 	case !pipelineName.MatchString(name):
-		return "", errs.New(errs.InvalidArguments, "Invalid pipeline name: %s; 1 to 128 letters, digits and _ . : - are allowed", cutText(name))
+		return "", errs.New(errs.InvalidArguments,
+			"Invalid pipeline name: %s; 1 to 128 letters, digits and _ . : - are allowed", cutText(name))
 	}
 	return name, nil
 }
@@ -140,7 +141,8 @@ func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, err
 // compile compiles a text that a client sent. The error has code InvalidArguments.
 func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
 	if len(source) > maxPipelineBytes {
-		return nil, errs.New(errs.InvalidArguments, "Failed to build pipeline: it has %d bytes, at most %d are allowed", len(source), maxPipelineBytes)
+		return nil, errs.New(errs.InvalidArguments, "Failed to build pipeline: it has %d bytes, at most %d are allowed",
+			len(source), maxPipelineBytes)
 	}
 	p, err := pipeline.Compile(source, s.cfg.PipelineOptions)
 	if err != nil && errs.CodeOf(err) == errs.Unknown {

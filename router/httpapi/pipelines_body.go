@@ -27,7 +27,8 @@ func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, er
 	form := media == "multipart/form-data"
 	if !form && media != "" && media != "text/plain" && !strings.HasSuffix(media, "yaml") {
 		return nil, errs.New(errs.Unsupported,
-			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it as the first part", cutText(contentType)).
+			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it "+
+				"as the first part", cutText(contentType)).
 			WithStatus(http.StatusUnsupportedMediaType)
 	}
 	body, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
@@ -45,7 +46,8 @@ func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, er
 	case len(bytes.TrimSpace(source)) == 0:
 		return nil, errs.New(errs.InvalidArguments, "pipeline is required in body")
 	case len(source) > maxPipelineBytes:
-		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the most that is allowed", maxPipelineBytes)
+		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the most that is allowed",
+			maxPipelineBytes)
 	case !utf8.Valid(source):
 		return nil, errs.New(errs.InvalidArguments, "the pipeline is not valid UTF-8")
 	}

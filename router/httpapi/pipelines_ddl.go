@@ -30,7 +30,8 @@ func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, err
 		return nil, err
 	}
 	if name == ingest.IdentityPipeline {
-		return nil, errs.New(errs.InvalidArguments, "the built-in pipeline %s has no fixed table schema: it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
+		return nil, errs.New(errs.InvalidArguments, "the built-in pipeline %s has no fixed table schema: "+
+			"it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	version, has := query.Lookup("version")
 	p, _, err := s.pipelines.Find(r.Context(), name, version, has)
@@ -39,7 +40,8 @@ func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, err
 	}
 	columns := p.Columns()
 	if len(columns) == 0 {
-		return nil, errs.New(errs.InvalidArguments, "pipeline %s has no transform list and so no fixed table schema: it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
+		return nil, errs.New(errs.InvalidArguments, "pipeline %s has no transform list and so no fixed table schema: "+
+			"it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
 	out := exchange.AppendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
@@ -68,13 +70,15 @@ func (s *Server) ddlMessage(database, table string, p *pipeline.Pipeline) string
 		parts = append(parts, "Table "+table+" already exists in database "+database+": the statement would change nothing.")
 	}
 	if p.HasDispatcher() {
-		parts = append(parts, "The pipeline has a dispatcher: records that match a rule go to other tables, with other columns.")
+		parts = append(parts,
+			"The pipeline has a dispatcher: records that match a rule go to other tables, with other columns.")
 	}
 	if p.HasTableSuffix() {
 		parts = append(parts, "The pipeline has a table suffix: the names of its tables differ with the data.")
 	}
 	if p.OpenSchema() {
-		parts = append(parts, "The pipeline keeps fields that its transform list does not name: more columns come with the data.")
+		parts = append(parts,
+			"The pipeline keeps fields that its transform list does not name: more columns come with the data.")
 	}
 	return strings.Join(parts, " ")
 }

@@ -29,18 +29,39 @@ transform:
 	}{
 		{
 			name: "columns", text: minimal + transform, query: "?table=web",
-			sql: []string{create, "FULLTEXT INDEX", `"n" INT NULL`, `TIME INDEX ("t")`, `PRIMARY KEY ("host")`, "append_mode='true'"},
+			sql: []string{
+				create, "FULLTEXT INDEX", `"n" INT NULL`, `TIME INDEX ("t")`, `PRIMARY KEY ("host")`, "append_mode='true'",
+			},
 		},
-		{name: "the table exists", text: minimal + transform, query: "?table=had", sql: []string{`"had"`}, message: "Table had already exists"},
+		{
+			name: "the table exists", text: minimal + transform, query: "?table=had", sql: []string{`"had"`},
+			message: "Table had already exists",
+		},
 		{name: "in another database", text: minimal + transform, query: "?table=had&db=shop", sql: []string{`"had"`}},
-		{name: "a dispatcher", text: minimal + transform + "dispatcher: {field: k, rules: [{value: a, table_suffix: _a}]}\n", query: "?table=web", sql: []string{create}, message: "dispatcher"},
-		{name: "a suffix", text: minimal + transform + "table_suffix: _${host}\n", query: "?table=web", sql: []string{create}, message: "suffix"},
-		{name: "version 2", text: "version: 2\n" + minimal + transform, query: "?table=web", sql: []string{create}, message: "more columns"},
+		{
+			name:  "a dispatcher",
+			text:  minimal + transform + "dispatcher: {field: k, rules: [{value: a, table_suffix: _a}]}\n",
+			query: "?table=web", sql: []string{create}, message: "dispatcher",
+		},
+		{
+			name: "a suffix", text: minimal + transform + "table_suffix: _${host}\n", query: "?table=web",
+			sql: []string{create}, message: "suffix",
+		},
+		{
+			name: "version 2", text: "version: 2\n" + minimal + transform, query: "?table=web", sql: []string{create},
+			message: "more columns",
+		},
 		{name: "no table", text: minimal + transform, query: "", fails: "table is required"},
 		{name: "an illegal table", text: minimal + transform, query: "?table=9", fails: "table name"},
 		{name: "no transform list", text: minimal, query: "?table=web", fails: "no fixed table schema"},
-		{name: "an unknown version", text: minimal + transform, query: "?table=web&version=2020-01-01T00:00:00", fails: "Pipeline not found, name: edge, version: 2020-01-01 00:00:00"},
-		{name: "a bad version", text: minimal + transform, query: "?table=web&version=x", fails: "Invalid pipeline version format: x"},
+		{
+			name: "an unknown version", text: minimal + transform, query: "?table=web&version=2020-01-01T00:00:00",
+			fails: "Pipeline not found, name: edge, version: 2020-01-01 00:00:00",
+		},
+		{
+			name: "a bad version", text: minimal + transform, query: "?table=web&version=x",
+			fails: "Invalid pipeline version format: x",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newPipelineFixture(t)

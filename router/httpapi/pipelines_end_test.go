@@ -42,7 +42,8 @@ func TestTimeoutEndsThePipeline(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(10), "Content-Type", "application/x-ndjson", "x-svc-timeout", "1ms")
+	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(10), "Content-Type",
+		"application/x-ndjson", "x-svc-timeout", "1ms")
 	if w.Code != http.StatusRequestTimeout {
 		t.Errorf("dry run: status %d after %s: %s", w.Code, time.Since(start), w.Body)
 	}
@@ -91,10 +92,12 @@ func TestRequestSteps(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 5_000_000 })
 	f.put(t, "busy", busyPipeline)
 	w := f.call("POST", busyURL, busyRecords(100), "Content-Type", "application/x-ndjson")
-	if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "record 2: ") || !strings.Contains(text, "--pipeline-request-steps") {
+	if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "record 2: ") ||
+		!strings.Contains(text, "--pipeline-request-steps") {
 		t.Error(text)
 	}
-	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy&trace=true", busyRecords(10), "Content-Type", "application/x-ndjson")
+	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy&trace=true", busyRecords(10), "Content-Type",
+		"application/x-ndjson")
 	if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "record 2: ") {
 		t.Error(text)
 	}

@@ -35,7 +35,9 @@ func (f *fakePipelines) Propose(_ context.Context, cmd *metapb.Command) (*metapb
 	}
 	result := &metapb.Result{}
 	if put := cmd.GetPutPipeline(); put != nil {
-		p := &metapb.PipelineVersion{Name: put.Name, Version: cmd.TimeUnixNano, ContentType: put.ContentType, Size: uint32(len(put.Source))}
+		p := &metapb.PipelineVersion{
+			Name: put.Name, Version: cmd.TimeUnixNano, ContentType: put.ContentType, Size: uint32(len(put.Source)),
+		}
 		for _, have := range f.list {
 			p.Version = max(p.Version, have.Version+1)
 		}

@@ -56,8 +56,14 @@ func TestUpload(t *testing.T) {
 		{name: "text/plain", contentType: "text/plain", body: minimal},
 		{name: "no type", contentType: "-", body: minimal},
 		{name: "a form", contentType: oneType, body: oneBody},
-		{name: "a form without parts", contentType: noneType, body: noneBody, status: 400, text: "pipeline is required in body"},
-		{name: "a form with an empty part", contentType: emptyType, body: emptyBody, status: 400, text: "pipeline is required in body"},
+		{
+			name: "a form without parts", contentType: noneType, body: noneBody, status: 400,
+			text: "pipeline is required in body",
+		},
+		{
+			name: "a form with an empty part", contentType: emptyType, body: emptyBody, status: 400,
+			text: "pipeline is required in body",
+		},
 		{name: "a form without boundary", contentType: "multipart/form-data", body: oneBody, status: 400, text: "boundary"},
 		{name: "a form that breaks off", contentType: oneType, body: oneBody[:30], status: 400},
 		{name: "JSON", contentType: "application/json", body: "{}", status: 415, text: "application/x-yaml"},
@@ -99,7 +105,9 @@ func TestUpload(t *testing.T) {
 				t.Fatal(w.Code, w.Body)
 			}
 			got := answeredVersions(t, w)
-			want := []answered{{Name: strings.NewReplacer("%3A", ":", "?db=nowhere", "").Replace(path), Version: "2024-07-04 08:31:00.987136"}}
+			want := []answered{
+				{Name: strings.NewReplacer("%3A", ":", "?db=nowhere", "").Replace(path), Version: "2024-07-04 08:31:00.987136"},
+			}
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
@@ -122,7 +130,8 @@ dispatcher:
     - {value: c, table_suffix: _c}
 `, "Content-Type", yamlType)
 	var a struct{ Warnings []string }
-	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != 200 || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "pipeline unknown,") {
+	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != 200 || len(a.Warnings) != 1 ||
+		!strings.Contains(a.Warnings[0], "pipeline unknown,") {
 		t.Errorf("%d %s %v", w.Code, w.Body, err)
 	}
 }
@@ -188,7 +197,8 @@ func TestVersionsOverHTTP(t *testing.T) {
 func TestBuiltInsAreNotStored(t *testing.T) {
 	f := newPipelineFixture(t)
 	w := f.call("GET", "/v1/pipelines/svc_identity", "")
-	if text := checkError(t, w, 400, errs.InvalidArguments); text != "Pipeline not found, name: svc_identity, version: latest" {
+	if text := checkError(t, w, 400, errs.InvalidArguments); text !=
+		"Pipeline not found, name: svc_identity, version: latest" {
 		t.Error(text)
 	}
 	w = f.call("DELETE", "/v1/pipelines/svc_identity?version=2020-01-01T00:00:00", "")
@@ -264,7 +274,8 @@ func TestPipelinePermissions(t *testing.T) {
 			}
 		}
 		for _, user := range allowed {
-			if w := f.call(tt.method, tt.path, "{}", "Authorization", user, "Content-Type", contentType); w.Code == 401 || w.Code == 403 {
+			if w := f.call(tt.method, tt.path, "{}", "Authorization", user, "Content-Type", contentType); w.Code == 401 ||
+				w.Code == 403 {
 				t.Errorf("%s %s as %s: %d %s", tt.method, tt.path, user, w.Code, w.Body)
 			}
 		}
@@ -298,7 +309,8 @@ func TestIngestThroughStored(t *testing.T) {
 	}
 	ingest := func(query string) string {
 		t.Helper()
-		w := f.call("POST", "/v1/ingest?table=web"+query, `{"t":"2024-01-01T00:00:00","at":"2024-01-02T00:00:00"}`, "Content-Type", "application/json")
+		w := f.call("POST", "/v1/ingest?table=web"+query, `{"t":"2024-01-01T00:00:00","at":"2024-01-02T00:00:00"}`,
+			"Content-Type", "application/json")
 		if w.Code != 200 {
 			return checkError(t, w, 400, errs.InvalidArguments)
 		}
@@ -317,8 +329,10 @@ func TestIngestThroughStored(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.query, got, tt.want)
 		}
 	}
-	w := f.call("POST", "/v1/ingest?table=web&pipeline_name=edge&custom_time_index=t;epoch;s", `{"at":"2024-01-02T00:00:00"}`, "Content-Type", "application/json")
-	if want := "custom_time_index has no effect: the pipeline edge says which field is the time"; w.Header().Get("x-svc-warnings") != want {
+	w := f.call("POST", "/v1/ingest?table=web&pipeline_name=edge&custom_time_index=t;epoch;s",
+		`{"at":"2024-01-02T00:00:00"}`, "Content-Type", "application/json")
+	if want := "custom_time_index has no effect: the pipeline edge says which field is the time"; w.Header().
+		Get("x-svc-warnings") != want {
 		t.Errorf("%d, warnings %q, want %q", w.Code, w.Header()["X-Svc-Warnings"], want)
 	}
 }
@@ -326,16 +340,19 @@ func TestIngestThroughStored(t *testing.T) {
 // Dispatchers find other stored pipelines, always the newest.
 func TestDispatchToStored(t *testing.T) {
 	f := newPipelineFixture(t)
-	f.put(t, "edge", "dispatcher: {field: kind, rules: [{value: web, table_suffix: _web, pipeline: web}, {value: gone, table_suffix: _gone, pipeline: gone}]}\n")
+	f.put(t, "edge", "dispatcher: {field: kind, rules: [{value: web, table_suffix: _web, pipeline: web}, {value: "+
+		"gone, table_suffix: _gone, pipeline: gone}]}\n")
 	f.put(t, "web", minimal)
 	send := func(kind string) *httptest.ResponseRecorder {
-		return f.call("POST", "/v1/ingest?table=t&pipeline_name=edge&skip_error=true", `{"t":"2024-01-01T00:00:00","kind":"`+kind+`"}`, "Content-Type", "application/json")
+		return f.call("POST", "/v1/ingest?table=t&pipeline_name=edge&skip_error=true", `{"t":"2024-01-01T00:00:00","kind":"`+
+			kind+`"}`, "Content-Type", "application/json")
 	}
 	if w := send("web"); w.Code != 200 || !slices.Equal(f.writer.tables, []string{"public.t_web"}) {
 		t.Errorf("%d %s %v", w.Code, w.Body, f.writer.tables)
 	}
 	// That a target is missing fails the request even with skip_error.
-	if text := checkError(t, send("gone"), 400, errs.InvalidArguments); !strings.Contains(text, "Pipeline not found, name: gone, version: latest") {
+	if text := checkError(t, send("gone"), 400, errs.InvalidArguments); !strings.Contains(text,
+		"Pipeline not found, name: gone, version: latest") {
 		t.Error(text)
 	}
 }

@@ -23,7 +23,8 @@ func keptRows(t testing.TB, out *pipeline.Output) (rows []string) {
 		if table.Table != "rejects" {
 			continue
 		}
-		if table.Database != schema.PrivateDatabase || !table.Internal || table.NoCreate || table.Options[schema.OptionTTL] != "7days" {
+		if table.Database != schema.PrivateDatabase || !table.Internal || table.NoCreate ||
+			table.Options[schema.OptionTTL] != "7days" {
 			t.Errorf("table %+v", table)
 		}
 		at := map[string]*column.Col{}
@@ -38,7 +39,10 @@ func keptRows(t testing.TB, out *pipeline.Output) (rows []string) {
 		}
 		for row := range table.Rows.Rows() {
 			s := fmt.Sprint(at["record_index"].Int(row))
-			for _, name := range []string{"kind", "table_schema", "table_name", "pipeline", "pipeline_version", "custom_time_index", "format", "record"} {
+			for _, name := range []string{
+				"kind", "table_schema", "table_name", "pipeline", "pipeline_version", "custom_time_index", "format",
+				"record",
+			} {
 				s += " " + text(name, row)
 			}
 			if reason := text("error", row); reason == "-" || reason == "skipped" || reason == "malformed" {
@@ -63,11 +67,17 @@ func TestRejectsAreKept(t *testing.T) {
 		stored      int // rows of the client's
 		skipped     int
 	}{
-		{name: "not asked for", query: "&pipeline_name=edge&skip_error=true", body: `[{"t":"soon"},{"t":"2024-01-01T00:00:00"}]`, stored: 1, skipped: 1},
+		{
+			name: "not asked for", query: "&pipeline_name=edge&skip_error=true",
+			body: `[{"t":"soon"},{"t":"2024-01-01T00:00:00"}]`, stored: 1, skipped: 1,
+		},
 		{
 			name: "processors", query: "&pipeline_name=edge&skip_error=true&on_reject=store",
-			body:   `[{"t":"soon"}, {"t":"2024-01-01T00:00:00"} ,{ "k" : 1 }]`,
-			want:   []string{`0 processor public web edge ` + v + ` - json {"t":"soon"}`, `2 processor public web edge ` + v + ` - json { "k" : 1 }`},
+			body: `[{"t":"soon"}, {"t":"2024-01-01T00:00:00"} ,{ "k" : 1 }]`,
+			want: []string{
+				`0 processor public web edge ` + v + ` - json {"t":"soon"}`,
+				`2 processor public web edge ` + v + ` - json { "k" : 1 }`,
+			},
 			stored: 1, skipped: 2,
 		},
 		{
@@ -75,11 +85,14 @@ func TestRejectsAreKept(t *testing.T) {
 			want: []string{`0 processor public web edge ` + v + ` - json {"t":"soon"}`}, skipped: 1,
 		},
 		{
-			name: "the request does not want it", always: true, query: "&pipeline_name=edge&skip_error=true&on_reject=drop", body: `{"t":"soon"}`, skipped: 1,
+			name: "the request does not want it", always: true, query: "&pipeline_name=edge&skip_error=true&on_reject=drop",
+			body: `{"t":"soon"}`, skipped: 1,
 		},
 		{
-			name: "all kinds of svc_identity", query: "&pipeline_name=svc_identity&skip_error=true&on_reject=store&custom_time_index=at;epoch;s",
-			body: `[{"at":1,"n":1}, 7, {"n":1}, {"at":2,"n":"x"}, {"at":3,"svc_ttl":"soon"}, {"at":4,"svc_table_suffix":"/"}, {"at":5,"":1}]`,
+			name:  "all kinds of svc_identity",
+			query: "&pipeline_name=svc_identity&skip_error=true&on_reject=store&custom_time_index=at;epoch;s",
+			body: `[{"at":1,"n":1}, 7, {"n":1}, {"at":2,"n":"x"}, {"at":3,"svc_ttl":"soon"}, ` +
+				`{"at":4,"svc_table_suffix":"/"}, {"at":5,"":1}]`,
 			want: []string{
 				`1 parse public web svc_identity - at;epoch;s json 7`,
 				`2 time_index public web svc_identity - at;epoch;s json {"n":1}`,
@@ -91,9 +104,14 @@ func TestRejectsAreKept(t *testing.T) {
 			stored: 1, skipped: 6,
 		},
 		{
-			name: "malformed lines", query: "&pipeline_name=edge&skip_error=true&on_reject=store", contentType: "application/x-ndjson",
-			body:   "{\"t\":\"2024-01-01T00:00:00\"}\n{oops\r\n\n{\"t\":\"a\xffb\"}\n{\"t\":\"soon\"}\n",
-			want:   []string{"1 parse public web edge " + v + " - json {oops", "2 parse public web edge " + v + " - json {\"t\":\"a\ufffdb\"}", "3 processor public web edge " + v + ` - json {"t":"soon"}`},
+			name: "malformed lines", query: "&pipeline_name=edge&skip_error=true&on_reject=store",
+			contentType: "application/x-ndjson",
+			body:        "{\"t\":\"2024-01-01T00:00:00\"}\n{oops\r\n\n{\"t\":\"a\xffb\"}\n{\"t\":\"soon\"}\n",
+			want: []string{
+				"1 parse public web edge " + v + " - json {oops",
+				"2 parse public web edge " + v + " - json {\"t\":\"a\ufffdb\"}",
+				"3 processor public web edge " + v + ` - json {"t":"soon"}`,
+			},
 			stored: 1, skipped: 3,
 		},
 		{
@@ -103,12 +121,17 @@ func TestRejectsAreKept(t *testing.T) {
 			stored: 2, skipped: 1,
 		},
 		{
-			name: "text", query: "&pipeline_name=edge&skip_error=true&on_reject=store", contentType: "text/plain", body: "one\ntwo \xff\n",
-			want:    []string{"0 processor public web edge " + v + " - text one", "1 processor public web edge " + v + " - text two \ufffd"},
+			name: "text", query: "&pipeline_name=edge&skip_error=true&on_reject=store", contentType: "text/plain",
+			body: "one\ntwo \xff\n",
+			want: []string{
+				"0 processor public web edge " + v + " - text one",
+				"1 processor public web edge " + v + " - text two \ufffd",
+			},
 			skipped: 2,
 		},
 		{
-			name: "many, each with its reason", query: "&pipeline_name=svc_identity&skip_error=true&on_reject=store", body: "[" + many(100, "7") + "]",
+			name: "many, each with its reason", query: "&pipeline_name=svc_identity&skip_error=true&on_reject=store",
+			body: "[" + many(100, "7") + "]",
 			want: func() (rows []string) {
 				for i := range 100 {
 					rows = append(rows, fmt.Sprintf("%d parse public web svc_identity - - json 7", i))
@@ -164,13 +187,16 @@ func TestRejectsAreKept(t *testing.T) {
 			if len(a.Output) > 0 {
 				rows = a.Output[0].AffectedRows
 			}
-			if rows != tt.stored || a.Skipped.Count != tt.skipped || w.Header().Get("x-svc-skipped") != fmt.Sprint(tt.skipped) || (a.Skipped.StoredIn != "") != (tt.want != nil) {
+			if rows != tt.stored || a.Skipped.Count != tt.skipped || w.Header().Get("x-svc-skipped") != fmt.Sprint(tt.skipped) ||
+				(a.Skipped.StoredIn != "") != (tt.want != nil) {
 				t.Errorf("answer %s", w.Body)
 			}
-			if n := len(a.Skipped.Reasons); n == 0 || n > 10 || a.Skipped.Reasons[0].Error == "" || a.Skipped.Reasons[0].Kind == "" {
+			if n := len(a.Skipped.Reasons); n == 0 || n > 10 || a.Skipped.Reasons[0].Error == "" ||
+				a.Skipped.Reasons[0].Kind == "" {
 				t.Errorf("reasons %+v", a.Skipped.Reasons)
 			}
-			if metric := fmt.Sprintf("cordwood_ingest_rejects_stored_total{protocol=\"native\"} %d\n", len(tt.want)); !strings.Contains(f.call("GET", "/metrics", "").Body.String(), metric) {
+			if metric := fmt.Sprintf("cordwood_ingest_rejects_stored_total{protocol=\"native\"} %d\n",
+				len(tt.want)); !strings.Contains(f.call("GET", "/metrics", "").Body.String(), metric) {
 				t.Errorf("no metric %s", metric)
 			}
 		})
@@ -182,7 +208,8 @@ func TestSkippedMetricByKind(t *testing.T) {
 	f.ingest("&skip_error=true", `[{"a":1},{"a":"x"},7,8]`)
 	metrics := f.call("GET", "/metrics", "").Body.String()
 	for kind, want := range map[string]int{"type": 1, "parse": 2} {
-		metric := fmt.Sprintf("cordwood_ingest_skipped_records_total{db=\"public\",kind=%q,protocol=\"native\"} %d\n", kind, want)
+		metric := fmt.Sprintf("cordwood_ingest_skipped_records_total{db=\"public\",kind=%q,protocol=\"native\"} %d\n", kind,
+			want)
 		if !strings.Contains(metrics, metric) {
 			t.Errorf("no metric %s", metric)
 		}
@@ -261,7 +288,8 @@ func TestRejectsModel(t *testing.T) {
 			}
 		}
 		contentType := map[bool]string{true: "application/x-ndjson", false: "application/json"}[lines]
-		w := f.call("POST", "/v1/ingest?table=web&pipeline_name=edge&skip_error=true&on_reject=store", body.String(), "Content-Type", contentType)
+		w := f.call("POST", "/v1/ingest?table=web&pipeline_name=edge&skip_error=true&on_reject=store", body.String(),
+			"Content-Type", contentType)
 		if w.Code != 200 {
 			t.Fatalf("seed %d: %d %s for %q", seed, w.Code, w.Body, body.String())
 		}

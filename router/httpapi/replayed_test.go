@@ -31,7 +31,8 @@ func TestReplayedAreNoted(t *testing.T) {
 		}
 		return write.Result{}, nil
 	}
-	w := f.ingest("&skip_error=true&on_reject=drop", `[{"a":1},7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x, y,z")
+	w := f.ingest("&skip_error=true&on_reject=drop", `[{"a":1},7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k",
+		"X-Svc-Replayed", "x, y,z")
 	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.replayed x z "k\nreplayed"` {
 		t.Errorf("%d %s: wrote %s", w.Code, w.Body, got)
 	}
@@ -42,8 +43,10 @@ func TestReplayedAreNoted(t *testing.T) {
 		t.Error("the key knows the parameters: the record is refused when it comes again through another pipeline")
 	}
 	writes = nil
-	w = f.ingest("&skip_error=true&on_reject=store", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x,y")
-	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.rejects "k"; svc_private.replayed x y "k\nreplayed"` {
+	w = f.ingest("&skip_error=true&on_reject=store", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k",
+		"X-Svc-Replayed", "x,y")
+	if got := strings.Join(writes, "; "); w.Code != 200 ||
+		got != `public.t "k"; svc_private.rejects "k"; svc_private.replayed x y "k\nreplayed"` {
 		t.Errorf("what is kept anew: %d %s: wrote %s, want the old reject noted too", w.Code, w.Body, got)
 	}
 }

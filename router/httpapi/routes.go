@@ -61,14 +61,26 @@ var (
 // routes is every URL that there is.
 func (s *Server) routes() []route {
 	routes := []route{
-		{methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", params: params.Ingest, handler: s.handleIngest, asksAgain: true},
-		{methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", params: params.Ingest, handler: s.handleIngest, asksAgain: true},
+		{
+			methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", params: params.Ingest,
+			handler: s.handleIngest, asksAgain: true,
+		},
+		{
+			methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", params: params.Ingest,
+			handler: s.handleIngest, asksAgain: true,
+		},
 
 		{methods: getPost, path: "/v1/health", needs: access.Open, handler: s.handleHealth},
 		{methods: getPost, path: "/health", needs: access.Open, handler: s.handleHealth},
 		{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady},
 		{methods: get, path: "/status", needs: access.Open, handler: s.handleStatus},
-		{methods: get, path: "/metrics", needs: s.metricsNeed(), action: "read metrics", handler: s.metricsHandler().ServeHTTP},
+		{
+			methods: get,
+			path:    "/metrics",
+			needs:   s.metricsNeed(),
+			action:  "read metrics",
+			handler: s.metricsHandler().ServeHTTP,
+		},
 		{methods: get, path: "/config", needs: access.Monitor, action: "read the configuration", handler: s.handleConfig},
 		{methods: get, path: "/", needs: access.Open, handler: s.handleIndex},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
@@ -80,15 +92,30 @@ func (s *Server) routes() []route {
 		routes = append(routes, s.clusterRoutes()...)
 	}
 	if s.cfg.Tunnel != nil {
-		routes = append(routes, route{methods: get[:1], path: "/admin/rpc", needs: access.Backup, action: "back up", handler: s.handleTunnel, endless: true})
+		routes = append(routes, route{
+			methods: get[:1],
+			path:    "/admin/rpc",
+			needs:   access.Backup,
+			action:  "back up",
+			handler: s.handleTunnel,
+			endless: true,
+		})
 	}
 	if s.cfg.SQL != nil {
-		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: access.SignedIn, params: params.SQL, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
+		routes = append(routes, route{
+			methods:  getPost,
+			path:     "/v1/sql",
+			needs:    access.SignedIn,
+			params:   params.SQL,
+			handler:  s.cfg.SQL.ServeHTTP,
+			ownLimit: true,
+		})
 	}
 	routes = append(routes, s.doorRoutes()...)
 	if s.cfg.Tail != nil {
 		routes = append(routes, route{
-			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", params: params.Tail, handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
+			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", params: params.Tail,
+			handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
 		})
 	}
 	return routes
@@ -98,17 +125,62 @@ func (s *Server) routes() []route {
 // with one, which they would match too.
 func (s *Server) pipelineRoutes() []route {
 	return []route{
-		{methods: post, path: "/v1/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", params: params.DryRun, handler: s.handleDryRun},
-		{methods: post, path: "/v1/events/pipelines/dryrun", needs: access.PipelineRead, action: "dry run", params: params.DryRun, handler: s.handleDryRun},
-		{methods: post, path: "/v1/events/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", params: params.DryRun, handler: s.handleDryRun},
-		{methods: get, path: "/v1/pipelines", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.ListPipelines, handler: s.manage(s.listPipelines)},
-		{methods: post, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline)},
-		{methods: get, path: "/v1/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline)},
-		{methods: del, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline)},
-		{methods: get, path: "/v1/pipelines/{name}/ddl", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineDDL, handler: s.manage(s.pipelineDDL)},
-		{methods: post, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline)},
-		{methods: get, path: "/v1/events/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline)},
-		{methods: del, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline)},
+		{
+			methods: post,
+			path:    "/v1/pipelines/_dryrun",
+			needs:   access.PipelineRead,
+			action:  "dry run",
+			params:  params.DryRun,
+			handler: s.handleDryRun,
+		},
+		{
+			methods: post,
+			path:    "/v1/events/pipelines/dryrun",
+			needs:   access.PipelineRead,
+			action:  "dry run",
+			params:  params.DryRun,
+			handler: s.handleDryRun,
+		},
+		{
+			methods: post,
+			path:    "/v1/events/pipelines/_dryrun",
+			needs:   access.PipelineRead,
+			action:  "dry run",
+			params:  params.DryRun,
+			handler: s.handleDryRun,
+		},
+		{
+			methods: get, path: "/v1/pipelines", needs: access.PipelineRead, action: "read pipeline",
+			object: access.Pipeline, params: params.ListPipelines, handler: s.manage(s.listPipelines),
+		},
+		{
+			methods: post, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline",
+			object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline),
+		},
+		{
+			methods: get, path: "/v1/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline",
+			object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline),
+		},
+		{
+			methods: del, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline",
+			object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline),
+		},
+		{
+			methods: get, path: "/v1/pipelines/{name}/ddl", needs: access.PipelineRead, action: "read pipeline",
+			object: access.Pipeline, params: params.PipelineDDL, handler: s.manage(s.pipelineDDL),
+		},
+		{
+			methods: post, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline",
+			object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline),
+		},
+		{
+			methods: get, path: "/v1/events/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline",
+			object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline),
+		},
+		{
+			methods: del, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline",
+			object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline),
+		},
 	}
 }
 
@@ -120,9 +192,15 @@ func (s *Server) clusterRoutes() []route {
 		{methods: get, path: "/v1/cluster", needs: access.Monitor, action: read, handler: cluster.Status},
 		{methods: get, path: "/v1/cluster/plan", needs: access.Monitor, action: read, handler: cluster.Plan},
 		{methods: get, path: "/v1/cluster/operations", needs: access.Monitor, action: read, handler: cluster.Operations},
-		{methods: post, path: "/v1/cluster/operations", needs: access.Operate, action: "start operation", object: access.Operation, changes: true, handler: cluster.Start},
+		{
+			methods: post, path: "/v1/cluster/operations", needs: access.Operate, action: "start operation",
+			object: access.Operation, changes: true, handler: cluster.Start,
+		},
 		{methods: get, path: "/v1/cluster/operations/{id}", needs: access.Monitor, action: read, handler: cluster.Operation},
-		{methods: del, path: "/v1/cluster/operations/{id}", needs: access.Operate, action: "cancel operation", object: access.Operation, changes: true, handler: cluster.Cancel},
+		{
+			methods: del, path: "/v1/cluster/operations/{id}", needs: access.Operate, action: "cancel operation",
+			object: access.Operation, changes: true, handler: cluster.Cancel,
+		},
 	}
 }
 
@@ -170,7 +248,9 @@ func (s *Server) dispatch(routes []route) (*mux.Router, error) {
 			methods[rt.path] = append(methods[rt.path], m)
 		}
 	}
-	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{")) })
+	slices.SortStableFunc(paths, func(a, b string) int {
+		return cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{"))
+	})
 	for _, path := range paths {
 		for _, rt := range routes {
 			if rt.path == path {
@@ -271,7 +351,13 @@ func (s *Server) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	case !answered:
 		err = errs.New(errs.Internal, "the request was not answered")
 	}
-	s.changes.Record(x.Context(r), audit.Change{By: &x.Caller, Need: x.Need, Statement: x.Statement, Message: x.Message, Err: err})
+	s.changes.Record(x.Context(r), audit.Change{
+		By:        &x.Caller,
+		Need:      x.Need,
+		Statement: x.Statement,
+		Message:   x.Message,
+		Err:       err,
+	})
 }
 
 // need is what the sender of r must be allowed to.

@@ -266,9 +266,11 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.ingestion, err = ingest.New(ingest.Config{
 		Catalog: cfg.Catalog, Writer: cfg.Writer, Pipelines: s.pipelines, NoClientVariables: cfg.NoClientVariables,
-		StoreRejects: cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate, TimestampColumn: cfg.TimestampColumn,
-		MaxNewTables: cfg.MaxNewTables, MaxNewTablesPerMinute: cfg.MaxNewTablesPerMinute, MaxColumns: cfg.MaxColumns,
-		PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger, Registerer: cfg.Registerer,
+		StoreRejects: cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
+		TimestampColumn: cfg.TimestampColumn,
+		MaxNewTables:    cfg.MaxNewTables, MaxNewTablesPerMinute: cfg.MaxNewTablesPerMinute, MaxColumns: cfg.MaxColumns,
+		PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger,
+		Registerer: cfg.Registerer,
 	})
 	if err != nil {
 		return nil, err

@@ -31,7 +31,12 @@ func TestPermissions(t *testing.T) {
 	paths := []struct {
 		method, path string
 		needs        access.Privilege
-	}{{"GET", "/nothing", access.Open}, {"GET", "/v1/nothing", access.SignedIn}, {"GET", "/v1/ingest", access.SignedIn}, {"GET", "/v1/healthy", access.SignedIn}}
+	}{
+		{"GET", "/nothing", access.Open},
+		{"GET", "/v1/nothing", access.SignedIn},
+		{"GET", "/v1/ingest", access.SignedIn},
+		{"GET", "/v1/healthy", access.SignedIn},
+	}
 	for _, rt := range f.routes() {
 		for _, m := range rt.methods {
 			paths = append(paths, struct {
@@ -41,15 +46,18 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	may := map[string]string{
-		"open": "bad blank rw ro wo", "signed-in": "rw ro wo", "insert": "rw wo", "select": "rw ro", "pipeline-read": "rw ro", "pipeline-write": "rw",
-		"monitor": "rw ro", "operate": "rw", "backup": "rw ro",
+		"open": "bad blank rw ro wo", "signed-in": "rw ro wo", "insert": "rw wo", "select": "rw ro", "pipeline-read": "rw ro",
+		"pipeline-write": "rw",
+		"monitor":        "rw ro", "operate": "rw", "backup": "rw ro",
 	}
 	for _, p := range paths {
 		allowed, ok := may[p.needs.String()]
 		if !ok {
 			t.Errorf("%s %s needs %s, which no test knows", p.method, p.path, p.needs)
 		}
-		for user, want := range map[string]errs.Code{"": 7003, "bad": 7002, "blank": 1004, "ro": 7006, "wo": 7006, "rw": 7006} {
+		for user, want := range map[string]errs.Code{
+			"": 7003, "bad": 7002, "blank": 1004, "ro": 7006, "wo": 7006, "rw": 7006,
+		} {
 			if p.needs == access.Open || user != "" && slices.Contains(strings.Fields(allowed), user) {
 				want = 0
 			}
@@ -110,7 +118,9 @@ func TestRefusedPathsAndMethods(t *testing.T) {
 
 func TestPublicHandler(t *testing.T) {
 	f := newFixture(t)
-	for path, want := range map[string]int{"/v1/health": 200, "/health": 404, "/metrics": 404, "/config": 404, "/": 404, "/status": 404} {
+	for path, want := range map[string]int{
+		"/v1/health": 200, "/health": 404, "/metrics": 404, "/config": 404, "/": 404, "/status": 404,
+	} {
 		w := httptest.NewRecorder()
 		f.PublicHandler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		if w.Code != want {
@@ -135,7 +145,8 @@ func TestInformation(t *testing.T) {
 		}
 	}
 	reasons = []string{"shard 2 has no leader", "metadata is not there"}
-	if text := checkError(t, f.call("GET", "/ready", ""), 503, errs.ShardNotReady); text != "not ready: shard 2 has no leader; metadata is not there" {
+	if text := checkError(t, f.call("GET", "/ready", ""), 503,
+		errs.ShardNotReady); text != "not ready: shard 2 has no leader; metadata is not there" {
 		t.Error(text)
 	}
 	if w := f.call("GET", "/health", ""); w.Code != 200 {
@@ -143,14 +154,16 @@ func TestInformation(t *testing.T) {
 	}
 	var status map[string]string
 	if w := f.call("GET", "/status", ""); json.Unmarshal(w.Body.Bytes(), &status) != nil || status["version"] != "1.2.3" ||
-		status["commit"] != "abc" || status["branch"] != "main" || status["hostname"] == "" || !strings.HasPrefix(status["go_version"], "go") {
+		status["commit"] != "abc" || status["branch"] != "main" || status["hostname"] == "" ||
+		!strings.HasPrefix(status["go_version"], "go") {
 		t.Error(status)
 	}
 	troubles = []string{"rows lie aside"}
 	if w := f.call("GET", "/status", ""); !strings.HasSuffix(w.Body.String(), ",\"warnings\":[\"rows lie aside\"]}\n") {
 		t.Error(w.Body)
 	}
-	if w := f.call("GET", "/config", ""); !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") || !strings.Contains(w.Body.String(), "[http]") {
+	if w := f.call("GET", "/config", ""); !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") ||
+		!strings.Contains(w.Body.String(), "[http]") {
 		t.Error(w.Header(), w.Body)
 	}
 	if w := f.call("GET", "/", ""); !strings.Contains(w.Body.String(), "<h1>cordwood</h1>") {
@@ -179,7 +192,9 @@ func TestInformation(t *testing.T) {
 // browsers are rules that let an origin in, of a server with users or not.
 func browsers(t *testing.T, users bool) *browser.Rules {
 	t.Helper()
-	rules, err := browser.New(browser.Config{Users: users, Hostname: "box", Hosts: []string{"example.com"}, Origins: []string{"https://y.example"}})
+	rules, err := browser.New(browser.Config{
+		Users: users, Hostname: "box", Hosts: []string{"example.com"}, Origins: []string{"https://y.example"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +203,8 @@ func browsers(t *testing.T, users bool) *browser.Rules {
 
 // TestMetricsOfStrangers: names of databases and tables are for those who may read.
 func TestMetricsOfStrangers(t *testing.T) {
-	const named, blank = `cordwood_ingest_rows_total{db="public",protocol="native"} 2`, `cordwood_ingest_rows_total{db="",protocol="native"} 2`
+	const named, blank = `cordwood_ingest_rows_total{db="public",protocol="native"} 2`,
+		`cordwood_ingest_rows_total{db="",protocol="native"} 2`
 	for _, c := range []struct {
 		users, closed bool
 		as            string
@@ -209,14 +225,17 @@ func TestMetricsOfStrangers(t *testing.T) {
 				conf.Auth = byUser{}
 			}
 		})
-		f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity", `[{"a":1},{"a":2}]`, "Content-Type", "application/json", "Authorization", "rw")
+		f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity", `[{"a":1},{"a":2}]`, "Content-Type",
+			"application/json", "Authorization", "rw")
 		w := f.call("GET", "/metrics", "", "Authorization", c.as)
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) || c.want == blank && strings.Contains(w.Body.String(), "public") {
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) ||
+			c.want == blank && strings.Contains(w.Body.String(), "public") {
 			t.Errorf("users %v, closed %v, as %q: %d %.300s", c.users, c.closed, c.as, w.Code, w.Body)
 		}
 		// The configuration, with its paths, is never for strangers while there are users.
 		wants := map[string]int{"": 401, "wo": 403, "ro": 200, "rw": 200}
-		if w := f.call("GET", "/config", "", "Authorization", c.as); c.users && w.Code != wants[c.as] || !c.users && w.Code != 200 {
+		if w := f.call("GET", "/config", "", "Authorization", c.as); c.users && w.Code != wants[c.as] ||
+			!c.users && w.Code != 200 {
 			t.Errorf("/config, users %v, as %q: %d %s", c.users, c.as, w.Code, w.Body)
 		}
 	}
@@ -224,30 +243,38 @@ func TestMetricsOfStrangers(t *testing.T) {
 
 func TestCORS(t *testing.T) {
 	preflight := func(origin string) []string {
-		return []string{"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-svc-hints,authorization"}
+		return []string{
+			"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
+			"content-type,x-svc-hints,authorization",
+		}
 	}
 	// Without settings no other origin is let in, whatever it asks.
 	off := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
 		for _, path := range []string{"/", "/health", "/v1/ingest", "/v1/nope", "/metrics"} {
 			w := off.call(method, path, "", preflight("https://x.example")...)
-			if text := checkError(t, w, 403, errs.PermissionDenied); w.Header().Get("Access-Control-Allow-Origin") != "" || !strings.Contains(text, "--http-cors-allowed-origins") {
+			if text := checkError(t, w, 403, errs.PermissionDenied); w.Header().Get("Access-Control-Allow-Origin") != "" ||
+				!strings.Contains(text, "--http-cors-allowed-origins") {
 				t.Errorf("%s %s: %v %s", method, path, w.Header(), text)
 			}
 		}
 	}
 	some := newFixture(t, func(c *Config) { c.Auth = byUser{}; c.Browsers = browsers(t, true) })
 	w := some.call("OPTIONS", "/v1/ingest", "", preflight("https://y.example")...)
-	if h := w.Header(); w.Code != 200 || h.Get("Access-Control-Allow-Origin") != "https://y.example" || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
-		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "x-svc-hints") || h.Get("Access-Control-Allow-Credentials") != "" {
+	if h := w.Header(); w.Code != 200 || h.Get("Access-Control-Allow-Origin") != "https://y.example" ||
+		!strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "x-svc-hints") ||
+		h.Get("Access-Control-Allow-Credentials") != "" {
 		t.Fatal(w.Code, h)
 	}
 	// Errors have the headers too, or a browser would not show them.
-	if w = some.call("POST", "/v1/ingest", "", "Origin", "https://y.example"); w.Code != 401 || w.Header().Get("Access-Control-Allow-Origin") != "https://y.example" ||
+	if w = some.call("POST", "/v1/ingest", "", "Origin", "https://y.example"); w.Code != 401 ||
+		w.Header().Get("Access-Control-Allow-Origin") != "https://y.example" ||
 		w.Header().Get("Access-Control-Allow-Credentials") != "" || !slices.Contains(w.Header().Values("Vary"), "Origin") {
 		t.Fatal(w.Code, w.Header())
 	}
-	if w = some.call("OPTIONS", "/v1/ingest", "", preflight("https://x.example")...); w.Code != 403 || w.Header().Get("Access-Control-Allow-Origin") != "" {
+	if w = some.call("OPTIONS", "/v1/ingest", "", preflight("https://x.example")...); w.Code != 403 ||
+		w.Header().Get("Access-Control-Allow-Origin") != "" {
 		t.Error("an origin that is not named:", w.Code, w.Header())
 	}
 }
@@ -349,7 +376,8 @@ func TestPasswordDialog(t *testing.T) {
 			}
 		}
 	}
-	if w := f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity", "{}", "Authorization", "ro"); w.Code != 403 || w.Header().Get("WWW-Authenticate") != "" {
+	if w := f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity", "{}", "Authorization", "ro"); w.Code != 403 ||
+		w.Header().Get("WWW-Authenticate") != "" {
 		t.Errorf("a user that may not: %d %v", w.Code, w.Header())
 	}
 }

@@ -57,7 +57,8 @@ func TestUnknownParameters(t *testing.T) {
 		if !underV1(rt.path) || rt.refuse != nil {
 			continue
 		}
-		path := strings.NewReplacer("{name}", "p", "{id}", "1", "{node}", "n", "{table}", "t", "{shard}", "1").Replace(rt.path)
+		path := strings.NewReplacer("{name}", "p", "{id}", "1", "{node}", "n", "{table}", "t", "{shard}",
+			"1").Replace(rt.path)
 		w := f.call(rt.methods[0], path+"?no_such_thing=1", "")
 		refused := w.Code == 400 && strings.Contains(w.Body.String(), `unknown parameter \"no_such_thing\"`)
 		if refused != (rt.needs != access.Open) {
@@ -65,8 +66,14 @@ func TestUnknownParameters(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ path, want string }{
-		{"/v1/ingest?tabel=t", `unknown parameter \"tabel\", did you mean \"table\"?; this path takes db, table, pipeline_name,`},
-		{"/v1/ingest?table=t&skip_erorr=true&nope", `unknown parameters \"skip_erorr\", did you mean \"skip_error\"?; \"nope\"; this path takes`},
+		{
+			"/v1/ingest?tabel=t",
+			`unknown parameter \"tabel\", did you mean \"table\"?; this path takes db, table, pipeline_name,`,
+		},
+		{
+			"/v1/ingest?table=t&skip_erorr=true&nope",
+			`unknown parameters \"skip_erorr\", did you mean \"skip_error\"?; \"nope\"; this path takes`,
+		},
 		{"/v1/ingest?t%61bel=t", `unknown parameter \"tabel\", did you mean \"table\"?`},
 		{"/v1/events/logs?Table=t", `unknown parameter \"Table\", did you mean \"table\"?`},
 		{"/v1/pipelines/_dryrun?tracee=true", `did you mean \"trace\"?`},
@@ -92,7 +99,8 @@ func TestUnknownParameters(t *testing.T) {
 // TestUnknownHeaders sends headers that begin as ours do: the answer warns.
 func TestUnknownHeaders(t *testing.T) {
 	f := newWhole(t)
-	w := f.call("GET", "/v1/pipelines", "", "x-svc-db-names", "web", "x-svc-timeout", "5s", "X-Request-Id", "a", "x-svc-hint-ttl", "1d")
+	w := f.call("GET", "/v1/pipelines", "", "x-svc-db-names", "web", "x-svc-timeout", "5s", "X-Request-Id", "a",
+		"x-svc-hint-ttl", "1d")
 	want := []string{`header "x-svc-db-names" is not known, and has no effect; did you mean "x-svc-db-name"?`}
 	if got := w.Header().Values("x-svc-warnings"); w.Code != 200 || !slices.Equal(got, want) {
 		t.Errorf("%d %q, want %q", w.Code, got, want)
@@ -101,7 +109,8 @@ func TestUnknownHeaders(t *testing.T) {
 	for c := range 20 {
 		many = append(many, "x-svc-"+strings.Repeat(string(rune('a'+c)), 30), "1")
 	}
-	if got := f.call("GET", "/v1/pipelines", "", many...).Header().Values("x-svc-warnings"); len(got) != 9 || !strings.HasPrefix(got[8], "12 more headers") {
+	if got := f.call("GET", "/v1/pipelines", "", many...).Header().Values("x-svc-warnings"); len(got) != 9 ||
+		!strings.HasPrefix(got[8], "12 more headers") {
 		t.Errorf("%q", got)
 	}
 }

@@ -77,12 +77,30 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 		patience         time.Duration
 		status           int
 	}{
-		{"a limit of its own", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100\r\nx-svc-timeout: 20ms", `{"a"`, time.Minute, 408},
-		{"no limit", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 408},
-		{"a dry run", "POST /v1/pipelines/_dryrun?pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 408},
-		{"wrong from the start", "POST /v1/ingest?skip_error=maybe HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 400},
+		{
+			"a limit of its own",
+			"POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100\r\nx-svc-timeout: 20ms",
+			`{"a"`, time.Minute, 408,
+		},
+		{
+			"no limit", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100", `{"a"`,
+			20 * time.Millisecond, 408,
+		},
+		{
+			"a dry run", "POST /v1/pipelines/_dryrun?pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100", `{"a"`,
+			20 * time.Millisecond, 408,
+		},
+		{
+			"wrong from the start", "POST /v1/ingest?skip_error=maybe HTTP/1.1\r\nContent-Length: 100", `{"a"`,
+			20 * time.Millisecond, 400,
+		},
 		{"no such path", "POST /v1/nope HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 404},
-		{"no such encoding", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Encoding: rot13\r\nTransfer-Encoding: chunked", "4\r\n{\"a\"\r\n", 20 * time.Millisecond, 415},
+		{
+			"no such encoding",
+			"POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Encoding: " +
+				"rot13\r\nTransfer-Encoding: chunked",
+			"4\r\n{\"a\"\r\n", 20 * time.Millisecond, 415,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bodies, err := body.New(body.Config{Patience: tt.patience})
@@ -100,7 +118,8 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 			if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(conn, tt.head+"\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n"+tt.body); err != nil {
+			if _, err := io.WriteString(conn, tt.head+"\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n"+
+				tt.body); err != nil {
 				t.Fatal(err)
 			}
 			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -133,7 +152,8 @@ func TestStalledBodiesMakeRoom(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	head := "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1048576\r\n\r\n"
+	head := "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+		"application/json\r\nContent-Length: 1048576\r\n\r\n"
 	if _, err := io.WriteString(conn, head+strings.Repeat(" ", 1<<20-100)); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +181,8 @@ func TestStalledBodiesMakeRoom(t *testing.T) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "too slowly") {
+	if err != nil || answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(text), "too slowly") {
 		t.Errorf("the one that stalled: %s, %v, %q, %v", answer.Status, answer.Header, text, err)
 	}
 }

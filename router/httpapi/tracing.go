@@ -37,7 +37,8 @@ func (s *Server) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http
 		if status == 0 {
 			status = http.StatusOK
 		}
-		span.SetAttributes(attribute.Int("http.response.status_code", status), attribute.Int64("http.response.body.size", x.Bytes))
+		span.SetAttributes(attribute.Int("http.response.status_code", status),
+			attribute.Int64("http.response.body.size", x.Bytes))
 		if status >= 500 {
 			span.SetStatus(codes.Error, http.StatusText(status))
 		}

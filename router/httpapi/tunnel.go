@@ -20,9 +20,12 @@ const TunnelProtocol = "cordwood-rpc"
 // handleTunnel turns the connection of a request into one for calls. It is not below
 // /v1/, and so not on the public listener.
 func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.Header.Get("Upgrade"), TunnelProtocol) || !strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), TunnelProtocol) ||
+		!strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
 		w.Header().Set("Upgrade", TunnelProtocol)
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "this path is for 'cordwood backup' and 'cordwood restore': it takes requests with the header Upgrade: %s", TunnelProtocol).
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
+			"this path is for 'cordwood backup' and 'cordwood restore': it takes requests with the header Upgrade: %s",
+			TunnelProtocol).
 			WithStatus(http.StatusUpgradeRequired))
 		return
 	}
@@ -33,7 +36,8 @@ func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	x := exchange.Of(r)
 	x.Status = http.StatusSwitchingProtocols
-	_, err = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + TunnelProtocol + "\r\n\r\n")
+	_, err = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+		TunnelProtocol + "\r\n\r\n")
 	if err = errors.Join(err, rw.Flush()); err != nil {
 		conn.Close()
 		return

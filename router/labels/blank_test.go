@@ -11,7 +11,8 @@ import (
 
 func TestBlank(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	rows := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "rows_total", Help: "Rows."}, []string{"db", "kind", "table"})
+	rows := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "rows_total", Help: "Rows."},
+		[]string{"db", "kind", "table"})
 	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "age", Help: "An age."}, []string{"db"})
 	other := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "other", Help: "Another."}, []string{"shard"})
 	reg.MustRegister(rows, age, other)
@@ -33,7 +34,8 @@ rows_total{db="",kind="b",table=""} 4
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}
 	// What is shared with the registry was not changed.
-	if got := whole(); !strings.Contains(got, `rows_total{db="secret",kind="a",table="t"} 1`) || !strings.Contains(got, `age{db="secret"} 1`) || blanked() != want {
+	if got := whole(); !strings.Contains(got, `rows_total{db="secret",kind="a",table="t"} 1`) ||
+		!strings.Contains(got, `age{db="secret"} 1`) || blanked() != want {
 		t.Errorf("the registry has\n%s", got)
 	}
 }

@@ -148,7 +148,8 @@ func TestVersions(t *testing.T) {
 		t.Errorf("read %d times", n)
 	}
 	_, err := c.Version(within(t), "p", at+1)
-	if want := "Pipeline not found, name: p, version: 2024-07-04 08:31:00.987136001"; err == nil || err.Error() != want || errs.CodeOf(err) != errs.InvalidArguments {
+	if want := "Pipeline not found, name: p, version: 2024-07-04 08:31:00.987136001"; err == nil || err.Error() != want ||
+		errs.CodeOf(err) != errs.InvalidArguments {
 		t.Errorf("%v, want %s", err, want)
 	}
 	// A version that was compiled but is deleted is not given out any more.

@@ -42,7 +42,8 @@ func TestHandedOver(t *testing.T) {
 		meta.moved.Store(true)
 		close(a.answers)
 		rest, err := io.ReadAll(resp.Body)
-		want := `{"error":"the rows of table ` + strings.ReplaceAll(schema.FormatTableName(name[0], name[1]), `"`, `\"`) + ` were moved to other shards; follow again","code":4008}` + "\n"
+		want := `{"error":"the rows of table ` + strings.ReplaceAll(schema.FormatTableName(name[0], name[1]), `"`, `\"`) +
+			` were moved to other shards; follow again","code":4008}` + "\n"
 		if err != nil || !strings.HasSuffix(string(rest), want) {
 			t.Errorf("the end is %q, %v, want %q", rest, err, want)
 		}

@@ -92,13 +92,16 @@ func (catalog) Database(name string) (*schemapb.Database, bool) {
 
 func (catalog) Table(database, name string) (*schema.Table, bool) {
 	t := &schema.Table{
-		ID: 1, Database: database, Name: name, Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 3}, {Epoch: 2, ShardID: 4}, {Epoch: 3, ShardID: 3}},
+		ID: 1, Database: database, Name: name, Version: 1, Placement: []schema.Placement{
+			{Epoch: 1, ShardID: 3}, {Epoch: 2, ShardID: 4}, {Epoch: 3, ShardID: 3},
+		},
 		Columns: []schema.Column{{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp}},
 	}
 	if name == "quick" {
 		t.Options = map[string]string{schema.OptionTTL: "instant"}
 	}
-	known := database == "public" && (name == "t" || name == "quick") || database == schema.PrivateDatabase && name == "rejects"
+	known := database == "public" && (name == "t" || name == "quick") ||
+		database == schema.PrivateDatabase && name == "rejects"
 	return t.Index(), known
 }
 
@@ -145,7 +148,8 @@ func TestRenamed(t *testing.T) {
 	a.end = errs.New(errs.TableNotFound, "gone").WithReason(errs.TableGone)
 	close(a.answers)
 	rest, err := io.ReadAll(in)
-	if err != nil || !strings.HasSuffix(string(rest), `{"error":"table public.better was dropped or truncated","code":4001}`+"\n") {
+	if err != nil || !strings.HasSuffix(string(rest),
+		`{"error":"table public.better was dropped or truncated","code":4001}`+"\n") {
 		t.Errorf("%s, %v", rest, err)
 	}
 }
@@ -241,7 +245,8 @@ func TestNDJSON(t *testing.T) {
 	}
 	a, b := r.twoFeeds()
 	for range 2 {
-		if req := <-r.reqs; req.Where != "m = 'x'" || req.GetSince() != 990_000 || req.TtlNanos != int64(7*24*time.Hour) || req.Name.Name != "t" {
+		if req := <-r.reqs; req.Where != "m = 'x'" || req.GetSince() != 990_000 || req.TtlNanos != int64(7*24*time.Hour) ||
+			req.Name.Name != "t" {
 			t.Errorf("the shards are asked %v", req)
 		}
 	}
@@ -280,7 +285,8 @@ func TestEvents(t *testing.T) {
 	}
 	r.h.Close()
 	rest, err := io.ReadAll(in)
-	if want := "event: error\ndata: " + `{"error":"the server is stopping; follow again in a moment","code":4008}` + "\n\n"; err != nil || string(rest) != want {
+	if want := "event: error\ndata: " + `{"error":"the server is stopping; follow again in a moment","code":4008}` +
+		"\n\n"; err != nil || string(rest) != want {
 		t.Errorf("the end is %q, %v", rest, err)
 	}
 	if resp := r.get("table=t"); resp.StatusCode != 503 {
@@ -359,7 +365,9 @@ func TestTooManyOfOneUser(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxOpen = 4 })
 	inner := r.h
 	r.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		caller := &access.Caller{Sender: access.Sender{User: req.Header.Get("User"), Right: access.ReadOnly, Proof: "password"}}
+		caller := &access.Caller{
+			Sender: access.Sender{User: req.Header.Get("User"), Right: access.ReadOnly, Proof: "password"},
+		}
 		inner.ServeHTTP(w, req.WithContext(access.With(req.Context(), caller)))
 	})
 	for i, want := range []struct {
@@ -383,7 +391,8 @@ func TestTooMany(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxOpen = 1 })
 	first := r.get("table=t")
 	resp := r.get("table=t")
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 429 || !strings.HasPrefix(string(text), "6001 1 tail is open, which") {
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 429 ||
+		!strings.HasPrefix(string(text), "6001 1 tail is open, which") {
 		t.Errorf("the second is answered %d %s", resp.StatusCode, text)
 	}
 	a, b := r.twoFeeds()

@@ -121,7 +121,8 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write", c.shard).WithReason(errs.OutcomeUnknown)
+		return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write",
+			c.shard).WithReason(errs.OutcomeUnknown)
 	}
 	if p.err != nil && turnedDown(p.err) {
 		return false, nil
@@ -160,7 +161,8 @@ func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack
 // part returns the rows of a table as the caller knows it.
 func (p *pack) part(t *schema.Table) *column.Builder {
 	for i := range p.parts {
-		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version && have.Writable().Epoch == t.Writable().Epoch {
+		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version &&
+			have.Writable().Epoch == t.Writable().Epoch {
 			return p.parts[i].rows
 		}
 	}

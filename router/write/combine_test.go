@@ -21,7 +21,9 @@ type heldShards struct {
 	hold    chan struct{}
 }
 
-func (s *heldShards) Write(ctx context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table) (uint64, error) {
+func (s *heldShards) Write(ctx context.Context, shard uint32, batches [][]byte,
+	tables func([]uint64) []*schemapb.Table,
+) (uint64, error) {
 	s.entered <- struct{}{}
 	<-s.hold
 	return s.fakeShards.Write(ctx, shard, batches, tables)

@@ -22,7 +22,9 @@ func TestConflicts(t *testing.T) {
 	wrong := func() *pipeline.TableRows { return rows("a", 2, field("n", schema.String)) }
 	seen := func(tr *pipeline.TableRows, t *schema.Table) *pipeline.TableRows { tr.Existing = t; return tr }
 	otherIndex := &pipeline.TableRows{Database: "public", Table: "a", Rows: &column.Builder{}}
-	c := otherIndex.Rows.Add(schema.Column{Name: "at", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true})
+	c := otherIndex.Rows.Add(schema.Column{
+		Name: "at", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true,
+	})
 	c.SetInt(0, 1)
 	otherIndex.Rows.EndRow()
 
@@ -35,8 +37,15 @@ func TestConflicts(t *testing.T) {
 		{"pipeline saw no table", output(wrong()), true, `table public.a: column "n": expected Int64, given String`},
 		{"pipeline saw this table", output(seen(wrong(), table())), false, `column "n": expected Int64, given String`},
 		{"second time index", output(otherIndex), true, `a second time index "at" is not possible`},
-		{"field as tag", output(rows("a", 1, schema.Column{Name: "n", Type: schema.Int64, Semantic: schema.Tag})), true, "given Int64 TAG"},
-		{"within the request", output(rows("new", 1, field("x", schema.Int64)), rows("new", 1, field("x", schema.String))), false, `table public.new: column "x"`},
+		{
+			"field as tag", output(rows("a", 1, schema.Column{Name: "n", Type: schema.Int64, Semantic: schema.Tag})),
+			true, "given Int64 TAG",
+		},
+		{
+			"within the request",
+			output(rows("new", 1, field("x", schema.Int64)), rows("new", 1, field("x", schema.String))), false,
+			`table public.new: column "x"`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +56,8 @@ func TestConflicts(t *testing.T) {
 			if tt.again {
 				code = errs.TableUnavailable
 			}
-			if errors.Is(err, ErrSchemaChanged) != tt.again || errs.CodeOf(err) != code || !strings.Contains(err.Error(), tt.text) {
+			if errors.Is(err, ErrSchemaChanged) != tt.again || errs.CodeOf(err) != code ||
+				!strings.Contains(err.Error(), tt.text) {
 				t.Fatalf("%v (code %d, again %v)", err, errs.CodeOf(err), errors.Is(err, ErrSchemaChanged))
 			}
 			if s.calls != 0 || m.ensured != 0 {
@@ -73,7 +83,8 @@ func TestConflictDecidedByTheMetadataGroup(t *testing.T) {
 	}})
 	close(m.hold)
 	err := <-got
-	if !errors.Is(err, ErrSchemaChanged) || errs.CodeOf(err) != errs.TableUnavailable || !strings.Contains(err.Error(), "expected String, given Int64") {
+	if !errors.Is(err, ErrSchemaChanged) || errs.CodeOf(err) != errs.TableUnavailable ||
+		!strings.Contains(err.Error(), "expected String, given Int64") {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +95,8 @@ func TestNoCreate(t *testing.T) {
 	tr := rows("a", 1)
 	tr.NoCreate = true
 	_, err := w.Write(t.Context(), output(tr))
-	if errs.CodeOf(err) != errs.InvalidArguments || err.Error() != "Table `a` does not exist, and `auto_create_table` hint is disabled" {
+	if errs.CodeOf(err) != errs.InvalidArguments ||
+		err.Error() != "Table `a` does not exist, and `auto_create_table` hint is disabled" {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(t.Context(), output(rows("a", 1))); err != nil {
@@ -98,7 +110,8 @@ func TestNoCreate(t *testing.T) {
 	tr = rows("b", 1)
 	tr.NoCreate = true
 	w.cfg.NoAutoCreate = true
-	if _, err = w.Write(t.Context(), output(tr)); errs.CodeOf(err) != errs.InvalidArguments || !strings.HasSuffix(err.Error(), "disabled by configuration") {
+	if _, err = w.Write(t.Context(), output(tr)); errs.CodeOf(err) != errs.InvalidArguments ||
+		!strings.HasSuffix(err.Error(), "disabled by configuration") {
 		t.Fatal(err)
 	}
 }
@@ -112,7 +125,8 @@ func TestNotNull(t *testing.T) {
 	}}
 	m.put(table)
 	tr := rows("a", 1)
-	if _, err := w.Write(t.Context(), output(tr)); !errors.Is(err, ErrSchemaChanged) || !strings.Contains(err.Error(), `missing column "must"`) {
+	if _, err := w.Write(t.Context(), output(tr)); !errors.Is(err, ErrSchemaChanged) ||
+		!strings.Contains(err.Error(), `missing column "must"`) {
 		t.Fatal(err)
 	}
 	tr.Existing = table
@@ -163,7 +177,8 @@ func TestPartialThenConflictIsNotRunAgain(t *testing.T) {
 	}
 	_, err := w.Write(t.Context(), output(rows("a", 3), rows("b", 2)))
 	partial := (*PartialError)(nil)
-	if !errors.As(err, &partial) || partial.Acked != 2 || errors.Is(err, ErrSchemaChanged) || errs.From(err).Status() != 503 {
+	if !errors.As(err, &partial) || partial.Acked != 2 || errors.Is(err, ErrSchemaChanged) ||
+		errs.From(err).Status() != 503 {
 		t.Fatalf("%v", err)
 	}
 }

@@ -73,7 +73,8 @@ func (t *target) restoring() error {
 	if r == nil || r.Complete && r.Replaces == "" {
 		return nil
 	}
-	return errs.New(errs.TableUnavailable, "table %s is being restored from backup %s and takes no rows until it is complete; if the restore broke off, run it again, or drop the table", t.name(), r.BackupID).
+	return errs.New(errs.TableUnavailable, "table %s is being restored from backup %s and takes no rows until it is "+
+		"complete; if the restore broke off, run it again, or drop the table", t.name(), r.BackupID).
 		WithRetryAfter(10 * time.Second)
 }
 
@@ -87,7 +88,8 @@ func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 		if c.Type == schema.Float64 || now == nil || now.ID != c.ID || now.Type != schema.Float64 {
 			continue
 		}
-		text := fmt.Sprintf("column %s of table %s became Float64: it was %s, and a value has a fraction", c.Name, t.name(), c.Type)
+		text := fmt.Sprintf("column %s of table %s became Float64: it was %s, and a value has a fraction", c.Name,
+			t.name(), c.Type)
 		if slices.Contains(req.warnings, text) {
 			continue // by another target of the request
 		}
@@ -206,9 +208,11 @@ func (t *target) checkNotNull() error {
 		}
 		switch c := t.given(must.Name); {
 		case c == nil:
-			return t.unfit(errs.New(errs.InvalidArguments, "table %s: missing column %q: it must not be null and has no value in the request", t.name(), must.Name))
+			return t.unfit(errs.New(errs.InvalidArguments,
+				"table %s: missing column %q: it must not be null and has no value in the request", t.name(), must.Name))
 		case c.Nulls()+c.PastNulls() > 0:
-			return t.unfit(errs.New(errs.InvalidArguments, "table %s: column %q must not be null, but %d of %d records have no value for it",
+			return t.unfit(errs.New(errs.InvalidArguments,
+				"table %s: column %q must not be null, but %d of %d records have no value for it",
 				t.name(), must.Name, c.Nulls()+c.PastNulls(), t.rows.Count()))
 		}
 	}
@@ -232,7 +236,8 @@ func (t *target) unfit(e *errs.Error) error {
 // changing asks for another run of the pipeline, which saw another table than there is. If
 // the caller does not run it again, or the table has changed each time, the client may try.
 func (t *target) changing(why string) error {
-	return &schemaChanged{final: errs.New(errs.TableUnavailable, "table %s has just been made or changed, and the rows are for the table as it was; retry: %s", t.name(), why).
+	return &schemaChanged{final: errs.New(errs.TableUnavailable,
+		"table %s has just been made or changed, and the rows are for the table as it was; retry: %s", t.name(), why).
 		WithRetryAfter(time.Second)}
 }
 
@@ -243,10 +248,12 @@ func conflictError(database, table string, have, given *schema.Column) *errs.Err
 		given = &schema.Column{}
 		fallthrough
 	case have == nil:
-		return errs.New(errs.InvalidArguments, "table %s.%s: column %q does not fit: given %s", database, table, given.Name, describe(given))
+		return errs.New(errs.InvalidArguments, "table %s.%s: column %q does not fit: given %s", database, table, given.Name,
+			describe(given))
 	case have.Name != given.Name:
 		return errs.New(errs.InvalidArguments,
-			"table %s.%s: its time index is %q, expected %s; a second time index %q is not possible", database, table, have.Name, describe(have), given.Name)
+			"table %s.%s: its time index is %q, expected %s; a second time index %q is not possible", database, table, have.Name,
+			describe(have), given.Name)
 	}
 	return errs.New(errs.InvalidArguments,
 		"table %s.%s: column %q: expected %s, given %s; send the expected type, or skip such records with skip_error=true",
@@ -298,7 +305,8 @@ func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]
 		return nil, err
 	}
 	if len(result.Tables) != len(demands) {
-		return nil, errs.New(errs.Internal, "ensure schema: %d tables asked for, %d answered", len(demands), len(result.Tables))
+		return nil, errs.New(errs.Internal, "ensure schema: %d tables asked for, %d answered", len(demands),
+			len(result.Tables))
 	}
 	tables := make([]*schema.Table, len(demands))
 	for i, p := range result.Tables {
@@ -404,7 +412,8 @@ func (w *Writer) refused(lacking []*target, err error) error {
 	}
 	for _, t := range lacking {
 		if w.cfg.NoAutoCreate && t.table == nil {
-			return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and auto_create_table is disabled by configuration", t.rows.Table)
+			return errs.New(errs.InvalidArguments,
+				"Table `%s` does not exist, and auto_create_table is disabled by configuration", t.rows.Table)
 		}
 	}
 	return e
@@ -483,9 +492,11 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 		select {
 		case <-changed:
 		case <-timer.C:
-			return true, errs.New(errs.TableUnavailable, "the rows of table %s are handed over to other shards; retry", closed).WithRetryAfter(time.Second)
+			return true, errs.New(errs.TableUnavailable, "the rows of table %s are handed over to other shards; retry",
+				closed).WithRetryAfter(time.Second)
 		case <-ctx.Done():
-			return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "the rows of table %s are handed over to other shards", closed)
+			return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(),
+				"the rows of table %s are handed over to other shards", closed)
 		}
 	}
 }

@@ -106,7 +106,8 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 			t = &c
 		} else {
 			if d.NoCreate {
-				return nil, errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", d.Name)
+				return nil, errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled",
+					d.Name)
 			}
 			m.nextID++
 			t.ID = m.nextID
@@ -127,7 +128,8 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 				continue
 			}
 			if d.NoCreate {
-				return nil, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled", want.Name, d.Name)
+				return nil, errs.New(errs.InvalidArguments,
+					"Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled", want.Name, d.Name)
 			}
 			want.ID = t.NextColumnID
 			t.NextColumnID++
@@ -185,7 +187,8 @@ func (s *fakeShards) DefineTables(_ context.Context, shard uint32, tables []*sch
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range tables {
-		s.sealed = append(s.sealed, fmt.Sprintf("shard %d table %d epoch %d", shard, t.Id, t.Placement[len(t.Placement)-1].Epoch))
+		s.sealed = append(s.sealed, fmt.Sprintf("shard %d table %d epoch %d", shard, t.Id,
+			t.Placement[len(t.Placement)-1].Epoch))
 	}
 	return nil
 }
@@ -219,7 +222,9 @@ func (s *fakeShards) Ailing(shard uint32) bool {
 	return s.ailing[shard]
 }
 
-func (s *fakeShards) Write(_ context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table) (uint64, error) {
+func (s *fakeShards) Write(_ context.Context, shard uint32, batches [][]byte,
+	tables func([]uint64) []*schemapb.Table,
+) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++

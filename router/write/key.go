@@ -187,7 +187,8 @@ func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	present := t.Writable()
 	for i := 0; i+1 < len(t.Placement); i++ {
 		next := &t.Placement[i+1]
-		if next.Since == 0 || now.Sub(time.Unix(0, next.Since)) > pastClocks || e.known(tableEpoch{t.Origin(), next.Epoch}, now) > keyMemory {
+		if next.Since == 0 || now.Sub(time.Unix(0, next.Since)) > pastClocks ||
+			e.known(tableEpoch{t.Origin(), next.Epoch}, now) > keyMemory {
 			continue
 		}
 		for _, id := range t.Placement[i].Shards() {
@@ -264,7 +265,8 @@ func (w *Writer) markStored(ctx context.Context, req *request) error {
 		group.Go(func() error {
 			has, err := w.storedOn(ctx, shard, jobs)
 			if err != nil {
-				return errs.Wrap(errs.ShardUnreachable, err, "shard %d took the writes before: is the request stored already?", shard)
+				return errs.Wrap(errs.ShardUnreachable, err, "shard %d took the writes before: is the request stored already?",
+					shard)
 			}
 			mu.Lock()
 			defer mu.Unlock()

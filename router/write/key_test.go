@@ -25,8 +25,10 @@ func TestKeyIdentity(t *testing.T) {
 	}
 	seen := map[batchID]string{base: "base"}
 	for name, id := range map[string]batchID{
-		"key": Key{Text: "l", User: "u"}.id(5, 0, 0, 10, 0), "user": Key{Text: "k", User: "v"}.id(5, 0, 0, 10, 0), "table": Key{Text: "k", User: "u"}.id(6, 0, 0, 10, 0),
-		"part": Key{Text: "k", User: "u"}.id(5, 1, 0, 10, 0), "from": Key{Text: "k", User: "u"}.id(5, 0, 1, 10, 0), "to": Key{Text: "k", User: "u"}.id(5, 0, 0, 11, 0),
+		"key": Key{Text: "l", User: "u"}.id(5, 0, 0, 10, 0), "user": Key{Text: "k", User: "v"}.id(5, 0, 0, 10, 0),
+		"table": Key{Text: "k", User: "u"}.id(6, 0, 0, 10, 0),
+		"part":  Key{Text: "k", User: "u"}.id(5, 1, 0, 10, 0), "from": Key{Text: "k", User: "u"}.id(5, 0, 1, 10, 0),
+		"to":     Key{Text: "k", User: "u"}.id(5, 0, 0, 11, 0),
 		"path":   Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 1),
 		"border": Key{Text: "ku", User: ""}.id(5, 0, 0, 10, 0),
 	} {
@@ -50,8 +52,10 @@ func TestKeyIdentityWithBody(t *testing.T) {
 		t.Errorf("rows that end elsewhere: %x and %x", a, c)
 	}
 	for name, c := range map[string]batchID{
-		"key": Key{Text: "l", User: "u", Body: 1 << 40}.id(5, 0, 0, 10, 0), "table": k.id(6, 0, 0, 10, 0), "part": k.id(5, 1, 0, 10, 0),
-		"from": k.id(5, 0, 1, 10, 0), "path": k.id(5, 0, 0, 10, 1), "without a body": Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 0),
+		"key": Key{Text: "l", User: "u", Body: 1 << 40}.id(5, 0, 0, 10, 0), "table": k.id(6, 0, 0, 10, 0),
+		"part": k.id(5, 1, 0, 10, 0),
+		"from": k.id(5, 0, 1, 10, 0), "path": k.id(5, 0, 0, 10, 1),
+		"without a body": Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 0),
 	} {
 		if c.session == a.session {
 			t.Errorf("%s: the same session", name)
@@ -65,7 +69,8 @@ func TestKeyIdentityByUser(t *testing.T) {
 	a := id(Key{Text: "k", User: "u", Body: 1 << 40, byUser: true})
 	b := id(Key{Text: "l", User: "u", Body: 1 << 40, byUser: true})
 	c := id(Key{Text: "k", User: "v", Body: 1 << 40, byUser: true})
-	if a.session&column.KeyedBit == 0 || column.KeyedUser(a.session) != column.KeyedUser(b.session) || a.session == b.session {
+	if a.session&column.KeyedBit == 0 || column.KeyedUser(a.session) != column.KeyedUser(b.session) ||
+		a.session == b.session {
 		t.Errorf("%x and %x of one user", a, b)
 	}
 	if column.KeyedUser(a.session) == column.KeyedUser(c.session) || a.session<<17 == c.session<<17 {
@@ -74,11 +79,16 @@ func TestKeyIdentityByUser(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	for _, version := range []uint32{metapb.ProtocolKeyUsers - 1, metapb.ProtocolKeyUsers} {
 		w := newWriter(t, m, s, func(c *Config) { c.ClusterVersion = func() uint32 { return version } })
-		if _, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: fmt.Sprint(version), User: "u", Body: 1}); err != nil {
+		if _, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{
+			Text: fmt.Sprint(version),
+			User: "u",
+			Body: 1,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(s.got) != 2 || column.KeyedUser(s.got[0].batch.Session) == column.KeyedUser(a.session) || column.KeyedUser(s.got[1].batch.Session) != column.KeyedUser(a.session) {
+	if len(s.got) != 2 || column.KeyedUser(s.got[0].batch.Session) == column.KeyedUser(a.session) ||
+		column.KeyedUser(s.got[1].batch.Session) != column.KeyedUser(a.session) {
 		t.Errorf("batches %+v", s.got)
 	}
 }
@@ -91,7 +101,9 @@ func TestKeyIdentityWithParams(t *testing.T) {
 	send := func(version uint32, body, params uint64) batchID {
 		w := newWriter(t, m, s, func(c *Config) { c.ClusterVersion = func() uint32 { return version } })
 		s.got = nil
-		if _, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k", User: "u", Body: body << 40, Params: params}); err != nil || len(s.got) != 1 {
+		if _, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{
+			Text: "k", User: "u", Body: body << 40, Params: params,
+		}); err != nil || len(s.got) != 1 {
 			t.Fatal(s.got, err)
 		}
 		b := s.got[0].batch
@@ -105,7 +117,8 @@ func TestKeyIdentityWithParams(t *testing.T) {
 		same         bool
 	}{{1, 1, true}, {1, 2, false}, {2, 1, false}} {
 		fresh()
-		if got := send(now, c.body, c.params); got.session != first.session || (got == first) != c.same || (column.KeyedBody(got.seq) == column.KeyedBody(first.seq)) != c.same {
+		if got := send(now, c.body, c.params); got.session != first.session || (got == first) != c.same ||
+			(column.KeyedBody(got.seq) == column.KeyedBody(first.seq)) != c.same {
 			t.Errorf("body %d, parameters %d: %x, the first is %x", c.body, c.params, got, first)
 		}
 	}
@@ -118,7 +131,8 @@ func TestKeyIdentityWithParams(t *testing.T) {
 	if old.session == first.session {
 		t.Error("a request that is sent again across the upgrade is taken for one with other parameters")
 	}
-	if want := (Key{Text: "k", User: "u", Body: 1 << 40, byUser: true}).id(m.tables["public.a"].Origin(), 0, 0, 1, 0); old != want {
+	if want := (Key{Text: "k", User: "u", Body: 1 << 40, byUser: true}).id(m.tables["public.a"].Origin(), 0, 0, 1,
+		0); old != want {
 		t.Errorf("before the upgrade: %x, want %x", old, want)
 	}
 }
@@ -128,7 +142,10 @@ func TestKeyIdentityWithParams(t *testing.T) {
 func TestEarlierByOtherClocks(t *testing.T) {
 	now := time.Now()
 	at := func(skew time.Duration) *schema.Table {
-		return &schema.Table{ID: 5, Placement: []schema.Placement{{Epoch: 1, ShardID: 1}, {Epoch: 2, ShardID: 2, Since: now.Add(skew).UnixNano()}}}
+		return &schema.Table{
+			ID:        5,
+			Placement: []schema.Placement{{Epoch: 1, ShardID: 1}, {Epoch: 2, ShardID: 2, Since: now.Add(skew).UnixNano()}},
+		}
 	}
 	for _, skew := range []time.Duration{-20 * time.Hour, -time.Hour, 0, time.Hour, 20 * time.Hour} {
 		var e epochs
@@ -160,7 +177,10 @@ func TestAnswersAreHonest(t *testing.T) {
 		status  int
 	}{
 		{errs.New(errs.DeadlineExceeded, "late").WithReason(errs.OutcomeUnknown), true, 503},
-		{errs.New(errs.ShardUnreachable, "column \"the outcome is unknown\": cut").WithReason(errs.OutcomeUnknown), true, 503},
+		{
+			errs.New(errs.ShardUnreachable, "column \"the outcome is unknown\": cut").WithReason(errs.OutcomeUnknown),
+			true, 503,
+		},
 		{errs.New(errs.DeadlineExceeded, "waited for its turn"), false, 503},
 		{errs.New(errs.ShardUnreachable, "cut").WithReason(errs.OutcomeUnknown), true, 503},
 		{errs.New(errs.ShardBusy, "busy").WithReason(errs.Busy).WithRetryAfter(time.Second), false, 503},
@@ -169,7 +189,8 @@ func TestAnswersAreHonest(t *testing.T) {
 		s := &fakeShards{refuse: func(int, uint32, []column.Header) error { return c.err }}
 		_, err := newWriter(t, newFakeMeta(), s).Write(t.Context(), output(rows("a", 1)))
 		e := errs.From(err)
-		if e.Status() != c.status || strings.HasPrefix(e.ClientMessage(), "the outcome is unknown: ") != c.unknown || e.Reason != c.err.Reason || (e.RetryAfter > 0) != (c.status == 503) {
+		if e.Status() != c.status || strings.HasPrefix(e.ClientMessage(), "the outcome is unknown: ") != c.unknown ||
+			e.Reason != c.err.Reason || (e.RetryAfter > 0) != (c.status == 503) {
 			t.Errorf("%v becomes %d %q, reason %q, retry after %s", c.err, e.Status(), e.ClientMessage(), e.Reason, e.RetryAfter)
 		}
 	}
@@ -192,7 +213,8 @@ func TestKeyedRequestIsStoredOnce(t *testing.T) {
 		return nil
 	}
 	_, err := request()
-	if partial := (*PartialError)(nil); !errors.As(err, &partial) || partial.Acked == 0 || partial.Total != 35 || partial.Err.RetryAfter == 0 || partial.Err.Status() != 503 {
+	if partial := (*PartialError)(nil); !errors.As(err, &partial) || partial.Acked == 0 || partial.Total != 35 ||
+		partial.Err.RetryAfter == 0 || partial.Err.Status() != 503 {
 		t.Fatal(err)
 	}
 	s.refuse = nil
@@ -205,7 +227,8 @@ func TestKeyedRequestIsStoredOnce(t *testing.T) {
 	if s.rows() != 35 {
 		t.Errorf("%d rows stored, want 35", s.rows())
 	}
-	if _, err := newWriter(t, m, s, small).WriteKeyed(t.Context(), output(rows("a", 25)), Key{Text: "k", User: "another"}); err != nil || s.rows() != 60 {
+	if _, err := newWriter(t, m, s, small).WriteKeyed(t.Context(), output(rows("a", 25)),
+		Key{Text: "k", User: "another"}); err != nil || s.rows() != 60 {
 		t.Errorf("the same key of another user: %d rows, error %v", s.rows(), err)
 	}
 }
@@ -235,7 +258,11 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 	}
 	old, _ := m.Table("public", "a")
 	moved := *old
-	moved.Placement = append(slices.Clone(old.Placement), schema.Placement{Epoch: 2, ShardID: 2, Since: time.Now().UnixNano()})
+	moved.Placement = append(slices.Clone(old.Placement), schema.Placement{
+		Epoch:   2,
+		ShardID: 2,
+		Since:   time.Now().UnixNano(),
+	})
 	m.put(&moved)
 	for range 2 {
 		if res, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), key); err != nil || res.Rows != 5 {
@@ -248,12 +275,17 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 	if len(s.sealed) != 1 || s.checks != 2 {
 		t.Errorf("told %v, asked %d times", s.sealed, s.checks)
 	}
-	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "another"}); err != nil || s.rows() != 10 || s.got[len(s.got)-1].shard != 2 {
+	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "another"}); err != nil || s.rows() != 10 ||
+		s.got[len(s.got)-1].shard != 2 {
 		t.Errorf("a new request: %d rows, error %v", s.rows(), err)
 	}
 
 	long := *old
-	long.Placement = append(slices.Clone(old.Placement), schema.Placement{Epoch: 2, ShardID: 2, Since: time.Now().Add(-26 * time.Hour).UnixNano()})
+	long.Placement = append(slices.Clone(old.Placement), schema.Placement{
+		Epoch:   2,
+		ShardID: 2,
+		Since:   time.Now().Add(-26 * time.Hour).UnixNano(),
+	})
 	m.put(&long)
 	s.checks = 0
 	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "a third"}); err != nil || s.checks != 0 {
@@ -271,7 +303,8 @@ func TestKeysWaitForTheUpgrade(t *testing.T) {
 		t.Error(res, err)
 	}
 	version = 2
-	if res, err = w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k"}); err != nil || len(res.Warnings) != 0 || !column.KeyedSession(s.got[1].batch.Session) {
+	if res, err = w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k"}); err != nil || len(res.Warnings) != 0 ||
+		!column.KeyedSession(s.got[1].batch.Session) {
 		t.Error(res, err)
 	}
 }
@@ -300,7 +333,8 @@ func TestKeyedChoosesTheShardByItsKey(t *testing.T) {
 	used := map[uint32]int{}
 	for i := range 60 {
 		for range 2 {
-			if _, err := newWriter(t, m, s).WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: string(rune('A' + i))}); err != nil {
+			if _, err := newWriter(t, m, s).WriteKeyed(t.Context(), output(rows("a", 1)),
+				Key{Text: string(rune('A' + i))}); err != nil {
 				t.Fatal(err)
 			}
 		}

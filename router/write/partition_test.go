@@ -74,7 +74,9 @@ func TestDividesAnew(t *testing.T) {
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
 	next := *table
 	next.ID, next.OriginID, next.Version = 900, table.ID, table.Version+1
-	next.Placement = []schema.Placement{{Epoch: 1, ShardID: 1, More: []uint32{2, 3}, Handed: true}, {Epoch: 3, ShardID: 4, More: []uint32{5}}}
+	next.Placement = []schema.Placement{
+		{Epoch: 1, ShardID: 1, More: []uint32{2, 3}, Handed: true}, {Epoch: 3, ShardID: 4, More: []uint32{5}},
+	}
 	taken := make(chan struct{})
 	s.refuse = func(_ int, shard uint32, _ []column.Header) error {
 		switch shard {
@@ -125,7 +127,8 @@ func TestRestoring(t *testing.T) {
 		case c.taken && err != nil, !c.taken && err == nil:
 			t.Errorf("restored %+v: %v", c.restored, err)
 		case !c.taken:
-			if e := errs.From(err); e.Code != errs.TableUnavailable || e.Status() != 503 || e.RetryAfter == 0 || len(s.got) != before {
+			if e := errs.From(err); e.Code != errs.TableUnavailable || e.Status() != 503 || e.RetryAfter == 0 ||
+				len(s.got) != before {
 				t.Errorf("restored %+v: %v, %d batches", c.restored, err, len(s.got)-before)
 			}
 		}

@@ -64,7 +64,9 @@ func TestWriteParts(t *testing.T) {
 			ts.SetInt(i, int64(i))
 			b.EndRow()
 		}
-		known := &pipeline.TableRows{Database: "public", Table: "a", Existing: table, Parts: []*column.Sealed{b.Seal()}, Rows: b}
+		known := &pipeline.TableRows{
+			Database: "public", Table: "a", Existing: table, Parts: []*column.Sealed{b.Seal()}, Rows: b,
+		}
 		if res, err := w.Write(t.Context(), output(known)); err != nil || res.Rows != 10 || s.rows() != 260 {
 			t.Fatal(res, err, s.rows())
 		}

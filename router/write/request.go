@@ -216,6 +216,7 @@ func (r *request) warnOptions(t *target) {
 			has = "not set"
 		}
 		r.warnings = append(r.warnings, fmt.Sprintf(
-			"table %s exists: option %s=%s was not applied, it is %s; change it by ALTER TABLE", t.name(), k, t.rows.Options[k], has))
+			"table %s exists: option %s=%s was not applied, it is %s; change it by ALTER TABLE", t.name(), k,
+			t.rows.Options[k], has))
 	}
 }

@@ -66,7 +66,8 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 	select {
 	case result = <-done:
 	case <-ctx.Done():
-		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "ensure the schema of %s.%s", tables[0].Database, tables[0].Name)
+		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "ensure the schema of %s.%s", tables[0].Database,
+			tables[0].Name)
 	}
 	if final(result.Err) || isConflict(result.Err) {
 		if err := s.catchUp(ctx, tables[0]); err != nil {
@@ -93,7 +94,8 @@ func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
 	case ctx.Err() != nil:
 		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "wait for the schema of %s.%s", t.Database, t.Name)
 	}
-	return errs.New(errs.TableUnavailable, "table %s.%s has changed and this node does not know how yet; retry: %s", t.Database, t.Name, err).
+	return errs.New(errs.TableUnavailable, "table %s.%s has changed and this node does not know how yet; retry: %s",
+		t.Database, t.Name, err).
 		WithRetryAfter(time.Second)
 }
 

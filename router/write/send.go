@@ -146,7 +146,14 @@ func callLength(jobs []*job, maxBytes int) int {
 func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
 	return w.sendBatches(ctx, sessionID, shard, len(jobs), func(i int) piece {
 		j := jobs[i]
-		return piece{table: j.target.table, sealed: j.sealed, rows: j.builder(), from: j.from - j.base, to: j.to - j.base, id: j.id}
+		return piece{
+			table:  j.target.table,
+			sealed: j.sealed,
+			rows:   j.builder(),
+			from:   j.from - j.base,
+			to:     j.to - j.base,
+			id:     j.id,
+		}
 	})
 }
 
@@ -206,7 +213,9 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	span.Number("shard", int64(shard))
 	span.Number("batches", int64(n))
 	span.Number("bytes", int64(len(buf.b)))
-	_, err := w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table { return w.definitions(ids, n, at) })
+	_, err := w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table {
+		return w.definitions(ids, n, at)
+	})
 	span.End(err)
 	if err != nil {
 		return err

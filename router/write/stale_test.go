@@ -30,16 +30,45 @@ func TestTableOfAnotherRouter(t *testing.T) {
 		rows *pipeline.TableRows
 		text string
 	}{
-		{"a tag", schema.Column{ID: 2, Name: "k", Type: schema.String, Semantic: schema.Tag}, nil, rows("a", 1, field("k", schema.String)), "expected String TAG, given String"},
-		{"another type", schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}, nil, rows("a", 1, field("n", schema.String)), "expected Int64, given String"},
-		{"a new column", schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}, before, rows("a", 1, field("n", schema.String)), "expected Int64, given String"},
-		{"no columns are added", schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}, nil, func() *pipeline.TableRows {
-			r := rows("a", 1, field("m", schema.Int64))
-			r.NoCreate = true
-			return r
-		}(), "Column `m` of table `a` does not exist"},
-		{"a default", schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field, Default: new("7")}, nil, rows("a", 1), `column "n" has a default`},
-		{"a default of a new column", schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field, Default: new("7")}, before, rows("a", 1, field("m", schema.Int64)), `column "n" has a default`},
+		{
+			"a tag",
+			schema.Column{ID: 2, Name: "k", Type: schema.String, Semantic: schema.Tag},
+			nil,
+			rows("a", 1, field("k", schema.String)), "expected String TAG, given String",
+		},
+		{
+			"another type",
+			schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+			nil,
+			rows("a", 1, field("n", schema.String)), "expected Int64, given String",
+		},
+		{
+			"a new column",
+			schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+			before,
+			rows("a", 1, field("n", schema.String)), "expected Int64, given String",
+		},
+		{
+			"no columns are added",
+			schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+			nil,
+			func() *pipeline.TableRows {
+				r := rows("a", 1, field("m", schema.Int64))
+				r.NoCreate = true
+				return r
+			}(), "Column `m` of table `a` does not exist",
+		},
+		{
+			"a default",
+			schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field, Default: new("7")},
+			nil, rows("a", 1), `column "n" has a default`,
+		},
+		{
+			"a default of a new column",
+			schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field, Default: new("7")},
+			before,
+			rows("a", 1, field("m", schema.Int64)), `column "n" has a default`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,7 +78,8 @@ func TestTableOfAnotherRouter(t *testing.T) {
 			tt.rows.Existing = tt.seen
 			_, err := newWriter(t, m, s).Write(t.Context(), output(tt.rows))
 			e := errs.From(err)
-			if !errors.Is(err, ErrSchemaChanged) || e.Status() != http.StatusServiceUnavailable || e.RetryAfter == 0 || !strings.Contains(err.Error(), tt.text) {
+			if !errors.Is(err, ErrSchemaChanged) || e.Status() != http.StatusServiceUnavailable || e.RetryAfter == 0 ||
+				!strings.Contains(err.Error(), tt.text) {
 				t.Errorf("status %d, again %v: %v", e.Status(), errors.Is(err, ErrSchemaChanged), err)
 			}
 			if now, _ := m.Table("public", "a"); now == nil || now.Version < 2 {
@@ -66,7 +96,8 @@ func TestTableOfAnotherRouter(t *testing.T) {
 		m.put(table(2, schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}))
 		m.stale, m.cut = map[string]*schema.Table{"public.a": nil}, true
 		_, err := newWriter(t, m, s).Write(t.Context(), output(rows("a", 1, field("n", schema.String))))
-		if e := errs.From(err); e.Status() != http.StatusServiceUnavailable || e.RetryAfter == 0 || errors.Is(err, ErrSchemaChanged) {
+		if e := errs.From(err); e.Status() != http.StatusServiceUnavailable || e.RetryAfter == 0 ||
+			errors.Is(err, ErrSchemaChanged) {
 			t.Errorf("status %d: %v", e.Status(), err)
 		}
 	})

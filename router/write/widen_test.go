@@ -19,9 +19,12 @@ import (
 // tableOf is table a with one field, n.
 func tableOf(n schema.Column, options ...string) *schema.Table {
 	n.ID, n.Name, n.Semantic = 2, "n", max(n.Semantic, schema.Field)
-	t := &schema.Table{ID: 1, Database: "public", Name: "a", Version: 4, NextColumnID: 9, Options: map[string]string{}, Columns: []schema.Column{
-		{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}, n,
-	}, Placement: []schema.Placement{{Epoch: 1}}}
+	t := &schema.Table{
+		ID: 1, Database: "public", Name: "a", Version: 4, NextColumnID: 9, Options: map[string]string{},
+		Columns: []schema.Column{
+			{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}, n,
+		}, Placement: []schema.Placement{{Epoch: 1}},
+	}
 	for i := 0; i < len(options); i += 2 {
 		t.Options[options[i]] = options[i+1]
 	}
@@ -73,19 +76,82 @@ func TestWidening(t *testing.T) {
 		ensured int
 	}{
 		{"a fraction widens", tableOf(marked), tableOf(marked), []int64{1}, []float64{1.5}, "Float64 1 1.5", "Float64", 1},
-		{"a fraction of a pipeline that saw no table", tableOf(marked), nil, []int64{1}, []float64{1.5}, "Float64 1 1.5", "Float64", 1},
-		{"a small integer needs no mark", tableOf(schema.Column{Type: schema.Uint16}), nil, nil, []float64{1.5}, "Float64 1.5", "Float64", 1},
-		{"without the mark", tableOf(schema.Column{Type: schema.Int64}), nil, nil, []float64{1.5}, "!expected Int64, given Float64", "Int64", 0},
-		{"error", tableOf(marked, "on_type_conflict", "error"), nil, nil, []float64{1.5}, "!expected Int64, given Float64", "Int64 within", 0},
-		{"a tag", tableOf(schema.Column{Type: schema.Int64, Semantic: schema.Tag, WithinDouble: true}), nil, nil, []float64{1.5}, "!expected Int64", "Int64 within", 0},
-		{"integers become floats", tableOf(schema.Column{Type: schema.Float64}), nil, []int64{-3, 1 << 53}, nil, "Float64 -3 9007199254740992", "Float64", 0},
-		{"a wide integer becomes none", tableOf(schema.Column{Type: schema.Float64}), nil, []int64{wideInteger}, nil, "!expected Float64, given Int64", "Float64", 0},
-		{"known integers ask for nothing", tableOf(marked), tableOf(marked), []int64{1 << 53}, nil, "Int64 9007199254740992", "Int64 within", 0},
-		{"a wide integer takes the mark", tableOf(marked), tableOf(marked), []int64{1, -wideInteger}, nil, "Int64 1 -9007199254740993", "Int64", 1},
-		{"a wide integer of a pipeline that saw no table", tableOf(marked), nil, []int64{wideInteger}, nil, "Int64 9007199254740993", "Int64", 1},
-		{"and there is none to take", tableOf(schema.Column{Type: schema.Int64}), nil, []int64{wideInteger}, nil, "Int64 9007199254740993", "Int64", 0},
-		{"a wide integer while the rows are looked at", tableOf(schema.Column{Type: schema.Int64, Checking: true}), tableOf(schema.Column{Type: schema.Int64, Checking: true}), []int64{wideInteger}, nil, "Int64 9007199254740993", "Int64", 1},
-		{"the table was widened meanwhile", tableOf(schema.Column{Type: schema.Float64}), func() *schema.Table { t := tableOf(marked); t.Version = 3; return t }(), []int64{5}, nil, "Float64 5", "Float64", 0},
+		{
+			"a fraction of a pipeline that saw no table", tableOf(marked), nil,
+			[]int64{1},
+			[]float64{1.5},
+			"Float64 1 1.5", "Float64", 1,
+		},
+		{
+			"a small integer needs no mark", tableOf(schema.Column{Type: schema.Uint16}), nil, nil,
+			[]float64{1.5},
+			"Float64 1.5", "Float64", 1,
+		},
+		{
+			"without the mark", tableOf(schema.Column{Type: schema.Int64}), nil, nil,
+			[]float64{1.5},
+			"!expected Int64, given Float64", "Int64", 0,
+		},
+		{
+			"error", tableOf(marked, "on_type_conflict", "error"), nil, nil,
+			[]float64{1.5},
+			"!expected Int64, given Float64", "Int64 within", 0,
+		},
+		{
+			"a tag", tableOf(schema.Column{Type: schema.Int64, Semantic: schema.Tag, WithinDouble: true}), nil, nil,
+			[]float64{1.5},
+			"!expected Int64", "Int64 within", 0,
+		},
+		{
+			"integers become floats", tableOf(schema.Column{Type: schema.Float64}), nil,
+			[]int64{-3, 1 << 53},
+			nil,
+			"Float64 -3 9007199254740992", "Float64", 0,
+		},
+		{
+			"a wide integer becomes none", tableOf(schema.Column{Type: schema.Float64}), nil,
+			[]int64{wideInteger},
+			nil,
+			"!expected Float64, given Int64", "Float64", 0,
+		},
+		{
+			"known integers ask for nothing", tableOf(marked), tableOf(marked),
+			[]int64{1 << 53},
+			nil,
+			"Int64 9007199254740992", "Int64 within", 0,
+		},
+		{
+			"a wide integer takes the mark", tableOf(marked), tableOf(marked),
+			[]int64{1, -wideInteger},
+			nil,
+			"Int64 1 -9007199254740993", "Int64", 1,
+		},
+		{
+			"a wide integer of a pipeline that saw no table", tableOf(marked), nil,
+			[]int64{wideInteger},
+			nil,
+			"Int64 9007199254740993", "Int64", 1,
+		},
+		{
+			"and there is none to take", tableOf(schema.Column{Type: schema.Int64}), nil,
+			[]int64{wideInteger},
+			nil,
+			"Int64 9007199254740993", "Int64", 0,
+		},
+		{
+			"a wide integer while the rows are looked at", tableOf(schema.Column{Type: schema.Int64, Checking: true}),
+			tableOf(schema.Column{Type: schema.Int64, Checking: true}),
+			[]int64{wideInteger},
+			nil,
+			"Int64 9007199254740993", "Int64", 1,
+		},
+		{
+			"the table was widened meanwhile", tableOf(schema.Column{Type: schema.Float64}),
+			func() *schema.Table { t := tableOf(marked); t.Version = 3; return t }(),
+			[]int64{5},
+			nil, "Float64 5",
+			"Float64", 0,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, s := newFakeMeta(), &fakeShards{}
@@ -95,7 +161,8 @@ func TestWidening(t *testing.T) {
 			}
 			res, err := newWriter(t, m, s).Write(t.Context(), output(numbers(tt.seen, tt.ints, tt.floats...)))
 			if want, fails := strings.CutPrefix(tt.want, "!"); fails {
-				if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrSchemaChanged) || errs.CodeOf(err) != errs.TableUnavailable || s.calls > 0 {
+				if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrSchemaChanged) ||
+					errs.CodeOf(err) != errs.TableUnavailable || s.calls > 0 {
 					t.Errorf("error %v after %d calls, want %s", err, s.calls, want)
 				}
 			} else if err != nil {
@@ -166,7 +233,8 @@ func TestAdaptedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, err := w.Write(t.Context(), output(tr))
-	if err != nil || len(res.Warnings) != 2 || !strings.HasPrefix(res.Warnings[0], "3 values of the column n of table public.a were put aside, as text in n_conflict") {
+	if err != nil || len(res.Warnings) != 2 || !strings.HasPrefix(res.Warnings[0],
+		"3 values of the column n of table public.a were put aside, as text in n_conflict") {
 		t.Errorf("error %v, warnings %q", err, res.Warnings)
 	}
 	families, err := reg.Gather()

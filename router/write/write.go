@@ -11,8 +11,8 @@
 // when the rows of all are stored.
 //
 // A Writer is made once per process and lives as long as it. A goroutine that it starts
-// ends with the call to a shard, or to the metadata group, that it makes. Write may be called concurrently, but an Output belongs to
-// one call: Write sets the ids of its columns.
+// ends with the call to a shard, or to the metadata group, that it makes. Write may be called concurrently, but an
+// Output belongs to one call: Write sets the ids of its columns.
 package write
 
 import (
@@ -52,7 +52,8 @@ type Meta interface {
 type Shards interface {
 	// Write's refusals for epoch, schema or table are final: nothing of the batches was
 	// appended, nor ever will be.
-	Write(ctx context.Context, shard uint32, batches [][]byte, tables func(ids []uint64) []*schemapb.Table) (index uint64, err error)
+	Write(ctx context.Context, shard uint32, batches [][]byte,
+		tables func(ids []uint64) []*schemapb.Table) (index uint64, err error)
 	// DefineTables puts definitions into a shard's log.
 	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
 	// CheckKeys tells which batches of requests with a key a shard has appended.
@@ -166,8 +167,8 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 
 // WriteKeyed is Write of a request that its client calls by a key: rows that were stored
 // when it was sent before, by whichever router, are left out, and count as stored. Shards
-// remember keys for 15 minutes, and each 200,000 batches: beyond that the user with the most loses the oldest. A *PartialError, and
-// an error of reason errs.OutcomeUnknown, are mended by sending the request again.
+// remember keys for 15 minutes, and each 200,000 batches: beyond that the user with the most loses the oldest. A
+// *PartialError, and an error of reason errs.OutcomeUnknown, are mended by sending the request again.
 //
 // The same key with another body or other parameters is an error of status 422, and nothing is stored, as long as
 // the shard that is asked remembers the key; two such requests at the same time may both be stored.
@@ -181,7 +182,8 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 	}
 	if key != (Key{}) && w.cfg.ClusterVersion() < keysSince {
 		key = Key{}
-		req.warnings = append(req.warnings, "the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
+		req.warnings = append(req.warnings,
+			"the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
 	}
 	switch version := w.cfg.ClusterVersion(); {
 	case version < bodiesSince:

@@ -49,7 +49,8 @@ func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
 	}
 	seen := map[uint64]bool{}
 	for _, g := range s.got {
-		if g.batch.Session != s.got[0].batch.Session || g.batch.Session&(column.KeyedBit|ownBit) != ownBit || seen[g.batch.Seq] {
+		if g.batch.Session != s.got[0].batch.Session || g.batch.Session&(column.KeyedBit|ownBit) != ownBit ||
+			seen[g.batch.Seq] {
 			t.Fatalf("batch id %d/%d is given twice", g.batch.Session, g.batch.Seq)
 		}
 		seen[g.batch.Seq] = true
@@ -160,7 +161,8 @@ func TestGroupsByOptions(t *testing.T) {
 	}
 	// The table is there now: other options are not applied, and the answer says so.
 	res, err = w.Write(t.Context(), output(with(rows("a", 1), map[string]string{"ttl": "7days", "append_mode": "true"})))
-	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "ttl=7days was not applied, it is 1day") {
+	if err != nil || len(res.Warnings) != 1 ||
+		!strings.Contains(res.Warnings[0], "ttl=7days was not applied, it is 1day") {
 		t.Fatal(res, err)
 	}
 	if res, err = w.Write(t.Context(), output(with(rows("a", 1), day))); err != nil || len(res.Warnings) != 0 {
@@ -232,7 +234,8 @@ func TestPartialFailure(t *testing.T) {
 	}
 	// Nothing stored is the shard's own error.
 	s.refuse = func(int, uint32, []column.Header) error { return down }
-	if _, err = w.Write(t.Context(), output(rows("a", 3), rows("b", 2))); errors.As(err, &partial) || errs.CodeOf(err) != errs.ShardUnreachable {
+	if _, err = w.Write(t.Context(), output(rows("a", 3), rows("b", 2))); errors.As(err, &partial) ||
+		errs.CodeOf(err) != errs.ShardUnreachable {
 		t.Fatal(err)
 	}
 }

@@ -99,7 +99,8 @@ func Open(cfg Config) (*Provider, error) {
 		return p, p.openWatched()
 	}
 	// The option may hold passwords: it is not shown.
-	return nil, fmt.Errorf("auth: unknown user provider: use static_user_provider:file:PATH, static_user_provider:cmd:USER=PASSWORD,… or watch_file_user_provider:PATH")
+	return nil, fmt.Errorf("auth: unknown user provider: use static_user_provider:file:PATH, " +
+		"static_user_provider:cmd:USER=PASSWORD,… or watch_file_user_provider:PATH")
 }
 
 func (p *Provider) openWatched() error {
@@ -208,11 +209,13 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 	}
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
 	if err != nil || !utf8.Valid(decoded) {
-		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: Basic is not followed by base64 of user:password")
+		return access.Sender{}, refuse(errs.InvalidAuthHeader,
+			"Invalid authorization header: Basic is not followed by base64 of user:password")
 	}
 	user, password, found := strings.Cut(string(decoded), ":")
 	if !found {
-		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: no colon between user and password")
+		return access.Sender{}, refuse(errs.InvalidAuthHeader,
+			"Invalid authorization header: no colon between user and password")
 	}
 	return p.Check(r.Context(), user, password, from)
 }
@@ -245,12 +248,14 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 		return u.sender, nil
 	}
 	if p.guesses.failed(user, from) {
-		p.log.Warn("sign-ins are refused until a minute after the first of too many failures", "user", shorten(user), "remote", from)
+		p.log.Warn("sign-ins are refused until a minute after the first of too many failures", "user", shorten(user),
+			"remote", from)
 	}
 	if !found {
 		return access.Sender{}, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
 	}
-	return access.Sender{}, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+shorten(user))
+	return access.Sender{}, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+
+		shorten(user))
 }
 
 // checkFast reports whether the password is right. While too many sign-ins have failed,
@@ -309,7 +314,8 @@ func (p *Provider) lockedError(user string, from netip.Addr) error {
 		return nil
 	}
 	seconds := (left + time.Second - 1).Truncate(time.Second)
-	return errs.New(errs.RateLimited, "too many failed sign-ins of %s from %s; try again in %d s", shorten(user), from, int(seconds.Seconds())).WithRetryAfter(seconds)
+	return errs.New(errs.RateLimited, "too many failed sign-ins of %s from %s; try again in %d s", shorten(user), from,
+		int(seconds.Seconds())).WithRetryAfter(seconds)
 }
 
 func refuse(code errs.Code, msg string) error {

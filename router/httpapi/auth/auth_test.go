@@ -60,26 +60,66 @@ func TestAuthenticate(t *testing.T) {
 		text   string
 	}{
 		{"no header", nil, nil, errs.AuthHeaderNotFound, "Not found http or grpc authorization header"},
-		{"empty header", map[string]string{"Authorization": " "}, nil, errs.AuthHeaderNotFound, "Not found http or grpc authorization header"},
+		{
+			"empty header",
+			map[string]string{"Authorization": " "},
+			nil, errs.AuthHeaderNotFound,
+			"Not found http or grpc authorization header",
+		},
 		{"good", map[string]string{"Authorization": basic("ann:pw:1")}, ann, 0, ""},
 		{"scheme in any case", map[string]string{"Authorization": "bASIC" + basic("ann:pw:1")[5:]}, ann, 0, ""},
 		{"x-svc-auth wins", map[string]string{"Authorization": basic("no:one"), "x-svc-auth": basic("ann:pw:1")}, ann, 0, ""},
-		{"x-svc-auth wins, wrong", map[string]string{"Authorization": basic("ann:pw:1"), "x-svc-auth": basic("no:one")}, nil, errs.UserNotFound, "User not found, username: no"},
+		{
+			"x-svc-auth wins, wrong",
+			map[string]string{"Authorization": basic("ann:pw:1"), "x-svc-auth": basic("no:one")},
+			nil, errs.UserNotFound,
+			"User not found, username: no",
+		},
 		{"read only", map[string]string{"Authorization": basic("bob:x")}, sender("bob", access.ReadOnly), 0, ""},
 		{"write only", map[string]string{"Authorization": basic("eve:y")}, sender("eve", access.WriteOnly), 0, ""},
-		{"wrong password", map[string]string{"Authorization": basic("ann:pw")}, nil, errs.UserPasswordMismatch, "Username and password does not match, username: ann"},
-		{"mysql hash", map[string]string{"Authorization": basic("mia:secret")}, nil, errs.UserPasswordMismatch, "Username and password does not match, username: mia"},
-		{"unknown user", map[string]string{"Authorization": basic("Ann:pw:1")}, nil, errs.UserNotFound, "User not found, username: Ann"},
-		{"bearer", map[string]string{"Authorization": "Bearer abc"}, nil, errs.UserPasswordMismatch, "Bearer tokens are not accepted"},
+		{
+			"wrong password",
+			map[string]string{"Authorization": basic("ann:pw")},
+			nil, errs.UserPasswordMismatch,
+			"Username and password does not match, username: ann",
+		},
+		{
+			"mysql hash",
+			map[string]string{"Authorization": basic("mia:secret")},
+			nil, errs.UserPasswordMismatch,
+			"Username and password does not match, username: mia",
+		},
+		{
+			"unknown user",
+			map[string]string{"Authorization": basic("Ann:pw:1")},
+			nil, errs.UserNotFound,
+			"User not found, username: Ann",
+		},
+		{
+			"bearer",
+			map[string]string{"Authorization": "Bearer abc"},
+			nil, errs.UserPasswordMismatch,
+			"Bearer tokens are not accepted",
+		},
 		{"other scheme", map[string]string{"Authorization": "Digest abc"}, nil, errs.InvalidAuthHeader, "unknown scheme"},
-		{"no scheme", map[string]string{"Authorization": basic("ann:pw:1")[6:]}, nil, errs.InvalidAuthHeader, "unknown scheme"},
+		{
+			"no scheme",
+			map[string]string{"Authorization": basic("ann:pw:1")[6:]},
+			nil, errs.InvalidAuthHeader,
+			"unknown scheme",
+		},
 		{"bad base64", map[string]string{"Authorization": "Basic !!"}, nil, errs.InvalidAuthHeader, "base64"},
 		{"bad utf-8", map[string]string{"Authorization": basic("ann:\xff")}, nil, errs.InvalidAuthHeader, "base64"},
 		{"no colon", map[string]string{"Authorization": basic("ann")}, nil, errs.InvalidAuthHeader, "no colon"},
 		{"basic alone", map[string]string{"Authorization": "Basic"}, nil, errs.InvalidAuthHeader, "no colon"},
 		{"blank user", map[string]string{"Authorization": basic(":pw")}, nil, errs.InvalidArguments, "blank"},
 		{"blank password", map[string]string{"Authorization": basic("ann:")}, nil, errs.InvalidArguments, "blank"},
-		{"long name", map[string]string{"Authorization": basic(strings.Repeat("é", 1000) + ":x")}, nil, errs.UserNotFound, "é…"},
+		{
+			"long name",
+			map[string]string{"Authorization": basic(strings.Repeat("é", 1000) + ":x")},
+			nil,
+			errs.UserNotFound, "é…",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/v1/sql", nil)
@@ -97,7 +137,8 @@ func TestAuthenticate(t *testing.T) {
 			if got != (access.Sender{}) {
 				t.Errorf("who is refused is %+v", got)
 			}
-			if e := errs.From(err); e.Code != tt.code || e.Status() != 401 || !strings.Contains(e.Msg, tt.text) || len(e.Msg) > 300 {
+			if e := errs.From(err); e.Code != tt.code || e.Status() != 401 || !strings.Contains(e.Msg, tt.text) ||
+				len(e.Msg) > 300 {
 				t.Errorf("got %d, %d, %s", e.Code, e.Status(), e.Msg)
 			}
 		})
@@ -155,9 +196,11 @@ func TestVerifiers(t *testing.T) {
 }
 
 func TestParseFile(t *testing.T) {
-	users, bad := parseFile("\uFEFF# comment\r\n\r\n  ann = pw \r\nbob:RO=x\n: =y\nnobody\na=b=c\ncarl:admin=x\ndan:=x\nann:wo=2\nbad\xff=1\nlast:rw=" + bcryptSecret)
+	users, bad := parseFile("\uFEFF# comment\r\n\r\n  ann = pw \r\nbob:RO=x\n: " +
+		"=y\nnobody\na=b=c\ncarl:admin=x\ndan:=x\nann:wo=2\nbad\xff=1\nlast:rw=" + bcryptSecret)
 	want := map[string]access.Sender{
-		"ann": *sender("ann", access.WriteOnly), "bob": *sender("bob", access.ReadOnly), "last": *sender("last", access.ReadWrite),
+		"ann": *sender("ann", access.WriteOnly), "bob": *sender("bob", access.ReadOnly),
+		"last": *sender("last", access.ReadWrite),
 	}
 	got := map[string]access.Sender{}
 	for name, u := range users.byName {

@@ -132,14 +132,16 @@ func TestGuessing(t *testing.T) {
 		checks := counting.count()
 		_, err := p.Check(context.Background(), "ann", "secret", home)
 		e := errs.From(err)
-		if e.Code != errs.RateLimited || e.Status() != 429 || e.RetryAfter != 50*time.Second || e.Msg != "too many failed sign-ins of ann from 192.0.2.7; try again in 50 s" {
+		if e.Code != errs.RateLimited || e.Status() != 429 || e.RetryAfter != 50*time.Second ||
+			e.Msg != "too many failed sign-ins of ann from 192.0.2.7; try again in 50 s" {
 			t.Fatalf("slow %t: locked, the right password gets %v, %s", slow, err, e.RetryAfter)
 		}
 		if counting.count() != checks {
 			t.Error("a locked pair costs a slow check")
 		}
 		for what, got := range map[string]errs.Code{
-			"ann elsewhere": code(p, "ann", "secret", "192.0.2.8"), "bob at the same address": code(p, "bob", "secret", "192.0.2.7"),
+			"ann elsewhere":           code(p, "ann", "secret", "192.0.2.8"),
+			"bob at the same address": code(p, "bob", "secret", "192.0.2.7"),
 		} {
 			if got != 0 {
 				t.Errorf("slow %t: %s: %d", slow, what, got)

@@ -42,7 +42,8 @@ func newSlowChecks() *slowChecks {
 }
 
 func errTooManyChecks() error {
-	return errs.New(errs.RateLimited, "too many sign-ins wait for their password to be checked; try again in a few seconds").WithRetryAfter(slowWait)
+	return errs.New(errs.RateLimited,
+		"too many sign-ins wait for their password to be checked; try again in a few seconds").WithRetryAfter(slowWait)
 }
 
 // enter waits for a turn; leave ends it.

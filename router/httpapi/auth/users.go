@@ -49,7 +49,9 @@ func parseFile(text string) (*userList, []badLine) {
 			continue
 		}
 		if _, found := l.byName[u.sender.User]; found {
-			bad = append(bad, badLine{n, fmt.Sprintf("user %s is listed twice, this line replaces the earlier one", u.sender.User)})
+			bad = append(bad, badLine{
+				n, fmt.Sprintf("user %s is listed twice, this line replaces the earlier one", u.sender.User),
+			})
 		}
 		l.byName[u.sender.User] = u
 	}

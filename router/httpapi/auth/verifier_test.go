@@ -39,7 +39,8 @@ func hashBcrypt(t testing.TB, password string) string {
 
 // The example of RFC 7677: user "user", password "pencil".
 func TestScramExample(t *testing.T) {
-	v, err := parseVerifier("pg_scram_sha256:4096:W22ZaJ0SNY7soEsUEjb6gQ==:WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=")
+	v, err := parseVerifier("pg_scram_sha256:4096:W22ZaJ0SNY7soEsUEjb6gQ==:WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:" +
+		"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=")
 	if err != nil {
 		t.Fatal(err)
 	}

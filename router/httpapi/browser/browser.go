@@ -85,12 +85,15 @@ func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 	if !p.users && (local(client) || marked(r)) && !p.knows(r.Host) {
 		name := clip(hostName(r.Host))
 		return errs.New(errs.PermissionDenied,
-			"%q is no name of this server: without users it answers browsers, and clients on its own machine, that ask for it by an address, as localhost, by the machine's name or by one of --http-hosts; start it with --http-hosts=%s if that is its name",
+			"%q is no name of this server: without users it answers browsers, and clients on its own machine, that ask for it "+
+				"by an address, as localhost, by the machine's name or by one of --http-hosts; start it with --http-hosts=%s if "+
+				"that is its name",
 			name, name).WithStatus(http.StatusMisdirectedRequest)
 	}
 	if origin, foreign := p.foreign(r, secure); foreign {
 		return errs.New(errs.PermissionDenied,
-			"the request comes from a page of another site (origin %s, and this server was asked for as %q): name its origin in --http-cors-allowed-origins to let it; a proxy in between must pass on the header Host",
+			"the request comes from a page of another site (origin %s, and this server was asked for as %q): "+
+				"name its origin in --http-cors-allowed-origins to let it; a proxy in between must pass on the header Host",
 			clip(origin), clip(r.Host)).WithStatus(http.StatusForbidden)
 	}
 	return nil
@@ -213,7 +216,8 @@ func ParseHost(text string) error {
 	return err
 }
 
-var errHost = errors.New("want a name as logs.example.com, *.example.com for all below that, or * for any, in ASCII and without a port")
+var errHost = errors.New("want a name as logs.example.com, *.example.com for all below that, or * for any, " +
+	"in ASCII and without a port")
 
 func parseHost(text string) (host, error) {
 	name := strings.ToLower(strings.TrimSpace(text))

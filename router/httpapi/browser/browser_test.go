@@ -64,8 +64,10 @@ func TestHost(t *testing.T) {
 		"localhost.evil.example": false, "127.0.0.1.evil.example": false, "127.0.0.1.nip.io": false, "evil.localhost": false,
 		"logs.example.com.evil.example": false, "cordwood": false, "cordwood:4000": false, "box.evil": false,
 		"127.1": false, "2130706433": false, "0x7f000001": false, "0177.0.0.1": false,
-		"localhost:4000:4000": false, "localhost:http": false, "localhost@evil.example": false, "evil.example@localhost": false,
-		"[localhost]": false, "[localhost]:80": false, "[::1": false, "localhost..": false, ".": false, ":4000": false, "*": false,
+		"localhost:4000:4000": false, "localhost:http": false, "localhost@evil.example": false,
+		"evil.example@localhost": false,
+		"[localhost]":            false, "[localhost]:80": false, "[::1": false, "localhost..": false, ".": false,
+		":4000": false, "*": false,
 	} {
 		for _, users := range []bool{false, true} {
 			p := rules(t, users)
@@ -81,7 +83,8 @@ func TestHost(t *testing.T) {
 						name, value, _ := strings.Cut(line, ": ")
 						r.Header.Set(name, value)
 						if got := status(t, p, r, client, false); got != want {
-							t.Errorf("%s by a browser (%s) for %q from %v, users %v: %d, want %d", method, mark, header, client, users, got, want)
+							t.Errorf("%s by a browser (%s) for %q from %v, users %v: %d, want %d", method, mark, header, client,
+								users, got, want)
 						}
 						// What is no browser may use any name, but not over loopback.
 						r.Header = http.Header{"User-Agent": {"Fluent-Bit"}, "Sec-Fetch-Mode": {"cors"}}
@@ -135,29 +138,93 @@ func TestOrigin(t *testing.T) {
 		{"no browser", "127.0.0.1:4000", nil, false, 200, 200},
 		{"Node", "127.0.0.1:4000", headers{"Sec-Fetch-Mode": "cors", "User-Agent": "node"}, false, 200, 200},
 		{"its own page", "127.0.0.1:4000", headers{"Origin": "http://127.0.0.1:4000"}, false, 200, 200},
-		{"its own page, marked", "127.0.0.1:4000", headers{"Origin": "http://127.0.0.1:4000", "Sec-Fetch-Site": "same-origin"}, false, 200, 200},
-		{"its own page by HTTPS of a proxy", "logs.example.com", headers{"Origin": "https://logs.example.com"}, false, 200, 200},
-		{"its own page, behind a proxy with another Host", "127.0.0.1:4000", headers{"Origin": "https://logs.example.com", "Sec-Fetch-Site": "same-origin"}, false, 200, 200},
-		{"the address bar", "127.0.0.1:4000", headers{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, false, 200, 200},
+		{
+			"its own page, marked", "127.0.0.1:4000",
+			headers{"Origin": "http://127.0.0.1:4000", "Sec-Fetch-Site": "same-origin"},
+			false, 200, 200,
+		},
+		{
+			"its own page by HTTPS of a proxy", "logs.example.com",
+			headers{"Origin": "https://logs.example.com"},
+			false,
+			200, 200,
+		},
+		{
+			"its own page, behind a proxy with another Host", "127.0.0.1:4000",
+			headers{"Origin": "https://logs.example.com", "Sec-Fetch-Site": "same-origin"},
+			false, 200, 200,
+		},
+		{
+			"the address bar", "127.0.0.1:4000",
+			headers{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"},
+			false,
+			200, 200,
+		},
 		{"another site", "127.0.0.1:4000", headers{"Origin": "http://evil.example"}, false, 403, 403},
-		{"another site, marked", "127.0.0.1:4000", headers{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}, false, 403, 403},
-		{"another port", "localhost:4000", headers{"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"}, false, 403, 403},
+		{
+			"another site, marked", "127.0.0.1:4000",
+			headers{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
+			false, 403, 403,
+		},
+		{
+			"another port", "localhost:4000",
+			headers{"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"},
+			false, 403, 403,
+		},
 		{"another name of the same server", "localhost:4000", headers{"Origin": "http://127.0.0.1:4000"}, false, 403, 403},
-		{"a name that begins alike", "127.0.0.1:4000", headers{"Origin": "http://127.0.0.1:4000.evil.example"}, false, 403, 403},
+		{
+			"a name that begins alike", "127.0.0.1:4000",
+			headers{"Origin": "http://127.0.0.1:4000.evil.example"},
+			false,
+			403, 403,
+		},
 		{"a sandbox or a file", "127.0.0.1:4000", headers{"Origin": "null"}, false, 403, 403},
 		{"a host alone", "127.0.0.1:4000", headers{"Origin": "127.0.0.1:4000"}, false, 403, 403},
 		{"nonsense", "127.0.0.1:4000", headers{"Origin": "%%%"}, false, 403, 403},
-		{"an extension", "127.0.0.1:4000", headers{"Origin": "chrome-extension://abc", "Sec-Fetch-Site": "none"}, false, 403, 403},
-		{"a form of another site", "127.0.0.1:4000", headers{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, false, 200, 403},
-		{"a form of a neighbour", "127.0.0.1:4000", headers{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}, false, 200, 403},
-		{"an image in another site", "127.0.0.1:4000", headers{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, false, 403, 403},
-		{"an image in a neighbour", "127.0.0.1:4000", headers{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, false, 403, 403},
-		{"a WebSocket of another site", "127.0.0.1:4000", headers{"Origin": "http://evil.example", "Sec-Fetch-Mode": "websocket", "Upgrade": "websocket"}, false, 403, 403},
-		{"an allowed origin", "127.0.0.1:4000", headers{"Origin": "https://grafana.example.com", "Sec-Fetch-Site": "cross-site"}, false, 200, 200},
+		{
+			"an extension", "127.0.0.1:4000",
+			headers{"Origin": "chrome-extension://abc", "Sec-Fetch-Site": "none"},
+			false, 403, 403,
+		},
+		{
+			"a form of another site", "127.0.0.1:4000",
+			headers{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+			false, 200, 403,
+		},
+		{
+			"a form of a neighbour", "127.0.0.1:4000",
+			headers{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"},
+			false, 200, 403,
+		},
+		{
+			"an image in another site", "127.0.0.1:4000",
+			headers{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+			false, 403, 403,
+		},
+		{
+			"an image in a neighbour", "127.0.0.1:4000",
+			headers{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+			false, 403, 403,
+		},
+		{
+			"a WebSocket of another site", "127.0.0.1:4000",
+			headers{"Origin": "http://evil.example", "Sec-Fetch-Mode": "websocket", "Upgrade": "websocket"},
+			false, 403,
+			403,
+		},
+		{
+			"an allowed origin", "127.0.0.1:4000",
+			headers{"Origin": "https://grafana.example.com", "Sec-Fetch-Site": "cross-site"},
+			false, 200, 200,
+		},
 		{"an allowed origin by HTTP", "127.0.0.1:4000", headers{"Origin": "http://grafana.example.com"}, false, 403, 403},
 		{"below an allowed origin", "127.0.0.1:4000", headers{"Origin": "https://x.grafana.example.com"}, false, 403, 403},
 		{"HTTPS", "logs.example.com", headers{"Origin": "https://logs.example.com"}, true, 200, 200},
-		{"a page by HTTP of a server with HTTPS", "logs.example.com", headers{"Origin": "http://logs.example.com"}, true, 403, 403},
+		{
+			"a page by HTTP of a server with HTTPS", "logs.example.com",
+			headers{"Origin": "http://logs.example.com"},
+			true, 403, 403,
+		},
 	} {
 		for _, users := range []bool{false, true} {
 			p := rules(t, users)
@@ -189,8 +256,10 @@ func TestOrigin(t *testing.T) {
 
 func TestParseHost(t *testing.T) {
 	for text, good := range map[string]bool{
-		"logs.example.com": true, "Logs.Example.com.": true, "*.example.com": true, "*": true, "cordwood": true, "my_host-1": true, "[::1]": true, "10.0.0.1": true,
-		"": false, ".": false, "a..b": false, "*.": false, "*.*.example": false, "a.*.example": false, "host:4000": false, "http://host": false, "bücher.example": false, "a b": false,
+		"logs.example.com": true, "Logs.Example.com.": true, "*.example.com": true, "*": true, "cordwood": true,
+		"my_host-1": true, "[::1]": true, "10.0.0.1": true,
+		"": false, ".": false, "a..b": false, "*.": false, "*.*.example": false, "a.*.example": false, "host:4000": false,
+		"http://host": false, "bücher.example": false, "a b": false,
 	} {
 		if err := ParseHost(text); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
@@ -207,10 +276,14 @@ func TestParseHost(t *testing.T) {
 
 func TestParseOrigin(t *testing.T) {
 	for text, want := range map[string]string{
-		"https://grafana.example.com": "https://grafana.example.com", " HTTPS://Grafana.example.com/ ": "https://grafana.example.com",
-		"http://localhost:3000": "http://localhost:3000", "https://a.example:443": "https://a.example", "http://a.example:80": "http://a.example",
-		"https://a.example:80": "https://a.example:80", "http://[::1]:3000": "http://[::1]:3000", "chrome-extension://abc": "chrome-extension://abc",
-		"": "", "*": "", "null": "", "a.example": "", "https://": "", "https://:443": "", "https://a.example/path": "", "https://a.example?x": "", "https://*.example.com": "", "https://u@a.example": "",
+		"https://grafana.example.com":    "https://grafana.example.com",
+		" HTTPS://Grafana.example.com/ ": "https://grafana.example.com",
+		"http://localhost:3000":          "http://localhost:3000", "https://a.example:443": "https://a.example",
+		"http://a.example:80":  "http://a.example",
+		"https://a.example:80": "https://a.example:80", "http://[::1]:3000": "http://[::1]:3000",
+		"chrome-extension://abc": "chrome-extension://abc",
+		"":                       "", "*": "", "null": "", "a.example": "", "https://": "", "https://:443": "",
+		"https://a.example/path": "", "https://a.example?x": "", "https://*.example.com": "", "https://u@a.example": "",
 	} {
 		if got, err := ParseOrigin(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
@@ -223,7 +296,10 @@ func TestParseOrigin(t *testing.T) {
 
 // FuzzCheck checks that what a browser sends for an unknown name is never answered.
 func FuzzCheck(f *testing.F) {
-	for _, seed := range []string{"evil.example", "[::1]:80", "localhost.", "127.0.0.1:", "a:b:c", "[", "]:", "%", "*.corp.example", "\x00", "x.CORP.example"} {
+	for _, seed := range []string{
+		"evil.example", "[::1]:80", "localhost.", "127.0.0.1:", "a:b:c", "[", "]:", "%", "*.corp.example", "\x00",
+		"x.CORP.example",
+	} {
 		f.Add(seed, seed)
 		f.Add(seed, "http://"+seed)
 	}

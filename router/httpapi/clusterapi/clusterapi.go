@@ -111,7 +111,8 @@ type Shard struct {
 	// opened yet, or not caught up.
 	Unready []string `json:"unready" yaml:"unready"`
 	// State is ok, starting (new and empty), electing (enough replicas are there, and elect a
-	// leader), moving, catching up, retiring (it is being taken away), leader silent, under-replicated, no leader or unknown.
+	// leader), moving, catching up, retiring (it is being taken away), leader silent, under-replicated, no leader or
+	// unknown.
 	State string `json:"state" yaml:"state"`
 	Term  uint64 `json:"term" yaml:"term"`
 	// Index is the leader's; Lag is how many entries of the log the slowest replica that
@@ -222,7 +223,8 @@ type Plan struct {
 }
 
 // Load is what counts of a node for balance. Load weighs the used part of its disk
-// (half), its part of what all replicas take in (0.3, less below 1 MiB/s for each node) and its part of all replicas (0.2).
+// (half), its part of what all replicas take in (0.3, less below 1 MiB/s for each node) and its part of all replicas
+// (0.2).
 type Load struct {
 	Node         string  `json:"node" yaml:"node"`
 	Replicas     int     `json:"replicas" yaml:"replicas"`

@@ -57,7 +57,8 @@ func (h Handlers) Operation(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound))
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten",
+		id).WithStatus(http.StatusNotFound))
 }
 
 // maxRequest bounds the body of a request, in bytes.
@@ -71,7 +72,8 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(text) > maxRequest {
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes", maxRequest).WithStatus(http.StatusRequestEntityTooLarge))
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes",
+			maxRequest).WithStatus(http.StatusRequestEntityTooLarge))
 		return
 	}
 	request := &Request{}
@@ -81,7 +83,8 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			err = errors.New("there is more after it")
 		}
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
+			"the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
 		return
 	}
 	x := exchange.Of(r)
@@ -102,7 +105,12 @@ func jsonFault(err error) string {
 	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
 	switch {
 	case errors.As(err, &typed):
-		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Struct: "an object"}[typed.Type.Kind()]
+		want := map[reflect.Kind]string{
+			reflect.String: "a string",
+			reflect.Bool:   "true or false",
+			reflect.Slice:  "a list",
+			reflect.Struct: "an object",
+		}[typed.Type.Kind()]
 		if want == "" {
 			want = "a whole number, not below 0 and not too large"
 		}

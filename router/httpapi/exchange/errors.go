@@ -43,10 +43,12 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	e, status := resolve(x, err)
 	x.Failed = e
 	if status >= 500 && e.Code.Masked() {
-		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "code", int(e.Code), "error", err)
+		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "code",
+			int(e.Code), "error", err)
 	}
 	if x.Status != 0 {
-		x.log.WarnContext(r.Context(), "answer broken off", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "error", err)
+		x.log.WarnContext(r.Context(), "answer broken off", "method", r.Method, "path", r.URL.Path, "remote",
+			x.Client, "error", err)
 		return
 	}
 	h := w.Header()
@@ -55,7 +57,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set(HeaderErrCode, strconv.Itoa(int(e.Code)))
 	h.Set(HeaderErrMsg, HeaderText(msg))
 	h.Set(HeaderExecutionTime, strconv.FormatInt(millis, 10))
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || x.Refuse != nil && (&Refusal{Status: status}).Passing() {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
+		x.Refuse != nil && (&Refusal{Status: status}).Passing() {
 		after := retrySeconds(e.RetryAfter)
 		if x.ExactRetry {
 			after = int(math.Ceil(e.RetryAfter.Seconds()))

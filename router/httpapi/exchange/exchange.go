@@ -90,7 +90,11 @@ func Of(r *http.Request) *Exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*Exchange); ok {
 		return x
 	}
-	return &Exchange{log: slog.New(slog.DiscardHandler), Start: time.Now(), Caller: access.Caller{Sender: access.Everybody()}}
+	return &Exchange{
+		log:    slog.New(slog.DiscardHandler),
+		Start:  time.Now(),
+		Caller: access.Caller{Sender: access.Everybody()},
+	}
 }
 
 // Begin wraps a request that has just arrived.

@@ -9,7 +9,8 @@ import (
 
 func TestHeaderText(t *testing.T) {
 	for in, want := range map[string]string{
-		"plain": "plain", "a\r\nSet-Cookie: x": "a  Set-Cookie: x", "tab\tünï": "tab  n ", "±2^53 …": "+/-2^53 ...", strings.Repeat("x", 5000): strings.Repeat("x", maxHeaderText),
+		"plain": "plain", "a\r\nSet-Cookie: x": "a  Set-Cookie: x", "tab\tünï": "tab  n ", "±2^53 …": "+/-2^53 ...",
+		strings.Repeat("x", 5000): strings.Repeat("x", maxHeaderText),
 	} {
 		if got := HeaderText(in); got != want {
 			t.Errorf("%q: %q", in, got)

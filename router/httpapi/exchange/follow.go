@@ -32,7 +32,9 @@ type follower struct {
 // handler has returned.
 //
 // The context of a handler that asks again itself, before its last step, is not cancelled.
-func (x *Exchange) Follow(r *http.Request, asksAgain bool, begin func(access.Sender, func(error)) access.Work) (_ *http.Request, stop func()) {
+func (x *Exchange) Follow(r *http.Request, asksAgain bool,
+	begin func(access.Sender, func(error)) access.Work,
+) (_ *http.Request, stop func()) {
 	if asksAgain {
 		x.Caller.Work = begin(x.Caller.Sender, nil)
 		return r, x.Caller.Work.End
@@ -85,7 +87,8 @@ func (f *follower) reason() error {
 // for that, and gives the client time to read it.
 func (x *Exchange) lostRight(err error) error {
 	lost := x.follower.reason()
-	if lost == nil || errs.ReasonOf(err) == errs.OutcomeUnknown || errs.From(err).Status() < 500 && errs.CodeOf(err) != errs.QueryTimeout {
+	if lost == nil || errs.ReasonOf(err) == errs.OutcomeUnknown ||
+		errs.From(err).Status() < 500 && errs.CodeOf(err) != errs.QueryTimeout {
 		return err
 	}
 	_ = x.follower.rc.SetWriteDeadline(time.Now().Add(lostWait))

@@ -13,7 +13,8 @@ import (
 func errorCodes() object {
 	var values []any
 	var text strings.Builder
-	text.WriteString("What kind of error it is, with its usual status. The numbers stay as they are.\n\n| code | status | meaning |\n|---|---|---|\n")
+	text.WriteString("What kind of error it is, with its usual status. The numbers stay as they are.\n\n| code | status " +
+		"| meaning |\n|---|---|---|\n")
 	for _, e := range errs.Explanations() {
 		values = append(values, int(e.Code))
 		fmt.Fprintf(&text, "| %d | %d | %s |\n", e.Code, e.Code.Status(), e.Meaning)
@@ -31,13 +32,15 @@ var statuses = map[int]string{
 	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
-	http.StatusUnprocessableEntity:   "The Idempotency-Key was used for another body or other parameters; nothing of this request is stored.",
-	http.StatusUpgradeRequired:       "The connection has to change its protocol.",
-	http.StatusMisdirectedRequest:    "The server has no users, and is not known by the name in the header Host.",
-	http.StatusTooManyRequests:       "Too much at a time.",
-	http.StatusInternalServerError:   "A bug, damage, or too little memory.",
-	http.StatusServiceUnavailable:    "Not now, or not for certain: x-ingest-partial says that rows are stored, x-svc-outcome that they may be.",
-	http.StatusGatewayTimeout:        "Another node did not answer in time, or the request was cancelled.",
+	http.StatusUnprocessableEntity: "The Idempotency-Key was used for another body or other parameters; " +
+		"nothing of this request is stored.",
+	http.StatusUpgradeRequired:     "The connection has to change its protocol.",
+	http.StatusMisdirectedRequest:  "The server has no users, and is not known by the name in the header Host.",
+	http.StatusTooManyRequests:     "Too much at a time.",
+	http.StatusInternalServerError: "A bug, damage, or too little memory.",
+	http.StatusServiceUnavailable: "Not now, or not for certain: x-ingest-partial says that rows are stored, " +
+		"x-svc-outcome that they may be.",
+	http.StatusGatewayTimeout: "Another node did not answer in time, or the request was cancelled.",
 }
 
 // errorResponses are the components that operations refer to: E400 and so on.
@@ -75,7 +78,8 @@ func addErrors(op object) {
 	add := []int{http.StatusInternalServerError, http.StatusForbidden, http.StatusMisdirectedRequest}
 	permission := op["x-permission"]
 	if permission != "open" {
-		add = append(add, http.StatusBadRequest, http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests,
+		add = append(add, http.StatusBadRequest, http.StatusUnauthorized, http.StatusRequestTimeout,
+			http.StatusTooManyRequests,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout)
 	}
 	more, _ := op["x-errors"].([]any)

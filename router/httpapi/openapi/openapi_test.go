@@ -26,7 +26,8 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := doc.Validate(context.Background(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation(),
+	if err := doc.Validate(context.Background(), openapi3.EnableExamplesValidation(),
+		openapi3.EnableSchemaFormatValidation(),
 		openapi3.EnableSchemaDefaultsValidation()); err != nil {
 		t.Error(err)
 	}

@@ -36,9 +36,11 @@ func Key(h http.Header) (string, error) {
 	}
 	key := strings.TrimSpace(values[0])
 	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
-	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
+	if len(values) > 1 || key == "" || len(key) > maxKey ||
+		strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
 		return "", errs.New(errs.InvalidArguments,
-			"the header Idempotency-Key must be given once, with 1 to %d printable ASCII characters; a random UUID for each request will do", maxKey)
+			"the header Idempotency-Key must be given once, with 1 to %d printable ASCII characters; "+
+				"a random UUID for each request will do", maxKey)
 	}
 	return key, nil
 }
@@ -116,7 +118,8 @@ func truthy(s string) bool {
 
 // singleHints are the hints that have a header of their own, which is deprecated.
 var singleHints = [...]string{
-	"auto_create_table", "ttl", "append_mode", "merge_mode", "on_type_conflict", "physical_table", "skip_wal", "read_preference",
+	"auto_create_table", "ttl", "append_mode", "merge_mode", "on_type_conflict", "physical_table", "skip_wal",
+	"read_preference",
 }
 
 // ParseHints returns the table options that a request's headers ask for, by the

@@ -14,10 +14,12 @@ import (
 // description of the API.
 var (
 	Ingest = []string{
-		"db", "table", "pipeline_name", "version", "skip_error", "ignore_errors", "custom_time_index", "on_reject", "source", "msg_field",
+		"db", "table", "pipeline_name", "version", "skip_error", "ignore_errors", "custom_time_index", "on_reject",
+		"source", "msg_field",
 	}
 	DryRun = []string{
-		"db", "table", "pipeline_name", "version", "pipeline_version", "skip_error", "ignore_errors", "custom_time_index", "trace",
+		"db", "table", "pipeline_name", "version", "pipeline_version", "skip_error", "ignore_errors",
+		"custom_time_index", "trace",
 	}
 	// SQL are taken from the query string and from a form.
 	SQL             = []string{"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness"}
@@ -96,7 +98,8 @@ func UnknownHeaders(h http.Header) []string {
 			continue
 		}
 		if name = strings.ToLower(name); !slices.Contains(ourHeaders, name) {
-			without.add("header " + quoted(name) + " is not known, and has no effect" + nearest.DidYouMean("; ", name, ourHeaders))
+			without.add("header " + quoted(name) + " is not known, and has no effect" +
+				nearest.DidYouMean("; ", name, ourHeaders))
 		}
 	}
 	return without.headers()

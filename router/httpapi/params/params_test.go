@@ -31,7 +31,10 @@ func TestParse(t *testing.T) {
 		{"a=%%41", []pair{{"a", "%A"}}},
 		{"a=%G1%1G", []pair{{"a", "%G1%1G"}}},
 		{"a=1;b=2&c=3", []pair{{"a", "1;b=2"}, {"c", "3"}}},
-		{"custom_time_index=ts;datestr;%Y-%m-%d %H:%M:%S%:z", []pair{{"custom_time_index", "ts;datestr;%Y-%m-%d %H:%M:%S%:z"}}},
+		{
+			"custom_time_index=ts;datestr;%Y-%m-%d %H:%M:%S%:z",
+			[]pair{{"custom_time_index", "ts;datestr;%Y-%m-%d %H:%M:%S%:z"}},
+		},
 		{"t=x;datestr;%25Y-%25m-%25d%25T%25.9f%25%23z", []pair{{"t", "x;datestr;%Y-%m-%d%T%.9f%#z"}}},
 		{"t=%.9f%%23z", []pair{{"t", "%.9f%#z"}}},
 		{"t=%3f%6f", []pair{{"t", "?o"}}},
@@ -100,30 +103,56 @@ func TestAccessors(t *testing.T) {
 
 func TestPipelineParams(t *testing.T) {
 	for header, want := range map[string]PipelineParams{
-		"":                                  {MaxNestedLevels: 10},
-		"max_nested_levels=3":               {MaxNestedLevels: 3},
-		"max_nested_levels=128":             {MaxNestedLevels: 128},
-		"max_nested_levels=3&&x&skip_error": {MaxNestedLevels: 3, Warnings: []string{`header x-svc-pipeline-params: "skip_error" is no name=value`, `header x-svc-pipeline-params: "x" is no name=value`}},
-		"skip_error=true":                   {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
+		"":                      {MaxNestedLevels: 10},
+		"max_nested_levels=3":   {MaxNestedLevels: 3},
+		"max_nested_levels=128": {MaxNestedLevels: 128},
+		"max_nested_levels=3&&x&skip_error": {
+			MaxNestedLevels: 3,
+			Warnings: []string{
+				`header x-svc-pipeline-params: "skip_error" is no name=value`,
+				`header x-svc-pipeline-params: "x" is no name=value`,
+			},
+		},
+		"skip_error=true":                          {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
 		"skip_error=YES&flatten_json_object=false": {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
-		"skip_error=true&skip_error=false":         {MaxNestedLevels: 10, HasSkipError: true, Warnings: []string{`header x-svc-pipeline-params: "skip_error" is given more than once; the last value was taken`}},
-		"max_nested_levels=4&max_nested_levels=5":  {MaxNestedLevels: 5, Warnings: []string{`header x-svc-pipeline-params: "max_nested_levels" is given more than once; the last value was taken`}},
-		"skip_error=":                         {MaxNestedLevels: 10, HasSkipError: true},
-		"skip_error=a=b&max_nested_levels=2":  {MaxNestedLevels: 2, HasSkipError: true},
-		"skip_errors=On&max_nested_levels=21": {MaxNestedLevels: 21, Warnings: []string{`header x-svc-pipeline-params: "skip_errors" is not known; is skip_error meant?`}},
+		"skip_error=true&skip_error=false": {
+			MaxNestedLevels: 10,
+			HasSkipError:    true,
+			Warnings: []string{
+				`header x-svc-pipeline-params: "skip_error" is given more than once; the last value was taken`,
+			},
+		},
+		"max_nested_levels=4&max_nested_levels=5": {
+			MaxNestedLevels: 5,
+			Warnings: []string{
+				`header x-svc-pipeline-params: "max_nested_levels" is given more than once; the last value was taken`,
+			},
+		},
+		"skip_error=":                        {MaxNestedLevels: 10, HasSkipError: true},
+		"skip_error=a=b&max_nested_levels=2": {MaxNestedLevels: 2, HasSkipError: true},
+		"skip_errors=On&max_nested_levels=21": {
+			MaxNestedLevels: 21,
+			Warnings:        []string{`header x-svc-pipeline-params: "skip_errors" is not known; is skip_error meant?`},
+		},
 	} {
 		if diff := cmp.Diff(want, ParsePipelineParams(header)); diff != "" {
 			t.Errorf("%s: %s", header, diff)
 		}
 	}
 	for _, text := range []string{"0", "-1", " 3", "x", "", "-99999999999999999999"} {
-		want := PipelineParams{MaxNestedLevels: 10, Warnings: []string{fmt.Sprintf("header x-svc-pipeline-params: max_nested_levels=%q is no integer from 1 on; 10 was taken", text)}}
+		want := PipelineParams{
+			MaxNestedLevels: 10,
+			Warnings: []string{
+				fmt.Sprintf("header x-svc-pipeline-params: max_nested_levels=%q is no integer from 1 on; 10 was taken", text),
+			},
+		}
 		if diff := cmp.Diff(want, ParsePipelineParams("max_nested_levels="+text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
 	for _, text := range []string{"129", "1000000000", "99999999999999999999"} {
-		if diff := cmp.Diff(PipelineParams{MaxNestedLevels: 128}, ParsePipelineParams("max_nested_levels="+text)); diff != "" {
+		if diff := cmp.Diff(PipelineParams{MaxNestedLevels: 128},
+			ParsePipelineParams("max_nested_levels="+text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
@@ -144,17 +173,50 @@ func TestHints(t *testing.T) {
 	}{
 		{header(), nil, nil},
 		{header("x-svc-hints", "ttl=7d, append_mode = true"), map[string]string{"ttl": "7d", "append_mode": "true"}, nil},
-		{header("x-svc-hints", "ttl=7d", "x-svc-hints", "comment=a=b"), map[string]string{"ttl": "7d", "comment": "a=b"}, nil},
+		{
+			header("x-svc-hints", "ttl=7d", "x-svc-hints", "comment=a=b"),
+			map[string]string{"ttl": "7d", "comment": "a=b"},
+			nil,
+		},
 		{header("x-svc-hints", "ttl=7d", "x-svc-hint-skip_wal", "true"), map[string]string{"ttl": "7d"}, nil},
-		{header("x-svc-hints", "nonsense,=,,"), nil, []string{`header x-svc-hints: "=" is no name=value`, `header x-svc-hints: "nonsense" is no name=value`}},
+		{
+			header("x-svc-hints", "nonsense,=,,"), nil,
+			[]string{`header x-svc-hints: "=" is no name=value`, `header x-svc-hints: "nonsense" is no name=value`},
+		},
 		{header("x-svc-hints", "  ", "x-svc-hint-ttl", " 1h "), map[string]string{"ttl": "1h"}, nil},
-		{header("X-Svc-Hint-Append_mode", "false", "x-svc-hint-others", "1"), map[string]string{"append_mode": "false"}, []string{`header x-svc-hint-…: "others" is not known`}},
-		{header("x-svc-hint-read_preference", "leader"), nil, []string{`header x-svc-hint-…: "read_preference" has no effect`}},
-		{header("x-svc-hints", "tll=1d, table_ttl=2d, svc_skip_wal=true"), map[string]string{"ttl": "2d", "skip_wal": "true"}, []string{`header x-svc-hints: "tll" is not known; is ttl meant?`}},
-		{header("x-svc-hints", "ttl=7d,ttl=1s"), map[string]string{"ttl": "1s"}, []string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`}},
-		{header("x-svc-hints", "ttl=7d", "x-svc-hints", "table_ttl=1s"), map[string]string{"ttl": "1s"}, []string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`}},
-		{header("x-svc-hint-ttl", "7d", "x-svc-hint-ttl", "1s"), map[string]string{"ttl": "7d"}, []string{`header x-svc-hint-…: "ttl" is given more than once; the first value was taken`}},
-		{header("x-svc-hints", "apend_mode=true"), nil, []string{`header x-svc-hints: "apend_mode" is not known; is append_mode meant?`}},
+		{
+			header("X-Svc-Hint-Append_mode", "false", "x-svc-hint-others", "1"),
+			map[string]string{"append_mode": "false"},
+			[]string{`header x-svc-hint-…: "others" is not known`},
+		},
+		{
+			header("x-svc-hint-read_preference", "leader"), nil,
+			[]string{`header x-svc-hint-…: "read_preference" has no effect`},
+		},
+		{
+			header("x-svc-hints", "tll=1d, table_ttl=2d, svc_skip_wal=true"),
+			map[string]string{"ttl": "2d", "skip_wal": "true"},
+			[]string{`header x-svc-hints: "tll" is not known; is ttl meant?`},
+		},
+		{
+			header("x-svc-hints", "ttl=7d,ttl=1s"),
+			map[string]string{"ttl": "1s"},
+			[]string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`},
+		},
+		{
+			header("x-svc-hints", "ttl=7d", "x-svc-hints", "table_ttl=1s"),
+			map[string]string{"ttl": "1s"},
+			[]string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`},
+		},
+		{
+			header("x-svc-hint-ttl", "7d", "x-svc-hint-ttl", "1s"),
+			map[string]string{"ttl": "7d"},
+			[]string{`header x-svc-hint-…: "ttl" is given more than once; the first value was taken`},
+		},
+		{
+			header("x-svc-hints", "apend_mode=true"), nil,
+			[]string{`header x-svc-hints: "apend_mode" is not known; is append_mode meant?`},
+		},
 	} {
 		hints, warnings := ParseHints(tt.h)
 		if diff := cmp.Diff(tt.want, hints) + cmp.Diff(tt.warnings, warnings); diff != "" {
@@ -162,7 +224,8 @@ func TestHints(t *testing.T) {
 		}
 	}
 	hints, warnings := ParseHints(header("x-svc-hints", strings.Repeat("a=1,", 10)+manyHints(1000)+"ttl=1d"))
-	if last := len(warnings) - 1; len(hints) != 1 || last != maxIgnored || !strings.HasSuffix(warnings[last], "more parts have no effect") {
+	if last := len(warnings) - 1; len(hints) != 1 || last != maxIgnored ||
+		!strings.HasSuffix(warnings[last], "more parts have no effect") {
 		t.Errorf("hints %v, warnings %q", hints, warnings)
 	}
 }
@@ -188,7 +251,9 @@ func TestHeader(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", "a=1&b=2", "t=ts;datestr;%Y-%m-%d %H:%M:%S%:z", "%25%2", "a=%9f&&==+%+", "a%3Db=c%26d"} {
+	for _, s := range []string{
+		"", "a=1&b=2", "t=ts;datestr;%Y-%m-%d %H:%M:%S%:z", "%25%2", "a=%9f&&==+%+", "a%3Db=c%26d",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -207,7 +272,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for name, values := range std {
-			if got := v.Get(strings.ToValidUTF8(name, "\uFFFD")); utf8.ValidString(name) && got != strings.ToValidUTF8(values[0], "\uFFFD") {
+			if got := v.Get(strings.ToValidUTF8(name, "\uFFFD")); utf8.ValidString(name) &&
+				got != strings.ToValidUTF8(values[0], "\uFFFD") {
 				t.Fatalf("%q: %q is %q, want %q", raw, name, got, values[0])
 			}
 		}

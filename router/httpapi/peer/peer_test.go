@@ -20,8 +20,16 @@ func TestAddress(t *testing.T) {
 		{"a proxy without a header", "10.0.0.1:80", nil, "10.0.0.1"},
 		{"one proxy", "10.0.0.1:80", []string{"203.0.113.9"}, "203.0.113.9"},
 		{"the right-most that is no proxy", "10.0.0.1:80", []string{"1.1.1.1, 203.0.113.9, 10.9.9.9"}, "203.0.113.9"},
-		{"what the client wrote itself is not looked at", "10.0.0.1:80", []string{"not an address, 203.0.113.9"}, "203.0.113.9"},
-		{"several lines are one list", "10.0.0.1:80", []string{"1.1.1.1", "203.0.113.9", "10.0.0.7 , 10.0.0.8"}, "203.0.113.9"},
+		{
+			"what the client wrote itself is not looked at", "10.0.0.1:80",
+			[]string{"not an address, 203.0.113.9"},
+			"203.0.113.9",
+		},
+		{
+			"several lines are one list", "10.0.0.1:80",
+			[]string{"1.1.1.1", "203.0.113.9", "10.0.0.7 , 10.0.0.8"},
+			"203.0.113.9",
+		},
 		{"only proxies: the first of them is the client", "10.0.0.1:80", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
 		{"IPv6", "[2001:db8::1]:80", []string{"2001:4860::8, 2001:db8::2"}, "2001:4860::8"},
 		{"IPv6 in brackets with a port", "10.0.0.1:80", []string{"[2001:4860::8]:4711"}, "2001:4860::8"},
@@ -71,7 +79,10 @@ func TestScheme(t *testing.T) {
 // FuzzAddress checks that a header never makes the client what it says, unless the
 // peer is trusted, and that any header is read in one pass.
 func FuzzAddress(f *testing.F) {
-	for _, seed := range []string{"", ",", "203.0.113.9", "10.0.0.2,", "[::1]:80, 10.0.0.2", "::ffff:10.0.0.1%a,b", strings.Repeat("10.0.0.1,", 100)} {
+	for _, seed := range []string{
+		"", ",", "203.0.113.9", "10.0.0.2,", "[::1]:80, 10.0.0.2", "::ffff:10.0.0.1%a,b",
+		strings.Repeat("10.0.0.1,", 100),
+	} {
 		f.Add("10.0.0.1:80", seed)
 		f.Add("192.0.2.1:80", seed)
 	}
