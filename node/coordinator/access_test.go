@@ -11,8 +11,11 @@ import (
 // TestKindsHaveRows holds every kind of operation, and every request that takes the place of one,
 // against package access, which says who may ask for it.
 func TestKindsHaveRows(t *testing.T) {
-	for _, kind := range slices.Concat(operation.Kinds, []string{requestUndrain, requestRemove, requestPause, requestResume}) {
-		if need, known := access.OfOperation(kind); !known || need.Privilege == access.Undeclared || need.Object.Name != kind {
+	for _, kind := range slices.Concat(operation.Kinds, []string{
+		requestUndrain, requestRemove, requestPause, requestResume,
+	}) {
+		if need, known := access.OfOperation(kind); !known || need.Privilege == access.Undeclared ||
+			need.Object.Name != kind {
 			t.Errorf("the kind %s has no row in package access: say who may ask for it", kind)
 		}
 	}

@@ -153,14 +153,24 @@ func (a *Admin) Plan(ctx context.Context) (*clusterapi.Plan, error) {
 	}
 	snap.Rates.Shard = between(before.Status, snap.Status, time.Since(begin))
 	plan := snapshot.PlanReplicas(snap, placement.Limits{})
-	out := &clusterapi.Plan{Moves: []clusterapi.Move{}, Blocked: []string{}, Paused: snap.Status.GetSettings().GetRebalancePaused()}
+	out := &clusterapi.Plan{
+		Moves:   []clusterapi.Move{},
+		Blocked: []string{},
+		Paused:  snap.Status.GetSettings().GetRebalancePaused(),
+	}
 	out.Nodes, out.Even = []clusterapi.Load{}, snap.Relabel(plan.Even)
 	ingest := 0.0
 	for _, l := range plan.Loads {
 		ingest += l.Ingest
 	}
 	for _, l := range plan.Loads {
-		load := clusterapi.Load{Node: snap.Label(l.Node), Replicas: l.Replicas, DiskUsed: l.Used, DiskCapacity: l.Capacity, Load: l.Score}
+		load := clusterapi.Load{
+			Node:         snap.Label(l.Node),
+			Replicas:     l.Replicas,
+			DiskUsed:     l.Used,
+			DiskCapacity: l.Capacity,
+			Load:         l.Score,
+		}
 		if ingest > 0 {
 			load.IngestShare = l.Ingest / ingest
 		}
@@ -192,12 +202,14 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, erro
 		}
 		i := slices.IndexFunc(snap.Operations, func(op *metapb.Operation) bool { return op.Id == id })
 		if i < 0 {
-			return nil, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound)
+			return nil, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten",
+				id).WithStatus(http.StatusNotFound)
 		}
 		op := snap.Operations[i]
 		switch {
 		case op.State != metapb.OperationState_OPERATION_STATE_RUNNING:
-			return nil, errs.New(errs.IllegalState, "operation %d has ended: it is %s", id, operation.StateName(op.State)).WithStatus(http.StatusConflict)
+			return nil, errs.New(errs.IllegalState, "operation %d has ended: it is %s", id,
+				operation.StateName(op.State)).WithStatus(http.StatusConflict)
 		case op.Cancel:
 			d := view.Operation(snap, op)
 			return &clusterapi.Answer{Operation: &d, Message: "it is being cancelled already"}, nil
@@ -210,7 +222,11 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, erro
 			return nil, err
 		}
 		d := view.Operation(snap, operation.Read(result.Operation))
-		return &clusterapi.Answer{Operation: &d, Message: "it ends at the next step where it can; what cannot be undone any more is finished"}, nil
+		return &clusterapi.Answer{
+			Operation: &d,
+			Message:   "it ends at the next step where it can; what cannot be undone any more is finished",
+		}, nil
 	}
-	return nil, errs.New(errs.RequestOutdated, "operation %d changes too quickly: try again", id).WithStatus(http.StatusConflict)
+	return nil, errs.New(errs.RequestOutdated, "operation %d changes too quickly: try again",
+		id).WithStatus(http.StatusConflict)
 }

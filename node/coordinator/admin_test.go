@@ -87,98 +87,164 @@ func TestStatusInWords(t *testing.T) {
 		want     []string
 		not      string
 	}{
-		{"all is well", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c") }, false, []string{"ok\n"}, ":"},
+		{
+			"all is well", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c") }, false,
+			[]string{"ok\n"},
+			":",
+		},
 		{"one node is away", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-3 * time.Minute)
 		}, false, []string{
-			"degraded\n", "node node-c has not answered for 3m; its replica is replaced in 12m where others are left -> start it again",
-			"'cordwood node decommission node-c'; if it runs, look at the network between it and node node-a, which leads the metadata", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
+			"degraded\n", "node node-c has not answered for 3m; its replica is replaced in 12m where others are left -> " +
+				"start it again",
+			"'cordwood node decommission node-c'; if it runs, look at the network between it and node node-a, " +
+				"which leads the metadata",
+			"shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
 			"the metadata group has 3 voters, of which node-c does not answer",
 		}, "critical"},
 		{"one that was emptied and stopped", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
 			w.down["d"] = time.Now().Add(-time.Minute)
-		}, false, []string{"ok\n", "info: node node-d has not answered for 1m; it was emptied and holds nothing -> 'cordwood node remove node-d', if it is not to come back"}, "warning"},
+		}, false, []string{
+			"ok\n",
+			"info: node node-d has not answered for 1m; it was emptied and holds nothing -> 'cordwood node remove node-d', " +
+				"if it is not to come back",
+		}, "warning"},
 		{"a router", func(w *world) {
 			w.node("a", "b", "c", "r:router").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["r"] = time.Now().Add(-time.Minute)
-		}, false, []string{"degraded\n", "router node-r has not answered for 1m; it holds nothing -> start it again; if it is gone for good, 'cordwood node remove node-r'"}, "decommission"},
-		{"one is away, and nobody can take its place", func(w *world) {
-			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
-			w.down["c"] = time.Now().Add(-3 * time.Minute)
-		}, false, []string{"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node"}, "are replaced when"},
+		}, false, []string{
+			"degraded\n",
+			"router node-r has not answered for 1m; it holds nothing -> start it again; if it is gone for good, " +
+				"'cordwood node remove node-r'",
+		}, "decommission"},
+		{
+			"one is away, and nobody can take its place", func(w *world) {
+				w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+				w.down["c"] = time.Now().Add(-3 * time.Minute)
+			}, false,
+			[]string{"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node"},
+			"are replaced when",
+		},
 		{"and nobody can take its place", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)
-		}, false, []string{"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node", "2 of 3 replicas answer -> node node-c is down; of the nodes that are up (2) none is without a replica: add a node"}, "critical"},
+		}, false, []string{
+			"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node",
+			"2 of 3 replicas answer -> node node-c is down; of the nodes that are up (2) none is without a replica: add a node",
+		}, "critical"},
 		{"the only replica", func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
 			w.down["b"] = time.Now().Add(-time.Minute)
-		}, false, []string{"broken\n", "shard 2 is unavailable: its only replica is on node node-b, which does not answer -> start node node-b again with its data folder"}, ""},
+		}, false, []string{
+			"broken\n",
+			"shard 2 is unavailable: its only replica is on node node-b, which does not answer -> start node node-b again " +
+				"with its data folder",
+		}, ""},
 		{"a majority", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a")
 			w.down["b"], w.down["c"] = time.Now().Add(-time.Minute), time.Now().Add(-time.Minute)
-		}, false, []string{"broken\n", "shard 1 is unavailable: 2 of its 3 replicas, on node-b, node-c, do not answer, and a majority is needed -> start nodes", "cordwood recover"}, ""},
+		}, false, []string{
+			"broken\n",
+			"shard 1 is unavailable: 2 of its 3 replicas, on node-b, node-c, do not answer, and a majority is needed -> " +
+				"start nodes",
+			"cordwood recover",
+		}, ""},
 		{"no shard yet", func(w *world) {
 			w.node("r:router").voting("r")
 			w.settings.InitialShards, w.began = 4, time.Now().Add(-time.Hour)
 		}, false, []string{"broken\n", "there is no shard yet", "start 1 or more nodes with the role shard"}, ""},
-		{"no leader of the metadata", func(w *world) { w.node("a").shard(1, "a") }, true, []string{"broken\n", "no leader of the metadata group answers", "start the nodes with the role meta"}, ""},
+		{
+			"no leader of the metadata", func(w *world) { w.node("a").shard(1, "a") }, true,
+			[]string{"broken\n", "no leader of the metadata group answers", "start the nodes with the role meta"},
+			"",
+		},
 		{"a replica that was just started", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "b", "a", "c").voting("a", "b", "c")
 			w.groups[1].ready["c"] = time.Now().Add(time.Minute)
 			w.groups[2].opened["c"] = time.Now().Add(time.Minute)
 		}, false, []string{
-			"degraded\n", "tolerance 0 ", "node node-c is not ready: its replica of shard 2 cannot be used (is not open yet); queries go to other replicas -> ",
+			"degraded\n", "tolerance 0 ", "node node-c is not ready: its replica of shard 2 cannot be used (is not open yet); " +
+				"queries go to other replicas -> ",
 			"that of shard 1 takes over the state of another one", "1 catching up node-c\n", "2 catching up node-c\n",
 		}, "critical"},
 		{"a node that was killed a moment ago", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-4 * time.Second)
 			w.groups[2].leader = ""
-		}, false, []string{"broken\n", "tolerance -1 ", "node-c silent\n", "shard 2 is unavailable: node node-c, which holds it, was last heard of 4s ago -> look whether node node-c runs", "node node-c was last heard of 4s ago; after 10s it counts as down"}, "node-c up"},
+		}, false, []string{
+			"broken\n", "tolerance -1 ", "node-c silent\n",
+			"shard 2 is unavailable: node node-c, which holds it, was last heard of 4s ago -> look whether node node-c runs",
+			"node node-c was last heard of 4s ago; after 10s it counts as down",
+		}, "node-c up"},
 		{"a majority was killed a moment ago", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["b"], w.down["c"] = time.Now().Add(-4*time.Second), time.Now().Add(-4*time.Second)
 			w.groups[1].leader = "b"
-		}, false, []string{"broken\n", "shard 1 may have no leader: 2 of its 3 replicas, on node-b, node-c, were last heard of 4s ago -> look whether nodes node-b, node-c run"}, "elect"},
+		}, false, []string{
+			"broken\n",
+			"shard 1 may have no leader: 2 of its 3 replicas, on node-b, node-c, were last heard of 4s ago -> look whether " +
+				"nodes node-b, node-c run",
+		}, "elect"},
 		{"a leader of the metadata that has not heard of anybody yet", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.unheard = map[string]bool{"a": true, "b": true, "c": true}
-		}, false, []string{"unknown\n", "the state of these nodes is not known yet: node-a, node-b, node-c;", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
+		}, false, []string{
+			"unknown\n", "the state of these nodes is not known yet: node-a, node-b, node-c;",
+			"ask again in a few seconds", "1 unknown", "node-b unknown",
+		}, "critical"},
 		{"a port that nobody reaches", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.groups[1].leader, w.groups[2].leader = "a", "b"
-			w.nodes["c"].RpcAddr, w.shut, w.unreached = "10.0.0.3:4101", map[string]bool{"c": true}, map[string][]string{"c": {"a", "b"}}
+			w.nodes["c"].RpcAddr, w.shut, w.unreached = "10.0.0.3:4101", map[string]bool{"c": true},
+				map[string][]string{"c": {"a", "b"}}
 		}, false, []string{
-			"degraded\n", "tolerance 0 ", "warning: node node-c: its port 10.0.0.3:4101 cannot be reached from node-a, node-b (dial tcp: i/o timeout), although its own connections work",
+			"degraded\n", "tolerance 0 ", "warning: node node-c: its port 10.0.0.3:4101 cannot be reached from node-a, " +
+				"node-b (dial tcp: i/o timeout), although its own connections work",
 			"-> let connections to that port in: look at firewalls", "node-c unreachable\n", "1 catching up node-c\n",
 		}, "critical"},
 		{"a port that nobody reaches, of a leader that cannot be replaced", func(w *world) {
 			w.node("a", "b", "c").shard(1, "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.groups[2].leader = "a"
 			w.shut, w.unreached = map[string]bool{"c": true}, map[string][]string{"c": {"a", "b"}}
-		}, false, []string{"broken\n", "critical: node node-c cannot be reached, and shard 1 is led by it all the same: its rows can only be written and read through itself"}, "shard 2 is led"},
+		}, false, []string{
+			"broken\n",
+			"critical: node node-c cannot be reached, and shard 1 is led by it all the same: its rows can only be written and " +
+				"read through itself",
+		}, "shard 2 is led"},
 		{"a port that one node does not reach", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.unreached = map[string][]string{"c": {"b"}}
-		}, false, []string{"degraded\n", "cannot be reached from node-b (dial tcp: i/o timeout), but from others -> look at the network from node-b to it"}, "unreachable"},
+		}, false, []string{
+			"degraded\n",
+			"cannot be reached from node-b (dial tcp: i/o timeout), but from others -> look at the network from node-b to it",
+		}, "unreachable"},
 		{"two nodes do not reach each other", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.mute = map[string][]string{"b": {"c"}, "c": {"b"}}
-		}, false, []string{"degraded\n", "nodes node-b and node-c do not reach each other, and others reach both -> look at the network between them"}, "its port"},
+		}, false, []string{
+			"degraded\n",
+			"nodes node-b and node-c do not reach each other, and others reach both -> look at the network between them",
+		}, "its port"},
 		{"one does not hear another, which does not say so", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.mute = map[string][]string{"b": {"c"}}
 		}, false, []string{"ok\n"}, "reach"},
 		{"rows that cannot be written to segments", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c").table(7, nil, 1)
-			w.groups[1].aside = map[string][]*metapb.AsideRows{"b": {{TableId: 7, Rows: 12, Bytes: 4096, Reason: "index out of range", SinceUnixNano: 1e18}, {TableId: 9, Rows: 3, Reason: "another"}}}
+			w.groups[1].aside = map[string][]*metapb.AsideRows{
+				"b": {
+					{TableId: 7, Rows: 12, Bytes: 4096, Reason: "index out of range", SinceUnixNano: 1e18},
+					{TableId: 9, Rows: 3, Reason: "another"},
+				},
+			}
 		}, false, []string{
-			"degraded\n", "warning: shard 1: 15 rows of 2 tables cannot be written to segments on node node-b -> they are kept and queried; start a newer version, which tries again, or drop the table",
-			"aside public.t7 1 node-b 12 4096 index out of range 2001-09-09T01:46:40Z\n", "aside table id 9 1 node-b 3 0 another -\n",
+			"degraded\n", "warning: shard 1: 15 rows of 2 tables cannot be written to segments on node node-b -> they are " +
+				"kept and queried; start a newer version, which tries again, or drop the table",
+			"aside public.t7 1 node-b 12 4096 index out of range 2001-09-09T01:46:40Z\n",
+			"aside table id 9 1 node-b 3 0 another -\n",
 		}, "critical"},
 		{"disks fill up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -187,22 +253,35 @@ func TestStatusInWords(t *testing.T) {
 		{"nodes share a disk that fills up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "b": 950<<30 + 2, "c": 950<<30 + 1}
-		}, false, []string{"degraded\n", "warning: disks are filling up: node-a 93 %, node-b 93 %, node-c 93 % -> "}, "critical"},
+		}, false, []string{
+			"degraded\n", "warning: disks are filling up: node-a 93 %, node-b 93 %, node-c 93 % -> ",
+		}, "critical"},
 		{"an operation waits", func(w *world) {
 			w.node("a", "b").shard(1, "a").voting("a")
-			w.ops[1] = &metapb.Operation{Id: 1, Kind: operation.NodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano()}
-		}, false, []string{"operation 1 (node-drain node node-a) waits: for Godot -> do what it waits for, or 'cordwood cluster cancel 1'"}, ""},
+			w.ops[1] = &metapb.Operation{
+				Id: 1, Kind: operation.NodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING,
+				Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano(),
+			}
+		}, false, []string{
+			"operation 1 (node-drain node node-a) waits: for Godot -> do what it waits for, or 'cordwood cluster cancel 1'",
+		}, ""},
 		{"a new node waits for replicas", func(w *world) {
 			w.node("a", "b").voting("a")
 			for range 6 {
 				w.shard(1, "a")
 			}
 			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
-		}, false, []string{"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on, if no node comes or goes before -> 'cordwood rebalance' begins now"}, "critical"},
+		}, false, []string{
+			"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on, if no node comes or " +
+				"goes before -> 'cordwood rebalance' begins now",
+		}, "critical"},
 		{"balancing is paused", func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").voting("a")
 			w.settings.RebalancePaused = true
-		}, false, []string{"ok\n", "rebalancing is paused", "shard 1 has one replica: while its node is down", "'cordwood shard replicas 1 3'"}, ""},
+		}, false, []string{
+			"ok\n", "rebalancing is paused", "shard 1 has one replica: while its node is down",
+			"'cordwood shard replicas 1 3'",
+		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -237,28 +316,56 @@ func TestStartRefuses(t *testing.T) {
 		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be made"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 4}, "4 replicas survive the loss of 1 node, as 3 would"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 2}, "2 replicas survive the loss of 0 nodes, as 1 would"},
-		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 7}, "a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4"},
+		{
+			clusterapi.Request{Kind: operation.ShardAdd, Replicas: 7},
+			"a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4",
+		},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 8}, "1, 3, 5 or 7 are possible"},
 		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1, Replicas: 2}, "have 1 or 3"},
 		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1}, "1, 3, 5 or 7 are possible"},
 		{clusterapi.Request{Kind: operation.ShardAdd}, ""},
 		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "node-a"}, "needs shard, from and to"},
-		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "node-a", To: "node-x"}, `there is no node "node-x": there are node-a, node-b, node-c`},
-		{clusterapi.Request{Kind: operation.ShardMove, Shard: 9, From: "node-a", To: "node-b"}, "there is no shard 9: there are 1, 2"},
+		{
+			clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "node-a", To: "node-x"},
+			`there is no node "node-x": there are node-a, node-b, node-c`,
+		},
+		{
+			clusterapi.Request{Kind: operation.ShardMove, Shard: 9, From: "node-a", To: "node-b"},
+			"there is no shard 9: there are 1, 2",
+		},
 		{clusterapi.Request{Kind: operation.ShardDrop, Shard: 9}, "there is no shard 9: there are 1, 2"},
 		{clusterapi.Request{Kind: operation.ShardDrop}, "shard-drop needs shard"},
-		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{1, 30}}, "there is no shard 30: there are 1, 2"},
-		{clusterapi.Request{Kind: operation.ShardMove, Shard: 2, From: "node-a", To: "node-b"}, "has a replica on node node-b already"},
+		{
+			clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{1, 30}},
+			"there is no shard 30: there are 1, 2",
+		},
+		{
+			clusterapi.Request{Kind: operation.ShardMove, Shard: 2, From: "node-a", To: "node-b"},
+			"has a replica on node node-b already",
+		},
 		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "a", To: "node-b"}, ""},
 		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1, Replicas: 5}, "shard 1 cannot have 5 replicas"},
 		{clusterapi.Request{Kind: operation.TableMove, Table: "t7", ToShards: []uint32{2}}, "as DATABASE.TABLE"},
-		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t9", ToShards: []uint32{2}}, "table public.t9 does not exist"},
+		{
+			clusterapi.Request{Kind: operation.TableMove, Table: "public.t9", ToShards: []uint32{2}},
+			"table public.t9 does not exist",
+		},
 		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t8", ToShards: []uint32{2}}, ""},
-		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2, 2}}, "shard 2 is given twice"},
+		{
+			clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2, 2}},
+			"shard 2 is given twice",
+		},
 		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
-		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a"}, "node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: add 1 node, or have the shard keep fewer with 'cordwood shard replicas 2 1'"},
+		{
+			clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a"},
+			"node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: " +
+				"add 1 node, or have the shard keep fewer with 'cordwood shard replicas 2 1'",
+		},
 		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", ForRestart: true}, ""},
-		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", WithRows: true}, "with_rows goes with table-move and table-partition"},
+		{
+			clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", WithRows: true},
+			"with_rows goes with table-move and table-partition",
+		},
 		{clusterapi.Request{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
 		{clusterapi.Request{Kind: requestUndrain, Node: "node-a"}, ""},
 		{clusterapi.Request{Kind: requestPause}, ""},
@@ -287,12 +394,14 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 		for _, kind := range []string{operation.NodeDecommission, requestRemove} {
 			w.stopping["c"] = kind == requestRemove
 			_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: kind, Node: "c"}, "ann")
-			if err == nil || !strings.Contains(err.Error(), "one of 3 voters of the metadata group, and no other node") || !strings.Contains(err.Error(), "--force") {
+			if err == nil || !strings.Contains(err.Error(), "one of 3 voters of the metadata group, and no other node") ||
+				!strings.Contains(err.Error(), "--force") {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
 		w.stopping["c"] = false
-		if _, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "c", Force: true}, "ann"); err != nil {
+		if _, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "c", Force: true},
+			"ann"); err != nil {
 			t.Fatal(err)
 		}
 		run(t, w, 10*time.Minute, w.idle)
@@ -300,13 +409,16 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := cat.text(s); len(w.voters) != 2 || !strings.Contains(got, "tolerance 0 ") || !strings.Contains(got, "warning: the metadata group has 2 voters, which tolerate no more than 1 do: 0 may fail -> add a node with the role meta") {
+		if got := cat.text(s); len(w.voters) != 2 || !strings.Contains(got, "tolerance 0 ") ||
+			!strings.Contains(got, "warning: the metadata group has 2 voters, which tolerate no more than 1 do: "+
+				"0 may fail -> add a node with the role meta") {
 			t.Errorf("voters %v, status %s", w.voters, got)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "e:meta").shard(1, "a").voting("a", "b", "c")
-		if _, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "c"}, "ann"); err != nil {
+		if _, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(),
+			&clusterapi.Request{Kind: operation.NodeDecommission, Node: "c"}, "ann"); err != nil {
 			t.Errorf("with a node that can take its place: %v", err)
 		}
 	})
@@ -318,7 +430,8 @@ func TestNodesAreEmptiedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 		admin := NewAdmin(catalog{&process{w: w, leads: true}, false})
-		if _, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-d"}, "ann"); err != nil {
+		if _, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-d"},
+			"ann"); err != nil {
 			t.Fatal(err)
 		}
 		_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-a"}, "ann")

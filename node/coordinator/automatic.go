@@ -44,8 +44,10 @@ func countRunning(snap *snapshot.Snapshot, kind string) int {
 // balanceReplicas starts a rebalance if nodes have been far apart, nothing else is under
 // way, and the last one was long ago.
 func balanceReplicas(snap *snapshot.Snapshot) *act {
-	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 || snap.StableFor < snap.Limits.RebalanceRest ||
-		snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest || time.Duration(snap.Status.LeadingNanos) < snap.Limits.Settle {
+	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
+		snap.StableFor < snap.Limits.RebalanceRest ||
+		snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest ||
+		time.Duration(snap.Status.LeadingNanos) < snap.Limits.Settle {
 		return nil
 	}
 	plan := snapshot.PlanReplicas(snap, placement.Limits{Spread: snapshot.BalanceSpread})

@@ -73,11 +73,16 @@ func TestAutomatic(t *testing.T) {
 			w.node("a", "b", "r:router").voting("a")
 			w.settings = &metapb.Settings{InitialShards: 1, Replication: 3}
 			w.later(time.Minute, func() { w.node("c") })
-		}, func(w *world) bool { return len(w.shards) == 1 && w.idle() }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
-		{"a drained leader of the metadata hands on", time.Minute, func(w *world) {
-			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
-			w.stopping["a"], w.stopping["b"] = true, true
-		}, func(w *world) bool { return w.voters[0] == "c" && w.groups[1].leader == "c" }, func(w *world) bool { return w.voters[0] == "b" || w.groups[1].leader == "b" }},
+		}, func(w *world) bool { return len(w.shards) == 1 && w.idle() }, func(w *world) bool {
+			return time.Since(w.began) < time.Minute
+		}},
+		{
+			"a drained leader of the metadata hands on", time.Minute, func(w *world) {
+				w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+				w.stopping["a"], w.stopping["b"] = true, true
+			}, func(w *world) bool { return w.voters[0] == "c" && w.groups[1].leader == "c" },
+			func(w *world) bool { return w.voters[0] == "b" || w.groups[1].leader == "b" },
+		},
 		{"a node that came back empty replaces its former self", 5 * time.Minute, func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a", "b", "c")
 			w.down["x"], w.down["z"] = begin().Add(-20*time.Second), begin().Add(-20*time.Second)
@@ -87,31 +92,42 @@ func TestAutomatic(t *testing.T) {
 				w.nodes[id].RegisteredUnixNano += int64(i)
 			}
 			w.nodes["z"].Name = "other"
-		}, func(w *world) bool { return w.nodes["x"] == nil && w.nodes["z"] != nil }, func(w *world) bool { return time.Since(w.began) < 40*time.Second }},
-		{"one that holds something is not forgotten", 5 * time.Minute, func(w *world) {
-			w.node("x", "y").shard(1, "x").shard(1, "y").voting("y")
-			w.nodes["x"].Name, w.nodes["x"].RpcAddr = "n", "10.0.0.1:4001"
-			w.nodes["y"].Name, w.nodes["y"].RpcAddr, w.nodes["y"].RegisteredUnixNano = "n", "10.0.0.1:4001", time.Now().UnixNano()+1
-			w.down["x"] = begin()
-		}, func(w *world) bool { return time.Since(w.began) > 4*time.Minute && w.nodes["x"] != nil }, func(w *world) bool { return w.nodes["x"] == nil }},
+		}, func(w *world) bool { return w.nodes["x"] == nil && w.nodes["z"] != nil }, func(w *world) bool {
+			return time.Since(w.began) < 40*time.Second
+		}},
+		{
+			"one that holds something is not forgotten", 5 * time.Minute, func(w *world) {
+				w.node("x", "y").shard(1, "x").shard(1, "y").voting("y")
+				w.nodes["x"].Name, w.nodes["x"].RpcAddr = "n", "10.0.0.1:4001"
+				w.nodes["y"].Name, w.nodes["y"].RpcAddr, w.nodes["y"].RegisteredUnixNano = "n", "10.0.0.1:4001",
+					time.Now().UnixNano()+1
+				w.down["x"] = begin()
+			}, func(w *world) bool { return time.Since(w.began) > 4*time.Minute && w.nodes["x"] != nil },
+			func(w *world) bool { return w.nodes["x"] == nil },
+		},
 		{"a lost node is replaced", 30 * time.Minute, func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "c")
 			w.learners = []string{"d"}
 			w.down["c"] = begin()
 		}, func(w *world) bool {
-			return w.idle() && slices.Equal(sorted(w.shards[1].Replicas), []string{"a", "b", "d"}) && slices.Equal(sorted(w.shards[2].Replicas), []string{"a", "b", "d"}) &&
+			return w.idle() && slices.Equal(sorted(w.shards[1].Replicas), []string{"a", "b", "d"}) &&
+				slices.Equal(sorted(w.shards[2].Replicas), []string{"a", "b", "d"}) &&
 				slices.Equal(sorted(w.voters), []string{"a", "b", "d"})
 		}, func(w *world) bool { return time.Since(w.began) < 15*time.Minute }},
 		{"a lost voter without another one stays", 20 * time.Minute, func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a", "b", "c")
 			w.down["c"] = begin()
-		}, func(w *world) bool { return time.Since(w.began) > 18*time.Minute }, func(w *world) bool { return len(w.voters) != 3 }},
+		}, func(w *world) bool { return time.Since(w.began) > 18*time.Minute }, func(w *world) bool {
+			return len(w.voters) != 3
+		}},
 		{"one voter becomes three", time.Minute, func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
 		}, func(w *world) bool { return len(w.voters) == 3 }, nil},
 		{"two nodes keep one voter", 3 * time.Minute, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
-		}, func(w *world) bool { return time.Since(w.began) > 2*time.Minute }, func(w *world) bool { return len(w.voters) != 1 || len(w.learners) != 1 }},
+		}, func(w *world) bool { return time.Since(w.began) > 2*time.Minute }, func(w *world) bool {
+			return len(w.voters) != 1 || len(w.learners) != 1
+		}},
 		{"four voters become three", time.Minute, func(w *world) {
 			w.node("a", "b", "c", "d").shard(1, "a").shard(1, "b").shard(1, "c").voting("a", "b", "c", "d")
 			w.shard(1, "c")
@@ -121,7 +137,9 @@ func TestAutomatic(t *testing.T) {
 			w.node("a", "b", "c", "d").shard(1, "a").shard(1, "c").shard(1, "d").voting("a", "b", "c")
 			w.learners = []string{"d"}
 			w.nodes["b"].State = metapb.NodeState_NODE_STATE_DRAINED
-		}, func(w *world) bool { return time.Since(w.began) > time.Minute }, func(w *world) bool { return !slices.Equal(sorted(w.voters), []string{"a", "b", "c"}) }},
+		}, func(w *world) bool { return time.Since(w.began) > time.Minute }, func(w *world) bool {
+			return !slices.Equal(sorted(w.voters), []string{"a", "b", "c"})
+		}},
 		{"a new node gets shards and hot tables", 20 * time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").shard(1, "a").table(1, nil, 1).table(2, nil, 1).table(3, nil, 2).voting("a")
 			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20}
@@ -140,7 +158,10 @@ func TestAutomatic(t *testing.T) {
 		}, nil},
 		{"a node that comes back from a drain gets replicas", 30 * time.Minute, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").voting("a")
-			w.ops[1] = &metapb.Operation{Id: 1, Kind: operation.NodeDrain, NodeId: "b", State: metapb.OperationState_OPERATION_STATE_DONE, EndedUnixNano: 1}
+			w.ops[1] = &metapb.Operation{
+				Id: 1, Kind: operation.NodeDrain, NodeId: "b", State: metapb.OperationState_OPERATION_STATE_DONE,
+				EndedUnixNano: 1,
+			}
 			w.lastOp = 1
 		}, func(w *world) bool {
 			n := 0
@@ -165,24 +186,35 @@ func TestAutomatic(t *testing.T) {
 		}, nil},
 		{"partitions as the option says", time.Minute, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").shard(1, "a").voting("a")
-			w.table(1, map[string]string{"append_mode": "true", "partitions": "2"}, 1).table(2, map[string]string{"partitions": "2"}, 1)
+			w.table(1, map[string]string{"append_mode": "true", "partitions": "2"}, 1).table(2,
+				map[string]string{"partitions": "2"}, 1)
 		}, func(w *world) bool {
-			return w.idle() && slices.Equal(w.tables[1].Writable().Shards(), []uint32{1, 2}) && len(w.copyOf("t2").Writable().Shards()) == 2
+			return w.idle() && slices.Equal(w.tables[1].Writable().Shards(), []uint32{1, 2}) &&
+				len(w.copyOf("t2").Writable().Shards()) == 2
 		}, nil},
-		{"a hot table gets partitions", 30 * time.Minute, func(w *world) {
-			w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
-			w.table(1, map[string]string{"append_mode": "true", "partitions": "auto"}, 1)
-			w.ingest = map[uint64]float64{1: 30 << 20}
-		}, func(w *world) bool { return len(w.tables[1].Writable().Shards()) == 2 && w.idle() }, func(w *world) bool { return time.Since(w.began) < 5*time.Minute }},
+		{
+			"a hot table gets partitions", 30 * time.Minute, func(w *world) {
+				w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
+				w.table(1, map[string]string{"append_mode": "true", "partitions": "auto"}, 1)
+				w.ingest = map[uint64]float64{1: 30 << 20}
+			}, func(w *world) bool { return len(w.tables[1].Writable().Shards()) == 2 && w.idle() },
+			func(w *world) bool { return time.Since(w.began) < 5*time.Minute },
+		},
 		{"a newer version is used when all know it", 5 * time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			w.version = 1
-		}, func(w *world) bool { return w.version == metapb.MaxProtocol }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
+		}, func(w *world) bool { return w.version == metapb.MaxProtocol }, func(w *world) bool {
+			return time.Since(w.began) < time.Minute
+		}},
 		{"old operations are forgotten", time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			for range 300 {
 				w.lastOp++
-				w.ops[w.lastOp] = &metapb.Operation{Id: w.lastOp, Kind: operation.TableMove, State: metapb.OperationState_OPERATION_STATE_DONE}
+				w.ops[w.lastOp] = &metapb.Operation{
+					Id:    w.lastOp,
+					Kind:  operation.TableMove,
+					State: metapb.OperationState_OPERATION_STATE_DONE,
+				}
 			}
 		}, func(w *world) bool { return len(w.ops) == keepHistory && w.ops[300] != nil }, nil},
 		{"paused: nothing is balanced", time.Hour, func(w *world) {
@@ -190,7 +222,9 @@ func TestAutomatic(t *testing.T) {
 			w.table(1, nil, 1).table(2, nil, 1)
 			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20}
 			w.settings.RebalancePaused = true
-		}, func(w *world) bool { return time.Since(w.began) > 50*time.Minute }, func(w *world) bool { return len(w.ops) > 0 }},
+		}, func(w *world) bool { return time.Since(w.began) > 50*time.Minute }, func(w *world) bool {
+			return len(w.ops) > 0
+		}},
 		{"nodes far apart are balanced", time.Hour, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "b").voting("a")
 		}, func(w *world) bool {
@@ -228,7 +262,10 @@ func TestPairIsUndone(t *testing.T) {
 	}), nil, nil)
 	op := &metapb.Operation{
 		Id: 1, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote,
-		Progress: &metapb.Operation_Replicas{Replicas: &metapb.ReplicasProgress{PromotedUnixNano: time.Unix(5000, 0).UnixNano()}}, // by another clock
+		// by another clock
+		Progress: &metapb.Operation_Replicas{
+			Replicas: &metapb.ReplicasProgress{PromotedUnixNano: time.Unix(5000, 0).UnixNano()},
+		},
 	}
 	snap.PairedFor = map[uint64]time.Duration{1: 31 * time.Second}
 	d := decide(snap, op)
@@ -257,18 +294,40 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 9, FromNode: "a", ToNode: "b"}, "there is no shard 9"},
-		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "b", ToNode: "c"}, "shard 1 has no replica on node node-b: it has some on node-a"},
-		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 2, FromNode: "a", ToNode: "b"}, "shard 2 has a replica on node node-b already"},
+		{
+			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "b", ToNode: "c"},
+			"shard 1 has no replica on node node-b: it has some on node-a",
+		},
+		{
+			&metapb.Operation{Kind: operation.ShardMove, ShardId: 2, FromNode: "a", ToNode: "b"},
+			"shard 2 has a replica on node node-b already",
+		},
 		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "x"}, "there is no node x"},
-		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "r"}, "node node-r does not hold shards"},
+		{
+			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "r"},
+			"node node-r does not hold shards",
+		},
 		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
-		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "e"}, "node node-e is drained: 'cordwood node undrain' lets it take part again"},
-		{&metapb.Operation{Kind: operation.ReplicaRepair, ShardId: 1, FromNode: "a"}, "shard 1 has one replica, on node node-a: it cannot be given up"},
-		{&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node"},
+		{
+			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "e"},
+			"node node-e is drained: 'cordwood node undrain' lets it take part again",
+		},
+		{
+			&metapb.Operation{Kind: operation.ReplicaRepair, ShardId: 1, FromNode: "a"},
+			"shard 1 has one replica, on node node-a: it cannot be given up",
+		},
+		{
+			&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 5},
+			"shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node",
+		},
 		{&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
 		{&metapb.Operation{Kind: operation.TableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 is gone"},
 		{&metapb.Operation{Kind: operation.TableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
-		{&metapb.Operation{Kind: operation.TableMove, TableId: 2, ToShards: []uint32{2}}, fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2", metapb.ProtocolHandoff)},
+		{
+			&metapb.Operation{Kind: operation.TableMove, TableId: 2, ToShards: []uint32{2}},
+			fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2",
+				metapb.ProtocolHandoff),
+		},
 		{&metapb.Operation{Kind: operation.NodeDrain, NodeId: "x"}, "there is no node x"},
 		{&metapb.Operation{Kind: "shard-paint"}, `does not know operations of kind "shard-paint"`},
 	} {
@@ -277,7 +336,8 @@ func TestRefused(t *testing.T) {
 		w.down["d"] = time.Now().Add(-time.Minute)
 		w.nodes["e"].State = metapb.NodeState_NODE_STATE_DRAINED
 		w.version = metapb.ProtocolCluster
-		snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), []*schema.Table{w.tables[1], w.tables[2]}, nil)
+		snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(),
+			[]*schema.Table{w.tables[1], w.tables[2]}, nil)
 		d := decide(snap, c.op)
 		if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, c.want) {
 			t.Errorf("%v: %+v, want failure with %q", c.op, d, c.want)
@@ -301,7 +361,8 @@ func TestNewLeaderWaits(t *testing.T) {
 			}
 		}
 		decided := func() decision {
-			return decide(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, []*schema.Table{w.tables[1]}, nil), op)
+			return decide(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, []*schema.Table{w.tables[1]}, nil),
+				op)
 		}
 		if d := decided(); d.end != 0 || d.do != nil || !strings.Contains(d.reason, "node-d may still report") {
 			t.Errorf("%v: %+v, want that it waits for node d", op, d)
@@ -389,7 +450,9 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 		case 6:
 			op.Kind = operation.Rebalance
 		case 7:
-			op.Kind, op.Want, op.Progress = operation.ShardAdd, 1, &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2}}
+			op.Kind, op.Want, op.Progress = operation.ShardAdd, 1, &metapb.Operation_ShardAdd{
+				ShardAdd: &metapb.ShardAddProgress{Count: 2},
+			}
 		case 8, 9:
 			op = removes(shard)
 			op.State = metapb.OperationState_OPERATION_STATE_RUNNING

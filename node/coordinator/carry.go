@@ -54,7 +54,8 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 	case d.do != nil && !d.do.reads || d.step != op.Step:
 		next.Attempt = 1
 	}
-	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !sameProgress(next, op) || !slices.Equal(next.ToShards, op.ToShards)
+	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !sameProgress(next, op) ||
+		!slices.Equal(next.ToShards, op.ToShards)
 	if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
 		next.State, next.EndedUnixNano = d.end, snap.Now.UnixNano()
 		must = true
@@ -80,7 +81,9 @@ func sameProgress(a, b *metapb.Operation) bool {
 }
 
 // carry stores the record of an operation and makes its call.
-func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, next *metapb.Operation, d decision) outcome {
+func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, next *metapb.Operation,
+	d decision,
+) outcome {
 	if next != nil {
 		stored, err := c.put(ctx, snap, next)
 		if err != nil {
@@ -95,7 +98,8 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	o := c.perform(ctx, snap, d.do)
 	if o.err != nil {
 		c.metrics.failed(op.Kind, op.Step)
-		c.log.Warn("a step of an operation failed; tried again", append(fields(op), "call", d.do.what, "error", snap.Spell(o.err.Error()))...)
+		c.log.Warn("a step of an operation failed; tried again",
+			append(fields(op), "call", d.do.what, "error", snap.Spell(o.err.Error()))...)
 		return o
 	}
 	if d.then != nil {
@@ -110,7 +114,9 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 
 // put stores an operation; if somebody else has changed it, that is an error, after which
 // everything is decided anew.
-func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot, op *metapb.Operation) (*metapb.Operation, error) {
+func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
+	op *metapb.Operation,
+) (*metapb.Operation, error) {
 	result, err := c.cfg.Meta.Propose(ctx, putOperation(snap, op))
 	if err != nil {
 		return nil, err
@@ -151,7 +157,8 @@ func (c *Coordinator) tell(before, after *metapb.Operation) {
 	if after.State != metapb.OperationState_OPERATION_STATE_RUNNING {
 		took := time.Duration(after.EndedUnixNano - after.CreatedUnixNano)
 		c.metrics.ended(after)
-		c.log.Info("operation ended", append(fields(after), "state", operation.StateName(after.State), "took", took, "reason", after.Reason)...)
+		c.log.Info("operation ended", append(fields(after), "state", operation.StateName(after.State), "took", took, "reason",
+			after.Reason)...)
 		return
 	}
 	if before.Step != after.Step || before.Attempt != after.Attempt {
@@ -223,12 +230,18 @@ func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
 		return outcome{err: fmt.Errorf("ask node %s: %w", a.leader, errs.FromGRPC(err))}
 	}
 	if a.request.Change == shardpb.ChangeReplicasRequest_CHANGE_LEAD {
-		return outcome{shard: a.request.ShardId, group: snapshot.Membership{Voters: resp.Voters, Learners: resp.Learners, Leader: a.request.NodeId, At: began}}
+		return outcome{
+			shard: a.request.ShardId,
+			group: snapshot.Membership{Voters: resp.Voters, Learners: resp.Learners, Leader: a.request.NodeId, At: began},
+		}
 	}
 	if len(resp.Voters) == 0 {
 		return outcome{} // the next report tells
 	}
-	return outcome{shard: a.request.ShardId, group: snapshot.Membership{Voters: resp.Voters, Learners: resp.Learners, At: began}}
+	return outcome{
+		shard: a.request.ShardId,
+		group: snapshot.Membership{Voters: resp.Voters, Learners: resp.Learners, At: began},
+	}
 }
 
 // define has a shard take over the definition of a table as it is now.
@@ -267,7 +280,9 @@ func (c *Coordinator) handOver(ctx context.Context, a *handoverAct) outcome {
 	return o
 }
 
-func (c *Coordinator) askCopier(ctx context.Context, a *handoverAct, shard uint32, node string) (*shardpb.HandOverResponse, error) {
+func (c *Coordinator) askCopier(ctx context.Context, a *handoverAct, shard uint32,
+	node string,
+) (*shardpb.HandOverResponse, error) {
 	conn, err := c.cfg.Dial(node)
 	if err != nil {
 		return nil, err

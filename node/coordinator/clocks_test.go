@@ -17,7 +17,8 @@ func TestClosedByOtherClocks(t *testing.T) {
 		for _, late := range []time.Duration{0, time.Hour} {
 			t.Run(skew.String()+" late "+late.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t).voting("a").node("a", "b").shard(1, "a").shard(1, "b").table(7, map[string]string{"append_mode": "false"}, 1)
+					w := newWorld(t).voting("a").node("a", "b").shard(1, "a").shard(1, "b").table(7,
+						map[string]string{"append_mode": "false"}, 1)
 					w.skew, w.late = skew, late
 					w.request(&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}})
 					var closed time.Time

@@ -24,7 +24,8 @@ func TestVerdicts(t *testing.T) {
 	adds := func(w *world, ago time.Duration) {
 		w.ops[1] = &metapb.Operation{
 			Id: 1, Kind: operation.ShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
-			Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Begun: true, Base: 1, Count: 1}}, UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
+			Progress:        &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Begun: true, Base: 1, Count: 1}},
+			UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
 		}
 	}
 	leaderless := func(w *world, shard uint32, ago time.Duration) {
@@ -76,16 +77,28 @@ func TestVerdicts(t *testing.T) {
 			adds(w, 31*time.Second)
 			leaderless(w, 2, 31*time.Second)
 		}, "broken", -1, "no leader", "up"},
-		{"a shard was handed on, and nobody has said that it leads", func(w *world) { leaderless(w, 1, time.Second) }, "ok", 1, "electing", "up"},
-		{"a node is drained", func(w *world) { w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED }, "ok", 1, "ok", "up"},
+		{
+			"a shard was handed on, and nobody has said that it leads", func(w *world) { leaderless(w, 1, time.Second) },
+			"ok", 1, "electing", "up",
+		},
+		{
+			"a node is drained", func(w *world) { w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED }, "ok", 1,
+			"ok", "up",
+		},
 		{"a shard is being taken away", func(w *world) { w.shards[1].Retiring = true }, "ok", 1, "retiring", "up"},
 		{"a node is stopping", func(w *world) { w.stopping["c"] = true }, "degraded", 0, "under-replicated", "stopping"},
 		{"a node has stopped", func(w *world) {
 			w.stopping["c"] = true
 			gone(w, "c", 4*time.Second)
 		}, "degraded", 0, "under-replicated", "stopped"},
-		{"a node has been silent for 3 seconds", func(w *world) { gone(w, "c", 4*time.Second) }, "degraded", 0, "ok", "silent"},
-		{"a node is down, for 10 seconds", func(w *world) { gone(w, "c", time.Minute) }, "degraded", 0, "under-replicated", "down"},
+		{
+			"a node has been silent for 3 seconds", func(w *world) { gone(w, "c", 4*time.Second) }, "degraded", 0, "ok",
+			"silent",
+		},
+		{
+			"a node is down, for 10 seconds", func(w *world) { gone(w, "c", time.Minute) }, "degraded", 0,
+			"under-replicated", "down",
+		},
 		{"a node was killed, and its shards elect leaders", func(w *world) {
 			gone(w, "c", 4*time.Second)
 			leaderless(w, 1, 4*time.Second)
@@ -94,7 +107,10 @@ func TestVerdicts(t *testing.T) {
 			w.stopping["c"] = true
 			leaderless(w, 1, time.Second)
 		}, "degraded", 0, "electing", "stopping"},
-		{"enough replicas are there, and elect no leader for 10 seconds", func(w *world) { leaderless(w, 1, 11*time.Second) }, "broken", -1, "no leader", "up"},
+		{
+			"enough replicas are there, and elect no leader for 10 seconds",
+			func(w *world) { leaderless(w, 1, 11*time.Second) }, "broken", -1, "no leader", "up",
+		},
 		{"too few replicas of a shard are left", func(w *world) {
 			gone(w, "b", 4*time.Second)
 			gone(w, "c", 4*time.Second)
@@ -176,7 +192,10 @@ func TestMoveToDrainedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
 		w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINING
-		op := &metapb.Operation{Id: 7, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepOpen}
+		op := &metapb.Operation{
+			Id: 7, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d",
+			State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepOpen,
+		}
 		w.ops[7] = op
 		snap := NewAdmin(catalog{process: &process{w: w}}).snapshotOf(w.status())
 		d := decide(snap, op)
@@ -184,7 +203,8 @@ func TestMoveToDrainedNode(t *testing.T) {
 		if op.GetReplicas().GetUndo() == "" || d.do != nil {
 			t.Fatalf("it goes on with %+v", d)
 		}
-		if d = decide(snap, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "is drained") {
+		if d = decide(snap, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED ||
+			!strings.Contains(d.reason, "is drained") {
 			t.Errorf("it ends as %v: %s", d.end, d.reason)
 		}
 	})
@@ -199,10 +219,12 @@ func TestFirstShardsAtOnce(t *testing.T) {
 		set   func(w *world)
 		want  bool
 	}{
-		"all are there":                     {[]string{"a", "b", "c"}, true, func(*world) {}, true},
-		"a seed does not answer":            {[]string{"a", "b", "c"}, false, func(*world) {}, false},
-		"a seed has not joined yet":         {[]string{"a", "b", "c", "d"}, true, func(*world) {}, false},
-		"one has not reported yet":          {[]string{"a", "b", "c"}, true, func(w *world) { w.unheard = map[string]bool{"c": true} }, false},
+		"all are there":             {[]string{"a", "b", "c"}, true, func(*world) {}, true},
+		"a seed does not answer":    {[]string{"a", "b", "c"}, false, func(*world) {}, false},
+		"a seed has not joined yet": {[]string{"a", "b", "c", "d"}, true, func(*world) {}, false},
+		"one has not reported yet": {
+			[]string{"a", "b", "c"}, true, func(w *world) { w.unheard = map[string]bool{"c": true} }, false,
+		},
 		"one that is no seed has come, too": {[]string{"a", "b", "c"}, true, func(w *world) { w.node("d") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -75,7 +75,8 @@ func testLogger(t *testing.T) *slog.Logger {
 func (w *world) describe() string {
 	var b strings.Builder
 	for id, op := range w.ops {
-		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, operation.StateName(op.State), op.Step, op.Reason, op.Progress)
+		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, operation.StateName(op.State), op.Step,
+			op.Reason, op.Progress)
 	}
 	for id, t := range w.tables {
 		fmt.Fprintf(&b, "\ntable %d %s: %v, handoff %v", id, t.Name, t.Placement, t.Handoff)
@@ -147,7 +148,9 @@ func scenarios() []scenario {
 			func(w *world) bool { return on(w, 1, "b") },
 		},
 		{
-			"move one of three", func(w *world) *world { return w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d") },
+			"move one of three", func(w *world) *world {
+				return w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d")
+			},
 			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
 			func(w *world) bool { return on(w, 1, "b", "c", "d") },
 		},
@@ -157,7 +160,12 @@ func scenarios() []scenario {
 				w.down["b"] = time.Now().Add(-time.Minute)
 				return w
 			},
-			&metapb.Operation{Kind: operation.ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all"}}},
+			&metapb.Operation{
+				Kind: operation.ShardDrop,
+				Progress: &metapb.Operation_ShardDrop{
+					ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all"},
+				},
+			},
 			func(w *world) bool { return on(w, 2, "c") && w.groups[2].leader == "c" },
 		},
 		{
@@ -191,7 +199,9 @@ func scenarios() []scenario {
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
 		},
 		{
-			"one to three", func(w *world) *world { return w.node("a/1", "b/2", "c/3").shard(1, "a").shard(1, "b").shard(1, "c") },
+			"one to three", func(w *world) *world {
+				return w.node("a/1", "b/2", "c/3").shard(1, "a").shard(1, "b").shard(1, "c")
+			},
 			&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 3},
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && w.shards[1].Want == 3 },
 		},
@@ -202,7 +212,11 @@ func scenarios() []scenario {
 		},
 		{
 			"add shards", func(w *world) *world { return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c") },
-			&metapb.Operation{Kind: operation.ShardAdd, Want: 3, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 3}}},
+			&metapb.Operation{
+				Kind:     operation.ShardAdd,
+				Want:     3,
+				Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 3}},
+			},
 			func(w *world) bool { return len(w.shards) == 6 && len(w.shards[6].Replicas) == 3 },
 		},
 		{
@@ -214,7 +228,10 @@ func scenarios() []scenario {
 			"partition a table", func(w *world) *world {
 				return w.node("a", "b").shard(1, "a").shard(1, "b").shard(1, "a").table(7, nil, 1, 3)
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 2}}, ToShards: []uint32{1, 2}},
+			&metapb.Operation{
+				Kind: operation.TablePartition, TableId: 7,
+				Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 2}}, ToShards: []uint32{1, 2},
+			},
 			func(w *world) bool {
 				return slices.Equal(w.tables[7].Writable().Shards(), []uint32{1, 2}) && w.defined[3][7] == 2 && w.defined[1][7] == 0
 			},
@@ -225,12 +242,19 @@ func scenarios() []scenario {
 			},
 			&metapb.Operation{Kind: operation.NodeDrain, NodeId: "a"},
 			func(w *world) bool {
-				return w.nodes["a"].State == metapb.NodeState_NODE_STATE_DRAINED && !slices.ContainsFunc(w.status().Shards, func(s *metapb.Shard) bool { return slices.Contains(s.Replicas, "a") })
+				return w.nodes["a"].State == metapb.NodeState_NODE_STATE_DRAINED &&
+					!slices.ContainsFunc(w.status().Shards, func(s *metapb.Shard) bool { return slices.Contains(s.Replicas, "a") })
 			},
 		},
 		{
-			"drain for a restart", func(w *world) *world { return w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c") },
-			&metapb.Operation{Kind: operation.NodeDrain, NodeId: "a", Progress: &metapb.Operation_Node{Node: &metapb.NodeProgress{ForRestart: true}}},
+			"drain for a restart", func(w *world) *world {
+				return w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c")
+			},
+			&metapb.Operation{
+				Kind:     operation.NodeDrain,
+				NodeId:   "a",
+				Progress: &metapb.Operation_Node{Node: &metapb.NodeProgress{ForRestart: true}},
+			},
 			func(w *world) bool { return w.groups[1].leader != "a" && w.groups[2].leader != "a" },
 		},
 		{
@@ -243,7 +267,8 @@ func scenarios() []scenario {
 			},
 			&metapb.Operation{Kind: operation.NodeDecommission, NodeId: "a"},
 			func(w *world) bool {
-				return w.nodes["a"] == nil && on(w, 1, "b", "c", "d") && slices.Equal(sorted(w.voters), []string{"b", "c", "d"}) && len(w.learners) == 0
+				return w.nodes["a"] == nil && on(w, 1, "b", "c", "d") && slices.Equal(sorted(w.voters), []string{"b", "c", "d"}) &&
+					len(w.learners) == 0
 			},
 		},
 		{
@@ -254,7 +279,8 @@ func scenarios() []scenario {
 			},
 			&metapb.Operation{Kind: operation.NodeDecommission, NodeId: "a"},
 			func(w *world) bool {
-				return w.nodes["a"].State == metapb.NodeState_NODE_STATE_DRAINED && slices.Equal(sorted(w.voters), []string{"b", "c"})
+				return w.nodes["a"].State == metapb.NodeState_NODE_STATE_DRAINED &&
+					slices.Equal(sorted(w.voters), []string{"b", "c"})
 			},
 		},
 		{

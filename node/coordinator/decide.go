@@ -44,5 +44,6 @@ func decideKind(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	case operation.ShardRemove:
 		return removeShard(snap, op)
 	}
-	return failed(op.Step, "this program does not know operations of kind %q: start one of the same version as the node that began it", op.Kind)
+	return failed(op.Step,
+		"this program does not know operations of kind %q: start one of the same version as the node that began it", op.Kind)
 }

@@ -68,7 +68,11 @@ func finished(format string, args ...any) decision {
 }
 
 func cancelled(format string, args ...any) decision {
-	return decision{step: "end", reason: fmt.Sprintf(format, args...), end: metapb.OperationState_OPERATION_STATE_CANCELLED}
+	return decision{
+		step:   "end",
+		reason: fmt.Sprintf(format, args...),
+		end:    metapb.OperationState_OPERATION_STATE_CANCELLED,
+	}
 }
 
 func call(step, reason string, a *act) decision { return decision{step: step, reason: reason, do: a} }
@@ -107,7 +111,10 @@ func putOperation(snap *snapshot.Snapshot, op *metapb.Operation) *metapb.Command
 func changeShard(snap *snapshot.Snapshot, what string, s *metapb.Shard, set func(*metapb.ChangeShard)) *act {
 	change := &metapb.ChangeShard{ShardId: s.Id, Version: s.Version}
 	set(change)
-	return &act{what: what, propose: command(snap, func(c *metapb.Command) { c.Op = &metapb.Command_ChangeShard{ChangeShard: change} })}
+	return &act{
+		what:    what,
+		propose: command(snap, func(c *metapb.Command) { c.Op = &metapb.Command_ChangeShard{ChangeShard: change} }),
+	}
 }
 
 // handoverAct asks nodes to copy, or how far they are.
@@ -132,5 +139,11 @@ func changeGroup(s *metapb.Shard, g *snapshot.Group, node string, change shardpb
 		shardpb.ChangeReplicasRequest_CHANGE_REMOVE:      "remove from the group",
 		shardpb.ChangeReplicasRequest_CHANGE_LEAD:        "hand leadership on",
 	}[change]
-	return &act{what: what, replicas: &replicasAct{leader: g.Leader, request: &shardpb.ChangeReplicasRequest{ShardId: s.Id, NodeId: node, Change: change}}}
+	return &act{
+		what: what,
+		replicas: &replicasAct{
+			leader:  g.Leader,
+			request: &shardpb.ChangeReplicasRequest{ShardId: s.Id, NodeId: node, Change: change},
+		},
+	}
 }

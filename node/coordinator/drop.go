@@ -39,9 +39,10 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if why != "" {
 		return wait(stepAnew, "%s", why)
 	}
-	return call(stepAnew, fmt.Sprintf("shard %d begins anew, without rows, on %s", s.Id, snap.Names(homes)), changeShard(snap, "make a shard anew without rows", s, func(c *metapb.ChangeShard) {
-		c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: homes}}
-	}))
+	return call(stepAnew, fmt.Sprintf("shard %d begins anew, without rows, on %s", s.Id, snap.Names(homes)),
+		changeShard(snap, "make a shard anew without rows", s, func(c *metapb.ChangeShard) {
+			c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: homes}}
+		}))
 }
 
 // whyKeepShard says why the rows of a shard are not to be given up; empty: nobody can bring them
@@ -58,13 +59,16 @@ func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	}
 	switch g := snap.Groups[s.Id]; {
 	case len(silent) > 0:
-		return fmt.Sprintf("shard %d is not given up: node %s was heard of %s ago, and may be alive: try again in %s", s.Id, snap.Labels(silent), snapshot.Round(snap.SilentFor(silent[0])), snap.Limits.DownAfter)
+		return fmt.Sprintf("shard %d is not given up: node %s was heard of %s ago, and may be alive: try again in %s", s.Id,
+			snap.Labels(silent), snapshot.Round(snap.SilentFor(silent[0])), snap.Limits.DownAfter)
 	case g.Leader != "":
 		return fmt.Sprintf("shard %d works: node %s leads it; nothing of it is lost", s.Id, snap.Label(g.Leader))
 	case len(open) > 0:
-		return fmt.Sprintf("shard %d still has a replica on %s, with its rows: start its other nodes again, or go on with that one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
+		return fmt.Sprintf("shard %d still has a replica on %s, with its rows: start its other nodes again, or go on with "+
+			"that one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
 	case snap.Status.ClusterVersion < metapb.ProtocolAnew:
-		return fmt.Sprintf("shard %d cannot be made anew before the cluster uses protocol version %d; it uses %d: that rises when all nodes run programs that know it", s.Id, metapb.ProtocolAnew, snap.Status.ClusterVersion)
+		return fmt.Sprintf("shard %d cannot be made anew before the cluster uses protocol version %d; it uses %d: "+
+			"that rises when all nodes run programs that know it", s.Id, metapb.ProtocolAnew, snap.Status.ClusterVersion)
 	}
 	return ""
 }
@@ -106,7 +110,8 @@ func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 		if snap.Nodes[id] == nil {
 			continue
 		}
-		where = append(where, fmt.Sprintf("node %s, last heard of %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id))))
+		where = append(where, fmt.Sprintf("node %s, last heard of %s ago", snap.Label(id),
+			snapshot.Round(snap.SilentFor(id))))
 		if r != nil && r.SegmentBytes+r.MemtableBytes > 0 {
 			size = fmt.Sprintf("about %d bytes, up to entry %d of its log", r.SegmentBytes+r.MemtableBytes, r.LastIndex)
 		}

@@ -30,22 +30,30 @@ func TestShardDrop(t *testing.T) {
 		}, "2", "node node-b was heard of 4s ago, and may be alive", ""},
 		{
 			"no confirmation", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "", "",
-			"all rows of public.t7, older rows of public.t8 (about 10485760 bytes, up to entry 1000 of its log; on node node-b, last heard of 1m ago)",
+			"all rows of public.t7, older rows of public.t8 (about 10485760 bytes, up to entry 1000 of its log; " +
+				"on node node-b, last heard of 1m ago)",
 		},
-		{"the wrong one", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "3", "", "shard 2 is given up for good"},
+		{
+			"the wrong one", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "3", "",
+			"shard 2 is given up for good",
+		},
 		{"another replica is there", func(w *world) {
 			w.shards[2].Replicas, w.shards[2].Want = []string{"a", "b", "c"}, 3
 			w.groups[2].voters, w.groups[2].leader = []string{"a", "b", "c"}, ""
 			w.groups[2].opened["a"], w.groups[2].ready["a"] = time.Now(), time.Now()
 			w.down["b"], w.down["c"] = time.Now().Add(-time.Minute), time.Now().Add(-time.Minute)
 		}, "2", "shard 2 still has a replica on node-a, with its rows", ""},
-		{"an older cluster", func(w *world) { w.version = 2; w.down["b"] = time.Now().Add(-time.Minute) }, "2", "cannot be made anew before the cluster uses protocol version 3", ""},
+		{
+			"an older cluster", func(w *world) { w.version = 2; w.down["b"] = time.Now().Add(-time.Minute) }, "2",
+			"cannot be made anew before the cluster uses protocol version 3", "",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := lostWorld(t)
 				c.set(w)
-				answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &clusterapi.Request{Kind: operation.ShardDrop, Shard: 2, Confirm: c.confirm}, "ann")
+				answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(),
+					&clusterapi.Request{Kind: operation.ShardDrop, Shard: 2, Confirm: c.confirm}, "ann")
 				switch {
 				case c.refused != "":
 					if err == nil || !strings.Contains(err.Error(), c.refused) {
@@ -99,7 +107,8 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 		until(func() bool { return strings.Contains(w.ops[gone].Reason, "'cordwood shard drop 2' gives its rows up") })
 		drop := begin(clusterapi.Request{Kind: operation.ShardDrop, Shard: 2, Confirm: "2"})
 		until(func() bool { return w.ops[drop].State == metapb.OperationState_OPERATION_STATE_DONE })
-		if op := w.ops[drop]; !strings.Contains(op.Reason, "shard 2 was made anew without rows on node-c; given up are all rows of public.t7") || op.RequestedBy != "ann" {
+		if op := w.ops[drop]; !strings.Contains(op.Reason,
+			"shard 2 was made anew without rows on node-c; given up are all rows of public.t7") || op.RequestedBy != "ann" {
 			t.Errorf("the record: %v", op)
 		}
 		until(func() bool {

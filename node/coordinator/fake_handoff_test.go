@@ -46,7 +46,9 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		if t.Handoff != nil {
 			return nil, refused("it is being handed over")
 		}
-		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: cmd.ShardIds[0], More: cmd.ShardIds[1:], Since: now + int64(w.skew)})
+		next.Placement = append(next.Placement, schema.Placement{
+			Epoch: cmd.Epoch + 1, ShardID: cmd.ShardIds[0], More: cmd.ShardIds[1:], Since: now + int64(w.skew),
+		})
 	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
 		if last.Closed {
 			return nil, refused("it is closed")
@@ -62,7 +64,9 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		if last.Closed {
 			return nil, refused("it is closed")
 		}
-		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now + int64(w.skew), Closed: true})
+		next.Placement = append(next.Placement, schema.Placement{
+			Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now + int64(w.skew), Closed: true,
+		})
 	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP, cmd.Step == metapb.PlaceTable_STEP_FINISH && w.beganAnew(t.Handoff):
 		w.givenUp = append(w.givenUp, t.Handoff.ID)
 		next.Handoff = nil
@@ -82,7 +86,9 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		for i := range next.Placement {
 			next.Placement[i].Handed = true
 		}
-		next.Placement = append(next.Placement[:len(next.Placement)-1], schema.Placement{Epoch: cmd.Epoch + 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:], Since: now + int64(w.skew)})
+		next.Placement = append(next.Placement[:len(next.Placement)-1], schema.Placement{
+			Epoch: cmd.Epoch + 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:], Since: now + int64(w.skew),
+		})
 	}
 	w.tables[next.ID] = &next
 	return &metapb.Result{}, nil
@@ -158,7 +164,11 @@ func (w *world) copyOf(name string) *schema.Table {
 // placed has other shards take a table's writes, whose rows stay where they are.
 func (w *world) placed(id uint64, shards ...uint32) *world {
 	t := w.tables[id]
-	t.Placement = append(t.Placement, schema.Placement{Epoch: t.Writable().Epoch + 1, ShardID: shards[0], More: shards[1:]})
+	t.Placement = append(t.Placement, schema.Placement{
+		Epoch:   t.Writable().Epoch + 1,
+		ShardID: shards[0],
+		More:    shards[1:],
+	})
 	return w
 }
 
@@ -181,20 +191,30 @@ func handoffs() []scenario {
 	}
 	return []scenario{
 		{
-			"hand a table over", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1) },
+			"hand a table over", func(w *world) *world {
+				return w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1)
+			},
 			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
 		},
 		{
 			"spread a table that merges", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1)
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 3}}}, moved(1, 2, 3),
+			&metapb.Operation{
+				Kind:     operation.TablePartition,
+				TableId:  7,
+				Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 3}},
+			}, moved(1, 2, 3),
 		},
 		{
 			"spread it less", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1, 2, 3)
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 1}}}, moved(1),
+			&metapb.Operation{
+				Kind:     operation.TablePartition,
+				TableId:  7,
+				Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 1}},
+			}, moved(1),
 		},
 		{
 			"hand over by nodes that fail", func(w *world) *world {
@@ -218,13 +238,19 @@ func handoffs() []scenario {
 			"hand over a table that keeps all rows, and has some in a former shard", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
 			},
-			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{3}, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}}}, alone(3),
+			&metapb.Operation{
+				Kind: operation.TableMove, TableId: 7, ToShards: []uint32{3},
+				Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}},
+			}, alone(3),
 		},
 		{
 			"bring all rows of a table to the shard that takes its writes", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1, 3).placed(7, 2)
 			},
-			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}}}, alone(2),
+			&metapb.Operation{
+				Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2},
+				Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}},
+			}, alone(2),
 		},
 		{
 			"hand over rows of a former shard that is made anew meanwhile", func(w *world) *world {
@@ -232,7 +258,11 @@ func handoffs() []scenario {
 				w.anew = 1
 				return w
 			},
-			&metapb.Operation{Kind: operation.TablePartition, TableId: 7, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 2, WithRows: true}}, ToShards: []uint32{2, 3}},
+			&metapb.Operation{
+				Kind: operation.TablePartition, TableId: 7,
+				Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{Partitions: 2, WithRows: true}},
+				ToShards: []uint32{2, 3},
+			},
 			func(w *world) bool { return alone(2, 3)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{

@@ -73,7 +73,10 @@ func (w *world) leftAt(id uint32) (at time.Time) {
 
 // removes is the record of a shard-remove.
 func removes(shard uint32) *metapb.Operation {
-	return &metapb.Operation{Kind: operation.ShardRemove, Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: shard}}}
+	return &metapb.Operation{
+		Kind:     operation.ShardRemove,
+		Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: shard}},
+	}
 }
 
 // removalScenarios take shards away.

@@ -125,10 +125,14 @@ func (w *world) whole(g *fakeGroup) int {
 
 func newWorld(t testing.TB) *world {
 	return &world{
-		t: t, nodes: map[string]*metapb.Node{}, down: map[string]time.Time{}, stopping: map[string]bool{}, shards: map[uint32]*metapb.Shard{}, groups: map[uint32]*fakeGroup{},
-		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: metapb.MaxProtocol, bytes: 10 << 20,
-		ingest: map[uint64]float64{}, began: time.Now(), changed: make(chan struct{}), defined: map[uint32]map[uint64]uint32{},
-		copies: map[uint64]map[uint32]*fakeCopy{}, lastCopy: 1000, restarted: map[string]time.Time{}, broken: map[string]int{},
+		t: t, nodes: map[string]*metapb.Node{}, down: map[string]time.Time{}, stopping: map[string]bool{},
+		shards: map[uint32]*metapb.Shard{}, groups: map[uint32]*fakeGroup{},
+		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
+		version: metapb.MaxProtocol, bytes: 10 << 20,
+		ingest: map[uint64]float64{}, began: time.Now(), changed: make(chan struct{}),
+		defined: map[uint32]map[uint64]uint32{},
+		copies:  map[uint64]map[uint32]*fakeCopy{}, lastCopy: 1000, restarted: map[string]time.Time{},
+		broken:  map[string]int{},
 		retired: map[uint32]*metapb.Shard{}, reads: map[uint32]uint32{}, keys: map[uint32]time.Time{},
 	}
 }
@@ -151,7 +155,10 @@ func (w *world) shard(want uint32, nodes ...string) *world {
 	w.lastShard++
 	id := w.lastShard
 	w.shards[id] = &metapb.Shard{Id: id, Incarnation: 1, Replicas: nodes, Want: want, Version: 1}
-	g := &fakeGroup{voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{}}
+	g := &fakeGroup{
+		voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{},
+		gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{},
+	}
 	for _, n := range nodes {
 		g.ready[n], g.opened[n] = time.Now(), time.Now()
 	}
@@ -163,7 +170,10 @@ func (w *world) table(id uint64, options map[string]string, shards ...uint32) *w
 	if options == nil {
 		options = map[string]string{"append_mode": "true"}
 	}
-	w.tables[id] = &schema.Table{ID: id, Database: "public", Name: fmt.Sprint("t", id), Options: options, Placement: []schema.Placement{{Epoch: 1, ShardID: shards[0], More: shards[1:]}}}
+	w.tables[id] = &schema.Table{
+		ID: id, Database: "public", Name: fmt.Sprint("t", id), Options: options,
+		Placement: []schema.Placement{{Epoch: 1, ShardID: shards[0], More: shards[1:]}},
+	}
 	return w
 }
 
@@ -268,7 +278,8 @@ func (w *world) living(voters []string) int {
 
 func (w *world) elect(s *metapb.Shard, g *fakeGroup, now time.Time) {
 	quorum := w.votes(g) >= snapshot.Majority(len(g.voters))
-	if g.leader != "" && quorum && g.damaged[g.leader] != damagedLog && w.down[g.leader].IsZero() && slices.Contains(g.voters, g.leader) {
+	if g.leader != "" && quorum && g.damaged[g.leader] != damagedLog && w.down[g.leader].IsZero() &&
+		slices.Contains(g.voters, g.leader) {
 		g.leaderLost = time.Time{}
 		return
 	}
@@ -321,7 +332,8 @@ func (p *process) Status(ctx context.Context) (*metapb.StatusResponse, error) {
 func (w *world) status() *metapb.StatusResponse {
 	now := time.Now()
 	st := &metapb.StatusResponse{
-		ClusterId: "c", Leader: "meta-leader", Settings: proto.CloneOf(w.settings), ClusterVersion: w.version, LeadingNanos: int64(now.Sub(w.began)),
+		ClusterId: "c", Leader: "meta-leader", Settings: proto.CloneOf(w.settings), ClusterVersion: w.version,
+		LeadingNanos: int64(now.Sub(w.began)),
 	}
 	if len(w.voters) > 0 {
 		st.Leader = w.voters[0]
@@ -335,7 +347,8 @@ func (w *world) status() *metapb.StatusResponse {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := &metapb.NodeStatus{Node: proto.CloneOf(w.nodes[id]), Report: &metapb.ReportRequest{
-			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: metapb.MaxProtocol, Stopping: w.stopping[id],
+			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: metapb.MaxProtocol,
+			Stopping: w.stopping[id],
 		}}
 		if since := w.down[id]; !since.IsZero() {
 			n.SilentNanos = int64(now.Sub(since))
@@ -357,7 +370,10 @@ func (w *world) status() *metapb.StatusResponse {
 			if !open || now.Before(at) {
 				continue
 			}
-			r := &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: "Follower", Leader: g.leader, SegmentBytes: w.bytes, LastIndex: 1000, AppliedIndex: 1000}
+			r := &metapb.ReplicaReport{
+				ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: "Follower", Leader: g.leader,
+				SegmentBytes: w.bytes, LastIndex: 1000, AppliedIndex: 1000,
+			}
 			ready, has := g.ready[id]
 			r.CaughtUp = has && !now.Before(ready)
 			if !r.CaughtUp {
@@ -368,9 +384,14 @@ func (w *world) status() *metapb.StatusResponse {
 			r.Aside, r.AsideTables = g.aside[id], uint32(len(g.aside[id]))
 			switch g.damaged[id] {
 			case damagedSegment:
-				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"}}
+				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{
+					{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"},
+				}
 			case damagedLog:
-				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: snapshot.StateFailed, FilesDamaged: true, Reason: "the log is damaged"}
+				r = &metapb.ReplicaReport{
+					ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: snapshot.StateFailed, FilesDamaged: true,
+					Reason: "the log is damaged",
+				}
 			}
 			if since, ok := g.stuck[id]; ok {
 				r.FlushError, r.FlushFailingNanos = "no file for you", int64(now.Sub(since))
@@ -451,7 +472,8 @@ func (w *world) apply(cmd *metapb.Command) (*metapb.Result, error) {
 		w.version = op.SetClusterVersion.Version
 	case *metapb.Command_SetNodeState:
 		for _, s := range w.shards {
-			if op.SetNodeState.State == metapb.NodeState_NODE_STATE_DRAINED && slices.Contains(slices.Concat(s.Replicas, s.Learners), op.SetNodeState.NodeId) {
+			if op.SetNodeState.State == metapb.NodeState_NODE_STATE_DRAINED &&
+				slices.Contains(slices.Concat(s.Replicas, s.Learners), op.SetNodeState.NodeId) {
 				return nil, refused("node %s has replicas", op.SetNodeState.NodeId)
 			}
 		}
@@ -497,7 +519,8 @@ func (w *world) putOperation(op *metapb.Operation, now int64) (*metapb.Result, e
 			if other.State != metapb.OperationState_OPERATION_STATE_RUNNING || op.Parent == other.Id && op.Parent != 0 {
 				continue
 			}
-			if op.ShardId != 0 && op.ShardId == other.ShardId || op.TableId != 0 && op.TableId == other.TableId || op.NodeId != "" && op.NodeId == other.NodeId ||
+			if op.ShardId != 0 && op.ShardId == other.ShardId || op.TableId != 0 && op.TableId == other.TableId ||
+				op.NodeId != "" && op.NodeId == other.NodeId ||
 				op.Kind == operation.Rebalance && other.Kind == operation.Rebalance {
 				return nil, refused("operation %d excludes it", other.Id)
 			}
@@ -559,7 +582,10 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 		s.Want = max(s.Want, uint32(len(s.Replicas)))
 		s.Incarnation += 1000
 		s.Replicas, s.Learners, s.Founders = x.MadeAnew.NodeIds, nil, x.MadeAnew.NodeIds
-		w.groups[s.Id] = &fakeGroup{voters: s.Replicas, ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{}}
+		w.groups[s.Id] = &fakeGroup{
+			voters: s.Replicas, ready: map[string]time.Time{}, opened: map[string]time.Time{},
+			gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{},
+		}
 		for _, n := range s.Replicas {
 			w.groups[s.Id].ready[n] = time.Now()
 		}
@@ -577,7 +603,9 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 	return nil
 }
 
-func (p *process) ChangeMembers(_ context.Context, node string, change metapb.ChangeMembersRequest_Change) (string, error) {
+func (p *process) ChangeMembers(_ context.Context, node string,
+	change metapb.ChangeMembersRequest_Change,
+) (string, error) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	w := p.w

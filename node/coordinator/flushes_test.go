@@ -19,11 +19,24 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 		world func(w *world)
 		want  []string // replicas of shard 1 at the end
 	}{
-		{"a follower", func(w *world) { w.node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c") }, []string{"a", "b", "d"}},
-		{"a leader", func(w *world) { w.node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "a") }, []string{"b", "c", "d"}},
+		{
+			"a follower", func(w *world) { w.node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c") },
+			[]string{"a", "b", "d"},
+		},
+		{
+			"a leader", func(w *world) { w.node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "a") },
+			[]string{"b", "c", "d"},
+		},
 		{"the only one", func(w *world) { w.node("a", "b").shard(1, "a").shard(1, "b").stick(1, "a") }, []string{"b"}},
-		{"no other node", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").stick(1, "a") }, []string{"a", "b", "c"}},
-		{"by zones", func(w *world) { w.node("a/1", "b/2", "c/3", "d/1", "e/3").shard(3, "a", "b", "c").stick(1, "c") }, []string{"a", "b", "e"}},
+		{
+			"no other node", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").stick(1, "a") },
+			[]string{"a", "b", "c"},
+		},
+		{
+			"by zones",
+			func(w *world) { w.node("a/1", "b/2", "c/3", "d/1", "e/3").shard(3, "a", "b", "c").stick(1, "c") },
+			[]string{"a", "b", "e"},
+		},
 		{"another one cannot either", func(w *world) {
 			w.node("a", "b", "c", "d", "e").shard(3, "a", "b", "c").shard(1, "d").stick(1, "c").stick(2, "d")
 		}, []string{"a", "b", "e"}},
@@ -46,7 +59,8 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 					if since < 15*time.Minute && len(w.shards[1].Replicas) != len(c.want) {
 						w.fail("the replicas are %v after %s", w.shards[1].Replicas, since)
 					}
-					return since > 30*time.Minute && (w.idle() || len(w.ops) == 0) && slices.Equal(sorted(w.shards[1].Replicas), c.want)
+					return since > 30*time.Minute && (w.idle() || len(w.ops) == 0) &&
+						slices.Equal(sorted(w.shards[1].Replicas), c.want)
 				})
 			})
 		})
@@ -71,7 +85,10 @@ func TestStuckReplicasAreTold(t *testing.T) {
 		}
 		time.Sleep(70 * time.Second)
 		got := problems()
-		for _, want := range []string{"warning: shard 1: its replica on node node-c", "for 1m30s (no file for you)", "look at the disk of node node-c", "goes to another node in 13m30s"} {
+		for _, want := range []string{
+			"warning: shard 1: its replica on node node-c", "for 1m30s (no file for you)",
+			"look at the disk of node node-c", "goes to another node in 13m30s",
+		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in %q", want, got)
 			}

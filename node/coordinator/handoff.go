@@ -57,7 +57,9 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	}
 	switch {
 	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
-		return giveUp(snap, op, t, "the table does not merge rows any more").remember(func(op *metapb.Operation) { operation.TableProgress(op).Begun = false })
+		return giveUp(snap, op, t, "the table does not merge rows any more").remember(func(op *metapb.Operation) {
+			operation.TableProgress(op).Begun = false
+		})
 	case op.Cancel && h != nil:
 		return giveUp(snap, op, t, "it was cancelled")
 	case op.Cancel:
@@ -70,7 +72,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
 		if snap.Shards[id].GetIncarnation() != h.Incarnations[id] { // the finish would give it up
-			return giveUp(snap, op, t, fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id))
+			return giveUp(snap, op, t,
+				fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id))
 		}
 	}
 	closed := t.Writable().Closed
@@ -85,7 +88,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 			return askToCopy(snap, op, t, id)
 		}
 		if !snap.Alive(node) && !slices.Contains(snap.Unheard(), node) {
-			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer", snap.Name(node), id))
+			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer",
+				snap.Name(node), id))
 		}
 		a := answers[id]
 		if a.HandOverResponse == nil || a.Node != node {
@@ -94,7 +98,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 		}
 		switch {
 		case a.Unknown:
-			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew", snap.Name(node), id))
+			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew",
+				snap.Name(node), id))
 		case a.Error != "":
 			return giveUp(snap, op, t, fmt.Sprintf("shard %d: %s", id, a.Error))
 		}
@@ -103,7 +108,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	}
 	switch {
 	case complete && closed:
-		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).copied(done, total)
+		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name,
+			takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).copied(done, total)
 	case closed && snap.ClosedFor[t.ID] > closedFor:
 		return giveUp(snap, op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
 	case closed:
@@ -111,7 +117,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 			return d.copied(done, total)
 		}
 	case !behind:
-		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name), placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).copied(done, total)
+		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name),
+			placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).copied(done, total)
 	}
 	step, reason := operation.StepCopy, fmt.Sprintf("the rows of table %s are copied to %s", name, shardNames(h.Shards))
 	if closed {
@@ -120,7 +127,11 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	if waits != "" {
 		reason += "; waits: " + waits
 	}
-	d := call(step, reason, &act{what: "ask how far the copy is", reads: true, handover: &handoverAct{table: t, from: from, nodes: shardNodes(snap, h.Shards)}})
+	d := call(step, reason, &act{
+		what:     "ask how far the copy is",
+		reads:    true,
+		handover: &handoverAct{table: t, from: from, nodes: shardNodes(snap, h.Shards)},
+	})
 	return d.copied(done, total)
 }
 
@@ -157,13 +168,17 @@ func placeTable(snap *snapshot.Snapshot, what string, t *schema.Table, step meta
 	if t.Handoff != nil {
 		c.HandoffId = t.Handoff.ID
 	}
-	return &act{what: what + " table", propose: command(snap, func(cmd *metapb.Command) { cmd.Op = &metapb.Command_PlaceTable{PlaceTable: c} })}
+	return &act{
+		what:    what + " table",
+		propose: command(snap, func(cmd *metapb.Command) { cmd.Op = &metapb.Command_PlaceTable{PlaceTable: c} }),
+	}
 }
 
 // dropCopies gives up copies that no operation makes: writes must not wait for them.
 func dropCopies(snap *snapshot.Snapshot) *act {
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
-		if t := snap.Tables[id]; t.Handoff != nil && snap.FindRunning(func(op *metapb.Operation) bool { return op.TableId == id }) == nil {
+		if t := snap.Tables[id]; t.Handoff != nil &&
+			snap.FindRunning(func(op *metapb.Operation) bool { return op.TableId == id }) == nil {
 			return placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP)
 		}
 	}
@@ -180,7 +195,8 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 		if t.Handoff != nil {
 			return giveUp(snap, op, t, cmp.Or(op.GetTable().GetWhy(), "it failed too often"))
 		}
-		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.GetTable().GetWhy(), "not known"))
+		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each "+
+			"time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.GetTable().GetWhy(), "not known"))
 	}
 	if why := whyNeverThere(snap, op.ToShards); why != "" {
 		if t.Handoff != nil {
@@ -194,7 +210,8 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	a := placeTable(snap, "begin to hand over", t, metapb.PlaceTable_STEP_BEGIN)
 	place := a.propose.GetPlaceTable()
 	place.HandoffId, place.ShardIds = 0, op.ToShards
-	d := call(stepBegin, fmt.Sprintf("a copy of table %s.%s is made on %s", t.Database, t.Name, shardNames(op.ToShards)), a)
+	d := call(stepBegin, fmt.Sprintf("a copy of table %s.%s is made on %s", t.Database, t.Name, shardNames(op.ToShards)),
+		a)
 	return d.remember(forgetCopiers).remember(func(op *metapb.Operation) {
 		p := operation.TableProgress(op)
 		p.Copies, p.Copy = tries+1, 0
@@ -212,7 +229,8 @@ func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why 
 	if t.Handoff == nil {
 		return wait(stepUndo, "the copy is given up: %s", why)
 	}
-	d := call(stepUndo, "the copy is given up: "+why, placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
+	d := call(stepUndo, "the copy is given up: "+why,
+		placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
 	return d.remember(forgetCopiers).remember(func(op *metapb.Operation) {
 		operation.TableProgress(op).Why = strings.ToValidUTF8(why[:min(len(why), 500)], "")
 	})
@@ -229,7 +247,12 @@ func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, s
 		return wait(operation.StepCopy, "the rows of shard %d cannot be copied: %s", shard, snap.WhyLeaderless(s))
 	}
 	d := call(operation.StepCopy, fmt.Sprintf("shard %d copies its rows to %s", shard, shardNames(t.Handoff.Shards)), &act{
-		what: "hand over a table", handover: &handoverAct{table: t, begin: true, from: map[uint32]string{shard: g.Leader}, nodes: shardNodes(snap, t.Handoff.Shards)},
+		what: "hand over a table", handover: &handoverAct{
+			table: t,
+			begin: true,
+			from:  map[uint32]string{shard: g.Leader},
+			nodes: shardNodes(snap, t.Handoff.Shards),
+		},
 	})
 	return d.remember(func(op *metapb.Operation) {
 		p := operation.TableProgress(op)
@@ -248,7 +271,8 @@ func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		}
 		g := snap.Groups[id]
 		if g == nil || g.Leader == "" {
-			return wait(stepSeal, "shard %d cannot be told that the table is closed: %s", id, snap.WhyLeaderless(snap.Shards[id])), true
+			return wait(stepSeal, "shard %d cannot be told that the table is closed: %s", id,
+				snap.WhyLeaderless(snap.Shards[id])), true
 		}
 		d = call(stepSeal, fmt.Sprintf("shard %d is told that the table is closed", id), &act{
 			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},

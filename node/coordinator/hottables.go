@@ -41,7 +41,8 @@ func partitionTables(snap *snapshot.Snapshot) *act {
 				continue
 			}
 			target = have + 1
-			reason = fmt.Sprintf("takes in %.1f MiB/s, more than %s should", snap.Rates.Table[id]/(1<<20), words.Count(have, "shard"))
+			reason = fmt.Sprintf("takes in %.1f MiB/s, more than %s should", snap.Rates.Table[id]/(1<<20),
+				words.Count(have, "shard"))
 		} else if n, err := strconv.Atoi(text); err == nil {
 			target = n
 			reason = "the option partitions is " + text
@@ -73,10 +74,12 @@ const maxTableMoves = 4
 
 // spreadTables moves hot tables to shards that take in little: those of new nodes.
 func spreadTables(snap *snapshot.Snapshot) *act {
-	if snap.Status.GetSettings().GetRebalancePaused() || countRunning(snap, operation.TableMove) > 0 || countRunning(snap, operation.Rebalance) > 0 {
+	if snap.Status.GetSettings().GetRebalancePaused() || countRunning(snap, operation.TableMove) > 0 ||
+		countRunning(snap, operation.Rebalance) > 0 {
 		return nil
 	}
-	for _, m := range placement.SpreadTables(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), placement.TableLimits{Moves: 1}) {
+	for _, m := range placement.SpreadTables(snapshot.ShardLoads(snap), snapshot.TableLoads(snap),
+		placement.TableLimits{Moves: 1}) {
 		if recentlyFailed(snap, operation.TableMove, m.Table) {
 			continue
 		}
@@ -115,7 +118,9 @@ func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}
 	chosen := hottest(tables, op.ShardId, total)
 	if len(chosen) == 0 {
-		return finished("nothing was moved: shard %d takes in %.1f MiB/s, and no table of it can be moved that would make it less by half or a part of that; a single hot table is spread by the option partitions", op.ShardId, total/(1<<20))
+		return finished("nothing was moved: shard %d takes in %.1f MiB/s, and no table of it can be moved that would make "+
+			"it less by half or a part of that; a single hot table is spread by the option partitions", op.ShardId,
+			total/(1<<20))
 	}
 	others := slices.DeleteFunc(snapshot.ShardLoads(snap), func(s placement.ShardLoad) bool { return s.ID == op.ShardId })
 	targets := placement.Emptiest(others, tables, nil, len(others))

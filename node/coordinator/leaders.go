@@ -42,7 +42,8 @@ const restartTime = 2 * time.Minute
 
 func restarting(snap *snapshot.Snapshot, id string) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
-		return op.NodeId == id && op.GetNode().GetForRestart() && (op.EndedUnixNano == 0 || snap.Now.Sub(operation.Ended(op)) < restartTime)
+		return op.NodeId == id && op.GetNode().GetForRestart() &&
+			(op.EndedUnixNano == 0 || snap.Now.Sub(operation.Ended(op)) < restartTime)
 	})
 }
 
@@ -67,7 +68,8 @@ func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from 
 	if to == "" {
 		return wait(stepLead, "no other replica of shard %d is ready to lead it", s.Id), true
 	}
-	return call(stepLead, fmt.Sprintf("node %s leads instead of node %s", snap.Name(to), snap.Name(g.Leader)), changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
+	return call(stepLead, fmt.Sprintf("node %s leads instead of node %s", snap.Name(to), snap.Name(g.Leader)),
+		changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
 }
 
 // successor is the voter that should lead if those in not may not; empty: nobody can.
@@ -76,7 +78,8 @@ func successor(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, not 
 	best := ""
 	for _, id := range slices.Sorted(slices.Values(g.Voters)) {
 		n := snap.Nodes[id]
-		if slices.Contains(not, id) || id == g.Leader || !snap.Alive(id) || snap.Unreachable(id) || n.GetReport().GetStopping() || !snap.CaughtUp(s, g, id) {
+		if slices.Contains(not, id) || id == g.Leader || !snap.Alive(id) || snap.Unreachable(id) ||
+			n.GetReport().GetStopping() || !snap.CaughtUp(s, g, id) {
 			continue
 		}
 		if best == "" || standing(snap, id, s, led) < standing(snap, best, s, led) {

@@ -21,24 +21,47 @@ type metrics struct {
 }
 
 var (
-	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards", "Shards with fewer replicas on nodes that answer and are not stopping than they are to have. New ones that start do not count.", nil, nil)
-	toleranceDesc       = prometheus.NewDesc("cordwood_cluster_failure_tolerance", "How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has. Nodes that are stopping count as missing.", nil, nil)
-	unavailableDesc     = prometheus.NewDesc("cordwood_cluster_unavailable_shards", "Shards that can be neither written nor read: they have no leader, and not for an election of some seconds. New ones that start do not count.", nil, nil)
-	operationsDesc      = prometheus.NewDesc("cordwood_cluster_operations", "Operations that are remembered, by kind and state: running, done, failed or cancelled.", []string{"kind", "state"}, nil)
-	nodesDownDesc       = prometheus.NewDesc("cordwood_cluster_nodes_down", "Nodes that do not answer, but those that were emptied.", nil, nil)
-	nodesDesc           = prometheus.NewDesc("cordwood_cluster_nodes", "Nodes of the cluster.", nil, nil)
-	shardsDesc          = prometheus.NewDesc("cordwood_cluster_shards", "Shards of the cluster.", nil, nil)
-	oldestDesc          = prometheus.NewDesc("cordwood_cluster_operation_oldest_age_seconds", "Age of the oldest operation that has not ended; 0 if there is none.", nil, nil)
-	epochDesc           = prometheus.NewDesc("cordwood_cluster_table_epoch_max", "Highest epoch of all tables: how often the table that went to other shards most often did so, and 1 before.", nil, nil)
-	movedTablesDesc     = prometheus.NewDesc("cordwood_cluster_tables_several_placements", "Tables of which shards hold rows that do not take their writes any more.", nil, nil)
-	coordinatesDesc     = prometheus.NewDesc("cordwood_cluster_coordinates", "1 on the node that coordinates the cluster, which has the other metrics of this kind; 0 on others with the role meta.", nil, nil)
+	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards",
+		"Shards with fewer replicas on nodes that answer and are not stopping than they are to have. "+
+			"New ones that start do not count.", nil, nil)
+	toleranceDesc = prometheus.NewDesc("cordwood_cluster_failure_tolerance",
+		"How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has. "+
+			"Nodes that are stopping count as missing.", nil, nil)
+	unavailableDesc = prometheus.NewDesc("cordwood_cluster_unavailable_shards",
+		"Shards that can be neither written nor read: they have no leader, and not for an election of some seconds. "+
+			"New ones that start do not count.", nil, nil)
+	operationsDesc = prometheus.NewDesc("cordwood_cluster_operations",
+		"Operations that are remembered, by kind and state: running, done, failed or cancelled.",
+		[]string{"kind", "state"}, nil)
+	nodesDownDesc = prometheus.NewDesc("cordwood_cluster_nodes_down",
+		"Nodes that do not answer, but those that were emptied.", nil, nil)
+	nodesDesc  = prometheus.NewDesc("cordwood_cluster_nodes", "Nodes of the cluster.", nil, nil)
+	shardsDesc = prometheus.NewDesc("cordwood_cluster_shards", "Shards of the cluster.", nil, nil)
+	oldestDesc = prometheus.NewDesc("cordwood_cluster_operation_oldest_age_seconds",
+		"Age of the oldest operation that has not ended; 0 if there is none.", nil, nil)
+	epochDesc = prometheus.NewDesc("cordwood_cluster_table_epoch_max",
+		"Highest epoch of all tables: how often the table that went to other shards most often did so, and 1 before.", nil,
+		nil)
+	movedTablesDesc = prometheus.NewDesc("cordwood_cluster_tables_several_placements",
+		"Tables of which shards hold rows that do not take their writes any more.", nil, nil)
+	coordinatesDesc = prometheus.NewDesc("cordwood_cluster_coordinates", "1 on the node that coordinates the cluster, "+
+		"which has the other metrics of this kind; 0 on others with the role meta.", nil, nil)
 )
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
-		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_moved_bytes_total", Help: "Bytes of replicas that operations moved to other nodes, by kind of operation."}, []string{"kind"}),
-		done:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_operations_ended_total", Help: "Operations that ended here, by kind and state: done, failed or cancelled."}, []string{"kind", "state"}),
-		fails: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_steps_failed_total", Help: "Calls for steps of operations that failed and are made again, by kind of operation and step."}, []string{"kind", "step"}),
+		moved: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_cluster_moved_bytes_total",
+			Help: "Bytes of replicas that operations moved to other nodes, by kind of operation.",
+		}, []string{"kind"}),
+		done: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_cluster_operations_ended_total",
+			Help: "Operations that ended here, by kind and state: done, failed or cancelled.",
+		}, []string{"kind", "state"}),
+		fails: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_cluster_steps_failed_total",
+			Help: "Calls for steps of operations that failed and are made again, by kind of operation and step.",
+		}, []string{"kind", "step"}),
 	}
 	for _, kind := range []string{operation.ShardMove, operation.ReplicaRepair, operation.ReplicaRebuild} {
 		m.moved.WithLabelValues(kind)
@@ -68,14 +91,18 @@ func (m *metrics) failed(kind, step string) { m.fails.WithLabelValues(kind, step
 
 func (m *metrics) ended(op *metapb.Operation) {
 	m.done.WithLabelValues(op.Kind, operation.StateName(op.State)).Inc()
-	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == operation.ShardMove || op.Kind == operation.ReplicaRepair || op.Kind == operation.ReplicaRebuild) && op.ToNode != "" {
+	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == operation.ShardMove ||
+		op.Kind == operation.ReplicaRepair || op.Kind == operation.ReplicaRebuild) && op.ToNode != "" {
 		m.moved.WithLabelValues(op.Kind).Add(float64(max(op.TotalBytes, 0)))
 	}
 }
 
 // Describe is that of prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{underReplicatedDesc, toleranceDesc, unavailableDesc, operationsDesc, nodesDownDesc, nodesDesc, shardsDesc, oldestDesc, epochDesc, movedTablesDesc, coordinatesDesc} {
+	for _, d := range []*prometheus.Desc{
+		underReplicatedDesc, toleranceDesc, unavailableDesc, operationsDesc, nodesDownDesc, nodesDesc, shardsDesc,
+		oldestDesc, epochDesc, movedTablesDesc, coordinatesDesc,
+	} {
 		ch <- d
 	}
 }
@@ -94,7 +121,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	under, unavailable, down := 0, 0, 0
 	for _, s := range snap.Status.Shards {
 		switch snap.Condition(s) {
-		case snapshot.ConditionStarting, snapshot.ConditionUnknown: // there is nothing that could be missing, or it is not known
+		// there is nothing that could be missing, or it is not known
+		case snapshot.ConditionStarting, snapshot.ConditionUnknown:
 			continue
 		case snapshot.ConditionNone:
 			unavailable++

@@ -71,15 +71,18 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 		per := (len(snap.Shards) + others - 1) / others
 		count := min(per, snap.Limits.ShardsPerNode, snap.Limits.ShardsPerNode*nodes-len(snap.Shards))
 		if count <= 0 || wasDrained(snap, id) || tookAway(snap, n.Node) {
-			if snap.Status.GetSettings().GetRebalancePaused() || snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest {
+			if snap.Status.GetSettings().GetRebalancePaused() ||
+				snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest {
 				continue
 			}
-			return startOperation(snap, operation.Rebalance, fmt.Sprintf("node %s holds no shard", snap.Name(id)), func(*metapb.Operation) {})
+			return startOperation(snap, operation.Rebalance, fmt.Sprintf("node %s holds no shard", snap.Name(id)),
+				func(*metapb.Operation) {})
 		}
-		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(id)), func(op *metapb.Operation) {
-			op.ToNode = id
-			operation.ShardAddProgress(op).Count = uint32(count)
-		})
+		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(id)),
+			func(op *metapb.Operation) {
+				op.ToNode = id
+				operation.ShardAddProgress(op).Count = uint32(count)
+			})
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return undoDrain(snap, op, n.Node)
 	}
 	if n.Node.State != metapb.NodeState_NODE_STATE_DRAINING && n.Node.State != metapb.NodeState_NODE_STATE_DRAINED {
-		return call(stepMark, fmt.Sprintf("node %s takes nothing new", snap.Name(id)), setState(snap, id, metapb.NodeState_NODE_STATE_DRAINING)).remember(func(op *metapb.Operation) {
+		return call(stepMark, fmt.Sprintf("node %s takes nothing new", snap.Name(id)),
+			setState(snap, id, metapb.NodeState_NODE_STATE_DRAINING)).remember(func(op *metapb.Operation) {
 			operation.NodeProgress(op).Name = snap.Name(id)
 		})
 	}
@@ -65,14 +66,17 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}
 	}
 	if n.Node.State != metapb.NodeState_NODE_STATE_DRAINED {
-		return call(stepMark, fmt.Sprintf("node %s has no replicas", snap.Name(id)), setState(snap, id, metapb.NodeState_NODE_STATE_DRAINED))
+		return call(stepMark, fmt.Sprintf("node %s has no replicas", snap.Name(id)),
+			setState(snap, id, metapb.NodeState_NODE_STATE_DRAINED))
 	}
 	total := op.TotalBytes
 	switch {
 	case op.Kind == operation.NodeDrain:
-		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again", snap.Name(id), snap.Name(id)).copied(total, total)
+		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again",
+			snap.Name(id), snap.Name(id)).copied(total, total)
 	case snap.Alive(id):
-		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id), snap.Name(id)).copied(total, total)
+		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id),
+			snap.Name(id)).copied(total, total)
 	case !n.Down:
 		return wait(stepForget, "this leader has not heard of node %s yet: it may be alive", snap.Name(id))
 	}
@@ -90,7 +94,8 @@ func setState(snap *snapshot.Snapshot, id string, state metapb.NodeState) *act {
 func shardsOn(snap *snapshot.Snapshot, id string) []*metapb.Shard {
 	var out []*metapb.Shard
 	for _, s := range snap.Status.Shards {
-		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) || snap.Alive(id) && slices.Contains(s.Removed, id) {
+		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) ||
+			snap.Alive(id) && slices.Contains(s.Removed, id) {
 			out = append(out, s)
 		}
 	}
@@ -105,7 +110,8 @@ func moveLeaders(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 			continue
 		}
 		if to := successor(snap, s, g, []string{op.NodeId}); to != "" {
-			return call(stepLeaders, fmt.Sprintf("node %s leads shard %d from now on", snap.Name(to), s.Id), changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD))
+			return call(stepLeaders, fmt.Sprintf("node %s leads shard %d from now on", snap.Name(to), s.Id),
+				changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD))
 		}
 	}
 	return decision{}
@@ -133,7 +139,8 @@ func drainForRestart(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return wait(stepLeaders, "no other replica is ready to lead shards %s", strings.Join(waiting, ", "))
 	}
 	if len(alone) > 0 {
-		return finished("node %s may be restarted; shards %s have no other replica and cannot be written or read meanwhile", snap.Name(op.NodeId), strings.Join(alone, ", "))
+		return finished("node %s may be restarted; shards %s have no other replica and cannot be written or read meanwhile",
+			snap.Name(op.NodeId), strings.Join(alone, ", "))
 	}
 	return finished("node %s leads nothing and may be restarted", snap.Name(op.NodeId))
 }
@@ -177,7 +184,8 @@ func whyHeld(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Shard
 		}
 		switch {
 		case snap.Groups[s.Id].Leader == "" && whyKeepShard(snap, s) == "":
-			text = fmt.Sprintf("%s: start it again; if what is there is lost for good, 'cordwood shard drop %d' gives its rows up", snap.WhyLeaderless(s), s.Id)
+			text = fmt.Sprintf("%s: start it again; if what is there is lost for good, 'cordwood shard drop %d' gives "+
+				"its rows up", snap.WhyLeaderless(s), s.Id)
 		case text != "":
 		case !slices.Contains(s.Replicas, op.NodeId) && slices.Contains(s.Removed, op.NodeId):
 			text = "its files are being removed"
@@ -210,7 +218,8 @@ func undoDrain(snap *snapshot.Snapshot, op *metapb.Operation, n *metapb.Node) de
 
 // forgetNode takes a node that does not answer out of the cluster.
 func forgetNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
-	return call(stepForget, fmt.Sprintf("the cluster forgets node %s", snap.Name(op.NodeId)), &act{what: "remove node", propose: command(snap, func(c *metapb.Command) {
-		c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: op.NodeId}}
-	})})
+	return call(stepForget, fmt.Sprintf("the cluster forgets node %s", snap.Name(op.NodeId)),
+		&act{what: "remove node", propose: command(snap, func(c *metapb.Command) {
+			c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: op.NodeId}}
+		})})
 }

@@ -54,12 +54,14 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	if text := strings.Join(there, ","); text != l.nodes || l.stableSince.IsZero() {
 		l.nodes, l.stableSince = text, now
 	}
-	snap.StableFor, snap.MeasuredFor, snap.Gathered = now.Sub(l.stableSince), now.Sub(l.began), l.Coordinator.gathered(snap)
+	snap.StableFor, snap.MeasuredFor, snap.Gathered = now.Sub(l.stableSince), now.Sub(l.began),
+		l.Coordinator.gathered(snap)
 
 	snap.HotFor = map[uint64]time.Duration{}
 	hotSince := map[uint64]time.Time{}
 	for _, t := range tables {
-		if t.Options[schema.OptionPartitions] != schema.PartitionsAuto || snap.Rates.Table[t.ID] <= l.cfg.HotBytes*float64(len(t.Writable().Shards())) {
+		if t.Options[schema.OptionPartitions] != schema.PartitionsAuto ||
+			snap.Rates.Table[t.ID] <= l.cfg.HotBytes*float64(len(t.Writable().Shards())) {
 			continue
 		}
 		since, known := l.hotSince[t.ID]
@@ -79,7 +81,9 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	})
 	snap.EmptyFor, l.emptySince = ages(now, l.emptySince, func(yield func(version) bool) {
 		for _, s := range status.Shards {
-			if s.Retiring && !slices.ContainsFunc(tables, func(t *schema.Table) bool { return slices.Contains(t.Shards(), s.Id) }) &&
+			if s.Retiring && !slices.ContainsFunc(tables, func(t *schema.Table) bool {
+				return slices.Contains(t.Shards(), s.Id)
+			}) &&
 				!yield(version{uint64(s.Id), s.Version}) {
 				return
 			}
@@ -94,7 +98,9 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	})
 	snap.PairedFor, l.pairedSince = ages(now, l.pairedSince, func(yield func(version) bool) {
 		for _, op := range snap.Running() {
-			if at := op.GetReplicas().GetPromotedUnixNano(); at != 0 && !yield(version{op.Id, uint32(at / int64(time.Millisecond))}) { //nolint:gosec // to tell promotions apart
+			at := op.GetReplicas().GetPromotedUnixNano()
+			promotion := uint32(at / int64(time.Millisecond)) //nolint:gosec // tells promotions apart
+			if at != 0 && !yield(version{op.Id, promotion}) {
 				return
 			}
 		}
@@ -104,7 +110,9 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 
 // ages tells for how long versions have been there, as far as this leader has seen, by its monotonic
 // clock: the times in the metadata are of other clocks. since is what it returned before.
-func ages(now time.Time, since map[version]time.Time, there iter.Seq[version]) (map[uint64]time.Duration, map[version]time.Time) {
+func ages(now time.Time, since map[version]time.Time,
+	there iter.Seq[version],
+) (map[uint64]time.Duration, map[version]time.Time) {
 	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
 	for v := range there {
 		at, known := since[v]

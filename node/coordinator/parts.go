@@ -47,14 +47,18 @@ func waitForParts(snap *snapshot.Snapshot, op *metapb.Operation, running, ended 
 	if len(texts) > 4 {
 		texts = append(texts[:4], fmt.Sprintf("and %d more", len(texts)-4))
 	}
-	return wait(stepParts, "%s ended, %d under way: %s", words.Count(len(ended), "part"), len(running), strings.Join(texts, ", "))
+	return wait(stepParts, "%s ended, %d under way: %s", words.Count(len(ended), "part"), len(running),
+		strings.Join(texts, ", "))
 }
 
 // cancelParts has the running parts of an operation cancelled, one by one.
 func cancelParts(snap *snapshot.Snapshot, running []*metapb.Operation) decision {
 	for _, o := range running {
 		if !o.Cancel {
-			return call(stepUndo, fmt.Sprintf("operation %d is cancelled", o.Id), &act{what: "cancel part", propose: cancelOperation(snap, o)})
+			return call(stepUndo, fmt.Sprintf("operation %d is cancelled", o.Id), &act{
+				what:    "cancel part",
+				propose: cancelOperation(snap, o),
+			})
 		}
 	}
 	return wait(stepUndo, "%s under way, being cancelled", words.Count(len(running), "part"))

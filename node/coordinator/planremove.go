@@ -10,7 +10,9 @@ import (
 )
 
 // planRemoval is what a shard-remove that was asked for would do, by the functions that carry it out.
-func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot, op *metapb.Operation) (*clusterapi.Answer, error) {
+func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
+	op *metapb.Operation,
+) (*clusterapi.Answer, error) {
 	s := snap.Shards[op.GetShardRemove().GetShardId()]
 	moves := removals(snap, s.Id)
 	plan := &clusterapi.Removal{Shard: s.Id, Tables: []clusterapi.TableMove{}, Waits: []string{}}
@@ -19,7 +21,12 @@ func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot, op *me
 		plan.Waits = append(plan.Waits, "the sizes of tables are not complete: "+snap.Spell(err.Error()))
 	}
 	for _, m := range moves {
-		t := clusterapi.TableMove{Table: m.table.Database + "." + m.table.Name, Bytes: sizes[m.table.ID], From: m.table.Shards(), To: append([]uint32{}, m.to...)}
+		t := clusterapi.TableMove{
+			Table: m.table.Database + "." + m.table.Name,
+			Bytes: sizes[m.table.ID],
+			From:  m.table.Shards(),
+			To:    append([]uint32{}, m.to...),
+		}
 		plan.Tables = append(plan.Tables, t)
 		plan.Bytes += t.Bytes
 		if m.why != "" {

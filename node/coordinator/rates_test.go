@@ -12,7 +12,10 @@ import (
 // ingested is a status in which a node leads shard 1, which took in so much there.
 func ingested(leader string, bytes int64) *metapb.StatusResponse {
 	return &metapb.StatusResponse{Nodes: []*metapb.NodeStatus{{
-		Node: &metapb.Node{Id: leader}, Report: &metapb.ReportRequest{Process: 1, Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: snapshot.StateLeader, IngestedBytes: bytes}}},
+		Node: &metapb.Node{Id: leader}, Report: &metapb.ReportRequest{
+			Process:  1,
+			Replicas: []*metapb.ReplicaReport{{ShardId: 1, State: snapshot.StateLeader, IngestedBytes: bytes}},
+		},
 	}}}
 }
 

@@ -24,7 +24,8 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return cancelled("what was moved stays where it is; parts that were begun: %d", op.GetRebalance().GetParts())
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
-		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %s under way still", words.Count(len(running), "part"))
+		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %s under way still",
+			words.Count(len(running), "part"))
 	}
 	begun := int(op.GetRebalance().GetParts())
 	even := ""
@@ -45,7 +46,8 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}
 		if len(running) == 0 && len(plan.Blocked) > 0 {
 			b := plan.Blocked[0]
-			return failed("end", "moved %s, and the rest cannot be: shard %d: %s", words.Say(len(ended), "replica or table", "replicas or tables"), b.Shard, snap.Relabel(b.Reason))
+			return failed("end", "moved %s, and the rest cannot be: shard %d: %s",
+				words.Say(len(ended), "replica or table", "replicas or tables"), b.Shard, snap.Relabel(b.Reason))
 		}
 	}
 	if len(running) > 0 {
@@ -54,12 +56,14 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if begun == 0 {
 		return finished("nothing was moved, and no table is so hot that another shard should take it: %s", even)
 	}
-	return finished("moved %s: %s", words.Say(begun, "replica or table", "replicas or tables"), cmp.Or(even, "one rebalance moves no more; begin another one"))
+	return finished("moved %s: %s", words.Say(begun, "replica or table", "replicas or tables"),
+		cmp.Or(even, "one rebalance moves no more; begin another one"))
 }
 
 func tableParts(snap *snapshot.Snapshot, op *metapb.Operation) []*metapb.Operation {
 	var parts []*metapb.Operation
-	for _, m := range placement.SpreadTables(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), placement.TableLimits{}) {
+	for _, m := range placement.SpreadTables(snapshot.ShardLoads(snap), snapshot.TableLoads(snap),
+		placement.TableLimits{}) {
 		parts = append(parts, part(op, operation.TableMove, func(o *metapb.Operation) {
 			o.TableId, o.ToShards, o.Reason = m.Table, []uint32{m.To}, m.Reason
 		}))

@@ -26,7 +26,8 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if op.GetReplicas().GetUndo() != "" {
 		d := undoReshape(snap, op, s, g, []string{node}, nil)
 		if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
-			d = failed("end", "%s: shard %d has one replica less now, and gets another where there is a node for it", op.GetReplicas().GetUndo(), s.Id)
+			d = failed("end", "%s: shard %d has one replica less now, and gets another where there is a node for it",
+				op.GetReplicas().GetUndo(), s.Id)
 		}
 		return d
 	}
@@ -46,7 +47,8 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if d, hit := promote(snap, op, s, g, adds, nil, coming); hit {
 		return d
 	}
-	return finished("the replica of shard %d on node %s was made anew from the others", s.Id, snap.Name(node)).copied(g.Bytes, g.Bytes)
+	return finished("the replica of shard %d on node %s was made anew from the others", s.Id,
+		snap.Name(node)).copied(g.Bytes, g.Bytes)
 }
 
 // cancelAfter is for how long a removal that was asked for may still come about: longer
@@ -73,20 +75,29 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 			d, _ := leadAway(snap, s, g, []string{node})
 			return d
 		}
-		return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(node)), changeGroup(s, g, node, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)).remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Leaving = true })
+		return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(node)),
+			changeGroup(s, g, node, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)).remember(func(op *metapb.Operation) {
+			operation.ReplicasProgress(op).Leaving = true
+		})
 	}
 	switch {
 	case listed:
-		return call(stepRecord, fmt.Sprintf("the metadata no longer list node %s", snap.Name(node)), changeShard(snap, "remove from the metadata", s, func(c *metapb.ChangeShard) {
-			c.Change = &metapb.ChangeShard_Remove{Remove: node}
-		}))
+		return call(stepRecord, fmt.Sprintf("the metadata no longer list node %s", snap.Name(node)),
+			changeShard(snap, "remove from the metadata", s, func(c *metapb.ChangeShard) {
+				c.Change = &metapb.ChangeShard_Remove{Remove: node}
+			}))
 	case op.Step == "":
-		return failed("end", "shard %d has no replica on node %s: it has some on %s", s.Id, snap.Name(node), snap.Names(s.Replicas))
+		return failed("end", "shard %d has no replica on node %s: it has some on %s", s.Id, snap.Name(node),
+			snap.Names(s.Replicas))
 	}
 	if d, hit := waitForCleaning(snap, s, []string{node}); hit {
 		return d
 	}
-	return decision{step: stepClean, reason: fmt.Sprintf("node %s has removed its damaged replica", snap.Name(node)), again: true}.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Left = true })
+	return decision{
+		step:   stepClean,
+		reason: fmt.Sprintf("node %s has removed its damaged replica", snap.Name(node)),
+		again:  true,
+	}.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Left = true })
 }
 
 // rebuildsOn tells whether a replica of the node is being made anew, or that ended a

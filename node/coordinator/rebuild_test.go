@@ -30,12 +30,21 @@ func TestKeepDamaged(t *testing.T) {
 		{"it leads", func(w *world) { three(w); w.groups[1].leader = "c" }, "", false},
 		{"its log", func(w *world) { three(w).damage(1, "c", damagedLog) }, "", false},
 		{"the only one", func(w *world) { w.node("c").shard(1, "c").damage(1, "c", damagedSegment) }, "from a backup", true},
-		{"another is down", func(w *world) { three(w).down["b"] = time.Now().Add(-time.Minute) }, "node node-b does not answer", false},
+		{
+			"another is down", func(w *world) { three(w).down["b"] = time.Now().Add(-time.Minute) },
+			"node node-b does not answer", false,
+		},
 		{"another is damaged", func(w *world) { three(w).damage(1, "b", damagedSegment) }, "node-b is damaged, too", false},
 		{"another does not open", func(w *world) { three(w).damage(1, "b", damagedLog) }, "node-b is damaged, too", false},
-		{"another is behind", func(w *world) { three(w).groups[1].ready["b"] = time.Now().Add(time.Hour) }, "node-b is copying", false},
+		{
+			"another is behind", func(w *world) { three(w).groups[1].ready["b"] = time.Now().Add(time.Hour) },
+			"node-b is copying", false,
+		},
 		{"it is down", func(w *world) { three(w).down["c"] = time.Now().Add(-time.Minute) }, "does not answer", false},
-		{"it is drained", func(w *world) { three(w).nodes["c"].State = metapb.NodeState_NODE_STATE_DRAINING }, "drained", true},
+		{
+			"it is drained", func(w *world) { three(w).nodes["c"].State = metapb.NodeState_NODE_STATE_DRAINING },
+			"drained", true,
+		},
 		{"nobody leads", func(w *world) { three(w).groups[1].leader = "" }, "no leader", false},
 		{"a learner", func(w *world) { three(w).groups[1].learners = []string{"d"} }, "the members of shard 1 change", false},
 	} {
@@ -80,7 +89,8 @@ func TestRebuildAutomatic(t *testing.T) {
 					return w.idle() && len(w.groups[1].damaged)+len(w.groups[2].damaged) == 0
 				})
 				for _, op := range w.ops {
-					if op.State != metapb.OperationState_OPERATION_STATE_DONE || op.Kind != operation.ReplicaRebuild || !strings.Contains(op.Reason, "made anew") {
+					if op.State != metapb.OperationState_OPERATION_STATE_DONE || op.Kind != operation.ReplicaRebuild ||
+						!strings.Contains(op.Reason, "made anew") {
 						t.Errorf("operation: %v", op)
 					}
 				}
@@ -93,7 +103,8 @@ func TestRebuildAutomatic(t *testing.T) {
 // TestLeaderWithoutRows hands leadership on although nothing can be rebuilt.
 func TestLeaderWithoutRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c").damage(1, "a", damagedSegment).damage(1, "b", damagedSegment)
+		w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c").damage(1, "a",
+			damagedSegment).damage(1, "b", damagedSegment)
 		run(t, w, time.Minute, func() bool { return w.groups[1].leader == "c" })
 		run(t, w, 3*time.Minute, func() bool { return time.Since(w.began) > 2*time.Minute })
 		if w.groups[1].leader != "c" || len(w.ops) > 0 {
@@ -106,7 +117,8 @@ func TestLeaderWithoutRows(t *testing.T) {
 // gets another one elsewhere.
 func TestRebuildNodeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "d").damage(1, "c", damagedSegment)
+		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "d").damage(1, "c",
+			damagedSegment)
 		removed := func() bool { return !slices.Contains(w.groups[1].voters, "c") }
 		run(t, w, time.Minute, removed)
 		w.mu.Lock()
@@ -115,7 +127,8 @@ func TestRebuildNodeLost(t *testing.T) {
 		run(t, w, 30*time.Minute, func() bool {
 			return w.idle() && slices.Equal(sorted(w.shards[1].Replicas), []string{"a", "b", "d"})
 		})
-		if op := w.ops[1]; op.Kind != operation.ReplicaRebuild || op.State != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(op.Reason, "one replica less") {
+		if op := w.ops[1]; op.Kind != operation.ReplicaRebuild || op.State != metapb.OperationState_OPERATION_STATE_FAILED ||
+			!strings.Contains(op.Reason, "one replica less") {
 			t.Errorf("the rebuild: %v", op)
 		}
 		w.settledCheck()
@@ -130,8 +143,14 @@ func TestDamageInStatus(t *testing.T) {
 		severity     string
 		text, advice string
 	}{
-		{"one replica", func(w *world) { w.node("a").shard(1, "a").damage(1, "a", damagedSegment) }, "critical", "shards/1/segments/7.parquet (99 rows)", "from a backup"},
-		{"a follower", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment) }, "warning", "2 damaged files on node node-b", "nothing: it is made anew"},
+		{
+			"one replica", func(w *world) { w.node("a").shard(1, "a").damage(1, "a", damagedSegment) }, "critical",
+			"shards/1/segments/7.parquet (99 rows)", "from a backup",
+		},
+		{
+			"a follower", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment) },
+			"warning", "2 damaged files on node node-b", "nothing: it is made anew",
+		},
 		{"two", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment).damage(1, "c", damagedLog)
 		}, "warning", "does not open: the log is damaged", "node-b is damaged, too"},
@@ -164,8 +183,11 @@ func TestRebuildRests(t *testing.T) {
 		{metapb.OperationState_OPERATION_STATE_FAILED, 30 * time.Second, true},
 		{metapb.OperationState_OPERATION_STATE_FAILED, 2 * time.Minute, false},
 	} {
-		op := &metapb.Operation{Kind: operation.ReplicaRebuild, FromNode: "a", State: c.state, EndedUnixNano: now.Add(-c.ended).UnixNano()}
-		snap := snapshot.New(now, snapshot.Limits{}.WithDefaults(), &metapb.StatusResponse{Operations: []*metapb.Operation{op}}, nil, nil)
+		op := &metapb.Operation{
+			Kind: operation.ReplicaRebuild, FromNode: "a", State: c.state, EndedUnixNano: now.Add(-c.ended).UnixNano(),
+		}
+		snap := snapshot.New(now, snapshot.Limits{}.WithDefaults(),
+			&metapb.StatusResponse{Operations: []*metapb.Operation{op}}, nil, nil)
 		if got := rebuildsOn(snap, "a"); got != c.want {
 			t.Errorf("%s %s ago: %t, want %t", c.state, c.ended, got, c.want)
 		}

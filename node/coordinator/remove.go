@@ -69,7 +69,8 @@ func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return wait(stepQuiet, "%s", why).copied(total, total)
 	}
 	if snap.EmptyFor[uint64(s.Id)] < emptyFor {
-		return wait(stepQuiet, "no table is on shard %d; it stays for %s, since routers may not know that yet", s.Id, emptyFor).copied(total, total)
+		return wait(stepQuiet, "no table is on shard %d; it stays for %s, since routers may not know that yet", s.Id,
+			emptyFor).copied(total, total)
 	}
 	return call(stepRetire, fmt.Sprintf("no table needs shard %d: it is taken away", s.Id), &act{
 		what: "retire shard", propose: command(snap, func(c *metapb.Command) {
@@ -106,7 +107,8 @@ func removeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	case len(deleting) > 0:
 		return wait(stepClean, "%s the replica of shard %d", nodesDelete(snap, deleting), id)
 	case len(away) > 0:
-		return finished("shard %d was taken away; %s the replica once it is back", id, nodesDelete(snap, away)).copied(op.TotalBytes, op.TotalBytes)
+		return finished("shard %d was taken away; %s the replica once it is back", id,
+			nodesDelete(snap, away)).copied(op.TotalBytes, op.TotalBytes)
 	}
 	return finished("shard %d was taken away, and its replicas are deleted", id).copied(op.TotalBytes, op.TotalBytes)
 }
@@ -121,7 +123,8 @@ func nodesDelete(snap *snapshot.Snapshot, nodes []string) string {
 // whyNoRemoval says why a removal of a shard is not to be begun; empty: it may.
 func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
 	if v := snap.Status.GetClusterVersion(); v < metapb.ProtocolRetire {
-		return fmt.Sprintf("shard %d cannot be taken away before the cluster uses protocol version %d; it uses %d: that rises when all nodes run programs that know it", s.Id, metapb.ProtocolRetire, v)
+		return fmt.Sprintf("shard %d cannot be taken away before the cluster uses protocol version %d; it uses %d: "+
+			"that rises when all nodes run programs that know it", s.Id, metapb.ProtocolRetire, v)
 	}
 	for _, o := range snap.Running() {
 		switch {
@@ -139,13 +142,15 @@ func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard
 func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	others := len(otherShards(snap, s.Id))
 	if others == 0 {
-		return fmt.Sprintf("shard %d cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'", s.Id)
+		return fmt.Sprintf("shard %d cannot be taken away: there is no other shard that stays; "+
+			"add one with 'cordwood shard add'", s.Id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
 		t := snap.Tables[id]
 		n, err := strconv.Atoi(t.Options[schema.OptionPartitions])
 		if err == nil && n > others && slices.Contains(t.Writable().Shards(), s.Id) {
-			return fmt.Sprintf("shard %d cannot be taken away: table %s.%s has the option partitions=%d, and %s would stay; add shards with 'cordwood shard add', or change the option",
+			return fmt.Sprintf("shard %d cannot be taken away: table %s.%s has the option partitions=%d, and %s would stay; "+
+				"add shards with 'cordwood shard add', or change the option",
 				s.Id, t.Database, t.Name, n, words.Count(others, "other shard"))
 		}
 	}
@@ -172,21 +177,30 @@ type removal struct {
 }
 
 // withRows is an operation that has a table take its rows along.
-var withRows = &metapb.Operation{Kind: operation.TableMove, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}}}
+var withRows = &metapb.Operation{
+	Kind:     operation.TableMove,
+	Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}},
+}
 
 // removals returns the tables that have rows on a shard or are written there, by id, and to which shards
 // each of them goes: to those that take its writes now, and instead of shards that are taken away to the
 // ones that take in least.
 func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 	stay := otherShards(snap, shard)
-	open := slices.DeleteFunc(snapshot.ShardLoads(snap), func(l placement.ShardLoad) bool { return !slices.Contains(stay, l.ID) })
+	open := slices.DeleteFunc(snapshot.ShardLoads(snap), func(l placement.ShardLoad) bool {
+		return !slices.Contains(stay, l.ID)
+	})
 	loads := snapshot.TableLoads(snap)
 	for i := range loads {
 		loads[i].Rate++ // among shards that take in equally little, the one with fewer tables
 	}
 	for _, op := range snap.Running() { // tables that are on their way
 		for _, id := range op.ToShards {
-			loads = append(loads, placement.TableLoad{ID: op.TableId, Shard: id, Rate: snap.Rates.Table[op.TableId]/float64(len(op.ToShards)) + 1})
+			loads = append(loads, placement.TableLoad{
+				ID:    op.TableId,
+				Shard: id,
+				Rate:  snap.Rates.Table[op.TableId]/float64(len(op.ToShards)) + 1,
+			})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
@@ -199,7 +213,8 @@ func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 		want := min(len(now), len(stay))
 		m := removal{table: t, to: placement.Emptiest(open, loads, keep, want)}
 		if m.why = refusePlace(snap, withRows, t, m.to); m.why == "" && len(m.to) < want {
-			m.why = fmt.Sprintf("table %s.%s goes to %s, of which only %d can take tables now", t.Database, t.Name, words.Count(want, "other shard"), len(m.to))
+			m.why = fmt.Sprintf("table %s.%s goes to %s, of which only %d can take tables now", t.Database, t.Name,
+				words.Count(want, "other shard"), len(m.to))
 		}
 		for _, to := range m.to {
 			if !slices.Contains(keep, to) {
@@ -212,7 +227,9 @@ func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 }
 
 // moveTables has tables leave a shard, a few at a time. A table that cannot be moved ends the removal.
-func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal, running, ended []*metapb.Operation) decision {
+func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal,
+	running, ended []*metapb.Operation,
+) decision {
 	var parts []*metapb.Operation
 	var waits []string
 	for _, m := range moves {
@@ -224,16 +241,20 @@ func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal, 
 		switch {
 		case busy != nil && busy.Parent == op.Id:
 		case busy != nil:
-			waits = append(waits, fmt.Sprintf("operation %d (%s %s) has to end first", busy.Id, busy.Kind, snapshot.Subject(snap, busy)))
+			waits = append(waits, fmt.Sprintf("operation %d (%s %s) has to end first", busy.Id, busy.Kind,
+				snapshot.Subject(snap, busy)))
 		case failures >= removalTries:
-			return keepFrom(fmt.Sprintf("table %s.%s could not be moved; operation %d: %s", m.table.Database, m.table.Name, last.Id, last.Reason))
+			return keepFrom(fmt.Sprintf("table %s.%s could not be moved; operation %d: %s", m.table.Database, m.table.Name,
+				last.Id, last.Reason))
 		case last != nil && snap.Now.Sub(operation.Ended(last)) < snap.Limits.DownAfter:
-			waits = append(waits, fmt.Sprintf("table %s.%s is moved again in a moment; operation %d: %s", m.table.Database, m.table.Name, last.Id, last.Reason))
+			waits = append(waits, fmt.Sprintf("table %s.%s is moved again in a moment; operation %d: %s", m.table.Database,
+				m.table.Name, last.Id, last.Reason))
 		case m.why != "":
 			waits = append(waits, m.why)
 		default:
 			parts = append(parts, part(op, operation.TableMove, func(o *metapb.Operation) {
-				o.TableId, o.ToShards, o.Reason = m.table.ID, m.to, fmt.Sprintf("shard %d is taken away", op.GetShardRemove().GetShardId())
+				o.TableId, o.ToShards, o.Reason = m.table.ID, m.to,
+					fmt.Sprintf("shard %d is taken away", op.GetShardRemove().GetShardId())
 				operation.TableProgress(o).WithRows = true
 			}))
 		}
@@ -244,7 +265,8 @@ func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal, 
 	case len(running) > 0:
 		return waitForParts(snap, op, running, ended)
 	}
-	return wait(stepParts, "%s: %s", words.Count(len(moves), "table")+" to be moved", strings.Join(waits[:min(len(waits), 3)], "; "))
+	return wait(stepParts, "%s: %s", words.Count(len(moves), "table")+" to be moved",
+		strings.Join(waits[:min(len(waits), 3)], "; "))
 }
 
 // failedMoves counts the moves of a table that did not end well, and returns the last one.
@@ -264,25 +286,30 @@ func failedMoves(ended []*metapb.Operation, table uint64) (n int, last *metapb.O
 // whyNeeded says what still needs a retiring shard that has no tables; empty: nothing does.
 func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
 	if o := snap.FindRunning(func(o *metapb.Operation) bool {
-		return o.Id != op.Id && o.Kind != operation.ShardRemove && (operation.About(o) == s.Id || slices.Contains(o.ToShards, s.Id))
+		return o.Id != op.Id && o.Kind != operation.ShardRemove &&
+			(operation.About(o) == s.Id || slices.Contains(o.ToShards, s.Id))
 	}); o != nil {
 		return fmt.Sprintf("operation %d (%s %s) has to end first", o.Id, o.Kind, snapshot.Subject(snap, o))
 	}
 	for _, t := range snap.Tables {
 		if t.Handoff != nil && slices.Contains(t.Handoff.Shards, s.Id) {
-			return fmt.Sprintf("a copy of table %s.%s, which goes to shard %d, has to be given up first", t.Database, t.Name, s.Id)
+			return fmt.Sprintf("a copy of table %s.%s, which goes to shard %d, has to be given up first",
+				t.Database, t.Name, s.Id)
 		}
 	}
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {
 		r := snap.Replica(id, s)
 		switch {
 		case r == nil || !snap.Alive(id) || snap.Silent(id):
-			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report", s.Id, snap.Label(id))
+			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report", s.Id,
+				snap.Label(id))
 		case r.Pins > 0:
-			return fmt.Sprintf("%s the replica of shard %d on node %s", words.Say(int(r.Pins), "query or backup reads", "queries or backups read"), s.Id, snap.Label(id))
+			return fmt.Sprintf("%s the replica of shard %d on node %s",
+				words.Say(int(r.Pins), "query or backup reads", "queries or backups read"), s.Id, snap.Label(id))
 		case r.KeysNanos > 0:
 			// Whole minutes: each change of the text is stored.
-			return fmt.Sprintf("shard %d remembers the Idempotency-Keys of requests for %s more, so that they are not stored twice if they are repeated",
+			return fmt.Sprintf("shard %d remembers the Idempotency-Keys of requests for %s more, so that they are not stored "+
+				"twice if they are repeated",
 				s.Id, words.Count(int((time.Duration(r.KeysNanos)+time.Minute-1)/time.Minute), "minute"))
 		}
 	}
@@ -312,5 +339,6 @@ func keepShard(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) d
 	if op.Cancel {
 		return cancelled("shard %d stays and takes tables again; tables that have left it stay where they are", s.Id)
 	}
-	return failed("end", "%s; shard %d stays and takes tables again; tables that have left it stay where they are", op.GetShardRemove().GetUndo(), s.Id)
+	return failed("end", "%s; shard %d stays and takes tables again; tables that have left it stay where they are",
+		op.GetShardRemove().GetUndo(), s.Id)
 }

@@ -34,18 +34,33 @@ func TestShardRemoveRefused(t *testing.T) {
 	}{
 		{"no shard", func(*world) {}, clusterapi.Request{}, "shard-remove needs shard"},
 		{"an unknown one", func(*world) {}, clusterapi.Request{Shard: 9}, "there is no shard 9: there are 1, 2, 3"},
-		{"an older cluster", func(w *world) { w.version = 8 }, clusterapi.Request{Shard: 2}, "before the cluster uses protocol version 9; it uses 8"},
+		{
+			"an older cluster", func(w *world) { w.version = 8 },
+			clusterapi.Request{Shard: 2},
+			"before the cluster uses protocol version 9; it uses 8",
+		},
 		{"the last one", func(w *world) {
 			w.shards[1].Retiring, w.shards[3].Retiring = true, true
 		}, clusterapi.Request{Shard: 2}, "there is no other shard that stays; add one with 'cordwood shard add'"},
 		{"a table needs three", func(w *world) {
 			w.table(10, map[string]string{"append_mode": "true", "partitions": "3"}, 1, 2, 3)
 		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and 2 other shards would stay"},
-		{"it is taken away already", func(w *world) { w.request(removes(2)) }, clusterapi.Request{Shard: 2}, "operation 1 takes shard 2 away already"},
+		{
+			"it is taken away already", func(w *world) { w.request(removes(2)) },
+			clusterapi.Request{Shard: 2},
+			"operation 1 takes shard 2 away already",
+		},
 		{"it is being made", func(w *world) {
-			w.request(&metapb.Operation{Kind: operation.ShardAdd, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2, Begun: true, Base: 1}}})
+			w.request(&metapb.Operation{
+				Kind:     operation.ShardAdd,
+				Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2, Begun: true, Base: 1}},
+			})
 		}, clusterapi.Request{Shard: 2}, "operation 1 makes shard 2: wait until it has ended"},
-		{"a plan of another kind", func(*world) {}, clusterapi.Request{Kind: operation.ShardSplitHot, Shard: 2, Plan: true}, "plan goes with shard-remove"},
+		{
+			"a plan of another kind", func(*world) {},
+			clusterapi.Request{Kind: operation.ShardSplitHot, Shard: 2, Plan: true},
+			"plan goes with shard-remove",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,7 +89,10 @@ func (f fakeStats) Stats(context.Context, *shardpb.StatsRequest) (out []*shardpb
 	for _, t := range f.w.tables {
 		for _, id := range t.Shards() {
 			for _, n := range []int64{1, 100} {
-				out = append(out, &shardpb.ShardStats{ShardId: id, Tables: []*shardpb.TableStats{{TableId: t.ID, SegmentBytes: n * int64(t.ID), MemtableBytes: 1}}})
+				out = append(out, &shardpb.ShardStats{
+					ShardId: id,
+					Tables:  []*shardpb.TableStats{{TableId: t.ID, SegmentBytes: n * int64(t.ID), MemtableBytes: 1}},
+				})
 			}
 		}
 	}
@@ -90,7 +108,11 @@ func TestShardRemovePlan(t *testing.T) {
 		admin := NewAdmin(catalog{&process{w: w, leads: true}, false}).WithShards(&stats)
 		plan := func() *clusterapi.Removal {
 			t.Helper()
-			answer, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.ShardRemove, Shard: 2, Plan: true}, "ann")
+			answer, err := admin.Start(t.Context(), &clusterapi.Request{
+				Kind:  operation.ShardRemove,
+				Shard: 2,
+				Plan:  true,
+			}, "ann")
 			if err != nil || answer.Removal == nil || answer.Operation != nil || len(w.ops) > 0 {
 				t.Fatalf("%+v, %v, %d operations", answer, err, len(w.ops))
 			}
@@ -115,12 +137,14 @@ func TestShardRemovePlan(t *testing.T) {
 		w.reads[2] = 0
 		want.Waits = []string{
 			"the sizes of tables are not complete: node b does not answer",
-			"shard 2 remembers the Idempotency-Keys of requests for 2 minutes more, so that they are not stored twice if they are repeated",
+			"shard 2 remembers the Idempotency-Keys of requests for 2 minutes more, so that they are not stored twice if they " +
+				"are repeated",
 		}
 		if diff := cmp.Diff(want.Waits, plan().Waits); diff != "" {
 			t.Errorf("waits (-want +got):\n%s", diff)
 		}
-		if answer, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.ShardRemove, Shard: 2}, "ann"); err != nil || answer.Operation.Subject != "shard 2" {
+		if answer, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.ShardRemove, Shard: 2},
+			"ann"); err != nil || answer.Operation.Subject != "shard 2" {
 			t.Fatalf("%+v, %v", answer, err)
 		}
 		run(t, w, 10*time.Minute, w.idle)
@@ -140,13 +164,17 @@ func TestShardRemoveWaits(t *testing.T) {
 		hold, free func(w *world)
 		want       string
 	}{
-		{"a query", func(w *world) { w.reads[2] = 1 }, func(w *world) { w.reads[2] = 0 }, "1 query or backup reads the replica of shard 2 on node node-b"},
+		{
+			"a query", func(w *world) { w.reads[2] = 1 }, func(w *world) { w.reads[2] = 0 },
+			"1 query or backup reads the replica of shard 2 on node node-b",
+		},
 		{
 			"keys", func(w *world) { w.keys[2] = time.Now().Add(time.Hour) }, func(w *world) { w.keys[2] = time.Time{} },
 			"shard 2 remembers the Idempotency-Keys of requests for 60 minutes more",
 		},
 		{
-			"a replica that does not report", func(w *world) { w.down["c"] = time.Now() }, func(w *world) { delete(w.down, "c") },
+			"a replica that does not report", func(w *world) { w.down["c"] = time.Now() },
+			func(w *world) { delete(w.down, "c") },
 			"its replica on node node-c does not report",
 		},
 		{
@@ -158,7 +186,10 @@ func TestShardRemoveWaits(t *testing.T) {
 		},
 		{
 			"an operation that may make it anew", func(w *world) {
-				w.request(&metapb.Operation{Kind: operation.ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1}}})
+				w.request(&metapb.Operation{
+					Kind:     operation.ShardDrop,
+					Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1}},
+				})
 				w.unheard = map[string]bool{"a": true}
 			}, func(w *world) { w.unheard = nil },
 			"(shard-drop shard 2) has to end first",
@@ -191,7 +222,10 @@ func TestShardRemoveFails(t *testing.T) {
 		set  func(w *world)
 		want string
 	}{
-		{"a table cannot be copied", func(w *world) { w.broken["b"] = 1000 }, "table public.t8 could not be moved; operation"},
+		{
+			"a table cannot be copied", func(w *world) { w.broken["b"] = 1000 },
+			"table public.t8 could not be moved; operation",
+		},
 		{"a table needs all shards by now", func(w *world) {
 			w.reads[2] = 1
 			w.later(20*time.Second, func() {
@@ -210,8 +244,10 @@ func TestShardRemoveFails(t *testing.T) {
 				w.request(removes(2))
 				c.set(w)
 				run(t, w, time.Hour, func() bool { return w.ops[1].State != metapb.OperationState_OPERATION_STATE_RUNNING })
-				if op := w.ops[1]; op.State != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(op.Reason, c.want) ||
-					!strings.HasSuffix(op.Reason, "shard 2 stays and takes tables again; tables that have left it stay where they are") {
+				if op := w.ops[1]; op.State != metapb.OperationState_OPERATION_STATE_FAILED ||
+					!strings.Contains(op.Reason, c.want) ||
+					!strings.HasSuffix(op.Reason,
+						"shard 2 stays and takes tables again; tables that have left it stay where they are") {
 					t.Errorf("want a failure with %q: %s", c.want, w.describe())
 				}
 				if w.shards[2].Retiring {
@@ -232,7 +268,10 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 		}
 	}
 	drop := func() *metapb.Operation {
-		return &metapb.Operation{Kind: operation.ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all"}}}
+		return &metapb.Operation{
+			Kind:     operation.ShardDrop,
+			Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all"}},
+		}
 	}
 	lost := func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }
 	for _, c := range []struct {
@@ -244,15 +283,32 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 		{"a move of writes there", func(*world) {}, moveTo(2, false), removes(2), 0},
 		{"a move there with rows", func(*world) {}, moveTo(2, true), removes(2), 0},
 		{"a move there that copies", func(*world) {}, moveTo(2, true), removes(2), time.Second},
-		{"a move there that was begun and copies anew", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true), removes(2), time.Second},
+		{
+			"a move there that was begun and copies anew", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true),
+			removes(2), time.Second,
+		},
 		{"a move there, asked for later", func(*world) {}, removes(2), moveTo(2, true), time.Second},
 		{"another removal", func(*world) {}, removes(2), removes(3), 0},
 		{"a removal of the same shard", func(*world) {}, removes(2), removes(2), time.Second},
 		{"the shard is lost and given up first", lost, drop(), removes(2), time.Second},
 		{"the shard is lost and given up later", lost, removes(2), drop(), 30 * time.Second},
-		{"its node is drained", func(*world) {}, removes(2), &metapb.Operation{Kind: operation.NodeDrain, NodeId: "b"}, time.Second},
-		{"replicas are balanced", func(w *world) { w.node("d") }, removes(2), &metapb.Operation{Kind: operation.Rebalance}, time.Second},
-		{"shards are added", func(*world) {}, removes(2), &metapb.Operation{Kind: operation.ShardAdd, Want: 1, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2}}}, time.Second},
+		{
+			"its node is drained", func(*world) {}, removes(2), &metapb.Operation{Kind: operation.NodeDrain, NodeId: "b"},
+			time.Second,
+		},
+		{
+			"replicas are balanced", func(w *world) { w.node("d") }, removes(2),
+			&metapb.Operation{Kind: operation.Rebalance}, time.Second,
+		},
+		{
+			"shards are added", func(*world) {}, removes(2),
+			&metapb.Operation{
+				Kind:     operation.ShardAdd,
+				Want:     1,
+				Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2}},
+			},
+			time.Second,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

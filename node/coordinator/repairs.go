@@ -41,7 +41,8 @@ func replaceStuck(snap *snapshot.Snapshot) *act {
 	}
 	for _, s := range snap.Status.Shards {
 		g := snap.Groups[s.Id]
-		if g.Leader == "" || len(s.Learners) > 0 || snap.FindRunning(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil {
+		if g.Leader == "" || len(s.Learners) > 0 ||
+			snap.FindRunning(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil {
 			continue
 		}
 		for _, id := range s.Replicas {
@@ -53,7 +54,8 @@ func replaceStuck(snap *snapshot.Snapshot) *act {
 			if to == "" || whyNoMove(snap, s.Id, id, to) != "" {
 				continue
 			}
-			return startOperation(snap, operation.ReplicaRepair, fmt.Sprintf("node %s could not flush it for %s: %s", snap.Name(id), snapshot.Round(since), why), func(op *metapb.Operation) {
+			return startOperation(snap, operation.ReplicaRepair, fmt.Sprintf("node %s could not flush it for %s: %s",
+				snap.Name(id), snapshot.Round(since), why), func(op *metapb.Operation) {
 				op.ShardId, op.FromNode, op.ToNode, op.TotalBytes = s.Id, id, to, g.Bytes
 			})
 		}

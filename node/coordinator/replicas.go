@@ -36,13 +36,15 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		})
 	}
 	if s.Want != op.Want && op.GetReplicas().GetUndo() == "" && !op.Cancel {
-		return call(stepWant, words.Say(op.Want, "replica is wanted", "replicas are wanted"), changeShard(snap, "change the wanted replicas", s, func(c *metapb.ChangeShard) {
-			c.Change = &metapb.ChangeShard_Want{Want: op.Want}
-		}))
+		return call(stepWant, words.Say(op.Want, "replica is wanted", "replicas are wanted"),
+			changeShard(snap, "change the wanted replicas", s, func(c *metapb.ChangeShard) {
+				c.Change = &metapb.ChangeShard_Want{Want: op.Want}
+			}))
 	}
 	d := reshape(snap, op, s.Id, op.GetReplicas().GetAdd(), op.GetReplicas().GetDrop())
 	if d.end == metapb.OperationState_OPERATION_STATE_DONE {
-		d.reason = fmt.Sprintf("shard %d has %s, on %s", s.Id, words.Count(len(s.Replicas), "replica"), snap.Names(s.Replicas))
+		d.reason = fmt.Sprintf("shard %d has %s, on %s", s.Id, words.Count(len(s.Replicas), "replica"),
+			snap.Names(s.Replicas))
 	}
 	return d
 }
@@ -72,14 +74,17 @@ func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drop
 	have := slices.Clone(s.Replicas)
 	for len(have) != n {
 		plan := placement.Make(nodes, shards, placement.Limits{NodeMoves: 16})
-		i := slices.IndexFunc(plan.Moves, func(m placement.Move) bool { return m.Shard == s.Id && (m.From == "") != (m.To == "") })
+		i := slices.IndexFunc(plan.Moves, func(m placement.Move) bool {
+			return m.Shard == s.Id && (m.From == "") != (m.To == "")
+		})
 		if i < 0 {
 			for _, b := range plan.Blocked {
 				if b.Shard == s.Id {
 					return nil, nil, fmt.Sprintf("shard %d cannot have %s: %s", s.Id, words.Count(n, "replica"), afterHas(b.Reason))
 				}
 			}
-			return nil, nil, fmt.Sprintf("shard %d cannot have %s now: nodes that hold some do not answer", s.Id, words.Count(n, "replica"))
+			return nil, nil, fmt.Sprintf("shard %d cannot have %s now: nodes that hold some do not answer", s.Id,
+				words.Count(n, "replica"))
 		}
 		m := plan.Moves[i]
 		if m.To != "" {

@@ -63,7 +63,8 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 	if r.Plan {
 		return a.planRemoval(ctx, snap, op)
 	}
-	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the leader of the metadata to take it up"
+	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"),
+		"waits for the leader of the metadata to take it up"
 	result, err := a.meta.Propose(ctx, putOperation(snap, op))
 	if err != nil {
 		return nil, err
@@ -83,7 +84,9 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Reques
 		return nil
 	}
 	return &clusterapi.Answer{Confirm: id, Message: fmt.Sprintf(
-		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and read again. If its node comes back, what it has is left on its disk and not taken back. Requests with an Idempotency-Key that are repeated may be stored again",
+		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and "+
+			"read again. If its node comes back, what it has is left on its disk and not taken back. "+
+			"Requests with an Idempotency-Key that are repeated may be stored again",
 		id, op.GetShardDrop().GetLoss())}
 }
 
@@ -133,7 +136,8 @@ func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
 		return "there is no shard yet"
 	}
 	if id <= snap.Status.GetLastShardId() {
-		return fmt.Sprintf("there is no shard %d any more: it was taken away, and its number is not used again; there are %s", id, snapshot.Few(ids))
+		return fmt.Sprintf("there is no shard %d any more: it was taken away, and its number is not used again; there are %s",
+			id, snapshot.Few(ids))
 	}
 	return fmt.Sprintf("there is no shard %d: there are %s", id, snapshot.Few(ids))
 }
@@ -277,13 +281,15 @@ func refuseReplicas(n int) string {
 	case n < 1 || n > 7:
 		return fmt.Sprintf("%d replicas are asked for: 1, 3, 5 or 7 are possible", n)
 	case n%2 == 0:
-		return fmt.Sprintf("%d replicas survive the loss of %s, as %d would, since more than half must be up to write: have %d or %d", n, words.Count(n/2-1, "node"), n-1, n-1, n+1)
+		return fmt.Sprintf("%d replicas survive the loss of %s, as %d would, since more than half must be up to write: "+
+			"have %d or %d", n, words.Count(n/2-1, "node"), n-1, n-1, n+1)
 	}
 	return ""
 }
 
 var kinds = []string{
-	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ShardRemove, operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
+	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ShardRemove,
+	operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
 	requestUndrain, operation.NodeDecommission, requestRemove, operation.Rebalance, requestPause, requestResume,
 }
 
@@ -306,7 +312,8 @@ func (a *Admin) requestTable(_ *snapshot.Snapshot, op *metapb.Operation, r *clus
 	case op.Kind == operation.TablePartition:
 		p.Partitions = uint32(r.Partitions)
 	}
-	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto && op.Kind == operation.TableMove && set != strconv.Itoa(len(r.ToShards)) {
+	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto &&
+		op.Kind == operation.TableMove && set != strconv.Itoa(len(r.ToShards)) {
 		return bad("table %s has the option partitions=%s: give so many shards, or change the option", r.Table, set)
 	}
 	return nil
@@ -351,16 +358,22 @@ func whyNotEmptied(snap *snapshot.Snapshot, id string) string {
 		missing := snapshot.Want(s) - others
 		switch fewer := others - (others+1)%2; { // numbers of replicas are odd
 		case missing > 0 && fewer > 0:
-			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and without it %s can hold one: add %s, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
-				snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"), words.Count(others, "node"), words.Count(missing, "node"), s.Id, fewer)
+			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and without it %s can hold one: "+
+				"add %s, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
+				snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"), words.Count(others, "node"),
+				words.Count(missing, "node"), s.Id, fewer)
 		case missing > 0:
-			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and no other node can hold one: add %s with the role shard", snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"), words.Count(missing, "node"))
+			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and no other node can hold one: "+
+				"add %s with the role shard", snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"),
+				words.Count(missing, "node"))
 		}
 	}
 	return ""
 }
 
-func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot, r *clusterapi.Request) (*clusterapi.Answer, error) {
+func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot,
+	r *clusterapi.Request,
+) (*clusterapi.Answer, error) {
 	id, err := findNode(snap, r.Node)
 	if err != nil {
 		return nil, err
@@ -376,11 +389,16 @@ func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot, r *cluster
 	if _, err := a.meta.Propose(ctx, setState(snap, id, metapb.NodeState_NODE_STATE_UP).propose); err != nil {
 		return nil, err
 	}
-	return &clusterapi.Answer{Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; 'cordwood rebalance' moves replicas there", snap.Label(id))}, nil
+	return &clusterapi.Answer{
+		Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; "+
+			"'cordwood rebalance' moves replicas there", snap.Label(id)),
+	}, nil
 }
 
 // removeNode forgets a node that holds nothing and does not run.
-func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *clusterapi.Request) (*clusterapi.Answer, error) {
+func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot,
+	r *clusterapi.Request,
+) (*clusterapi.Answer, error) {
 	id, err := findNode(snap, r.Node)
 	if err != nil {
 		return nil, err
@@ -388,14 +406,17 @@ func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *clus
 	label := snap.Label(id)
 	for _, s := range snap.Status.Shards {
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
-			return nil, bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first", label, s.Id, label)
+			return nil, bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first",
+				label, s.Id, label)
 		}
 	}
 	if n := snap.Nodes[id]; snap.Alive(id) && !n.GetReport().GetStopping() {
-		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label, snap.Limits.DownAfter)
+		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label,
+			snap.Limits.DownAfter)
 	}
 	if slices.Contains(snap.Unheard(), id) {
-		return nil, bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s", label, snap.Limits.DownAfter)
+		return nil, bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s",
+			label, snap.Limits.DownAfter)
 	}
 	if beingEmptied(snap, id) {
 		return nil, bad("node %s is being drained: wait until that has ended", label)
@@ -405,7 +426,8 @@ func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *clus
 			return nil, bad("%s", why)
 		}
 		if m.Voter && !metaSafeWithout(snap, id) {
-			return nil, bad("without node %s the metadata group would have no majority: bring its other voters back, or add a node with the role meta", label)
+			return nil, bad("without node %s the metadata group would have no majority: bring its other voters back, "+
+				"or add a node with the role meta", label)
 		}
 		if _, err := a.meta.ChangeMembers(ctx, id, metapb.ChangeMembersRequest_CHANGE_REMOVE); err != nil {
 			return nil, err
@@ -416,7 +438,9 @@ func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot, r *clus
 	})); err != nil {
 		return nil, err
 	}
-	return &clusterapi.Answer{Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label)}, nil
+	return &clusterapi.Answer{
+		Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label),
+	}, nil
 }
 
 func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool) (*clusterapi.Answer, error) {
@@ -431,7 +455,9 @@ func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool)
 		return nil, err
 	}
 	if paused {
-		return &clusterapi.Answer{Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and what users ask for go on"}, nil
+		return &clusterapi.Answer{
+			Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and what users ask for go on",
+		}, nil
 	}
 	return &clusterapi.Answer{Message: "rebalancing goes on"}, nil
 }

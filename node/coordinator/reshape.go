@@ -45,7 +45,8 @@ func moveReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		case op.ToNode == "":
 			d.reason = fmt.Sprintf("shard %d has no replica on node %s any more", op.ShardId, snap.Name(op.FromNode))
 		default:
-			d.reason = fmt.Sprintf("shard %d went from node %s to node %s", op.ShardId, snap.Name(op.FromNode), snap.Name(op.ToNode))
+			d.reason = fmt.Sprintf("shard %d went from node %s to node %s", op.ShardId, snap.Name(op.FromNode),
+				snap.Name(op.ToNode))
 		}
 	}
 	return d
@@ -58,9 +59,11 @@ func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	case s == nil:
 		return fmt.Sprintf("there is no shard %d", shard)
 	case from == "" && to == "" || from == to:
-		return fmt.Sprintf("shard %d: the replica is to move from node %s to node %s: name two nodes", shard, snap.Name(from), snap.Name(to))
+		return fmt.Sprintf("shard %d: the replica is to move from node %s to node %s: name two nodes", shard, snap.Name(from),
+			snap.Name(to))
 	case from != "" && !slices.Contains(s.Replicas, from):
-		return fmt.Sprintf("shard %d has no replica on node %s: it has some on %s", shard, snap.Name(from), snap.Names(s.Replicas))
+		return fmt.Sprintf("shard %d has no replica on node %s: it has some on %s", shard, snap.Name(from),
+			snap.Names(s.Replicas))
 	case to != "" && slices.Contains(s.Replicas, to):
 		return fmt.Sprintf("shard %d has a replica on node %s already", shard, snap.Name(to))
 	case to == "" && len(s.Replicas) == 1:
@@ -84,7 +87,8 @@ func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, 
 	if op.GetReplicas().GetUndo() != "" {
 		return undoReshape(snap, op, s, g, adds, drops)
 	}
-	undoable := g.Leader == "" && !hasBegun(snap, s, adds, drops) || g.Leader != "" && !slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(g.Voters, id) })
+	undoable := g.Leader == "" && !hasBegun(snap, s, adds, drops) ||
+		g.Leader != "" && !slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(g.Voters, id) })
 	if op.Cancel && undoable {
 		return beginUndo("it was cancelled")
 	}
@@ -114,7 +118,9 @@ func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bo
 }
 
 // admit brings the new replicas to where they only lack the vote.
-func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string, undoable bool) (decision, bool) {
+func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string,
+	undoable bool,
+) (decision, bool) {
 	for _, id := range adds {
 		if slices.Contains(g.Voters, id) {
 			continue
@@ -131,9 +137,10 @@ func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *sn
 		case slices.Contains(s.Removed, id):
 			return wait(stepOpen, "node %s still removes its former replica of shard %d", snap.Name(id), s.Id), true
 		case !slices.Contains(s.Learners, id) && !slices.Contains(s.Replicas, id):
-			return call(stepOpen, fmt.Sprintf("node %s opens a replica", snap.Name(id)), changeShard(snap, "add learner to the metadata", s, func(c *metapb.ChangeShard) {
-				c.Change = &metapb.ChangeShard_AddLearner{AddLearner: id}
-			})), true
+			return call(stepOpen, fmt.Sprintf("node %s opens a replica", snap.Name(id)),
+				changeShard(snap, "add learner to the metadata", s, func(c *metapb.ChangeShard) {
+					c.Change = &metapb.ChangeShard_AddLearner{AddLearner: id}
+				})), true
 		}
 	}
 	for _, id := range adds {
@@ -143,13 +150,16 @@ func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *sn
 		if snap.Replica(id, s) == nil {
 			return wait(stepJoin, "node %s has not opened its replica yet", snap.Name(id)), true
 		}
-		return call(stepJoin, fmt.Sprintf("the replica on node %s joins as a learner", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER)), true
+		return call(stepJoin, fmt.Sprintf("the replica on node %s joins as a learner", snap.Name(id)),
+			changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER)), true
 	}
 	return waitForCopy(snap, op, s, g, adds)
 }
 
 // waitForCopy waits until the learners have caught up.
-func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string) (decision, bool) {
+func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group,
+	adds []string,
+) (decision, bool) {
 	var behind []string
 	done, total := int64(0), int64(0)
 	for _, id := range adds {
@@ -178,26 +188,31 @@ func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 
 // promote has the new replicas vote, all of them when all are ready, and undoes that if a
 // shard of one replica is left with two for too long: both would have to live.
-func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string, undoable bool) (decision, bool) {
+func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string,
+	undoable bool,
+) (decision, bool) {
 	single := len(drops) > 0 && len(g.Voters) <= 2 && len(adds) == 1
 	for _, id := range adds {
 		if slices.Contains(g.Voters, id) {
 			continue
 		}
-		d := call(stepPromote, fmt.Sprintf("the replica on node %s votes", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_PROMOTE))
+		d := call(stepPromote, fmt.Sprintf("the replica on node %s votes", snap.Name(id)),
+			changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_PROMOTE))
 		if single && op.GetReplicas().GetPromotedUnixNano() == 0 {
 			d = d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).PromotedUnixNano = snap.Now.UnixNano() })
 		}
 		return d.copied(g.Bytes, g.Bytes), true
 	}
 	if single && undoable && snap.PairedFor[op.Id] > snap.Limits.PairLimit {
-		return beginUndo(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay", snap.Name(drops[0]), snap.Limits.PairLimit)), true
+		return beginUndo(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay",
+			snap.Name(drops[0]), snap.Limits.PairLimit)), true
 	}
 	for _, id := range adds {
 		if !slices.Contains(s.Replicas, id) {
-			return call(stepRecord, fmt.Sprintf("the metadata list node %s", snap.Name(id)), changeShard(snap, "promote in the metadata", s, func(c *metapb.ChangeShard) {
-				c.Change = &metapb.ChangeShard_Promote{Promote: id}
-			})).copied(g.Bytes, g.Bytes), true
+			return call(stepRecord, fmt.Sprintf("the metadata list node %s", snap.Name(id)),
+				changeShard(snap, "promote in the metadata", s, func(c *metapb.ChangeShard) {
+					c.Change = &metapb.ChangeShard_Promote{Promote: id}
+				})).copied(g.Bytes, g.Bytes), true
 		}
 	}
 	return decision{}, false
@@ -213,12 +228,14 @@ func dismiss(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, drops 
 			if why := whyMustStay(snap, s, g, id); why != "" {
 				return wait(stepRemove, "%s", why), true
 			}
-			return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(id)), changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)), true
+			return call(stepRemove, fmt.Sprintf("the replica on node %s leaves the group", snap.Name(id)),
+				changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE)), true
 		}
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
-			return call(stepRecord, fmt.Sprintf("the metadata no longer list node %s", snap.Name(id)), changeShard(snap, "remove from the metadata", s, func(c *metapb.ChangeShard) {
-				c.Change = &metapb.ChangeShard_Remove{Remove: id}
-			})), true
+			return call(stepRecord, fmt.Sprintf("the metadata no longer list node %s", snap.Name(id)),
+				changeShard(snap, "remove from the metadata", s, func(c *metapb.ChangeShard) {
+					c.Change = &metapb.ChangeShard_Remove{Remove: id}
+				})), true
 		}
 	}
 	return waitForCleaning(snap, s, drops)
@@ -246,7 +263,8 @@ func whyMustStay(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, id
 	}
 	aim := snapshot.Want(s) - snapshot.Majority(snapshot.Want(s))
 	if left := snap.Tolerance(rest); left < min(snap.Tolerance(g.Voters), aim) || left < 0 {
-		return fmt.Sprintf("without node %s shard %d would tolerate too little: of the others, on %s, not enough answer", snap.Name(id), s.Id, snap.Names(rest))
+		return fmt.Sprintf("without node %s shard %d would tolerate too little: of the others, on %s, not enough answer",
+			snap.Name(id), s.Id, snap.Names(rest))
 	}
 	return ""
 }

@@ -28,7 +28,8 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 		t.Errorf("shards %v are chosen, want two", chosen)
 	}
 	d := decide(snap, &metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}})
-	if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "shard 2 is being taken away") {
+	if d.end != metapb.OperationState_OPERATION_STATE_FAILED ||
+		!strings.Contains(d.reason, "shard 2 is being taken away") {
 		t.Errorf("a move to it: %+v", d)
 	}
 }
@@ -40,7 +41,11 @@ func TestNewShardAfterRetired(t *testing.T) {
 	status := w.status()
 	status.LastShardId = 5
 	snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, nil, nil)
-	op := &metapb.Operation{Id: 1, Kind: operation.ShardAdd, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 1}}}
+	op := &metapb.Operation{
+		Id:       1,
+		Kind:     operation.ShardAdd,
+		Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 1}},
+	}
 	d := decide(snap, op)
 	d.progress(op)
 	if p := op.GetShardAdd(); !p.GetBegun() || p.GetBase() != 5 {
@@ -50,7 +55,11 @@ func TestNewShardAfterRetired(t *testing.T) {
 	if d.do == nil || d.do.propose.GetCreateShard().GetShardId() != 6 {
 		t.Errorf("the next shard: %+v", d)
 	}
-	for id, want := range map[uint32]string{1: "", 5: "no shard 5 any more: it was taken away, and its number is not used again; there are 1", 6: "no shard 6: there are 1"} {
+	for id, want := range map[uint32]string{
+		1: "",
+		5: "no shard 5 any more: it was taken away, and its number is not used again; there are 1",
+		6: "no shard 6: there are 1",
+	} {
 		if why := whyNoShard(snap, id); (why == "") != (want == "") || !strings.Contains(why, want) {
 			t.Errorf("shard %d: %q, want %q", id, why, want)
 		}

@@ -40,7 +40,9 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if count > maxNewShards {
 		return failed("end", "%d shards are asked for: from 1 to %d can be made at a time", count, maxNewShards)
 	}
-	if other := snap.FindRunning(func(o *metapb.Operation) bool { return o.Kind == operation.ShardAdd && o.Id < op.Id }); other != nil {
+	if other := snap.FindRunning(func(o *metapb.Operation) bool {
+		return o.Kind == operation.ShardAdd && o.Id < op.Id
+	}); other != nil {
 		if op.Cancel && !p.GetBegun() {
 			return cancelled("no shard was made")
 		}
@@ -79,7 +81,8 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}
 	}
 	for _, id := range made { // the first rows are to find all replicas there
-		if s := snap.Shards[id]; !op.Cancel && snap.UnchangedFor[op.Id] < openTime && len(snap.ReadyVoters(s, s.Replicas)) < len(snap.LivingReplicas(s)) {
+		if s := snap.Shards[id]; !op.Cancel && snap.UnchangedFor[op.Id] < openTime &&
+			len(snap.ReadyVoters(s, s.Replicas)) < len(snap.LivingReplicas(s)) {
 			d := wait(stepStart, "not all replicas of shard %d are ready yet", id)
 			d.toShards = made
 			return d
@@ -96,7 +99,10 @@ func makeShard(snap *snapshot.Snapshot, op *metapb.Operation, made, count int) d
 	if why != "" {
 		return wait(stepMake, "%d of %d shards are made; %s", made, count, why)
 	}
-	return call(stepMake, fmt.Sprintf("%d of %d shards are made", made, count), &act{what: "create shard", propose: command(snap, func(c *metapb.Command) {
-		c.Op = &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: nodes, Want: uint32(replicas), ShardId: lastShard(snap) + 1}}
-	})})
+	return call(stepMake, fmt.Sprintf("%d of %d shards are made", made, count),
+		&act{what: "create shard", propose: command(snap, func(c *metapb.Command) {
+			c.Op = &metapb.Command_CreateShard{
+				CreateShard: &metapb.CreateShard{Replicas: nodes, Want: uint32(replicas), ShardId: lastShard(snap) + 1},
+			}
+		})})
 }

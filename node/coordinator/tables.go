@@ -53,7 +53,9 @@ func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}
 		return call(stepPlace, fmt.Sprintf("%s the writes of table %s.%s", shardsTake(op.ToShards), t.Database, t.Name), &act{
 			what: "place table", propose: command(snap, func(c *metapb.Command) {
-				c.Op = &metapb.Command_PlaceTable{PlaceTable: &metapb.PlaceTable{TableId: t.ID, Epoch: now.Epoch, ShardIds: op.ToShards}}
+				c.Op = &metapb.Command_PlaceTable{
+					PlaceTable: &metapb.PlaceTable{TableId: t.ID, Epoch: now.Epoch, ShardIds: op.ToShards},
+				}
 			}),
 		})
 	}
@@ -104,9 +106,13 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 		}
 	}
 	if v := snap.Status.GetClusterVersion(); !movable(t) && v < metapb.ProtocolHandoff {
-		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true): it can be moved or spread once the cluster uses protocol version %d, now it uses %d; upgrade all nodes", t.Database, t.Name, metapb.ProtocolHandoff, v)
+		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true): "+
+			"it can be moved or spread once the cluster uses protocol version %d, now it uses %d; upgrade all nodes", t.Database,
+			t.Name, metapb.ProtocolHandoff, v)
 	} else if movable(t) && takesRows(op, t) && v < metapb.ProtocolHandoffAppend {
-		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): it can take them along once the cluster uses protocol version %d, now it uses %d; upgrade all nodes, or move its writes alone", t.Database, t.Name, metapb.ProtocolHandoffAppend, v)
+		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): it can take them along once the cluster uses "+
+			"protocol version %d, now it uses %d; upgrade all nodes, or move its writes alone", t.Database, t.Name,
+			metapb.ProtocolHandoffAppend, v)
 	}
 	return ""
 }
@@ -133,7 +139,8 @@ func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		}
 		g := snap.Groups[id]
 		if g.Leader == "" {
-			return wait(stepSeal, "new writes go to %s; the former shard cannot be told: %s", shardNames(takes), snap.WhyLeaderless(snap.Shards[id]))
+			return wait(stepSeal, "new writes go to %s; the former shard cannot be told: %s", shardNames(takes),
+				snap.WhyLeaderless(snap.Shards[id]))
 		}
 		d := call(stepSeal, fmt.Sprintf("shard %d is told that it no longer takes the writes", id), &act{
 			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},

@@ -16,7 +16,9 @@ func beginUndo(why string) decision {
 }
 
 // undoReshape takes back what a change of replicas has begun.
-func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string) decision {
+func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group,
+	adds, drops []string,
+) decision {
 	why := op.GetReplicas().GetUndo()
 	if p := op.GetReplicas(); p.Chosen && s.Want != p.Was {
 		return call(stepUndo, why, changeShard(snap, "restore the wanted replicas", s, func(c *metapb.ChangeShard) {

@@ -17,11 +17,14 @@ func forgetReplaced(snap *snapshot.Snapshot) *act {
 		id := n.GetNode().GetId()
 		m := snap.Member(id) // one that learns leaves the group when it is forgotten
 		if !n.Down || snap.SilentFor(id) < snap.Limits.GiveUpAfter || m != nil && m.Voter || len(shardsOn(snap, id)) > 0 ||
-			snap.FindRunning(func(op *metapb.Operation) bool { return op.NodeId == id || op.FromNode == id || op.ToNode == id }) != nil {
+			snap.FindRunning(func(op *metapb.Operation) bool {
+				return op.NodeId == id || op.FromNode == id || op.ToNode == id
+			}) != nil {
 			continue
 		}
 		if heir := snapshot.Heir(snap, n.Node); heir != "" {
-			return &act{what: fmt.Sprintf("forget node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name, n.Node.RpcAddr), propose: command(snap, func(c *metapb.Command) {
+			return &act{what: fmt.Sprintf("forget node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name,
+				n.Node.RpcAddr), propose: command(snap, func(c *metapb.Command) {
 				c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}
 			})}
 		}
@@ -42,12 +45,16 @@ func raiseVersion(snap *snapshot.Snapshot) *act {
 			lowest = known
 		}
 	}
-	if lowest <= snap.Status.ClusterVersion || time.Duration(snap.Status.LeadingNanos) < snap.Limits.FinaliseAfter || snap.StableFor < snap.Limits.FinaliseAfter {
+	if lowest <= snap.Status.ClusterVersion || time.Duration(snap.Status.LeadingNanos) < snap.Limits.FinaliseAfter ||
+		snap.StableFor < snap.Limits.FinaliseAfter {
 		return nil
 	}
-	return &act{what: fmt.Sprintf("raise the version of the cluster to %d", lowest), propose: command(snap, func(c *metapb.Command) {
-		c.Op = &metapb.Command_SetClusterVersion{SetClusterVersion: &metapb.SetClusterVersion{Version: lowest}}
-	})}
+	return &act{
+		what: fmt.Sprintf("raise the version of the cluster to %d", lowest),
+		propose: command(snap, func(c *metapb.Command) {
+			c.Op = &metapb.Command_SetClusterVersion{SetClusterVersion: &metapb.SetClusterVersion{Version: lowest}}
+		}),
+	}
 }
 
 // How many operations that have ended are kept.

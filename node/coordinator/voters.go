@@ -20,19 +20,23 @@ func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 		if snap.Status.Leader == op.NodeId {
 			to := metaSuccessor(snap, op.NodeId)
 			if to == "" {
-				return wait(stepMembers, "node %s leads the metadata group, and no other voter is there to take over: add a node with the role meta", snap.Name(op.NodeId)), true
+				return wait(stepMembers, "node %s leads the metadata group, and no other voter is there to take over: "+
+					"add a node with the role meta", snap.Name(op.NodeId)), true
 			}
-			return call(stepMembers, fmt.Sprintf("node %s leads the metadata group", snap.Name(to)), changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)), true
+			return call(stepMembers, fmt.Sprintf("node %s leads the metadata group", snap.Name(to)),
+				changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)), true
 		}
 		if m.Voter {
 			if metaCandidate(snap) != "" && len(snap.MetaVoters())%2 == 1 {
 				return wait(stepMembers, "another node has to become a voter of the metadata group first"), true
 			}
 			if !metaSafeWithout(snap, op.NodeId) {
-				return wait(stepMembers, "without node %s the metadata group would have no majority: bring its other members back, or add a node with the role meta", snap.Name(op.NodeId)), true
+				return wait(stepMembers, "without node %s the metadata group would have no majority: "+
+					"bring its other members back, or add a node with the role meta", snap.Name(op.NodeId)), true
 			}
 		}
-		return call(stepMembers, fmt.Sprintf("node %s leaves the metadata group", snap.Name(op.NodeId)), changeMembers(op.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE)), true
+		return call(stepMembers, fmt.Sprintf("node %s leaves the metadata group", snap.Name(op.NodeId)),
+			changeMembers(op.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE)), true
 	}
 	return decision{}, false
 }
@@ -76,7 +80,9 @@ func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 	if n < 2 || after >= before {
 		return "" // a group of one keeps its voter anyway
 	}
-	return fmt.Sprintf("node %s is one of %d voters of the metadata group, and no other node with the role meta can take its place: with %d, %s may fail instead of %d before the cluster cannot change any more. Add a node with the role meta first, or say --force (force in the API)",
+	return fmt.Sprintf("node %s is one of %d voters of the metadata group, and no other node with the role meta can "+
+		"take its place: with %d, %s may fail instead of %d before the cluster cannot change any more. "+
+		"Add a node with the role meta first, or say --force (force in the API)",
 		snap.Label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
 }
 
@@ -84,7 +90,8 @@ func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 	var out []string
 	for _, m := range snap.MetaVoters() {
-		if m.NodeId != after && snap.MetaAlive(m) && !snap.Unreachable(m.NodeId) && !snap.Drained(m.NodeId) && !snap.Nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
+		if m.NodeId != after && snap.MetaAlive(m) && !snap.Unreachable(m.NodeId) && !snap.Drained(m.NodeId) &&
+			!snap.Nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
 			out = append(out, m.NodeId)
 		}
 	}
@@ -97,14 +104,17 @@ func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 // mayVote tells whether a node may be a voter of the metadata group.
 func mayVote(snap *snapshot.Snapshot, id string) bool {
 	n := snap.Nodes[id]
-	return n != nil && snapshot.InMeta(n.Node) && snap.Alive(id) && !snap.Unreachable(id) && !n.GetReport().GetStopping() && !decommissioned(snap, id) &&
+	return n != nil && snapshot.InMeta(n.Node) && snap.Alive(id) && !snap.Unreachable(id) &&
+		!n.GetReport().GetStopping() && !decommissioned(snap, id) &&
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
 // decommissioned tells whether a node is being decommissioned. One that is drained keeps its
 // vote: it has nothing to do with shards.
 func decommissioned(snap *snapshot.Snapshot, id string) bool {
-	return snap.FindRunning(func(op *metapb.Operation) bool { return op.Kind == operation.NodeDecommission && op.NodeId == id }) != nil
+	return snap.FindRunning(func(op *metapb.Operation) bool {
+		return op.Kind == operation.NodeDecommission && op.NodeId == id
+	}) != nil
 }
 
 // metaCandidate is the member that should be the next voter: in a zone without one, if
@@ -124,7 +134,8 @@ func metaCandidate(snap *snapshot.Snapshot) string {
 		return ""
 	}
 	return slices.MinFunc(out, func(a, b *metapb.MemberStatus) int {
-		return cmp.Or(snapshot.CompareBool(zones[snap.Zone(a.NodeId)], zones[snap.Zone(b.NodeId)]), cmp.Compare(a.NodeId, b.NodeId))
+		return cmp.Or(snapshot.CompareBool(zones[snap.Zone(a.NodeId)], zones[snap.Zone(b.NodeId)]),
+			cmp.Compare(a.NodeId, b.NodeId))
 	}).NodeId
 }
 
@@ -222,10 +233,12 @@ func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 func surplusVoter(snap *snapshot.Snapshot, voters []*metapb.MemberStatus) string {
 	best := ""
 	for _, m := range voters {
-		if m.NodeId == snap.Status.Leader || metaTolerance(snap, m.NodeId) < metaTolerance(snap, "") || metaTolerance(snap, m.NodeId) < 0 {
+		if m.NodeId == snap.Status.Leader || metaTolerance(snap, m.NodeId) < metaTolerance(snap, "") ||
+			metaTolerance(snap, m.NodeId) < 0 {
 			continue
 		}
-		if best == "" || cmp.Or(snapshot.CompareBool(mayVote(snap, best), mayVote(snap, m.NodeId)), cmp.Compare(best, m.NodeId)) > 0 {
+		if best == "" || cmp.Or(snapshot.CompareBool(mayVote(snap, best), mayVote(snap, m.NodeId)),
+			cmp.Compare(best, m.NodeId)) > 0 {
 			best = m.NodeId
 		}
 	}

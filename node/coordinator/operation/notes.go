@@ -93,10 +93,13 @@ func setProgress(op *metapb.Operation, n map[string]string) {
 		op.Progress = &metapb.Operation_Table{Table: &metapb.TableProgress{
 			Name: n[noteName], Partitions: number(n[noteCount]), WithRows: n[noteRows] != "",
 			Begun: n[noteEpoch] != "", Epoch: number(n[noteEpoch]), Former: numbers(n[noteOld]), Sealed: numbers(n[noteSealed]),
-			Copy: id(n[noteCopy]), Copies: number(n[noteCopies]), Copiers: copiers(n[noteCopiers]), Why: n[noteWhy], Told: numbers(n[noteTold]),
+			Copy: id(n[noteCopy]), Copies: number(n[noteCopies]), Copiers: copiers(n[noteCopiers]), Why: n[noteWhy],
+			Told: numbers(n[noteTold]),
 		}}
 	case NodeDrain, NodeDecommission:
-		op.Progress = &metapb.Operation_Node{Node: &metapb.NodeProgress{Name: n[noteName], ForRestart: n[noteMode] == restart}}
+		op.Progress = &metapb.Operation_Node{
+			Node: &metapb.NodeProgress{Name: n[noteName], ForRestart: n[noteMode] == restart},
+		}
 	case Rebalance:
 		op.Progress = &metapb.Operation_Rebalance{Rebalance: &metapb.RebalanceProgress{Parts: number(n[noteMoves])}}
 	}
@@ -107,7 +110,8 @@ func notes(op *metapb.Operation) map[string]string {
 	n := map[string]string{}
 	switch p := op.Progress.(type) {
 	case *metapb.Operation_ShardAdd:
-		n[noteCount], n[noteInitial], n[noteBase] = textOf(p.ShardAdd.Count), flag(p.ShardAdd.Initial), textIf(p.ShardAdd.Begun, p.ShardAdd.Base)
+		n[noteCount], n[noteInitial], n[noteBase] = textOf(p.ShardAdd.Count), flag(p.ShardAdd.Initial),
+			textIf(p.ShardAdd.Begun, p.ShardAdd.Base)
 	case *metapb.Operation_Replicas:
 		r := p.Replicas
 		n[noteUndo], n[noteCopying], n[notePromoted] = r.Undo, textOf(r.CopyingUnixNano), textOf(r.PromotedUnixNano)

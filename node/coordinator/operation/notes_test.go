@@ -17,12 +17,18 @@ var notesWritten = []struct {
 }{
 	{
 		"shards of a new cluster, none made",
-		&metapb.Operation{Kind: ShardAdd, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 3, Initial: true}}},
+		&metapb.Operation{
+			Kind:     ShardAdd,
+			Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 3, Initial: true}},
+		},
 		map[string]string{"count": "3", "initial": "true"},
 	},
 	{
 		"first shard of all, begun",
-		&metapb.Operation{Kind: ShardAdd, Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 1, Begun: true}}},
+		&metapb.Operation{
+			Kind:     ShardAdd,
+			Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 1, Begun: true}},
+		},
 		map[string]string{"count": "1", "base": "0"},
 	},
 	{
@@ -41,7 +47,10 @@ var notesWritten = []struct {
 	},
 	{
 		"rebuild of a damaged replica",
-		&metapb.Operation{Kind: ReplicaRebuild, Progress: &metapb.Operation_Replicas{Replicas: &metapb.ReplicasProgress{Leaving: true, Left: true}}},
+		&metapb.Operation{
+			Kind:     ReplicaRebuild,
+			Progress: &metapb.Operation_Replicas{Replicas: &metapb.ReplicasProgress{Leaving: true, Left: true}},
+		},
 		map[string]string{"leaving": "true", "left": "true"},
 	},
 	{
@@ -50,15 +59,24 @@ var notesWritten = []struct {
 	},
 	{
 		"shard given up",
-		&metapb.Operation{Kind: ShardDrop, Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all rows of shard 2"}}},
+		&metapb.Operation{
+			Kind: ShardDrop,
+			Progress: &metapb.Operation_ShardDrop{
+				ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1, Loss: "all rows of shard 2"},
+			},
+		},
 		map[string]string{"shard": "2", "was": "1", "loss": "all rows of shard 2"},
 	},
 	{
 		"table that takes its rows along",
 		&metapb.Operation{Kind: TableMove, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{
-			Name: "public.app", WithRows: true, Copy: 12, Copies: 2, Copiers: map[uint32]string{1: "a", 4: "b"}, Why: "node a is lost", Told: []uint32{3},
+			Name: "public.app", WithRows: true, Copy: 12, Copies: 2, Copiers: map[uint32]string{1: "a", 4: "b"},
+			Why: "node a is lost", Told: []uint32{3},
 		}}},
-		map[string]string{"name": "public.app", "rows": "true", "copy": "12", "copies": "2", "copiers": "1=a,4=b", "why": "node a is lost", "told": "3"},
+		map[string]string{
+			"name": "public.app", "rows": "true", "copy": "12", "copies": "2", "copiers": "1=a,4=b",
+			"why": "node a is lost", "told": "3",
+		},
 	},
 	{
 		"table over more shards",
@@ -69,7 +87,10 @@ var notesWritten = []struct {
 	},
 	{
 		"node before a restart",
-		&metapb.Operation{Kind: NodeDrain, Progress: &metapb.Operation_Node{Node: &metapb.NodeProgress{Name: "n1", ForRestart: true}}},
+		&metapb.Operation{
+			Kind:     NodeDrain,
+			Progress: &metapb.Operation_Node{Node: &metapb.NodeProgress{Name: "n1", ForRestart: true}},
+		},
 		map[string]string{"name": "n1", "mode": "restart"},
 	},
 	{
@@ -79,7 +100,10 @@ var notesWritten = []struct {
 	},
 	{
 		"rebalance",
-		&metapb.Operation{Kind: Rebalance, Progress: &metapb.Operation_Rebalance{Rebalance: &metapb.RebalanceProgress{Parts: 5}}},
+		&metapb.Operation{
+			Kind:     Rebalance,
+			Progress: &metapb.Operation_Rebalance{Rebalance: &metapb.RebalanceProgress{Parts: 5}},
+		},
 		map[string]string{"moves": "5"},
 	},
 }
@@ -119,7 +143,8 @@ func TestNotes(t *testing.T) {
 
 // TestNotesHaveKinds holds that each kind with progress has records above.
 func TestNotesHaveKinds(t *testing.T) {
-	have := map[string]bool{ShardSplitHot: true, ShardRemove: true} // the first keeps none, the second is refused before version 9
+	// the first keeps none, the second is refused before version 9
+	have := map[string]bool{ShardSplitHot: true, ShardRemove: true}
 	for _, tt := range notesWritten {
 		have[tt.op.Kind] = true
 	}
@@ -132,7 +157,10 @@ func TestNotesHaveKinds(t *testing.T) {
 
 // TestForeignNotes reads notes that no program wrote: they count as not there.
 func TestForeignNotes(t *testing.T) {
-	op := Read(&metapb.Operation{Kind: TableMove, Notes: map[string]string{"copiers": "x,=,7", "epoch": "-1", "old": ",9999999999", "copy": "1e9"}})
+	op := Read(&metapb.Operation{
+		Kind:  TableMove,
+		Notes: map[string]string{"copiers": "x,=,7", "epoch": "-1", "old": ",9999999999", "copy": "1e9"},
+	})
 	p := op.GetTable()
 	if p.GetCopy() != 0 || p.GetEpoch() != 0 || !p.GetBegun() {
 		t.Errorf("read as %v", p)

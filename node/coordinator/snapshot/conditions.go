@@ -103,7 +103,8 @@ func (snap *Snapshot) WhyLeaderless(s *metapb.Shard) string {
 	if len(away) == 0 {
 		return fmt.Sprintf("shard %d has no leader yet", s.Id)
 	}
-	return fmt.Sprintf("shard %d has no leader: %d of its %s %s not answer, on %s", s.Id, len(away), words.Count(len(s.Replicas), "replica"),
+	return fmt.Sprintf("shard %d has no leader: %d of its %s %s not answer, on %s", s.Id, len(away),
+		words.Count(len(s.Replicas), "replica"),
 		words.Pick(len(away), "does", "do"), strings.Join(away, ", "))
 }
 

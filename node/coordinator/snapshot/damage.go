@@ -14,7 +14,8 @@ import (
 func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why string, never bool) {
 	switch {
 	case !slices.ContainsFunc(s.Replicas, func(id string) bool { return id != node }):
-		return fmt.Sprintf("shard %d has one replica, on node %s: there is none to make it from; restore what is damaged from a backup", s.Id, snap.Name(node)), true
+		return fmt.Sprintf("shard %d has one replica, on node %s: there is none to make it from; "+
+			"restore what is damaged from a backup", s.Id, snap.Name(node)), true
 	case snap.Drained(node):
 		return fmt.Sprintf("node %s is drained: its replica goes away with that", snap.Name(node)), true
 	case !snap.Alive(node):
@@ -23,8 +24,10 @@ func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why
 		return snap.WhyNoReplicas(node), false
 	case g.Leader == "":
 		return snap.WhyLeaderless(s), false
-	case len(g.Learners) > 0 || !slices.Equal(slices.Sorted(slices.Values(g.Voters)), slices.Sorted(slices.Values(s.Replicas))):
-		return fmt.Sprintf("the members of shard %d change: the metadata list %s, the group has %s", s.Id, snap.Names(s.Replicas), snap.Names(g.Voters)), false
+	case len(g.Learners) > 0 || !slices.Equal(slices.Sorted(slices.Values(g.Voters)),
+		slices.Sorted(slices.Values(s.Replicas))):
+		return fmt.Sprintf("the members of shard %d change: the metadata list %s, the group has %s", s.Id,
+			snap.Names(s.Replicas), snap.Names(g.Voters)), false
 	}
 	var lacking []string
 	for _, id := range s.Replicas {
@@ -33,7 +36,8 @@ func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why
 		}
 	}
 	if len(lacking) > 0 {
-		return fmt.Sprintf("the replica of shard %d on node %s stays until all others are there and sound: %s", s.Id, snap.Name(node), strings.Join(lacking, "; ")), false
+		return fmt.Sprintf("the replica of shard %d on node %s stays until all others are there and sound: %s", s.Id,
+			snap.Name(node), strings.Join(lacking, "; ")), false
 	}
 	return "", false
 }

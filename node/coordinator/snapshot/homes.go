@@ -66,7 +66,8 @@ func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, 
 	h := newHomes(snap, first)
 	able := h.able(not)
 	if len(able) < n {
-		return nil, fmt.Sprintf("a shard of %s needs as many nodes that hold shards, and %s up: add %d", words.Count(n, "replica"),
+		return nil, fmt.Sprintf("a shard of %s needs as many nodes that hold shards, and %s up: add %d",
+			words.Count(n, "replica"),
 			words.Pick(len(able), "1 is", fmt.Sprintf("%d are", len(able))), n-len(able))
 	}
 	for len(nodes) < n {

@@ -31,7 +31,9 @@ func (snap *Snapshot) WhyNoReplicas(id string) string {
 		return fmt.Sprintf("the disk of node %s is full", snap.Name(id))
 	case snap.Unreachable(id):
 		return fmt.Sprintf("node %s cannot be reached by others", snap.Name(id))
-	case slices.ContainsFunc(n.GetReport().GetReplicas(), func(r *metapb.ReplicaReport) bool { return snap.failsToFlush(id, r) }):
+	case slices.ContainsFunc(n.GetReport().GetReplicas(), func(r *metapb.ReplicaReport) bool {
+		return snap.failsToFlush(id, r)
+	}):
 		return fmt.Sprintf("node %s cannot write files of rows", snap.Name(id))
 	}
 	return ""

@@ -34,7 +34,8 @@ func PlannerNodes(snap *Snapshot) []placement.Node {
 			continue
 		}
 		m := placement.Node{
-			ID: id, Zone: n.Node.Zone, Capacity: n.GetReport().GetDiskCapacity(), Used: n.GetReport().GetDiskUsed(), Moves: moves[id],
+			ID: id, Zone: n.Node.Zone, Capacity: n.GetReport().GetDiskCapacity(), Used: n.GetReport().GetDiskUsed(),
+			Moves: moves[id],
 		}
 		switch {
 		case snap.Lost(id) || n.Down && snap.Drained(id):

@@ -21,7 +21,8 @@ const flushesFailAfter = 30 * time.Second
 // CaughtUp reports whether a replica may vote.
 func (snap *Snapshot) CaughtUp(s *metapb.Shard, g *Group, id string) bool {
 	r := snap.Replica(id, s)
-	return r != nil && r.CaughtUp && r.State != StateInstalling && r.State != StateFailed && r.AppliedIndex+MaxLag >= g.Last
+	return r != nil && r.CaughtUp && r.State != StateInstalling && r.State != StateFailed &&
+		r.AppliedIndex+MaxLag >= g.Last
 }
 
 // LagWords says how far a replica that has not caught up is.
@@ -42,7 +43,8 @@ func LagWords(r *metapb.ReplicaReport, g *Group) string {
 // WhyUnready says why a replica that votes cannot do its part although its node answers. Empty: it
 // can, its node does not answer, or its files are damaged, which other lines say.
 func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
-	if !snap.Alive(id) || snap.Stopping(id) || snap.Nodes[id].Report == nil || !slices.Contains(s.Replicas, id) || snap.Damaged(id, s) {
+	if !snap.Alive(id) || snap.Stopping(id) || snap.Nodes[id].Report == nil || !slices.Contains(s.Replicas, id) ||
+		snap.Damaged(id, s) {
 		return ""
 	}
 	g, r := snap.Groups[s.Id], snap.Replica(id, s)
@@ -79,7 +81,9 @@ func (snap *Snapshot) ReadyVoters(s *metapb.Shard, voters []string) (out []strin
 
 // LivingReplicas returns the voters of a shard on nodes that answer and do not stop.
 func (snap *Snapshot) LivingReplicas(s *metapb.Shard) []string {
-	return slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool { return !snap.Alive(id) || snap.Stopping(id) })
+	return slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool {
+		return !snap.Alive(id) || snap.Stopping(id)
+	})
 }
 
 // Damaged reports whether a replica lacks rows because its files are damaged.

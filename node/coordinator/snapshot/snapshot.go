@@ -71,10 +71,14 @@ type Copy struct {
 }
 
 // New makes a snapshot of a status. answered is what calls that changed groups have answered, by shard.
-func New(now time.Time, limits Limits, status *metapb.StatusResponse, tables []*schema.Table, answered map[uint32]Membership) *Snapshot {
+func New(now time.Time, limits Limits, status *metapb.StatusResponse, tables []*schema.Table,
+	answered map[uint32]Membership,
+) *Snapshot {
 	snap := &Snapshot{
 		Now: now, Limits: limits, Status: status, Nodes: map[string]*metapb.NodeStatus{}, Shards: map[uint32]*metapb.Shard{},
-		Groups: map[uint32]*Group{}, Tables: map[uint64]*schema.Table{}, Observed: Observed{Rates: Rates{Shard: map[uint32]float64{}, Table: map[uint64]float64{}}},
+		Groups: map[uint32]*Group{}, Tables: map[uint64]*schema.Table{}, Observed: Observed{
+			Rates: Rates{Shard: map[uint32]float64{}, Table: map[uint64]float64{}},
+		},
 	}
 	for _, op := range status.Operations {
 		snap.Operations = append(snap.Operations, operation.Read(op))

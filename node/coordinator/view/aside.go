@@ -12,7 +12,8 @@ import (
 )
 
 // adviceAside is what to do about rows that cannot be written to segments.
-const adviceAside = "they are kept and queried; start a newer version, which tries again, or drop the table; until then the shard cannot be backed up"
+const adviceAside = "they are kept and queried; start a newer version, which tries again, or drop the table; " +
+	"until then the shard cannot be backed up"
 
 // listAside lists the rows that replicas cannot write to segments, by table, shard and node.
 func listAside(snap *snapshot.Snapshot) []clusterapi.RowsAside {
@@ -21,7 +22,8 @@ func listAside(snap *snapshot.Snapshot) []clusterapi.RowsAside {
 		for _, id := range slices.Concat(s.Replicas, s.Learners) {
 			for _, a := range snap.Replica(id, s).GetAside() {
 				row := clusterapi.RowsAside{
-					Table: fmt.Sprintf("table id %d", a.TableId), Shard: s.Id, Node: snap.Label(id), Rows: a.Rows, Bytes: a.Bytes, Reason: a.Reason, Advice: adviceAside,
+					Table: fmt.Sprintf("table id %d", a.TableId), Shard: s.Id, Node: snap.Label(id), Rows: a.Rows, Bytes: a.Bytes,
+					Reason: a.Reason, Advice: adviceAside,
 				}
 				if t := snap.Tables[a.TableId]; t != nil {
 					row.Table = t.Database + "." + t.Name

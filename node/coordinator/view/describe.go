@@ -27,8 +27,11 @@ func DescribeAlone(snap *snapshot.Snapshot, err error) *clusterapi.Status {
 	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
 	out.Problems = []clusterapi.Problem{{
 		Severity: critical,
-		Text:     fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change", snap.Spell(err.Error())),
-		Advice:   fmt.Sprintf("start the nodes with the role meta (%s): more than half of its voters must answer; if they are lost for good, see 'cordwood recover --help'", snap.Labels(members)),
+		Text: fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. "+
+			"Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change",
+			snap.Spell(err.Error())),
+		Advice: fmt.Sprintf("start the nodes with the role meta (%s): more than half of its voters must answer; "+
+			"if they are lost for good, see 'cordwood recover --help'", snap.Labels(members)),
 	}}
 	return out
 }
@@ -36,9 +39,11 @@ func DescribeAlone(snap *snapshot.Snapshot, err error) *clusterapi.Status {
 // Describe lists the nodes, shards and running operations of the cluster.
 func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 	out := &clusterapi.Status{
-		ClusterID: snap.Status.ClusterId, Version: snap.Status.ClusterVersion, Replication: max(snap.Status.GetSettings().GetReplication(), 1),
+		ClusterID: snap.Status.ClusterId, Version: snap.Status.ClusterVersion,
+		Replication:     max(snap.Status.GetSettings().GetReplication(), 1),
 		RebalancePaused: snap.Status.GetSettings().GetRebalancePaused(),
-		Nodes:           []clusterapi.Node{}, Shards: []clusterapi.Shard{}, Operations: []clusterapi.Operation{}, UnknownNodes: []string{},
+		Nodes:           []clusterapi.Node{}, Shards: []clusterapi.Shard{}, Operations: []clusterapi.Operation{},
+		UnknownNodes: []string{},
 	}
 	if snap.Status.Leader != "" {
 		out.Leader = snap.Label(snap.Status.Leader)
@@ -53,7 +58,8 @@ func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 	})
 	for _, s := range snap.Status.Shards {
 		d := describeShard(snap, s)
-		if d.State != snapshot.ConditionStarting && d.State != snapshot.ConditionUnknown && len(snap.LivingReplicas(s)) < snapshot.Want(s) {
+		if d.State != snapshot.ConditionStarting && d.State != snapshot.ConditionUnknown &&
+			len(snap.LivingReplicas(s)) < snapshot.Want(s) {
 			out.UnderReplicated++
 		}
 		out.Shards = append(out.Shards, d)
@@ -121,7 +127,8 @@ func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]
 func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) clusterapi.Shard {
 	g := snap.Groups[s.Id]
 	out := clusterapi.Shard{
-		ID: s.Id, Want: snapshot.Want(s), State: "ok", Term: g.Term, Index: g.Last, Bytes: g.Bytes, Replicas: []string{}, Learners: []string{}, Unready: []string{},
+		ID: s.Id, Want: snapshot.Want(s), State: "ok", Term: g.Term, Index: g.Last, Bytes: g.Bytes, Replicas: []string{},
+		Learners: []string{}, Unready: []string{},
 	}
 	for _, id := range s.Replicas {
 		out.Replicas = append(out.Replicas, snap.Label(id))

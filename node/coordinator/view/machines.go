@@ -21,7 +21,8 @@ func (d *diagnosis) disks() {
 		r := n.GetReport()
 		switch {
 		case r.GetDiskFull():
-			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes", "the disk of node %s is full: it takes no rows", snap.Label(n.Node.GetId()))
+			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes",
+				"the disk of node %s is full: it takes no rows", snap.Label(n.Node.GetId()))
 		case r.GetDiskCapacity() > 0 && diskUse(r) > diskWarning:
 			filling = append(filling, n)
 		}
@@ -32,7 +33,8 @@ func (d *diagnosis) disks() {
 	// One line: nodes often share a disk, or fill up together.
 	slices.SortFunc(filling, func(a, b *metapb.NodeStatus) int {
 		// As printed: nodes of one disk report a few bytes more or less each second, and must not change places.
-		return cmp.Or(cmp.Compare(math.Round(100*diskUse(b.Report)), math.Round(100*diskUse(a.Report))), cmp.Compare(snap.Label(a.Node.GetId()), snap.Label(b.Node.GetId())))
+		return cmp.Or(cmp.Compare(math.Round(100*diskUse(b.Report)), math.Round(100*diskUse(a.Report))),
+			cmp.Compare(snap.Label(a.Node.GetId()), snap.Label(b.Node.GetId())))
 	})
 	var texts []string
 	for _, n := range filling {
@@ -64,7 +66,9 @@ func (d *diagnosis) clocks() {
 			continue
 		}
 		if skew := time.Duration(n.Report.TimeUnixNano + n.SilentNanos - median); skew.Abs() > maxSkew {
-			d.add(warning, "have its clock set by NTP: what expires, and times that the server adds, would be off", "the clock of node %s is %s off those of the others", d.snap.Label(n.Node.GetId()), skew.Round(100*time.Millisecond))
+			d.add(warning, "have its clock set by NTP: what expires, and times that the server adds, would be off",
+				"the clock of node %s is %s off those of the others", d.snap.Label(n.Node.GetId()),
+				skew.Round(100*time.Millisecond))
 		}
 	}
 }
@@ -87,5 +91,6 @@ func (d *diagnosis) versions() {
 		words = append(words, fmt.Sprintf("%s on %s", v, snap.Labels(ids)))
 	}
 	slices.Sort(words)
-	d.add(info, "finish the upgrade; the cluster uses what is new once all nodes know it", "nodes run different programs: %s", snapshot.Few(words))
+	d.add(info, "finish the upgrade; the cluster uses what is new once all nodes know it",
+		"nodes run different programs: %s", snapshot.Few(words))
 }

@@ -35,7 +35,8 @@ func (d *diagnosis) metadata() {
 	switch tolerance := snap.MetaTolerance("", snap.MetaPresent); {
 	case len(missing) > 0 && tolerance <= 0:
 		d.add(warning, advice+"; a voter whose node is lost is replaced after a while, if another node has the role meta",
-			"the metadata group has %d voters, of which %s %s: if another one fails, schemas and placement cannot change", len(snap.MetaVoters()), snap.Labels(missing), does)
+			"the metadata group has %d voters, of which %s %s: if another one fails, schemas and placement cannot change",
+			len(snap.MetaVoters()), snap.Labels(missing), does)
 	case len(missing) > 0:
 		d.add(warning, advice, "voter %s of the metadata group %s", snap.Labels(missing), does)
 	case len(snap.MetaVoters())%2 == 0:
@@ -43,6 +44,8 @@ func (d *diagnosis) metadata() {
 		if slices.ContainsFunc(snap.Status.Shards, func(s *metapb.Shard) bool { return snapshot.Want(s) > 2 }) {
 			severity = warning // others are to survive the loss of a node
 		}
-		d.add(severity, "add a node with the role meta, which becomes a voter by itself", "the metadata group has %d voters, which tolerate no more than %d do: %d may fail", len(snap.MetaVoters()), len(snap.MetaVoters())-1, max(tolerance, 0))
+		d.add(severity, "add a node with the role meta, which becomes a voter by itself",
+			"the metadata group has %d voters, which tolerate no more than %d do: %d may fail", len(snap.MetaVoters()),
+			len(snap.MetaVoters())-1, max(tolerance, 0))
 	}
 }

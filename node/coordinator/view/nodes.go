@@ -17,9 +17,11 @@ func (d *diagnosis) stoppingNodes() {
 		switch {
 		case n.Down || !snap.Stopping(id):
 		case snap.Silent(id):
-			d.add(warning, "start it again: nothing is lost, and no other node should be stopped before", "node %s has stopped, as it said; it was last heard of %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
+			d.add(warning, "start it again: nothing is lost, and no other node should be stopped before",
+				"node %s has stopped, as it said; it was last heard of %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
 		default:
-			d.add(warning, "start it again once it has ended; no other node should be stopped before", "node %s is stopping: it counts as missing", snap.Label(id))
+			d.add(warning, "start it again once it has ended; no other node should be stopped before",
+				"node %s is stopping: it counts as missing", snap.Label(id))
 		}
 	}
 }
@@ -38,7 +40,8 @@ func (d *diagnosis) downNodes() {
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
 		if n.Refused != "" {
-			d.add(warning, "see its log; docs/limits.md says what holds when disks go back", "node %s was refused when it started: %s", snap.Label(id), n.Refused)
+			d.add(warning, "see its log; docs/limits.md says what holds when disks go back",
+				"node %s was refused when it started: %s", snap.Label(id), n.Refused)
 		}
 		if !n.Down {
 			continue
@@ -52,11 +55,14 @@ func (d *diagnosis) downNodes() {
 		if snap.Emptied(id) {
 			// Whoever emptied it wanted it to stop, and may want it back.
 			d.add(info, fmt.Sprintf("'cordwood node remove %s', if it is not to come back", snap.Label(id)),
-				"node %s has not answered for %s; it was emptied and holds nothing", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
+				"node %s has not answered for %s; it was emptied and holds nothing", snap.Label(id),
+				snapshot.Round(snap.SilentFor(id)))
 			continue
 		}
-		if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 && (snap.Member(id) == nil || !snap.Member(id).Voter) {
-			d.add(info, "nothing: it is forgotten in a moment", "node %s does not answer and holds nothing; node %s has come with its name and address", id, heir)
+		if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 &&
+			(snap.Member(id) == nil || !snap.Member(id).Voter) {
+			d.add(info, "nothing: it is forgotten in a moment",
+				"node %s does not answer and holds nothing; node %s has come with its name and address", id, heir)
 			continue
 		}
 		if replicas == 0 && snap.Member(id) == nil {
@@ -82,7 +88,8 @@ func (d *diagnosis) downNodes() {
 		default:
 			next = fmt.Sprintf("; %s being replaced where others are left", its)
 		}
-		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'%s", snap.Label(id), orNetwork(snap, id)),
+		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'%s",
+			snap.Label(id), orNetwork(snap, id)),
 			"node %s has not answered for %s%s", snap.Label(id), snapshot.Round(snap.SilentFor(id)), next)
 	}
 }
@@ -91,7 +98,8 @@ func (d *diagnosis) downNodes() {
 // not hear: others may.
 func orNetwork(snap *snapshot.Snapshot, id string) string {
 	if leader := snap.Status.GetLeader(); leader != "" && leader != id {
-		return fmt.Sprintf("; if it runs, look at the network between it and node %s, which leads the metadata and does not hear it", snap.Label(leader))
+		return fmt.Sprintf("; if it runs, look at the network between it and node %s, which leads the metadata and does "+
+			"not hear it", snap.Label(leader))
 	}
 	return ""
 }
@@ -99,7 +107,8 @@ func orNetwork(snap *snapshot.Snapshot, id string) string {
 // unheardNodes tells of nodes of which a new leader of the metadata group does not know yet.
 func (d *diagnosis) unheardNodes() {
 	if ids := d.snap.Unknown(); len(ids) > 0 {
-		d.add(info, "ask again in a few seconds", "the state of these nodes is not known yet: %s; they have not reported to the leader of the metadata group, which has led for %s",
+		d.add(info, "ask again in a few seconds", "the state of these nodes is not known yet: %s; "+
+			"they have not reported to the leader of the metadata group, which has led for %s",
 			d.snap.Labels(ids), snapshot.Round(time.Duration(d.snap.Status.LeadingNanos)))
 	}
 }
@@ -109,7 +118,9 @@ func (d *diagnosis) silentNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
 		if id := n.GetNode().GetId(); snap.Silent(id) && !snap.Stopping(id) {
-			d.add(warning, "look whether it runs; what only it holds does not answer meanwhile", "node %s was last heard of %s ago; after %s it counts as down", snap.Label(id), snapshot.Round(snap.SilentFor(id)), snap.Limits.DownAfter)
+			d.add(warning, "look whether it runs; what only it holds does not answer meanwhile",
+				"node %s was last heard of %s ago; after %s it counts as down", snap.Label(id), snapshot.Round(snap.SilentFor(id)),
+				snap.Limits.DownAfter)
 		}
 	}
 }

@@ -19,7 +19,8 @@ func (d *diagnosis) rebalanceLater() {
 		return
 	}
 	plan := snapshot.PlanReplicas(snap, placement.Limits{Spread: snapshot.BalanceSpread})
-	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 || slices.ContainsFunc(plan.Moves, func(m placement.Move) bool { return m.From == "" || m.To == "" }) {
+	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 ||
+		slices.ContainsFunc(plan.Moves, func(m placement.Move) bool { return m.From == "" || m.To == "" }) {
 		return
 	}
 	since := snap.Now.Add(-snap.SinceLast(operation.Rebalance))
@@ -29,7 +30,9 @@ func (d *diagnosis) rebalanceLater() {
 		}
 	}
 	if at := since.Add(snap.Limits.RebalanceRest); at.After(snap.Now) {
-		d.add(info, "'cordwood rebalance' begins now", "replicas are moved to node %s, which holds less than others, from %s UTC on, if no node comes or goes before", snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
+		d.add(info, "'cordwood rebalance' begins now",
+			"replicas are moved to node %s, which holds less than others, from %s UTC on, if no node comes or goes before",
+			snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
 	}
 }
 
@@ -43,12 +46,15 @@ func (d *diagnosis) notes() {
 			for _, id := range left {
 				ids = append(ids, strconv.FormatUint(uint64(id), 10))
 			}
-			d.add(info, "they are never read or deleted by the cluster; what is not needed may be removed from the folder shards of its data folder",
-				"node %s has folders of shards %s that the cluster does not use: it places them elsewhere, or made them anew", snap.Label(n.Node.GetId()), snapshot.Few(ids))
+			d.add(info, "they are never read or deleted by the cluster; what is not needed may be removed from the folder "+
+				"shards of its data folder",
+				"node %s has folders of shards %s that the cluster does not use: it places them elsewhere, or made them anew",
+				snap.Label(n.Node.GetId()), snapshot.Few(ids))
 		}
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
-		d.add(info, "'cordwood cluster resume rebalance' ends that", "rebalancing is paused: replicas and tables are not moved for balance")
+		d.add(info, "'cordwood cluster resume rebalance' ends that",
+			"rebalancing is paused: replicas and tables are not moved for balance")
 	}
 	var alone []string
 	nodes := 0
@@ -67,6 +73,7 @@ func (d *diagnosis) notes() {
 		if len(alone) > 1 {
 			words = "shards " + snapshot.Few(alone) + " have one replica each"
 		}
-		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", alone[0]), "%s: while its node is down, its rows can be neither written nor read", words)
+		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", alone[0]),
+			"%s: while its node is down, its rows can be neither written nor read", words)
 	}
 }

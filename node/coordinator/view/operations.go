@@ -13,9 +13,12 @@ import (
 // Operation describes an operation.
 func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operation {
 	out := clusterapi.Operation{
-		ID: op.Id, Kind: op.Kind, State: operation.StateName(op.State), Subject: snapshot.Subject(snap, op), Step: op.Step, Attempt: op.Attempt, Reason: op.Reason,
-		Shard: operation.About(op), ToShards: op.ToShards, Replicas: op.Want, DoneBytes: op.DoneBytes, TotalBytes: op.TotalBytes,
-		Parent: op.Parent, By: op.RequestedBy, Cancel: op.Cancel, Created: time.Unix(0, op.CreatedUnixNano).UTC(), Updated: time.Unix(0, op.UpdatedUnixNano).UTC(),
+		ID: op.Id, Kind: op.Kind, State: operation.StateName(op.State), Subject: snapshot.Subject(snap, op), Step: op.Step,
+		Attempt: op.Attempt, Reason: op.Reason,
+		Shard: operation.About(op), ToShards: op.ToShards, Replicas: op.Want, DoneBytes: op.DoneBytes,
+		TotalBytes: op.TotalBytes,
+		Parent:     op.Parent, By: op.RequestedBy, Cancel: op.Cancel, Created: time.Unix(0, op.CreatedUnixNano).UTC(),
+		Updated: time.Unix(0, op.UpdatedUnixNano).UTC(),
 	}
 	for _, n := range []struct {
 		id   string
@@ -58,7 +61,8 @@ const stuckAfter = 2 * time.Minute
 func (d *diagnosis) operations() {
 	snap := d.snap
 	for _, op := range snap.Running() {
-		if op.Parent != 0 || op.Step == operation.StepCopy || snap.Now.Sub(time.Unix(0, op.UpdatedUnixNano)) < stuckAfter && op.Attempt < 5 {
+		if op.Parent != 0 || op.Step == operation.StepCopy ||
+			snap.Now.Sub(time.Unix(0, op.UpdatedUnixNano)) < stuckAfter && op.Attempt < 5 {
 			continue
 		}
 		if running, _ := snap.Parts(op.Id); len(running) > 0 {
@@ -67,6 +71,7 @@ func (d *diagnosis) operations() {
 		if op.Kind == operation.Rebalance && snap.Status.GetSettings().GetRebalancePaused() {
 			continue
 		}
-		d.add(warning, fmt.Sprintf("do what it waits for, or 'cordwood cluster cancel %d'", op.Id), "operation %d (%s %s) waits: %s", op.Id, op.Kind, snapshot.Subject(snap, op), op.Reason)
+		d.add(warning, fmt.Sprintf("do what it waits for, or 'cordwood cluster cancel %d'", op.Id),
+			"operation %d (%s %s) waits: %s", op.Id, op.Kind, snapshot.Subject(snap, op), op.Reason)
 	}
 }

@@ -22,7 +22,8 @@ func (d *diagnosis) stuckReplicas() {
 			if id == snap.Groups[s.Id].Leader {
 				severity, effect = critical, "it leads, and refuses rows when its memory is full"
 			}
-			advice := fmt.Sprintf("look at the disk of node %s, the rights of its data folder, and its limit of open files", snap.Label(id))
+			advice := fmt.Sprintf("look at the disk of node %s, the rights of its data folder, and its limit of open files",
+				snap.Label(id))
 			switch op := snap.FindRunning(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); {
 			case op != nil:
 				advice += fmt.Sprintf("; operation %d (%s) is at the shard", op.Id, op.Kind)
@@ -31,7 +32,8 @@ func (d *diagnosis) stuckReplicas() {
 			case since < snap.Limits.ReplaceAfter:
 				advice += fmt.Sprintf("; the replica goes to another node in %s", snapshot.Round(snap.Limits.ReplaceAfter-since))
 			}
-			d.add(severity, advice, "shard %d: its replica on node %s could not write rows from memory to files for %s (%s); they are in its log, and %s", s.Id, snap.Label(id), snapshot.Round(since), why, effect)
+			d.add(severity, advice, "shard %d: its replica on node %s could not write rows from memory to files for %s (%s); "+
+				"they are in its log, and %s", s.Id, snap.Label(id), snapshot.Round(since), why, effect)
 		}
 	}
 }
@@ -57,13 +59,16 @@ func (d *diagnosis) damagedReplicas() {
 			case op != nil:
 				d.add(severity, fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind), "%s", text)
 			case len(s.Replicas) == 1:
-				d.add(severity, fmt.Sprintf("there is no other replica: stop node %s, put the files back from a backup (docs/backup.md: One damaged file of a shard), and start it again; 'cordwood doctor --forget' gives the rows up", snap.Label(id)), "%s", text)
+				d.add(severity, fmt.Sprintf("there is no other replica: stop node %s, put the files back from a backup "+
+					"(docs/backup.md: One damaged file of a shard), and start it again; 'cordwood doctor --forget' gives the rows up",
+					snap.Label(id)), "%s", text)
 			case why != "" && never:
 				d.add(severity, why, "%s", text)
 			case why != "":
 				d.add(severity, "it is made anew from the other replicas once that is possible: "+why, "%s", text)
 			case !snap.Damaged(id, s):
-				d.add(severity, fmt.Sprintf("look at the log of node %s: it is tried again; 'cordwood shard rebuild %d --node %s' makes it anew from the other replicas", snap.Label(id), s.Id, snap.Label(id)), "%s", text)
+				d.add(severity, fmt.Sprintf("look at the log of node %s: it is tried again; 'cordwood shard rebuild %d --node "+
+					"%s' makes it anew from the other replicas", snap.Label(id), s.Id, snap.Label(id)), "%s", text)
 			default:
 				d.add(severity, "nothing: it is made anew from the other replicas in a moment", "%s", text)
 			}
@@ -79,7 +84,9 @@ func (d *diagnosis) unreadyReplicas() {
 	for _, s := range snap.Status.Shards {
 		for _, id := range s.Replicas {
 			why := snap.WhyUnready(id, s)
-			if leader := snap.Groups[s.Id].Leader; why == "" || leader == "" || snap.Silent(leader) || snap.Unreachable(id) || snap.Condition(s) == snapshot.ConditionStarting { // there is worse to say, or nothing
+			// there is worse to say, or nothing
+			if leader := snap.Groups[s.Id].Leader; why == "" || leader == "" || snap.Silent(leader) || snap.Unreachable(id) ||
+				snap.Condition(s) == snapshot.ConditionStarting {
 				continue
 			}
 			if strings.HasPrefix(why, "lacks") || strings.HasPrefix(why, "takes") {
@@ -97,7 +104,9 @@ func (d *diagnosis) unreadyReplicas() {
 		if len(groups[key]) > 1 {
 			word = "its replicas of shards"
 		}
-		d.add(warning, "nothing, if it has just started: it catches up, and until then no other node should be stopped; if that stays, look at its log",
-			"node %s is not ready: %s %s cannot be used (%s); queries go to other replicas", snap.Label(key[0]), word, snapshot.Few(groups[key]), key[1])
+		d.add(warning, "nothing, if it has just started: it catches up, and until then no other node should be stopped; "+
+			"if that stays, look at its log",
+			"node %s is not ready: %s %s cannot be used (%s); queries go to other replicas", snap.Label(key[0]), word,
+			snapshot.Few(groups[key]), key[1])
 	}
 }

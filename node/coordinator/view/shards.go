@@ -113,23 +113,37 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 	}
 	switch {
 	case len(gone) == 0 && len(hushed) == len(s.Replicas):
-		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk", snap.Labels(hushed)),
-			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
+		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk",
+			snap.Labels(hushed)),
+			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(hushed),
+			snapshot.Round(snap.SilentFor(hushed[0])))
 	case len(gone) == 0 && 2*len(hushed) >= len(s.Replicas):
-		d.add(critical, fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority", snap.Labels(hushed)),
-			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(hushed), len(s.Replicas), snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
+		d.add(critical,
+			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority",
+				snap.Labels(hushed)),
+			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(hushed),
+			len(s.Replicas), snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
 	case len(gone) == 0 && len(hushed) > 0:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader", "shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
+			"shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(hushed),
+			snapshot.Round(snap.SilentFor(hushed[0])))
 	case len(gone) == 0:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas), "shard %d has no leader: its rows can be neither written nor read", s.Id)
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas),
+			"shard %d has no leader: its rows can be neither written nor read", s.Id)
 	case len(s.Replicas) == 1:
-		d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them", snap.Labels(gone), s.Id),
+		d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; "+
+			"if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them",
+			snap.Labels(gone), s.Id),
 			"shard %d is unavailable: its only replica is on node %s, which %s", s.Id, snap.Labels(gone), silence)
 	case len(s.Replicas)-len(gone) < snapshot.Majority(len(s.Replicas)):
-		d.add(critical, fmt.Sprintf("start nodes %s again; if most of the replicas are lost for good, see 'cordwood recover --help'", snap.Labels(gone)),
-			"shard %d is unavailable: %d of its %d replicas, on %s, do not answer, and a majority is needed", s.Id, len(gone), len(s.Replicas), snap.Labels(gone))
+		d.add(critical,
+			fmt.Sprintf("start nodes %s again; if most of the replicas are lost for good, see 'cordwood recover --help'",
+				snap.Labels(gone)),
+			"shard %d is unavailable: %d of its %d replicas, on %s, do not answer, and a majority is needed", s.Id, len(gone),
+			len(s.Replicas), snap.Labels(gone))
 	default:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader", "shard %d has no leader since %s %s", s.Id, snap.Labels(gone), silence)
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
+			"shard %d has no leader since %s %s", s.Id, snap.Labels(gone), silence)
 	}
 }
 
@@ -157,10 +171,12 @@ func (d *diagnosis) missingReplicas() {
 	groups, order := map[string][]string{}, []string{}
 	for _, s := range snap.Status.Shards {
 		living := len(snap.LivingReplicas(s))
-		if c := snap.Condition(s); living >= snapshot.Want(s) || c != snapshot.ConditionLed && c != snapshot.ConditionElecting {
+		if c := snap.Condition(s); living >= snapshot.Want(s) ||
+			c != snapshot.ConditionLed && c != snapshot.ConditionElecting {
 			continue
 		}
-		advice := "nothing: the replicas are replaced when their nodes have been silent for " + snapshot.Round(snap.Limits.ReplaceAfter)
+		advice := "nothing: the replicas are replaced when their nodes have been silent for " +
+			snapshot.Round(snap.Limits.ReplaceAfter)
 		if op := snap.FindRunning(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); op != nil {
 			advice = fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind)
 		} else if why := blocked[s.Id]; why != "" {

@@ -6,7 +6,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-const adviceProtect = "give all nodes the same --cluster-secret-file, or certificates (docs/cluster.md: Authentication between nodes)"
+const adviceProtect = "give all nodes the same --cluster-secret-file, or certificates (docs/cluster.md: " +
+	"Authentication between nodes)"
 
 // unprotected tells of nodes that let in whoever connects to their port between nodes.
 func (d *diagnosis) unprotected() {
@@ -25,7 +26,8 @@ func (d *diagnosis) unprotected() {
 	}
 	if ids := by[metapb.Protection_PROTECTION_NONE]; len(ids) > 0 {
 		d.add(warning, adviceProtect+", then leave --rpc-insecure out",
-			"whoever reaches the port between nodes of %s is a node of the cluster, and may read and write everything (--rpc-insecure)", snap.Labels(ids))
+			"whoever reaches the port between nodes of %s is a node of the cluster, and may read and write everything "+
+				"(--rpc-insecure)", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_OPTIONAL]; len(ids) > 0 {
 		var missing []string
@@ -37,19 +39,23 @@ func (d *diagnosis) unprotected() {
 		advice := "leave --rpc-insecure out: all nodes have the secret or certificates"
 		if len(missing) > 0 {
 			slices.Sort(missing)
-			advice = "give the secret or certificates to " + snap.Labels(missing) + " as well, then leave --rpc-insecure out everywhere"
+			advice = "give the secret or certificates to " + snap.Labels(missing) +
+				" as well, then leave --rpc-insecure out everywhere"
 		}
-		d.add(warning, advice, "nodes %s let in who comes without TLS, too (--rpc-insecure): whoever reaches their ports between nodes may read and write everything", snap.Labels(ids))
+		d.add(warning, advice, "nodes %s let in who comes without TLS, too (--rpc-insecure): "+
+			"whoever reaches their ports between nodes may read and write everything", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_MACHINE]; len(ids) > 0 {
-		d.add(info, adviceProtect, "every account of the machine of %s may call it as a node of the cluster: it has neither a secret of the cluster nor certificates, and listens on loopback only", snap.Labels(ids))
+		d.add(info, adviceProtect, "every account of the machine of %s may call it as a node of the cluster: "+
+			"it has neither a secret of the cluster nor certificates, and listens on loopback only", snap.Labels(ids))
 	}
 }
 
 // without tells whether a node has neither a secret nor certificates.
 func without(p metapb.Protection) bool {
 	switch p {
-	case metapb.Protection_PROTECTION_CERTIFICATES, metapb.Protection_PROTECTION_SECRET, metapb.Protection_PROTECTION_OPTIONAL:
+	case metapb.Protection_PROTECTION_CERTIFICATES, metapb.Protection_PROTECTION_SECRET,
+		metapb.Protection_PROTECTION_OPTIONAL:
 		return false
 	}
 	return true

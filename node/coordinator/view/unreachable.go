@@ -15,7 +15,8 @@ import (
 func (d *diagnosis) apart() {
 	snap := d.snap
 	silent := func(a, b string) bool {
-		return snap.Alive(a) && !snap.Silent(a) && slices.ContainsFunc(snap.Nodes[a].GetReport().GetUnreached(), func(u *metapb.Unreached) bool { return u.Silent && u.NodeId == b })
+		return snap.Alive(a) && !snap.Silent(a) && slices.ContainsFunc(snap.Nodes[a].GetReport().GetUnreached(),
+			func(u *metapb.Unreached) bool { return u.Silent && u.NodeId == b })
 	}
 	for i, n := range snap.Status.Nodes {
 		for _, other := range snap.Status.Nodes[i+1:] {
@@ -32,7 +33,9 @@ func (d *diagnosis) unreachableNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
-		from := slices.DeleteFunc(slices.Clone(n.GetReport().GetUnreached()), func(u *metapb.Unreached) bool { return u.Silent || !snap.Alive(u.NodeId) })
+		from := slices.DeleteFunc(slices.Clone(n.GetReport().GetUnreached()), func(u *metapb.Unreached) bool {
+			return u.Silent || !snap.Alive(u.NodeId)
+		})
 		if !snap.Alive(id) || len(from) == 0 && !snap.Unreachable(id) {
 			continue
 		}
@@ -49,12 +52,15 @@ func (d *diagnosis) unreachableNodes() {
 			who = snap.Labels(ids)
 		}
 		if !snap.Unreachable(id) {
-			d.add(warning, fmt.Sprintf("look at the network from %s to it: what one of them wants of the other fails or takes longer", who),
+			d.add(warning,
+				fmt.Sprintf("look at the network from %s to it: what one of them wants of the other fails or takes longer", who),
 				"node %s: its port %s cannot be reached from %s%s, but from others", snap.Label(id), n.Node.RpcAddr, who, reason)
 			continue
 		}
-		advice := "let connections to that port in: look at firewalls and network policies before it, and whether --advertise-addr is where others find it"
-		d.add(warning, advice, "node %s: its port %s cannot be reached from %s%s, although its own connections work; what others can lead is led by them, and its replicas fall behind",
+		advice := "let connections to that port in: look at firewalls and network policies before it, " +
+			"and whether --advertise-addr is where others find it"
+		d.add(warning, advice, "node %s: its port %s cannot be reached from %s%s, although its own connections work; "+
+			"what others can lead is led by them, and its replicas fall behind",
 			snap.Label(id), n.Node.RpcAddr, who, reason)
 		var led []string
 		for _, s := range snap.Status.Shards {
@@ -67,7 +73,8 @@ func (d *diagnosis) unreachableNodes() {
 			if len(led) > 1 {
 				word = "shards " + snapshot.Few(led) + " are led by it all the same: their rows"
 			}
-			d.add(critical, advice, "node %s cannot be reached, and %s can only be written and read through itself until others are enough to lead without it", snap.Label(id), word)
+			d.add(critical, advice, "node %s cannot be reached, and %s can only be written and read through itself until "+
+				"others are enough to lead without it", snap.Label(id), word)
 		}
 	}
 }
