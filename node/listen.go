@@ -105,8 +105,9 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 		s.server.Protocols.SetHTTP2(true)
 		s.server.Protocols.SetUnencryptedHTTP2(true)
 		s.server.HTTP2 = &http.HTTP2Config{
-			MaxConcurrentStreams: http2Streams, MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer,
-			SendPingTimeout: http2Quiet, PingTimeout: handshakeTimeout,
+			MaxConcurrentStreams: http2Streams, MaxReceiveBufferPerConnection: http2Buffer,
+			MaxReceiveBufferPerStream: http2Buffer,
+			SendPingTimeout:           http2Quiet, PingTimeout: handshakeTimeout,
 		}
 	}
 	go func() {

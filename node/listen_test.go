@@ -61,7 +61,9 @@ func TestDrainEndsConnections(t *testing.T) {
 func TestProxyProtocol(t *testing.T) {
 	open := func(network string) string {
 		port := userPort{addr: "127.0.0.1:0", headed: peer.Proxies{netip.MustParsePrefix(network)}}
-		port.before = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) })
+		port.before = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.RemoteAddr)
+		})
 		s, err := port.open(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +112,10 @@ func TestProxyProtocol(t *testing.T) {
 // TestHTTPFaultsAreLogged: what goes wrong before a request is one is in the form of all other lines.
 func TestHTTPFaultsAreLogged(t *testing.T) {
 	r, w := io.Pipe()
-	port := userPort{addr: "127.0.0.1:0", before: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") })}
+	port := userPort{
+		addr:   "127.0.0.1:0",
+		before: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }),
+	}
 	s, err := port.open(slog.New(slog.NewJSONHandler(w, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -141,7 +141,12 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
 func (n *front) openUserPort(conf *tls.Config) (err error) {
-	port := userPort{flag: "http-addr", addr: n.cfg.HTTP.Addr, tls: conf, before: n.guard(n.browsers, n.beforeReady(noHandler))}
+	port := userPort{
+		flag:   "http-addr",
+		addr:   n.cfg.HTTP.Addr,
+		tls:    conf,
+		before: n.guard(n.browsers, n.beforeReady(noHandler)),
+	}
 	if n.cfg.HTTP.ProxyProtocol {
 		port.headed = n.proxies
 	}

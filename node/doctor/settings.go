@@ -36,7 +36,8 @@ func (d *doctor) settings() {
 			c.HTTP.Addr)
 	}
 	for _, l := range c.OpenListeners() {
-		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s (--%s) may store logs", l.Addr, l.Kind.Flag())
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s (--%s) may store logs",
+			l.Addr, l.Kind.Flag())
 	}
 	d.protection(c)
 	for _, pair := range [][2]string{{c.TLS.Cert, c.TLS.Key}, {c.RPC.TLS.Cert, c.RPC.TLS.Key}} {
