@@ -29,7 +29,8 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 	}
 	if o.Id == 0 {
 		if n := count(all, running); running(o) && n >= maxRunning {
-			return nil, errs.New(errs.InvalidArguments, "Operation %s cannot be begun: %d are running, the most that are possible", o.Kind, n)
+			return nil, errs.New(errs.InvalidArguments,
+				"Operation %s cannot be begun: %d are running, the most that are possible", o.Kind, n)
 		}
 		o.CreatedUnixNano, o.Version = now, 0
 	} else {
@@ -40,7 +41,8 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 		case had == nil:
 			return nil, errs.New(errs.InvalidArguments, "Operation %d not found; it may have been forgotten", o.Id)
 		case had.Version != o.Version:
-			return nil, errs.New(errs.RequestOutdated, "Operation %d has version %d and not %d: it was changed meanwhile; look at it again", o.Id, had.Version, o.Version)
+			return nil, errs.New(errs.RequestOutdated,
+				"Operation %d has version %d and not %d: it was changed meanwhile; look at it again", o.Id, had.Version, o.Version)
 		case !running(had):
 			return nil, errs.New(errs.InvalidArguments, "Operation %d has ended and does not change any more", o.Id)
 		}
@@ -48,7 +50,9 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 	}
 	if running(o) {
 		if other := excludes(all, o); other != nil {
-			return nil, errs.New(errs.InvalidArguments, "Operation %s cannot be begun while operation %d (%s) of the same %s runs; wait for it, or cancel it", o.Kind, other.Id, other.Kind, subject(other, o))
+			return nil, errs.New(errs.InvalidArguments,
+				"Operation %s cannot be begun while operation %d (%s) of the same %s runs; wait for it, or cancel it", o.Kind,
+				other.Id, other.Kind, subject(other, o))
 		}
 	}
 	if o.Id == 0 {

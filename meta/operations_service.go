@@ -32,10 +32,13 @@ func preparePutOperation(p *metapb.PutOperation) error {
 		}
 	}
 	if len(o.Reason) > maxReason || !utf8.ValidString(o.Reason) {
-		return errs.New(errs.InvalidArguments, "Put operation %s: its reason has %d bytes, at most %d of valid UTF-8 are possible", o.Kind, len(o.Reason), maxReason)
+		return errs.New(errs.InvalidArguments,
+			"Put operation %s: its reason has %d bytes, at most %d of valid UTF-8 are possible", o.Kind,
+			len(o.Reason), maxReason)
 	}
 	if n := proto.Size(o); n > maxOperationBytes {
-		return errs.New(errs.InvalidArguments, "Put operation %s: it has %d bytes, at most %d are possible", o.Kind, n, maxOperationBytes)
+		return errs.New(errs.InvalidArguments, "Put operation %s: it has %d bytes, at most %d are possible", o.Kind, n,
+			maxOperationBytes)
 	}
 	switch o.State {
 	case metapb.OperationState_OPERATION_STATE_RUNNING, metapb.OperationState_OPERATION_STATE_DONE,

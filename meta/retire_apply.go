@@ -41,7 +41,8 @@ func othersStay(tx *catalog.Tx, id uint32) error {
 		return err
 	}
 	if !slices.ContainsFunc(shards, func(s *metapb.Shard) bool { return s.Id != id && !s.Retiring }) {
-		return errs.New(errs.InvalidArguments, "Shard %d cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'", id)
+		return errs.New(errs.InvalidArguments,
+			"Shard %d cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'", id)
 	}
 	return nil
 }
@@ -55,9 +56,11 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	case s == nil:
 		return nil, errs.New(errs.ShardNotFound, "Shard %d not found; it may have been taken away already", cmd.ShardId)
 	case s.Version != cmd.Version:
-		return nil, errs.New(errs.RequestOutdated, "Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
+		return nil, errs.New(errs.RequestOutdated,
+			"Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
 	case !s.Retiring:
-		return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: it is not retiring, so that tables may come to it", s.Id)
+		return nil, errs.New(errs.IllegalState,
+			"Shard %d cannot be taken away: it is not retiring, so that tables may come to it", s.Id)
 	}
 	if err := othersStay(tx, s.Id); err != nil {
 		return nil, err
@@ -67,7 +70,8 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 		return nil, err
 	}
 	if table != nil {
-		return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: table `%s` needs it", s.Id, catalog.TableName(table.Database, table.Name))
+		return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: table `%s` needs it", s.Id,
+			catalog.TableName(table.Database, table.Name))
 	}
 	operations, err := tx.Operations.All()
 	if err != nil {
@@ -75,7 +79,8 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	}
 	for _, o := range operations {
 		if running(o) && (o.ShardId == s.Id || slices.Contains(o.ToShards, s.Id)) {
-			return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: operation %d (%s) needs it; wait for it, or cancel it", s.Id, o.Id, o.Kind)
+			return nil, errs.New(errs.IllegalState,
+				"Shard %d cannot be taken away: operation %d (%s) needs it; wait for it, or cancel it", s.Id, o.Id, o.Kind)
 		}
 	}
 	for _, node := range slices.Concat(s.Replicas, s.Learners) {

@@ -28,22 +28,40 @@ func TestRetireShard(t *testing.T) {
 		{"node n1", "cluster c1"},
 		{"node n2", "cluster c1"},
 		{"retire 9 v=1", "4005 Shard 9 not found; it may have been taken away already"},
-		{"change-shard 1 v=0 retiring=true", "1004 Shard 1 cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'"},
+		{
+			"change-shard 1 v=0 retiring=true",
+			"1004 Shard 1 cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'",
+		},
 		{"create-shard n1,n2", "shard 2 v1 want2 [n1 n2] learners[] founders[n1 n2] removed[]"},
 		{"create a time:ts9! append_mode=true", "a=1 v1 @2 time:timestampnanosecond/1! append_mode=true"},
 		{"create b time:ts9! append_mode=false", "b=2 v1 @1 time:timestampnanosecond/1! append_mode=false"},
 		{"retire 2 v=1", "1006 Shard 2 cannot be taken away: it is not retiring, so that tables may come to it"},
 		{"change-shard 2 v=1 retiring=true", "shard 2 v2 want2 [n1 n2] learners[] founders[n1 n2] removed[] retiring"},
-		{"change-shard 1 v=0 retiring=true", "1004 Shard 1 cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'"},
+		{
+			"change-shard 1 v=0 retiring=true",
+			"1004 Shard 1 cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'",
+		},
 		{"retire 2 v=1", "5001 Shard 2 has version 2 and not 1: it was changed meanwhile; look at it again"},
 		{"retire 2 v=2", "1006 Shard 2 cannot be taken away: table `a` needs it"},
 	})
 	// Nothing comes to a shard that retires, whatever the numbers of tables are.
 	r.steps([][2]string{
-		{"ensure c time:ts9! | d time:ts9!", "c=3 v1 @1 time:timestampnanosecond/1! append_mode=true; d=4 v1 @1 time:timestampnanosecond/1! append_mode=true"},
-		{"create e time:ts9! append_mode=true partitions=2", "e=5 v1 @1 time:timestampnanosecond/1! append_mode=true partitions=2"},
-		{"place 3 epoch=1 shards=2", "1006 Table `c` cannot be placed on shard 2, which is being taken away: choose another one"},
-		{"place 2 epoch=1 step=begin shards=2", "1006 Table `b` cannot be placed on shard 2, which is being taken away: choose another one"},
+		{
+			"ensure c time:ts9! | d time:ts9!",
+			"c=3 v1 @1 time:timestampnanosecond/1! append_mode=true; d=4 v1 @1 time:timestampnanosecond/1! append_mode=true",
+		},
+		{
+			"create e time:ts9! append_mode=true partitions=2",
+			"e=5 v1 @1 time:timestampnanosecond/1! append_mode=true partitions=2",
+		},
+		{
+			"place 3 epoch=1 shards=2",
+			"1006 Table `c` cannot be placed on shard 2, which is being taken away: choose another one",
+		},
+		{
+			"place 2 epoch=1 step=begin shards=2",
+			"1006 Table `b` cannot be placed on shard 2, which is being taken away: choose another one",
+		},
 	})
 	// Rows that stay behind need it, and so does a copy that is under way.
 	r.steps([][2]string{
@@ -60,7 +78,10 @@ func TestRetireShard(t *testing.T) {
 	// So do operations.
 	r.steps([][2]string{
 		{"op replica-repair shard=2", "op 1 v1 replica-repair running"},
-		{"retire 2 v=5", "1006 Shard 2 cannot be taken away: operation 1 (replica-repair) needs it; wait for it, or cancel it"},
+		{
+			"retire 2 v=5",
+			"1006 Shard 2 cannot be taken away: operation 1 (replica-repair) needs it; wait for it, or cancel it",
+		},
 		{"op replica-repair id=1 v=1 shard=2 state=done", "op 1 v2 replica-repair done"},
 		{"op table-move table=3 to=1,2", "op 2 v1 table-move running"},
 		{"retire 2 v=5", "1006 Shard 2 cannot be taken away: operation 2 (table-move) needs it; wait for it, or cancel it"},
@@ -106,7 +127,10 @@ func TestRetireInHistory(t *testing.T) {
 		{"place 1 epoch=1 step=begin shards=2", "m=1 v2 @1 copy2 time:timestampnanosecond/1! append_mode=true"},
 		{"place 1 epoch=1 step=close copy=2", "m=1 v3 @1 @1closed copy2 time:timestampnanosecond/1! append_mode=true"},
 		{"retire 1 v=1", "1006 Shard 1 cannot be taken away: table `m` needs it"},
-		{"place 1 epoch=2 step=finish copy=2", "m=2 v4 @1handed @2 time:timestampnanosecond/1! append_mode=true; dropped [1]"},
+		{
+			"place 1 epoch=2 step=finish copy=2",
+			"m=2 v4 @1handed @2 time:timestampnanosecond/1! append_mode=true; dropped [1]",
+		},
 		{"retire 1 v=1", "shard 1 v2 want0 [] learners[] founders[] removed[n1] retiring"},
 	})
 }
@@ -162,9 +186,10 @@ func TestRetireNeedsVersion(t *testing.T) {
 // TestShardRemoveNeedsVersion refuses the record of a removal before the version that has it: programs of before
 // would not carry it out.
 func TestShardRemoveNeedsVersion(t *testing.T) {
-	cmd := &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: &metapb.Operation{
+	op := &metapb.Operation{
 		Kind: "shard-remove", Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: 2}},
-	}}}}
+	}
+	cmd := &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}}
 	if minVersion(cmd) != metapb.ProtocolRetire {
 		t.Errorf("the record needs version %d, want %d", minVersion(cmd), metapb.ProtocolRetire)
 	}

@@ -84,9 +84,10 @@ func (t Shards) Count() (n int) {
 // NeedsShard reports whether a table has rows in a shard, or is being handed over to it. Shards
 // that had rows before a handoff are not needed any more.
 func NeedsShard(t *schemapb.Table, id uint32) bool {
-	return slices.Contains(t.Handoff.GetShardIds(), id) || slices.ContainsFunc(t.Placement, func(p *schemapb.Placement) bool {
-		return !p.Handed && (p.ShardId == id || slices.Contains(p.MoreShards, id))
-	})
+	return slices.Contains(t.Handoff.GetShardIds(), id) ||
+		slices.ContainsFunc(t.Placement, func(p *schemapb.Placement) bool {
+			return !p.Handed && (p.ShardId == id || slices.Contains(p.MoreShards, id))
+		})
 }
 
 // OnShard returns a table that needs a shard, or nil. It reads all tables.
