@@ -22,12 +22,15 @@ func exporters(t *testing.T, s *server) map[string]sdklog.Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := otlploggrpc.New(ctx, otlploggrpc.WithEndpoint(s.calls), otlploggrpc.WithInsecure(), otlploggrpc.WithCompressor("gzip"),
-		otlploggrpc.WithHeaders(map[string]string{"x-svc-log-table-name": "grpc_gzip"}), otlploggrpc.WithTimeout(30*time.Second))
+	packed, err := otlploggrpc.New(ctx, otlploggrpc.WithEndpoint(s.calls), otlploggrpc.WithInsecure(),
+		otlploggrpc.WithCompressor("gzip"),
+		otlploggrpc.WithHeaders(map[string]string{"x-svc-log-table-name": "grpc_gzip"}),
+		otlploggrpc.WithTimeout(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	http, err := otlploghttp.New(ctx, otlploghttp.WithEndpoint(s.otlp), otlploghttp.WithInsecure(), otlploghttp.WithCompression(otlploghttp.GzipCompression),
+	http, err := otlploghttp.New(ctx, otlploghttp.WithEndpoint(s.otlp), otlploghttp.WithInsecure(),
+		otlploghttp.WithCompression(otlploghttp.GzipCompression),
 		otlploghttp.WithHeaders(map[string]string{"x-svc-log-table-name": "http"}))
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +40,8 @@ func exporters(t *testing.T, s *server) map[string]sdklog.Exporter {
 
 // emit sends the records with marks from first to last by the processor that programs use.
 func emit(ctx context.Context, exporter sdklog.Exporter, first, last int) error {
-	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(keepOpen{exporter}, sdklog.WithMaxQueueSize(Records))))
+	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(keepOpen{exporter},
+		sdklog.WithMaxQueueSize(Records))))
 	logger := provider.Logger("clients")
 	for i := first; i < last; i++ {
 		var r log.Record

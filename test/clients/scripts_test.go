@@ -21,8 +21,8 @@ type installed struct {
 
 var node, python installed
 
-// need skips the test if the commands, one after another in a folder, fail: there is no program of that name, or no network. They
-// are run once.
+// need skips the test if the commands, one after another in a folder, fail: there is no program of that name, or no
+// network. They are run once.
 func (i *installed) need(t *testing.T, dir string, commands ...string) {
 	t.Helper()
 	i.once.Do(func() {
@@ -50,7 +50,8 @@ func needNode(t *testing.T) {
 
 func needPython(t *testing.T) {
 	t.Helper()
-	python.need(t, "python", "python3 -m venv venv", "venv/bin/pip install -q --disable-pip-version-check -r requirements.txt")
+	python.need(t, "python", "python3 -m venv venv",
+		"venv/bin/pip install -q --disable-pip-version-check -r requirements.txt")
 }
 
 // script is a client that a script of another language runs.
@@ -90,7 +91,8 @@ func (c script) send(s *server, program []string, first, last int) error {
 	defer cancel()
 	args := append(program[1:len(program):len(program)], c.name, strconv.Itoa(first), strconv.Itoa(last), c.address(s))
 	cmd := exec.CommandContext(ctx, program[0], args...)
-	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_LOGS_HEADERS=x-svc-log-table-name=records", "OTEL_EXPORTER_OTLP_LOGS_TIMEOUT=30000")
+	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_LOGS_HEADERS=x-svc-log-table-name=records",
+		"OTEL_EXPORTER_OTLP_LOGS_TIMEOUT=30000")
 	if strings.Contains(program[0], "python") {
 		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_LOGS_TIMEOUT=30") // there it is seconds
 	}
@@ -101,7 +103,8 @@ func (c script) send(s *server, program []string, first, last int) error {
 	return err
 }
 
-// run sends by each client, once to a server that runs, and if the client sends again also to one that is started meanwhile.
+// run sends by each client, once to a server that runs, and if the client sends again also to one that is started
+// meanwhile.
 func run(t *testing.T, scripts []script, program ...string) {
 	for _, c := range scripts {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package clients sends logs with the real clients of other systems, as their users configure them, to a real server, and
-// looks whether every record is there once. README.md says how to run it.
+// Package clients sends logs with the real clients of other systems, as their users configure them, to a real server,
+// and looks whether every record is there once. README.md says how to run it.
 package clients
 
 import (
@@ -43,7 +43,8 @@ func start(t testing.TB) *server {
 	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
 	s.users, s.loki, s.splunk, s.otlp, s.calls = free(t), free(t), free(t), free(t), free(t)
 	s.args = []string{
-		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users, "--rpc-addr", free(t),
+		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
+		"--rpc-addr", free(t),
 		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
 	}
 	s.run()
@@ -127,11 +128,12 @@ func (s *server) query(sql string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(line), ","), nil
 }
 
-// check waits until a table has each of the marks 0 to Records-1, and fails if one is missing, or there more than once. mark is the
-// expression of a mark.
+// check waits until a table has each of the marks 0 to Records-1, and fails if one is missing, or there more than once.
+// mark is the expression of a mark.
 func (s *server) check(table, mark string) {
 	s.t.Helper()
-	sql := fmt.Sprintf("SELECT count(*), count(DISTINCT %s) FROM %s WHERE CAST(%s AS BIGINT) BETWEEN 0 AND %d", mark, table, mark, Records-1)
+	sql := fmt.Sprintf("SELECT count(*), count(DISTINCT %s) FROM %s WHERE CAST(%s AS BIGINT) BETWEEN 0 AND %d", mark,
+		table, mark, Records-1)
 	want := fmt.Sprint([]string{fmt.Sprint(Records), fmt.Sprint(Records)})
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()

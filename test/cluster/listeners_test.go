@@ -25,8 +25,13 @@ import (
 
 // oneLog is a call with one record.
 func oneLog(text string) *collector.ExportLogsServiceRequest {
-	record := &logs.LogRecord{TimeUnixNano: 1767607200000000000, Body: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: text}}}
-	return &collector.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: []*logs.LogRecord{record}}}}}}
+	record := &logs.LogRecord{
+		TimeUnixNano: 1767607200000000000,
+		Body:         &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: text}},
+	}
+	return &collector.ExportLogsServiceRequest{
+		ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: []*logs.LogRecord{record}}}}},
+	}
 }
 
 // TestListeners: every protocol has ports of its own with the paths of the original, and records go where the address
@@ -34,7 +39,8 @@ func oneLog(text string) *collector.ExportLogsServiceRequest {
 func TestListeners(t *testing.T) {
 	t.Parallel()
 	loki, other, splunk, otlp, calls := freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t)
-	n := New(t, "--shards", "1", "--loki-addr", loki+"?table=pushed,"+other, "--splunk-addr", splunk+"?table=hec&event_time=off",
+	n := New(t, "--shards", "1", "--loki-addr", loki+"?table=pushed,"+other, "--splunk-addr", splunk+
+		"?table=hec&event_time=off",
 		"--otlp-http-addr", otlp+"?table=otel", "--otlp-grpc-addr", calls+"?table=called")
 	n.Start()
 	conn, err := grpc.NewClient(calls, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -77,7 +83,8 @@ func TestListeners(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), Generous(30*time.Second))
-		if _, err := collector.NewLogsServiceClient(conn).Export(ctx, oneLog("by gRPC"), grpc.WaitForReady(true)); err != nil {
+		if _, err := collector.NewLogsServiceClient(conn).Export(ctx, oneLog("by gRPC"),
+			grpc.WaitForReady(true)); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -104,7 +111,8 @@ func TestListenersOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls, loki := freeAddr(t), freeAddr(t)
-	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key, "--user-file", users, "--otlp-grpc-addr", calls, "--loki-addr", loki)
+	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key, "--user-file", users, "--otlp-grpc-addr", calls,
+		"--loki-addr", loki)
 	n.Start()
 	unverified := &tls.Config{InsecureSkipVerify: true} // only who may write matters
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: unverified}}
@@ -123,11 +131,13 @@ func TestListenersOfUsers(t *testing.T) {
 	}
 	defer conn.Close()
 	for user, want := range map[string]codes.Code{
-		"ship:secret": codes.OK, "look:secret": codes.PermissionDenied, "ship:wrong": codes.Unauthenticated, "": codes.Unauthenticated,
+		"ship:secret": codes.OK, "look:secret": codes.PermissionDenied, "ship:wrong": codes.Unauthenticated,
+		"": codes.Unauthenticated,
 	} {
 		ctx := t.Context()
 		if user != "" {
-			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user)))
+			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Basic "+
+				base64.StdEncoding.EncodeToString([]byte(user)))
 		}
 		if _, err := collector.NewLogsServiceClient(conn).Export(ctx, oneLog("x")); status.Code(err) != want {
 			t.Errorf("%q: %v, want %s", user, err, want)
@@ -138,7 +148,8 @@ func TestListenersOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if _, err := collector.NewLogsServiceClient(plain).Export(t.Context(), oneLog("x")); status.Code(err) != codes.Unavailable {
+	if _, err := collector.NewLogsServiceClient(plain).Export(t.Context(),
+		oneLog("x")); status.Code(err) != codes.Unavailable {
 		t.Errorf("without TLS: %v", err)
 	}
 }

@@ -123,7 +123,8 @@ type rowWriter struct {
 // write sends row i until it is acknowledged. Its key makes that safe.
 func (w *rowWriter) write(i int64, stop <-chan struct{}) error {
 	for {
-		a, err := w.node.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+w.table, strings.NewReader(fmt.Sprintf(`{"n":%d}`, i)),
+		a, err := w.node.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+w.table,
+			strings.NewReader(fmt.Sprintf(`{"n":%d}`, i)),
 			"Content-Type", "application/json", "Idempotency-Key", fmt.Sprint(w.table, i))
 		switch {
 		case err == nil && a.Status == http.StatusOK:
@@ -160,12 +161,14 @@ func (w *rowWriter) run(t *testing.T, stop <-chan struct{}) {
 // may be refused while leaders are elected.
 func (w *rowWriter) check() (asked bool, err error) {
 	acked := w.acked.Load()
-	rows, err := w.node.Query("SELECT count(*), count(DISTINCT n), count(*) FILTER (n < " + fmt.Sprint(acked) + ") FROM " + w.table)
+	rows, err := w.node.Query("SELECT count(*), count(DISTINCT n), count(*) FILTER (n < " + fmt.Sprint(acked) +
+		") FROM " + w.table)
 	if err != nil {
 		return false, nil //nolint:nilerr // refused, not wrong
 	}
 	if fmt.Sprint(rows[0][0]) != fmt.Sprint(rows[0][1]) || fmt.Sprint(rows[0][2]) != fmt.Sprint(acked) {
-		return true, fmt.Errorf("%s: %v rows, %v of them different, %v of %d acknowledged", w.table, rows[0][0], rows[0][1], rows[0][2], acked)
+		return true, fmt.Errorf("%s: %v rows, %v of them different, %v of %d acknowledged", w.table, rows[0][0], rows[0][1],
+			rows[0][2], acked)
 	}
 	return true, nil
 }
@@ -189,7 +192,8 @@ func TestShardsTakenAway(t *testing.T) {
 	const goes, stays = 4, 5
 	// Tables that have rows on the shard that goes and take no keys before they have left it.
 	moved := map[string]string{"plain": "[4]", "spread": "[4,1]", "merged": "[4]", "former": "[4]"}
-	if _, err := user.Query("CREATE TABLE merged (n BIGINT, ts TIMESTAMP TIME INDEX, PRIMARY KEY (n)) WITH (append_mode='false')"); err != nil {
+	if _, err := user.Query("CREATE TABLE merged (n BIGINT, ts TIMESTAMP TIME INDEX, PRIMARY KEY (n)) WITH " +
+		"(append_mode='false')"); err != nil {
 		t.Fatal(err)
 	}
 	const before = 500
@@ -205,7 +209,8 @@ func TestShardsTakenAway(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		moves = append(moves, calls.start(fmt.Sprintf(`{"kind":"table-move","table":"public.%s","to_shards":%s}`, table, shards)))
+		moves = append(moves, calls.start(fmt.Sprintf(`{"kind":"table-move","table":"public.%s","to_shards":%s}`,
+			table, shards)))
 	}
 	for _, id := range moves {
 		calls.done(id)
@@ -230,7 +235,8 @@ func TestShardsTakenAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.acked.Store(1)
-		calls.done(calls.start(fmt.Sprintf(`{"kind":"table-move","table":"public.%s","to_shards":[%d],"with_rows":true}`, w.table, []int{stays, 2}[i])))
+		calls.done(calls.start(fmt.Sprintf(`{"kind":"table-move","table":"public.%s","to_shards":[%d],"with_rows":true}`,
+			w.table, []int{stays, 2}[i])))
 	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -281,7 +287,9 @@ func TestShardsTakenAway(t *testing.T) {
 	if states, _ := calls.shards(); states[goes] == "ok" {
 		t.Errorf("a shard that is being taken away is shown as ok: %v", states)
 	}
-	calls.await(waiting, "waiting for keys", func(op shownOperation) bool { return strings.Contains(op.Reason, "remembers the Idempotency-Keys") })
+	calls.await(waiting, "waiting for keys", func(op shownOperation) bool {
+		return strings.Contains(op.Reason, "remembers the Idempotency-Keys")
+	})
 	calls.done(leaving)
 
 	// It is gone everywhere, and its number is not used again.
@@ -293,14 +301,16 @@ func TestShardsTakenAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := string(a.Body); strings.Contains(text, `shard="4"`) || strings.Contains(text, `group="shard-4"`) || !strings.Contains(text, `shard="5"`) {
+		if text := string(a.Body); strings.Contains(text, `shard="4"`) || strings.Contains(text, `group="shard-4"`) ||
+			!strings.Contains(text, `shard="5"`) {
 			t.Errorf("node %s still has metrics of the shard, or lost those of another one", n.Name)
 		}
 		if rows := n.Rows(t, "SELECT shard_id FROM svc_private.shards WHERE shard_id = 4"); len(rows) > 0 {
 			t.Errorf("node %s still lists the shard", n.Name)
 		}
 	}
-	if a, err := user.Do("POST", "/v1/cluster/operations", strings.NewReader(`{"kind":"shard-remove","shard":4}`)); err != nil || a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "it was taken away") {
+	if a, err := user.Do("POST", "/v1/cluster/operations", strings.NewReader(`{"kind":"shard-remove","shard":4}`)); err !=
+		nil || a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "it was taken away") {
 		t.Errorf("to take it away again: %v %v", a, err)
 	}
 	calls.done(calls.start(`{"kind":"shard-add","count":1,"replicas":1}`))
@@ -316,7 +326,8 @@ func TestShardsTakenAway(t *testing.T) {
 		}
 	}
 	// A cancel keeps the other shard, which takes tables again.
-	if a, err := user.Do("DELETE", fmt.Sprint("/v1/cluster/operations/", waiting), nil); err != nil || a.Status != http.StatusOK {
+	if a, err := user.Do("DELETE", fmt.Sprint("/v1/cluster/operations/", waiting), nil); err != nil ||
+		a.Status != http.StatusOK {
 		t.Fatalf("cancel: %v %v", a, err)
 	}
 	calls.await(waiting, "cancelled", func(op shownOperation) bool { return op.State == "cancelled" })
@@ -332,7 +343,8 @@ func TestShardsTakenAway(t *testing.T) {
 		}
 	}
 	for table := range moved {
-		if rows := user.Rows(t, "SELECT count(DISTINCT n), min(n), max(n) FROM "+table); fmt.Sprint(rows) != fmt.Sprintf("[[%d 0 %d]]", before, before-1) {
+		if rows := user.Rows(t, "SELECT count(DISTINCT n), min(n), max(n) FROM "+
+			table); fmt.Sprint(rows) != fmt.Sprintf("[[%d 0 %d]]", before, before-1) {
 			t.Errorf("%s has %v", table, rows)
 		}
 	}
@@ -345,7 +357,8 @@ func TestLastShardStays(t *testing.T) {
 	n := New(t, "--shards", "1")
 	n.Start()
 	a, err := n.Do("POST", "/v1/cluster/operations", strings.NewReader(`{"kind":"shard-remove","shard":1}`))
-	if err != nil || a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "there is no other shard that stays") {
+	if err != nil || a.Status != http.StatusBadRequest ||
+		!strings.Contains(string(a.Body), "there is no other shard that stays") {
 		t.Errorf("%v %v", a, err)
 	}
 	if err := n.Ingest("t", []byte(`{"n":1}`)); err != nil {
