@@ -73,6 +73,30 @@ type Request struct {
 	// Timezone is the zone of times in the statement that name none: an IANA name or an offset; empty: UTC.
 	// Answers are in UTC.
 	Timezone string
+	// Partials, if not nil, are the answers of nodes to SQL, each over its own rows: Tables have no rows, and the
+	// answer is that to Final.
+	Partials *Partials
+}
+
+// Partials are what several nodes answered to one statement.
+type Partials struct {
+	// Final is a statement of Split over what the nodes answered.
+	Final string
+	// Streams are the answers, each an Arrow IPC stream.
+	Streams [][]byte
+}
+
+// Split is a statement that was taken apart for several nodes.
+type Split struct {
+	// Worker is what each node runs over its rows.
+	Worker string
+	// Final makes the answer of what Worker returns on all nodes; empty: the answers of the nodes, one after the
+	// other, are the answer.
+	Final string
+	// Kind says how it was taken apart, for people.
+	Kind string
+	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
+	Reason string
 }
 
 // Table is a table at one point: its segments and the batches not yet in a segment.

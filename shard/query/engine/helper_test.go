@@ -80,7 +80,12 @@ func request(ctx context.Context, e *Engine, req *query.Request) (*answer, error
 	if err != nil {
 		return nil, err
 	}
-	r, err := ipc.NewReader(&stream)
+	return read(&stream)
+}
+
+// read reads an answer.
+func read(stream io.Reader) (*answer, error) {
+	r, err := ipc.NewReader(stream)
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}

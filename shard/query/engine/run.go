@@ -41,7 +41,11 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 		return err
 	}
 	r := &run{ctx: ctx, engine: e, in: in, st: st, request: req, emit: emit}
-	err = r.run()
+	if req.Partials != nil {
+		err = r.finish()
+	} else {
+		err = r.run()
+	}
 	e.release(in, sql.IsBroken(err))
 	if err == nil {
 		return nil
@@ -108,12 +112,9 @@ var executors = []executor{
 }
 
 func (r *run) run() error {
-	var err error
-	r.now = time.Now()
-	if r.Planned, err = plan.New(r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
+	if err := r.plan(); err != nil {
 		return err
 	}
-	r.shadowed = plan.ShadowedNames(r.Views)
 	defer r.close()
 	for _, x := range executors {
 		if r.engine.settings.Off[x.name] {
@@ -171,10 +172,17 @@ func (r *run) readDirectly() (*direct.Rows, bool) {
 
 // answerFromAll runs the statement over all rows that the reductions left.
 func (r *run) answerFromAll() (done bool, err error) {
+	err = r.bind(r.execute)
+	return err == nil, err
+}
+
+// bind rewrites the statement and calls f, again with integers as times where the engine wants these, and
+// with all columns where it knows no column of some name.
+func (r *run) bind(f func() error) error {
 	if err := r.rewrite(r.st.Whole); err != nil {
-		return false, err
+		return err
 	}
-	err = r.execute()
+	err := f()
 	for range maxIntegers {
 		edits := r.integersAsTimes(err)
 		if r.sent || len(edits) == 0 {
@@ -182,19 +190,19 @@ func (r *run) answerFromAll() (done bool, err error) {
 		}
 		r.times, r.ran, r.rows = append(r.times, edits...), false, 0
 		if err := r.rewrite(r.st.Whole); err != nil {
-			return false, err
+			return err
 		}
-		err = r.execute()
+		err = f()
 	}
 	if (!r.st.Whole || len(r.Truncs) > 0) && !r.ran && sql.IsBinding(err) {
 		// A name that is no column: the engine's message is to know all columns.
 		r.Truncs = nil
 		if err := r.rewrite(true); err != nil {
-			return false, err
+			return err
 		}
-		err = r.execute()
+		err = f()
 	}
-	return err == nil, err
+	return err
 }
 
 // errLarge ends an attempt whose answer is too large to be kept.

@@ -48,6 +48,12 @@ type studied struct {
 	*sql.Statement
 	shape  *plan.Shape
 	direct *direct.Shape
+	// tree is the syntax tree of the SELECT.
+	tree sql.Node
+}
+
+func newStudied(st *sql.Statement, root sql.Node) *studied {
+	return &studied{Statement: st, shape: plan.Study(st, root), direct: direct.Find(st, root), tree: root}
 }
 
 // parse returns the checked statement, from the cache if it was met lately.
@@ -67,7 +73,7 @@ func (e *Engine) parse(ctx context.Context, text, database string) (*studied, er
 		duck.GiveBackAfter(err)
 		return nil, err
 	}
-	out := &studied{Statement: st, shape: plan.Study(st, root), direct: direct.Find(st, root)}
+	out := newStudied(st, root)
 	e.cache.put(key, out)
 	return out, nil
 }

@@ -81,6 +81,10 @@ void *duckdb_function_get_init_data(duckdb_handle info);
 void *duckdb_function_get_local_init_data(duckdb_handle info);
 void duckdb_function_set_error(duckdb_handle info, const char *error);
 
+duckdb_handle duckdb_create_scalar_function_set(const char *name);
+void duckdb_destroy_scalar_function_set(duckdb_handle *set);
+duckdb_state duckdb_add_scalar_function_to_set(duckdb_handle set, duckdb_handle function);
+duckdb_state duckdb_register_scalar_function_set(duckdb_handle connection, duckdb_handle set);
 duckdb_handle duckdb_create_scalar_function(void);
 void duckdb_destroy_scalar_function(duckdb_handle *function);
 void duckdb_scalar_function_set_name(duckdb_handle function, const char *name);
@@ -112,6 +116,10 @@ struct ArrowSchema;
 struct ArrowArray;
 duckdb_handle duckdb_to_arrow_schema(duckdb_handle options, duckdb_handle *types, const char **names, idx_t columns,
                                      struct ArrowSchema *out);
+struct ArrowSchema;
+duckdb_handle duckdb_schema_from_arrow(duckdb_handle connection, struct ArrowSchema *schema, duckdb_handle *converted);
+duckdb_handle duckdb_data_chunk_from_arrow(duckdb_handle connection, struct ArrowArray *array, duckdb_handle converted, duckdb_handle *chunk);
+void duckdb_destroy_arrow_converted_schema(duckdb_handle *converted);
 duckdb_handle duckdb_data_chunk_to_arrow(duckdb_handle options, duckdb_handle chunk, struct ArrowArray *out);
 
 #endif

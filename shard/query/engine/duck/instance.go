@@ -18,6 +18,7 @@ import (
 #include "depth.h"
 #include "epoch.h"
 #include "like.h"
+#include "quotient.h"
 #include "trunc.h"
 */
 import "C"
@@ -178,6 +179,7 @@ func (s *Session) register() error {
 		"the times of integers":          C.cw_epoch_register(conn) != 0,
 		"the bound on the depth of JSON": C.cw_depth_register(conn) != 0,
 		"LIKE":                           C.cw_like_register(conn) != 0,
+		"the quotient of averages":       C.cw_quotient_register(conn) != 0,
 	} {
 		if failed {
 			return fmt.Errorf("register %s", what)
@@ -256,6 +258,16 @@ func (in *Instance) SyntaxTree(text string) (string, error) {
 	defer s.Close()
 	return s.QueryText(
 		"SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true, skip_default := true)::VARCHAR", text)
+}
+
+// WholeTree returns the syntax tree of a text, in JSON, with what is empty.
+func (in *Instance) WholeTree(text string) (string, error) {
+	s, err := in.Connect()
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	return s.QueryText("SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", text)
 }
 
 // EngineError reads what the engine says of an error: an object of JSON, because of

@@ -80,6 +80,22 @@ func (p parser) quotedTree(st *Statement, wrong *syntaxTree) (*syntaxTree, error
 	return tree, nil
 }
 
+// GroupingSets returns the grouping sets of a SELECT, lists of numbers of its group expressions. parser must
+// return trees with what is empty.
+func GroupingSets(text string, parser parser) ([]any, error) {
+	tree, err := parser.tree(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(tree.Statements) != 1 {
+		return nil, errs.New(errs.Unexpected, "the statement is parsed to %d", len(tree.Statements))
+	}
+	st, _ := tree.Statements[0].(Node)
+	root, _ := st["node"].(Node)
+	sets, _ := root["group_sets"].([]any)
+	return sets, nil
+}
+
 // syntaxTree is what json_serialize_sql returns.
 type syntaxTree struct {
 	Error        bool   `json:"error"`

@@ -1,0 +1,165 @@
+package duck
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unsafe"
+
+	"cordwood/shard/query/engine/sql"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+)
+
+/*
+#include <stdlib.h>
+#include "duckdb_api.h"
+*/
+import "C"
+
+// Rows returns the rows of a statement of our own whose columns are texts.
+func (s *Session) Rows(text string) (rows [][]string, err error) {
+	var res duckdb.Result
+	defer duckdb.DestroyResult(&res)
+	if duckdb.Query(s.conn, text, &res) == duckdb.StateError {
+		return nil, EngineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
+	}
+	for {
+		chunk := duckdb.FetchChunk(res)
+		if chunk.Ptr == nil {
+			return rows, nil
+		}
+		columns, n := duckdb.DataChunkGetColumnCount(chunk), int(duckdb.DataChunkGetSize(chunk))
+		first := len(rows)
+		rows = append(rows, make([][]string, n)...)
+		for c := range columns {
+			data := duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, c))
+			cells := unsafe.Slice((*duckdb.StringT)(data), n)
+			for i := range cells {
+				rows[first+i] = append(rows[first+i], duckdb.StringTData(&cells[i]))
+			}
+		}
+		duckdb.DestroyDataChunk(&chunk)
+		if n == 0 {
+			return rows, nil
+		}
+	}
+}
+
+// Column is a column of an answer: its name, and its type as the engine writes it.
+type Column struct{ Name, Type string }
+
+// Describe returns the columns of the answer to a statement, without running it. Positions in its errors are those
+// in text.
+func (s *Session) Describe(text string) ([]Column, error) {
+	const before = "SELECT column_name, column_type FROM (DESCRIBE "
+	rows, err := s.Rows(before + text + "\n)")
+	if e := (*sql.EngineError)(nil); errors.As(err, &e) {
+		if at, bad := strconv.Atoi(e.Position); bad == nil {
+			e.Position = strconv.Itoa(at - len(before))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Column, len(rows))
+	for i, row := range rows {
+		out[i] = Column{row[0], row[1]}
+	}
+	return out, nil
+}
+
+// CreateTable makes an empty temporary table of the session, with the columns of a statement.
+func (s *Session) CreateTable(name, text string) error {
+	return s.Exec("CREATE TEMP TABLE " + sql.QuoteName(name) + " AS " + text + "\nWITH NO DATA")
+}
+
+// Append adds the rows of an Arrow IPC stream to a temporary table. Values are cast to the types of its columns.
+func (s *Session) Append(table string, stream io.Reader) (rows int64, err error) {
+	// The engine reads the rows where they lie, so that must not be memory of the Go heap.
+	r, err := ipc.NewReader(stream, ipc.WithAllocator(mallocator.NewMallocator()))
+	if err != nil {
+		return 0, fmt.Errorf("read partial results: %w", err)
+	}
+	defer r.Release()
+	var app duckdb.Appender
+	defer duckdb.AppenderDestroy(&app)
+	if duckdb.AppenderCreateExt(s.conn, "temp", "main", table, &app) == duckdb.StateError {
+		return 0, fmt.Errorf("open the table of partial results: %s", duckdb.AppenderError(app))
+	}
+	if n := int(duckdb.AppenderColumnCount(app)); n != r.Schema().NumFields() {
+		return 0, fmt.Errorf("partial results have %d columns where %d are expected", r.Schema().NumFields(), n)
+	}
+	converted, err := s.arrowTypes(r.Schema())
+	if err != nil {
+		return 0, fmt.Errorf("the columns of partial results: %w", err)
+	}
+	defer C.duckdb_destroy_arrow_converted_schema(&converted)
+	for r.Next() {
+		n, err := s.appendBatch(app, r.RecordBatch(), converted)
+		if rows += n; err != nil {
+			return rows, err
+		}
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return rows, fmt.Errorf("read partial results: %w", err)
+	}
+	if duckdb.AppenderFlush(app) == duckdb.StateError {
+		return rows, EngineError(duckdb.AppenderError(app), duckdb.ErrorTypeInvalid)
+	}
+	return rows, nil
+}
+
+// arrowTypes returns what the engine makes of the types of a schema. Names and metadata are left out: it might read
+// something into them.
+func (s *Session) arrowTypes(schema *arrow.Schema) (converted C.duckdb_handle, err error) {
+	fields := make([]arrow.Field, schema.NumFields())
+	for i, f := range schema.Fields() {
+		fields[i] = arrow.Field{Name: fmt.Sprintf("c%d", i), Type: f.Type, Nullable: true}
+	}
+	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowSchema{})))
+	defer C.free(mem)
+	cdata.ExportArrowSchema(arrow.NewSchema(fields, nil), (*cdata.CArrowSchema)(mem))
+	defer cdata.ReleaseCArrowSchema((*cdata.CArrowSchema)(mem))
+	failed := C.duckdb_schema_from_arrow(C.duckdb_handle(s.conn.Ptr), (*C.struct_ArrowSchema)(mem), &converted)
+	return converted, takeError(failed)
+}
+
+// appendBatch adds the rows of one batch.
+func (s *Session) appendBatch(app duckdb.Appender, rec arrow.RecordBatch, types C.duckdb_handle) (int64, error) {
+	for from := int64(0); from < rec.NumRows(); from += chunkRows {
+		part := rec.NewSlice(from, min(from+chunkRows, rec.NumRows()))
+		chunk, err := s.chunkOf(part, types)
+		part.Release()
+		if err != nil {
+			return from, fmt.Errorf("partial results: %w", err)
+		}
+		state := duckdb.AppendDataChunk(app, chunk)
+		duckdb.DestroyDataChunk(&chunk)
+		if state == duckdb.StateError {
+			return from, EngineError(duckdb.AppenderError(app), duckdb.ErrorTypeInvalid)
+		}
+	}
+	return rec.NumRows(), nil
+}
+
+// chunkOf lends the engine the rows of a batch, until the chunk is destroyed.
+func (s *Session) chunkOf(rec arrow.RecordBatch, types C.duckdb_handle) (duckdb.DataChunk, error) {
+	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))
+	defer C.free(mem)
+	array := (*cdata.CArrowArray)(mem)
+	cdata.ExportArrowRecordBatch(rec, array, nil)
+	defer cdata.ReleaseCArrowArray(array) // nothing, if the engine took it over
+	var handle C.duckdb_handle
+	failed := C.duckdb_data_chunk_from_arrow(C.duckdb_handle(s.conn.Ptr), (*C.struct_ArrowArray)(mem), types, &handle)
+	return duckdb.DataChunk{Ptr: unsafe.Pointer(handle)}, takeError(failed)
+}
+
+// chunkRows is how many rows the engine takes at a time.
+const chunkRows = 2048

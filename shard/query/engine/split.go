@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/plan"
+	"cordwood/shard/query/engine/split"
+	"cordwood/shard/query/engine/sql"
+)
+
+// Split takes a statement over one table apart, for nodes that each have some of the table's rows. The segments
+// and batches of the request are not looked at.
+//
+// What it returns was bound over a table without rows: the names and types of the answer are those of the
+// statement. Where that fails, or the statement is not understood, the Reason of the result says why.
+//
+// It returns the errors of Query for a statement that is wrong.
+func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
+	st, req, err := e.study(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if len(st.Tables) != 1 {
+		return &query.Split{Reason: "it reads several tables, or one of them several times"}, nil
+	}
+	in, err := e.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{ctx: ctx, engine: e, in: in, st: st, request: withoutRows(req)}
+	out, err := r.split()
+	e.release(in, sql.IsBroken(err))
+	if hauled := (*split.Hauled)(nil); errors.As(err, &hauled) {
+		return &query.Split{Reason: hauled.Reason}, nil
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, contextError(ctx)
+	}
+	if err != nil {
+		return nil, sql.ToClient(err, r.text)
+	}
+	return out, nil
+}
+
+// withoutRows returns a request whose tables have no rows.
+func withoutRows(req *query.Request) *query.Request {
+	out := *req
+	out.Tables = make([]query.Table, len(req.Tables))
+	for i, t := range req.Tables {
+		out.Tables[i] = query.Table{Database: t.Database, Name: t.Name, Schema: t.Schema}
+	}
+	return &out
+}
+
+// plan makes the plan of the run's statement.
+func (r *run) plan() (err error) {
+	r.now = time.Now()
+	if r.Planned, err = plan.New(r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
+		return err
+	}
+	r.shadowed = plan.ShadowedNames(r.Views)
+	return nil
+}
+
+// columns returns the columns of the statement's answer.
+func (r *run) columns() (out []duck.Column, err error) {
+	err = r.bind(func() (err error) {
+		out, err = r.session.Describe(r.text.SQL)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(out))
+	for i := range out {
+		names[i] = out[i].Name
+	}
+	r.restoreNames(names)
+	for i := range out {
+		out[i].Name = names[i]
+	}
+	return out, nil
+}
+
+func (r *run) split() (*query.Split, error) {
+	defer r.close()
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	if len(r.shadowed) > 0 {
+		return nil, &split.Hauled{Reason: "the table has columns whose names differ only in case"}
+	}
+	if err := r.connect(); err != nil {
+		return nil, err
+	}
+	defer r.session.Watch(r.ctx)()
+	want, err := r.columns()
+	if err != nil {
+		return nil, err
+	}
+	view := r.Views[0]
+	of := &split.Statement{
+		Root: r.st.tree, SQL: r.st.SQL, Database: view.Database, Table: view.Name, Columns: view.Names, Limit: r.request.Limit, Now: r.now,
+		Sets: func() ([]any, error) { return sql.GroupingSets(r.st.SQL, r.in.WholeTree) },
+	}
+	for _, c := range want {
+		of.Names = append(of.Names, c.Name)
+	}
+	p, err := split.Split(of)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.verify(p, want); err != nil {
+		return nil, err
+	}
+	return &query.Split{Worker: p.Worker, Final: p.Final, Kind: p.Kind}, nil
+}
+
+// verify binds both statements, and compares the names and types of the answer.
+func (r *run) verify(p *split.Plan, want []duck.Column) error {
+	have, err := r.partialTable(p.Worker)
+	if err != nil {
+		return refused("the statement for nodes", err)
+	}
+	if slices.ContainsFunc(have, func(c duck.Column) bool { return strings.Contains(c.Type, "STRUCT") }) {
+		return &split.Hauled{Reason: "a struct would have to be sent"}
+	}
+	if p.Final == "" {
+		if !slices.Equal(have, want) {
+			return &split.Hauled{Reason: "the columns of the answer would differ"}
+		}
+		return nil
+	}
+	if p.Divides(func(column string) bool {
+		return slices.ContainsFunc(have, func(c duck.Column) bool { return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE" })
+	}) {
+		return &split.Hauled{Reason: "an average of decimals"}
+	}
+	final, err := r.session.Describe(p.Final)
+	if err != nil {
+		return refused("the last step", err)
+	}
+	if !slices.Equal(final, want) {
+		return &split.Hauled{Reason: "the columns of the answer would differ"}
+	}
+	return nil
+}
+
+// refused tells that the engine does not take a statement that was made here.
+func refused(what string, err error) error {
+	if sql.IsBroken(err) {
+		return err
+	}
+	return &split.Hauled{Reason: what + " is refused: " + err.Error()}
+}
+
+// partialTable makes the table of partials, which has the columns of the statement for nodes.
+func (r *run) partialTable(worker string) ([]duck.Column, error) {
+	st, err := r.parseWorker(worker)
+	if err != nil {
+		return nil, err
+	}
+	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, session: r.session}
+	if err := w.plan(); err != nil {
+		return nil, err
+	}
+	defer w.release()
+	columns, err := w.columns()
+	if err != nil {
+		return nil, err
+	}
+	return columns, r.session.CreateTable(split.Partials, w.text.SQL)
+}
+
+// parseWorker returns the checked statement for nodes. It does not wait for a place: the caller has one.
+func (r *run) parseWorker(worker string) (*studied, error) {
+	st, root, err := sql.Parse(worker, r.request.Database, r.in.SyntaxTree)
+	if err != nil {
+		return nil, err
+	}
+	return newStudied(st, root), nil
+}
+
+// finish answers a statement of Split: the request's is that for nodes, and its partials are what they answered.
+func (r *run) finish() error {
+	defer r.close()
+	r.request = withoutRows(r.request)
+	partials := r.request.Partials
+	if err := r.connect(); err != nil {
+		return err
+	}
+	defer r.session.Watch(r.ctx)()
+	if _, err := r.partialTable(r.st.SQL); err != nil {
+		return err
+	}
+	for _, stream := range partials.Streams {
+		if _, err := r.session.Append(split.Partials, bytes.NewReader(stream)); err != nil {
+			return err
+		}
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	p, err := duck.Prepare(r.session, partials.Final)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "query: the last step of a statement over several nodes")
+	}
+	defer p.Close()
+	return p.Run(r.ctx, &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows})
+}

@@ -1,0 +1,293 @@
+package split
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/shard/query/engine/sql"
+)
+
+// aggregateNames are all aggregates of the engine, and macros and windows that are made of some.
+var aggregateNames = wordSet(`any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max
+	arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and bit_or bit_xor bitstring_agg
+	bool_and bool_or corr count count_if count_star countif covar_pop covar_samp entropy favg first fsum geomean geometric_mean
+	group_concat histogram histogram_exact json_group_array json_group_object json_group_structure kahan_sum kurtosis
+	kurtosis_pop last list listagg mad max max_by mean median min min_by mode product quantile quantile_cont quantile_disc
+	regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem
+	skewness stddev stddev_pop stddev_samp string_agg sum sum_no_overflow sumkahan var_pop var_samp variance`)
+
+// finalFunctions are the functions that the last step may call on groups and aggregates: each a function of its
+// arguments alone. A macro that hides an aggregate must not be among them.
+var finalFunctions = wordSet(`+ - * / // % ** ^ || abs ceil ceiling floor round trunc sqrt ln log log2 log10 exp pow power
+	greatest least nullif concat lower upper length substr substring left right strftime date_trunc datetrunc date_part datepart
+	time_bucket epoch epoch_ms epoch_us epoch_ns year month day hour minute second to_seconds to_minutes to_hours to_days
+	to_milliseconds to_microseconds make_timestamp format_bytes replace contains starts_with sign fdiv isnan isfinite`)
+
+func wordSet(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(s) {
+		out[w] = true
+	}
+	return out
+}
+
+// isAggregate reports whether a node is a call of an aggregate.
+func isAggregate(n sql.Node) bool {
+	return sql.Text(n, "class") == "FUNCTION" && aggregateNames[sql.LowerASCII(sql.Text(n, "function_name"))]
+}
+
+// hasAggregate reports whether an aggregate is in an expression.
+func hasAggregate(v any) bool {
+	found := false
+	sql.EachNode(v, func(n sql.Node) bool {
+		found = found || isAggregate(n)
+		return !found
+	})
+	return found
+}
+
+// aggregates reports whether the block groups rows.
+func (b *block) aggregates() bool {
+	if b.all || len(b.groups) > 0 || b.sets != nil || b.having != nil {
+		return true
+	}
+	return slices.ContainsFunc(b.items, func(n sql.Node) bool { return hasAggregate(n) })
+}
+
+// merging is a block of aggregates that is being split.
+type merging struct {
+	*block
+	groups []string // the group expressions, as text
+	keys   map[string]int
+	parts  []string // what nodes compute of each group, as text
+	// pairs is the expression whose values are counted in each group, as text; empty: none.
+	pairs string
+	// ranks tells that the last step looks for values by their rank.
+	ranks bool
+	// divided are the sums of which averages are made, by their columns.
+	divided []string
+}
+
+const pairsName = `"__h"`
+
+func groupName(i int) string { return fmt.Sprintf(`"__g%d"`, i) }
+
+// part has nodes compute an aggregate, and returns the column that it becomes.
+func (m *merging) part(aggregate string) string {
+	i := slices.Index(m.parts, aggregate)
+	if i < 0 {
+		i = len(m.parts)
+		m.parts = append(m.parts, aggregate)
+	}
+	return fmt.Sprintf(`"__a%d"`, i)
+}
+
+func (b *block) splitAggregates() (*Plan, error) {
+	if b.distinct {
+		return nil, haul("DISTINCT of groups")
+	}
+	if b.star() {
+		return nil, haul("a star beside aggregates")
+	}
+	m := &merging{block: b, keys: map[string]int{}}
+	for _, g := range b.groups {
+		if hasAggregate(g) {
+			return nil, haul("GROUP BY an aggregate")
+		}
+		s, err := text(g)
+		if err != nil {
+			return nil, err
+		}
+		m.keys[key(g)] = len(m.groups)
+		m.groups = append(m.groups, s)
+	}
+	items := make([]string, len(b.items))
+	for i, item := range b.items {
+		s, err := m.final(item)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = s + " AS " + sql.QuoteName(b.Names[i])
+	}
+	after, err := m.after()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Kind: "aggregate"}
+	if m.pairs != "" {
+		p.Kind = "pairs"
+	}
+	if p.Worker, err = m.worker(); err != nil {
+		return nil, err
+	}
+	p.divided = m.divided
+	p.Final = "SELECT " + strings.Join(items, ", ") + " FROM " + m.partials() + after
+	return p, nil
+}
+
+// after returns what stands behind FROM in the last step.
+func (m *merging) after() (string, error) {
+	out := m.groupBy()
+	if m.having != nil {
+		s, err := m.final(m.having)
+		if err != nil {
+			return "", err
+		}
+		out += " HAVING " + s
+	}
+	for i, o := range m.orders {
+		by := strconv.Itoa(o.item)
+		if o.item == 0 {
+			s, err := m.final(o.by)
+			if err != nil {
+				return "", err
+			}
+			by = s
+		}
+		if i == 0 {
+			out += " ORDER BY "
+		} else {
+			out += ", "
+		}
+		out += by + o.how
+	}
+	return out + m.tail(), nil
+}
+
+// groupBy returns GROUP BY of the last step.
+func (m *merging) groupBy() string {
+	names := func(set []any) string {
+		list := make([]string, len(set))
+		for i, v := range set {
+			n, _ := strconv.Atoi(fmt.Sprint(v))
+			list[i] = groupName(n)
+		}
+		return strings.Join(list, ", ")
+	}
+	if m.sets != nil {
+		sets := make([]string, len(m.sets))
+		for i, v := range m.sets {
+			set, _ := v.([]any)
+			sets[i] = "(" + names(set) + ")"
+		}
+		return " GROUP BY GROUPING SETS (" + strings.Join(sets, ", ") + ")"
+	}
+	if len(m.groups) == 0 {
+		return ""
+	}
+	all := make([]any, len(m.groups))
+	for i := range all {
+		all[i] = i
+	}
+	return " GROUP BY " + names(all)
+}
+
+// worker returns the statement for nodes.
+func (m *merging) worker() (string, error) {
+	source, err := m.source()
+	if err != nil {
+		return "", err
+	}
+	var items, keys []string
+	add := func(s, name string) {
+		items = append(items, s+" AS "+name)
+		keys = append(keys, strconv.Itoa(len(items)))
+	}
+	for i, g := range m.groups {
+		add(g, groupName(i))
+	}
+	if m.pairs != "" {
+		add(m.pairs, pairsName)
+	}
+	for i, a := range m.parts {
+		items = append(items, fmt.Sprintf(`%s AS "__a%d"`, a, i))
+	}
+	out := "SELECT " + strings.Join(items, ", ") + source
+	if len(keys) > 0 {
+		out += " GROUP BY " + strings.Join(keys, ", ")
+	}
+	if cut := m.cut(); cut != "" {
+		out += cut
+	}
+	return out, nil
+}
+
+// cut returns ORDER BY and LIMIT for nodes: a group among the first n by its keys is so on every node that has it.
+func (m *merging) cut() string {
+	if !m.limited || m.having != nil || m.sets != nil || m.pairs != "" || len(m.orders) == 0 {
+		return ""
+	}
+	out := ""
+	for i, o := range m.orders {
+		g, ok := m.keys[key(o.by)]
+		if !ok {
+			return ""
+		}
+		if i == 0 {
+			out = " ORDER BY "
+		} else {
+			out += ", "
+		}
+		out += strconv.Itoa(g+1) + o.how
+	}
+	return fmt.Sprintf("%s LIMIT %d", out, m.limit+m.offset)
+}
+
+// partials returns what the last step reads, as text.
+func (m *merging) partials() string {
+	if !m.ranks {
+		return Partials
+	}
+	by := make([]string, len(m.groups))
+	for i := range by {
+		by[i] = groupName(i)
+	}
+	partition := ""
+	if len(by) > 0 {
+		partition = "PARTITION BY " + strings.Join(by, ", ")
+	}
+	n := m.count()
+	return fmt.Sprintf(`(SELECT *, CAST(sum(%[1]s) OVER (%[2]s ORDER BY %[3]s) AS BIGINT) AS "__upto", CAST(sum(%[1]s) OVER (%[2]s) AS BIGINT) AS "__total" FROM %[4]s)`,
+		n, partition, pairsName, Partials)
+}
+
+// count is the part that counts the values of pairs.
+func (m *merging) count() string { return m.part("count(" + m.pairs + ")") }
+
+// final returns an expression over the partials, as text.
+func (m *merging) final(n sql.Node) (string, error) {
+	out, err := expression(n, m.finalNode)
+	if err != nil {
+		return "", err
+	}
+	return text(out)
+}
+
+func (m *merging) finalNode(n sql.Node) (sql.Node, error) {
+	if g, ok := m.keys[key(n)]; ok {
+		return rawOf(groupName(g)), nil
+	}
+	if isAggregate(n) {
+		s, err := m.aggregate(n)
+		if err != nil {
+			return nil, err
+		}
+		return rawOf(s), nil
+	}
+	switch sql.Text(n, "class") {
+	case "COLUMN_REF":
+		name, _ := bareColumn(n)
+		return nil, haul("the column %s is used outside of GROUP BY and aggregates", name)
+	case "FUNCTION":
+		if name := sql.LowerASCII(sql.Text(n, "function_name")); !finalFunctions[name] {
+			return nil, haul("the function %s of a group or aggregate", name)
+		}
+	case "CONSTANT":
+		if s, ok := sql.TextLiteral(n); ok && strings.Contains(s, ".[") {
+			return nil, haul("a path of JSON in a group")
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,126 @@
+package split
+
+import (
+	"fmt"
+	"strings"
+
+	"cordwood/shard/query/engine/sql"
+)
+
+// splitRows takes a statement without aggregates apart: what is among the first n rows of all is among the first n
+// of its node.
+func (b *block) splitRows() (*Plan, error) {
+	if b.Limit > 0 && (!b.limited || b.limit > b.Limit) {
+		b.limit, b.limited = b.Limit, true
+	}
+	items := make([]string, len(b.items))
+	for i, item := range b.items {
+		if isStar(item) {
+			items[i] = "*"
+			continue
+		}
+		s, err := text(item)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = s
+		if !b.star() {
+			items[i] += " AS " + sql.QuoteName(b.Names[i])
+		} else if alias := sql.Text(item, "alias"); alias != "" {
+			items[i] += " AS " + sql.QuoteName(alias)
+		}
+	}
+	source, err := b.source()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Kind: "rows"}
+	word := "SELECT "
+	if b.distinct {
+		p.Kind, word = "distinct", "SELECT DISTINCT "
+	}
+	if len(b.orders) > 0 && !b.limited && !b.distinct {
+		return nil, haul("all rows are sorted")
+	}
+	worker, final, hidden, err := b.sorted(items)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !b.limited:
+		worker = "" // each node's rows in any order
+	case worker != "":
+		p.Kind = "top"
+	}
+	if worker == "" && b.limited && !b.distinct {
+		p.Kind = "limit"
+	}
+	p.Worker = word + strings.Join(append(items, hidden...), ", ") + source + worker
+	if b.limited {
+		p.Worker += fmt.Sprintf(" LIMIT %d", b.limit+b.offset)
+	}
+	if p.Kind == "rows" && b.offset == 0 {
+		return p, nil
+	}
+	names := "*"
+	if len(hidden) > 0 {
+		drop := make([]string, len(hidden))
+		for i := range hidden {
+			drop[i] = sortKey(i)
+		}
+		names = "* EXCLUDE (" + strings.Join(drop, ", ") + ")"
+	}
+	p.Final = word + names + " FROM " + Partials + final + b.tail()
+	return p, nil
+}
+
+// isStar reports whether an item is a star and nothing else.
+func isStar(n sql.Node) bool {
+	return sql.Text(n, "class") == "STAR" && sql.OnlyKeys(n)
+}
+
+// sortKey is the name of a column that is only there to sort by.
+func sortKey(i int) string { return fmt.Sprintf(`"__s%d"`, i) }
+
+// sorted returns ORDER BY of both statements, and the columns that are added to sort by.
+func (b *block) sorted(items []string) (worker, final string, hidden []string, err error) {
+	for i, o := range b.orders {
+		by, err := text(o.by)
+		if err != nil {
+			return "", "", nil, err
+		}
+		after := sortKey(len(hidden))
+		name, bare := bareColumn(o.by)
+		switch {
+		case o.item > 0:
+			after = sql.QuoteName(b.Names[o.item-1])
+			if b.twice(b.Names[o.item-1]) {
+				return "", "", nil, haul("two columns have one name")
+			}
+		case bare && len(items) == 1 && items[0] == "*":
+			after = sql.QuoteName(name)
+		case b.distinct:
+			return "", "", nil, haul("DISTINCT sorted by what is not selected")
+		default:
+			hidden = append(hidden, by+" AS "+after)
+		}
+		separator := ", "
+		if i == 0 {
+			separator = " ORDER BY "
+		}
+		worker += separator + by + o.how
+		final += separator + after + o.how
+	}
+	return worker, final, hidden, nil
+}
+
+// twice reports whether several columns of the answer have a name.
+func (b *block) twice(name string) bool {
+	n := 0
+	for _, other := range b.Names {
+		if strings.EqualFold(name, other) {
+			n++
+		}
+	}
+	return n > 1
+}

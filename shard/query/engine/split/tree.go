@@ -1,0 +1,143 @@
+package split
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"cordwood/shard/query/engine/sql"
+)
+
+// clone returns a copy of a tree that shares nothing with it.
+func clone(v any) any {
+	switch v := v.(type) {
+	case sql.Node:
+		out := make(sql.Node, len(v))
+		for k, child := range v {
+			out[k] = clone(child)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, child := range v {
+			out[i] = clone(child)
+		}
+		return out
+	}
+	return v
+}
+
+// ignored are what two trees of one meaning may differ in.
+var ignored = map[string]bool{"query_location": true}
+
+// key returns a text that two expressions share if they are written alike, wherever they stand.
+func key(v any) string {
+	var b strings.Builder
+	writeKey(&b, v, true)
+	return b.String()
+}
+
+// writeKey writes a tree. bare leaves out the alias of its topmost node.
+func writeKey(b *strings.Builder, v any, bare bool) {
+	switch v := v.(type) {
+	case sql.Node:
+		names := make([]string, 0, len(v))
+		for k := range v {
+			if !ignored[k] && (!bare || k != "alias") {
+				names = append(names, k)
+			}
+		}
+		slices.Sort(names)
+		b.WriteByte('{')
+		for _, k := range names {
+			b.WriteString(k)
+			b.WriteByte(':')
+			writeKey(b, v[k], false)
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	case []any:
+		b.WriteByte('[')
+		for _, child := range v {
+			writeKey(b, child, false)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case json.Number:
+		b.WriteString(v.String())
+	case string:
+		text, _ := json.Marshal(v) //nolint:errchkjson // of a text
+		b.Write(text)
+	case bool:
+		if v {
+			b.WriteString("true")
+		} else {
+			b.WriteString("false")
+		}
+	case nil:
+		b.WriteString("null")
+	}
+}
+
+// Same reports whether two trees have the same meaning: they differ at most in where their nodes stand.
+func Same(a, b sql.Node) bool {
+	var x, y strings.Builder
+	writeKey(&x, a, false)
+	writeKey(&y, b, false)
+	return x.String() == y.String()
+}
+
+// replace returns a tree in which f has had its say on each expression, from the outside in: where it returns
+// another node, that takes the place, and nothing below is looked at.
+func replace(v any, f func(n sql.Node) (sql.Node, error)) (any, error) {
+	switch v := v.(type) {
+	case sql.Node:
+		if _, ok := v["class"].(string); ok {
+			n, err := f(v)
+			if n != nil || err != nil {
+				return n, err
+			}
+		}
+		out := make(sql.Node, len(v))
+		for k, child := range v {
+			c, err := replace(child, f)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = c
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, child := range v {
+			c, err := replace(child, f)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = c
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// expression is replace for one expression.
+func expression(n sql.Node, f func(n sql.Node) (sql.Node, error)) (sql.Node, error) {
+	v, err := replace(n, f)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := v.(sql.Node)
+	return out, nil
+}
+
+// columnOf returns a reference to a column.
+func columnOf(name string) sql.Node {
+	return sql.Node{"class": "COLUMN_REF", "type": "COLUMN_REF", "column_names": []any{name}}
+}
+
+// raw is an expression that is written already.
+const rawClass = "RAW"
+
+// rawOf returns a node that is printed as text.
+func rawOf(text string) sql.Node { return sql.Node{"class": rawClass, "text": text} }

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	splitSeed  = flag.Uint64("split.seed", 1, "the first seed of TestSplitRandom")
+	splitSeeds = flag.Int("split.seeds", 20, "how many seeds TestSplitRandom runs, 25 statements each")
+)
+
+// statements makes random statements over the table of placed.
+type statements struct{ *rand.Rand }
+
+func (g statements) pick(list ...string) string { return list[g.IntN(len(list))] }
+
+func (g statements) group() string {
+	return g.pick("host", "status", "ok", "path", "n", "status // 100", "date_trunc('minute', ts)", "date_trunc('hour', ts)", "upper(host)",
+		"extra->>'user'", "length(path)", "time_bucket(INTERVAL 10 MINUTE, ts)", "CASE WHEN status >= 400 THEN 'bad' ELSE 'good' END",
+		"coalesce(host, '-')", "n % 3", "ts::DATE", "took > 50", "host IS NULL", "left(path, 4)", "bytes // 100000", "lower(host) || '!'", "round(took)")
+}
+
+func (g statements) argument() string {
+	return g.pick("took", "bytes", "status", "n", "n + 1", "took * 2", "bytes - n")
+}
+
+func (g statements) aggregate() string {
+	a := g.argument()
+	s := ""
+	switch g.IntN(17) {
+	case 0:
+		s = "count(*)"
+	case 1:
+		s = "count(" + g.pick(a, "host", "extra") + ")"
+	case 2:
+		s = "sum(" + a + ")"
+	case 3:
+		s = "avg(" + a + ")"
+	case 4:
+		s = "min(" + g.pick(a, "host", "ts", "ok") + ")"
+	case 5:
+		s = "max(" + g.pick(a, "path", "ts", "status") + ")"
+	case 6:
+		s = "count(DISTINCT " + g.pick(a, "path", "host") + ")"
+	case 7:
+		s = "quantile_cont(" + a + ", " + g.pick("0.5", "0.9", "0.99", "0.0", "1.0", "0.333") + ")"
+	case 8:
+		s = "median(" + a + ")"
+	case 9:
+		s = "count_if(" + g.pick("ok", "status >= 500", "took > 10") + ")"
+	case 10:
+		return "bool_" + g.pick("and", "or") + "(" + g.pick("ok", "n > 0") + ")"
+	case 11:
+		s = g.pick("bit_and", "bit_or", "bit_xor") + "(" + g.pick("status", "n") + ")"
+	case 12: // by a key that only equal rows share
+		return g.pick("arg_max", "min_by") + "(took, hash(ts, bytes, n, took, path, host, status, ok))"
+	case 13:
+		s = "sum(DISTINCT " + g.pick("status", "n") + ")"
+	case 14:
+		s = g.pick("stddev(took)", "mode(host)", "approx_count_distinct(path)", "var_pop(n)")
+	case 15:
+		return "count(*) * 100.0 / greatest(count(" + a + "), 1)"
+	case 16:
+		return "round(avg(" + a + "), 2) + 1"
+	}
+	if g.IntN(6) == 0 && !strings.Contains(s, "(DISTINCT") {
+		s += " FILTER (WHERE " + g.condition() + ")"
+	}
+	return s
+}
+
+func (g statements) condition() string {
+	c := g.pick("status >= 400", "host = 'host-1'", "host IN ('host-0', 'host-3')", "took BETWEEN 10 AND 60.5", "path LIKE '/p/1%'", "path ~ '[0-4]$'",
+		"NOT ok", "ok", "n < 0", "extra->>'user' = 'u1'", "host IS NOT NULL", "status <> 200", "ts > '2023-11-14 22:30:00'", "bytes > 1e5", "false",
+		"path NOT ILIKE '%2'", "status IS DISTINCT FROM 404", "contains(path, '9')", "coalesce(n, 0) % 2 = 0", "ts < 1700005000000", "host !~ '2$'")
+	switch g.IntN(6) {
+	case 0:
+		return c + " AND " + g.condition()
+	case 1:
+		return "(" + c + " OR " + g.condition() + ")"
+	}
+	return c
+}
+
+// statement returns a statement, and whether the order of its rows counts.
+func (g statements) statement() (sql string, sorted bool) {
+	where := ""
+	if g.IntN(2) == 0 {
+		where = " WHERE " + g.condition()
+	}
+	if g.IntN(5) == 0 {
+		return g.rows(where)
+	}
+	var groups, items []string
+	for range g.IntN(3) {
+		if x := g.group(); !slices.Contains(groups, x) {
+			groups = append(groups, x)
+		}
+	}
+	for i, x := range groups {
+		items = append(items, fmt.Sprintf("%s AS g%d", x, i))
+	}
+	aggregates := 1 + g.IntN(3)
+	for i := range aggregates {
+		items = append(items, fmt.Sprintf("%s%s", g.aggregate(), g.pick("", fmt.Sprintf(" AS a%d", i))))
+	}
+	sql = "SELECT " + strings.Join(items, ", ") + " FROM logs" + where
+	if len(groups) > 0 {
+		sql += " GROUP BY " + g.groupBy(groups)
+	}
+	if g.IntN(6) == 0 {
+		sql += " HAVING " + g.pick("count(*) > 2", "max(bytes) > 500000", "avg(took) < 60", "sum(n) IS NOT NULL")
+	}
+	if len(groups) > 0 && g.IntN(2) == 0 {
+		order := make([]string, len(groups))
+		for i := range order {
+			order[i] = g.pick(fmt.Sprint(i+1), fmt.Sprintf("g%d", i)) + g.pick("", " DESC", " NULLS FIRST", " DESC NULLS LAST")
+		}
+		sql += " ORDER BY " + strings.Join(order, ", ")
+		// All groups differ in their keys, but those of grouping sets do not.
+		if !strings.Contains(sql, "ROLLUP") && !strings.Contains(sql, "CUBE") && !strings.Contains(sql, "SETS") {
+			sorted = true
+			if g.IntN(2) == 0 {
+				sql += fmt.Sprintf(" LIMIT %d", g.IntN(12))
+			}
+			if g.IntN(4) == 0 {
+				sql += fmt.Sprintf(" OFFSET %d", g.IntN(5))
+			}
+		}
+	}
+	return sql, sorted
+}
+
+func (g statements) groupBy(groups []string) string {
+	switch list := strings.Join(groups, ", "); g.IntN(8) {
+	case 0:
+		return "ALL"
+	case 1:
+		return "ROLLUP (" + list + ")"
+	case 2:
+		return "CUBE (" + list + ")"
+	case 3:
+		return "GROUPING SETS ((" + list + "), (), (" + groups[0] + "))"
+	case 4:
+		numbers := make([]string, len(groups))
+		for i := range numbers {
+			numbers[i] = fmt.Sprint(i + 1)
+		}
+		return strings.Join(numbers, ", ")
+	case 5:
+		names := make([]string, len(groups))
+		for i := range names {
+			names[i] = fmt.Sprintf("g%d", i)
+		}
+		return strings.Join(names, ", ")
+	default:
+		return list
+	}
+}
+
+// rows returns a statement without aggregates. Rows that are sorted are so by all columns.
+func (g statements) rows(where string) (string, bool) {
+	const all = "ts, host, status, took, bytes, ok, path, n"
+	switch g.IntN(5) {
+	case 0:
+		return "SELECT * EXCLUDE (extra) FROM logs" + where, false
+	case 1:
+		return "SELECT host, took + 1, upper(path) AS p FROM logs" + where, false
+	case 2:
+		return fmt.Sprintf("SELECT * FROM logs%s ORDER BY ts DESC, host, status, took, bytes, ok, path, n, extra LIMIT %d", where, g.IntN(40)), true
+	case 3:
+		return fmt.Sprintf("SELECT %s FROM logs%s ORDER BY %s LIMIT %d OFFSET %d", all, where, strings.ReplaceAll(all, "took", "took DESC NULLS LAST"),
+			g.IntN(30), g.IntN(5)), true
+	default:
+		return "SELECT DISTINCT " + g.pick("host", "status, ok", "path AS p", "upper(host), n % 2") + " FROM logs" + where, false
+	}
+}
+
+// TestSplitRandom compares the answers of one to eight nodes with those of one, for random statements and rows.
+func TestSplitRandom(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	all, hauled := 0, map[string]int{}
+	for seed := *splitSeed; seed < *splitSeed+uint64(*splitSeeds); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		rows := []int{0, 1, 5, 60, 600}[rng.IntN(5)]
+		p := place(t, rng, rows, 1+rng.IntN(8))
+		for range 25 {
+			sql, sorted := statements{rng}.statement()
+			want, err := ask(e, sql, p.all)
+			if err != nil {
+				t.Fatalf("seed %d: %s: one node: %v", seed, sql, err)
+			}
+			all++
+			got, reason, err := p.splitAnswer(t, e, sql)
+			switch {
+			case err != nil:
+				t.Errorf("seed %d: %s: %v", seed, sql, err)
+			case reason != "":
+				hauled[reason]++
+			default:
+				if diff := same(got, want, sorted); diff != "" {
+					t.Errorf("seed %d, %d rows on %d nodes: %s: %s", seed, rows, len(p.nodes), sql, diff)
+				}
+			}
+		}
+	}
+	n := 0
+	for reason, count := range hauled {
+		t.Logf("%5d not split: %s", count, reason)
+		n += count
+	}
+	if t.Logf("%d statements, %d not split", all, n); n*4 > all {
+		t.Errorf("%d of %d statements are not split", n, all)
+	}
+}

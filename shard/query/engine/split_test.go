@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+)
+
+// placed is a table whose rows lie on several nodes.
+type placed struct {
+	columns []schema.Column
+	all     query.Table
+	nodes   []query.Table
+}
+
+// placedColumns are those of the table of the tests of Split.
+var placedColumns = cols("ts:TimestampMillisecond", "host:String", "status:Int64", "took:Float64", "bytes:Int64", "ok:Boolean", "path:String", "extra:Json", "n:Int32")
+
+// place puts random rows on several nodes.
+func place(t *testing.T, rng *rand.Rand, rows, nodes int) *placed {
+	t.Helper()
+	p := &placed{columns: placedColumns}
+	table := func(batches ...*column.Batch) query.Table {
+		return query.Table{Database: "public", Name: "logs", Schema: (&schema.Table{Name: "logs", Columns: p.columns}).Index(), Batches: batches}
+	}
+	of := make([][][]any, nodes)
+	var all [][]any
+	for range rows {
+		row := randomRow(rng)
+		all = append(all, row)
+		k := rng.IntN(nodes)
+		if rng.IntN(4) == 0 {
+			k = 0
+		}
+		of[k] = append(of[k], row)
+	}
+	for _, list := range of {
+		if len(list) == 0 {
+			p.nodes = append(p.nodes, table())
+			continue
+		}
+		p.nodes = append(p.nodes, table(batch(t, p.columns, list...)))
+	}
+	p.all = table()
+	if len(all) > 0 {
+		p.all = table(batch(t, p.columns, all...))
+	}
+	return p
+}
+
+func randomRow(rng *rand.Rand) []any {
+	maybe := func(v any) any {
+		if rng.IntN(8) == 0 {
+			return nil
+		}
+		return v
+	}
+	return []any{
+		1_700_000_000_000 + rng.IntN(10_000_000),
+		maybe(fmt.Sprintf("host-%d", rng.IntN(5))),
+		maybe([]int{200, 200, 200, 301, 404, 500}[rng.IntN(6)]),
+		maybe(float64(rng.IntN(100_000)) / 1000),
+		maybe(rng.IntN(1 << 20)),
+		maybe(rng.IntN(3) > 0),
+		maybe("/p/" + strconv.Itoa(rng.IntN(30))),
+		maybe(fmt.Sprintf(`{"user":"u%d","n":%d}`, rng.IntN(4), rng.IntN(9))),
+		maybe(rng.IntN(50) - 20),
+	}
+}
+
+// splitAnswer runs a statement as a cluster does: the statement for nodes on each, and the last step over what
+// they return. The reason is why it was not split.
+func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, reason string, err error) {
+	t.Helper()
+	bare := query.Table{Database: "public", Name: "logs", Schema: p.all.Schema}
+	s, err := e.Split(t.Context(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{bare}})
+	if err != nil {
+		return nil, "", err
+	}
+	if s.Reason != "" {
+		return nil, s.Reason, nil
+	}
+	var streams [][]byte
+	for _, node := range p.nodes {
+		var stream bytes.Buffer
+		err := e.Query(t.Context(), &query.Request{SQL: s.Worker, Database: "public", Tables: []query.Table{node}}, func(ipc []byte) error {
+			stream.Write(ipc)
+			return nil
+		})
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", s.Worker, err)
+		}
+		streams = append(streams, stream.Bytes())
+	}
+	if s.Final == "" {
+		a = &answer{}
+		for _, stream := range streams {
+			part, err := read(bytes.NewReader(stream))
+			if err != nil {
+				return nil, "", err
+			}
+			a.schema, a.rows = part.schema, append(a.rows, part.rows...)
+		}
+		return a, "", nil
+	}
+	a, err = request(t.Context(), e, &query.Request{
+		SQL: s.Worker, Database: "public", Tables: []query.Table{bare},
+		Partials: &query.Partials{Final: s.Final, Streams: streams},
+	})
+	if err != nil {
+		err = fmt.Errorf("%s\n%s: %w", s.Worker, s.Final, err)
+	}
+	return a, "", err
+}
+
+// same compares answers: names and types of columns, and rows; sorted tells that their order counts.
+func same(got, want *answer, sorted bool) string {
+	if !sameFields(got.schema, want.schema) {
+		return fmt.Sprintf("columns %v, one node %v", got.schema, want.schema)
+	}
+	a, b := slices.Clone(got.rows), slices.Clone(want.rows)
+	if !sorted {
+		slices.Sort(a)
+		slices.Sort(b)
+	}
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d rows, one node %d\n%s\n%s", len(a), len(b), strings.Join(a[:min(5, len(a))], "\n"), strings.Join(b[:min(5, len(b))], "\n"))
+	}
+	for i := range a {
+		if !sameRow(a[i], b[i]) {
+			return fmt.Sprintf("row %d: %s, one node %s", i, a[i], b[i])
+		}
+	}
+	return ""
+}
+
+func sameFields(a, b *arrow.Schema) bool {
+	return slices.EqualFunc(a.Fields(), b.Fields(), func(x, y arrow.Field) bool {
+		return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) && x.Metadata.Equal(y.Metadata)
+	})
+}
+
+// sameRow compares rows; doubles may differ in the last digits, as sums of one node do from run to run.
+func sameRow(a, b string) bool {
+	x, y := strings.Split(a, "|"), strings.Split(b, "|")
+	return slices.EqualFunc(x, y, func(a, b string) bool {
+		if a == b {
+			return true
+		}
+		f, err1 := strconv.ParseFloat(a, 64)
+		g, err2 := strconv.ParseFloat(b, 64)
+		return err1 == nil && err2 == nil && strings.ContainsAny(a+b, ".e") && math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
+	})
+}
+
+// TestSplitStatements compares the answers of several nodes with those of one.
+func TestSplitStatements(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	p := place(t, rand.New(rand.NewPCG(1, 2)), 3000, 4)
+	for _, sql := range []string{
+		"SELECT count(*) FROM logs",
+		"SELECT status, count(*) AS c FROM logs GROUP BY status ORDER BY c DESC, status",
+		"SELECT status, count(*) FROM logs WHERE host = 'host-1' AND path ~ '/p/1' GROUP BY ALL ORDER BY 1 NULLS FIRST",
+		"SELECT host, sum(bytes), avg(bytes), min(took), max(took), avg(n), count(took) FROM logs GROUP BY host ORDER BY host",
+		"SELECT date_trunc('minute', ts) AS minute, count(*) FROM logs GROUP BY minute ORDER BY minute LIMIT 20",
+		"SELECT count(*) FROM logs WHERE contains(path, '1') AND ts > 1700000005000",
+		"SELECT count(*) FILTER (WHERE status >= 500) * 100.0 / count(*) AS errors FROM logs",
+		"SELECT host, quantile_cont(took, 0.99), median(took) FROM logs GROUP BY host ORDER BY 1",
+		"SELECT quantile_cont(bytes, 0.5) FROM logs WHERE status = 200",
+		"SELECT count(DISTINCT path), count(*) FROM logs",
+		"SELECT host, count(DISTINCT path) AS d, sum(bytes) FROM logs GROUP BY host HAVING count(*) > 3 ORDER BY d DESC, host",
+		"SELECT path, count(*) AS hits FROM logs GROUP BY path ORDER BY hits DESC, path LIMIT 10 OFFSET 2",
+		"SELECT host, arg_max(path, ts), max(ts) FROM logs GROUP BY host ORDER BY host",
+		"SELECT host, status, count(*), GROUPING(host) FROM logs GROUP BY ROLLUP (host, status) ORDER BY ALL",
+		"SELECT host, status, count(*) FROM logs GROUP BY GROUPING SETS ((host), (status), ()) ORDER BY 1, 2, 3",
+		"SELECT extra->>'user' AS u, count(*) FROM logs WHERE extra->>'n' = '3' GROUP BY u ORDER BY u",
+		"SELECT bool_and(ok), bool_or(ok), bit_or(status), count_if(ok) FROM logs",
+		"SELECT count(*), sum(bytes), avg(bytes), max(host), quantile_cont(took, 0.9), count(DISTINCT took) FROM logs WHERE status = 7",
+		"SELECT * FROM logs ORDER BY ts DESC, bytes, path, host LIMIT 10",
+		"SELECT host, took FROM logs WHERE took IS NOT NULL ORDER BY took DESC, host, bytes LIMIT 7 OFFSET 3",
+		"SELECT DISTINCT host, ok FROM logs ORDER BY host, ok",
+		"SELECT DISTINCT status FROM logs",
+		"SELECT upper(host) AS h, bytes + 1 FROM logs WHERE took > 99",
+		"SELECT CASE WHEN status >= 400 THEN 'bad' ELSE 'good' END AS kind, count(*), round(avg(took), 2) FROM logs GROUP BY 1 ORDER BY 1",
+		"SELECT status // 100 AS class, count(*) FROM logs WHERE NOT ok AND path LIKE '/p/2%' GROUP BY class ORDER BY class",
+		"SELECT count(*) FROM logs WHERE ts >= now() - INTERVAL 1 DAY",
+		"SELECT l.host, count(*) FROM public.logs l WHERE l.status IN (200, 404) AND l.n BETWEEN -3 AND 10 GROUP BY l.host ORDER BY l.host",
+		"SELECT count(*) FROM logs WHERE matches(path, 'p')",
+		"SELECT time_bucket(INTERVAL 5 MINUTE, ts) AS b, max(took) FROM logs GROUP BY b ORDER BY b",
+		"SELECT sum(DISTINCT status), count(DISTINCT status) FILTER (WHERE status > 200) FROM logs",
+		"SELECT 1e3 * count(*) AS x, 'a' AS y FROM logs",
+	} {
+		want, err := ask(e, sql, p.all)
+		if err != nil {
+			t.Errorf("%s: one node: %v", sql, err)
+			continue
+		}
+		got, reason, err := p.splitAnswer(t, e, sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if reason != "" {
+			t.Logf("%s: hauled: %s", sql, reason)
+			continue
+		}
+		if diff := same(got, want, strings.Contains(sql, "ORDER BY")); diff != "" {
+			t.Errorf("%s: %s", sql, diff)
+		}
+	}
+}
