@@ -132,7 +132,7 @@ func (n *node) openShards(shares config.Shares) error {
 	n.trouble.host.Store(n.host)
 	n.onStop("shards", n.host.Close)
 	service := shard.NewServer(shard.ServerConfig{
-		Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan,
+		Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan, Ask: n.ask,
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
@@ -147,6 +147,15 @@ func (n *node) openShards(shares config.Shares) error {
 // scan asks for rows that a query on this node needs from another one.
 func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (shard.ScanReader, error) {
 	r, err := n.shards.Scan(ctx, nodes, req)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// ask runs a part of a query of this node on the node that has most of its rows.
+func (n *node) ask(ctx context.Context, req *shardpb.QueryRequest) (shard.ScanReader, error) {
+	r, err := n.shards.Ask(ctx, req)
 	if err != nil {
 		return nil, err
 	}

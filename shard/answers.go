@@ -3,6 +3,10 @@ package shard
 import (
 	"runtime/debug"
 	"sync"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/shardpb"
 )
 
 // largeAnswer is the size from which on an answer is a large one: an export, in which
@@ -42,6 +46,21 @@ func (a *answer) add(n int) {
 	exports.before = debug.SetGCPercent(largeGC)
 	if exports.before >= 0 && exports.before < largeGC {
 		debug.SetGCPercent(exports.before) // the operator wants it smaller still
+	}
+}
+
+// to returns a function that sends pieces of an Arrow IPC stream.
+func (a *answer) to(stream grpc.ServerStreamingServer[shardpb.QueryChunk]) func(ipc []byte) error {
+	return func(ipc []byte) error {
+		for len(ipc) > 0 {
+			n := min(len(ipc), chunkBytes)
+			if err := stream.Send(&shardpb.QueryChunk{ArrowIpc: ipc[:n]}); err != nil {
+				return err
+			}
+			a.add(n)
+			ipc = ipc[n:]
+		}
+		return nil
 	}
 }
 

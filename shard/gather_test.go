@@ -92,6 +92,13 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 				return nil, false
 			},
 			All: func() []*Shard { return nil }, Engine: e, Spool: n.spool,
+			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error) {
+				r, err := client.Ask(ctx, req)
+				if err != nil {
+					return nil, err
+				}
+				return r, nil
+			},
 			Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (ScanReader, error) {
 				r, err := client.Scan(ctx, nodes, req)
 				if err != nil {

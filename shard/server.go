@@ -41,6 +41,8 @@ type Engine interface {
 	// Needs tells what a statement reads of the request's tables, whose rows it does not
 	// look at.
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
+	// Split takes a statement apart for several nodes; it does not look at rows.
+	Split(ctx context.Context, req *query.Request) (*query.Split, error)
 }
 
 // ServerConfig says what a server serves. All fields are required but those that say
@@ -55,6 +57,8 @@ type ServerConfig struct {
 	// them is what Partial of the reader returns. Without it and Spool a query reads the
 	// shards of this node only.
 	Scan func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (ScanReader, error)
+	// Ask runs a part of a query on the node that leads most shards of it. Without it no statement is taken apart.
+	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
 	// Spool keeps the rows that come from elsewhere.
 	Spool *spool.Dir
 }
@@ -74,11 +78,12 @@ type server struct {
 	// that looks through new rows.
 	stored, live chan struct{}
 	pins         pins
+	large        *large
 }
 
 // NewServer returns the gRPC service of a shard node.
 func NewServer(cfg ServerConfig) shardpb.ShardServiceServer {
-	return &server{cfg: cfg, stored: make(chan struct{}, tailsStored), live: make(chan struct{}, tailsLive)}
+	return &server{cfg: cfg, stored: make(chan struct{}, tailsStored), live: make(chan struct{}, tailsLive), large: newLarge()}
 }
 
 // Write appends batches to one shard.
@@ -114,6 +119,16 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 		return err
 	}
 	ctx := query.WithShare(stream.Context(), req.Share)
+	note := ""
+	if d, err := s.takeApart(ctx, req); err != nil {
+		return errs.ToGRPC(err)
+	} else if d != nil {
+		done, err := d.run(ctx, stream)
+		if done || err != nil {
+			return errs.ToGRPC(err)
+		}
+		note = d.note()
+	}
 	gathering, span := tracing.Start(ctx, "gather rows")
 	g, err := s.gather(gathering, req)
 	span.Number("tables", int64(len(req.Tables)))
@@ -131,18 +146,8 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	defer sent.end()
 	running, span := tracing.Start(ctx, "run query")
 	err = s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
-		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
-	}, func(ipc []byte) error {
-		for len(ipc) > 0 {
-			n := min(len(ipc), chunkBytes)
-			if err := stream.Send(&shardpb.QueryChunk{ArrowIpc: ipc[:n]}); err != nil {
-				return err
-			}
-			sent.add(n)
-			ipc = ipc[n:]
-		}
-		return nil
-	}))
+		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
+	}, sent.to(stream)))
 	span.End(err)
 	return errs.ToGRPC(err)
 }

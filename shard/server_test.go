@@ -68,6 +68,10 @@ func (f *fakeEngine) Analyze(ctx context.Context, sql, database string) (*query.
 
 func (f *fakeEngine) Needs(context.Context, *query.Request) ([]query.Need, error) { return nil, f.err }
 
+func (f *fakeEngine) Split(context.Context, *query.Request) (*query.Split, error) {
+	return &query.Split{Reason: "a fake"}, f.err
+}
+
 func (f *fakeEngine) Query(ctx context.Context, req *query.Request, emit func([]byte) error) error {
 	f.got = req
 	f.shares = append(f.shares, query.ShareOf(ctx))

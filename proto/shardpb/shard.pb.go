@@ -1363,7 +1363,10 @@ type QueryRequest struct {
 	Unchecked bool `protobuf:"varint,19,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
 	// For whom it runs, "user NAME" or "address ADDRESS": what a node has for queries is
 	// divided among these. Empty: not known.
-	Share         string `protobuf:"bytes,20,opt,name=share,proto3" json:"share,omitempty"`
+	Share string `protobuf:"bytes,20,opt,name=share,proto3" json:"share,omitempty"`
+	// The statement is a part of one that another node has taken apart for the nodes that have
+	// the rows: it is not taken apart again.
+	Part          bool `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1473,6 +1476,13 @@ func (x *QueryRequest) GetShare() string {
 		return x.Share
 	}
 	return ""
+}
+
+func (x *QueryRequest) GetPart() bool {
+	if x != nil {
+		return x.Part
+	}
+	return false
 }
 
 type ShardNodes struct {
@@ -3159,7 +3169,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\xfe\x02\n" +
+	"\x0f_expired_before\"\x92\x03\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3172,7 +3182,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05nodes\x18\x11 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\x12.\n" +
 	"\x13max_staleness_nanos\x18\x12 \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
 	"\tunchecked\x18\x13 \x01(\bR\tunchecked\x12\x14\n" +
-	"\x05share\x18\x14 \x01(\tR\x05share\"B\n" +
+	"\x05share\x18\x14 \x01(\tR\x05share\x12\x12\n" +
+	"\x04part\x18\x15 \x01(\bR\x04part\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +

@@ -76,25 +76,33 @@ type Request struct {
 	// Partials, if not nil, are the answers of nodes to SQL, each over its own rows: Tables have no rows, and the
 	// answer is that to Final.
 	Partials *Partials
+	// Note is a text that EXPLAIN shows in front: how the statement was taken apart, or why it was not.
+	Note string
 }
 
 // Partials are what several nodes answered to one statement.
 type Partials struct {
 	// Final is a statement of Split over what the nodes answered.
 	Final string
+	// Explain goes in front of Final: EXPLAIN with its options, or nothing.
+	Explain string
 	// Streams are the answers, each an Arrow IPC stream.
 	Streams [][]byte
 }
 
 // Split is a statement that was taken apart for several nodes.
 type Split struct {
+	// Table is the only table of the statement.
+	Table TableName
 	// Worker is what each node runs over its rows.
 	Worker string
 	// Final makes the answer of what Worker returns on all nodes; empty: the answers of the nodes, one after the
 	// other, are the answer.
 	Final string
-	// Kind says how it was taken apart, for people.
+	// Kind says how it was taken apart: aggregate, pairs, top, limit, distinct or rows.
 	Kind string
+	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
+	Explain string
 	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
 	Reason string
 }

@@ -39,6 +39,23 @@ func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 // A shard that cannot be reached is an error, unless the request allows a partial answer:
 // then Partial of the reader names it.
 func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
+	r, err := c.query(ctx, req)
+	if err != nil {
+		return nil, err // a nil reader in the interface would not be nil
+	}
+	return r, nil
+}
+
+// Ask runs a part of a query, as Query does. The reader must be closed.
+func (c *Client) Ask(ctx context.Context, req *shardpb.QueryRequest) (*ScanReader, error) {
+	r, err := c.query(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &ScanReader{r}, nil
+}
+
+func (c *Client) query(ctx context.Context, req *shardpb.QueryRequest) (*streamReader, error) {
 	first, shards, err := c.place(req)
 	if err != nil {
 		return nil, err
@@ -52,13 +69,9 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 	if req.AllowPartial || req.AnyReplica {
 		a.rounds = partialRounds
 	}
-	r, err := stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.QueryChunk], error) {
+	return stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.QueryChunk], error) {
 		return client.Query(ctx, req, callOptions...)
 	})
-	if err != nil {
-		return nil, err // a nil reader in the interface would not be nil
-	}
-	return r, nil
 }
 
 // Scan asks the nodes, the likely leader first, for rows of a table in a shard. The reader
@@ -132,7 +145,7 @@ func receive[T any](p *leader.Pulse, messages grpc.ServerStreamingClient[T]) (m 
 	return m, err
 }
 
-// ScanReader reads the rows of a scan as an Arrow IPC stream.
+// ScanReader reads the rows of a scan, or the answer to a part of a query, as an Arrow IPC stream.
 type ScanReader struct{ *streamReader }
 
 // place lists the shards that a query reads, the first one of its first table in front,

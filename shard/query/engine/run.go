@@ -319,7 +319,10 @@ func (r *run) execute() error {
 		answer.Clean = r.withoutPaths
 	}
 	if r.st.ExplainsInText() && len(r.Plans) > 0 && len(p.Names) == 2 {
-		answer.First = r.summary()
+		answer.First = [][2]string{{"segments", r.summary()}}
+		if r.request.Note != "" {
+			answer.First = append([][2]string{{"split", r.request.Note}}, answer.First...)
+		}
 	}
 	return p.Run(r.ctx, answer)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,17 +30,19 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return nil, err
 	}
 	if len(st.Tables) != 1 {
-		return &query.Split{Reason: "it reads several tables, or one of them several times"}, nil
+		return &query.Split{Reason: "it reads several tables, or one of them several times", Explain: st.Explain}, nil
 	}
 	in, err := e.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, engine: e, in: in, st: st, request: withoutRows(req)}
+	bare := *st.Statement
+	bare.Explain = "" // what EXPLAIN explains is taken apart
+	r := &run{ctx: ctx, engine: e, in: in, st: &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree}, request: withoutRows(req)}
 	out, err := r.split()
 	e.release(in, sql.IsBroken(err))
 	if hauled := (*split.Hauled)(nil); errors.As(err, &hauled) {
-		return &query.Split{Reason: hauled.Reason}, nil
+		return &query.Split{Reason: hauled.Reason, Explain: st.Explain}, nil
 	}
 	if err != nil && ctx.Err() != nil {
 		return nil, contextError(ctx)
@@ -47,6 +50,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if err != nil {
 		return nil, sql.ToClient(err, r.text)
 	}
+	out.Explain = st.Explain
 	return out, nil
 }
 
@@ -121,7 +125,7 @@ func (r *run) split() (*query.Split, error) {
 	if err := r.verify(p, want); err != nil {
 		return nil, err
 	}
-	return &query.Split{Worker: p.Worker, Final: p.Final, Kind: p.Kind}, nil
+	return &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}, nil
 }
 
 // verify binds both statements, and compares the names and types of the answer.
@@ -209,10 +213,15 @@ func (r *run) finish() error {
 			return err
 		}
 	}
-	p, err := duck.Prepare(r.session, partials.Final)
+	final := cmp.Or(partials.Final, "SELECT * FROM "+split.Partials)
+	p, err := duck.Prepare(r.session, partials.Explain+final)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "query: the last step of a statement over several nodes")
 	}
 	defer p.Close()
-	return p.Run(r.ctx, &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows})
+	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows}
+	if partials.Explain != "" && len(p.Names) == 2 {
+		answer.First = [][2]string{{"split", r.request.Note}}
+	}
+	return p.Run(r.ctx, answer)
 }

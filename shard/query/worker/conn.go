@@ -109,6 +109,8 @@ type exchange struct {
 	emit  func(ipc []byte) error
 	// Or: where what the query needs goes, instead of its being run.
 	needs *[]query.Need
+	// Or: where the query goes that was taken apart, instead of its being run.
+	split *query.Split
 	// Or: what to analyze, and where the answer goes.
 	analyze  analyzeRequest
 	analysis *query.Analysis
@@ -170,6 +172,9 @@ func (x *exchange) send() error {
 		e.encode(x.query)
 		if x.needs != nil {
 			kind = frameNeeds
+		}
+		if x.split != nil {
+			kind = frameSplit
 		}
 	} else {
 		kind = frameAnalyze
@@ -295,7 +300,7 @@ func (x *exchange) receive() error {
 			}
 		case frameEnd:
 			return x.end(length)
-		case frameAnalysis, frameNeeded, frameError:
+		case frameAnalysis, frameNeeded, frameParts, frameError:
 			text, err := readText(waiting{x}, length)
 			if err != nil {
 				return err
@@ -311,6 +316,8 @@ func (x *exchange) receive() error {
 			switch {
 			case kind == frameNeeded && x.needs != nil:
 				*x.needs, err = decode[[]query.Need](d)
+			case kind == frameParts && x.split != nil:
+				*x.split, err = decode[query.Split](d)
 			case kind == frameAnalysis && x.analysis != nil:
 				*x.analysis, err = decode[query.Analysis](d)
 			default:

@@ -16,7 +16,7 @@ import (
 )
 
 // protocolVersion is that of FORMAT.md.
-const protocolVersion = 3
+const protocolVersion = 4
 
 // headerSize is the size of a frame's header: the length of what follows it, the
 // frame's kind, zeros.
@@ -36,12 +36,14 @@ const (
 	frameBody    frameKind = 3
 	frameCancel  frameKind = 4
 	frameNeeds   frameKind = 5
+	frameSplit   frameKind = 6
 	// From the child: a part of the answer, its end, an error instead.
 	frameData     frameKind = 16
 	frameEnd      frameKind = 17
 	frameAnalysis frameKind = 18
 	frameError    frameKind = 19
 	frameNeeded   frameKind = 20
+	frameParts    frameKind = 21
 	// On the socket between the processes.
 	frameHello   frameKind = 32
 	frameReady   frameKind = 33
@@ -122,7 +124,7 @@ type ready struct {
 func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
 		reflect.TypeFor[analyzeRequest](),
-		reflect.TypeFor[[]query.Need](), reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
+		reflect.TypeFor[[]query.Need](), reflect.TypeFor[query.Split](), reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
 }
 
 func putHeader(b []byte, kind frameKind, length int) {

@@ -38,6 +38,7 @@ func Main(build string) int { return run(build, openEngine) }
 type runner interface {
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
+	Split(ctx context.Context, req *query.Request) (*query.Split, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 	PageCache() segment.CacheStats
 }
@@ -240,7 +241,7 @@ func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 		j := job{ctx: ctx, kind: kind}
 		d := &decoder{src: text, memory: c.server.memory, batches: &c.server.batches}
 		switch kind {
-		case frameQuery, frameNeeds:
+		case frameQuery, frameNeeds, frameSplit:
 			j.query, err = decode[*query.Request](d)
 			if err == nil {
 				err = readBodies(r, d.pending)
@@ -283,6 +284,11 @@ func (c *session) run(j job) error {
 		var needs []query.Need
 		if needs, err = c.server.engine.Needs(j.ctx, j.query); err == nil {
 			return c.write(message(frameNeeded, needs))
+		}
+	case frameSplit:
+		var split *query.Split
+		if split, err = c.server.engine.Split(j.ctx, j.query); err == nil {
+			return c.write(message(frameParts, *split))
 		}
 	default:
 		var a *query.Analysis

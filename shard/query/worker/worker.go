@@ -137,6 +137,20 @@ func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 	return needs, nil
 }
 
+// Split takes a statement apart for several nodes, as engine.Engine does. The tables need no rows.
+func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
+	leave, err := enter(ctx, w.parses)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var split query.Split
+	if err := w.call(&exchange{ctx: ctx, leave: leave, query: req, split: &split}); err != nil {
+		return nil, err
+	}
+	return &split, nil
+}
+
 // Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does, but that emit may
 // get the stream in any pieces.
 //

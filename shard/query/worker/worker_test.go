@@ -407,7 +407,7 @@ func TestHello(t *testing.T) {
 		hello []byte
 		says  string
 	}{
-		{later, "speaks version 4 of the protocol and the worker version 3"},
+		{later, "speaks version 5 of the protocol and the worker version 4"},
 		{newHello(hello{Types: messageTypes() + 1, Build: "b"}), "sends requests of form"},
 		{newHello(hello{Types: messageTypes(), Build: "c"}), `was built from "c" and the worker from "b"`},
 		{good[:12], "no server of cordwood"},

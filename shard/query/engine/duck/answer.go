@@ -2,6 +2,7 @@ package duck
 
 import (
 	"context"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -51,8 +52,8 @@ func (s *Session) Watch(ctx context.Context) (stop func()) {
 type Answer struct {
 	// Limit is how many rows are sent at most; 0: all.
 	Limit uint64
-	// First is the text of a row for EXPLAIN in front of the others, or empty.
-	First string
+	// First are rows for EXPLAIN in front of the others: a key and a text each.
+	First [][2]string
 	// Clean, if not nil, returns what is sent in the place of a text.
 	Clean func(text string) string
 	// Emit takes the pieces of the Arrow IPC stream.
@@ -84,7 +85,7 @@ func Prepare(s *Session, text string) (*Prepared, error) {
 // Run runs the statement and sends its rows.
 func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 	var first duckdb.DataChunk
-	if a.First != "" {
+	if len(a.First) > 0 {
 		var err error
 		if first, err = p.session.explained(a.First); err != nil {
 			return err
@@ -109,7 +110,7 @@ func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 	}
 	defer out.release()
 	if first.Ptr != nil {
-		if err := out.write(first, 1); err != nil {
+		if err := out.write(first, int64(len(a.First))); err != nil {
 			return err
 		}
 	}
@@ -173,12 +174,16 @@ func replaceTexts(chunk duckdb.DataChunk, f func(text string) string) {
 	}
 }
 
-// explained returns a chunk with the row for EXPLAIN.
-func (s *Session) explained(summary string) (duckdb.DataChunk, error) {
+// explained returns a chunk with rows for EXPLAIN.
+func (s *Session) explained(rows [][2]string) (duckdb.DataChunk, error) {
 	var res duckdb.Result
 	defer duckdb.DestroyResult(&res)
-	sql := "SELECT 'segments' AS explain_key, " + sql.QuoteText(summary) + " AS explain_value"
-	if duckdb.Query(s.conn, sql, &res) == duckdb.StateError {
+	values := make([]string, len(rows))
+	for i, row := range rows {
+		values[i] = "(" + sql.QuoteText(row[0]) + ", " + sql.QuoteText(row[1]) + ")"
+	}
+	text := "SELECT * FROM (VALUES " + strings.Join(values, ", ") + ") AS t(explain_key, explain_value)"
+	if duckdb.Query(s.conn, text, &res) == duckdb.StateError {
 		return duckdb.DataChunk{}, EngineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
 	}
 	return duckdb.FetchChunk(res), nil

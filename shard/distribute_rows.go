@@ -1,0 +1,106 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+)
+
+// passOn sends the rows of one node after the other.
+func (d *distribution) passOn(ctx context.Context, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) (done bool, err error) {
+	var sent answer
+	defer sent.end()
+	out := &joined{send: sent.to(stream)}
+	for _, p := range d.parts {
+		r, err := d.open(ctx, p)
+		if err == nil {
+			if out.writer == nil {
+				err = d.sendMissing(stream)
+			}
+			if err == nil {
+				err = out.add(r, d.req.Limit)
+			}
+			_ = r.Close()
+		}
+		if err != nil && sent.bytes == 0 && len(d.missing) == 0 {
+			return d.instead(ctx, err)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, out.end()
+}
+
+// joined makes one Arrow IPC stream of several with the same columns.
+type joined struct {
+	send   func([]byte) error
+	buf    bytes.Buffer
+	writer *ipc.Writer
+	rows   uint64
+}
+
+// add takes the rows of a stream, until there are limit rows in all; 0: all.
+func (j *joined) add(r io.Reader, limit uint64) error {
+	src := &remembering{r: r}
+	in, err := ipc.NewReader(src)
+	if src.err != nil {
+		return src.err // what the IPC reader made of it says less
+	}
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "query: the rows of a node")
+	}
+	defer in.Release()
+	if j.writer == nil {
+		j.writer = ipc.NewWriter(&j.buf, ipc.WithSchema(in.Schema()))
+	}
+	for in.Next() {
+		rec := in.RecordBatch()
+		if left := limit - j.rows; limit > 0 && uint64(rec.NumRows()) > left {
+			rec = rec.NewSlice(0, int64(left))
+			defer rec.Release()
+		}
+		j.rows += uint64(rec.NumRows())
+		if err := j.writer.Write(rec); err != nil {
+			return errs.Wrap(errs.Internal, err, "query: the rows of a node")
+		}
+		if j.buf.Len() >= chunkBytes {
+			if err := j.flush(); err != nil {
+				return err
+			}
+		}
+		if limit > 0 && j.rows >= limit {
+			return nil
+		}
+	}
+	if src.err != nil {
+		return src.err
+	}
+	if err := in.Err(); err != nil {
+		return errs.Wrap(errs.Internal, err, "query: the rows of a node")
+	}
+	return nil
+}
+
+func (j *joined) flush() error {
+	err := j.send(j.buf.Bytes())
+	j.buf.Reset()
+	return err
+}
+
+// end ends the stream.
+func (j *joined) end() error {
+	if j.writer == nil {
+		return errs.New(errs.Internal, "query: no node was asked for rows")
+	}
+	if err := j.writer.Close(); err != nil {
+		return errs.Wrap(errs.Internal, err, "query: end the rows")
+	}
+	return j.flush()
+}

@@ -1,0 +1,160 @@
+package shard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+// spreadNodes are three nodes with a table that appends and one that merges rows, each spread over four shards, and
+// the same rows in shard 9.
+type spreadNodes struct {
+	*testNodes
+	spread, whole []*shardpb.QueryTable
+}
+
+func newSpreadNodes(t *testing.T, rows int) *spreadNodes {
+	c := &spreadNodes{testNodes: newTestNodes(t, map[string][]uint32{"a": {1, 4}, "b": {2}, "c": {3, 9}})}
+	rng := rand.New(rand.NewPCG(3, 5))
+	for id, options := range []map[string]string{{"append_mode": "true"}, nil} {
+		name := []string{"logs", "state"}[id]
+		spread, whole := wideDef(uint64(id+1), name, options, 1, 2, 3, 4), wideDef(uint64(id+1), name, options, 9)
+		for seq := range uint64(8) {
+			var of [4][]int
+			for i := range rows / 8 {
+				n := int(seq)*rows/16 + i // half of them come twice
+				of[n%7%4] = append(of[n%7%4], n)
+			}
+			for i, numbers := range of {
+				state := rng.Uint64()
+				put := func(d *schemapb.Table, shard uint32, seq uint64) {
+					c.write(shard, wideRows(rand.New(rand.NewPCG(state, 0)), d, seq, numbers), d)
+				}
+				put(spread, uint32(i+1), seq+1)
+				put(whole, 9, 4*seq+uint64(i)+1)
+			}
+		}
+		c.spread, c.whole = append(c.spread, tableOf(spread, 1, 2, 3, 4)), append(c.whole, tableOf(whole, 9))
+	}
+	return c
+}
+
+// explained returns what EXPLAIN says of how a statement was taken apart.
+func (c *spreadNodes) explained(sql string) string {
+	c.t.Helper()
+	rows, _, err := c.ask(&shardpb.QueryRequest{Sql: "EXPLAIN " + sql, Database: "public", Tables: c.spread})
+	if err != nil {
+		c.t.Fatalf("EXPLAIN %s: %v", sql, err)
+	}
+	i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "split|") })
+	if i < 0 {
+		c.t.Fatalf("EXPLAIN %s does not say how it is taken apart: %q", sql, rows)
+	}
+	return strings.TrimPrefix(rows[i], "split|")
+}
+
+// TestWorkGoesToTheRows compares statements that are taken apart with their answers from one shard.
+func TestWorkGoesToTheRows(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 4000)
+	for _, test := range []struct{ sql, kind string }{
+		{"SELECT count(*) FROM logs", "aggregate over 4 shards, in 3 parts"},
+		{"SELECT host, count(*), sum(n), avg(n), min(s), max(u64) FROM logs WHERE ok GROUP BY host ORDER BY host", "aggregate"},
+		{"SELECT host, median(n), count(DISTINCT n) FROM logs GROUP BY host ORDER BY host", "pairs"},
+		{"SELECT * FROM logs WHERE n > 900000000", "rows over 4 shards"},
+		{"SELECT ts, host, n FROM logs ORDER BY ts DESC, n, host LIMIT 30", "top"},
+		{"SELECT DISTINCT host FROM logs", "distinct"},
+		{"SELECT date_trunc('hour', ts) AS h, count(*) FROM state GROUP BY h ORDER BY h LIMIT 9", "aggregate over 4 shards, in 4 parts"},
+		{"SELECT host, sum(n), count(s) FROM state GROUP BY ROLLUP (host) ORDER BY ALL", "aggregate"},
+		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "rows of other nodes are fetched: string_agg with ORDER BY"},
+		{"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts AND l.host = s.host", "rows of other nodes are fetched: it reads several tables"},
+	} {
+		if said := c.explained(test.sql); !strings.Contains(said, test.kind) {
+			t.Errorf("EXPLAIN %s: %s, want %s", test.sql, said, test.kind)
+		}
+		want, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.whole})
+		if err != nil {
+			t.Fatalf("%s: in one shard: %v", test.sql, err)
+		}
+		got, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.spread})
+		if err != nil {
+			t.Errorf("%s: %v", test.sql, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-one shard +several):\n%s", test.sql, diff)
+		}
+	}
+}
+
+// TestExplainAnalyzeAsksTheNodes: EXPLAIN ANALYZE says what came from each node, EXPLAIN asks none.
+func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 200)
+	if said := c.explained("SELECT count(*) FROM logs"); strings.Contains(said, " bytes, ") {
+		t.Errorf("EXPLAIN: %s", said)
+	}
+	for _, node := range []string{"a: shards 1 4", "b: shards 2", "c: shards 3"} {
+		if said := c.explained("ANALYZE SELECT count(*) FROM logs"); !strings.Contains(said, "node "+node+", ") || strings.Count(said, " bytes, ") != 3 {
+			t.Errorf("EXPLAIN ANALYZE: %s", said)
+		}
+	}
+}
+
+// TestErrorsOfParts are told of the client's statement, not of that for the nodes.
+func TestErrorsOfParts(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 200)
+	for _, sql := range []string{
+		"SELECT sum(CAST(s AS INTEGER)) FROM logs",
+		"SELECT nothing, count(*) FROM logs GROUP BY nothing",
+		"SELECT count(*) FROM logs WHERE CAST(s AS DATE) > '2024-01-01'",
+	} {
+		_, _, want := c.ask(&shardpb.QueryRequest{Sql: sql, Database: "public", Tables: c.whole})
+		_, _, got := c.ask(&shardpb.QueryRequest{Sql: sql, Database: "public", Tables: c.spread})
+		if want == nil || got == nil || fmt.Sprint(want) != fmt.Sprint(got) {
+			t.Errorf("%s: %v, in one shard %v", sql, got, want)
+		}
+	}
+}
+
+// TestPartOfAnotherNode runs a part on a node that does not have all of its shards: it fetches the rows, and does
+// not take the statement apart again.
+func TestPartOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 400)
+	const sql = "SELECT host, count(*) FROM logs GROUP BY host"
+	want, _, err := c.ask(&shardpb.QueryRequest{Sql: sql, Database: "public", Tables: c.whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := c.ask(&shardpb.QueryRequest{Sql: sql, Database: "public", Tables: c.spread, Part: true})
+	if err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v\n%s", err, cmp.Diff(want, got))
+	}
+	rows, _, err := c.ask(&shardpb.QueryRequest{Sql: "EXPLAIN " + sql, Database: "public", Tables: c.spread, Part: true})
+	if err != nil || slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "split|") }) {
+		t.Errorf("a part is taken apart: %v, %q", err, rows)
+	}
+}
+
+// TestLargePartials: a statement whose partial results are too large has its rows fetched, at once the next time.
+func TestLargePartials(t *testing.T) {
+	l := newLarge()
+	l.add("SELECT 1")
+	if !l.has("SELECT 1") || l.has("SELECT 2") {
+		t.Error("the wrong statement is remembered")
+	}
+	d := &distribution{server: &server{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}}
+	d.bytes.Store(maxPartials)
+	if _, err := (&bounded{strings.NewReader("x"), &d.bytes}).Read(make([]byte, 1)); err == nil {
+		t.Fatal("more than the bound is read")
+	} else if done, err := d.instead(t.Context(), err); done || err != nil || !l.has("SELECT 3") {
+		t.Errorf("the rows are not fetched: %v %v", done, err)
+	}
+}

@@ -1,0 +1,158 @@
+package split
+
+import (
+	"regexp"
+	"strings"
+
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file reads GROUP BY, DISTINCT, ORDER BY and LIMIT.
+
+// readGroups takes over GROUP BY.
+func (b *block) readGroups(n sql.Node) error {
+	switch sql.Text(n, "aggregate_handling") {
+	case "", "STANDARD_HANDLING":
+	case "FORCE_AGGREGATES":
+		b.all = true
+		for _, item := range b.items {
+			if !hasAggregate(item) {
+				b.groups = append(b.groups, item)
+			}
+		}
+		return nil
+	default:
+		return haul("its way of grouping")
+	}
+	list, _ := n["group_expressions"].([]any)
+	for _, v := range list {
+		g, _ := v.(sql.Node)
+		if sql.Text(g, "class") == "CONSTANT" {
+			i, ok := sql.Integer(g)
+			if !ok || i < 1 || i > int64(len(b.items)) {
+				return haul("GROUP BY a literal")
+			}
+			b.groups = append(b.groups, b.items[i-1])
+			continue
+		}
+		if name, bare := bareColumn(g); bare && b.clashes(name) {
+			return haul("the name %s is a column and an alias", name)
+		}
+		g, err := b.clause(g)
+		if err != nil {
+			return err
+		}
+		b.groups = append(b.groups, g)
+	}
+	if !groupingSets.MatchString(b.SQL) {
+		return nil
+	}
+	sets, err := b.Sets()
+	if err != nil {
+		return haul("its grouping sets: %s", err)
+	}
+	if len(sets) > 1 || len(sets) == 1 && !wholeSet(sets[0], len(b.groups)) {
+		b.sets = sets
+	}
+	return nil
+}
+
+// groupingSets matches statements that may have grouping sets other than that of all expressions.
+var groupingSets = regexp.MustCompile(`(?i)\b(?:rollup|cube|grouping)\b|(?:\bby|,)\s*\(\s*\)`)
+
+// wholeSet reports whether a set of groups is that of all.
+func wholeSet(v any, groups int) bool {
+	set, _ := v.([]any)
+	return len(set) == groups
+}
+
+// modifier takes over DISTINCT, ORDER BY and LIMIT.
+func (b *block) modifier(m sql.Node) error {
+	switch kind := sql.Text(m, "type"); kind {
+	case "DISTINCT_MODIFIER":
+		if !sql.OnlyKeys(m) {
+			return haul("DISTINCT ON")
+		}
+		b.distinct = true
+	case "ORDER_MODIFIER":
+		list, _ := m["orders"].([]any)
+		for _, v := range list {
+			o, _ := v.(sql.Node)
+			if err := b.order(o); err != nil {
+				return err
+			}
+		}
+	case "LIMIT_MODIFIER":
+		limit, ok := sql.RowCount(m["limit"])
+		offset, ok2 := sql.RowCount(m["offset"])
+		if !ok || !ok2 || limit > maxRows || offset > maxRows {
+			return haul("a LIMIT or OFFSET that is no literal number")
+		}
+		b.limit, b.offset, b.limited = limit, offset, m["limit"] != nil
+		if !b.limited && m["offset"] == nil {
+			return haul("a LIMIT of nothing")
+		}
+	default:
+		return haul("%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
+	}
+	return nil
+}
+
+// maxRows bounds LIMIT and OFFSET of statements that are split.
+const maxRows = 10_000_000
+
+// order takes over an expression of ORDER BY.
+func (b *block) order(o sql.Node) error {
+	how := ""
+	switch sql.Text(o, "type") {
+	case "", "ORDER_DEFAULT":
+	case "ASCENDING":
+		how = " ASC"
+	case "DESCENDING":
+		how = " DESC"
+	default:
+		return haul("its ORDER BY")
+	}
+	switch sql.Text(o, "null_order") {
+	case "", "ORDER_DEFAULT":
+	case "NULLS FIRST":
+		how += " NULLS FIRST"
+	case "NULLS LAST":
+		how += " NULLS LAST"
+	default:
+		return haul("its ORDER BY")
+	}
+	by, _ := o["expression"].(sql.Node)
+	if sql.Text(by, "class") == "STAR" && sql.OnlyKeys(by, "columns") && !b.star() { // ORDER BY ALL
+		for i, item := range b.items {
+			b.orders = append(b.orders, order{by: item, item: i + 1, how: how})
+		}
+		return nil
+	}
+	if sql.Text(by, "class") == "CONSTANT" {
+		i, ok := sql.Integer(by)
+		if !ok || i < 1 || i > int64(len(b.items)) || b.star() {
+			return haul("ORDER BY a literal")
+		}
+		b.orders = append(b.orders, order{by: b.items[i-1], item: int(i), how: how})
+		return nil
+	}
+	if name, bare := bareColumn(by); bare {
+		if b.clashes(name) {
+			return haul("the name %s is a column and an alias", name)
+		}
+	}
+	by, err := b.clause(by)
+	if err != nil {
+		return err
+	}
+	ord := order{by: by, how: how}
+	for i, item := range b.items {
+		if key(item) == key(by) && !b.star() {
+			ord.item = i + 1
+			break
+		}
+	}
+	b.orders = append(b.orders, ord)
+	return nil
+}

@@ -1,0 +1,203 @@
+package split
+
+import (
+	"strings"
+
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file puts names right: columns as their table calls them, aliases as what they stand for, the present moment
+// as a literal.
+
+// own returns a copy of an expression with columns as the table calls them, the moment of the request in the place
+// of now(), and operators that the walker of statements rewrites by their text as calls.
+func (b *block) own(n sql.Node) (sql.Node, error) {
+	n, _ = clone(n).(sql.Node)
+	alias := sql.Text(n, "alias")
+	n, err := expression(n, b.ownNode)
+	if err != nil {
+		return nil, err
+	}
+	if alias != "" {
+		n["alias"] = alias
+	}
+	return n, nil
+}
+
+func (b *block) ownNode(n sql.Node) (sql.Node, error) {
+	switch sql.Text(n, "class") {
+	case "COLUMN_REF":
+		return b.ownColumn(n)
+	case "FUNCTION":
+		return b.ownFunction(n)
+	case "OPERATOR":
+		at, known := sql.Position(n)
+		if known && strings.HasPrefix(b.SQL[at:], "!~") && sql.Text(n, "type") == "OPERATOR_NOT" {
+			args := sql.Args(n)
+			if len(args) == 1 {
+				if inner, ok := args[0].(sql.Node); ok && sql.Text(inner, "function_name") == "regexp_full_match" {
+					search, err := b.search(inner, "")
+					if err != nil {
+						return nil, err
+					}
+					return sql.Node{"class": "OPERATOR", "type": "OPERATOR_NOT", "children": []any{search}}, nil
+				}
+			}
+			return nil, haul("the operator !~ of an expression")
+		}
+	case "SUBQUERY":
+		return nil, haul("it has a query inside of an expression")
+	case "WINDOW":
+		return nil, haul("it has window functions")
+	}
+	return nil, nil
+}
+
+// ownColumn returns the column by its own name, without that of the table.
+func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
+	path, _ := n["column_names"].([]any)
+	var names []string
+	for _, v := range path {
+		s, _ := v.(string)
+		names = append(names, s)
+	}
+	switch {
+	case len(names) == 2 && strings.EqualFold(names[0], b.alias):
+		names = names[1:]
+	case len(names) == 3 && strings.EqualFold(names[0], b.Database) && strings.EqualFold(names[1], b.Table):
+		names = names[2:]
+	}
+	if len(names) != 1 {
+		return nil, haul("the name %s", strings.Join(names, "."))
+	}
+	if own, ok := b.columns[sql.LowerASCII(names[0])]; ok {
+		return columnOf(own), nil
+	}
+	if moment := b.moment(names[0]); moment != nil && b.aliases[sql.LowerASCII(names[0])] == nil {
+		return moment, nil
+	}
+	return columnOf(names[0]), nil
+}
+
+// volatile are the functions whose value differs from call to call.
+var volatile = map[string]bool{
+	"random": true, "uuid": true, "gen_random_uuid": true, "uuidv4": true, "uuidv7": true, "get_current_time": true,
+	"current_localtime": true, "current_localtimestamp": true, "nextval": true, "error": true, "sleep_ms": true, "age": true, "ago": true,
+}
+
+// moment returns the literal for the present moment or day, nil for other names.
+func (b *block) moment(name string) sql.Node {
+	switch sql.LowerASCII(name) {
+	case "now", "get_current_timestamp", "transaction_timestamp", "current_timestamp":
+		return rawOf("CAST(" + sql.QuoteText(b.Now.UTC().Format("2006-01-02 15:04:05.999999")) + " AS TIMESTAMP)")
+	case "current_date", "today":
+		return rawOf("CAST(" + sql.QuoteText(b.Now.UTC().Format("2006-01-02")) + " AS DATE)")
+	}
+	return nil
+}
+
+func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
+	name := sql.LowerASCII(sql.Text(n, "function_name"))
+	if volatile[name] {
+		return nil, haul("the function %s", name)
+	}
+	if len(sql.Args(n)) == 0 {
+		if moment := b.moment(name); moment != nil {
+			return moment, nil
+		}
+	}
+	switch at, known := sql.Position(n); {
+	case name == "~*" || name == "!~*":
+		search, err := b.search(n, "i")
+		if err != nil || name == "~*" {
+			return search, err
+		}
+		return sql.Node{"class": "OPERATOR", "type": "OPERATOR_NOT", "children": []any{search}}, nil
+	case name == "regexp_full_match" && known && strings.HasPrefix(b.SQL[at:], "~"):
+		return b.search(n, "")
+	}
+	return nil, nil
+}
+
+// search returns the operator ~ as a call: the pattern is looked for anywhere in the text.
+func (b *block) search(n sql.Node, flags string) (sql.Node, error) {
+	args := sql.Args(n)
+	if len(args) != 2 {
+		return nil, haul("a search by a regular expression")
+	}
+	pattern, _ := args[1].(sql.Node)
+	given, isText := sql.TextLiteral(pattern)
+	if !isText {
+		return nil, haul("a search by a regular expression that is no literal")
+	}
+	first, _ := args[0].(sql.Node)
+	subject, err := expression(first, b.ownNode)
+	if err != nil {
+		return nil, err
+	}
+	literal, _ := clone(pattern).(sql.Node)
+	value, _ := literal["value"].(sql.Node)
+	value["value"] = "(?s:.*)(?" + flags + ":" + given + ")(?s:.*)"
+	return sql.Node{"class": "FUNCTION", "type": "FUNCTION", "function_name": "regexp_full_match", "children": []any{subject, literal}}, nil
+}
+
+// maxResolved bounds how often aliases are put in.
+const maxResolved = 200
+
+// resolve puts expressions in the place of their aliases. A column of that name takes precedence.
+func (b *block) resolve(n sql.Node) (sql.Node, error) {
+	alias := sql.Text(n, "alias")
+	count := 0
+	var put func(n sql.Node) (sql.Node, error)
+	put = func(n sql.Node) (sql.Node, error) {
+		name, ok := bareColumn(n)
+		if !ok {
+			return nil, nil
+		}
+		if _, ok := b.columns[sql.LowerASCII(name)]; ok {
+			return n, nil
+		}
+		of := b.aliases[sql.LowerASCII(name)]
+		if count++; of == nil || count > maxResolved {
+			return nil, haul("the name %s", name)
+		}
+		out, err := expression(of, put)
+		if err != nil {
+			return nil, err
+		}
+		if _, same := out["alias"]; same {
+			out, _ = clone(out).(sql.Node)
+			delete(out, "alias")
+		}
+		return out, nil
+	}
+	out, err := expression(n, put)
+	if err != nil {
+		return nil, err
+	}
+	if alias != "" {
+		out["alias"] = alias
+	}
+	return out, nil
+}
+
+// bareColumn returns the name of a column that is a whole expression.
+func bareColumn(n sql.Node) (string, bool) {
+	list, _ := n["column_names"].([]any)
+	if sql.Text(n, "class") != "COLUMN_REF" || len(list) != 1 {
+		return "", false
+	}
+	name, ok := list[0].(string)
+	return name, ok
+}
+
+// clashes reports whether a name is a column of the table and the alias of something else.
+func (b *block) clashes(name string) bool {
+	column, isColumn := b.columns[sql.LowerASCII(name)]
+	item := b.aliases[sql.LowerASCII(name)]
+	if !isColumn || item == nil {
+		return false
+	}
+	own, bare := bareColumn(item)
+	return !bare || own != column
+}
