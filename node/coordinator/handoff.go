@@ -45,94 +45,118 @@ const (
 	askWait = time.Second
 )
 
-// handOver is a move of a table that takes its rows along. What it does next follows from the
-// table, from what was answered, and from who was asked to copy.
+// handOver decides the next step of a move of a table that takes its rows along. It follows from
+// the table, from what the copying nodes answered, and from which nodes were asked to copy.
 func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
-	h, name := t.Handoff, t.Database+"."+t.Name
-	if !op.GetTable().GetBegun() {
-		if h != nil {
-			return giveUp(snap, op, t, "another operation left a copy behind")
-		}
-		return beginMove(snap, op, t)
+	if d, ok := prepareCopy(snap, op, t); ok {
+		return d
 	}
+	p, d, ok := progressOf(snap, op, t)
+	if ok {
+		return d
+	}
+	h, name, closed := t.Handoff, t.Database+"."+t.Name, t.Writable().Closed
 	switch {
-	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
-		return giveUp(snap, op, t, "the table does not merge rows any more").remember(func(op *metapb.Operation) {
-			operation.TableProgress(op).Begun = false
-		})
-	case op.Cancel && h != nil:
-		return giveUp(snap, op, t, "it was cancelled")
-	case op.Cancel:
-		return cancelled("the rows of table %s stay where they were", name)
-	case h == nil || !slices.Equal(h.Shards, op.ToShards):
-		return beginCopy(snap, op, t)
-	case op.GetTable().Copy != h.ID:
-		d := decision{step: stepBegin, reason: "begins", again: true}
-		return d.remember(forgetCopiers).remember(func(op *metapb.Operation) { operation.TableProgress(op).Copy = h.ID })
-	}
-	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
-		if snap.Shards[id].GetIncarnation() != h.Incarnations[id] { // the finish would give it up
-			return giveUp(snap, op, t,
-				fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id))
-		}
-	}
-	closed := t.Writable().Closed
-	from := op.GetTable().Copiers
-	answers := snap.Copies[h.ID]
-	behind := false
-	var done, total int64
-	complete, waits := true, ""
-	for _, id := range t.Shards() {
-		node := from[id]
-		if node == "" {
-			return askToCopy(snap, op, t, id)
-		}
-		if !snap.Alive(node) && !slices.Contains(snap.Unheard(), node) {
-			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer",
-				snap.Name(node), id))
-		}
-		a := answers[id]
-		if a.HandOverResponse == nil || a.Node != node {
-			behind, complete = true, false
-			continue
-		}
-		switch {
-		case a.Unknown:
-			return giveUp(snap, op, t, fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew",
-				snap.Name(node), id))
-		case a.Error != "":
-			return giveUp(snap, op, t, fmt.Sprintf("shard %d: %s", id, a.Error))
-		}
-		done, total = done+a.DoneBytes, total+a.TotalBytes
-		behind, complete, waits = behind || !a.CaughtUp, complete && a.Complete, cmp.Or(waits, a.Waits)
-	}
-	switch {
-	case complete && closed:
+	case p.complete && closed:
 		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name,
-			takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).copied(done, total)
+			takeOf(h.Shards)), placeTable(snap, "finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).
+			copied(p.done, p.total)
 	case closed && snap.ClosedFor[t.ID] > closedFor:
-		return giveUp(snap, op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
+		return giveUp(snap, op, t,
+			fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, p.waits))
 	case closed:
 		if d, ok := sealClosed(snap, op, t); ok {
-			return d.copied(done, total)
+			return d.copied(p.done, p.total)
 		}
-	case !behind:
+	case !p.behind:
 		return call(stepClose, fmt.Sprintf("writes of table %s wait while the last of its rows are copied", name),
-			placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).copied(done, total)
+			placeTable(snap, "close", t, metapb.PlaceTable_STEP_CLOSE)).copied(p.done, p.total)
 	}
 	step, reason := operation.StepCopy, fmt.Sprintf("the rows of table %s are copied to %s", name, shardNames(h.Shards))
 	if closed {
 		step = stepLast
 	}
-	if waits != "" {
-		reason += "; waits: " + waits
+	if p.waits != "" {
+		reason += "; waits: " + p.waits
 	}
-	d := call(step, reason, &act{
+	d = call(step, reason, &act{
 		what:     "ask how far the copy is",
 		reads:    true,
-		handover: &handoverAct{table: t, from: from, nodes: shardNodes(snap, h.Shards)},
+		handover: &handoverAct{table: t, from: op.GetTable().Copiers, nodes: shardNodes(snap, h.Shards)},
 	})
-	return d.copied(done, total)
+	return d.copied(p.done, p.total)
+}
+
+// prepareCopy returns the next step while the metadata do not name the copy that this operation
+// makes, and the end of the operation if it was cancelled or became impossible.
+func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (decision, bool) {
+	h, name := t.Handoff, t.Database+"."+t.Name
+	switch {
+	case !op.GetTable().GetBegun() && h != nil:
+		return giveUp(snap, op, t, "another operation left a copy behind"), true
+	case !op.GetTable().GetBegun():
+		return beginMove(snap, op, t), true
+	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
+		d := giveUp(snap, op, t, "the table does not merge rows any more")
+		return d.remember(func(op *metapb.Operation) { operation.TableProgress(op).Begun = false }), true
+	case op.Cancel && h != nil:
+		return giveUp(snap, op, t, "it was cancelled"), true
+	case op.Cancel:
+		return cancelled("the rows of table %s stay where they were", name), true
+	case h == nil || !slices.Equal(h.Shards, op.ToShards):
+		return beginCopy(snap, op, t), true
+	case op.GetTable().Copy != h.ID:
+		d := decision{step: stepBegin, reason: "begins", again: true}.remember(forgetCopiers)
+		return d.remember(func(op *metapb.Operation) { operation.TableProgress(op).Copy = h.ID }), true
+	}
+	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
+		if snap.Shards[id].GetIncarnation() != h.Incarnations[id] { // the metadata would refuse to finish it
+			return giveUp(snap, op, t,
+				fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id)), true
+		}
+	}
+	return decision{}, false
+}
+
+// copyProgress is how far the present shards of a table have copied its rows.
+type copyProgress struct {
+	done, total int64  // bytes
+	behind      bool   // a shard has not copied what it had when the copy was begun
+	complete    bool   // every shard has copied all rows
+	waits       string // what the first shard that waits, waits for
+}
+
+// progressOf sums up what the nodes that copy the rows of t answered. If one of them has to be
+// asked first, or failed, it returns that as the decision.
+func progressOf(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (copyProgress, decision, bool) {
+	p := copyProgress{complete: true}
+	answers := snap.Copies[t.Handoff.ID]
+	for _, id := range t.Shards() {
+		node := op.GetTable().Copiers[id]
+		if node == "" {
+			return p, askToCopy(snap, op, t, id), true
+		}
+		if !snap.Alive(node) && !slices.Contains(snap.Unheard(), node) {
+			return p, giveUp(snap, op, t,
+				fmt.Sprintf("node %s, which copied the rows of shard %d, does not answer", snap.Name(node), id)), true
+		}
+		a := answers[id]
+		if a.HandOverResponse == nil || a.Node != node {
+			p.behind, p.complete = true, false
+			continue
+		}
+		switch {
+		case a.Unknown:
+			return p, giveUp(snap, op, t,
+				fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew", snap.Name(node), id)), true
+		case a.Error != "":
+			return p, giveUp(snap, op, t, fmt.Sprintf("shard %d: %s", id, a.Error)), true
+		}
+		p.done, p.total = p.done+a.DoneBytes, p.total+a.TotalBytes
+		p.behind, p.complete = p.behind || !a.CaughtUp, p.complete && a.Complete
+		p.waits = cmp.Or(p.waits, a.Waits)
+	}
+	return p, decision{}, false
 }
 
 // handedOver is the table whose rows an operation has moved.
