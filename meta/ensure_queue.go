@@ -214,7 +214,7 @@ func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (j
 			joined = append(joined, c)
 		case !errors.As(err, &refusal):
 			return nil, nil, err
-		case depends || len(joined) > 0: // what it depends on may not come about
+		case depends || len(joined) > 0: // what it depends on may fail
 			e.restore(before)
 			later = append(later, c)
 		default:
@@ -307,7 +307,7 @@ func (e *ensure) save(demands *metapb.EnsureSchema) *saved {
 	return s
 }
 
-// touched tells whether a demanded table was drafted anew by calls before.
+// touched reports whether a demanded table was drafted anew by calls before.
 func (s *saved) touched() bool {
 	for _, d := range s.drafts {
 		if d.created || d.changed {
@@ -331,7 +331,7 @@ func (e *ensure) restore(s *saved) {
 	}
 }
 
-// nothingNew tells whether the state has all that is demanded.
+// nothingNew reports whether the state has all that is demanded.
 func (e *ensure) nothingNew(demands *metapb.EnsureSchema) bool {
 	return !slices.ContainsFunc(demands.Tables, func(d *metapb.TableDemand) bool {
 		t := e.byName[demandKey(d)]

@@ -139,7 +139,7 @@ func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) 
 	return out, nil
 }
 
-// beganAnew tells whether a shard that takes part in a handoff was recovered or made anew
+// beganAnew reports whether a shard that takes part in a handoff was recovered or made anew
 // since the copy was begun. Of the copy such a shard may have lost rows that were sent to it
 // once; of the table it may have lost rows that the copy has, or not all of.
 func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {

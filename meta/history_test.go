@@ -165,13 +165,13 @@ func after(s table, in ask, out got) []table {
 	return nil
 }
 
-// contains tells whether the columns have all the wanted ones.
+// contains reports whether the columns have all the wanted ones.
 func contains(have, want string) bool {
 	sum, ok := grow(have, want)
 	return ok && sum == have
 }
 
-// linearizable is nil if the history could be that of tables that do one thing after
+// linearizable returns nil if the history could come from tables that do one thing after
 // another; else it names one that could not.
 func linearizable(history []porcupine.Operation) error {
 	byTable := map[string][]porcupine.Operation{}
@@ -299,7 +299,7 @@ func (r *recorder) place(ctx context.Context, client int, c *metaclient.Client, 
 	})
 }
 
-// check fails the test if the history is not that of tables that do one thing after another.
+// check fails the test if the history cannot come from tables that do one thing after another.
 func (r *recorder) check(t *testing.T) error {
 	t.Helper()
 	r.mu.Lock()

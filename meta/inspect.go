@@ -55,7 +55,7 @@ func Check(stateDBPath string) (applied uint64, shards []uint32, err error) {
 	return applied, shards, errors.Join(err, cat.Close())
 }
 
-// CheckCommand tells whether a command of the group's log can be read.
+// CheckCommand reports whether a command of the group's log can be read.
 func CheckCommand(data []byte) error {
 	_, err := decodeCommand(data)
 	return err

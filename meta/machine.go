@@ -182,7 +182,7 @@ func decodeCommand(data []byte) (*metapb.Command, error) {
 	return cmd, nil
 }
 
-// checkKnown tells whether this version knows all of the command.
+// checkKnown reports whether this version knows all of the command.
 func checkKnown(cmd *metapb.Command) error {
 	if cmd.GetOp() == nil {
 		return errors.New("the command is of no known kind")

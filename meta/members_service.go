@@ -123,8 +123,8 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 			if unheard {
 				return m.unheard(node)
 			}
-			return refuse("without it there are %d voters, of which %d have to be up, and %v are down; bring them up "+
-				"or remove them first", len(rest), need, down)
+			return refuse("without it, %d of the remaining %d voters have to be up, and %v are down; bring them up "+
+				"or remove them first", need, len(rest), down)
 		}
 		return replica.Remove, nil
 	case metapb.ChangeMembersRequest_CHANGE_LEAD:
@@ -141,7 +141,7 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 	return refuse("%s is no change", req.Change)
 }
 
-// answers tells whether a member answered this one, which leads, in the last DownAfter;
+// answers reports whether a member answered this one, which leads, in the last DownAfter;
 // heard is false if this one has not led for long enough to say that it did not.
 func (m *Meta) answers(node string) (answers, heard bool) {
 	if node == m.cfg.NodeID {

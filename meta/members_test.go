@@ -283,7 +283,7 @@ func TestChangeMembers(t *testing.T) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	refused(live, remove, fmt.Sprintf("there are 2 voters, of which 2 have to be up, and [%s] are down", dead))
+	refused(live, remove, fmt.Sprintf("2 of the remaining 2 voters have to be up, and [%s] are down", dead))
 	must(dead, remove, "has 2 voters, which survive the loss of 0, as 1 would")
 	must(live, remove, "")
 	refused(leader, remove, "it is the only voter")

@@ -71,11 +71,11 @@ type Config struct {
 	// command cannot be applied. The process should exit without closing anything.
 	FailStop func(error)
 	// LogDeadline is how long one write to the log may take before it counts as failed.
-	// The default value is that of replica.Config.
+	// The default value is the default of replica.Config.
 	LogDeadline time.Duration
 	// DiskFull is called when a write finds no room. The default value does nothing.
 	DiskFull func(error)
-	// HeartbeatTimeout is raft's. The default value is that of replica.Config.
+	// HeartbeatTimeout is raft's. The default value is the default of replica.Config.
 	HeartbeatTimeout time.Duration
 	// DownAfter is how long a node may be silent before it counts as down. The default
 	// value is 10 s.
@@ -237,10 +237,10 @@ func (m *Meta) cutLog() {
 // committed before, or follows a leader and has applied what that one had committed.
 func (m *Meta) WaitReady(ctx context.Context) error { return m.replica.WaitReady(ctx) }
 
-// Ready tells whether WaitReady would return at once.
+// Ready reports whether WaitReady would return at once.
 func (m *Meta) Ready() bool { return m.replica.Ready() }
 
-// Leads tells whether this member leads the group and has applied all that was
+// Leads reports whether this member leads the group and has applied all that was
 // committed before. It may be out of date when it is read.
 func (m *Meta) Leads() bool { return m.replica.IsLeader() }
 

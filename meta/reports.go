@@ -106,7 +106,7 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	}
 }
 
-// lastLed tells how long ago each shard was last said to have a leader. What was said before this
+// lastLed reports how long ago each shard was last said to have a leader. What was said before this
 // member stood still counts for nothing.
 func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.ShardLed) {
 	r.mu.Lock()
@@ -148,7 +148,7 @@ func (r *reports) leading(term uint64) time.Duration {
 	return r.heard.Sub(r.began)
 }
 
-// status tells how the nodes are and how long this member has led.
+// status reports how the nodes are and how long this member has led.
 func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeStatus, leading time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

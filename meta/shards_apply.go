@@ -74,7 +74,7 @@ func applyFoundShards(tx *catalog.Tx, cmd *metapb.FoundShards, c *change) (*meta
 	return &metapb.Result{}, nil
 }
 
-// founds tells whether a node is a founder of a shard; see metapb.Shard.
+// founds reports whether a node is a founder of a shard; see metapb.Shard.
 func founds(s *metapb.Shard, node string) bool {
 	if len(s.Founders) == 0 {
 		return len(s.Replicas) > 0 && s.Replicas[0] == node
@@ -94,7 +94,7 @@ func checkTakes(tx *catalog.Tx, id string) error {
 	return nil
 }
 
-// leaves tells whether the node gives its replicas away.
+// leaves reports whether the node gives its replicas away.
 func leaves(n *metapb.Node) bool {
 	return n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED
 }

@@ -25,8 +25,8 @@ type front struct {
 	browsers, adminBrowsers *browser.Rules
 }
 
-// openRules makes the rules by which the ports answer browsers: that of users, which knows
-// some or not, and that of the administrator, which never does.
+// openRules makes the rules by which the ports answer browsers: the port for users, which may know
+// some users, and the port for the administrator, which never does.
 func (n *front) openRules(users bool) (err error) {
 	if n.proxies, err = peer.Parse(n.cfg.HTTP.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies %w", err)

@@ -196,7 +196,7 @@ func (n *membership) proposeSelf(ctx context.Context, tell func(string)) error {
 	return n.marks.Registered(mark)
 }
 
-// registered tells whether the metadata, as far as they are known here, have this node in its
+// registered reports whether the metadata, as far as they are known here, have this node in its
 // roles, in a cluster that this program understands.
 func (n *membership) registered() bool {
 	return slices.ContainsFunc(n.meta.Nodes(), func(m *metapb.Node) bool {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestDiskUsage: blocks that are kept for root count neither as used nor as room, as in df, and the
-// free room is that of this process.
+// free room is free for this process.
 func TestDiskUsage(t *testing.T) {
 	d := &disk{
 		log: slog.New(slog.DiscardHandler),

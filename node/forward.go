@@ -18,7 +18,7 @@ import (
 
 // forward answers the calls of operators by asking the nodes of the cluster that can: the
 // leader of the metadata group, and those of the shards. Errors come back as they were
-// given, but for those that name another leader, who is asked then.
+// given, except a refusal that names another leader, which is asked next.
 type forward struct {
 	// members lists who may be a member of the metadata group, replicas who holds a shard.
 	members  func() []string
@@ -40,7 +40,7 @@ func (f *forward) leader(
 	last := error(errs.New(errs.ShardUnreachable, "%s: no node is known that has it", what))
 	for range forwardRounds {
 		asked := map[string]bool{}
-		queue := slices.Clone(nodes()) // it is the caller's, perhaps that of the metadata
+		queue := slices.Clone(nodes()) // it belongs to the caller, perhaps to the metadata
 		for len(queue) > 0 {
 			node := queue[0]
 			queue = queue[1:]
@@ -73,7 +73,7 @@ func (f *forward) leader(
 	return errs.ToGRPC(last)
 }
 
-// pipe sends on what comes, until the end. first tells whether nothing was sent before an
+// pipe forwards what it receives until the end. first reports whether nothing was sent before an
 // error.
 func pipe[M any](recv func() (M, error), send func(M) error) (first bool, err error) {
 	for first = true; ; first = false {

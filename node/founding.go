@@ -96,7 +96,7 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 	return text
 }
 
-// unused tells whether the cluster has no table: then nobody depends on it yet, and a node may
+// unused reports whether the cluster has no table: then nobody depends on it yet, and a node may
 // wait for what a cluster that is used must not make it wait for.
 func (n *membership) unused() bool {
 	for _, d := range n.meta.Databases() {
@@ -109,7 +109,7 @@ func (n *membership) unused() bool {
 
 // firstLeaders waits for the first leaders of a new cluster's shards, those on other nodes, too:
 // the first writes are not to meet shards that are still electing. It gives up after patience,
-// since a cluster without tables may also be an old one of which a node is lost.
+// since a cluster without tables may also be an old one that has lost a node.
 type firstLeaders struct {
 	ask   func(context.Context) (*metapb.StatusResponse, error)
 	began time.Time

@@ -39,7 +39,7 @@ type identity struct {
 	// Founders made the cluster, as the voters of the first metadata group; empty if the
 	// node joined later. Since version 3.
 	Founders []string `json:"founders,omitempty"`
-	// Promised is the cluster that the node belongs to if it comes about, and
+	// Promised is the cluster that the node joins if it is founded, and
 	// PromisedFounders who is to found it.
 	Promised         string   `json:"promised,omitempty"`
 	PromisedFounders []string `json:"promised_founders,omitempty"`
@@ -60,7 +60,7 @@ func (id identity) sum() string {
 	return fmt.Sprintf("%08x", crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// hadMeta tells whether a member of the metadata group was created in the folder. Before
+// hadMeta reports whether a member of the metadata group was created in the folder. Before
 // version 3 there was one wherever there was a cluster.
 func (id identity) hadMeta() bool { return id.Meta || id.Format < 3 && id.ClusterID != "" }
 
@@ -229,7 +229,7 @@ func (d *dataDir) SetPromise(cluster string, founders []string) error {
 	return d.save(id)
 }
 
-// hasMeta tells whether a member of the metadata group was created in this folder.
+// hasMeta reports whether a member of the metadata group was created in this folder.
 func (d *dataDir) hasMeta() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -248,7 +248,7 @@ func (d *dataDir) setMeta() error {
 	return d.save(id)
 }
 
-// hasShard tells whether the shard was created in this folder.
+// hasShard reports whether the shard was created in this folder.
 func (d *dataDir) hasShard(id uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

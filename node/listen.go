@@ -44,7 +44,7 @@ const (
 )
 
 // Bounds of a port that speaks HTTP/2 without TLS: the calls of a connection, what is buffered of them, and the
-// connections, of which more wait until others end. One that says nothing is asked whether it is still there.
+// connections; more of them wait until others end. One that says nothing is asked whether it is still there.
 const (
 	http2Streams     = 100
 	http2Buffer      = 256 << 10
@@ -155,10 +155,10 @@ const localBuffer = 256 << 10
 // into round trips.
 const window = 8 << 20
 
-// tailWindow is that of tails: what one whose reader has stopped may hold.
+// tailWindow is the window of tails: what a tail may hold after its reader has stopped.
 const tailWindow = 64 << 10
 
-// connOptions are those of a connection for calls, of which window bytes of each call may
+// connOptions returns the options of a connection for calls; window bytes of each call may
 // be under way.
 func connOptions(window int32) []grpc.DialOption {
 	return []grpc.DialOption{
@@ -191,7 +191,7 @@ func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcSe
 // handshakeTimeout is how long a connection between nodes may take to begin.
 const handshakeTimeout = 5 * time.Second
 
-// dialLocal makes a connection within the process, of which window bytes of a call may
+// dialLocal makes a connection within the process; window bytes of a call may
 // be under way.
 func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///this-node", append([]grpc.DialOption{

@@ -18,7 +18,7 @@ import (
 type listener struct {
 	config.Listener
 	port *httpServer
-	// handler is that of the protocol, once served is closed. stopped is closed when the port is to close.
+	// handler is the protocol's handler, once served is closed. stopped is closed when the port is to close.
 	handler         http.Handler
 	served, stopped chan struct{}
 	waiting         atomic.Int64

@@ -18,7 +18,7 @@ import (
 //
 // A direct call means the same to both sides: deadline and cancellation come with the
 // context, of whose values the service sees the trace alone, and an error arrives as the gRPC status
-// that would have crossed the network. The request is lent, not copied: a service that is
+// that would have crossed the network. The request is shared, not copied: a service that is
 // called directly keeps nothing of it once it has answered, and changes nothing in it.
 type localConn struct {
 	grpc.ClientConnInterface

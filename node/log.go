@@ -41,7 +41,7 @@ func newLogger(
 }
 
 // durationAsText writes a duration with its unit, such as "1.415s": JSON would have a number of
-// nanoseconds, without a word that it is one.
+// nanoseconds, and does not name the unit.
 func durationAsText(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -64,17 +64,17 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs is that of slog.Handler.
+// WithAttrs implements slog.Handler.
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &logHandler{h.Handler.WithAttrs(attrs), h.lines}
 }
 
-// WithGroup is that of slog.Handler.
+// WithGroup implements slog.Handler.
 func (h *logHandler) WithGroup(name string) slog.Handler {
 	return &logHandler{h.Handler.WithGroup(name), h.lines}
 }
 
-// IsTerminal tells whether somebody looks at what is written to w.
+// IsTerminal reports whether somebody looks at what is written to w.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))

@@ -189,7 +189,7 @@ var (
 	constKey = regexp.MustCompile(`(\w+)=`)
 )
 
-// described lists cordwood's metrics of a registry, sorted. Metrics of which there is no
+// described lists cordwood's metrics of a registry, sorted. Metrics that have no
 // series yet are found by their descriptions: these must be counters, as their names tell.
 func described(t *testing.T, reg *prometheus.Registry) []metric {
 	t.Helper()

@@ -140,7 +140,7 @@ func (n *membership) followMarks(ctx context.Context) error {
 	}
 }
 
-// listed tells whether the metadata have this node, and a mark of it.
+// listed reports whether the metadata have this node, and a mark of it.
 func (n *membership) listed() (listed, marked bool) {
 	nodes := n.meta.Nodes()
 	i := slices.IndexFunc(nodes, func(m *metapb.Node) bool { return m.Id == n.data.nodeID })

@@ -151,7 +151,7 @@ func (s *operatorServer) serve(c net.Conn, caller *access.Caller) {
 	}
 }
 
-// Accept is that of net.Listener.
+// Accept implements net.Listener.
 func (s *operatorServer) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.conns:
@@ -161,13 +161,13 @@ func (s *operatorServer) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is that of net.Listener.
+// Close implements net.Listener.
 func (s *operatorServer) Close() error {
 	s.once.Do(func() { close(s.quit) })
 	return nil
 }
 
-// Addr is that of net.Listener.
+// Addr implements net.Listener.
 func (s *operatorServer) Addr() net.Addr {
 	return userAddr{Addr: &net.UnixAddr{Name: "users", Net: "unix"}}
 }

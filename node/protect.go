@@ -69,7 +69,7 @@ func (n *node) protect(files settingsFiles) error {
 	return nil
 }
 
-// hasOthers tells whether the cluster of this node has, or had when it was last looked at, nodes
+// hasOthers reports whether the cluster of this node has, or had when it was last looked at, nodes
 // besides this one.
 func (n *membership) hasOthers() (bool, error) {
 	other := func(id string) bool { return id != n.data.nodeID }

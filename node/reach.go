@@ -126,7 +126,7 @@ type handedOn struct {
 	fault string
 }
 
-// due tells whether a group may be handed on now.
+// due reports whether a group may be handed on now.
 func (n *handingOn) due(group string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -75,7 +75,7 @@ func (n *readiness) unready() []string {
 	return out
 }
 
-// warnings are what does not work on this node although it serves, or why it does not yet.
+// warnings lists what fails on this node although it serves, or why it does not serve yet.
 func (n *readiness) warnings() []string {
 	if h := n.trouble.host.Load(); h != nil {
 		return h.Warnings()

@@ -59,7 +59,7 @@ func (n *node) openMeta() error {
 	return nil
 }
 
-// openMetaClient makes the client of the metadata group, of which this node may be a
+// openMetaClient makes the client of the metadata group, which this node may be a
 // member itself.
 func (n *membership) openMetaClient() {
 	n.meta = metaclient.New(metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log})

@@ -118,7 +118,7 @@ up)
   start "proxy-$n" nsenter --net=/run/netns/"$ns" kube-proxy --config "$D/proxy.yaml"
   ;;
 down | kill)
-  # The order is that of a power cut: nothing is left that could still say something.
+  # The order is the order of a power cut: no process is left that could still send anything.
   [ "$do" = kill ] && ip link set "$ns-h" down
   for p in kubelet containerd proxy; do stop "$p-$n" KILL; done
   for pid in $(shims) $(pods); do kill -KILL "$pid" 2>/dev/null || true; done

@@ -266,7 +266,7 @@ func (c *Catalog) Restore(r io.Reader) (err error) {
 	return err
 }
 
-// checkFile tells whether path holds a catalog that this program can read.
+// checkFile reports whether path holds a catalog that this program can read.
 func checkFile(path string) error {
 	if err := verifyFile(path); err != nil {
 		return err

@@ -33,7 +33,7 @@ func TableName(database, name string) string {
 // CheckColumns checks columns that go into one table: names, types, at most
 // MaxColumns, no name twice, and at most one time index, which is a timestamp; all
 // says that these are all columns of the table, so that it must be there. Semantic
-// SEMANTIC_UNSPECIFIED is that of a field.
+// SEMANTIC_UNSPECIFIED marks a field.
 func CheckColumns(database, table string, columns []*schemapb.Column, all bool) error {
 	name := TableName(database, table)
 	if len(columns) > MaxColumns {

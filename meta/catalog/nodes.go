@@ -52,7 +52,7 @@ func (t Nodes) Remove(id string, index uint64, unixNano int64) error {
 	return t.put(bucketRemoved, []byte(id), v)
 }
 
-// WasRemoved tells whether there was a node with the id that is no more.
+// WasRemoved reports whether there was a node with the id that is no more.
 func (t Nodes) WasRemoved(id string) bool {
 	b := t.tx.Bucket(bucketRemoved)
 	return b != nil && b.Get([]byte(id)) != nil

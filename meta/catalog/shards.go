@@ -48,7 +48,7 @@ func (t Shards) Put(s *metapb.Shard) error {
 	return t.putMessage(bucketShards, u32(s.Id), s)
 }
 
-// Loads tells how many tables write to each shard.
+// Loads reports how many tables write to each shard.
 func (t Shards) Loads() []placement.Load {
 	var loads []placement.Load
 	cur := t.tx.Bucket(bucketLoads).Cursor()

@@ -116,7 +116,7 @@ func (t Tables) From(after uint64, limit, bytes int) (tables []*schemapb.Table, 
 type Dropped struct {
 	ID             uint64
 	Database, Name string
-	// Index is that of the command that dropped it; UnixNano is its time.
+	// Index and UnixNano are the index and the time of the command that dropped it.
 	Index    uint64
 	UnixNano int64
 }

@@ -146,7 +146,7 @@ func (t *store) delete(bucket, key []byte) error {
 	return b.Delete(key)
 }
 
-// finish makes the digest that of the changed state.
+// finish brings the digest up to the changed state.
 func (t *store) finish() error {
 	if t.writes == 0 {
 		return nil

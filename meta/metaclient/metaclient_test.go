@@ -184,7 +184,7 @@ func until(t *testing.T, c *Client, what string, ok func() bool) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			t.Fatalf("%s did not come about", what)
+			t.Fatalf("%s did not happen", what)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func await(t *testing.T, c *Client, done func() bool) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			t.Fatal("it did not come about")
+			t.Fatal("it did not happen")
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (e *ConflictError) Unwrap() error { return e.err }
 // is in the view. Errors are *errs.Error, or *ConflictError around one:
 //
 //   - what the state machine refused has its code and no reason; nothing changed;
-//   - else the reason tells whether the command may have been applied. It was proposed
+//   - else the reason says whether the command may have been applied. It was proposed
 //     again here, until ctx or Config.ProposeTimeout ended, after NotLeader and Busy;
 //     and if its outcome was unknown as well, since the state machine executes
 //     proposals with one id once. Clusters of version 1, and clients whose view is not
@@ -76,7 +76,7 @@ func (c *Client) awaitView(ctx context.Context, index uint64) {
 	c.view.wait(ctx, index)
 }
 
-// needsView tells whether what cmd changes reaches the view by the watch only.
+// needsView reports whether what cmd changes reaches the view by the watch only.
 func needsView(cmd *metapb.Command) bool {
 	switch cmd.GetOp().(type) {
 	case *metapb.Command_EnsureSchema, *metapb.Command_CreateTable, *metapb.Command_AlterTable,

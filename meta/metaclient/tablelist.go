@@ -9,7 +9,7 @@ import (
 )
 
 // tableList is the tables of a database by name, as they were when somebody asked last.
-// Databases have tens of thousands of tables, of which pages are asked for: to sort them
+// Databases have tens of thousands of tables, and clients list them by page: to sort them
 // each time costs a hundred times what a page does.
 type tableList struct {
 	list []*schema.Table

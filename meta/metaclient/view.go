@@ -19,9 +19,9 @@ type entry struct {
 	index uint64
 }
 
-// state is a picture of the metadata. Tables come from two sides that may overtake
+// state is a copy of the metadata. Tables come from two sides that may overtake
 // each other: the watch, in log order, and the results of our own proposals, which
-// may be ahead of it. So the picture keeps, for each table id, the highest version;
+// may be ahead of it. So the copy keeps, for each table id, the highest version;
 // for each name, what was learned at the highest index; and never brings back an
 // id that was dropped.
 type state struct {

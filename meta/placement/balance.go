@@ -96,7 +96,7 @@ func (p *planner) up() []*nodeState {
 	return slices.DeleteFunc(slices.Clone(p.nodes), func(n *nodeState) bool { return n.State != Up })
 }
 
-// uneven tells whether two scores, or two numbers of replicas, differ by more than the limit.
+// uneven reports whether two scores, or two numbers of replicas, differ by more than the limit.
 func (p *planner) uneven() bool {
 	nodes := p.up()
 	if len(nodes) < 2 {
@@ -106,7 +106,7 @@ func (p *planner) uneven() bool {
 	return p.farApart() || int(counts.high-counts.low) >= p.lopsidedFrom(counts)
 }
 
-// farApart tells whether two scores differ by more than the limit. While none do, replicas move
+// farApart reports whether two scores differ by more than the limit. While none do, replicas move
 // only from nodes that have more of them: what they take in goes up and down, and they would
 // follow it.
 func (p *planner) farApart() bool {
@@ -146,7 +146,7 @@ func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
 	return shard, from, to
 }
 
-// allowed tells whether a replica of s may move from a to b.
+// allowed reports whether a replica of s may move from a to b.
 func (p *planner) allowed(s *Shard, a, b *nodeState) bool {
 	if b.State != Up || b.moves >= p.limits.NodeMoves || slices.Contains(s.Replicas, b.ID) || !p.roomFrom(a, b, s.Bytes) {
 		return false
@@ -158,7 +158,7 @@ func (p *planner) allowed(s *Shard, a, b *nodeState) bool {
 // sameFill is by how much of a disk it may be fuller than another one to count as as full.
 const sameFill = 0.01
 
-// roomFrom tells whether a replica of so many bytes may go from a to b for balance: there is
+// roomFrom reports whether a replica of so many bytes may go from a to b for balance: there is
 // room, or both disks are about as full, as when they are one.
 func (p *planner) roomFrom(a, b *nodeState, bytes int64) bool {
 	fill := func(used, capacity int64) float64 { return float64(used) / float64(max(capacity, 1)) }

@@ -66,7 +66,7 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 		perShard[t.Shard] += t.Rate
 		perNode[node[t.Shard]] += t.Rate
 	}
-	// measure is what a move should lower: mostly that of nodes.
+	// measure is what a move should lower: mostly the unevenness of nodes.
 	measure := 0.0
 	for _, s := range shards {
 		measure += shardWeight * perShard[s.ID] * perShard[s.ID]
@@ -114,7 +114,7 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 	return plan
 }
 
-// shardWeight is how much the unevenness of shards counts beside that of nodes.
+// shardWeight is the weight of the unevenness of shards against the unevenness of nodes.
 const shardWeight = 0.1
 
 // lowered is by how much the sum of two squares falls if rate goes from a to b.

@@ -228,7 +228,7 @@ func (r *Repository) load(ctx context.Context, id string) (*backuppb.Backup, err
 // checkManifest refuses what Create does not write.
 func checkManifest(b *backuppb.Backup, id string) error {
 	if b.Id != id {
-		return fmt.Errorf("it is that of backup %s", b.Id)
+		return fmt.Errorf("it belongs to backup %s", b.Id)
 	}
 	if b.Metadata == nil || len(b.Metadata.Sha256) != sha256Size {
 		return errors.New("it names no metadata")
@@ -244,7 +244,7 @@ func checkManifest(b *backuppb.Backup, id string) error {
 }
 
 // Find returns the backup with the id, or the newest one for "" and "latest". Any
-// beginning of an id will do, if it is that of one backup only.
+// beginning of an id will do, if only one backup has it.
 func (r *Repository) Find(ctx context.Context, id string) (*backuppb.Backup, error) {
 	ids, err := r.ids(ctx)
 	if err != nil {

@@ -65,7 +65,7 @@ func (q *callQueue) failure() error {
 	return q.err
 }
 
-// add adds a batch; the error is that of an earlier call.
+// add adds a batch; the error comes from an earlier call.
 func (q *callQueue) add(shard uint32, batch []byte, inflated int, rows int64) error {
 	c := q.filling[shard]
 	if c != nil && (c.bytes+len(batch) > maxCallBytes || c.inflated+inflated > maxCallInflated ||

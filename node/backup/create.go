@@ -37,7 +37,7 @@ type Progress struct {
 // CreateConfig says what Create does.
 type CreateConfig struct {
 	Source Source
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
 	// Parallel is the number of files that are on their way at once. The default value
 	// is 4.
@@ -64,7 +64,7 @@ type Created struct {
 }
 
 // Create adds a backup of all that was acknowledged before the call. Files that lie in
-// the repository already are not sent again, be it from earlier backups or from one that
+// the repository already are not sent again, whether they come from earlier backups or from one that
 // broke off. When it returns nil the backup is complete and durable; after an error there
 // is no trace of it but files that the next one can use.
 //

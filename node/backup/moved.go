@@ -69,7 +69,7 @@ func (c *creation) listAnew(ctx context.Context) error {
 	return nil
 }
 
-// moved tells whether rows of a table may lie where they were not when a shard was pinned:
+// moved reports whether rows of a table may lie where they were not when a shard was pinned:
 // it has been handed over since, or lies on a shard that was not known yet.
 func (c *creation) moved(t *schemapb.Table) error {
 	if t.OriginId == 0 {

@@ -38,7 +38,7 @@ func parseManifestName(name string) (id string, ok bool) {
 	return id, ok && backupID.MatchString(id)
 }
 
-// ManifestOf returns the backup of which an object is the manifest, if it is one.
+// ManifestOf returns the backup whose manifest the object is, if it is one.
 func ManifestOf(object string) (id string, ok bool) { return parseManifestName(object) }
 
 func metadataName(sum []byte) string {
@@ -47,7 +47,7 @@ func metadataName(sum []byte) string {
 
 var metadataNames = regexp.MustCompile(`^` + metadataPrefix + `[0-9a-f]{64}` + regexp.QuoteMeta(metadataSuffix) + `$`)
 
-// segmentKey says which file of which shard a segment is. No two files of a cluster
+// segmentKey identifies the file of a shard that a segment is. No two files of a cluster
 // have the same.
 type segmentKey struct {
 	cluster     string
@@ -107,7 +107,7 @@ func (i info) check() string {
 	return strings.ToUpper(hex.EncodeToString(sum[:checkLength/2]))
 }
 
-// sound tells whether the check at the end of the id fits.
+// sound reports whether the check at the end of the id fits.
 func (i info) sound() bool {
 	given := i
 	given.ID = i.ID[:len(i.ID)-checkLength]

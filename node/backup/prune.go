@@ -108,7 +108,7 @@ func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error
 	return out, nil
 }
 
-// drops tells whether a backup, the fromEnd-th newest, is to be deleted.
+// drops reports whether a backup, the fromEnd-th newest, is to be deleted.
 func (c PruneConfig) drops(s Summary, fromEnd int, now time.Time) bool {
 	if c.KeepLast <= 0 && c.KeepWithin <= 0 {
 		return false
@@ -131,7 +131,7 @@ func (r *Repository) needs(ctx context.Context, id string, needed map[string]boo
 	return nil
 }
 
-// removable tells whether an object that no backup needs is ours to remove. Files of an
+// removable reports whether an object that no backup needs is ours to remove. Files of an
 // upload under way are left to it for a day.
 func (r *Repository) removable(o store.Object) bool {
 	if _, _, ok := parseSegmentName(o.Name); ok || metadataNames.MatchString(o.Name) {

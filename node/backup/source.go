@@ -28,7 +28,7 @@ type Pin interface {
 	Segments() []*shardpb.PinnedSegment
 	// Expired is what has expired of the tables in them.
 	Expired() []*shardpb.ExpiredRows
-	// Merging is how rows merge, of the tables in them of which some do.
+	// Merging is how the rows of merging tables in them merge.
 	Merging() []*shardpb.TableMerging
 	// Read reads a segment's file from an offset on.
 	Read(ctx context.Context, segment uint64, offset int64) (io.ReadCloser, error)

@@ -46,7 +46,7 @@ type Finding struct {
 	Backups []string `json:"backups,omitempty"`
 }
 
-// Serious tells whether it keeps a backup from being restored.
+// Serious reports whether it keeps a backup from being restored.
 func (f Finding) Serious() bool { return f.Kind != Unused && f.Kind != Foreign }
 
 // VerifyConfig says how much Verify does.
@@ -72,7 +72,7 @@ type Verified struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Serious tells whether a backup cannot be restored.
+// Serious reports whether a backup cannot be restored.
 func (v *Verified) Serious() bool { return slices.ContainsFunc(v.Findings, Finding.Serious) }
 
 // Verify reads what the backups consist of and compares it with what was written: not a

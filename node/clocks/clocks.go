@@ -39,7 +39,7 @@ const (
 type Metadata interface {
 	// Fresh waits until the node's copy has everything that was acknowledged before the call.
 	Fresh(ctx context.Context) error
-	// Status tells how the nodes are.
+	// Status reports how the nodes are.
 	Status(ctx context.Context) (*metapb.StatusResponse, error)
 }
 

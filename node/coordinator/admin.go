@@ -132,7 +132,7 @@ func (a *Admin) Operations(ctx context.Context) ([]clusterapi.Operation, error) 
 }
 
 // planMeasure is for how long a plan that is asked for looks at what shards take in. Those that
-// are made while the metadata are led know that of the last minute.
+// are made while the metadata are led know the rate of the last minute.
 const planMeasure = 2 * time.Second
 
 // Plan implements clusterapi.Cluster.

@@ -70,7 +70,7 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 // quietFailures is how often in a row a call may fail, because a leader changes, before that is shown.
 const quietFailures = 4
 
-// passes tells whether an error is of the kind that any change of leaders brings, and that the next
+// passes reports whether an error is of the kind that any change of leaders brings, and that the next
 // try does not meet.
 func passes(err error) bool {
 	return errs.ReasonOf(err) == errs.NotLeader || errors.Is(err, errLost)

@@ -50,7 +50,7 @@ type Config struct {
 	Meta Meta
 	// Dial returns the connection to a node; it must not block on the network. Required.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// Leads tells whether the local member leads the metadata group, and LeadsChanged
+	// Leads reports whether the local member leads the metadata group, and LeadsChanged
 	// returns a channel on which something comes, or that is closed, when that changes.
 	// Required.
 	Leads        func() bool

@@ -97,7 +97,7 @@ func (w *world) request(op *metapb.Operation) {
 	}
 }
 
-// idle tells whether no operation runs.
+// idle reports whether no operation runs.
 func (w *world) idle() bool {
 	for _, op := range w.ops {
 		if op.State == metapb.OperationState_OPERATION_STATE_RUNNING {
@@ -133,7 +133,7 @@ type scenario struct {
 	name  string
 	world func(w *world) *world
 	op    *metapb.Operation
-	// check tells whether the cluster is as the operation should leave it.
+	// check reports whether the cluster is as the operation should leave it.
 	check func(w *world) bool
 }
 

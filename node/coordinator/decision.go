@@ -17,7 +17,7 @@ type decision struct {
 	// How far it is, in bytes; 0 of 0: not known.
 	done, total int64
 	toShards    []uint32 // nil: as they are
-	// progress changes the progress of the record that is stored before the act, then that of the one
+	// progress changes the progress of the record that is stored before the act, then of the record
 	// that is stored once the act has succeeded. Nil: it stays as it is.
 	progress, then func(*metapb.Operation)
 	do             *act

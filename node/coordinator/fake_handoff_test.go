@@ -94,7 +94,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 	return &metapb.Result{}, nil
 }
 
-// beganAnew tells whether a shard of a handoff has another incarnation by now.
+// beganAnew reports whether a shard of a handoff has another incarnation by now.
 func (w *world) beganAnew(h *schema.Handoff) bool {
 	for id, was := range h.Incarnations {
 		if w.shards[id].Incarnation != was {

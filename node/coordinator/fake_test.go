@@ -60,7 +60,7 @@ type world struct {
 	bytes     int64
 	ingest    map[uint64]float64 // bytes a second, by table
 	began     time.Time
-	skew      time.Duration // of the clock of who proposes, against that of who leads
+	skew      time.Duration // of the proposer's clock, against the leader's
 	frozen    bool          // nobody is elected
 	late      time.Duration // by which copies are complete later
 	changed   chan struct{}

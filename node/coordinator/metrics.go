@@ -43,7 +43,7 @@ var (
 		"Highest epoch of all tables: how often the table that went to other shards most often did so, and 1 before.", nil,
 		nil)
 	movedTablesDesc = prometheus.NewDesc("cordwood_cluster_tables_several_placements",
-		"Tables of which shards hold rows that do not take their writes any more.", nil, nil)
+		"Tables with rows on shards that no longer take their writes.", nil, nil)
 	coordinatesDesc = prometheus.NewDesc("cordwood_cluster_coordinates", "1 on the node that coordinates the cluster, "+
 		"which has the other metrics of this kind; 0 on others with the role meta.", nil, nil)
 )
@@ -97,7 +97,7 @@ func (m *metrics) ended(op *metapb.Operation) {
 	}
 }
 
-// Describe is that of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		underReplicatedDesc, toleranceDesc, unavailableDesc, operationsDesc, nodesDownDesc, nodesDesc, shardsDesc,
@@ -107,7 +107,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is that of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)

@@ -87,7 +87,7 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// cameLater tells whether a node came after the first shards had been made: those are as
+// cameLater reports whether a node came after the first shards had been made: those are as
 // many as the operator asked for, and may be fewer than nodes.
 func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	for _, op := range snap.Operations {
@@ -98,7 +98,7 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// tookAway tells whether a shard is taken away, or was since a node came: whoever asked for that wants no
+// tookAway reports whether a shard is taken away, or was since a node came: whoever asked for that wants no
 // other shard instead.
 func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
@@ -107,7 +107,7 @@ func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	})
 }
 
-// wasDrained tells whether a node was drained before.
+// wasDrained reports whether a node was drained before.
 func wasDrained(snap *snapshot.Snapshot, id string) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.NodeId == id && op.Kind == operation.NodeDrain

@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// beingEmptied tells whether a running operation empties a node.
+// beingEmptied reports whether a running operation empties a node.
 func beingEmptied(snap *snapshot.Snapshot, id string) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
 		return op.NodeId == id && (op.Kind == operation.NodeDrain || op.Kind == operation.NodeDecommission)

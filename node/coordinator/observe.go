@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// gathered tells whether all nodes that may hold shards are here: the seeds are all known, the holders
+// gathered reports whether all nodes that may hold shards are here: the seeds are all known, the holders
 // among them have reported, and no other node has come.
 func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
 	if c.cfg.Holders == nil {

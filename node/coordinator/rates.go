@@ -87,7 +87,7 @@ func between(first, second *metapb.StatusResponse, took time.Duration) map[uint3
 	return m.read(begin.Add(took), second).Shard
 }
 
-// update takes in one count, of which before is the rate that is known from elsewhere.
+// update takes in one count; before is the rate that is known from elsewhere.
 func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time, before float64) float64 {
 	g := group[key]
 	if g == nil {

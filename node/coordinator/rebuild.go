@@ -51,7 +51,7 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		snap.Name(node)).copied(g.Bytes, g.Bytes)
 }
 
-// cancelAfter is for how long a removal that was asked for may still come about: longer
+// cancelAfter is how long a requested removal may still happen: longer
 // than a call and a report take.
 const cancelAfter = 15 * time.Second
 
@@ -100,7 +100,7 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 	}.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Left = true })
 }
 
-// rebuildsOn tells whether a replica of the node is being made anew, or that ended a
+// rebuildsOn reports whether a replica of the node is being made anew, or that ended a
 // moment ago.
 func rebuildsOn(snap *snapshot.Snapshot, node string) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {

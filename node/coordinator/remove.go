@@ -213,7 +213,7 @@ func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 		want := min(len(now), len(stay))
 		m := removal{table: t, to: placement.Emptiest(open, loads, keep, want)}
 		if m.why = refusePlace(snap, withRows, t, m.to); m.why == "" && len(m.to) < want {
-			m.why = fmt.Sprintf("table %s.%s goes to %s, of which only %d can take tables now", t.Database, t.Name,
+			m.why = fmt.Sprintf("table %s.%s goes to %s, and only %d of them can take tables now", t.Database, t.Name,
 				words.Count(want, "other shard"), len(m.to))
 		}
 		for _, to := range m.to {

@@ -107,7 +107,7 @@ func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, 
 	return finished("").copied(g.Bytes, g.Bytes)
 }
 
-// hasBegun tells whether the metadata show that a change has begun.
+// hasBegun reports whether the metadata show that a change has begun.
 func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bool {
 	for _, id := range adds {
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {

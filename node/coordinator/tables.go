@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// movable tells whether the writes of a table may go to another shard while its rows
+// movable reports whether the writes of a table may go to another shard while its rows
 // stay: rows of one identity must meet in one shard to become one.
 func movable(t *schema.Table) bool { return t.AppendMode() }
 

@@ -60,7 +60,7 @@ func metaTolerance(snap *snapshot.Snapshot, without string) int {
 	return snap.MetaTolerance(without, snap.MetaAlive)
 }
 
-// metaSafeWithout tells whether the group works, and tolerates no less, without a voter.
+// metaSafeWithout reports whether the group works, and tolerates no less, without a voter.
 // A node that is to go may lower what it tolerates, if nobody can take its place.
 func metaSafeWithout(snap *snapshot.Snapshot, id string) bool { return metaTolerance(snap, id) >= 0 }
 
@@ -101,7 +101,7 @@ func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 	return slices.Min(out)
 }
 
-// mayVote tells whether a node may be a voter of the metadata group.
+// mayVote reports whether a node may be a voter of the metadata group.
 func mayVote(snap *snapshot.Snapshot, id string) bool {
 	n := snap.Nodes[id]
 	return n != nil && snapshot.InMeta(n.Node) && snap.Alive(id) && !snap.Unreachable(id) &&
@@ -109,7 +109,7 @@ func mayVote(snap *snapshot.Snapshot, id string) bool {
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
-// decommissioned tells whether a node is being decommissioned. One that is drained keeps its
+// decommissioned reports whether a node is being decommissioned. One that is drained keeps its
 // vote: it has nothing to do with shards.
 func decommissioned(snap *snapshot.Snapshot, id string) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
@@ -213,7 +213,7 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// enoughCandidates tells whether a promotion leads to an odd number of voters: two voters
+// enoughCandidates reports whether a promotion leads to an odd number of voters: two voters
 // tolerate no more than one, and four no more than three.
 func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 	if have%2 == 0 {

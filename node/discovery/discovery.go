@@ -49,7 +49,7 @@ type State interface {
 	// Founders are empty if the node joined later.
 	Cluster() (id string, founders []string)
 	SetCluster(id string, founders []string) error
-	// Promise is the cluster that the node promised to belong to if it comes about.
+	// Promise is the cluster that the node promised to join if it is founded.
 	Promise() (id string, founders []string)
 	// SetPromise with an empty id takes the promise back.
 	SetPromise(id string, founders []string) error
@@ -58,7 +58,7 @@ type State interface {
 // Book is where the addresses of nodes are noted.
 type Book interface {
 	// Told notes what a node that called says of itself. Host is where the call came from; empty:
-	// from the node itself, which has proved to be it.
+	// from the node itself, which has proved its identity.
 	Told(host, id, addr string, roles []string)
 	Seen(id, addr string, roles []string)
 	Heard(nodes []*metapb.Node)
@@ -165,7 +165,7 @@ func callerHost(ctx context.Context) string {
 	return host
 }
 
-// Hello tells who this node is, and notes who asks.
+// Hello reports who this node is, and notes who asks.
 func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
 	if err := isFrom(ctx, req.NodeId); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (d *Discovery) askSoon() {
 	}
 }
 
-// isNews tells whether a node that calls was not there when the seeds were last asked.
+// isNews reports whether a node that calls was not there when the seeds were last asked.
 func (d *Discovery) isNews(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -245,7 +245,7 @@ func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metap
 	return &metapb.FoundResponse{}, nil
 }
 
-// coordinator is the founder that decides whether the cluster comes about.
+// coordinator is the founder that decides whether to found the cluster.
 func coordinator(founders []string) string {
 	if len(founders) == 0 {
 		return ""
@@ -286,7 +286,7 @@ func (v *view) name(id string) string {
 	return fmt.Sprintf("%s (%s)", p.Name, p.addr)
 }
 
-// called are nodes for people, of which this one may be one.
+// called names nodes for people; this one may be among them.
 func (d *Discovery) called(v view, ids []string) string {
 	var out []string
 	for _, id := range ids {
@@ -358,7 +358,7 @@ func (d *Discovery) WithRole(role string) (ids []string, ok bool) {
 	return ids, d.looked && len(d.last.silent) == 0
 }
 
-// Twin tells whether another process at an address says that it is this node.
+// Twin reports whether another process at an address says that it is this node.
 func (d *Discovery) Twin(ctx context.Context, addr string) bool {
 	a, err := d.helloFrom(ctx, addr, false)
 	return err == nil && a.NodeId == d.cfg.NodeID && a.Process != d.cfg.Process
@@ -500,7 +500,7 @@ func (d *Discovery) Close() error {
 	return nil
 }
 
-// wait tells what the node waits for, in the log when that changes.
+// wait reports what the node waits for, in the log when that changes.
 func (d *Discovery) wait(text string) {
 	d.mu.Lock()
 	news := d.said != text

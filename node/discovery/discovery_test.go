@@ -61,7 +61,7 @@ func (book) Seen(string, string, []string)   {}
 func (book) Heard([]*metapb.Node)            {}
 func (book) Known() []*metapb.Node           { return nil }
 
-// world is some nodes, of which processes come and go.
+// world is some nodes, whose processes start and stop.
 type world struct {
 	t     *testing.T
 	mu    sync.Mutex

@@ -147,7 +147,7 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	return true, nil
 }
 
-// void tells whether a promise binds no more: who decides says that nothing came of it,
+// void reports whether a promise binds no more: who decides says that nothing came of it,
 // or it is for this node to decide. The promise must have been there before v was seen.
 func (d *Discovery) void(v view, promise string, promised []string) bool {
 	decider := coordinator(promised)
@@ -200,7 +200,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 	return d.found(ctx, v, founders)
 }
 
-// ready tells what is missing for a cluster to be founded, or by whom it is.
+// ready reports what is missing for a cluster to be founded, or by whom it is.
 func (d *Discovery) ready(v view) (missing string, founders []string) {
 	if slices.Contains(d.cfg.Roles, RoleMeta) {
 		founders = append(founders, d.cfg.NodeID)
@@ -233,7 +233,7 @@ func (d *Discovery) ready(v view) (missing string, founders []string) {
 // foundTimeout is how long a founder may take to promise.
 const foundTimeout = 3 * time.Second
 
-// found makes a cluster with the founders, of which this node is one.
+// found makes a cluster with the founders; this node is one of them.
 func (d *Discovery) found(ctx context.Context, v view, founders []string) (bool, error) {
 	id := d.cfg.NewID()
 	d.deciding.Lock()

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// dnsSeed begins a seed that is a name of which all addresses are seeds.
+// dnsSeed begins a seed that is a DNS name: all of its addresses are seeds.
 const dnsSeed = "dns:"
 
-// CheckSeed tells what is wrong with a seed, HOST:PORT or dns:NAME:PORT.
+// CheckSeed reports what is wrong with a seed, HOST:PORT or dns:NAME:PORT.
 func CheckSeed(seed string) error {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(seed, dnsSeed))
 	if err != nil || host == "" || port == "" {

@@ -51,7 +51,7 @@ type Config struct {
 	AskServer bool
 	// ServerOnly says that nothing else is looked at: no settings, machine or data folder.
 	ServerOnly bool
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
 }
 

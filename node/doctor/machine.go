@@ -108,7 +108,7 @@ func (d *doctor) sync(dir string) {
 	}
 }
 
-// clock tells whether the machine's clock can be right.
+// clock reports whether the machine's clock can be right.
 func (d *doctor) clock() {
 	now := time.Now()
 	if now.Year() < 2024 {

@@ -32,7 +32,7 @@ func (d *doctor) seeds(ctx context.Context) {
 	}
 }
 
-// protection tells what does not keep strangers out of the port between nodes.
+// protection reports gaps that let strangers into the port between nodes.
 func (d *doctor) protection(c *config.Config) {
 	if c.RPC.Insecure {
 		d.find(Attention, "", "leave it out once all nodes have the secret of the cluster or certificates",

@@ -45,7 +45,7 @@ type Part struct {
 	Result string `json:"result"`
 }
 
-// The exit statuses of a run. 2 is that of wrong usage, in all commands.
+// The exit statuses of a run. In all commands, 2 means wrong usage.
 const (
 	statusAttention = 1
 	statusDamage    = 3
@@ -56,7 +56,7 @@ var results = map[int]string{0: "sound", statusAttention: "needs attention", sta
 // Status is 0 if everything is sound, 1 if somebody should look, 3 if there is damage.
 func (r *Report) Status() int { return r.status("") }
 
-// status is that of one part; of all if it is not named.
+// status returns the status of the named part, or of all parts if name is empty.
 func (r *Report) status(part string) int {
 	status := 0
 	for _, f := range r.Findings {

@@ -73,7 +73,7 @@ func (d *doctor) certificate(cert, key string) {
 	}
 }
 
-// ports tells whether a stopped server could listen where its settings say.
+// ports reports whether a stopped server could listen where its settings say.
 func (d *doctor) ports() {
 	d.part = "settings"
 	c := d.cfg.Settings

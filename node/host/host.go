@@ -53,7 +53,7 @@ type Config struct {
 	Catalog Catalog
 	// Open opens a replica.
 	Open func(Opening) (*shard.Shard, error)
-	// Created tells whether this node has ever finished creating the shard. MarkCreated
+	// Created reports whether this node has ever finished creating the shard. MarkCreated
 	// notes for ever that it has, and MarkGone that its replica is removed.
 	Created     func(id uint32) bool
 	MarkCreated func(ids []uint32) error
@@ -79,10 +79,10 @@ type Host struct {
 	// busy are shards that are being opened or removed, failed those that did not open.
 	busy    map[uint32]bool
 	failed  map[uint32]*failure
-	unknown []uint32 // shards of which there are folders that the cluster does not use
+	unknown []uint32 // shards that have a folder here and that the cluster does not use
 	closed  bool
 
-	telling atomic.Bool    // Founded is being called
+	founded atomic.Bool    // Founded is being called
 	working sync.WaitGroup // what is being opened and removed
 	changed chan struct{}  // something was opened or removed
 	fatal   chan error     // what the node cannot go on with
@@ -169,7 +169,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// newLeader tells whether a shard is led here that was not when it was last looked at.
+// newLeader reports whether a shard is led here that was not when it was last looked at.
 func (h *Host) newLeader(told map[uint32]bool) bool {
 	for _, s := range h.All() {
 		if !told[s.ID()] && s.Leads() {
@@ -179,7 +179,7 @@ func (h *Host) newLeader(told map[uint32]bool) bool {
 	return false
 }
 
-// retryDue tells whether a replica that failed is to be tried again.
+// retryDue reports whether a replica that failed is to be tried again.
 func (h *Host) retryDue() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -228,7 +228,7 @@ func (h *Host) follow(ctx context.Context) {
 	h.count(known)
 }
 
-// outdated tells whether a replica is open here of a group that was given up, in a shard that
+// outdated reports whether a replica is open here of a group that was given up, in a shard that
 // is placed elsewhere now.
 func (h *Host) outdated(m *metapb.Shard) bool {
 	h.mu.RLock()
@@ -237,7 +237,7 @@ func (h *Host) outdated(m *metapb.Shard) bool {
 	return s != nil && s.Incarnation() < m.Incarnation
 }
 
-// wants tells whether a replica is to be opened now.
+// wants reports whether a replica is to be opened now.
 func (h *Host) wants(m *metapb.Shard) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -376,7 +376,7 @@ func TestDivergedFolder(t *testing.T) {
 	}
 	h.count(nil)
 	if got := h.Left(); !slices.Equal(got, []uint32{1}) {
-		t.Errorf("told are %v, want that of shard 1", got)
+		t.Errorf("the call told %v, want shard 1", got)
 	}
 }
 

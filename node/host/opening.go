@@ -24,7 +24,7 @@ type Opening struct {
 	// Dir is its folder.
 	Dir string
 	// Bootstrap tells that there is nothing in it yet and that the node is one of
-	// Founders, who make the group together.
+	// Founders, which make the group together.
 	Bootstrap bool
 	Founders  []string
 }
@@ -167,11 +167,11 @@ func (h *Host) tellFounded() {
 			news = append(news, &metapb.FoundedShard{Id: m.Id, Incarnation: m.Incarnation})
 		}
 	}
-	if len(news) == 0 || h.cfg.Founded == nil || !h.telling.CompareAndSwap(false, true) {
+	if len(news) == 0 || h.cfg.Founded == nil || !h.founded.CompareAndSwap(false, true) {
 		return
 	}
 	h.working.Go(func() {
-		defer h.telling.Store(false)
+		defer h.founded.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), foundedPatience)
 		defer cancel()
 		if err := h.cfg.Founded(ctx, news); err != nil {

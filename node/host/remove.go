@@ -132,7 +132,7 @@ func (h *Host) count(known map[uint32]bool) {
 	}
 }
 
-// Left lists the shards of which there is a folder here that the cluster does not use: it
+// Left lists the shards that have a folder here and that the cluster does not use: it
 // places the shard elsewhere, or made it anew. They are ascending.
 func (h *Host) Left() []uint32 {
 	h.mu.RLock()

@@ -106,7 +106,7 @@ func (f *Folder) Registered(mark *metapb.FolderMark) error {
 	return f.save(list{slices.Clone(f.list.marks[at:]), f.list.readmit})
 }
 
-// Readmit tells whether the operator wants the folder although it is older than the cluster
+// Readmit reports whether the operator wants the folder although it is older than the cluster
 // knows it.
 func (f *Folder) Readmit() bool {
 	f.mu.Lock()

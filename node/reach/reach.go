@@ -61,7 +61,7 @@ type Config struct {
 
 	// Every is the time from one round to the next. The default value is 1 s.
 	Every time.Duration
-	// Patience is how long an answer may take. The default value is 1500 ms, of which the
+	// Patience is how long an answer may take. The default value is 1500 ms; the
 	// node that is asked uses 1 s.
 	Patience time.Duration
 }
@@ -325,7 +325,7 @@ func (t *tally) add(cannot bool) {
 	}
 }
 
-// most tells whether most cannot.
+// most reports whether most cannot.
 func (t *tally) most() bool { return 2*t.cannot > t.votes }
 
 // forget drops what was said by nodes that are gone, or long ago: not all are asked each time.
@@ -354,7 +354,7 @@ func (m *Monitor) state() (avoid []string, shut bool) {
 	return slices.Clone(m.avoid), m.shut
 }
 
-// Unreachable tells whether so many nodes cannot reach this one that it should lead nothing.
+// Unreachable reports whether so many nodes cannot reach this one that it should lead nothing.
 func (m *Monitor) Unreachable() bool {
 	_, shut := m.state()
 	return shut

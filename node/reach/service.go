@@ -56,7 +56,7 @@ func (m *Monitor) Echo(_ context.Context, req *metapb.EchoRequest) (*metapb.Echo
 	return &metapb.EchoResponse{}, nil
 }
 
-// connected tells whether this node reached most of the others but one when it last asked
+// connected reports whether this node reached most of the others but one when it last asked
 // them. Without others there is nothing that would speak against it.
 func (m *Monitor) connected(but string) bool {
 	m.mu.Lock()

@@ -41,7 +41,7 @@ type Config struct {
 	// OthersGone, for all groups, goes on although something answers at the address of another
 	// member.
 	OthersGone bool
-	// Answers tells whether somebody listens at the address of a node. The default tries to
+	// Answers reports whether somebody listens at the address of a node. The default tries to
 	// connect.
 	Answers func(addr string) bool
 }
@@ -86,7 +86,7 @@ func (c *copyOf) String() string {
 	return s
 }
 
-// newer tells whether c may have what d has not.
+// newer reports whether c may have what d has not.
 func (c *copyOf) newer(d *copyOf) bool {
 	if c.incarnation != d.incarnation {
 		return c.incarnation > d.incarnation
@@ -230,7 +230,7 @@ func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	return c, err
 }
 
-// compare says what another folder has, and tells whether that may be more.
+// compare describes what another folder has, and reports whether that may be more.
 func compare(
 	p *printer, dir string, data *node.Offline, mine *copyOf, id uint32, isShard bool,
 ) (newer bool, err error) {
@@ -264,7 +264,7 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 		p.line("NOTE: node %s is the only voter already: it needs nobody else, start it instead.", mine.node)
 	}
 	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on other voters is "+
-		"lost: %s. What is in this log and was never acknowledged comes about.", mine.nodes(others))
+		"lost: %s. Entries of this log that were never acknowledged take effect.", mine.nodes(others))
 	if !best {
 		p.line("WARNING: another folder that was given has more than this one: recover that one instead.")
 	}
@@ -292,7 +292,7 @@ func readmit(cfg Config, data *node.Offline, p *printer) error {
 	p.line("data folder %s of node %s, cluster %s", data.Path, data.NodeID, data.ClusterID)
 	p.line("WARNING: the node goes on with this folder, although the cluster may know a newer one: start that one " +
 		"instead if it is left. Of shards that have no other replica, everything is lost that is newer than this " +
-		"folder. Replicas of which there are others are made anew from those; an empty folder serves them as well.")
+		"folder. Replicas that exist elsewhere are rebuilt from there; an empty folder serves them as well.")
 	if data.Meta {
 		p.line("NOTE: the node is a member of the metadata group. Start it only while the other members are up: " +
 			"until it has caught up with them, its vote could let one lead that lacks commands.")

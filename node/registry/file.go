@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// fileVersion is that of the file of addresses. A newer one is not read: the addresses
+// fileVersion is the version of the file of addresses. A newer one is not read: the addresses
 // are learned again.
 const fileVersion = 1
 

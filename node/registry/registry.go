@@ -103,7 +103,7 @@ func New(cfg Config) *Registry {
 	return r
 }
 
-// entry returns that of a node; the caller holds mu.
+// entry returns the entry of a node; the caller holds mu.
 func (r *Registry) entry(id string) *entry {
 	e := r.nodes[id]
 	if e == nil {
@@ -113,7 +113,7 @@ func (r *Registry) entry(id string) *entry {
 	return e
 }
 
-// put notes an address as the newest; the caller holds mu. It tells whether that is new.
+// put notes an address as the newest; the caller holds mu. It reports whether the address is new.
 func (r *Registry) put(e *entry, addr string) bool {
 	if addr == "" || len(e.addrs) > 0 && e.addrs[0] == addr {
 		return false

@@ -36,7 +36,7 @@ type Files struct {
 	ServerName string
 }
 
-// Client is that of Credentials: the other side's certificate must be for host, or for
+// Client implements Credentials: the other side's certificate must be for host, or for
 // ServerName.
 func (f Files) Client(host, _ string, protocols ...string) *tls.Config {
 	return f.Source.Client(cmp.Or(f.ServerName, host), protocols...)
@@ -93,7 +93,7 @@ func explain(err error, credentials Credentials, called bool) error {
 	return err
 }
 
-// isNoTLS tells whether a handshake failed as it does with a side that does not know TLS.
+// isNoTLS reports whether a handshake failed as it does with a side that does not know TLS.
 func isNoTLS(err error) bool {
 	header := tls.RecordHeaderError{}
 	return errors.As(err, &header) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

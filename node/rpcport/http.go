@@ -12,7 +12,8 @@ var httpMethods = map[string]bool{
 	"CONN": true,
 }
 
-const httpText = "this is the port between nodes (--rpc-addr): users and their tools use that of --http-addr, 4000 " +
+const httpText = "this is the port between nodes (--rpc-addr): users and their tools use the port of " +
+	"--http-addr, 4000 " +
 	"by default\n"
 
 // notANode returns the error of a connection that begins with head, which no node sends. A

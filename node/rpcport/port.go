@@ -67,9 +67,9 @@ type Port struct {
 	proven    map[*proven]struct{}
 	last      uint64
 	closed    bool
-	// untold counts the connections that were refused since told, without a line in the log.
-	untold int
-	told   time.Time
+	// unlogged counts the connections that were refused since told, without a line in the log.
+	unlogged int
+	told     time.Time
 }
 
 // Listen opens the port.
@@ -218,10 +218,10 @@ func (p *Port) refused(conn net.Conn, err error) {
 		return // probes connect and leave
 	}
 	p.mu.Lock()
-	p.untold++
-	count, soon := p.untold, time.Since(p.told) < refusedEvery
+	p.unlogged++
+	count, soon := p.unlogged, time.Since(p.told) < refusedEvery
 	if !soon {
-		p.untold, p.told = 0, time.Now()
+		p.unlogged, p.told = 0, time.Now()
 	}
 	p.mu.Unlock()
 	if !soon {
@@ -323,10 +323,10 @@ func (p *Port) watch(secure *tls.Conn, node string) *proven {
 	return c
 }
 
-// RemoteAddr is that of net.Conn, with the id of the node.
+// RemoteAddr implements net.Conn, with the id of the node.
 func (c *proven) RemoteAddr() net.Addr { return c.addr }
 
-// Close is that of net.Conn.
+// Close implements net.Conn.
 func (c *proven) Close() error {
 	c.port.mu.Lock()
 	delete(c.port.proven, c)
@@ -348,7 +348,7 @@ func (p *Port) Recheck() {
 	}
 }
 
-// begun is a connection of which the first bytes were read already.
+// begun is a connection whose first bytes were read already.
 type begun struct {
 	net.Conn
 	head []byte
@@ -383,7 +383,7 @@ func (h *handover) give(conn net.Conn) {
 	}
 }
 
-// Accept is that of net.Listener.
+// Accept implements net.Listener.
 func (h *handover) Accept() (net.Conn, error) {
 	select {
 	case c := <-h.conns:
@@ -393,11 +393,11 @@ func (h *handover) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is that of net.Listener.
+// Close implements net.Listener.
 func (h *handover) Close() error {
 	h.once.Do(func() { close(h.quit) })
 	return nil
 }
 
-// Addr is that of net.Listener.
+// Addr implements net.Listener.
 func (h *handover) Addr() net.Addr { return h.addr }

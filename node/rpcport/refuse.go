@@ -25,7 +25,7 @@ const (
 // grpcUnauthenticated is the status of a call by somebody who has not proved who it is.
 const grpcUnauthenticated = "16"
 
-// tellPlain tells who connects without TLS, in the form that it expects, why it is refused. head is
+// tellPlain reports who connects without TLS, in the form that it expects, why it is refused. head is
 // what it has sent first.
 func tellPlain(conn net.Conn, head string) error {
 	switch head {

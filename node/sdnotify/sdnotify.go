@@ -60,7 +60,7 @@ func Open() (*Notifier, error) {
 }
 
 // watchdog is how often a sign of life is to be sent: twice in the time after which systemd
-// ends the process. 0: never, as no watchdog is set or it is that of another process.
+// ends the process. 0: never, if no watchdog is set or it watches another process.
 func watchdog(usec, pid string, self int) (time.Duration, error) {
 	if usec == "" || pid != "" && pid != strconv.Itoa(self) {
 		return 0, nil

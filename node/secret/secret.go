@@ -162,7 +162,7 @@ func derive(line []byte) (*authority, error) {
 	return &authority{key: key, root: root}, nil
 }
 
-// ReadableByAll tells whether every account of the machine may read the file.
+// ReadableByAll reports whether every account of the machine may read the file.
 func ReadableByAll(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().Perm()&0o004 != 0

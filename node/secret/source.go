@@ -144,7 +144,7 @@ func (s *Source) look() {
 	}
 }
 
-// certificate is that of this node now.
+// certificate returns the certificate of this node as it is now.
 func (s *Source) certificate() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Source) Client(_, node string, protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate() },
-		// Certificates are for ids, and the authority is that of the secret: VerifyConnection
+		// Certificates are for ids, and the secret's authority signs them: VerifyConnection
 		// checks both.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(c tls.ConnectionState) error {

@@ -68,7 +68,7 @@ func (c *Col) appendCol(at int, from *Col) {
 }
 
 // SetFrom sets the value of a row to one of another column, which may be null. The type of
-// the other column is the same, or widens to that of c (schema.Type.Widens).
+// the other column is the same, or widens to the type of c (schema.Type.Widens).
 func (c *Col) SetFrom(row int, v *View, from int) {
 	switch {
 	case v.IsNull(from):

@@ -44,7 +44,7 @@ type Header struct {
 // and sequence number are a hash of the key then, and not of one writer's life.
 const KeyedBit = 1 << 63
 
-// KeyedSession tells whether a session is part of the hash of a request's key.
+// KeyedSession reports whether a session is part of the hash of a request's key.
 func KeyedSession(session uint64) bool { return session&KeyedBit != 0 }
 
 // KeyedByUser is the session of a batch that belongs to a request with a key: of its 63 bits of a hash of
@@ -142,7 +142,7 @@ func (v *View) Exact() bool {
 	return true
 }
 
-// IsNull tells whether row i is null.
+// IsNull reports whether row i is null.
 func (v *View) IsNull(i int) bool {
 	return v.Validity != nil && v.Validity[i>>3]&(1<<(i&7)) == 0
 }

@@ -98,7 +98,7 @@ func (b *Builder) recycle(c *Col) {
 	b.free = append(b.free, c)
 }
 
-// large tells whether the column has more memory than is kept.
+// large reports whether the column has more memory than is kept.
 func (c *Col) large() bool {
 	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
 }
@@ -181,7 +181,7 @@ func (b *Builder) Finish() {
 	}
 }
 
-// Has tells whether the row has a value or a null of its own in the column.
+// Has reports whether the row has a value or a null of its own in the column.
 func (c *Col) Has(row int) bool { return c.n == row+1 }
 
 // Len is the number of rows written or padded so far.
@@ -335,7 +335,7 @@ func (c *Col) EndBytes(row int, buf []byte) {
 // SetNull writes a null.
 func (c *Col) SetNull(row int) { c.pad(row + 1) }
 
-// IsNull tells whether the row, which must be below Len, is null.
+// IsNull reports whether the row, which must be below Len, is null.
 func (c *Col) IsNull(row int) bool { return c.nulls > 0 && c.valid[row>>6]&(1<<(row&63)) == 0 }
 
 // Int returns the row's integer, timestamp or boolean.

@@ -26,7 +26,7 @@ const (
 	sampleLimit = 60
 )
 
-// dictionary encodes the rows by a dictionary and tells whether it did. It gives up,
+// dictionary encodes the rows by a dictionary and reports whether it did. It gives up,
 // and leaves e.body as it was, when the dictionary does not become smaller than the
 // plain form, and early when that is foreseeable.
 func (e *encoder) dictionary(d *entry, c *Col, start uint32, from, to int) bool {
@@ -56,7 +56,7 @@ func (e *encoder) dictionary(d *entry, c *Col, start uint32, from, to int) bool 
 	return true
 }
 
-// constant tells whether all values of the range are equal.
+// constant reports whether all values of the range are equal.
 func (c *Col) constant(start uint32, from, to int) bool {
 	n := c.ends[from] - start
 	rows := uint64(to - from)

@@ -381,7 +381,7 @@ func repairUTF8(data, offsets []byte) {
 	}
 }
 
-// startsAtRunes tells whether no value begins within a character of the valid text
+// startsAtRunes reports whether no value begins within a character of the valid text
 // that all values together are.
 func startsAtRunes(data, offsets []byte) bool {
 	for at := 0; at < len(data); offsets = offsets[4:] {

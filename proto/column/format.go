@@ -95,7 +95,7 @@ func (e *ErrUnsupported) Error() string {
 		"versions 1 to %d; upgrade this node to a release that knows it", e.Version, e.Supported)
 }
 
-// IsSupportedVersion tells whether Decode reads batches of that format version.
+// IsSupportedVersion reports whether Decode reads batches of that format version.
 func IsSupportedVersion(v uint16) bool { return v == version }
 
 func corrupt(part string, offset int, want, got any) error {

@@ -145,7 +145,7 @@ func TestGoldenPacked(t *testing.T) {
 	}
 }
 
-// TestOlder encodes for programs that know one flag, of which the batch must keep to.
+// TestOlder encodes for programs that know one flag, which the batch must keep to.
 func TestOlder(t *testing.T) {
 	for name, b := range map[string]*Builder{"packed": packedBuilder(), "bits": bitsBuilder()} {
 		h := goldenHeader

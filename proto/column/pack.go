@@ -32,7 +32,7 @@ type candidate struct {
 	kind     sectionKind
 	width    uint8 // of a number
 	at, size int   // in the body
-	validity int   // offset of that of the column; 0 if all rows have a value
+	validity int   // offset of the column's validity; 0 if all rows have a value
 }
 
 // sectionKind is what a section holds, which says what ways there are to pack it.
@@ -181,7 +181,7 @@ type unpacker struct {
 	packedLine
 }
 
-// unpack tells whether src is what a writer could have written.
+// unpack reports whether src is what a writer could have written.
 func (u *unpacker) unpack() bool {
 	if u.sparse && u.how != packBits && u.how != packDecimalBits {
 		return false

@@ -81,7 +81,7 @@ func measure(values []uint64) (most uint64, changes int) {
 }
 
 // bitsFor chooses how many bits each of n numbers takes. Compression makes about one
-// literal of what differs from the number before and next to nothing of what does not, if
+// literal of what differs from the number before and next to nothing of the rest, if
 // numbers are whole bytes; so those that change little stay whole bytes.
 func bitsFor(most uint64, n, changes, width int) int {
 	b := bits.Len64(most)

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// timeLength is that of a time as text without a fraction: 2026-01-05T00:16:56.
+	// timeLength is the length of a time as text without a fraction: 2026-01-05T00:16:56.
 	timeLength = 19
 	// maxTimeLength bounds a fraction and what stands behind it.
 	maxTimeLength = 40
@@ -121,7 +121,7 @@ func (e *encoder) appendTimes(out, section []byte) (_ []byte, line packedLine, o
 	return appendBits(out, e.wide[1:], b), packedLine{how: packTimes, param: byte(b), extra: byte(f.digits)}, true
 }
 
-// alike tells whether two texts have the same bytes where no digits are, before the fraction.
+// alike reports whether two texts have the same bytes where no digits are, before the fraction.
 func (f timeForm) alike(a, b []byte) bool {
 	return a[4] == b[4] && a[7] == b[7] && a[10] == b[10] && a[13] == b[13] && a[16] == b[16] &&
 		(f.digits == 0 || a[timeLength] == b[timeLength])
@@ -185,7 +185,7 @@ func (u *unpacker) expandTimes() bool {
 	return ok
 }
 
-// putSecond writes seconds since 1970 as text, and tells whether they are in bounds.
+// putSecond writes seconds since 1970 as text, and reports whether they are in bounds.
 func putSecond(text []byte, second int64) bool {
 	t := time.Unix(second, 0).UTC()
 	if t.Year() < firstYear || t.Year() > lastYear {

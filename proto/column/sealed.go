@@ -153,5 +153,5 @@ func (c *Col) Below(limit int64) (n int) {
 	return n
 }
 
-// Used reports whether a row has a value in the column, be it one that Seal took.
+// Used reports whether a row has a value in the column, even one that Seal took.
 func (c *Col) Used() bool { return c.n > c.nulls || c.past > c.pastNulls }

@@ -65,14 +65,14 @@ func (c *Col) look() {
 	i.seen = c.n
 }
 
-// Negative reports whether an integer of an Int64 column is below 0, be it one that Seal took.
+// Negative reports whether an integer of an Int64 column is below 0, even one that Seal took.
 func (c *Col) Negative() bool {
 	c.look()
 	return c.ints.pastNegative || c.ints.negative > 0
 }
 
 // Wide reports whether an integer of the column is beyond schema.MaxExact, so that a Float64 would
-// round it, be it one that Seal took. No column of a type below 64 bits is wide.
+// round it, even one that Seal took. No column of a type below 64 bits is wide.
 func (c *Col) Wide() bool {
 	c.look()
 	return c.ints.pastWide || c.ints.wide > 0
@@ -96,7 +96,7 @@ func (c *Col) Widen() {
 	c.Type = schema.Float64
 }
 
-// ToFloat is Widen of a column without a row under way, all rows of which are read as floats at once.
+// ToFloat is Widen of a column without a row under way: all of its rows are read as floats at once.
 func (c *Col) ToFloat() {
 	c.Widen()
 	c.settle()

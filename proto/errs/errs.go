@@ -108,7 +108,7 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Wrap returns an error of the given code whose text ends in that of err.
+// Wrap returns an error of the given code whose text ends in the text of err.
 // If err already carries a code, its code is kept.
 func Wrap(code Code, err error, format string, args ...any) *Error {
 	w := &Error{Code: code, Msg: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
@@ -183,7 +183,7 @@ func CodeOf(err error) Code {
 	return From(err).Code
 }
 
-// Masked tells whether clients see only "Internal error: <code>" for this code.
+// Masked reports whether clients see only "Internal error: <code>" for this code.
 func (c Code) Masked() bool { return c == Unknown || c == Internal || c == Unexpected }
 
 // ClientMessage is the text that a client may see.

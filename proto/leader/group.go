@@ -21,7 +21,7 @@ type Group struct {
 	scouted bool
 }
 
-// NewGroup returns a group of which nothing is known yet, whose nodes are among those given.
+// NewGroup returns a group about which nothing is known yet, whose nodes are among those given.
 func NewGroup(nodes *Nodes) *Group { return &Group{nodes: nodes, found: make(chan struct{})} }
 
 // Order lists the group's members as they are to be called: the presumed leader first, also

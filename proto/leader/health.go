@@ -93,7 +93,7 @@ func (h *Health) answered(took time.Duration) {
 	h.failures, h.until = 0, time.Time{}
 }
 
-// spoke notes that a node answered, be it with a refusal.
+// spoke notes that a node answered, even if with a refusal.
 func (h *Health) spoke() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

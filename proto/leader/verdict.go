@@ -43,7 +43,7 @@ func Judge(err error) Verdict {
 	return Verdict{Retry: s == 503 || s == 504, Unknown: true}
 }
 
-// Broken reports whether an error is that of a connection rather than an answer.
+// Broken reports whether an error comes from the connection and is not an answer.
 func Broken(err error) bool {
 	e := errs.From(err)
 	return e.Code == errs.ShardUnreachable && e.Reason == errs.OutcomeUnknown

@@ -33,7 +33,7 @@ const (
 	// ProtocolPacking is the version that brought more ways to pack column batches.
 	ProtocolPacking = 5
 	// ProtocolKeyBodies is the version from which on the id of a batch of a request with a key
-	// has the hash of the body apart from that of the key.
+	// has a hash of the body beside the hash of the key.
 	ProtocolKeyBodies = 6
 	// ProtocolKeyUsers is the version from which on the id of a batch of a request with a key tells the user,
 	// and shards share the keys that they remember among users.

@@ -42,7 +42,7 @@ const (
 	DefaultDatabase = "public"
 )
 
-// ReservedDatabase tells whether name is a database of the server's own.
+// ReservedDatabase reports whether name is a database of the server's own.
 func ReservedDatabase(name string) bool {
 	return strings.EqualFold(name, PrivateDatabase) || strings.EqualFold(name, InformationDatabase)
 }

@@ -200,7 +200,7 @@ func CheckPartitions(options map[string]string) error {
 	return nil
 }
 
-// AppendMode tells whether t keeps all rows of an identity.
+// AppendMode reports whether t keeps all rows of an identity.
 func (t *Table) AppendMode() bool { return t.Options[OptionAppendMode] == "true" }
 
 // MergeMode is how rows of one identity become one: MergeLastRow or

@@ -71,7 +71,7 @@ func Types() []Type {
 	return out
 }
 
-// Valid tells whether t is a type that a column can have.
+// Valid reports whether t is a type that a column can have.
 func (t Type) Valid() bool { return t > Invalid && int(t) < len(typeNames) }
 
 // String is the type's name in answers, as Int64.
@@ -90,16 +90,16 @@ func (t Type) SQL() string {
 	return "INVALID"
 }
 
-// IsTimestamp tells whether t is one of the four timestamp types.
+// IsTimestamp reports whether t is one of the four timestamp types.
 func (t Type) IsTimestamp() bool { return t >= TimestampSecond && t <= TimestampNanosecond }
 
-// IsInteger tells whether t is a signed or unsigned integer.
+// IsInteger reports whether t is a signed or unsigned integer.
 func (t Type) IsInteger() bool { return t >= Int8 && t <= Uint64 }
 
-// IsFloat tells whether t is Float32 or Float64.
+// IsFloat reports whether t is Float32 or Float64.
 func (t Type) IsFloat() bool { return t == Float32 || t == Float64 }
 
-// IsBytes tells whether values of t are byte strings: String, Binary or JSON.
+// IsBytes reports whether values of t are byte strings: String, Binary or JSON.
 func (t Type) IsBytes() bool { return t == String || t == Binary || t == JSON }
 
 // UnitsPerSecond is the resolution of a timestamp type, 0 for the others.
@@ -179,7 +179,7 @@ type Column struct {
 	Checking bool
 }
 
-// Placement tells which shards took a table's writes from an epoch on.
+// Placement reports which shards took a table's writes from an epoch on.
 type Placement struct {
 	Epoch uint32
 	// ShardID is the shard, or the first one of a table with partitions; More are the
@@ -214,7 +214,7 @@ func (p Placement) String() string {
 	return text
 }
 
-// Takes tells whether writes go to the shard.
+// Takes reports whether writes go to the shard.
 func (p Placement) Takes(shard uint32) bool {
 	return !p.Closed && (p.ShardID == shard || slices.Contains(p.More, shard))
 }

@@ -41,7 +41,7 @@ var ttlUnits = map[string]time.Duration{
 
 // ParseTTL reads a ttl: `forever`, `instant`, nothing (forever), or a sum of
 // integers with units as `1d 12h`. A sum of zero, and the bare number 0, mean
-// forever. The longest duration is that of time.Duration, some 292 years.
+// forever. The longest duration is the maximum of time.Duration, some 292 years.
 // The error has code InvalidArguments.
 func ParseTTL(text string) (TTL, error) {
 	t, why := parseTTL(text)

@@ -61,7 +61,7 @@ func (t Type) FloatOf(v int64) float64 {
 	return float64(v)
 }
 
-// ConflictRule is what becomes of a value whose type is not that of its column: the table option
+// ConflictRule is what becomes of a value whose type differs from its column's: the table option
 // on_type_conflict.
 type ConflictRule uint8
 
@@ -78,7 +78,7 @@ const (
 	ConflictAside
 )
 
-// ConflictSuffix follows the name of a column in that of the one which takes the values that are
+// ConflictSuffix follows the name of a column in the name of the column that takes the values that are
 // put aside, as text.
 const ConflictSuffix = "_conflict"
 
@@ -100,7 +100,7 @@ func (r ConflictRule) Widens() bool { return r == ConflictWiden || r == Conflict
 // PutsAside reports whether a value that does not go into its column is put aside.
 func (r ConflictRule) PutsAside() bool { return r == ConflictCast || r == ConflictAside }
 
-// Marked reports whether columns of that type and role have the mark WithinDouble: those of which it
+// Marked reports whether columns of that type and role have the mark WithinDouble: those for which it
 // depends on their values whether they can become Float64.
 func (c *Column) Marked() bool {
 	return c.Semantic == Field && c.Type.Widens(Float64) == WidensIfExact

@@ -14,14 +14,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Name is that of the instrumentation in spans.
+// Name is the name of the instrumentation in spans.
 const Name = "cordwood"
 
-// Span is one stage of a trace. The zero Span is that of no trace. Its methods do nothing
+// Span is one stage of a trace. The zero Span belongs to no trace. Its methods do nothing
 // then. A Span is used by one goroutine at a time.
 type Span struct{ span trace.Span }
 
-// Start begins a span below that of ctx. The caller must end it.
+// Start begins a span below the span of ctx. The caller must end it.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -39,7 +39,7 @@ func Of(span trace.Span) Span {
 	return Span{span}
 }
 
-// On tells whether there is anything to note.
+// On reports whether there is anything to note.
 func (s Span) On() bool { return s.span != nil }
 
 // Text notes a fact.
@@ -86,5 +86,5 @@ func Carry(ctx, from context.Context) context.Context {
 	return ctx
 }
 
-// Recording tells whether the context belongs to a trace that is recorded.
+// Recording reports whether the context belongs to a trace that is recorded.
 func Recording(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }

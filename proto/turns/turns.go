@@ -74,7 +74,7 @@ func New(cfg Config) *Gate {
 }
 
 // Enter waits for a place for the user of that key; leave gives it back. The error is one
-// of errs.ShardBusy, or that of ctx.
+// of errs.ShardBusy, or the error of ctx.
 func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {
 	t, err := g.queue(key)
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *Caller) Require(n Need) error {
 
 // Share returns the key by which what all callers share is divided among them: the user,
 // or the client's address while everybody is the same user. Addresses of IPv6 count by
-// their network of 64 bits, of which one client has as many as it likes.
+// their network of 64 bits: one client has as many addresses within it as it likes.
 func (c *Caller) Share() string {
 	if c.Proof != "" && c.Proof != "none" {
 		return "user " + c.User
@@ -78,7 +78,7 @@ func With(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, CallerKey{}, c)
 }
 
-// From returns for whom the work of ctx is done. Without With that is nobody, who may do
+// From returns the caller for whom the work of ctx is done. Without With that is nobody, which may do
 // nothing.
 func From(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {

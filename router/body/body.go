@@ -9,7 +9,7 @@
 // The limit counts decompressed bytes while they appear, so a small body that would
 // grow without end stops at the limit. The budget is reserved before memory is filled:
 // what is announced before the first byte, if there is room, then in steps. What is
-// reserved and does not come is lent to others while they wait, and bodies that come too
+// reserved and not filled is given to requests that wait, and bodies that come too
 // slowly then are given up (budget.go). Buffers come in powers of two, so at
 // most twice as much as the budget is allocated, and at most a few megabytes of each
 // size are kept until the next garbage collections.

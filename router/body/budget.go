@@ -16,7 +16,7 @@ const (
 	// filled before the budget knows.
 	readWindow = 256 << 10
 
-	// lookEvery is how often somebody who waits looks for room that is reserved in vain, and
+	// lookEvery is how often a waiting request looks for memory that is reserved and not filled, and
 	// how long a body is left alone at first.
 	lookEvery = 250 * time.Millisecond
 	// slowAfter is how long a body must have been slow to be given up, and slowShare what
@@ -70,7 +70,7 @@ func newBudget(size int64) *budget { return &budget{size: size} }
 
 func (b *budget) limited() bool { return b.size > 0 }
 
-// fits tells whether r may have n more bytes now, without taking somebody's turn. With mu held.
+// fits reports whether r may have n more bytes now, without taking somebody's turn. With mu held.
 func (b *budget) fits(r *reservation, n int64) bool {
 	first := len(b.growing) == 0 && (r.held > 0 || len(b.entering) == 0)
 	return first && b.used.Load()+n <= b.size

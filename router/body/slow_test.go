@@ -30,7 +30,7 @@ func TestSlowBodyMovesItsDeadline(t *testing.T) {
 		control:    http.NewResponseController(w), until: start, last: start.Add(time.Second),
 	}
 	if _, err := io.Copy(io.Discard, b); err != nil || !at.Equal(start.Add(time.Second)) {
-		t.Errorf("the deadline is %s, beyond that of the request; %v", at, err)
+		t.Errorf("the deadline is %s, beyond the request's; %v", at, err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Server) guardBrowsers(next http.Handler) http.Handler {
 	})
 }
 
-// compressible tells which answers are worth compressing: text, and Arrow, but not
+// compressible reports which answers are worth compressing: text, and Arrow, but not
 // Parquet, which is compressed already.
 func compressible(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
@@ -102,7 +102,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// panicked answers a request whose handler panicked, be it on purpose, to break the
+// panicked answers a request whose handler panicked, even if on purpose, to break the
 // answer off, or by a bug.
 func (s *Server) panicked(x *exchange.Exchange, r *http.Request, p any) {
 	x.Broken = x.Status != 0
@@ -157,7 +157,7 @@ func asksForPassword(r *http.Request) bool {
 	return r.Header.Get("X-Svc-Page") != "1" && (mode == "" || mode == "navigate")
 }
 
-// withDeadline gives the request its time limit: that of x-svc-timeout, else the
+// withDeadline gives the request its time limit: from x-svc-timeout, else the
 // server's own. A route with limits of its own reads the header itself.
 func (s *Server) withDeadline(x *exchange.Exchange, r *http.Request,
 	rt route,

@@ -173,7 +173,7 @@ func (s *Server) refuseTables(d *dryRun, tables []*dryTable) error {
 	return nil
 }
 
-// noCreate tells whether no part of the table's rows allows that it is created.
+// noCreate reports whether no part of the table's rows allows that it is created.
 func (t *dryTable) noCreate() bool {
 	return !slices.ContainsFunc(t.parts, func(part *pipeline.TableRows) bool { return !part.NoCreate })
 }

@@ -22,7 +22,7 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte("{}"))
 }
 
-// handleReady tells whether the node can serve, and if not, why. A node that refuses
+// handleReady reports whether the node can serve, and if not, why. A node that refuses
 // rows because its disk is full still answers queries: it is ready, with a warning,
 // and not ready for those who ask with ?for=writes.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
-// troubles says what does not work although the node may be ready: anybody may read it.
+// troubles lists what fails although the node may be ready: anybody may read it.
 func (s *Server) troubles() []string { return slices.Concat(s.cfg.Refusals(), s.cfg.Warnings()) }
 
 func (st Status) withDefaults() Status {

@@ -40,7 +40,7 @@ func TestIngestKey(t *testing.T) {
 	}
 }
 
-// TestIngestKeyKnowsParameters: the hash beside that of the body tells requests apart whose rows are made otherwise
+// TestIngestKeyKnowsParameters: the hash of the parameters tells requests apart that make other rows of the same body
 // or go elsewhere, and no others.
 func TestIngestKeyKnowsParameters(t *testing.T) {
 	f := newFixture(t)

@@ -63,7 +63,7 @@ func databaseOf(r *http.Request, query params.Values) string {
 	return name
 }
 
-// ddlMessage says where the tables that come about may differ from the statement.
+// ddlMessage says where the tables that are made may differ from the statement.
 func (s *Server) ddlMessage(database, table string, p *pipeline.Pipeline) string {
 	var parts []string
 	if _, ok := s.cfg.Catalog.Table(database, table); ok {

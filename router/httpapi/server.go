@@ -42,7 +42,7 @@ type Catalog interface {
 	Table(database, name string) (*schema.Table, bool)
 }
 
-// Authenticator tells who sends a request, and follows whether they still may.
+// Authenticator reports who sends a request, and follows whether they still may.
 type Authenticator interface {
 	// Authenticate returns who sends r from the client's address. Its errors have a code of
 	// the 7000s, or RateLimited.
@@ -85,7 +85,7 @@ type Config struct {
 	// Cluster describes the cluster and begins operations. Without it the paths under
 	// /v1/cluster do not exist.
 	Cluster clusterapi.Cluster
-	// Auth tells who asks. The default value is nil: authentication is off, and
+	// Auth reports who asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator
 	// MetricsClosed asks for a user at /metrics too. The default value is false: anybody may
@@ -131,7 +131,7 @@ type Config struct {
 	// Ready lists why the node is not ready to serve; empty when it is. The default
 	// value is always ready.
 	Ready func() []string
-	// Warnings lists what does not work while the node is ready. The default value
+	// Warnings lists what fails while the node is ready. The default value
 	// lists nothing.
 	Warnings func() []string
 	// Refusals lists why the node takes no rows at all while it is ready. The default
@@ -164,7 +164,7 @@ type Status struct {
 	// GoVersion and Hostname are found out if they are empty.
 	GoVersion string `json:"go_version"`
 	Hostname  string `json:"hostname"`
-	// Warnings is what does not work on the node now; the server sets it.
+	// Warnings lists what fails on the node now; the server sets it.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

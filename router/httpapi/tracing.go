@@ -14,7 +14,7 @@ import (
 // headerTrace is the trace of a request, if it has one, so that it can be found.
 const headerTrace = "X-Svc-Trace-Id"
 
-// trace begins the trace of a request, or goes on with that of its client, who says by the
+// trace begins the trace of a request, or continues the trace of its client, which says by the
 // header traceparent (W3C Trace Context) whether it is recorded. end must be called when the
 // request is over. Without Config.Tracer it does nothing.
 func (s *Server) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http.Request, end func()) {

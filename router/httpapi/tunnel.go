@@ -55,7 +55,7 @@ func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 	s.cfg.Tunnel(c, &caller)
 }
 
-// tunnelConn is a connection of which something may have been read already, and which
+// tunnelConn is a connection whose first bytes may have been read already, and which
 // closes when its user may no longer use it.
 type tunnelConn struct {
 	net.Conn

@@ -29,7 +29,7 @@ func (l *Limit) Of(name string) string {
 	return Others
 }
 
-// Has tells whether name has room of its own, and gives it room if there is any left.
+// Has reports whether name has room of its own, and gives it room if there is any left.
 func (l *Limit) Has(name string) bool {
 	if _, ok := l.seen.Load(name); ok {
 		return true

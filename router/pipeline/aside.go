@@ -140,7 +140,7 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	case t == schema.String:
 		return cell{kind: kindString, bytes: d.text(v)}, true
 	case v.kind == kindFloat && t.IsInteger():
-		// From MaxExact on the text of the number may have been that of another integer.
+		// From MaxExact on the text of the number may have named another integer.
 		return cell{kind: kindInt, i: int64(v.f)}, v.f == math.Trunc(v.f) && math.Abs(v.f) < schema.MaxExact
 	case v.kind != kindString:
 		return w, false

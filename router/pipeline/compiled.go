@@ -51,13 +51,13 @@ func (p *Pipeline) Version() int { return p.version }
 // Description is what the document says of itself.
 func (p *Pipeline) Description() string { return p.description }
 
-// HasDispatcher tells whether records may go to other pipelines.
+// HasDispatcher reports whether records may go to other pipelines.
 func (p *Pipeline) HasDispatcher() bool { return p.dispatcher != nil }
 
-// HasTableSuffix tells whether tables get a suffix that depends on the data.
+// HasTableSuffix reports whether tables get a suffix that depends on the data.
 func (p *Pipeline) HasTableSuffix() bool { return p.suffix != nil }
 
-// OpenSchema tells whether tables get columns for whatever fields records have.
+// OpenSchema reports whether tables get columns for whatever fields records have.
 func (p *Pipeline) OpenSchema() bool { return p.transform == nil || p.version == 2 }
 
 // Size is about the memory that p takes, in bytes.

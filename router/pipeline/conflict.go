@@ -138,7 +138,7 @@ func (d *dest) putFloat(col *column.Col, row int, v *cell) error {
 	return nil
 }
 
-// fitsFloat32 tells whether f keeps its value as a float32: exactly, or as the decimal
+// fitsFloat32 reports whether f keeps its value as a float32: exactly, or as the decimal
 // number that it was written as, so that 0.1 may go to a FLOAT column.
 func fitsFloat32(f float64) bool {
 	n := float32(f)

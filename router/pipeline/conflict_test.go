@@ -16,7 +16,7 @@ func conflictRule(name string) func(*Request) {
 
 const now = "svc_timestamp TimestampNanosecond ti"
 
-// TestTypeConflicts holds what becomes of values whose type is not that of their column.
+// TestTypeConflicts checks what becomes of values whose type differs from their column's.
 func TestTypeConflicts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

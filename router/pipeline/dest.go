@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// kindOf tells what a flattened name means in this table.
+// kindOf reports what a flattened name means in this table.
 func (d *dest) kindOf(name []byte) nodeKind {
 	if string(name) == d.s.timeName {
 		if d.s.req.TimeIndex != nil {

@@ -207,7 +207,7 @@ func (m *model) add(index int, line string) {
 	m.rows = append(m.rows, row)
 }
 
-// wide tells whether a text is an integer that a float would blur.
+// wide reports whether a text is an integer that a float would blur.
 func wide(text string) bool {
 	i, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && (i > 1<<53 || i < -1<<53)

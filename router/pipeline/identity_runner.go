@@ -137,7 +137,7 @@ func (r *identity) Release() {
 	}
 }
 
-// renew makes r ready for another request, and tells whether it is worth keeping.
+// renew makes r ready for another request, and reports whether it is worth keeping.
 func (r *identity) renew() bool {
 	size := r.byteSize() + cap(r.scratch) + cap(r.record) + cap(r.exact.members)*48 + cap(r.exact.names)
 	if size > keepBytes || r.columns > keepColumns {

@@ -327,7 +327,7 @@ func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
 	return n, pos
 }
 
-// kindOf tells what the key of a new node means.
+// kindOf reports what the key of a new node means.
 func (r *identity) kindOf(n *node) nodeKind {
 	if n.level == 1 && variableOf(n.key) >= 0 {
 		return variable

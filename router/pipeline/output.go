@@ -78,7 +78,7 @@ func (s *sink) byteSize() int {
 	return size
 }
 
-// empty makes s ready for begin and keeps its memory, but for that of warm.
+// empty makes s ready for begin and keeps its memory, except the memory of warm.
 func (s *sink) empty(warm *dest) {
 	for _, d := range s.dests {
 		if d != warm {

@@ -169,7 +169,7 @@ func TestPartsEndAlike(t *testing.T) {
 	}
 }
 
-// Records of which a part was cut off are dropped and counted as others are, and columns that
+// Records that lost a part are dropped and counted as others are, and columns that
 // come later have no value in what was cut off before.
 func TestPartsKeepRows(t *testing.T) {
 	r, err := NewIdentity(request(skipErrors))

@@ -23,7 +23,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Catalog tells which tables exist. It may be a little behind.
+// Catalog reports which tables exist. It may be a little behind.
 type Catalog interface {
 	Table(database, name string) (*schema.Table, bool)
 }
@@ -53,7 +53,7 @@ type Request struct {
 	// SkipError drops records that fail and goes on. Of a record that becomes several rows, it drops
 	// the rows that fail.
 	SkipError bool
-	// WholeRecords drops all rows of a record of which one fails, for whoever keeps skipped records
+	// WholeRecords drops all rows of a record if one of them fails, for callers that keep skipped records
 	// to send them again.
 	WholeRecords bool
 	// OnSkip, if not nil, is told of every record that is skipped, as it is skipped.
@@ -139,7 +139,7 @@ type Output struct {
 	// Records is the number of records met, those skipped included.
 	Records int
 	Skipped int
-	// SkippedBy tells how many of the skipped records failed at which step.
+	// SkippedBy reports how many of the skipped records failed at which step.
 	SkippedBy SkipCounts
 	// Warnings tell what was stored otherwise than it came, with counts.
 	Warnings []string

@@ -66,7 +66,7 @@ func (s *sink) top() *sink {
 	return s
 }
 
-// now is the time of processing of the record under way, in nanoseconds: that of the
+// now is the time of processing of the record under way, in nanoseconds: the time of the
 // request, and a nanosecond more for each record, so that rows keep their order.
 func (s *sink) now() int64 { return s.start + int64(s.records) }
 
@@ -142,7 +142,7 @@ type dest struct {
 	expired    int // rows in parts that are older than the table's ttl
 	partSize   int // the memory of parts
 	pastValues int // values in parts
-	load       int // bytes of which rows were made, those that are not in parts
+	load       int // bytes that became rows, except rows in parts
 	rule       schema.ConflictRule
 	retyped    []retyped // of the record under way, as is adapted
 	adapted    []adapted
@@ -192,7 +192,7 @@ type warmth struct {
 type ledger struct {
 	// due is what may be put down until the memory is counted again.
 	due int
-	// extra is memory beside that of tables.
+	// extra is memory beside the memory of tables.
 	extra int
 	// reserved is what was asked for.
 	reserved int64

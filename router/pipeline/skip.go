@@ -65,7 +65,7 @@ type kindError struct {
 func (e *kindError) Error() string { return e.err.Error() }
 func (e *kindError) Unwrap() error { return e.err }
 
-// WithKind says of which kind an error of a record is. The kind that err says already
+// WithKind gives an error of a record its kind. The kind that err has already
 // stays.
 func WithKind(kind SkipKind, err error) error {
 	if err == nil || KindOf(err) != SkipOther {

@@ -148,7 +148,7 @@ func (r *runner) findDest(rec *processor.Record) (*dest, error) {
 }
 
 // readVariables reads the texts of the variables that a record sets into r.vars, and
-// tells whether there are any.
+// reports whether there are any.
 func (r *runner) readVariables(o *value.Fields) bool {
 	i, _ := o.Find("svc_")
 	found := false
@@ -330,7 +330,7 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 	return nil
 }
 
-// skips tells whether a field is no column of its own.
+// skips reports whether a field is no column of its own.
 func (r *runner) skips(key string) bool {
 	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
 }

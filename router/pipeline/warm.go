@@ -43,7 +43,7 @@ func (r *identity) cool() *dest {
 }
 
 // rewarm makes the warm dest the home of the request that has begun, if it is what the
-// request would make, and tells whether it did.
+// request would make, and reports whether it did.
 func (r *identity) rewarm() bool {
 	d := r.warm
 	r.warm = nil

@@ -44,7 +44,7 @@ type Config[P any] struct {
 	// Size is about the memory of a compiled pipeline, in bytes. The default value is
 	// 16 KiB and 32 times the length of its text.
 	Size func(p P, source []byte) int64
-	// MaxBytes bounds the memory of all compiled pipelines, except that of the one
+	// MaxBytes bounds the memory of all compiled pipelines, except the one
 	// used last. The default value is 256 MiB.
 	MaxBytes int64
 	// Timeout bounds reading and compiling a version. The default value is 10 s.

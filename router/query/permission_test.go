@@ -68,7 +68,7 @@ func TestEveryKindOfStatement(t *testing.T) {
 	}
 }
 
-// TestNothingOfARefusedText has nothing run of a text of which the sender may not do all.
+// TestNothingOfARefusedText checks that nothing of a text runs if the sender may not do all of it.
 func TestNothingOfARefusedText(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.run(by("ship", access.WriteOnly), "INSERT INTO logs (ts) VALUES (1); DROP TABLE logs")

@@ -69,7 +69,7 @@ type Request struct {
 	// Texts are what statement.Texts makes of the same text, for the log of changes. Without
 	// them its lines lack the statements.
 	Texts []string
-	// Database is that of names without one; empty: public.
+	// Database is the database of names without one; empty: public.
 	Database string
 	// Limit is the most rows of each statement, if Limited is set.
 	Limit   uint64
@@ -111,7 +111,7 @@ type Result struct {
 }
 
 // Execute runs the statements in order, for the caller of ctx (package access), and hands each result to
-// each. It stops at the first error, its own or that of each; what statements before it changed stays changed.
+// each. It stops at the first error, its own or one that each returns; what statements before it changed stays changed.
 //
 // After an error of reason OutcomeUnknown rows may have been stored, by the statement that
 // failed or by those before it: only a request with a key may be sent again.

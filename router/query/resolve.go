@@ -135,7 +135,7 @@ func (n names) databaseTTL(name string) string {
 }
 
 // queryTable is a table as a shard node is told of it: with all shards that may hold rows
-// of it, be it by an earlier placement.
+// of it, even if by an earlier placement.
 func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemapb.Table) *shardpb.QueryTable {
 	shards := t.Shards()
 	qt := &shardpb.QueryTable{Name: name, Table: def, ShardId: shards[0], MoreShards: shards[1:]}

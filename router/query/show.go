@@ -25,7 +25,7 @@ func (d describer) showDatabases(st *statement.ShowDatabases, _ string) (array.R
 	return textRows([]string{"Database"}, page(rows, st.Page)), nil
 }
 
-// baseTable is the kind of a client's table, systemView that of a system table.
+// baseTable is the kind of a client's table, systemView the kind of a system table.
 const (
 	baseTable  = "BASE TABLE"
 	systemView = "SYSTEM VIEW"

@@ -55,7 +55,7 @@ func TestShowTablesPages(t *testing.T) {
 	}
 }
 
-// TestSystemColumns tells which columns of information_schema.tables are made for a statement.
+// TestSystemColumns reports which columns of information_schema.tables are made for a statement.
 func TestSystemColumns(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' ORDER BY " +

@@ -66,7 +66,7 @@ func TestChangesAreLogged(t *testing.T) {
 	}
 }
 
-// TestObjects has names without a database belong to that of the request.
+// TestObjects checks that names without a database belong to the database of the request.
 func TestObjects(t *testing.T) {
 	for text, want := range map[string]access.Object{
 		"DROP TABLE t":                    {Kind: access.Table, Database: "app", Name: "t"},

@@ -124,7 +124,7 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 		{Database: "information_schema", Name: "tables"},
 	})
 	if errs.CodeOf(err) != errs.ShardUnreachable {
-		t.Errorf("sizes of which nobody tells: %v", err)
+		t.Errorf("sizes that no node reports: %v", err)
 	}
 }
 

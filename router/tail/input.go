@@ -77,7 +77,7 @@ func duration(what, text string) (time.Duration, error) {
 	return 0, errs.New(errs.InvalidArguments, "%s is %.40q: it must be a duration, as 10m or 1h", what, text)
 }
 
-// wantsEvents tells whether the client takes server-sent events.
+// wantsEvents reports whether the client takes server-sent events.
 func wantsEvents(accept []string) bool {
 	for _, line := range accept {
 		for part := range strings.SplitSeq(line, ",") {

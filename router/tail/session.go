@@ -259,7 +259,7 @@ func (s *session) comment() {
 	_ = s.send([]byte(line)) // send ends the session if it fails
 }
 
-// timeUp tells whether the tail's own time is up. The shard keeps the same time, and what it
+// timeUp reports whether the tail's own time is up. The shard keeps the same time, and what it
 // says when it ends may come before our clock does.
 func timeUp(ctx context.Context) bool {
 	const early = 100 * time.Millisecond
@@ -271,7 +271,7 @@ func timeUp(ctx context.Context) bool {
 // its table: the shard may have heard of it earlier.
 const learnMove = time.Second
 
-// tableGone tells what became of a table whose id a shard knows no more.
+// tableGone reports what became of a table whose id a shard knows no more.
 func (s *session) tableGone() *errs.Error {
 	timer := time.NewTimer(learnMove)
 	defer timer.Stop()

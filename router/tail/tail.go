@@ -56,7 +56,7 @@ type Config struct {
 	Meta Meta
 	// Follow asks a shard. What is wrong with the condition is its error.
 	Follow func(ctx context.Context, req *shardpb.TailRequest) (Reader, error)
-	// Analyze tells which tables a SELECT reads.
+	// Analyze reports which tables a SELECT reads.
 	Analyze func(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
 	// WriteError answers a request with an error.
 	WriteError func(w http.ResponseWriter, r *http.Request, err error)

@@ -13,7 +13,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// ParseZone returns the zone of a name: UTC, an IANA name, or that of the system for
+// ParseZone returns the zone of a name: UTC, an IANA name, or the system's zone for
 // "local" and "".
 func ParseZone(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {

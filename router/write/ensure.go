@@ -156,13 +156,13 @@ func (t *target) checkDefaults() error {
 	return nil
 }
 
-// seen tells whether the pipeline checked the rows against the table as it is now.
+// seen reports whether the pipeline checked the rows against the table as it is now.
 func (t *target) seen() bool {
 	seen := t.rows.Existing
 	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
 }
 
-// identified tells whether all columns are those of the table as it is now, and nothing is asked of
+// identified reports whether all columns are those of the table as it is now, and nothing is asked of
 // it: the pipeline took their definitions from it.
 func (t *target) identified() bool {
 	if !t.seen() {
@@ -467,7 +467,7 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 }
 
 // awaitOpen waits while nobody takes the writes of a table whose rows are handed over, and
-// tells whether it had to: then tables are looked at anew.
+// reports whether it had to: then tables are looked at anew.
 func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err error) {
 	var timer *time.Timer
 	for {
@@ -501,7 +501,7 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 	}
 }
 
-// stale names a target that failed, and tells whether the table of any such target is
+// stale names a target that failed, and reports whether the table of any such target is
 // no longer what its rows were sent with.
 func (w *Writer) stale(req *request) (name string, newer bool) {
 	for _, t := range req.pending() {

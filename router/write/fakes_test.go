@@ -29,7 +29,7 @@ type fakeMeta struct {
 	entered chan struct{} // if set, told of every EnsureSchema
 	// stale are tables as the local view has them, nil: not at all, until Fresh has waited.
 	stale map[string]*schema.Table
-	cut   bool // Fresh waits in vain
+	cut   bool // Fresh waits until its deadline
 	fresh int
 }
 

@@ -107,7 +107,7 @@ func TestDividesAnew(t *testing.T) {
 	}
 }
 
-// TestRestoring: a table that a restore is filling takes no rows, be it known before or made
+// TestRestoring: a table that a restore is filling takes no rows, whether it was known before or made
 // meanwhile; once it is complete it does.
 func TestRestoring(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}

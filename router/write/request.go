@@ -146,7 +146,7 @@ func optionKey(options map[string]string) string {
 	return strings.Join(pairs, "\x01")
 }
 
-// discarded tells whether the table throws its rows away at once.
+// discarded reports whether the table throws its rows away at once.
 func (t *target) discarded() bool {
 	return t.table.Options[schema.OptionTTL] == "instant"
 }

@@ -69,7 +69,7 @@ func (w *Writer) noteAdapted(req *request) {
 	}
 }
 
-// fail turns the error of a round into that of the request.
+// fail turns the error of a round into the error of the request.
 func (w *Writer) fail(req *request, err error) error {
 	acked, total := req.counts()
 	if acked == 0 {
@@ -89,7 +89,7 @@ func (w *Writer) fail(req *request, err error) error {
 	}}
 }
 
-// answerable turns the error of a request of which no row is known to be stored into one
+// answerable turns the error of a request, if no row of it is known to be stored, into one
 // that a client can act on. If time ran out, it says when to try again. If rows may be
 // stored, by the error's reason, its text begins with that.
 func answerable(err error) error {

@@ -73,7 +73,7 @@ func least(list, avoid []uint32, shards Shards) uint32 {
 	return best
 }
 
-// fit tells whether a shard takes writes these days, as far as we know.
+// fit reports whether a shard takes writes these days, as far as we know.
 func fit(shards Shards, id uint32) bool {
 	if shards.Ailing(id) {
 		return false
@@ -105,7 +105,7 @@ func (w *Writer) route(t *target) {
 	}
 }
 
-// again tells whether a request that failed in a round may be sent once more by another:
+// again reports whether a request that failed in a round may be sent once more by another:
 // ok if of all that failed nothing was stored, for certain, and either our view of a
 // table is old (stale), or another shard of the table may take it. It notes where not to
 // send it again.
@@ -135,7 +135,7 @@ func (r *request) again() (stale, ok bool) {
 	return stale, stale || len(moved) > 0
 }
 
-// Pressed tells whether the shards of a table are so busy that rows for it would most
+// Pressed reports whether the shards of a table are so busy that rows for it would most
 // likely be refused, and when to try again. Of a table that does not exist nothing is known.
 func (w *Writer) Pressed(database, table string) (retryAfter time.Duration, yes bool) {
 	t, ok := w.cfg.Meta.Table(database, table)

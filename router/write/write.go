@@ -56,11 +56,11 @@ type Shards interface {
 		tables func(ids []uint64) []*schemapb.Table) (index uint64, err error)
 	// DefineTables puts definitions into a shard's log.
 	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
-	// CheckKeys tells which batches of requests with a key a shard has appended.
+	// CheckKeys reports which batches of requests with a key a shard has appended.
 	CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error)
 	// Load is how many bytes are on their way to a shard.
 	Load(shard uint32) int64
-	// Pressed tells whether a write to a shard would most likely be refused because it is
+	// Pressed reports whether a write to a shard would most likely be refused because it is
 	// busy, and when to try again; Ailing, whether it has no leader for a while.
 	Pressed(shard uint32) (retryAfter time.Duration, yes bool)
 	Ailing(shard uint32) bool

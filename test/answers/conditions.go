@@ -371,7 +371,7 @@ func asIs(marked string) string {
 	return strings.NewReplacer(beginCondition, "", endCondition, "", beginTable, "", endTable, "").Replace(marked)
 }
 
-// opaque is the statement in a form of which no planner concludes anything: conditions within
+// opaque returns the statement in a form from which no planner concludes anything: conditions within
 // CASE, and tables within queries of all of their rows that read them twice.
 func opaque(marked string) string {
 	var b strings.Builder

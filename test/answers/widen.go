@@ -118,13 +118,13 @@ func (w *round) modify(t *table) {
 	switch {
 	case err == nil && !allowed:
 		w.different++
-		w.t.Errorf("%s: the %s column, of which a row has a value beyond ±2^53: %t, was changed", sql, f.typ, f.wide)
+		w.t.Errorf("%s: the %s column was changed (a row has a value beyond ±2^53: %t)", sql, f.typ, f.wide)
 	case err != nil && allowed:
 		w.different++
 		w.t.Errorf("%s: %v", sql, err)
 	case err != nil && errs.From(err).Code != errs.InvalidArguments:
 		w.different++
-		w.t.Errorf("%s has another error than that of a type that is not wider: %v", sql, err)
+		w.t.Errorf("%s does not fail because the type is not wider: %v", sql, err)
 	}
 	if err == nil {
 		t.retype(w.Rand, f, to)

@@ -22,7 +22,7 @@ type workload struct {
 	gzip     bool
 	// rows, if not 0, bounds the rows sent.
 	rows int
-	// target is the figure to reach, in rows per CPU-second; replicated that of three nodes
+	// target is the figure to reach, in rows per CPU-second; replicated is the figure of three nodes
 	// with three replicas, over all of them, 0 if there is none.
 	target, replicated int
 	// limits tells that latency, memory and disk have figures to reach too.

@@ -26,7 +26,7 @@ type Stored struct {
 	rows    int
 }
 
-// ReadAll reads all tables of the load through a node. ok tells whether a table that is not
+// ReadAll reads all tables of the load through a node. ok reports whether a table that is not
 // there may be missing.
 func (l *Load) ReadAll(n *cluster.Node) (*Stored, error) {
 	s := &Stored{tables: map[int]map[rowID]int{}}
@@ -61,7 +61,7 @@ func (s *Stored) add(i int, rows [][]any) {
 	}
 }
 
-// wrote tells whether anything of a table was acknowledged.
+// wrote reports whether anything of a table was acknowledged.
 func (l *Load) wrote(i int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -322,7 +322,7 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	return false
 }
 
-// mayHaveStored tells whether rows may be stored whose request got an answer other than 200. What the manual
+// mayHaveStored reports whether rows may be stored whose request got an answer other than 200. What the manual
 // promises to have stored nothing must have stored nothing.
 func mayHaveStored(resp *http.Response, text []byte) bool {
 	return resp.StatusCode == http.StatusRequestTimeout || resp.Header.Get("X-Ingest-Partial") != "" ||

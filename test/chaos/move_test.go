@@ -80,7 +80,7 @@ func TestReplicaMoves(t *testing.T) {
 	stop()
 	c.AwaitReady(time.Minute)
 	if failed > rounds(3, 100)/2 {
-		t.Errorf("%d of %d moves did not come about", failed, rounds(3, 100))
+		t.Errorf("%d of %d moves did not happen", failed, rounds(3, 100))
 	}
 	end(t, c, l, 3)
 	l.Report(t, 0, 0)

@@ -20,7 +20,7 @@ type network struct {
 	nodes []*cluster.Node
 }
 
-// address is that of the i-th node, name its namespace.
+// address returns the address of the i-th node, name its namespace.
 func (n *network) address(i int) string { return fmt.Sprintf("10.213.77.%d", i+1) }
 
 func (n *network) name(i int) string { return fmt.Sprintf("cordwood-chaos-%d", i+1) }

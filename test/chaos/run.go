@@ -10,7 +10,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// long tells whether this is the long form of the tests.
+// long reports whether this is the long form of the tests.
 func long() bool { return os.Getenv("CORDWOOD_CHAOS") != "" }
 
 // together lets a test run beside others, in the short form: they mostly wait.

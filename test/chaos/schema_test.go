@@ -11,7 +11,7 @@ import (
 )
 
 // TestSchemaRaces has many clients make the same tables and columns at once through
-// several routers, with types that contradict each other: one table comes about for each
+// several routers, with types that contradict each other: one table is made for each
 // name, with the same columns wherever one looks, and every acknowledged value is there.
 func TestSchemaRaces(t *testing.T) {
 	together(t)

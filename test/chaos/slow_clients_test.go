@@ -24,7 +24,7 @@ func TestSlowClients(t *testing.T) {
 	n := cluster.New(t, "--log-level", "warn")
 	n.Start()
 	tables := []string{"a", "b", "c", "d"}
-	probe(n, tables, after(3*time.Second)) // tables and buffers come about
+	probe(n, tables, after(3*time.Second)) // tables and buffers are made
 	before, memory := probe(n, tables, after(15*time.Second)), resident(t, n)
 	const clients = 2000
 	stop := make(chan struct{})

@@ -51,7 +51,7 @@ func TestPauseNodes(t *testing.T) {
 }
 
 // TestMetaLeaderKilled kills the leader of the metadata group, whose nodes do nothing else:
-// no request to a table that is there fails, and new tables come about.
+// no request to a table that is there fails, and new tables are made.
 func TestMetaLeaderKilled(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{Meta: 3, Shard: 1, Router: 2}, Options{Keyed: 2, Once: 4})

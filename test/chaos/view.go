@@ -260,7 +260,7 @@ func placementFaults(table *schemapb.Table, shards []*metapb.Shard) (wrong []str
 	return wrong
 }
 
-// follows tells whether a table's epoch may be the next one after another. Each handoff takes
+// follows reports whether a table's epoch may be the next one after another. Each handoff takes
 // two, in the first of which the table was closed, and leaves the second: one that was given
 // up, where the rows were, and one that came to its end, where they went.
 func follows(before, p *schemapb.Placement) bool {

@@ -183,7 +183,7 @@ func (n *Node) signal(s syscall.Signal) {
 // Pid is the process id of the running server.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
-// Running tells whether the process has not ended.
+// Running reports whether the process has not ended.
 func (n *Node) Running() bool {
 	if n.cmd == nil {
 		return false

@@ -24,7 +24,7 @@ func waitsFor(t *testing.T, n *Node, what string) {
 	})
 }
 
-// TestFound starts three empty nodes in orders of all kinds: one cluster comes about, and
+// TestFound starts three empty nodes in orders of all kinds: one cluster is founded, and
 // only when all have come.
 func TestFound(t *testing.T) {
 	t.Parallel()

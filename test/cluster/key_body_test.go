@@ -102,7 +102,7 @@ func TestKeyOfInserts(t *testing.T) {
 		if table == "merged" {
 			column = "host"
 		}
-		// The time is that of the server, and another one in each repetition.
+		// The time is the server's, and differs in each repetition.
 		texts = append(texts,
 			fmt.Sprintf("INSERT INTO %s (%s) VALUES (1), (2), (3); INSERT INTO %s (%s) VALUES (1), (2), (3)", table,
 				column, table, column))

@@ -21,7 +21,7 @@ type Spec struct {
 	// All is the number of nodes with every role; Meta, Shard and Router of those that
 	// have one role only.
 	All, Meta, Shard, Router int
-	// Replication is that of the shards; 0: 3 if there are as many nodes for them, else 1.
+	// Replication is the number of replicas of a shard; 0: 3 if there are as many nodes for them, else 1.
 	Replication int
 	// Shards is their number; 0: 2.
 	Shards int

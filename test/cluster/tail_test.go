@@ -106,7 +106,7 @@ func TestTail(t *testing.T) {
 	wg.Wait()
 }
 
-// TestTailEnds ends tails by what an operator does: a drop, and a stop that waits for nobody.
+// TestTailEnds ends tails by what an operator does: a drop, and a stop that does not wait.
 func TestTailEnds(t *testing.T) {
 	t.Parallel()
 	n := New(t)

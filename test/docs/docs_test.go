@@ -197,7 +197,7 @@ const mark = "@@block "
 const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; " +
 	"curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
 
-// script is all of a page for bash; some tells whether something is run. here puts the
+// script is all of a page for bash; some reports whether something is run. here puts the
 // address of the page into a text.
 func (p *page) script(here func(string) string) (script string, some bool) {
 	var s strings.Builder

@@ -101,7 +101,7 @@ var command = regexp.MustCompile(
 		`(serve|ingest|sql|pipeline|vrl|cluster|node|shard|table|tail|backup|restore|doctor|inspect|recover|health|` +
 		`rebalance)\b|curl |make |docker |helm |kubectl |apt |systemctl )`)
 
-// runs tells whether the block is commands or statements that are run.
+// runs reports whether the block is commands or statements that are run.
 func (p *page) runs(b block) bool { return b.lang == "sh" || b.lang == "sql" && p.sql }
 
 // statement is a block of SQL as a command.
@@ -114,7 +114,7 @@ func (b *block) statement(text string) string {
 	return run + "\n"
 }
 
-// check tells what of a page is shown and neither run nor excused.
+// check reports what of a page is shown and neither run nor excused.
 func (p *page) check() []string {
 	var faults []string
 	for _, b := range p.blocks {
@@ -140,7 +140,7 @@ func (p *page) check() []string {
 // times are of no consequence for an output.
 var times = regexp.MustCompile(`"execution_time_ms":\d+`)
 
-// matches tells whether an output is what a page shows.
+// matches reports whether an output is what a page shows.
 func matches(shown, got string) bool {
 	var re strings.Builder
 	re.WriteString(`(?s)^`)

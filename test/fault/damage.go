@@ -38,7 +38,7 @@ var slack = map[string]bool{
 	"metadata state": true, "metadata log": true, "stable store": true, "log": true, "snapshot head": true,
 }
 
-// Slack tells whether files of a kind have bytes that mean nothing.
+// Slack reports whether files of a kind have bytes that mean nothing.
 func Slack(kind string) bool { return slack[kind] }
 
 // FilesByKind lists the files of a data folder, relative to it.
@@ -91,5 +91,5 @@ func Damage(t testing.TB, rng *rand.Rand, dir, file string) string {
 
 var named = regexp.MustCompile(`damaged|corrupt|newer version|lost|missing|belongs|gone|restore|cannot`)
 
-// SaysWhy tells whether the error of a start says what is wrong with the data.
+// SaysWhy reports whether the error of a start says what is wrong with the data.
 func SaysWhy(err error) bool { return named.MatchString(err.Error()) }

@@ -33,7 +33,7 @@ func (p *process) scrub(ctx context.Context) error {
 
 // flipBit flips a bit on the disk of one node while it is down. The rows are on other nodes,
 // and no other node is damaged in the same run: the damage must be found, and mended by the
-// cluster where it is that of a replica, by the operator where it is that of the metadata.
+// cluster where a replica has it, by the operator where the metadata have it.
 func (w *World) flipBit() {
 	n := w.anyNode()
 	if w.flipped || !n.Up() {
@@ -91,7 +91,7 @@ func (w *World) flipBit() {
 	}
 }
 
-// flipFile flips a bit of a manifest or a segment, and says of which; empty: there is none.
+// flipFile flips a bit of a manifest or a segment and returns its name; empty if there is none.
 func (w *World) flipFile(n *Node) string {
 	var files []string
 	for _, f := range n.disk.Files(n.shardDir()) {
@@ -120,7 +120,7 @@ func (w *World) flipLog(n *Node, group string) (what string, mend func() error) 
 	if index == 0 {
 		return "", nil
 	}
-	w.event("it is that of entry %d", index)
+	w.event("it belongs to entry %d", index)
 	return "log " + group, func() error { back(); return nil }
 }
 

@@ -59,8 +59,8 @@ func (w *World) cutLearner() {
 	}
 }
 
-// crashInOperation begins an operation and crashes, somewhere among its steps, who carries it out, who
-// is to give or take, or all of them.
+// crashInOperation begins an operation and crashes, somewhere among its steps, the node that carries
+// it out, the one that is to give or take, or all of them.
 func (w *World) crashInOperation() {
 	if w.rng.IntN(2) == 0 {
 		w.moveTable()

@@ -58,7 +58,7 @@ type Node struct {
 	damaged atomic.Bool
 	// wrong is by how much its clock is off.
 	wrong atomic.Int64
-	// shards and metas are what is wrong with the disk of shards and with that of the metadata.
+	// shards and metas are the faults of the disk of shards and of the disk of the metadata.
 	shards, metas trouble
 	// calls and loops are shut while the node stands still: for those who call it, and for raft.
 	calls, loops gate
@@ -86,7 +86,7 @@ func newNode(id, dir string, c *cluster) *Node {
 func (n *Node) now() time.Time         { return time.Now().Add(time.Duration(n.wrong.Load())).Round(0) }
 func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
 
-// Up tells whether a process runs.
+// Up reports whether a process runs.
 func (n *Node) Up() bool { return n.process() != nil }
 
 func (n *Node) process() *process {

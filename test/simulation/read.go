@@ -125,7 +125,7 @@ func (w *World) readFresh(
 	}
 	at, err := read(node.disk, s, t, into)
 	if err != nil {
-		return "", 0, false // that of a node which crashed meanwhile
+		return "", 0, false // from a node that has crashed since
 	}
 	return node.ID, at, true
 }

@@ -26,7 +26,7 @@ type Report struct {
 	schemas *schemaHistory
 }
 
-// Failed tells whether anything was wrong.
+// Failed reports whether anything was wrong.
 func (r *Report) Failed() bool { return len(r.Violations) > 0 || len(r.Stuck) > 0 }
 
 func (r *Report) String() string {

@@ -39,7 +39,7 @@ func (t *trouble) mend() {
 	t.slow.Store(0)
 }
 
-// hook is that of the files of shards.
+// hook is the hook of the files of shards.
 func (t *trouble) hook(op vfs.Op) error {
 	if op.Kind == vfs.OpCreate || op.Kind == vfs.OpWrite {
 		return t.room(op.Kind, op.Path)

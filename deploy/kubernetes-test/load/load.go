@@ -106,7 +106,7 @@ func (l *load) post(client *http.Client, table, key string, body []byte) (wait t
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	req.Header.Set("Idempotency-Key", key)
-	// Go's own client would send it again without a word if the connection was an old one.
+	// Go's own client would silently send it again if the connection was an old one.
 	req.GetBody = nil
 	resp, err := client.Do(req)
 	if err != nil {
@@ -192,7 +192,7 @@ func (l *load) count(table string) (rows, ids int, err error) {
 	return row[0], row[1], nil
 }
 
-// report prints what happened, and tells whether a client would have lost something.
+// report prints what happened, and returns whether a client would have lost something.
 func (l *load) report() (bad bool) {
 	rows := 0
 	for _, n := range l.acked {

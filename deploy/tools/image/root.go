@@ -28,7 +28,7 @@ type file struct {
 	uid  int
 }
 
-// userID is the user of the image, as in the Helm chart: 65532, who owns /data alone.
+// userID is the user of the image, as in the Helm chart: 65532, the only user that owns /data.
 const userID = 65532
 
 const passwd = "root:x:0:0:root:/root:/sbin/nologin\ncordwood:x:65532:65532:cordwood:/data:/sbin/nologin\n"

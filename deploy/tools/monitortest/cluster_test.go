@@ -63,7 +63,7 @@ func startCluster(t *testing.T, bin string) []*node {
 	return nodes
 }
 
-// kill ends a node without a word to the others. It may be called twice.
+// kill ends a node abruptly. It may be called twice.
 func (n *node) kill() {
 	_ = n.process.Process.Kill()
 	_ = n.process.Wait()

@@ -188,7 +188,7 @@ func (s *s3) fail(doing, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", doing, at, err)
 }
 
-// again tells whether a request that failed may do better.
+// again reports whether a request that failed may do better.
 func again(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrNotFound) {
 		return false

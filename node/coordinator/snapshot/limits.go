@@ -17,7 +17,7 @@ type Limits struct {
 	// undone. The default value is 1 minute.
 	GiveUpAfter time.Duration
 	// PairLimit is for how long a shard of one replica may have two voters while it is
-	// moved, both of which have to live. The default value is 30 s.
+	// moved; both have to live. The default value is 30 s.
 	PairLimit time.Duration
 	// Settle is how long no node must have come or gone before shards are made for the
 	// nodes that are there. The default value is 3 s.

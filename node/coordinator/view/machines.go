@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// diskWarning is how full a disk may be without a word.
+// diskWarning is how full a disk may be without a warning.
 const diskWarning = 0.85
 
 func (d *diagnosis) disks() {

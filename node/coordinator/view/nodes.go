@@ -104,7 +104,7 @@ func orNetwork(snap *snapshot.Snapshot, id string) string {
 	return ""
 }
 
-// unheardNodes tells of nodes of which a new leader of the metadata group does not know yet.
+// unheardNodes reports nodes that a new leader of the metadata group has not heard of yet.
 func (d *diagnosis) unheardNodes() {
 	if ids := d.snap.Unknown(); len(ids) > 0 {
 		d.add(info, "ask again in a few seconds", "the state of these nodes is not known yet: %s; "+

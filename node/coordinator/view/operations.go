@@ -55,7 +55,7 @@ func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	return &left
 }
 
-// stuckAfter is how long an operation may be at one step without a word of warning.
+// stuckAfter is how long an operation may be at one step without a warning.
 const stuckAfter = 2 * time.Minute
 
 func (d *diagnosis) operations() {

@@ -92,7 +92,7 @@ func (d *diagnosis) electing(s *metapb.Shard) {
 // leaderless tells of a shard that does not work.
 func (d *diagnosis) leaderless(s *metapb.Shard) {
 	snap := d.snap
-	var away, stopping, hushed []string
+	var away, stopping, quiet []string
 	for _, id := range s.Replicas {
 		switch {
 		case !snap.Alive(id):
@@ -100,7 +100,7 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 		case snap.Stopping(id):
 			stopping = append(stopping, id)
 		case snap.Silent(id):
-			hushed = append(hushed, id)
+			quiet = append(quiet, id)
 		}
 	}
 	gone := slices.Concat(away, stopping)
@@ -112,21 +112,21 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 		silence = "do not answer"
 	}
 	switch {
-	case len(gone) == 0 && len(hushed) == len(s.Replicas):
+	case len(gone) == 0 && len(quiet) == len(s.Replicas):
 		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk",
-			snap.Labels(hushed)),
-			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(hushed),
-			snapshot.Round(snap.SilentFor(hushed[0])))
-	case len(gone) == 0 && 2*len(hushed) >= len(s.Replicas):
+			snap.Labels(quiet)),
+			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(quiet),
+			snapshot.Round(snap.SilentFor(quiet[0])))
+	case len(gone) == 0 && 2*len(quiet) >= len(s.Replicas):
 		d.add(critical,
 			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority",
-				snap.Labels(hushed)),
-			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(hushed),
-			len(s.Replicas), snap.Labels(hushed), snapshot.Round(snap.SilentFor(hushed[0])))
-	case len(gone) == 0 && len(hushed) > 0:
+				snap.Labels(quiet)),
+			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(quiet),
+			len(s.Replicas), snap.Labels(quiet), snapshot.Round(snap.SilentFor(quiet[0])))
+	case len(gone) == 0 && len(quiet) > 0:
 		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
-			"shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(hushed),
-			snapshot.Round(snap.SilentFor(hushed[0])))
+			"shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(quiet),
+			snapshot.Round(snap.SilentFor(quiet[0])))
 	case len(gone) == 0:
 		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas),
 			"shard %d has no leader: its rows can be neither written nor read", s.Id)

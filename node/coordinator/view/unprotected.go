@@ -51,7 +51,7 @@ func (d *diagnosis) unprotected() {
 	}
 }
 
-// without tells whether a node has neither a secret nor certificates.
+// without reports whether a node has neither a secret nor certificates.
 func without(p metapb.Protection) bool {
 	switch p {
 	case metapb.Protection_PROTECTION_CERTIFICATES, metapb.Protection_PROTECTION_SECRET,

@@ -53,7 +53,7 @@ func (d *diagnosis) unreachableNodes() {
 		}
 		if !snap.Unreachable(id) {
 			d.add(warning,
-				fmt.Sprintf("look at the network from %s to it: what one of them wants of the other fails or takes longer", who),
+				fmt.Sprintf("check the network from %s to it: requests between them fail or take longer", who),
 				"node %s: its port %s cannot be reached from %s%s, but from others", snap.Label(id), n.Node.RpcAddr, who, reason)
 			continue
 		}

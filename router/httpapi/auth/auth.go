@@ -338,7 +338,7 @@ var open = [...]string{
 	"/v1/splunk/services/collector/health",
 }
 
-// Protected tells whether a path needs credentials while authentication is on: what is
+// Protected reports whether a path needs credentials while authentication is on: what is
 // below /v1, but for health checks, and the extra paths with what is below them. Whole
 // segments are compared, after dots and doubled slashes are resolved.
 func Protected(urlPath string, extra ...string) bool {
@@ -359,7 +359,7 @@ func Protected(urlPath string, extra ...string) bool {
 	return true
 }
 
-// below tells whether p is root or lies below it.
+// below reports whether p is root or lies below it.
 func below(p, root string) bool {
 	rest, found := strings.CutPrefix(p, root)
 	return found && (rest == "" || rest[0] == '/')

@@ -34,7 +34,7 @@ const (
 // how much of it is right.
 type verifier interface {
 	matches(password string) bool
-	// slow tells whether matches takes long on purpose.
+	// slow reports whether matches takes long on purpose.
 	slow() bool
 }
 

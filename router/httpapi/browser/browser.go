@@ -124,7 +124,7 @@ func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bo
 	return origin, p.cross.Check(r) != nil
 }
 
-// sameOrigin reports whether origin is that of the server which was asked for as host. The
+// sameOrigin reports whether origin is the origin of the server that the request names as host. The
 // scheme is compared where it is known: before a server without TLS a proxy may have it.
 func sameOrigin(origin, host string, secure bool) bool {
 	u, err := url.Parse(origin)

@@ -29,7 +29,7 @@ func rules(t testing.TB, users bool) *Rules {
 	return p
 }
 
-// status is that of the answer to a request by these rules; 200 if it is answered.
+// status returns the status of the answer to a request by these rules; 200 if it is answered.
 func status(t testing.TB, p *Rules, r *http.Request, client netip.Addr, secure bool) int {
 	t.Helper()
 	err := p.Check(r, client, secure)

@@ -1,6 +1,6 @@
 // Package clusterapi is the part of the API that shows the cluster and has it change: the
 // forms of requests and answers (this file), and the handlers (handlers.go). What is asked
-// for is done by an implementation of Cluster, of which node/coordinator has one.
+// for is done by an implementation of Cluster; node/coordinator has one.
 package clusterapi
 
 import (

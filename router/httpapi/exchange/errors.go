@@ -93,7 +93,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 // Refusal is an error as another protocol's answer needs it. The headers x-svc-err-code, x-svc-err-msg
 // and Retry-After are set already.
 type Refusal struct {
-	// Status is that of the one shape of errors.
+	// Status is the status of the one shape of errors.
 	Status int
 	Code   errs.Code
 	// Text is what the client may know.

@@ -54,7 +54,7 @@ type Exchange struct {
 	// Traced is the request's context with its span; nil if it has no trace.
 	Traced context.Context
 
-	// Status is that of the answer; 0 while no header was written.
+	// Status is the status of the answer; 0 while no header was written.
 	Status int
 	// Bytes counts those of the answer.
 	Bytes int64

@@ -37,7 +37,7 @@ var admin []byte
 // object is a mapping of the document.
 type object = map[string]any
 
-// Document returns the description as JSON. version is that of the program; empty: dev.
+// Document returns the description as JSON. version is the program's; empty: dev.
 func Document(version string) ([]byte, error) {
 	doc, err := assemble()
 	if err != nil {
@@ -46,8 +46,8 @@ func Document(version string) ([]byte, error) {
 	return encode(doc, version)
 }
 
-// Admin returns the description of the administrator's port as JSON. version is that of
-// the program; empty: dev.
+// Admin returns the description of the administrator's port as JSON. version is the
+// program's; empty: dev.
 func Admin(version string) ([]byte, error) {
 	doc := object{}
 	if err := yaml.Unmarshal(admin, &doc); err != nil {

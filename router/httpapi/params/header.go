@@ -107,7 +107,7 @@ func ParsePipelineParams(header string) PipelineParams {
 	return p
 }
 
-// truthy tells whether a text means yes.
+// truthy reports whether a text means yes.
 func truthy(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "1", "yes", "on", "t":

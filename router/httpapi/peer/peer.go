@@ -26,7 +26,7 @@ func Parse(list []string) (Proxies, error) {
 	return out, nil
 }
 
-// Address returns the address of the client that sent the request: that of the peer, or
+// Address returns the address of the client that sent the request: the peer's address, or
 // behind trusted proxies the right-most address of X-Forwarded-For that is no trusted proxy.
 // What stands left of that address was written by the client and proves nothing.
 //
@@ -85,7 +85,7 @@ func (p Proxies) scheme(r *http.Request) string {
 	return last
 }
 
-// Trust reports whether the address is that of a trusted proxy.
+// Trust reports whether a trusted proxy has the address.
 func (p Proxies) Trust(a netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(a) {

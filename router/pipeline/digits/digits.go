@@ -1,4 +1,4 @@
-// Package digits tells whether a number keeps the digits of the text that it was read from. A text
+// Package digits determines whether a number keeps the digits of the text that it was read from. A text
 // may have more digits than a float keeps: everything in a pipeline that makes a number of a text
 // decides by Kept alone whether the float is still the number of the text.
 package digits

@@ -3,9 +3,9 @@
 // that is known.
 //
 // It knows nothing of pipelines. The reader of a document walks it from the root with
-// the accessors of Node and Map, which note what does not have the expected form and
+// the accessors of Node and Map, which note values that do not have the expected form and
 // hand out a harmless value in its place, so that the reader goes on and meets the
-// other faults too. At the end Node.Err tells whether all was well.
+// other faults too. At the end Node.Err returns all faults.
 //
 // Documents come from anyone: they are bounded in size, depth and, with all aliases
 // followed, in the number of their nodes.
@@ -136,7 +136,7 @@ func Parse(src []byte) (*Node, error) {
 	return &Node{y: resolve(top), out: &Error{}}, nil
 }
 
-// deepFlow tells whether brackets open deeper than any sane document has them, which
+// deepFlow reports whether brackets open deeper than any sane document has them, which
 // spares the YAML parser the recursion. Brackets in strings are counted too, which is
 // harmless at this limit for all but texts made of them.
 func deepFlow(src []byte) bool {
@@ -164,7 +164,7 @@ func yamlText(err error) string {
 
 // faultLine finds the line at which src becomes what the YAML parser refuses by err: the last
 // one of the shortest beginning that it refuses in the same words. Its own line is mostly
-// that of the block around the fault.
+// the line of the block around the fault.
 func faultLine(src []byte, err error) int {
 	var ends []int // of lines
 	for i, c := range src {

@@ -78,16 +78,16 @@ func (n *Node) Spend(cost int) int {
 	return n.out.cost
 }
 
-// IsNull tells whether the node is an empty value or null.
+// IsNull reports whether the node is an empty value or null.
 func (n *Node) IsNull() bool { return n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!null" }
 
-// IsMap tells whether the node is a map.
+// IsMap reports whether the node is a map.
 func (n *Node) IsMap() bool { return n.y.Kind == yaml.MappingNode }
 
-// IsList tells whether the node is a list.
+// IsList reports whether the node is a list.
 func (n *Node) IsList() bool { return n.y.Kind == yaml.SequenceNode }
 
-// IsString tells whether the node is a string: quoted, or nothing else.
+// IsString reports whether the node is a string: quoted, or nothing else.
 func (n *Node) IsString() bool {
 	if n.y.Kind != yaml.ScalarNode {
 		return false
@@ -222,7 +222,7 @@ func (n *Node) List() []*Node {
 	return list
 }
 
-// Strings is the node's elements, each of which must be a string.
+// Strings returns the node's elements, which must be strings.
 func (n *Node) Strings() []string {
 	var out []string
 	for _, e := range n.List() {

@@ -177,7 +177,7 @@ func (f *timeFormat) parse(rec *Record, s string, o timefmt.ParseOptions, now fu
 // leapYears is more than the years from one 29 February to the next.
 const leapYears = 9
 
-// parseYearless tries the years from that of tomorrow backwards, since not every year
+// parseYearless tries the years from tomorrow's backwards, since not every year
 // has a 29 February or the weekday that the text names.
 func (f *timeFormat) parseYearless(rec *Record, s string, o timefmt.ParseOptions, now time.Time) (value.Value, bool) {
 	if len(s) > maxTimeFormatBytes {

@@ -17,7 +17,7 @@ import (
 //	%{}         as %{name}, but kept nowhere; so is %{?name}
 //	%{+name}    joined with the other captures of that name, in their order
 //	%{+name/2}  the same, in the order of the numbers; 0 if there is none
-//	%{*k} %{&k} a field whose name is the text of the first and whose value that of the second
+//	%{*k} %{&k} a field whose name is the text of the first and whose value is the text of the second
 //	%{name->}   the literal that follows may be repeated, its first character alone too:
 //	            padding to the right of the name is no part of its text
 

@@ -21,7 +21,7 @@ var (
 )
 
 // compileEpoch: epoch reads numbers as timestamps: the time since 1970 in units of a
-// resolution. A number may be an integer, a float, of which the fraction is dropped, or
+// resolution. A number may be an integer, a float, whose fraction is dropped, or
 // the text of an integer. Timestamps stay.
 //
 //	resolution: s, ms (default), us or ns, or one of their longer names

@@ -108,7 +108,7 @@ func (e *extractor) apply(rec *Record, s string) error {
 	return nil
 }
 
-// namedGroups tells whether the pattern at n has named groups. One of two groups of the
+// namedGroups reports whether the pattern at n has named groups. One of two groups of the
 // same name would never be seen and is a fault.
 func namedGroups(n *document.Node, re *regexp.Regexp) bool {
 	names := re.SubexpNames()

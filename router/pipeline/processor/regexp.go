@@ -25,7 +25,7 @@ const (
 	refusedInstructions = maxInstructions / 64
 )
 
-// affordable tells whether the patterns of a document, with one more at n of so many
+// affordable reports whether the patterns of a document, with one more at n of so many
 // instructions, are within bounds. It notes a fault at the first that is not.
 func affordable(n *document.Node, instructions int) bool {
 	before := n.Spend(0)

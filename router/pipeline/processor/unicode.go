@@ -126,7 +126,7 @@ func opposite(in string) string {
 	return b.String()
 }
 
-// onlyASCII tells whether s is nothing but ASCII.
+// onlyASCII reports whether s is nothing but ASCII.
 func onlyASCII(s string) bool {
 	for len(s) >= 8 {
 		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {

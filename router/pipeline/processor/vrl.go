@@ -90,7 +90,7 @@ func vrlFaults(at *document.Node, err error) {
 const maxVRLError = 256
 
 // regexIn finds a place in values of kind k that is known to hold a regular expression,
-// perhaps beside none. Values of which nothing is known do not count: records come without.
+// perhaps beside none. Values about which nothing is known do not count: records come without.
 func regexIn(k kind.Kind) (path string, found bool) {
 	if fields := k.Object(); fields != nil {
 		for _, f := range fields.Known() {

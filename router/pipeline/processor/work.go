@@ -107,7 +107,7 @@ func (m *matcher) spendOnMatches(rec *Record, s string) error {
 	}
 }
 
-// noteGrok counts a number of which grok lost the fraction, or digits.
+// noteGrok counts a number whose fraction or digits grok lost.
 func (r *Record) noteGrok(fraction, digits bool) {
 	switch {
 	case r.Work == nil:

@@ -37,7 +37,7 @@ func nullable(a arrow.Array, s style) cell {
 	}
 }
 
-// isNull reports whether the value is null, be it so only by its dictionary.
+// isNull reports whether the value is null, even if only by its dictionary.
 func isNull(a arrow.Array, i int) bool {
 	switch a := a.(type) {
 	case *array.Null:
@@ -159,7 +159,7 @@ func extensionCell(e array.ExtensionArray, s style) cell {
 	})
 }
 
-// appendFloat writes the shortest text that reads back as f and is not that of an
+// appendFloat writes the shortest text that reads back as f and is not the text of an
 // integer, so that a value written out and ingested again keeps its type.
 func (s style) appendFloat(dst []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {

@@ -3,7 +3,7 @@
 // inserts. It splits a text into statements, tells which ones the engine must
 // run, and refuses by name what would let a client touch the host.
 //
-// It knows nothing of which databases and tables exist: names are as written,
+// It does not know which databases and tables exist: names are as written,
 // types and options are checked by whoever executes the statement. All functions
 // are pure and safe for concurrent use.
 package statement

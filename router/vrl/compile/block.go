@@ -8,7 +8,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// body compiles a sequence of expressions, of which the last is the value. At the root
+// body compiles a sequence of expressions; the last one is the value. At the root
 // each must be infallible.
 func (c *compiler) body(nodes []syntax.Node, root bool) expr {
 	if len(nodes) == 0 {

@@ -54,13 +54,13 @@ type ReadOnly struct {
 type Code struct {
 	// Run runs the program.
 	Run fn.Expr
-	// Result is the kind of its value; Event that of the event after it.
+	// Result is the kind of its value; Event is the kind of the event after it.
 	Result, Event kind.Kind
 	// Slots and Hints are how many of them a Frame needs.
 	Slots, Hints int
 	// Variables are the slots of the variables of the outermost scope.
 	Variables map[string]int
-	// CanAbort tells whether the program may abort or fail at all.
+	// CanAbort reports whether the program may abort or fail at all.
 	CanAbort bool
 }
 

@@ -76,7 +76,7 @@ type mark struct {
 // mark notes the knowledge at the start of a branch.
 func (c *compiler) mark() mark { return mark{len(c.journal), c.event, c.meta} }
 
-// rewind restores the knowledge at the mark and returns that of the branch's end.
+// rewind restores the knowledge at the mark and returns the knowledge at the branch's end.
 func (c *compiler) rewind(m mark) snapshot {
 	s := snapshot{event: c.event, meta: c.meta}
 	if len(c.journal) > m.journal {
@@ -95,7 +95,7 @@ func (c *compiler) rewind(m mark) snapshot {
 	return s
 }
 
-// merge unites the knowledge with that of a branch that may have run.
+// merge unites the knowledge with the knowledge after a branch that may have run.
 func (c *compiler) merge(s snapshot) {
 	c.event, c.meta = c.event.Union(s.event), c.meta.Union(s.meta)
 	for slot, x := range s.vars {
@@ -103,7 +103,7 @@ func (c *compiler) merge(s snapshot) {
 	}
 }
 
-// apply replaces the knowledge by that of a branch that runs in any case.
+// apply replaces the knowledge by the knowledge after a branch that runs in any case.
 func (c *compiler) apply(s snapshot) {
 	c.event, c.meta = s.event, s.meta
 	for slot, x := range s.vars {
@@ -117,7 +117,7 @@ func (c *compiler) mergeVar(slot int, x change) {
 	c.set(slot, v.kind.Union(x.kind), v.value, known)
 }
 
-// mergeBoth replaces the knowledge by that of two branches of which one has run.
+// mergeBoth replaces the knowledge by the union of two branches, one of which has run.
 func (c *compiler) mergeBoth(a, b snapshot) {
 	c.event, c.meta = a.event.Union(b.event), a.meta.Union(b.meta)
 	for slot, x := range a.vars {

@@ -180,7 +180,7 @@ func underline(b *strings.Builder, gutter string, marks []mark) {
 		}
 	}
 	fmt.Fprintf(b, "%s │ %s", gutter, strings.TrimRight(string(row), " "))
-	// One text fits beside the line: that of the finding itself if it ends there.
+	// One text fits beside the line: the finding's own text if it ends there.
 	beside := -1
 	for i, m := range marks {
 		if m.text != "" && m.to == width && (beside < 0 || m.primary) {

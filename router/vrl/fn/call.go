@@ -31,7 +31,7 @@ type Call struct {
 
 // Arg is an argument of a call.
 type Arg struct {
-	// Given tells whether the program gives the argument.
+	// Given reports whether the program gives the argument.
 	Given bool
 	// Kind is its kind: of the default if it is not given, undefined if there is none.
 	Kind kind.Kind
@@ -52,7 +52,7 @@ type Removal struct {
 	Certain bool
 }
 
-// Given tells whether the program gives the argument.
+// Given reports whether the program gives the argument.
 func (c *Call) Given(i int) bool { return c.Args[i].Given }
 
 // Kind returns the kind of an argument.

@@ -185,7 +185,7 @@ func (f *Frame) start(s Stop) {
 	f.calls = f.calls[:0]
 }
 
-// Stopped tells why the last expression returned false.
+// Stopped reports why the last expression returned false.
 func (f *Frame) Stopped() Stop { return f.stop }
 
 // Caught makes the run go on after a failure that the program handles. It returns false

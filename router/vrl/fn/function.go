@@ -30,7 +30,7 @@ type Function struct {
 	// Group is the heading that the reference lists it under.
 	Group Group
 	// Doc says in a sentence or a few what the function does. The first sentence starts
-	// with a verb in the third person: "Tells whether …".
+	// with a verb in the third person: "Returns whether …".
 	Doc string
 	// Params are the parameters in positional order.
 	Params []Param
@@ -110,7 +110,7 @@ type Param struct {
 	// Enum lists the values allowed, with their meanings. If the argument is constant
 	// the compiler refuses others (E401).
 	Enum []Enum
-	// Target is set if the argument must be a path (E400 otherwise), as that of del.
+	// Target is set if the argument must be a path (E400 otherwise), as in del.
 	Target bool
 	// Borrow is set if the function only looks at the argument: neither it nor a part of
 	// it will be in the result or be kept. It spares a copy when the event is changed

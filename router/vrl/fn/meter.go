@@ -9,7 +9,7 @@ const lookEvery = 100_000
 // ErrSteps is the error of a Meter whose request has used up its steps.
 var ErrSteps = errors.New("the request has used up its budget of steps")
 
-// A Meter bounds the work of a request: that of all of its records together, and that of
+// A Meter bounds the work of a request: of all of its records together, and of
 // each. Programs that run for a record take their steps and bytes from it, and so may
 // any other code that works on the record.
 //

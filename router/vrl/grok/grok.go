@@ -59,11 +59,11 @@ func (p *Pattern) Size() int {
 	return slowSize * len(p.slow.String())
 }
 
-// Backtracks tells whether the pattern runs on the backtracking engine, whose time does not
+// Backtracks reports whether the pattern runs on the backtracking engine, whose time does not
 // follow from the length of the text.
 func (p *Pattern) Backtracks() bool { return p.slow != nil }
 
-// Cost is about how much work it is to match a text of n bytes, as that of pattern.Regex.
+// Cost estimates the work of matching a text of n bytes, in the unit of pattern.Regex.
 // Of the backtracking engine it is the least.
 func (p *Pattern) Cost(n int) int {
 	if p.re != nil {

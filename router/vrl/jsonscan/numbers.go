@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// NumberKind tells what Number found.
+// NumberKind reports what Number found.
 type NumberKind uint8
 
 const (

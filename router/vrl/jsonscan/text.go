@@ -40,7 +40,7 @@ type Text struct {
 	n   int
 }
 
-// NewText returns a view of data if data has Padding bytes of spare capacity of which the
+// NewText returns a view of data if data has Padding bytes of spare capacity that the
 // first is zero, '\n' or '\r' (as at the end of a pooled body, or of a line in it),
 // and else of a copy of data.
 func NewText(data []byte) Text {
@@ -76,17 +76,17 @@ func (t Text) Space(pos int) int {
 	return pos
 }
 
-// IsTrue tells whether the text goes on with true at pos.
+// IsTrue reports whether the text goes on with true at pos.
 func (t Text) IsTrue(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 't'|'r'<<8|'u'<<16|'e'<<24
 }
 
-// IsFalse tells whether the text goes on with false at pos.
+// IsFalse reports whether the text goes on with false at pos.
 func (t Text) IsFalse(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 'f'|'a'<<8|'l'<<16|'s'<<24 && t.src[pos+4] == 'e'
 }
 
-// IsNull tells whether the text goes on with null at pos.
+// IsNull reports whether the text goes on with null at pos.
 func (t Text) IsNull(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 'n'|'u'<<8|'l'<<16|'l'<<24
 }

@@ -193,10 +193,10 @@ func Bit(k value.Kind) Set {
 // Set returns the kinds that a value of k may have, whatever is inside containers.
 func (k Kind) Set() Set { return k.set }
 
-// IsNever tells whether no value is of k.
+// IsNever reports whether no value is of k.
 func (k Kind) IsNever() bool { return k.set == 0 }
 
-// IsAny tells whether every value is of k, undefined or not.
+// IsAny reports whether every value is of k, undefined or not.
 func (k Kind) IsAny() bool {
 	return k.set|UndefinedBit == anyBits && k.obj.isAny() && k.arr.isAny()
 }
@@ -209,16 +209,16 @@ func (e *Elems) isAny() bool {
 	return e == Any.arr || len(e.known) == 0 && e.unknown != nil && e.unknown.obj == Any.obj && e.unknown.IsAny()
 }
 
-// Has tells whether k may be one of the kinds of the set.
+// Has reports whether k may be one of the kinds of the set.
 func (k Kind) Has(s Set) bool { return k.set&s != 0 }
 
-// Within tells whether k can be of no kind outside of the set.
+// Within reports whether k can be of no kind outside of the set.
 func (k Kind) Within(s Set) bool { return k.set&^s == 0 }
 
-// Is tells whether k is exactly one kind, that of the set, whatever is inside.
+// Is reports whether k is exactly the one kind of the set, whatever is inside.
 func (k Kind) Is(s Set) bool { return k.set == s }
 
-// Mentions tells whether k, or a field or element known in it at any depth, is known to
+// Mentions reports whether k, or a field or element known in it at any depth, is known to
 // be possibly of a kind of the set. What may be anything at all does not count.
 func (k Kind) Mentions(s Set) bool {
 	if k.set|UndefinedBit == anyBits {
@@ -250,7 +250,7 @@ func (k Kind) Mentions(s Set) bool {
 	return false
 }
 
-// IsExact tells whether k is a single kind.
+// IsExact reports whether k is a single kind.
 func (k Kind) IsExact() bool { return bits.OnesCount16(uint16(k.set)) == 1 }
 
 // Without returns k without the kinds of the set.
@@ -336,7 +336,7 @@ func (k Kind) Elem() Kind {
 	return out.Without(UndefinedBit)
 }
 
-// Default returns the value that stands in for a failed expression of k: that of its
+// Default returns the value that stands in for a failed expression of k: the value of its
 // kind if it is exactly one, else null.
 func (k Kind) Default() value.Value {
 	switch k.set {

@@ -155,7 +155,7 @@ func (e *Elems) at(i int) Kind {
 	return e.missing()
 }
 
-// Includes tells whether every value of o is of k.
+// Includes reports whether every value of o is of k.
 func (k Kind) Includes(o Kind) bool {
 	if o.set&^k.set != 0 {
 		return false
@@ -211,7 +211,7 @@ func (e *Elems) includes(o *Elems) bool {
 	return true
 }
 
-// Intersects tells whether a value may be of k and of o. Never, as the kind of what
+// Intersects reports whether a value may be of k and of o. Never, as the kind of what
 // does not return, intersects everything.
 func (k Kind) Intersects(o Kind) bool {
 	if k.set == 0 || o.set == 0 {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// class is a class of characters: items, of which a nested class is one, perhaps combined
+// class is a class of characters: items, which may be nested classes, perhaps combined
 // with the class on the left by an operation.
 type class struct {
 	negated bool
@@ -28,7 +28,7 @@ type classItem struct {
 	nested  *class
 }
 
-// simple tells whether Go's syntax can say what the class is.
+// simple reports whether Go's syntax can say what the class is.
 func (c *class) simple() bool {
 	if c.left != nil {
 		return false

@@ -13,7 +13,7 @@ func (r *Regex) Cost(n int) int { return Cost(n, r.instructions) }
 // of n bytes.
 func Cost(n, instructions int) int { return 1 + n/16 + n*instructions/256 }
 
-// Loose tells whether the engine may read far beyond a match before it knows that it is
+// Loose reports whether the engine may read far beyond a match before it knows that it is
 // one, as of a*b|a in a long row of a. Finding all matches in a text may then take the
 // time of as many searches.
 func (r *Regex) Loose() bool { return r.loose }
@@ -41,7 +41,7 @@ func loose(re *syntax.Regexp) bool {
 	return false
 }
 
-// endless tells whether there is a repetition without a bound in a tree.
+// endless reports whether there is a repetition without a bound in a tree.
 func endless(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 {
 		return true

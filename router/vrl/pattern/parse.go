@@ -85,7 +85,7 @@ type parser struct {
 	wide    int  // what that takes in Unicode, in bytes
 }
 
-// syntaxError tells where a pattern is wrong.
+// syntaxError reports where a pattern is wrong.
 type syntaxError struct {
 	src, problem string
 	pos          int
@@ -114,7 +114,7 @@ func (p *parser) parse() (*node, error) {
 
 func (p *parser) more() bool { return p.pos < len(p.src) }
 
-// has tells whether s is next.
+// has reports whether s is next.
 func (p *parser) has(s string) bool { return strings.HasPrefix(p.src[p.pos:], s) }
 
 // accept skips s if it is next.
@@ -377,7 +377,7 @@ func (p *parser) groupFlags() (only bool, err error) {
 	return false, p.fail("unclosed group")
 }
 
-// isGroupName tells whether a group may have the name.
+// isGroupName reports whether a group may have the name.
 func isGroupName(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z' || r >= 0x80

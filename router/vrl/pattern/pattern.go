@@ -174,10 +174,10 @@ func (r *Regex) Size() int { return r.size }
 // the first, which is the whole match. It must not be changed.
 func (r *Regex) Names() []string { return r.names }
 
-// Certain tells whether a group takes part in every match.
+// Certain reports whether a group takes part in every match.
 func (r *Regex) Certain(group int) bool { return r.certain[group] }
 
-// Match tells whether s contains a match.
+// Match reports whether s contains a match.
 func (r *Regex) Match(s string) bool {
 	_, _, ok := r.Find(s)
 	return ok
@@ -280,7 +280,7 @@ func (r *Regex) on(s string) (*regexp.Regexp, *quick.Program) {
 	return r.unicode(), nil
 }
 
-// isASCII tells whether all bytes of s are below 128.
+// isASCII reports whether all bytes of s are below 128.
 func isASCII(s string) bool {
 	for len(s) >= 8 {
 		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {

@@ -45,7 +45,7 @@ func propertyText(name string, negated bool) (string, bool) {
 	return b.String(), true
 }
 
-// fold returns a property's name without what does not distinguish names.
+// fold returns a property's name without case, blanks and marks, which do not distinguish names.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "").Replace(name))
 }

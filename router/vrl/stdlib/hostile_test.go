@@ -449,7 +449,7 @@ func excess(t *testing.T, p *vrl.Program, v value.Value, free float64) (text str
 	return text
 }
 
-// dynamic tells whether a function has an argument that may come from a record.
+// dynamic reports whether a function has an argument that may come from a record.
 func dynamic(f *fn.Function) bool {
 	return slices.ContainsFunc(f.Params, func(p fn.Param) bool { return !p.Constant && !p.Target })
 }

@@ -72,7 +72,7 @@ type (
 		At
 		Body []Node
 	}
-	// If is a condition. Cond may be several expressions, of which the last decides.
+	// If is a condition. Cond may be several expressions; the last one decides.
 	If struct {
 		At
 		Cond     []Node

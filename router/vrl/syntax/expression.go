@@ -39,13 +39,13 @@ func (p *parser) expr() Node {
 	return p.assignment()
 }
 
-// keyword tells whether the current word is the keyword of an argument: `null: 1`.
+// keyword reports whether the current word is the keyword of an argument: `null: 1`.
 func (p *parser) keyword() bool {
 	t := &p.toks[min(p.i+1, len(p.toks)-1)]
 	return t.kind == punct && t.text == ":"
 }
 
-// atEnd tells whether an expression ends before the current token.
+// atEnd reports whether an expression ends before the current token.
 func (p *parser) atEnd() bool {
 	t := p.tok()
 	return t.kind == newline || t.kind == eof || p.is(";") || p.is("}") || p.is(")") || p.is("]") || p.is(",")

@@ -90,7 +90,7 @@ func (l *lexer) at(i int) byte {
 	return 0
 }
 
-// afterDot tells whether the token before is the dot or percent sign of a path, with
+// afterDot reports whether the token before is the dot or percent sign of a path, with
 // nothing in between.
 func (l *lexer) afterDot() bool {
 	if len(l.tokens) == 0 {

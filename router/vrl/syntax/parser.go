@@ -49,7 +49,7 @@ func (p *parser) is(s string) bool { t := p.tok(); return t.kind == punct && t.t
 
 func (p *parser) isWord(s string) bool { t := p.tok(); return t.kind == ident && t.text == s }
 
-// adjacent tells whether the current token follows the one before directly.
+// adjacent reports whether the current token follows the one before directly.
 func (p *parser) adjacent() bool {
 	return p.i > 0 && p.toks[p.i-1].span.End == p.tok().span.Start
 }

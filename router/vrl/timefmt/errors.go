@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// PatternError tells why a pattern cannot be compiled.
+// PatternError reports why a pattern cannot be compiled.
 type PatternError struct {
 	// Pattern is the whole pattern.
 	Pattern string
@@ -21,7 +21,7 @@ func (e *PatternError) Error() string {
 	return fmt.Sprintf("time pattern %q: %s %s at byte %d", e.Pattern, e.Problem, e.Spec, e.Pos)
 }
 
-// Reason tells why a text could not be read.
+// Reason reports why a text could not be read.
 type Reason uint8
 
 // The reasons.
@@ -68,7 +68,7 @@ func (r Reason) String() string {
 	return "reason " + strconv.Itoa(int(r))
 }
 
-// ParseError tells why a text could not be read by a pattern.
+// ParseError reports why a text could not be read by a pattern.
 type ParseError struct {
 	// Pattern is the pattern that was tried.
 	Pattern string
@@ -125,7 +125,7 @@ func (f *Format) parseError(text string, fail failure) *ParseError {
 	return e
 }
 
-// AppendError tells why a time cannot be written by a pattern.
+// AppendError reports why a time cannot be written by a pattern.
 type AppendError struct {
 	// Pattern is the pattern.
 	Pattern string

@@ -34,7 +34,7 @@ type fieldSet uint32
 
 func setOf(f field) fieldSet { return 1 << f }
 
-// all tells whether s holds each of fields.
+// all reports whether s holds each of fields.
 func (s fieldSet) all(fields fieldSet) bool { return s&fields == fields }
 
 const (
@@ -44,7 +44,7 @@ const (
 	plainFields = dateFields | timeFields | 1<<fSecond | 1<<fNano | 1<<fOffset
 )
 
-// determineDate tells whether the fields are enough for a date.
+// determineDate reports whether the fields are enough for a date.
 func (s fieldSet) determineDate() bool {
 	if s&setOf(fTimestamp) != 0 {
 		return true
@@ -56,7 +56,7 @@ func (s fieldSet) determineDate() bool {
 		isoYear && s.all(setOf(fISOWeek)|setOf(fWeekday))
 }
 
-// determineTime tells whether the fields are enough for hour and minute.
+// determineTime reports whether the fields are enough for hour and minute.
 func (s fieldSet) determineTime() bool {
 	return s&setOf(fTimestamp) != 0 || s.all(timeFields)
 }
@@ -284,7 +284,7 @@ func (p *parsed) resolveYear(whole, div, mod field) (year int32, have bool, reas
 	return year, true, ok
 }
 
-// agrees tells whether the date is the one that every given field names.
+// agrees reports whether the date is the one that every given field names.
 func (p *parsed) agrees(days int64, year int32, haveYear bool, isoYear int32, haveISOYear bool) bool {
 	y, m, d := civilFromDays(days)
 	if haveYear && y != year || !p.is(fMonth, m) || !p.is(fDay, d) || !p.is(fQuarter, (m+2)/3) {
@@ -307,5 +307,5 @@ func (p *parsed) agrees(days int64, year int32, haveYear bool, isoYear int32, ha
 	return !p.has(fWeekday) || p.is(fWeekday, weekdayOf(days))
 }
 
-// is tells whether the field, if there is one, has the value v.
+// is reports whether the field, if there is one, has the value v.
 func (p *parsed) is(f field, v int32) bool { return !p.has(f) || p.v[f] == v }

@@ -111,17 +111,17 @@ func Compile(pattern string) (*Format, error) {
 // String returns the pattern that f was compiled from.
 func (f *Format) String() string { return f.pattern }
 
-// HasOffset tells whether a text of this pattern fixes an instant by itself, by an
+// HasOffset reports whether a text of this pattern fixes an instant by itself, by an
 // offset (%z and its kin, %+) or as Unix seconds (%s).
 func (f *Format) HasOffset() bool { return f.flags&hasOffset != 0 || f.fields&setOf(fTimestamp) != 0 }
 
-// HasZoneName tells whether the pattern holds %Z, which carries no offset.
+// HasZoneName reports whether the pattern holds %Z, which carries no offset.
 func (f *Format) HasZoneName() bool { return f.flags&hasZoneName != 0 }
 
-// HasDate tells whether the pattern has the fields that determine a date.
+// HasDate reports whether the pattern has the fields that determine a date.
 func (f *Format) HasDate() bool { return f.fields.determineDate() }
 
-// HasTime tells whether the pattern has the fields that determine hour and minute.
+// HasTime reports whether the pattern has the fields that determine hour and minute.
 func (f *Format) HasTime() bool { return f.fields.determineTime() }
 
 // Parse reads the whole of text as one time, in UTC. The error is a *ParseError.

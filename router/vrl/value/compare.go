@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Same tells whether a and b are of one kind and equal: 1 and 1.0 are not the same.
+// Same reports whether a and b are of one kind and equal: 1 and 1.0 are not the same.
 // Regular expressions are compared by their patterns.
 func Same(a, b Value) bool {
 	if a.kind != b.kind {

@@ -145,7 +145,7 @@ func (d *jsonReader) sorted(fields []Field) []Field {
 // maxOrder is the number of fields up to which orders are remembered.
 const maxOrder = 64
 
-// inOrder tells whether the order is one of strictly rising keys.
+// inOrder reports whether the order is one of strictly rising keys.
 func inOrder(fields []Field, order []uint8) bool {
 	if len(order) != len(fields) {
 		return false

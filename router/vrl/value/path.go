@@ -46,7 +46,7 @@ func (p Path) String() string {
 	return string(b)
 }
 
-// IsBareSegment tells whether a field name can be written in a path without quotes.
+// IsBareSegment reports whether a field name can be written in a path without quotes.
 func IsBareSegment(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -58,7 +58,7 @@ func IsBareSegment(s string) bool {
 	return s != ""
 }
 
-// HasPrefix tells whether p leads through, or to, what q leads to.
+// HasPrefix reports whether p leads through, or to, what q leads to.
 func (p Path) HasPrefix(q Path) bool {
 	return len(p) >= len(q) && slices.Equal(p[:len(q)], q)
 }

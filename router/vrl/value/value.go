@@ -140,22 +140,22 @@ func NewRegex(r *pattern.Regex) Value { return Value{kind: Regex, p: unsafe.Poin
 // Kind returns what v is.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsNull tells whether v is null.
+// IsNull reports whether v is null.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// IsString tells whether v is a string.
+// IsString reports whether v is a string.
 func (v Value) IsString() bool { return v.kind == String }
 
-// IsDefined tells whether v is a value at all: anything but None.
+// IsDefined reports whether v is a value at all: anything but None.
 func (v Value) IsDefined() bool { return v.kind != Undefined }
 
 // Bool returns the boolean that v holds; false if it is of another kind.
 func (v Value) Bool() bool { return v.kind == Bool && v.n != 0 }
 
-// IsTrue is Bool, and IsFalsy tells whether v is null or false.
+// IsTrue is Bool, and IsFalsy reports whether v is null or false.
 func (v Value) IsTrue() bool { return v.kind == Bool && v.n != 0 }
 
-// IsFalsy tells whether v is null or false, which the logical operators treat alike.
+// IsFalsy reports whether v is null or false, which the logical operators treat alike.
 func (v Value) IsFalsy() bool { return v.kind == Null || v.kind == Bool && v.n == 0 }
 
 // Int returns the integer that v holds; 0 if it is of another kind.
@@ -249,7 +249,7 @@ func (v Value) Regex() *pattern.Regex {
 	return (*pattern.Regex)(v.p)
 }
 
-// Shared tells whether v is a container that is copied before it is changed.
+// Shared reports whether v is a container that is copied before it is changed.
 func (v Value) Shared() bool {
 	switch v.kind {
 	case Array:

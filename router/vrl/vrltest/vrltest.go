@@ -31,7 +31,7 @@ type Case struct {
 	Warning string
 	// Grants is what the program may use.
 	Grants fn.Grant
-	// Now is the time; that of the test run if zero.
+	// Now is the time; zero means the time of the test run.
 	Now time.Time
 }
 

@@ -142,7 +142,7 @@ func (r *reader) member() ([]selector, error) {
 	return []selector{{kind: byName, name: name}}, nil
 }
 
-// isNameByte tells whether a name after a dot may have c. RFC 9535 wants names with - in
+// isNameByte reports whether a name after a dot may have c. RFC 9535 wants names with - in
 // brackets, but it can mean nothing else here.
 func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||

@@ -39,7 +39,7 @@ func (p *Parser) looseISO(s string) (time.Time, bool) {
 	return time.Unix(sec, int64(nsec)), ok
 }
 
-// looseTime cuts the time off s: words such as "Jan _2 15:04:05", of which a year may follow
+// looseTime cuts the time off s: words such as "Jan _2 15:04:05", which a year may follow
 // the day, or one word of RFC 3339. Numbers may have fewer digits, and names of months are in
 // any case. A time that clocks of the zone skip or show twice is none.
 func (p *Parser) looseTime(s string) (t time.Time, rest string, ok bool) {

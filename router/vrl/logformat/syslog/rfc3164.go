@@ -47,7 +47,7 @@ func (p *Parser) host(m *Message, s string) (rest string) {
 	return ascii.SkipSpace(after)
 }
 
-// tag splits app[proc]: text, of which [proc] may be missing. Without a tag all is text.
+// tag splits app[proc]: text; [proc] may be missing. Without a tag all is text.
 func (p *Parser) tag(m *Message, s string) {
 	if app, proc, text, ok := p.cutTag(s); ok {
 		m.App, m.Proc, s = app, proc, text

@@ -13,7 +13,7 @@ type start struct {
 	perhaps bool
 }
 
-// open tells whether the rest of a match may be empty elsewhere than at the end.
+// open reports whether the rest of a match may be empty elsewhere than at the end.
 func (s *start) open() bool { return s.empty || s.perhaps }
 
 // analyze finds out what makes the program quick, and what makes it right for ASCII only.

@@ -248,7 +248,7 @@ func missing(s *set) int32 {
 	return at
 }
 
-// mayBeEmpty tells whether a part may match without any character.
+// mayBeEmpty reports whether a part may match without any character.
 func mayBeEmpty(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:

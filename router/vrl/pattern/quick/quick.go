@@ -107,7 +107,7 @@ func (p *Program) Match(s string, places []int) (matched, decided bool) {
 	return p.MatchFrom(s, 0, places)
 }
 
-// Suits tells whether the program is right for s.
+// Suits reports whether the program is right for s.
 func (p *Program) Suits(s string) bool { return !p.ascii || isASCII(s) }
 
 // MatchFrom is Match for the leftmost match that begins at from or later, in a text that
@@ -283,7 +283,7 @@ func (p *Program) retry(in *inst, f *frame, s string) bool {
 	return false
 }
 
-// mayFollow tells whether what comes after a repetition can be at pos, as far as one byte
+// mayFollow reports whether what comes after a repetition can be at pos, as far as one byte
 // shows.
 func (in *inst) mayFollow(s string, pos int) bool {
 	if pos == len(s) {
@@ -319,7 +319,7 @@ func (in *inst) limit(s string, pos int) int {
 	return len(s)
 }
 
-// holds tells whether an assertion holds at pos.
+// holds reports whether an assertion holds at pos.
 func (in *inst) holds(s string, pos int) bool {
 	switch in.op {
 	case opBegin:

@@ -182,7 +182,7 @@ var encodeSnappy = &fn.Function{
 // lz4Magic is what an LZ4 frame starts with.
 const lz4Magic = "\x04\x22\x4d\x18"
 
-// lz4Complete tells whether the first frame of s ends, which its decoder does not in all
+// lz4Complete reports whether the first frame of s ends, which its decoder does not in all
 // cases.
 func lz4Complete(s string) bool {
 	const (

@@ -235,7 +235,7 @@ func (w encodedWord) decode() (string, error) {
 	return fn.Unsafe(b), nil
 }
 
-// decodeQ decodes the encoding q, which is much like that of quoted-printable text.
+// decodeQ decodes the encoding q, which is much like quoted-printable text.
 func decodeQ(s string) ([]byte, error) {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {

@@ -23,7 +23,7 @@ const maxSchema = 4 << 20
 var validateJSONSchema = &fn.Function{
 	Name:  "validate_json_schema",
 	Group: fn.Type,
-	Doc: "Returns true if a JSON text conforms to a JSON Schema, and fails with a list of what does not otherwise. The " +
+	Doc: "Returns true if a JSON text conforms to a JSON Schema, and otherwise fails with a list of the faults. The " +
 		"schema is read from its file once, when the program is compiled; it may not refer to other files.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The JSON text.", Kind: kind.String},

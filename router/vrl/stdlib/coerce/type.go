@@ -57,7 +57,7 @@ func expect(name string, k value.Kind, full kind.Kind, source, event, result str
 	return f
 }
 
-// Functions that tell whether a value is of one kind.
+// Functions that test whether a value is of one kind.
 var (
 	isArray     = is("is_array", value.Array, `is_array([1])`, `is_array("[1]")`)
 	isBoolean   = is("is_boolean", value.Bool, `is_boolean(true)`, `is_boolean("true")`)
@@ -71,13 +71,13 @@ var (
 		`is_timestamp("2020-01-01T00:00:00Z")`)
 )
 
-// is makes the function that tells whether its argument is of kind k. yes and no are
+// is makes the function that tests whether its argument is of kind k. yes and no are
 // examples that result in true and false.
 func is(name string, k value.Kind, yes, no string) *fn.Function {
 	return &fn.Function{
 		Name:    name,
 		Group:   fn.Type,
-		Doc:     "Tells whether the value is of the kind " + k.String() + ".",
+		Doc:     "Returns whether the value is of the kind " + k.String() + ".",
 		Params:  []fn.Param{{Name: "value", Doc: "The value to look at.", Kind: kind.Any, Borrow: true}},
 		Returns: kind.Boolean,
 		Examples: []fn.Example{
@@ -94,7 +94,7 @@ func is(name string, k value.Kind, yes, no string) *fn.Function {
 var isEmpty = &fn.Function{
 	Name:  "is_empty",
 	Group: fn.Type,
-	Doc:   "Tells whether the string, object or array has the length 0.",
+	Doc:   "Returns whether the string, object or array has the length 0.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The value to look at.", Kind: kind.Or(kind.String, kind.Object, kind.Array), Borrow: true},
 	},
@@ -111,7 +111,7 @@ var isEmpty = &fn.Function{
 var isJSON = &fn.Function{
 	Name:  "is_json",
 	Group: fn.Type,
-	Doc:   "Tells whether the whole string is a JSON text, and one of a certain kind if that is asked for.",
+	Doc:   "Returns whether the whole string is a JSON text, and one of a certain kind if that is asked for.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The text.", Kind: kind.String, Borrow: true},
 		{
@@ -175,7 +175,7 @@ func jsonVariant(s string) string {
 var isNullish = &fn.Function{
 	Name:  "is_nullish",
 	Group: fn.Type,
-	Doc: "Tells whether the value says nothing: null, the string \"-\", and strings that are empty or all " +
+	Doc: "Returns whether the value says nothing: null, the string \"-\", and strings that are empty or all " +
 		"white space.",
 	Params:  []fn.Param{{Name: "value", Doc: "The value to look at.", Kind: kind.Any, Borrow: true}},
 	Returns: kind.Boolean,
@@ -237,7 +237,7 @@ var typeDef = &fn.Function{
 	Group: fn.Type,
 	Doc: "Returns what the compiler knows of the kind of the value, as an object with a field for each kind that it may " +
 		"be of. It is for finding out why a program does not compile.",
-	Params: []fn.Param{{Name: "value", Doc: "The expression of which to tell the kind.", Kind: kind.Any, Borrow: true}},
+	Params: []fn.Param{{Name: "value", Doc: "The expression whose kind is returned.", Kind: kind.Any, Borrow: true}},
 	Examples: []fn.Example{
 		{Title: "a number", Source: `type_def(42)`, Result: `{"integer":true}`},
 		{Title: "one of two", Source: `type_def({ if .a == 1 { "x" } })`, Result: `{"bytes":true,"null":true}`},

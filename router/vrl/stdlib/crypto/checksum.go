@@ -28,7 +28,7 @@ var crc = &fn.Function{
 	Fallible: true,
 	Errors:   []string{"algorithm names no check"},
 	Examples: []fn.Example{
-		{Title: "that of gzip and Ethernet", Source: `crc("123456789")`, Result: `"3421780262"`},
+		{Title: "the checksum of gzip and Ethernet", Source: `crc("123456789")`, Result: `"3421780262"`},
 		{Title: "another one", Source: `crc("123456789", algorithm: "CRC_16_MODBUS")`, Result: `"19255"`},
 		{Title: "no such check", Source: `crc!("123456789", algorithm: "CRC_33")`, Fails: `Invalid CRC algorithm: CRC_33`},
 	},

@@ -444,7 +444,7 @@ func (m *cmac) sum(s []byte) (x [aes.BlockSize]byte) {
 	return x
 }
 
-// s2v returns the code of several strings, of which the last is the text.
+// s2v returns the code of several strings; the last one is the text.
 func (m *cmac) s2v(list ...[]byte) [aes.BlockSize]byte {
 	d := m.sum(make([]byte, aes.BlockSize))
 	text := list[len(list)-1]

@@ -14,7 +14,7 @@ import (
 var matchDatadogQuery = &fn.Function{
 	Name:  "match_datadog_query",
 	Group: fn.Object,
-	Doc: "Tells whether the object is found by a query in Datadog's search language. Words alone are looked for in the " +
+	Doc: "Returns whether the object is found by a query in Datadog's search language. Words alone are looked for in the " +
 		"message, without regard to case; host:, source:, status:, service:, trace_id:, message:, timestamp: and tags: in " +
 		"the field of that name; @path: in the field at the path; and any other name: among the tags, which are an " +
 		"array of strings name:value. A value may be a word, a \"phrase\", have * in it, or be a range such as [1 TO 5], " +
@@ -67,7 +67,7 @@ func textSize(v value.Value) int {
 	return n
 }
 
-// A matcher tells whether an object is found.
+// A matcher reports whether an object matches.
 type matcher func(event value.Value) bool
 
 // A ddField is a name that a query gives, and the places in an object that it stands for.
@@ -136,7 +136,7 @@ func textOf(v value.Value) string {
 	return v.String()
 }
 
-// exists tells whether the object has the field.
+// exists reports whether the object has the field.
 func (d *ddField) exists(event value.Value) bool {
 	switch d.kind {
 	case ddTag:
@@ -212,7 +212,7 @@ func newBound(text string, quoted, exclusive bool) bound {
 	return b
 }
 
-// admits tells whether v, or else the text, lies on the right side of the bound, which is
+// admits reports whether v, or else the text, lies on the right side of the bound, which is
 // the lower one if sign is 1 and the upper one if it is -1.
 func (b *bound) admits(v value.Value, text string, sign int) bool {
 	if b.open {

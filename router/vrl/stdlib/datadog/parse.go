@@ -240,7 +240,7 @@ func (p *ddParser) presence(name string) (matcher, error) {
 }
 
 // text reads a word, in which a backslash takes the meaning from what follows it. glob
-// tells whether there is a * or ? with a meaning. A name ends before a colon.
+// reports whether there is a * or ? with a meaning. A name ends before a colon.
 func (p *ddParser) text(name bool) (text string, glob bool, err error) {
 	var b []byte
 	for p.pos < len(p.src) {

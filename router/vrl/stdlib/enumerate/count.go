@@ -74,7 +74,7 @@ var strlen = &fn.Function{
 var includes = &fn.Function{
 	Name:  "includes",
 	Group: fn.Enumerate,
-	Doc:   "Tells whether the array has an element that is the same as the item, in kind too: 1 and 1.0 differ.",
+	Doc:   "Returns whether the array has an element that is the same as the item, in kind too: 1 and 1.0 differ.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},
 		{Name: "item", Doc: "What to look for.", Kind: kind.Any, Borrow: true},
@@ -250,7 +250,7 @@ func hasSame(list []value.Value, x value.Value) bool {
 var matchArray = &fn.Function{
 	Name:  "match_array",
 	Group: fn.Enumerate,
-	Doc: "Tells whether the regular expression matches some element of the array, or all. " +
+	Doc: "Returns whether the regular expression matches some element of the array, or all. " +
 		"What is not a string does not match.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},

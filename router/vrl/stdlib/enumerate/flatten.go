@@ -253,7 +253,7 @@ type compacter struct {
 	recursive, null, str, object, array, nullish bool
 }
 
-// drops tells whether v, which is compact, is dropped.
+// drops reports whether v, which is compact, is dropped.
 func (x *compacter) drops(v value.Value) bool {
 	if x.nullish && v.Nullish() {
 		return true

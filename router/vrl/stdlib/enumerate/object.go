@@ -9,7 +9,7 @@ import (
 var merge = &fn.Function{
 	Name:  "merge",
 	Group: fn.Object,
-	Doc: "Returns the fields of both objects. Of a field that both have, that of the second counts; if deep is set and " +
+	Doc: "Returns the fields of both objects. If both have a field, the second one's value counts; if deep is set and " +
 		"both are objects, they are merged in turn.",
 	Params: []fn.Param{
 		{Name: "to", Doc: "The first object.", Kind: kind.Object},
@@ -110,7 +110,7 @@ var fromEntries = &fn.Function{
 	Name:  "from_entries",
 	Group: fn.Object,
 	Doc: "Makes an object of an array of objects, each of which holds a key and a value. The field with the key may be " +
-		"named key, Key, name or Name, of which the first counts that is neither null nor false; that with the value is " +
+		"named key, Key, name or Name: the first that is neither null nor false counts; the field with the value is " +
 		"value or Value. A value that is missing is null.",
 	Params:  []fn.Param{{Name: "value", Doc: "The array of entries.", Kind: kind.Array}},
 	Returns: kind.Object,

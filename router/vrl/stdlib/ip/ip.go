@@ -121,7 +121,7 @@ var ipPton = &fn.Function{
 var isIPv4 = &fn.Function{
 	Name:    "is_ipv4",
 	Group:   fn.IP,
-	Doc:     "Tells whether the string is an IPv4 address.",
+	Doc:     "Returns whether the string is an IPv4 address.",
 	Params:  []fn.Param{fn.ValueParam("The string to look at.")},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
@@ -138,7 +138,7 @@ var isIPv4 = &fn.Function{
 var isIPv6 = &fn.Function{
 	Name:    "is_ipv6",
 	Group:   fn.IP,
-	Doc:     "Tells whether the string is an IPv6 address.",
+	Doc:     "Returns whether the string is an IPv6 address.",
 	Params:  []fn.Param{fn.ValueParam("The string to look at.")},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
@@ -296,7 +296,7 @@ func networks(v value.Value) ([]netip.Prefix, error) {
 var ipCIDRContains = &fn.Function{
 	Name:  "ip_cidr_contains",
 	Group: fn.IP,
-	Doc:   "Tells whether an IP address is in a network, or in any of several.",
+	Doc:   "Returns whether an IP address is in a network, or in any of several.",
 	Params: []fn.Param{
 		{
 			Name: "cidr", Doc: "The network, such as `10.0.0.0/8`, or an array of them.",
@@ -338,7 +338,7 @@ var ipCIDRContains = &fn.Function{
 	},
 }
 
-// within tells whether the address v is in one of the networks.
+// within reports whether the address v is in one of the networks.
 func within(f *fn.Frame, list []netip.Prefix, v value.Value) (value.Value, bool) {
 	a, ok := parseIP(v.Str())
 	if !ok {

@@ -274,7 +274,7 @@ var parseAWSVPCFlowLog = &fn.Function{
 		fn.ValueParam("The line."),
 		{
 			Name: "format",
-			Doc:  "The names of the fields in order, with blanks between them. The default is that of version 2.",
+			Doc:  "The names of the fields in order, with blanks between them. The default is the format of version 2.",
 			Kind: kind.String, Optional: true,
 		},
 	},

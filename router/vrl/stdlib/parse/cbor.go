@@ -45,7 +45,7 @@ func (r *cborReader) head() (major byte, info byte, arg uint64, indefinite bool,
 	return major, info, binary.BigEndian.Uint64(b[:]), false, nil
 }
 
-// broken tells whether a break is next, and skips it.
+// broken reports whether a break is next, and skips it.
 func (r *cborReader) broken() bool {
 	if r.s != "" && r.s[0] == 0xff {
 		r.s = r.s[1:]

@@ -124,7 +124,7 @@ func unescapeCEF(f *fn.Frame, s, sep string) string {
 	return fn.Unsafe(b)
 }
 
-// cefCustom tells whether fields of the name have a label that says what they mean.
+// cefCustom reports whether fields of the name have a label that says what they mean.
 func cefCustom(name string) bool {
 	for _, p := range [...]string{"c6a", "cfp", "cn", "cs", "deviceCustomDate", "flexDate", "flexNumber", "flexString"} {
 		if n, ok := strings.CutPrefix(name, p); ok && len(n) == 1 && ascii.IsDigit(n[0]) {

@@ -16,7 +16,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// suffixList tells how many labels of a domain, given in Punycode, are a public suffix,
+// suffixList reports how many labels of a domain, given in Punycode, are a public suffix,
 // and whether a rule says so.
 type suffixList func(labels []string) (n int, known bool)
 

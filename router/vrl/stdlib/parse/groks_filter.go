@@ -271,7 +271,7 @@ func keyvalueFilter(c *call) (groksFilter, error) {
 	}), nil
 }
 
-// keyvalueChars returns what tells whether a character may be in a key or a value without
+// keyvalueChars returns a function that reports whether a character may be in a key or a value without
 // quotes: those of words, of the sign list given, and .-_@.
 func keyvalueChars(list string) (func(r rune) bool, error) {
 	list = strings.ReplaceAll(list, `\w`, "")

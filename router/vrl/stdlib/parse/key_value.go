@@ -153,7 +153,7 @@ func (p *keyValueReader) fieldIndex(s string) int {
 	return p.fields.index(s)
 }
 
-// ends tells whether a field may end before s.
+// ends reports whether a field may end before s.
 func (p *keyValueReader) ends(s string) bool {
 	if _, ok := p.fieldDelimiter(s); ok {
 		return true
@@ -161,7 +161,7 @@ func (p *keyValueReader) ends(s string) bool {
 	return isBlankText(s)
 }
 
-// isBlankText tells whether there is nothing but white space in s. Unlike TrimSpace it looks
+// isBlankText reports whether there is nothing but white space in s. Unlike TrimSpace it looks
 // no further than what is there at the start.
 func isBlankText(s string) bool { return strings.TrimLeftFunc(s, unicode.IsSpace) == "" }
 

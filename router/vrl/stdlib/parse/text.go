@@ -111,7 +111,7 @@ var parseCSV = &fn.Function{
 	}},
 }
 
-// csvField cuts a field off s and tells whether another one follows.
+// csvField cuts a field off s and reports whether another one follows.
 func csvField(s string, delimiter byte) (field, rest string, more bool) {
 	if s != "" && s[0] == '"' && delimiter != '"' {
 		return csvQuoted(s, delimiter)

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// zoneNamed returns a time zone by its name; that of the machine for "local".
+// zoneNamed returns a time zone by its name; "local" is the machine's zone.
 func zoneNamed(name string) (*time.Location, error) {
 	if name == "local" || name == "" {
 		return time.Local, nil

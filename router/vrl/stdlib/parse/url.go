@@ -30,7 +30,7 @@ var parseURL = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("The URL, with its scheme."),
 		{
-			Name: "default_known_ports", Doc: "Whether `port` is that of the scheme if the URL has none.",
+			Name: "default_known_ports", Doc: "Whether `port` is the default port of the scheme if the URL has none.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -115,7 +115,7 @@ func urlObject(f *fn.Frame, u *whatwg.Url, knownPort bool) (value.Value, bool) {
 	return b.value(), true
 }
 
-// isAddress tells whether a host is an IP address, which no public suffix ends.
+// isAddress reports whether a host is an IP address, which no public suffix ends.
 func isAddress(host string) bool {
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil

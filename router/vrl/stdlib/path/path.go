@@ -60,7 +60,7 @@ func removeFrom(f *fn.Frame, t *fn.Target, compact bool) (value.Value, bool) {
 var exists = &fn.Function{
 	Name:  "exists",
 	Group: fn.Path,
-	Doc:   "Tells whether the path leads to a value, which may be null.",
+	Doc:   "Returns whether the path leads to a value, which may be null.",
 	Params: []fn.Param{
 		{Name: "field", Doc: "The path to look at.", Kind: kind.Any, Target: true, Borrow: true},
 	},

@@ -148,7 +148,7 @@ type rateLimit struct {
 	suppressed int64
 }
 
-// pass tells whether to let one through now, and how many were held back before it.
+// pass reports whether to let one through now, and how many were held back before it.
 func (r *rateLimit) pass(now time.Time, seconds int64) (suppressed int64, ok bool) {
 	const year = 365 * 24 * 3600
 	r.mu.Lock()

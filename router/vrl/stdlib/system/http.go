@@ -106,7 +106,7 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// httpClientFor returns the client for proxies, each of which may be undefined.
+// httpClientFor returns the client for proxies; each may be undefined.
 func httpClientFor(proxies ...value.Value) (*http.Client, error) {
 	var urls [2]*url.URL
 	given := false

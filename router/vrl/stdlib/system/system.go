@@ -63,7 +63,7 @@ var getHostname = &fn.Function{
 var getTimezoneName = &fn.Function{
 	Name:     "get_timezone_name",
 	Group:    fn.System,
-	Doc:      "Returns the name of the time zone that the program runs in: UTC, or that of the zone in the IANA database.",
+	Doc:      "Returns the name of the time zone that the program runs in: UTC, or a name in the IANA database.",
 	Returns:  kind.String,
 	Fallible: true,
 	Errors:   []string{"the program runs in the zone of the host, and that has no name"},

@@ -156,7 +156,7 @@ const (
 	esc = 0x1B
 )
 
-// isControl tells whether c is a control character that is not shown, as line ends and
+// isControl reports whether c is a control character that is not shown, as line ends and
 // tabs are.
 func isControl(c byte) bool { return c < 0x20 && c != '\n' && c != '\r' && c != '\t' }
 

@@ -14,7 +14,7 @@ import (
 var match = &fn.Function{
 	Name:  "match",
 	Group: fn.String,
-	Doc:   "Tells whether the regular expression matches some part of the string.",
+	Doc:   "Returns whether the regular expression matches some part of the string.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},
@@ -33,7 +33,7 @@ var match = &fn.Function{
 var matchAny = &fn.Function{
 	Name:  "match_any",
 	Group: fn.String,
-	Doc:   "Tells whether at least one of the regular expressions matches some part of the string.",
+	Doc:   "Returns whether at least one of the regular expressions matches some part of the string.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "patterns", Doc: "The regular expressions.", Kind: kind.ArrayAll(kind.Regex), Constant: true},

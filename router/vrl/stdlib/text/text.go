@@ -78,7 +78,7 @@ func mapCase(f *fn.Frame, v value.Value, first, last byte,
 var contains = &fn.Function{
 	Name:  "contains",
 	Group: fn.String,
-	Doc:   "Tells whether the string contains another one.",
+	Doc:   "Returns whether the string contains another one.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "substring", Doc: "The string to search for.", Kind: kind.String},
@@ -123,7 +123,7 @@ var caseSensitive = fn.Param{
 var containsAll = &fn.Function{
 	Name:  "contains_all",
 	Group: fn.String,
-	Doc:   "Tells whether the string contains every one of the others.",
+	Doc:   "Returns whether the string contains every one of the others.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "substrings", Doc: "The strings to search for.", Kind: kind.Array, Borrow: true},
@@ -173,7 +173,7 @@ var containsAll = &fn.Function{
 var startsWith = &fn.Function{
 	Name:  "starts_with",
 	Group: fn.String,
-	Doc:   "Tells whether the string starts with another one.",
+	Doc:   "Returns whether the string starts with another one.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to look at.", Kind: kind.String},
 		{Name: "substring", Doc: "What it may start with.", Kind: kind.String},
@@ -200,7 +200,7 @@ var startsWith = &fn.Function{
 	},
 }
 
-// hasPrefixFold tells whether s starts with the code points of prefix, in any case.
+// hasPrefixFold reports whether s starts with the code points of prefix, in any case.
 func hasPrefixFold(s, prefix string) bool {
 	for prefix != "" {
 		if s == "" {
@@ -217,7 +217,7 @@ func hasPrefixFold(s, prefix string) bool {
 }
 
 func lowerRune(r rune) rune {
-	if r == 'İ' { // its lower case is two code points, and so not that of another one
+	if r == 'İ' { // its lower case is two code points, so no other letter has it
 		return r
 	}
 	return unicode.ToLower(r)
@@ -226,7 +226,7 @@ func lowerRune(r rune) rune {
 var endsWith = &fn.Function{
 	Name:  "ends_with",
 	Group: fn.String,
-	Doc:   "Tells whether the string ends with another one.",
+	Doc:   "Returns whether the string ends with another one.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to look at.", Kind: kind.String},
 		{Name: "substring", Doc: "What it may end with.", Kind: kind.String},
