@@ -17,6 +17,8 @@ type front struct {
 	usersV1 *httpServer // nil if off
 	// listeners are the ports of their own for protocols of other systems.
 	listeners []*listener
+	// sockets are those for protocols without HTTP.
+	sockets []*socket
 	// userList is who may use the ports for users; nil: everybody.
 	userList *auth.Provider
 	// proxies and browsers are whom the port for users trusts, adminBrowsers are whom the port of

@@ -75,18 +75,7 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 	if p.http2 {
 		l = netutil.LimitListener(l, http2Connections)
 	}
-	if headed := p.headed; len(headed) > 0 {
-		l = &proxyproto.Listener{
-			Listener: l, ReadHeaderTimeout: handshakeTimeout,
-			ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
-				if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil &&
-					headed.Trust(from.Addr().Unmap().WithZone("")) {
-					return proxyproto.REQUIRE, nil
-				}
-				return proxyproto.SKIP, nil
-			},
-		}
-	}
+	l = behindProxies(l, p.headed)
 	s := &httpServer{addr: l.Addr(), done: make(chan error, 1)}
 	s.setHandler(p.before)
 	s.server = &http.Server{
@@ -119,6 +108,23 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 		s.done <- s.server.ServeTLS(l, "", "")
 	}()
 	return s, nil
+}
+
+// behindProxies has each connection of headed begin with a header of the PROXY protocol.
+func behindProxies(l net.Listener, headed peer.Proxies) net.Listener {
+	if len(headed) == 0 {
+		return l
+	}
+	return &proxyproto.Listener{
+		Listener: l, ReadHeaderTimeout: handshakeTimeout,
+		ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
+			if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil &&
+				headed.Trust(from.Addr().Unmap().WithZone("")) {
+				return proxyproto.REQUIRE, nil
+			}
+			return proxyproto.SKIP, nil
+		},
+	}
 }
 
 func (s *httpServer) setHandler(h http.Handler) { s.handler.Store(&h) }

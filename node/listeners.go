@@ -54,6 +54,9 @@ func noHandler(*http.Request) http.Handler { return nil }
 // openListeners opens the ports of their own, on which requests wait until the router is there.
 func (n *front) openListeners(port userPort) error {
 	for _, c := range n.cfg.Listeners {
+		if len(c.Kind.Schemes) > 0 {
+			continue // openSockets opens it
+		}
 		l := &listener{Listener: c, served: make(chan struct{}), stopped: make(chan struct{})}
 		port.flag, port.addr, port.http2 = c.Kind.Flag(), c.Addr, c.Kind.HTTP2
 		port.before = n.guard(n.browsers, n.beforeReady(l.await))
@@ -104,17 +107,23 @@ func (n *front) ports() []*httpServer {
 	return all
 }
 
-// closePorts finishes the requests of all ports until ctx ends, side by side: none takes new ones while another has
-// some left.
+// closePorts finishes the requests of all ports until ctx ends, and stores what sockets have read, side by side: none
+// takes new ones while another has some left.
 func (n *front) closePorts(ctx context.Context) error {
 	for _, l := range n.listeners {
 		close(l.stopped)
 	}
-	ports := n.ports()
-	failed := make([]error, len(ports))
+	var stop []func(context.Context) error
+	for _, p := range n.ports() {
+		stop = append(stop, p.close)
+	}
+	for _, s := range n.sockets {
+		stop = append(stop, s.close)
+	}
+	failed := make([]error, len(stop))
 	var wg sync.WaitGroup
-	for i, p := range ports {
-		wg.Go(func() { failed[i] = p.close(ctx) })
+	for i, f := range stop {
+		wg.Go(func() { failed[i] = f(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(failed...)

@@ -22,6 +22,12 @@ func TestKindsAreProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range config.Kinds {
+		if len(k.Schemes) > 0 {
+			if socketServers[ingest.Protocol(k.Protocol)] == nil {
+				t.Errorf("--%s: nothing serves %s", k.Flag(), k.Protocol)
+			}
+			continue
+		}
 		if _, err := s.DoorHandler(ingest.Protocol(k.Protocol), httpdoor.Door{}); err != nil {
 			t.Errorf("--%s: %v", k.Flag(), err)
 		}

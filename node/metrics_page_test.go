@@ -45,7 +45,8 @@ const metricsPage = "../docs/metrics.md"
 // TestMetricsPage holds docs/metrics.md against what a node with all roles registers:
 // names, types, labels and texts.
 func TestMetricsPage(t *testing.T) {
-	n := startNode(t, "--trace-endpoint", "http://127.0.0.1:1", "--trace-sample-ratio", "0") // nothing is sent there
+	n := startNode(t, "--trace-endpoint", "http://127.0.0.1:1", "--trace-sample-ratio", "0", // nothing is sent there
+		"--syslog-addr", "udp://127.0.0.1:0")
 	post(t, n, "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", "application/json", `[{"a":1},{"a":2}]`)
 	post(t, n, "/v1/sql", "application/x-www-form-urlencoded", "sql=SELECT * FROM t")
 	awaitMetric(t, n.registry, "cordwood_cluster_nodes")

@@ -103,7 +103,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if n.usersV1 != nil {
 		n.usersV1.setHandler(front.PublicHandler())
 	}
-	return n.serveListeners(front)
+	if err := n.serveListeners(front); err != nil {
+		return err
+	}
+	return n.serveSockets(front.Ingestion(), bodies)
 }
 
 // openTail makes the handler of tails, which end when their port closes.

@@ -57,6 +57,9 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openUserPort(files.userTLS); err != nil {
 		return err
 	}
+	if err := n.openSockets(files.socketTLS); err != nil {
+		return err
+	}
 	if err := n.openAdmin(); err != nil {
 		return err
 	}
@@ -122,11 +125,16 @@ func (n *node) start(ctx context.Context) error {
 type settingsFiles struct {
 	users   *auth.Provider // nil: no authentication
 	userTLS *tls.Config    // nil: without
+	// socketTLS is that of protocols without HTTP.
+	socketTLS *tls.Config
 	rpcTLS  *certs.Source  // nil: without
 }
 
 func (n *node) readFiles() (f settingsFiles, err error) {
-	if f.userTLS, err = n.cfg.TLS.Server(n.log); err != nil {
+	if f.userTLS, err = n.cfg.TLS.Server(n.log, "h2", "http/1.1"); err != nil {
+		return f, err
+	}
+	if f.socketTLS, err = n.cfg.TLS.Server(n.log); err != nil {
 		return f, err
 	}
 	if f.rpcTLS, err = n.cfg.RPC.TLS.Open(n.log); err != nil {

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -29,37 +31,126 @@ type Kind struct {
 	Port int
 	// HTTP2 has the port speak HTTP/2 without TLS as well.
 	HTTP2 bool
-	// params are those that only this protocol has, with the words that each may have.
-	params map[string][]string
+	// Schemes are what may stand before its addresses: udp, tcp, tls. Without them it goes over HTTP, with TLS as
+	// on the user port.
+	Schemes []string
+	// params are those of its parameters that not all protocols have.
+	params params
 }
+
+// params are parameters by name; a function returns what is wrong with a value.
+type params map[string]func(value string) error
 
 // Kinds are all protocols with ports of their own, in the order in which they are shown.
 var Kinds = []*Kind{
-	{Name: "loki", Protocol: "loki", What: "Loki's push API", Port: 3100},
-	{Name: "splunk", Protocol: "splunk", What: "Splunk's HTTP event collector", Port: 8088, params: map[string][]string{"pipeline_by_sourcetype": truth}},
-	{Name: "otlp-http", Protocol: "otlp", What: "OTLP over HTTP", Port: 4318},
-	{Name: "otlp-grpc", Protocol: "otlp_grpc", What: "OTLP by gRPC", Port: 4317, HTTP2: true},
+	{Name: "loki", Protocol: "loki", What: "Loki's push API", Port: 3100, params: overHTTP},
+	{
+		Name: "splunk", Protocol: "splunk", What: "Splunk's HTTP event collector", Port: 8088,
+		params: overHTTP.and(params{"pipeline_by_sourcetype": oneOf("true", "false")}),
+	},
+	{Name: "otlp-http", Protocol: "otlp", What: "OTLP over HTTP", Port: 4318, params: overHTTP},
+	{Name: "otlp-grpc", Protocol: "otlp_grpc", What: "OTLP by gRPC", Port: 4317, HTTP2: true, params: overHTTP},
+	{
+		Name: "syslog", Protocol: "syslog", What: "syslog", Port: 514, Schemes: []string{schemeUDP, "tcp", schemeTLS},
+		params: params{TokenFile: readable, "timezone": zone, "rate": positive},
+	},
 }
 
-// truth is what a parameter may have that is a yes or no.
-var truth = []string{"true", "false"}
+const (
+	schemeUDP = "udp"
+	schemeTLS = "tls"
+	// TokenFile is the parameter with a file that holds USER:PASSWORD, as whom all that comes in is stored.
+	TokenFile = "token-file"
+)
+
+var (
+	// everywhere are the parameters of all protocols.
+	everywhere = params{"db": anything, "table": schema.CheckTableName, "pipeline": anything, "version": anything}
+	// overHTTP are further ones of those that go over HTTP.
+	overHTTP = params{"event_time": oneOf("on", "off"), "dedupe": oneOf("body")}
+)
+
+// and returns both.
+func (p params) and(more params) params {
+	all := maps.Clone(p)
+	maps.Copy(all, more)
+	return all
+}
+
+func anything(string) error { return nil }
+
+func oneOf(words ...string) func(string) error {
+	return func(value string) error {
+		if !slices.Contains(words, value) {
+			return fmt.Errorf("want %s", strings.Join(words, " or "))
+		}
+		return nil
+	}
+}
+
+func positive(value string) error {
+	if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 1 {
+		return errors.New("want a whole number from 1 on")
+	}
+	return nil
+}
+
+func zone(value string) error {
+	if _, err := time.LoadLocation(value); err != nil {
+		return errors.New("want the name of a time zone, as UTC or Europe/Berlin")
+	}
+	return nil
+}
+
+func readable(file string) error {
+	_, _, err := ReadToken(file)
+	return err
+}
+
+// ReadToken reads a file with USER:PASSWORD.
+func ReadToken(file string) (user, password string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", "", err
+	}
+	user, password, found := strings.Cut(strings.TrimSpace(string(text)), ":")
+	if !found || user == "" || password == "" || strings.ContainsAny(user+password, "\r\n") {
+		return "", "", fmt.Errorf("%s: want one line USER:PASSWORD", file)
+	}
+	return user, password, nil
+}
 
 // Flag is the name of the flag.
 func (k *Kind) Flag() string { return k.Name + "-addr" }
 
-// common are the parameters of all kinds, with the words that each may have; nil: a name.
-var common = map[string][]string{
-	"db": nil, "table": nil, "pipeline": nil, "version": nil, "event_time": {"on", "off"}, "dedupe": {"body"},
+// usage is the help of the flag.
+func (k *Kind) usage() string {
+	form := "`HOST:PORT?db=…&table=…`"
+	if len(k.Schemes) > 0 {
+		form = "`" + k.Schemes[0] + "://HOST:PORT?db=…&table=…`"
+		for _, other := range k.Schemes[1:] {
+			form += ", " + other + "://…"
+		}
+	}
+	return fmt.Sprintf("address for %s, %s, usually with port %d; several are separated by commas; none: off", k.What, form, k.Port)
 }
 
 // Listener is a port of its own for a protocol, and what holds for what comes in by it.
 type Listener struct {
 	Kind *Kind
+	// Scheme is one of those of the kind.
+	Scheme string
 	// Addr is HOST:PORT.
 	Addr string
 	// Params are the parameters behind the address, as db=….
 	Params map[string]string
 }
+
+// Packets reports whether it takes datagrams of UDP, and else connections.
+func (l *Listener) Packets() bool { return l.Scheme == schemeUDP }
+
+// TLS reports whether its connections begin with TLS although the protocol does not go over HTTP.
+func (l *Listener) TLS() bool { return l.Scheme == schemeTLS }
 
 // Listeners are the ports of their own.
 type Listeners []Listener
@@ -67,8 +158,7 @@ type Listeners []Listener
 // flags declares the flag of each kind.
 func (l *Listeners) flags(fs *pflag.FlagSet) {
 	for _, k := range Kinds {
-		fs.Var(&listenersOf{kind: k, all: l}, k.Flag(), fmt.Sprintf(
-			"address for %s, `HOST:PORT?db=…&table=…`, usually with port %d; several are separated by commas; none: off", k.What, k.Port))
+		fs.Var(&listenersOf{kind: k, all: l}, k.Flag(), k.usage())
 	}
 }
 
@@ -106,36 +196,37 @@ func (v *listenersOf) Set(text string) error {
 // parse reads one address with its parameters.
 func (k *Kind) parse(text string) (Listener, error) {
 	l := Listener{Kind: k, Params: map[string]string{}}
-	query := ""
+	example := fmt.Sprintf("127.0.0.1:%d", k.Port)
+	if len(k.Schemes) > 0 {
+		var found bool
+		if l.Scheme, text, found = strings.Cut(text, "://"); !found || !slices.Contains(k.Schemes, l.Scheme) {
+			return l, fmt.Errorf("want %s://HOST:PORT, as %s://%s", strings.Join(k.Schemes, ":// or "), k.Schemes[0], example)
+		}
+	}
+	var query string
 	l.Addr, query, _ = strings.Cut(text, "?")
 	if _, port, err := net.SplitHostPort(l.Addr); err != nil || !isPort(port) {
-		return l, fmt.Errorf("want HOST:PORT, as 127.0.0.1:%d, and no path", k.Port)
+		return l, fmt.Errorf("want HOST:PORT, as %s, and no path", example)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return l, errors.New("the parameters cannot be read: write them as in a URL, as db=logs&table=app")
 	}
-	for name, all := range values {
-		words, known := common[name]
-		if !known {
-			words, known = k.params[name]
-		}
+	known := everywhere.and(k.params)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all, check := values[name], known[name]
 		switch {
-		case !known:
-			return l, fmt.Errorf("the parameter %q is not known%s", name, k.like(name))
+		case check == nil:
+			return l, fmt.Errorf("the parameter %q is not known%s", name, like(name, known))
 		case len(all) > 1:
 			return l, fmt.Errorf("the parameter %s is given twice", name)
 		case all[0] == "":
 			return l, fmt.Errorf("the parameter %s is empty: leave it out", name)
-		case words != nil && !slices.Contains(words, all[0]):
-			return l, fmt.Errorf("%s=%s: want %s", name, all[0], strings.Join(words, " or "))
+		}
+		if err := check(all[0]); err != nil {
+			return l, fmt.Errorf("%s=%s: %w", name, all[0], err)
 		}
 		l.Params[name] = all[0]
-	}
-	if table := l.Params["table"]; table != "" {
-		if err := schema.CheckTableName(table); err != nil {
-			return l, err
-		}
 	}
 	if l.Params["version"] != "" && l.Params["pipeline"] == "" {
 		return l, errors.New("version needs pipeline: it is the version of one")
@@ -144,32 +235,51 @@ func (k *Kind) parse(text string) (Listener, error) {
 }
 
 // like is the end of a sentence about a parameter that is not known.
-func (k *Kind) like(name string) string {
-	known := slices.Sorted(maps.Keys(common))
-	known = append(known, slices.Sorted(maps.Keys(k.params))...)
-	if like := nearest.DidYouMean("; ", name, known); like != "" {
+func like(name string, known params) string {
+	names := slices.Sorted(maps.Keys(known))
+	if like := nearest.DidYouMean("; ", name, names); like != "" {
 		return like
 	}
-	return ": there are " + strings.Join(known, ", ")
+	return ": there are " + strings.Join(names, ", ")
 }
 
 func isPort(text string) bool {
-	n, err := strconv.ParseUint(text, 10, 16)
-	return err == nil && n <= 65535
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
-// check looks whether the node serves users at all, and whether ports are taken twice.
+// check looks whether the node serves users at all, whether ports are taken twice, and whether what comes in has a user.
 func (l Listeners) check(c *Config, f *faults) {
 	seen := map[string]string{c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr"}
 	for _, one := range l {
-		flag := one.Kind.Flag()
+		flag, addr := one.Kind.Flag(), one.Addr
 		if !c.Has(RoleRouter) {
 			f.add("--%s needs the role router: nodes without it serve no users", flag)
 		}
-		if before := seen[one.Addr]; before != "" && !strings.HasSuffix(one.Addr, ":0") {
-			f.add("--%s and --%s have the same address, %s: each needs a port of its own", before, flag, one.Addr)
+		if one.Packets() {
+			addr = schemeUDP + "://" + addr // beside a port of TCP with that number
 		}
-		seen[one.Addr] = flag
+		if before := seen[addr]; before != "" && !strings.HasSuffix(addr, ":0") {
+			f.add("--%s and --%s have the same address, %s: each needs a port of its own", before, flag, addr)
+		}
+		seen[addr] = flag
+		if one.TLS() && c.TLS.Cert == "" {
+			f.add("--%s %s://%s needs --tls-cert and --tls-key", flag, one.Scheme, one.Addr)
+		}
+		one.checkUser(c, f)
+	}
+}
+
+// checkUser looks whether it is known as whom logs are stored that come by a protocol without users.
+func (l *Listener) checkUser(c *Config, f *faults) {
+	certificates := l.TLS() && c.TLS.ClientCA != ""
+	switch token := l.Params[TokenFile]; {
+	case len(l.Kind.Schemes) == 0:
+	case token != "" && !c.Users.Known():
+		f.add("--%s: %s needs users: set --user-file", l.Kind.Flag(), TokenFile)
+	case token == "" && c.Users.Known() && !certificates:
+		f.add("--%s %s://%s: there are users, and %s names none: add %s=FILE, a file with USER:PASSWORD of the user as whom its logs are "+
+			"stored, or take tls:// with --tls-client-ca, for certificates of clients", l.Kind.Flag(), l.Scheme, l.Addr, l.Kind.What, TokenFile)
 	}
 }
 

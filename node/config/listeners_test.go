@@ -2,6 +2,8 @@ package config
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,7 +51,7 @@ func TestListenerFaults(t *testing.T) {
 		"127.0.0.1:8088/services":           "want HOST:PORT",
 		"127.0.0.1:1?tabel=x":               `the parameter "tabel" is not known; did you mean "table"?`,
 		"127.0.0.1:1?pipeline_by_source=1":  `did you mean "pipeline_by_sourcetype"?`,
-		"127.0.0.1:1?xyzzy=1":               "there are db, dedupe, event_time, pipeline, table, version, pipeline_by_sourcetype",
+		"127.0.0.1:1?xyzzy=1":               "there are db, dedupe, event_time, pipeline, pipeline_by_sourcetype, table, version",
 		"127.0.0.1:1?table=":                "the parameter table is empty",
 		"127.0.0.1:1?table=a&table=b":       "table is given twice",
 		"127.0.0.1:1?table=a%zz":            "cannot be read",
@@ -97,5 +99,60 @@ func TestListenersOfANode(t *testing.T) {
 	}
 	if open := cfg.OpenListeners(); len(open) != 1 || open[0].Kind.Flag() != "loki-addr" {
 		t.Errorf("open to others: %v", open)
+	}
+}
+
+// Addresses of protocols without HTTP say by what: UDP, TCP or TLS.
+func TestSocketAddresses(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("ship:secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	users := []string{"--user-file", token}
+	for text, c := range map[string]struct {
+		args []string
+		want string // of the fault; empty: there is none
+	}{
+		"udp://127.0.0.1:514,tcp://127.0.0.1:514":                    {},
+		"tcp://127.0.0.1:1?timezone=Europe/Berlin&table=t":           {},
+		"udp://127.0.0.1:1?rate=100":                                 {},
+		"udp://127.0.0.1:4000":                                       {},
+		"127.0.0.1:514":                                              {want: "want udp:// or tcp:// or tls://HOST:PORT, as udp://127.0.0.1:514"},
+		"http://127.0.0.1:514":                                       {want: "want udp://"},
+		"tcp://127.0.0.1:4000":                                       {want: "--http-addr and --syslog-addr have the same address"},
+		"tcp://127.0.0.1:1?rate=0":                                   {want: "rate=0: want a whole number"},
+		"tcp://127.0.0.1:1?timezone=Berlin":                          {want: "timezone=Berlin: want the name of a time zone"},
+		"tcp://127.0.0.1:1?token-file=/nope":                         {want: "/nope"},
+		"tcp://127.0.0.1:1?dedupe=body":                              {want: `the parameter "dedupe" is not known`},
+		"tls://127.0.0.1:1":                                          {want: "needs --tls-cert"},
+		"tcp://127.0.0.1:1?token-file=" + token:                      {want: "token-file needs users"},
+		"udp://127.0.0.1:2":                                          {args: users, want: "there are users, and syslog names none: add token-file=FILE"},
+		"udp://127.0.0.1:2?token-file=" + token:                      {args: users},
+		"tls://127.0.0.1:2":                                          {args: append([]string{"--tls-cert", "c", "--tls-key", "k"}, users...), want: "there are users"},
+		"tls://127.0.0.1:3":                                          {args: append([]string{"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"}, users...)},
+		"tcp://127.0.0.1:3":                                          {args: append([]string{"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"}, users...), want: "there are users"},
+		"tcp://127.0.0.1:1?token-file=" + filepath.Dir(token) + "/.": {want: "directory"},
+	} {
+		var cfg Config
+		fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		cfg.Flags(fs)
+		err := fs.Set("syslog-addr", text)
+		if err == nil {
+			if err := fs.Parse(c.args); err != nil {
+				t.Fatal(err)
+			}
+			err = cfg.Validate()
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", text, err, c.want)
+		}
+	}
+	for _, text := range []string{"", "ship", ":secret", "ship:", "a:b\nc:d\n"} {
+		if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ReadToken(token); err == nil || !strings.Contains(err.Error(), "USER:PASSWORD") {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

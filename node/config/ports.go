@@ -27,24 +27,33 @@ func (c *Config) TryPorts() error {
 type Port struct {
 	// What names those who use it, Flag the setting.
 	What, Addr, Flag string
+	// Packets: it is a port of UDP.
+	Packets bool
 }
 
 // Ports are all ports that the node opens.
 func (c *Config) Ports() []Port {
 	all := []Port{
-		{"users", c.HTTP.Addr, "http-addr"},
-		{"users", c.HTTP.V1Addr, "http-v1-addr"},
-		{"administrators", c.AdminAddr, "admin-addr"},
-		{"nodes", c.RPC.Addr, "rpc-addr"},
+		{What: "users", Addr: c.HTTP.Addr, Flag: "http-addr"},
+		{What: "users", Addr: c.HTTP.V1Addr, Flag: "http-v1-addr"},
+		{What: "administrators", Addr: c.AdminAddr, Flag: "admin-addr"},
+		{What: "nodes", Addr: c.RPC.Addr, Flag: "rpc-addr"},
 	}
 	for _, l := range c.Listeners {
-		all = append(all, Port{l.Kind.What, l.Addr, l.Kind.Flag()})
+		all = append(all, Port{What: l.Kind.What, Addr: l.Addr, Flag: l.Kind.Flag(), Packets: l.Packets()})
 	}
 	return slices.DeleteFunc(all, func(p Port) bool { return p.Addr == "" })
 }
 
 // Try opens the port and closes it again.
 func (p Port) Try() error {
+	if p.Packets {
+		c, err := net.ListenPacket("udp", p.Addr)
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}
 	l, err := net.Listen("tcp", p.Addr)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"cordwood/node/certs"
 )
 
-// Server is the configuration of the user port; nil if it has no certificate.
-func (c *TLS) Server(logger *slog.Logger) (*tls.Config, error) {
+// Server is the configuration of the user port for protocols, as TLS names them; nil if it has no certificate.
+func (c *TLS) Server(logger *slog.Logger, protocols ...string) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil
 	}
@@ -17,7 +17,7 @@ func (c *TLS) Server(logger *slog.Logger) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert, --tls-key or --tls-client-ca: %w", err)
 	}
-	return source.Server("h2", "http/1.1"), nil
+	return source.Server(protocols...), nil
 }
 
 // Open is the certificate of this node for the port between nodes; nil if it has none.

@@ -1,0 +1,174 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"cordwood/node/config"
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/body"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/syslog"
+)
+
+// socketServer takes a protocol over TCP without HTTP, or over UDP if it is a packetServer.
+type socketServer interface {
+	Serve(l net.Listener) error
+	Shutdown(ctx context.Context) error
+}
+
+type packetServer interface {
+	ServePacket(c net.PacketConn) error
+}
+
+// socketServers make the server of a protocol, with the parameters of its address.
+var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[string]string) (socketServer, error){
+	ingest.Syslog: func(c sockdoor.Config, params map[string]string) (socketServer, error) {
+		zone, err := time.LoadLocation(params["timezone"])
+		if err != nil {
+			return nil, err
+		}
+		return syslog.New(syslog.Config{Config: c, Zone: zone})
+	},
+}
+
+// socket is a port of its own for a protocol without HTTP.
+type socket struct {
+	config.Listener
+	node *front
+	tls  *tls.Config // nil: without
+	// One of both is open.
+	listener net.Listener
+	packets  net.PacketConn
+	// server is nil until the router is there. Then done gets the error with which it ends.
+	server socketServer
+	done   chan error
+}
+
+// openSockets opens the ports. Connections and datagrams wait in the kernel until the router is there.
+func (n *front) openSockets(conf *tls.Config) error {
+	for _, c := range n.cfg.Listeners {
+		if len(c.Kind.Schemes) == 0 {
+			continue
+		}
+		s := &socket{Listener: c, node: n, done: make(chan error, 1)}
+		if c.TLS() {
+			s.tls = conf
+		}
+		var addr net.Addr
+		var err error
+		if c.Packets() {
+			if s.packets, err = net.ListenPacket("udp", c.Addr); err == nil {
+				addr = s.packets.LocalAddr()
+			}
+		} else if s.listener, err = net.Listen("tcp", c.Addr); err == nil {
+			addr = s.listener.Addr()
+			if n.cfg.HTTP.ProxyProtocol {
+				s.listener = behindProxies(s.listener, n.proxies)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", c.Kind.What, err, c.Kind.Flag())
+		}
+		n.sockets = append(n.sockets, s)
+		n.log.Info("listening", "for", c.Kind.What, "addr", c.Scheme+"://"+addr.String())
+	}
+	return nil
+}
+
+// serveSockets takes what comes in by the ports.
+func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) error {
+	for _, s := range n.sockets {
+		p := s.Params
+		c := sockdoor.Config{
+			Ingestion: ingestion, Bodies: bodies, Sender: s.sender, TLS: s.tls,
+			Target: httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]},
+			Logger: n.log, Registerer: n.registry,
+		}
+		c.Rate, _ = strconv.Atoi(p["rate"]) // it is a number, or there is none
+		var err error
+		if s.server, err = socketServers[ingest.Protocol(s.Kind.Protocol)](c, p); err != nil {
+			return fmt.Errorf("--%s: %w", s.Kind.Flag(), err)
+		}
+		go s.serve()
+	}
+	return nil
+}
+
+// serve runs the server until it is closed.
+func (s *socket) serve() {
+	var err error
+	if s.packets != nil {
+		server, ok := s.server.(packetServer)
+		if !ok {
+			err = errors.New("the protocol has no datagrams") // a mistake in config.Kinds, which a test finds
+		} else {
+			err = server.ServePacket(s.packets)
+		}
+	} else {
+		err = s.server.Serve(s.listener)
+	}
+	s.done <- err
+	if !errors.Is(err, sockdoor.ErrClosed) {
+		s.node.fail(fmt.Errorf("listen for %s: %w", s.Kind.What, err))
+	}
+}
+
+// close stores what was read until ctx ends.
+func (s *socket) close(ctx context.Context) error {
+	if s.server == nil {
+		if s.packets != nil {
+			return s.packets.Close()
+		}
+		return s.listener.Close()
+	}
+	if err := s.server.Shutdown(ctx); err != nil {
+		return fmt.Errorf("logs that came by %s were not stored yet: %w", s.Kind.What, err)
+	}
+	<-s.done
+	return nil
+}
+
+// sender is as whom the logs of a peer are stored: the user of the token, or who the client's certificate is for, or
+// everybody while there are no users.
+func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller, error) {
+	users := s.node.userList
+	if users == nil {
+		return &access.Caller{Sender: access.Everybody(), Address: from.Address}, nil
+	}
+	if file := s.Params[config.TokenFile]; file != "" {
+		user, password, err := config.ReadToken(file)
+		if err != nil {
+			return nil, errs.Wrap(errs.AuthHeaderNotFound, err, "read %s of --%s", config.TokenFile, s.Kind.Flag())
+		}
+		sender, err := users.Check(ctx, user, password, from.Address)
+		if err != nil {
+			return nil, err
+		}
+		return &access.Caller{Sender: sender, Address: from.Address}, nil
+	}
+	if cert := clientCertificate(from.TLS); cert != nil && cert.Subject.CommonName != "" {
+		return &access.Caller{
+			Sender:  access.Sender{User: cert.Subject.CommonName, Right: access.WriteOnly, Proof: "certificate"},
+			Address: from.Address,
+		}, nil
+	}
+	return nil, errs.New(errs.AuthHeaderNotFound, "the connection shows no certificate of a client with a common name")
+}
+
+// clientCertificate is the certificate of a client that --tls-client-ca has signed; nil: there is none.
+func clientCertificate(state *tls.ConnectionState) *x509.Certificate {
+	if state == nil || len(state.VerifiedChains) == 0 {
+		return nil
+	}
+	return state.VerifiedChains[0][0]
+}

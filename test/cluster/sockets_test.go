@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sendTo sends a text to an address, as udp://HOST:PORT, and keeps the connection until the test ends.
+func sendTo(t *testing.T, address, text string, conf *tls.Config) {
+	t.Helper()
+	scheme, addr, _ := strings.Cut(address, "://")
+	var conn net.Conn
+	var err error
+	if scheme == "tls" {
+		conn, err = tls.DialWithDialer(&net.Dialer{Timeout: Generous(10 * time.Second)}, "tcp", addr, conf)
+	} else {
+		conn, err = net.Dial(scheme, addr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitAnswer asks a statement until its answer as CSV is want.
+func (n *Node) awaitAnswer(t *testing.T, client *http.Client, sql, want string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(Generous(20 * time.Second)); ; <-tick.C {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.HTTP+"/v1/sql?format=csv&sql="+url.QueryEscape(sql), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth("admin", "secret")
+		got := ""
+		resp, err := client.Do(r)
+		if err == nil {
+			text, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			got = strings.TrimSpace(string(text))
+		}
+		if got == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Errorf("%s: %s (%v), want %s", sql, got, err, want)
+			return
+		}
+	}
+}
+
+// trusting is a client that shows the certificates, and does not look at that of the server, which is a process of this test.
+func trusting(t *testing.T, certificates ...tls.Certificate) (*http.Client, *tls.Config) {
+	t.Helper()
+	conf := &tls.Config{InsecureSkipVerify: true, Certificates: certificates}
+	client := &http.Client{Timeout: Generous(10 * time.Second), Transport: &http.Transport{TLSClientConfig: conf}}
+	t.Cleanup(client.CloseIdleConnections)
+	return client, conf
+}
+
+// TestSyslog: messages come by UDP, TCP and TLS, go where the address says, and what was read is stored before the node ends.
+func TestSyslog(t *testing.T) {
+	t.Parallel()
+	cert, key := selfSigned(t, t.TempDir(), "door")
+	udp, tcp, secure := "udp://"+freeAddr(t), "tcp://"+freeAddr(t), "tls://"+freeAddr(t)
+	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key,
+		"--syslog-addr", udp+"?table=packets,"+tcp+"?db=public&timezone=Europe/Berlin,"+secure+"?table=secure")
+	n.Start()
+	client, conf := trusting(t)
+	const message = "<13>1 2026-01-05T10:00:00Z web1 shop 7 - - one\n"
+	sendTo(t, udp, message, nil)
+	sendTo(t, tcp, message+"<13>Jan  5 11:00:00 web2 shop: two\n", nil)
+	sendTo(t, secure, message, conf)
+	for table, want := range map[string]string{"packets": "1", "syslog": "2", "secure": "1"} {
+		n.awaitAnswer(t, client, "SELECT count(*) FROM "+table, want)
+	}
+	n.awaitAnswer(t, client, "SELECT hour(svc_timestamp) FROM syslog WHERE hostname = 'web2'", "10") // 11 in Berlin
+	// These are not waited for.
+	sendTo(t, tcp, strings.Repeat(message, 1000), nil)
+	n.Stop()
+	n.Start()
+	n.awaitAnswer(t, client, "SELECT count(*) FROM syslog", "1002")
+	sendTo(t, udp, message, nil)
+	n.awaitAnswer(t, client, "SELECT count(*) FROM packets", "2")
+}
+
+// TestSyslogOfUsers: messages are stored as the user of the token, or as whom the client's certificate is for. One that
+// may not write stores nothing.
+func TestSyslogOfUsers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := selfSigned(t, dir, "collector")
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	users := write("users", "ship:wo=secret\nlook:ro=secret\nadmin:rw=secret\n")
+	ship, look := write("ship", "ship:secret\n"), write("look", "look:secret\n")
+	may, mayNot, certified := "tcp://"+freeAddr(t), "tcp://"+freeAddr(t), "tls://"+freeAddr(t)
+	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert, "--user-file", users,
+		"--syslog-addr", may+"?table=may&token-file="+ship+","+mayNot+"?table=may_not&token-file="+look+","+certified+"?table=certified")
+	n.Launch()
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, shown := trusting(t, pair)
+	n.awaitAnswer(t, client, "SELECT 1", "1")
+	const message = "<13>1 2026-01-05T10:00:00Z web1 shop 7 - - one\n"
+	sendTo(t, may, message, nil)
+	sendTo(t, certified, message, shown)
+	for _, table := range []string{"may", "certified"} {
+		n.awaitAnswer(t, client, "SELECT count(*) FROM "+table, "1")
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(mayNot, "tcp://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte(message)) // it may be closed already
+	if err := conn.SetReadDeadline(time.Now().Add(Generous(20 * time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection of one who may not write: %v, want its end", err)
+	}
+	if _, err := tls.Dial("tcp", strings.TrimPrefix(certified, "tls://"), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+		t.Error("a client without a certificate got in")
+	}
+}
