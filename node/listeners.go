@@ -88,9 +88,13 @@ func (n *front) serveListeners(router *httpapi.Server) error {
 func (l *listener) door() httpdoor.Door {
 	p := l.Params
 	return httpdoor.Door{
-		Defaults:    httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]},
-		NoEventTime: p["event_time"] == "off", DedupeBody: p["dedupe"] == "body", Options: p,
+		Defaults: target(p), NoEventTime: p["event_time"] == "off", DedupeBody: p["dedupe"] == "body", Options: p,
 	}
+}
+
+// target is where records go by the parameters of an address.
+func target(p map[string]string) httpdoor.Target {
+	return httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]}
 }
 
 // ports are the ports for users that are open.

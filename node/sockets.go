@@ -15,7 +15,6 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/sockdoor"
 	"cordwood/router/ingest/syslog"
 )
@@ -77,7 +76,8 @@ func (n *front) openSockets(conf *tls.Config) error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", c.Kind.What, err, c.Kind.Flag())
+			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it",
+				c.Kind.What, err, c.Kind.Flag())
 		}
 		n.sockets = append(n.sockets, s)
 		n.log.Info("listening", "for", c.Kind.What, "addr", c.Scheme+"://"+addr.String())
@@ -91,8 +91,7 @@ func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) err
 		p := s.Params
 		c := sockdoor.Config{
 			Ingestion: ingestion, Bodies: bodies, Sender: s.sender, TLS: s.tls,
-			Target: httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]},
-			Logger: n.log, Registerer: n.registry,
+			Target: target(p), Logger: n.log, Registerer: n.registry,
 		}
 		c.Rate, _ = strconv.Atoi(p["rate"]) // it is a number, or there is none
 		var err error

@@ -127,7 +127,7 @@ type settingsFiles struct {
 	userTLS *tls.Config    // nil: without
 	// socketTLS is that of protocols without HTTP.
 	socketTLS *tls.Config
-	rpcTLS  *certs.Source  // nil: without
+	rpcTLS    *certs.Source // nil: without
 }
 
 func (n *node) readFiles() (f settingsFiles, err error) {
@@ -141,6 +141,9 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 		return f, err
 	}
 	if err := n.cfg.CheckProtection(); err != nil {
+		return f, err
+	}
+	if err := n.cfg.Listeners.CheckTokens(); err != nil {
 		return f, err
 	}
 	f.users, err = n.authenticator()

@@ -28,7 +28,7 @@ func (c *Config) CheckFiles(logger *slog.Logger) error {
 			err = users.Close()
 		}
 	}
-	return errors.Join(userErr, rpcErr, protectErr, err)
+	return errors.Join(userErr, rpcErr, protectErr, c.Listeners.CheckTokens(), err)
 }
 
 // TrySeeds asks every seed of the settings who it is, as a node of that id would that is not in a

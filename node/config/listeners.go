@@ -18,8 +18,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Kind is a protocol of another system that may have ports of its own. Kinds has a row for each, from which its flag, its
-// ports and what may be set of them follow.
+// Kind is a protocol of another system that may have ports of its own. Kinds has a row for each, from
+// which its flag, its ports and what may be set of them follow.
 type Kind struct {
 	// Name is its name in the flag, NAME-addr.
 	Name string
@@ -52,7 +52,7 @@ var Kinds = []*Kind{
 	{Name: "otlp-grpc", Protocol: "otlp_grpc", What: "OTLP by gRPC", Port: 4317, HTTP2: true, params: overHTTP},
 	{
 		Name: "syslog", Protocol: "syslog", What: "syslog", Port: 514, Schemes: []string{schemeUDP, "tcp", schemeTLS},
-		params: params{TokenFile: readable, "timezone": zone, "rate": positive},
+		params: params{TokenFile: anything, "timezone": zone, "rate": positive},
 	},
 }
 
@@ -102,11 +102,6 @@ func zone(value string) error {
 	return nil
 }
 
-func readable(file string) error {
-	_, _, err := ReadToken(file)
-	return err
-}
-
 // ReadToken reads a file with USER:PASSWORD.
 func ReadToken(file string) (user, password string, err error) {
 	text, err := os.ReadFile(file)
@@ -132,7 +127,8 @@ func (k *Kind) usage() string {
 			form += ", " + other + "://…"
 		}
 	}
-	return fmt.Sprintf("address for %s, %s, usually with port %d; several are separated by commas; none: off", k.What, form, k.Port)
+	return fmt.Sprintf("address for %s, %s, usually with port %d; several are separated by commas; none: off",
+		k.What, form, k.Port)
 }
 
 // Listener is a port of its own for a protocol, and what holds for what comes in by it.
@@ -200,7 +196,8 @@ func (k *Kind) parse(text string) (Listener, error) {
 	if len(k.Schemes) > 0 {
 		var found bool
 		if l.Scheme, text, found = strings.Cut(text, "://"); !found || !slices.Contains(k.Schemes, l.Scheme) {
-			return l, fmt.Errorf("want %s://HOST:PORT, as %s://%s", strings.Join(k.Schemes, ":// or "), k.Schemes[0], example)
+			return l, fmt.Errorf("want %s://HOST:PORT, as %s://%s",
+				strings.Join(k.Schemes, ":// or "), k.Schemes[0], example)
 		}
 	}
 	var query string
@@ -248,9 +245,12 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// check looks whether the node serves users at all, whether ports are taken twice, and whether what comes in has a user.
+// check looks whether the node serves users at all, whether ports are taken twice, and whether what comes
+// in has a user.
 func (l Listeners) check(c *Config, f *faults) {
-	seen := map[string]string{c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr"}
+	seen := map[string]string{
+		c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr",
+	}
 	for _, one := range l {
 		flag, addr := one.Kind.Flag(), one.Addr
 		if !c.Has(RoleRouter) {
@@ -278,9 +278,23 @@ func (l *Listener) checkUser(c *Config, f *faults) {
 	case token != "" && !c.Users.Known():
 		f.add("--%s: %s needs users: set --user-file", l.Kind.Flag(), TokenFile)
 	case token == "" && c.Users.Known() && !certificates:
-		f.add("--%s %s://%s: there are users, and %s names none: add %s=FILE, a file with USER:PASSWORD of the user as whom its logs are "+
-			"stored, or take tls:// with --tls-client-ca, for certificates of clients", l.Kind.Flag(), l.Scheme, l.Addr, l.Kind.What, TokenFile)
+		f.add("--%s %s://%s: there are users, and %s names none: add %s=FILE, a file with USER:PASSWORD of the user as "+
+			"whom its logs are stored, or take tls:// with --tls-client-ca, for certificates of clients",
+			l.Kind.Flag(), l.Scheme, l.Addr, l.Kind.What, TokenFile)
 	}
+}
+
+// CheckTokens reads the files with users that addresses name.
+func (l Listeners) CheckTokens() error {
+	var failed []error
+	for _, one := range l {
+		if file := one.Params[TokenFile]; file != "" {
+			if _, _, err := ReadToken(file); err != nil {
+				failed = append(failed, fmt.Errorf("--%s: %s: %w", one.Kind.Flag(), TokenFile, err))
+			}
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // OpenListeners are those by which everybody stores logs who reaches them, others than this machine too.

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -109,36 +111,36 @@ func TestSocketAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := []string{"--user-file", token}
+	withTLS := append([]string{"--tls-cert", "c", "--tls-key", "k"}, users...)
+	certificates := append([]string{"--tls-client-ca", "a"}, withTLS...)
 	for text, c := range map[string]struct {
 		args []string
 		want string // of the fault; empty: there is none
 	}{
-		"udp://127.0.0.1:514,tcp://127.0.0.1:514":                    {},
-		"tcp://127.0.0.1:1?timezone=Europe/Berlin&table=t":           {},
-		"udp://127.0.0.1:1?rate=100":                                 {},
-		"udp://127.0.0.1:4000":                                       {},
-		"127.0.0.1:514":                                              {want: "want udp:// or tcp:// or tls://HOST:PORT, as udp://127.0.0.1:514"},
-		"http://127.0.0.1:514":                                       {want: "want udp://"},
-		"tcp://127.0.0.1:4000":                                       {want: "--http-addr and --syslog-addr have the same address"},
-		"tcp://127.0.0.1:1?rate=0":                                   {want: "rate=0: want a whole number"},
-		"tcp://127.0.0.1:1?timezone=Berlin":                          {want: "timezone=Berlin: want the name of a time zone"},
-		"tcp://127.0.0.1:1?token-file=/nope":                         {want: "/nope"},
-		"tcp://127.0.0.1:1?dedupe=body":                              {want: `the parameter "dedupe" is not known`},
-		"tls://127.0.0.1:1":                                          {want: "needs --tls-cert"},
-		"tcp://127.0.0.1:1?token-file=" + token:                      {want: "token-file needs users"},
-		"udp://127.0.0.1:2":                                          {args: users, want: "there are users, and syslog names none: add token-file=FILE"},
-		"udp://127.0.0.1:2?token-file=" + token:                      {args: users},
-		"tls://127.0.0.1:2":                                          {args: append([]string{"--tls-cert", "c", "--tls-key", "k"}, users...), want: "there are users"},
-		"tls://127.0.0.1:3":                                          {args: append([]string{"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"}, users...)},
-		"tcp://127.0.0.1:3":                                          {args: append([]string{"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"}, users...), want: "there are users"},
-		"tcp://127.0.0.1:1?token-file=" + filepath.Dir(token) + "/.": {want: "directory"},
+		"udp://127.0.0.1:514,tcp://127.0.0.1:514":          {},
+		"tcp://127.0.0.1:1?timezone=Europe/Berlin&table=t": {},
+		"udp://127.0.0.1:1?rate=100":                       {},
+		"udp://127.0.0.1:4000":                             {},
+		"127.0.0.1:514":                                    {want: "want udp:// or tcp:// or tls://HOST:PORT, as udp://127.0.0.1:514"},
+		"http://127.0.0.1:514":                             {want: "want udp://"},
+		"tcp://127.0.0.1:4000":                             {want: "--http-addr and --syslog-addr have the same address"},
+		"tcp://127.0.0.1:1?rate=0":                         {want: "rate=0: want a whole number"},
+		"tcp://127.0.0.1:1?timezone=Berlin":                {want: "timezone=Berlin: want the name of a time zone"},
+		"tcp://127.0.0.1:1?dedupe=body":                    {want: `the parameter "dedupe" is not known`},
+		"tls://127.0.0.1:1":                                {want: "needs --tls-cert"},
+		"tcp://127.0.0.1:1?token-file=" + token:            {want: "token-file needs users"},
+		"udp://127.0.0.1:2":                                {args: users, want: "there are users, and syslog names none: add token-file=FILE"},
+		"udp://127.0.0.1:2?token-file=" + token:            {args: users},
+		"tls://127.0.0.1:2":                                {args: withTLS, want: "there are users"},
+		"tls://127.0.0.1:3":                                {args: certificates},
+		"tcp://127.0.0.1:3":                                {args: certificates, want: "there are users"},
 	} {
 		var cfg Config
-		fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-		cfg.Flags(fs)
-		err := fs.Set("syslog-addr", text)
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		cfg.Flags(flags)
+		err := flags.Set("syslog-addr", text)
 		if err == nil {
-			if err := fs.Parse(c.args); err != nil {
+			if err := flags.Parse(c.args); err != nil {
 				t.Fatal(err)
 			}
 			err = cfg.Validate()
@@ -151,8 +153,13 @@ func TestSocketAddresses(t *testing.T) {
 		if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := ReadToken(token); err == nil || !strings.Contains(err.Error(), "USER:PASSWORD") {
+		l := Listeners{{Kind: Kinds[0], Params: map[string]string{TokenFile: token}}}
+		if err := l.CheckTokens(); err == nil || !strings.Contains(err.Error(), "want one line USER:PASSWORD") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	l := Listeners{{Kind: Kinds[0], Params: map[string]string{TokenFile: token + "-not"}}}
+	if err := l.CheckTokens(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

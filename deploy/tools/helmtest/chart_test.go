@@ -136,6 +136,11 @@ func TestChartRefuses(t *testing.T) {
 		{"tls: {nodes: {enabled: true}, certManager: {enabled: true}}", "issuerRef.name"},
 		{"drain: {seconds: 100}", "drain.graceSeconds 120"},
 		{"ingress: {enabled: true}", "ingress.hosts"},
+		{
+			"auth: {existingSecret: u, clientSecret: c}\nlisteners: {syslogUdp: {enabled: true}}",
+			"listeners.syslogUdp needs listeners.tokenSecret",
+		},
+		{"listeners: {syslogTls: {enabled: true}}", "listeners.syslogTls needs tls.users"},
 		{"config: {http: {enable-cors: true}}", "config.http.cors-allowed-origins"},
 		{"config: {metrics-open: false}", "auth.existingSecret"},
 		{"config: {http: {protect-config: true}}", "for those that may read"},
@@ -212,7 +217,7 @@ func TestConfigSchema(t *testing.T) {
 		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "http.addr", "http.v1-addr",
 		"loki-addr", "machine", "meta-bootstrap-expect", "node-name", "otlp-grpc-addr", "otlp-http-addr",
 		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key",
-		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace", "splunk-addr",
+		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace", "splunk-addr", "syslog-addr",
 		"tls.cert", "tls.client-ca", "tls.key", "user-file", "user-provider", "zone",
 	}
 	server := serverSettings(t, bin)

@@ -40,19 +40,28 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ if eq .Values.mode "single" }}single{{ else }}meta shard{{ end }}
 {{- end -}}
 
-{{/* The ports of their own for protocols that are on: a list of name, flag, containerPort, and what the values say. */}}
+{{/* The ports of their own for protocols that are on: a list of name, flag, containerPort, protocol, address (with parameters), and
+     port, that of the service. Those without HTTP have a scheme, and store logs as the user of a token. */}}
 {{- define "cordwood.listeners" -}}
 {{- $all := list
-  (dict "key" "loki" "name" "loki" "containerPort" 3100)
-  (dict "key" "splunk" "name" "splunk" "containerPort" 8088)
-  (dict "key" "otlpHttp" "name" "otlp-http" "containerPort" 4318)
-  (dict "key" "otlpGrpc" "name" "otlp-grpc" "containerPort" 4317) -}}
+  (dict "key" "loki" "name" "loki" "flag" "loki-addr" "containerPort" 3100)
+  (dict "key" "splunk" "name" "splunk" "flag" "splunk-addr" "containerPort" 8088)
+  (dict "key" "otlpHttp" "name" "otlp-http" "flag" "otlp-http-addr" "containerPort" 4318)
+  (dict "key" "otlpGrpc" "name" "otlp-grpc" "flag" "otlp-grpc-addr" "containerPort" 4317)
+  (dict "key" "syslogUdp" "name" "syslog-udp" "flag" "syslog-addr" "scheme" "udp://" "protocol" "UDP" "containerPort" 5514 "port" 514)
+  (dict "key" "syslogTcp" "name" "syslog-tcp" "flag" "syslog-addr" "scheme" "tcp://" "containerPort" 5514 "port" 514)
+  (dict "key" "syslogTls" "name" "syslog-tls" "flag" "syslog-addr" "scheme" "tls://" "containerPort" 6514) -}}
 {{- $given := .Values.listeners | default dict -}}
 {{- $on := list -}}
 {{- range $all -}}
 {{- $l := index $given .key | default dict -}}
 {{- if $l.enabled -}}
-{{- $on = append $on (merge (dict "port" ($l.port | default .containerPort) "params" ($l.params | default "")) .) -}}
+{{- $params := list -}}
+{{- if $l.params -}}{{- $params = append $params $l.params -}}{{- end -}}
+{{- if and .scheme $given.tokenSecret -}}{{- $params = append $params "token-file=/etc/cordwood/listeners/user" -}}{{- end -}}
+{{- $address := printf "%s:%v%s" (.scheme | default "") .containerPort (ternary (printf "?%s" (join "&" $params)) "" (gt (len $params) 0)) -}}
+{{- $port := $l.port | default .port | default .containerPort -}}
+{{- $on = append $on (merge (dict "port" $port "protocol" (.protocol | default "TCP") "address" $address) .) -}}
 {{- end -}}
 {{- end -}}
 {{ toJson $on }}
@@ -205,6 +214,14 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- if and (not $v.auth.existingSecret) (eq (toString (index $v.config "metrics-open")) "false") -}}
 {{- fail "config.metrics-open=false needs auth.existingSecret: without users nobody can be told apart" -}}
+{{- end -}}
+{{- range include "cordwood.listeners" . | fromJsonArray -}}
+{{- if and .scheme $v.auth.existingSecret (not (contains "token-file=" .address)) -}}
+{{- fail (printf "listeners.%s needs listeners.tokenSecret: there are users, and the protocol names none" .key) -}}
+{{- end -}}
+{{- if and (eq (.scheme | default "") "tls://") (not $v.tls.users.enabled) -}}
+{{- fail (printf "listeners.%s needs tls.users" .key) -}}
+{{- end -}}
 {{- end -}}
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
 {{- fail "ingress.enabled needs ingress.hosts" -}}

@@ -82,8 +82,12 @@ spec:
         - --replication={{ include "cordwood.replication" .root }}
         - --shutdown-grace={{ sub (sub $v.drain.graceSeconds $v.drain.seconds) 15 }}s
         - --http-hosts={{ include "cordwood.hosts" .root }}
+        {{- $addresses := dict }}
         {{- range $listeners }}
-        - {{ printf "--%s-addr=:%v%s" .name .containerPort (ternary (printf "?%s" .params) "" (ne .params "")) | quote }}
+        {{- $_ := set $addresses .flag (append (index $addresses .flag | default list) .address) }}
+        {{- end }}
+        {{- range $flag, $list := $addresses }}
+        - {{ printf "--%s=%s" $flag (join "," $list) | quote }}
         {{- end }}
         {{- if $v.config }}
         - --config=/etc/cordwood/config/cordwood.yaml
@@ -147,7 +151,7 @@ spec:
         - {name: nodes, containerPort: 4001}
         - {name: admin, containerPort: 4002}
         {{- range $listeners }}
-        - {name: {{ .name }}, containerPort: {{ .containerPort }}}
+        - {name: {{ .name }}, containerPort: {{ .containerPort }}{{ if ne .protocol "TCP" }}, protocol: {{ .protocol }}{{ end }}}
         {{- end }}
       # Reading logs again may take long, but the ports are open before it.
       startupProbe:
@@ -180,6 +184,9 @@ spec:
         {{- if $v.auth.existingSecret }}
         - {name: users, mountPath: /etc/cordwood/users, readOnly: true}
         {{- end }}
+        {{- if and $listeners $v.listeners.tokenSecret }}
+        - {name: listeners, mountPath: /etc/cordwood/listeners, readOnly: true}
+        {{- end }}
         {{- if $v.tls.users.enabled }}
         - {name: users-tls, mountPath: /etc/cordwood/users-tls, readOnly: true}
         {{- end }}
@@ -205,6 +212,13 @@ spec:
         secretName: {{ $v.auth.existingSecret }}
         defaultMode: 0440
         items: [{key: users, path: users}]
+    {{- end }}
+    {{- if and $listeners $v.listeners.tokenSecret }}
+    - name: listeners
+      secret:
+        secretName: {{ $v.listeners.tokenSecret }}
+        defaultMode: 0440
+        items: [{key: user, path: user}]
     {{- end }}
     {{- if $v.tls.users.enabled }}
     - name: users-tls
