@@ -133,7 +133,7 @@ func (s *socket) close(ctx context.Context) error {
 	if err := s.server.Shutdown(ctx); err != nil {
 		return fmt.Errorf("logs that came by %s were not stored yet: %w", s.Kind.What, err)
 	}
-	<-s.done
+	_ = <-s.done // serve has told if it is another error than ErrClosed
 	return nil
 }
 
