@@ -47,7 +47,7 @@ func New(cfg sockdoor.Config) (*Server, error) {
 		Protocol: ingest.GELF,
 		Target:   httpdoor.Target{Table: DefaultTable},
 		Stream: func(c *sockdoor.Conn) error {
-			return c.Split(&framing{max: MaxBytes, tooLong: func() { c.Drop(tooLarge, 1) }}, MaxBytes+1)
+			return c.Split(&framing{max: MaxBytes, tooLong: func() { c.Drop(tooLarge, 1) }}, MaxBytes+1, c.Add)
 		},
 		Packet: func(from netip.AddrPort, data []byte) []byte { return parts.message(from, data, drop) },
 		Input: func(records []sockdoor.Record, pipelined bool) ingest.Input {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"cordwood/router/access"
-	"cordwood/router/body"
 )
 
 // Conn is a connection of a client. Only the goroutine of Door.Stream uses it.
@@ -21,7 +20,6 @@ type Conn struct {
 
 	nc    net.Conn
 	queue *queue
-	held  *body.Body // nil: the connection needs little memory
 
 	mu sync.Mutex // guards all below
 	// active is when the client sent something last, and begun when the record under way began to come; zero: none is.
@@ -55,7 +53,6 @@ func (c *Conn) serve() {
 		return
 	}
 	c.queue = c.queueFor(caller, c.Peer)
-	defer func() { _ = c.Hold(0) }()
 	switch err := c.door.Stream(c); {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, errDrained):
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -176,31 +173,26 @@ const (
 	readBuffer  = 64 << 10
 )
 
-// Hold asks for n bytes, in all, of the memory for bodies, for a record that does not fit into a buffer that every
-// connection may have. It waits for them; 0 gives them back.
-func (c *Conn) Hold(n int) error {
-	if n == 0 {
-		if c.held != nil {
-			c.held.Release()
-			c.held = nil
-		}
-		return nil
+// Hold asks for n bytes of the memory for bodies, for a record that does not fit into a buffer that every
+// connection may have. It waits for them. release gives them back.
+func (c *Conn) Hold(n int) (release func(), err error) {
+	held, err := c.cfg.Bodies.Hold(c.ctx, nil)
+	if err != nil {
+		return nil, err
 	}
-	if c.held == nil {
-		held, err := c.cfg.Bodies.Hold(c.ctx, nil)
-		if err != nil {
-			return err
-		}
-		c.held = held
+	if err := held.Reserve(c.ctx, int64(n)); err != nil {
+		held.Release()
+		return nil, err
 	}
-	return c.held.Reserve(c.ctx, int64(n))
+	return held.Release, nil
 }
 
-// Split reads the records that a Splitter finds to the end of the connection. room bounds the bytes of one with
-// what is around it.
-func (c *Conn) Split(find Splitter, room int) error {
+// Split reads the records that a Splitter finds to the end of the connection, and gives them to take, after each
+// read. room bounds the bytes of one with what is around it. The records are valid until take returns.
+func (c *Conn) Split(find Splitter, room int, take func([]Record) error) error {
 	buf := make([]byte, firstBuffer)
-	have := 0
+	have, release := 0, func() {}
+	defer func() { release() }()
 	from := c.Peer.Address.String()
 	var records []Record
 	for {
@@ -219,7 +211,7 @@ func (c *Conn) Split(find Splitter, room int) error {
 			}
 			rest = rest[n:]
 		}
-		if err := c.Add(records); err != nil {
+		if err := take(records); err != nil {
 			return err
 		}
 		if ended != nil {
@@ -229,7 +221,10 @@ func (c *Conn) Split(find Splitter, room int) error {
 		if full && (len(buf) < readBuffer || len(rest) == len(buf)) {
 			n := min(2*len(buf), max(room, readBuffer))
 			if n > readBuffer {
-				if err := c.Hold(n); err != nil {
+				release()
+				var err error
+				if release, err = c.Hold(n); err != nil {
+					release = func() {}
 					return err
 				}
 			}
@@ -242,7 +237,8 @@ func (c *Conn) Split(find Splitter, room int) error {
 			small := make([]byte, readBuffer)
 			have = copy(small, rest)
 			buf = small
-			_ = c.Hold(0)
+			release()
+			release = func() {}
 			continue
 		}
 		have = copy(buf, rest)

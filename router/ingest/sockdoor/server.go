@@ -250,6 +250,9 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
+// Say logs a warning about a client, once a minute for each address and text.
+func (c *Conn) Say(what string, args ...any) { c.say(what, c.Peer.Address, args...) }
+
 // say logs a warning, once a minute for each address and text.
 func (s *Server) say(what string, from netip.Addr, args ...any) {
 	if s.seldom.may(what + from.String()) {

@@ -77,7 +77,7 @@ func (q *queue) storeAll(ctx context.Context, key string, records []Record) (lef
 		byTable[table] = append(byTable[table], records[i])
 	}
 	for _, table := range tables {
-		n, failed := q.storeIn(ctx, table, key, byTable[table])
+		n, failed := q.storeIn(ctx, table, key+"-"+table, byTable[table])
 		left += n
 		err = cmp.Or(err, failed)
 	}

@@ -63,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 		Protocol: ingest.Syslog,
 		Target:   httpdoor.Target{Table: DefaultTable},
 		Stream: func(c *sockdoor.Conn) error {
-			return c.Split(&framing{max: MaxBytes, cut: cut.Inc}, MaxBytes+maxPrefix)
+			return c.Split(&framing{max: MaxBytes, cut: cut.Inc}, MaxBytes+maxPrefix, c.Add)
 		},
 		Input: func(records []sockdoor.Record, pipelined bool) ingest.Input {
 			in := &input{records: records, parser: parser, old: &old}

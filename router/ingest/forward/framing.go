@@ -1,0 +1,122 @@
+package forward
+
+import (
+	"errors"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+const (
+	// maxDepth is how deep records may be nested.
+	maxDepth = 32
+	// maxOuter is how deep the containers around a record are nested: message, entries, entry.
+	maxOuter = 3
+)
+
+var (
+	errMalformed = errors.New("what came is no MessagePack, or nested too deep")
+	errTooLarge  = errors.New("a message is longer than 64 MiB")
+)
+
+// framing finds the messages in a stream: each is one value of MessagePack. It goes on where it stopped when more
+// bytes come, so that each byte is looked at once.
+type framing struct {
+	// pos is how far it has come in the message, and open how many values its open containers still lack.
+	pos  int
+	open []int64
+	// err is why the stream cannot be read on.
+	err error
+}
+
+// Next implements sockdoor.Splitter.
+func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
+	for f.err == nil {
+		size, values, err := next(data[f.pos:])
+		if errors.Is(err, msgp.ErrShortBytes) || err == nil && size == 0 {
+			if whole {
+				if len(data) >= MaxBytes {
+					f.err = errTooLarge
+				}
+				return len(data), nil // a message that broke off
+			}
+			return 0, nil
+		}
+		if err != nil {
+			f.err = errMalformed
+			break
+		}
+		f.pos += size
+		if values > 0 {
+			f.open = append(f.open, values)
+			if len(f.open) > maxDepth+maxOuter {
+				f.err = errMalformed
+				break
+			}
+			continue
+		}
+		for len(f.open) > 0 {
+			last := len(f.open) - 1
+			if f.open[last]--; f.open[last] > 0 {
+				break
+			}
+			f.open = f.open[:last]
+		}
+		if len(f.open) == 0 {
+			n, f.pos = f.pos, 0
+			return n, data[:n]
+		}
+	}
+	return len(data), nil
+}
+
+// next returns the bytes of a value, or of the header of a container, and how many values that holds. A size of 0 stands
+// for no bytes. The error is msgp.ErrShortBytes if the value is not there as a whole.
+func next(b []byte) (size int, values int64, err error) {
+	if len(b) == 0 {
+		return 0, 0, nil
+	}
+	var rest []byte
+	switch kind := msgp.NextType(b); kind {
+	case msgp.MapType:
+		var n uint32
+		n, rest, err = msgp.ReadMapHeaderBytes(b)
+		values = 2 * int64(n)
+	case msgp.ArrayType:
+		var n uint32
+		n, rest, err = msgp.ReadArrayHeaderBytes(b)
+		values = int64(n)
+	case msgp.InvalidType:
+		return 0, 0, errMalformed
+	default:
+		rest, err = msgp.Skip(b)
+	}
+	return len(b) - len(rest), values, err
+}
+
+// skip returns what follows the first value of b, which may be nested to a depth.
+func skip(b []byte, depth int) ([]byte, error) {
+	open := make([]int64, 0, 8)
+	for {
+		size, values, err := next(b)
+		if err != nil || size == 0 {
+			return nil, errMalformed
+		}
+		b = b[size:]
+		if values > 0 {
+			if open = append(open, values); len(open) > depth {
+				return nil, errMalformed
+			}
+			continue
+		}
+		for len(open) > 0 {
+			last := len(open) - 1
+			if open[last]--; open[last] > 0 {
+				break
+			}
+			open = open[:last]
+		}
+		if len(open) == 0 {
+			return b, nil
+		}
+	}
+}

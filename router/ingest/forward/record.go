@@ -1,0 +1,199 @@
+package forward
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"cordwood/proto/errs"
+	"cordwood/router/body"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/vrl/jsonscan"
+)
+
+var errNoRecord = errs.New(errs.InvalidArguments, "the record is no map of at most %d levels", maxDepth)
+
+// textBytes is how much memory is taken for texts at a time.
+const textBytes = 64 << 10
+
+// give gives records to a pipeline, as JSON.
+func give(records []sockdoor.Record, eventTime bool, to *ingest.Sink) error {
+	var json []byte // each record's text has a place of its own, since pipelines point into it
+	for i := range records {
+		r := &records[i]
+		if eventTime {
+			to.At(r.At)
+		}
+		if cap(json)-len(json) < textBytes/8 {
+			json = make([]byte, 0, textBytes)
+		}
+		var ok bool
+		json, ok = appendRecord(json[len(json):], r)
+		if !ok {
+			if err := to.Refuse(jsonscan.AppendQuotedBytes(nil, r.Data), errNoRecord); err != nil {
+				return err
+			}
+			continue
+		}
+		json = append(json, make([]byte, body.Pad)...)
+		if err := to.JSON(json[:len(json)-body.Pad]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendRecord appends a record as a JSON object, with the tag. If the record has a field tag, the tag is in fluent_tag.
+func appendRecord(to []byte, r *sockdoor.Record) ([]byte, bool) {
+	if msgp.NextType(r.Data) != msgp.MapType {
+		return to, false
+	}
+	start := len(to)
+	c := converter{to: to}
+	if _, ok := c.value(r.Data, 0); !ok {
+		return to, false
+	}
+	name := `"tag":`
+	if c.tagged {
+		name = `"fluent_tag":`
+	}
+	out := c.to[:len(c.to)-1]
+	if len(out) > start+1 {
+		out = append(out, ',')
+	}
+	out = jsonscan.AppendQuoted(append(out, name...), r.From)
+	return append(out, '}'), true
+}
+
+// converter appends values of MessagePack as JSON.
+type converter struct {
+	to []byte
+	// tagged says that the record has a field tag.
+	tagged bool
+}
+
+// value appends the first value of b. It returns what follows, and whether it is one.
+func (c *converter) value(b []byte, depth int) (rest []byte, ok bool) {
+	if depth > maxDepth {
+		return nil, false
+	}
+	var err error
+	switch msgp.NextType(b) {
+	case msgp.MapType:
+		return c.object(b, depth)
+	case msgp.ArrayType:
+		return c.array(b, depth)
+	case msgp.StrType, msgp.BinType:
+		var text []byte
+		if text, rest, err = readText(b); err == nil {
+			c.to = jsonscan.AppendQuotedBytes(c.to, text)
+		}
+	case msgp.NilType:
+		c.to = append(c.to, "null"...)
+		rest, err = msgp.ReadNilBytes(b)
+	case msgp.BoolType:
+		var v bool
+		v, rest, err = msgp.ReadBoolBytes(b)
+		c.to = strconv.AppendBool(c.to, v)
+	case msgp.IntType:
+		var v int64
+		v, rest, err = msgp.ReadInt64Bytes(b)
+		c.to = strconv.AppendInt(c.to, v, 10)
+	case msgp.UintType:
+		var v uint64
+		v, rest, err = msgp.ReadUint64Bytes(b)
+		c.to = strconv.AppendUint(c.to, v, 10)
+	case msgp.Float64Type:
+		var v float64
+		v, rest, err = msgp.ReadFloat64Bytes(b)
+		c.float(v)
+	case msgp.Float32Type:
+		var v float32
+		v, rest, err = msgp.ReadFloat32Bytes(b)
+		c.float(float64(v))
+	default:
+		return c.extension(b)
+	}
+	return rest, err == nil
+}
+
+// float appends a number; null if JSON has none such.
+func (c *converter) float(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		c.to = append(c.to, "null"...)
+		return
+	}
+	c.to = jsonscan.AppendFloat(c.to, f)
+}
+
+// extension appends an EventTime as a text of RFC 3339, others as their bytes in base64.
+func (c *converter) extension(b []byte) (rest []byte, ok bool) {
+	_, data, ok := extension(b)
+	if !ok {
+		return nil, false
+	}
+	if ns, ok := eventTime(b); ok {
+		c.to = append(c.to, '"')
+		c.to = time.Unix(0, ns).UTC().AppendFormat(c.to, time.RFC3339Nano)
+	} else {
+		c.to = append(c.to, '"')
+		c.to = base64.StdEncoding.AppendEncode(c.to, data)
+	}
+	c.to = append(c.to, '"')
+	rest, err := msgp.Skip(b)
+	return rest, err == nil
+}
+
+// object appends a map. A key that is no text is taken as it would be written.
+func (c *converter) object(b []byte, depth int) (rest []byte, ok bool) {
+	n, b, err := msgp.ReadMapHeaderBytes(b)
+	if err != nil {
+		return nil, false
+	}
+	c.to = append(c.to, '{')
+	for i := range n {
+		if i > 0 {
+			c.to = append(c.to, ',')
+		}
+		if text, after, err := readText(b); err == nil {
+			c.to = jsonscan.AppendQuotedBytes(c.to, text)
+			c.tagged = c.tagged || depth == 0 && string(text) == "tag"
+			b = after
+		} else {
+			key := converter{}
+			if b, ok = key.value(b, depth+1); !ok {
+				return nil, false
+			}
+			c.to = jsonscan.AppendQuotedBytes(c.to, key.to)
+		}
+		c.to = append(c.to, ':')
+		if b, ok = c.value(b, depth+1); !ok {
+			return nil, false
+		}
+	}
+	c.to = append(c.to, '}')
+	return b, true
+}
+
+// array appends an array.
+func (c *converter) array(b []byte, depth int) (rest []byte, ok bool) {
+	n, b, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil {
+		return nil, false
+	}
+	c.to = append(c.to, '[')
+	for i := range n {
+		if i > 0 {
+			c.to = append(c.to, ',')
+		}
+		if b, ok = c.value(b, depth+1); !ok {
+			return nil, false
+		}
+	}
+	c.to = append(c.to, ']')
+	return b, true
+}

@@ -1,0 +1,276 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/tinylib/msgp/msgp"
+
+	"cordwood/router/ingest/sockdoor"
+)
+
+const (
+	// batchRecords bounds the records that are handed on at a time, so that a message of many small ones takes
+	// little memory.
+	batchRecords = 10_000
+	// ackTime is how long a chunk is kept that cannot be stored. Then the connection ends, and the client sends the chunk
+	// again.
+	ackTime = 2 * time.Minute
+	// maxChunk is the most bytes of the name of a chunk.
+	maxChunk = 1024
+)
+
+// stream is a connection of a client.
+type stream struct {
+	*sockdoor.Conn
+	framing framing
+	hello   *handshake // nil: nothing is to be proved, or it is
+	records []sockdoor.Record
+}
+
+// serve reads the messages of a connection.
+func (s *Server) serve(c *sockdoor.Conn) error {
+	st := &stream{Conn: c}
+	if s.cfg.SharedKey != "" {
+		st.hello = newHandshake(s.cfg.SharedKey, s.cfg.Name)
+		if _, err := c.Write(st.hello.helo()); err != nil {
+			return err
+		}
+		c.Under(1) // so that the answer has to come soon
+	}
+	return c.Split(&st.framing, MaxBytes, st.take)
+}
+
+// take stores the records of messages, and acknowledges those of which the client wants it.
+func (st *stream) take(messages []sockdoor.Record) error {
+	for i := range messages {
+		if err := st.message(&messages[i]); err != nil {
+			return err
+		}
+	}
+	if err := st.framing.err; err != nil {
+		why := malformed
+		if errors.Is(err, errTooLarge) {
+			why = tooLarge
+		}
+		st.Drop(why, 1)
+		return err
+	}
+	return nil
+}
+
+// message takes one message.
+func (st *stream) message(r *sockdoor.Record) error {
+	if msgp.IsNil(r.Data) {
+		return nil // a sign of life
+	}
+	if st.hello != nil {
+		pong, err := st.hello.ping(r.Data)
+		if _, failed := st.Write(pong); err == nil {
+			err = failed
+		} else {
+			st.Drop(sockdoor.Forbidden, 1)
+		}
+		st.hello = nil
+		return err
+	}
+	m, err := parse(r.Data)
+	if err != nil {
+		st.Drop(malformed, 1)
+		return fmt.Errorf("a message has not the form of the forward protocol: %w", err)
+	}
+	if len(m.chunk) > maxChunk {
+		st.Drop(malformed, 1)
+		return errors.New("a message has a chunk with a name of more than 1,024 bytes")
+	}
+	if err := st.entries(&m); err != nil || m.chunk == "" {
+		return err
+	}
+	ack := msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(nil, 1), "ack"), m.chunk)
+	_, err = st.Write(ack)
+	return err
+}
+
+// entries stores the entries of a message.
+func (st *stream) entries(m *message) error {
+	out := &sender{st: st, m: m}
+	switch {
+	case m.packed != nil:
+		packed, release, err := st.inflate(m)
+		if err != nil {
+			return st.refused(err)
+		}
+		defer release()
+		for len(packed) > 0 {
+			next, err := out.entry(packed)
+			if err != nil {
+				return err
+			}
+			if next == nil {
+				break // what follows cannot be told apart
+			}
+			packed = next
+		}
+	case m.entries != nil:
+		rest := m.entries
+		for range m.count {
+			next, err := out.entry(rest)
+			if err != nil {
+				return err
+			}
+			rest = next
+		}
+	default:
+		at, record, err := readTime(m.entry)
+		if err != nil {
+			out.bad()
+			return nil
+		}
+		if err := out.add(at, record); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+// refused counts a message of which the records cannot be read. If only the message is to blame it is acknowledged all
+// the same, so that it does not come again.
+func (st *stream) refused(err error) error {
+	switch {
+	case errors.Is(err, errInflated):
+		st.Drop(tooLarge, 1)
+	case errors.Is(err, errPacked):
+		st.Drop(malformed, 1)
+	default:
+		return err
+	}
+	st.Say("a message was left out", "error", err)
+	return nil
+}
+
+// sender hands the records of a message on.
+type sender struct {
+	st   *stream
+	m    *message
+	sent int
+	hash string
+}
+
+// entry takes the first entry of b and returns what follows; nil: it cannot be told.
+func (s *sender) entry(b []byte) ([]byte, error) {
+	at, record, rest, err := readEntry(b)
+	if err != nil {
+		s.bad()
+		return rest, nil
+	}
+	return rest, s.add(at, record)
+}
+
+// bad counts an entry that has not the form of the protocol.
+func (s *sender) bad() {
+	s.st.Drop(malformed, 1)
+	s.st.Say("entries of messages have not the form of the forward protocol, and were left out", "tag", s.m.tag)
+}
+
+// add takes a record.
+func (s *sender) add(at int64, record []byte) error {
+	st := s.st
+	st.records = append(st.records, sockdoor.Record{Data: record, From: s.m.tag, At: at})
+	if len(st.records) < batchRecords {
+		return nil
+	}
+	return s.flush()
+}
+
+// flush hands on what there is: those of a chunk are stored when it returns, others are in a batch.
+func (s *sender) flush() error {
+	st := s.st
+	records := st.records
+	st.records = records[:0]
+	defer clear(records)
+	switch {
+	case len(records) == 0:
+		return nil
+	case s.m.chunk == "":
+		return st.Add(records)
+	}
+	if s.hash == "" {
+		// Another body under the same name is another chunk.
+		s.hash = strconv.FormatUint(xxhash.Sum64(s.m.body), 16)
+	}
+	s.sent++
+	key := s.m.chunk + "-" + s.hash + "-" + hex.EncodeToString([]byte(s.m.tag)) + "-" + strconv.Itoa(s.sent)
+	ctx, cancel := context.WithTimeout(context.Background(), ackTime)
+	defer cancel()
+	return st.Store(ctx, key, records)
+}
+
+var (
+	errInflated = errors.New("the entries of a message have more than 64 MiB, decompressed")
+	errPacked   = errors.New("the entries of a message cannot be decompressed")
+)
+
+// inflate returns the packed entries of a message, decompressed. release gives their memory back.
+func (st *stream) inflate(m *message) (packed []byte, release func(), err error) {
+	var r io.Reader
+	switch m.compressed {
+	case "", "text":
+		return m.packed, func() {}, nil
+	case "gzip":
+		r, err = gzip.NewReader(bytes.NewReader(m.packed))
+	case "zstd":
+		var d *zstd.Decoder
+		d, err = zstd.NewReader(bytes.NewReader(m.packed),
+			zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		if err == nil {
+			defer d.Close()
+			r = d
+		}
+	default:
+		err = errPacked
+	}
+	if err != nil {
+		return nil, nil, errPacked
+	}
+	release = func() {}
+	for size := min(max(4*len(m.packed), 64<<10), MaxBytes); ; size = min(2*size, MaxBytes) {
+		more, err := st.Hold(size)
+		release()
+		if err != nil {
+			return nil, nil, err
+		}
+		release = more
+		packed = append(make([]byte, 0, size), packed...)
+		n, err := io.ReadFull(r, packed[len(packed):size])
+		packed = packed[:len(packed)+n]
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && ended(r):
+			return packed, release, nil
+		case err != nil:
+			release()
+			return nil, nil, errPacked
+		case size == MaxBytes:
+			if ended(r) {
+				return packed, release, nil
+			}
+			release()
+			return nil, nil, errInflated
+		}
+	}
+}
+
+// ended reports whether a stream is at its end, as it should be.
+func ended(r io.Reader) bool {
+	var one [1]byte
+	n, err := r.Read(one[:])
+	return n == 0 && errors.Is(err, io.EOF)
+}
