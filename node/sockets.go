@@ -15,6 +15,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/sockdoor"
 	"cordwood/router/ingest/syslog"
 )
@@ -38,6 +39,7 @@ var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[strin
 		}
 		return syslog.New(syslog.Config{Config: c, Zone: zone})
 	},
+	ingest.GELF: func(c sockdoor.Config, _ map[string]string) (socketServer, error) { return gelf.New(c) },
 }
 
 // socket is a port of its own for a protocol without HTTP.

@@ -54,6 +54,10 @@ var Kinds = []*Kind{
 		Name: "syslog", Protocol: "syslog", What: "syslog", Port: 514, Schemes: []string{schemeUDP, "tcp", schemeTLS},
 		params: params{TokenFile: anything, "timezone": zone, "rate": positive},
 	},
+	{
+		Name: "gelf", Protocol: "gelf", What: "GELF", Port: 12201, Schemes: []string{schemeUDP, "tcp", schemeTLS},
+		params: params{TokenFile: anything, "rate": positive},
+	},
 }
 
 const (

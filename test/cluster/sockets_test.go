@@ -100,6 +100,30 @@ func TestSyslog(t *testing.T) {
 	n.awaitAnswer(t, client, "SELECT count(*) FROM packets", "2")
 }
 
+// TestGELF: messages come by UDP, in chunks too, and TCP.
+func TestGELF(t *testing.T) {
+	t.Parallel()
+	udp, tcp := "udp://"+freeAddr(t), "tcp://"+freeAddr(t)
+	n := New(t, "--shards", "1", "--gelf-addr", udp+","+tcp)
+	n.Start()
+	const message = `{"version":"1.1","host":"web1","short_message":"one","timestamp":1767607200,"level":6,"_user":"ann"}`
+	sendTo(t, udp, message, nil)
+	sendTo(t, tcp, message+"\x00"+message+"\x00", nil)
+	conn, err := net.Dial("udp", strings.TrimPrefix(udp, "udp://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for i, part := range []string{message[:40], message[40:]} {
+		if _, err := conn.Write(append([]byte{0x1e, 0x0f, 1, 2, 3, 4, 5, 6, 7, 8, byte(i), 2}, part...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client, _ := trusting(t)
+	const sql = "SELECT count(*) FROM gelf_logs WHERE host = 'web1' AND message = 'one'"
+	n.awaitAnswer(t, client, sql, "4")
+}
+
 // TestSyslogOfUsers: messages are stored as the user of the token, or as whom the client's certificate is for. One that
 // may not write stores nothing.
 func TestSyslogOfUsers(t *testing.T) {

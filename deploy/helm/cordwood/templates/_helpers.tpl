@@ -50,7 +50,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   (dict "key" "otlpGrpc" "name" "otlp-grpc" "flag" "otlp-grpc-addr" "containerPort" 4317)
   (dict "key" "syslogUdp" "name" "syslog-udp" "flag" "syslog-addr" "scheme" "udp://" "protocol" "UDP" "containerPort" 5514 "port" 514)
   (dict "key" "syslogTcp" "name" "syslog-tcp" "flag" "syslog-addr" "scheme" "tcp://" "containerPort" 5514 "port" 514)
-  (dict "key" "syslogTls" "name" "syslog-tls" "flag" "syslog-addr" "scheme" "tls://" "containerPort" 6514) -}}
+  (dict "key" "syslogTls" "name" "syslog-tls" "flag" "syslog-addr" "scheme" "tls://" "containerPort" 6514)
+  (dict "key" "gelfUdp" "name" "gelf-udp" "flag" "gelf-addr" "scheme" "udp://" "protocol" "UDP" "containerPort" 12201)
+  (dict "key" "gelfTcp" "name" "gelf-tcp" "flag" "gelf-addr" "scheme" "tcp://" "containerPort" 12201) -}}
 {{- $given := .Values.listeners | default dict -}}
 {{- $on := list -}}
 {{- range $all -}}
