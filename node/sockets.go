@@ -15,6 +15,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
+	fluent "cordwood/router/ingest/forward" // package node has a type forward
 	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/sockdoor"
 	"cordwood/router/ingest/syslog"
@@ -40,6 +41,18 @@ var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[strin
 		return syslog.New(syslog.Config{Config: c, Zone: zone})
 	},
 	ingest.GELF: func(c sockdoor.Config, _ map[string]string) (socketServer, error) { return gelf.New(c) },
+	ingest.Forward: func(c sockdoor.Config, params map[string]string) (socketServer, error) {
+		f := fluent.Config{
+			Config: c, TableByTag: params["table_by_tag"] == "true", NoEventTime: params["event_time"] == "off",
+		}
+		if file := params[config.KeyFile]; file != "" {
+			var err error
+			if f.SharedKey, err = config.ReadKey(file); err != nil {
+				return nil, err
+			}
+		}
+		return fluent.New(f)
+	},
 }
 
 // socket is a port of its own for a protocol without HTTP.
@@ -135,7 +148,9 @@ func (s *socket) close(ctx context.Context) error {
 	if err := s.server.Shutdown(ctx); err != nil {
 		return fmt.Errorf("logs that came by %s were not stored yet: %w", s.Kind.What, err)
 	}
-	_ = <-s.done // serve has told if it is another error than ErrClosed
+	if err := <-s.done; !errors.Is(err, sockdoor.ErrClosed) {
+		return fmt.Errorf("listen for %s: %w", s.Kind.What, err)
+	}
 	return nil
 }
 

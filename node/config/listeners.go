@@ -58,6 +58,12 @@ var Kinds = []*Kind{
 		Name: "gelf", Protocol: "gelf", What: "GELF", Port: 12201, Schemes: []string{schemeUDP, "tcp", schemeTLS},
 		params: params{TokenFile: anything, "rate": positive},
 	},
+	{
+		Name: "forward", Protocol: "forward", What: "Fluentd's forward protocol", Port: 24224, Schemes: []string{"tcp", schemeTLS},
+		params: params{
+			TokenFile: anything, KeyFile: anything, "table_by_tag": oneOf("true", "false"), "event_time": oneOf("on", "off"),
+		},
+	},
 }
 
 const (
@@ -65,6 +71,8 @@ const (
 	schemeTLS = "tls"
 	// TokenFile is the parameter with a file that holds USER:PASSWORD, as whom all that comes in is stored.
 	TokenFile = "token-file"
+	// KeyFile is the parameter with a file that holds a key that clients have to know.
+	KeyFile = "shared-key-file"
 )
 
 var (
@@ -117,6 +125,19 @@ func ReadToken(file string) (user, password string, err error) {
 		return "", "", fmt.Errorf("%s: want one line USER:PASSWORD", file)
 	}
 	return user, password, nil
+}
+
+// ReadKey reads a file with a key: its text, without what stands around it.
+func ReadKey(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsAny(key, "\r\n") {
+		return "", fmt.Errorf("%s: want one line with a key", file)
+	}
+	return key, nil
 }
 
 // Flag is the name of the flag.
@@ -288,13 +309,18 @@ func (l *Listener) checkUser(c *Config, f *faults) {
 	}
 }
 
-// CheckTokens reads the files with users that addresses name.
+// CheckTokens reads the files with users and keys that addresses name.
 func (l Listeners) CheckTokens() error {
 	var failed []error
 	for _, one := range l {
 		if file := one.Params[TokenFile]; file != "" {
 			if _, _, err := ReadToken(file); err != nil {
 				failed = append(failed, fmt.Errorf("--%s: %s: %w", one.Kind.Flag(), TokenFile, err))
+			}
+		}
+		if file := one.Params[KeyFile]; file != "" {
+			if _, err := ReadKey(file); err != nil {
+				failed = append(failed, fmt.Errorf("--%s: %s: %w", one.Kind.Flag(), KeyFile, err))
 			}
 		}
 	}

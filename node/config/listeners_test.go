@@ -158,7 +158,11 @@ func TestSocketAddresses(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	l := Listeners{{Kind: Kinds[0], Params: map[string]string{TokenFile: token + "-not"}}}
+	l := Listeners{{Kind: Kinds[0], Params: map[string]string{KeyFile: token}}}
+	if err := l.CheckTokens(); err == nil || !strings.Contains(err.Error(), "want one line with a key") {
+		t.Errorf("two keys: %v", err)
+	}
+	l = Listeners{{Kind: Kinds[0], Params: map[string]string{TokenFile: token + "-not"}}}
 	if err := l.CheckTokens(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -124,6 +124,42 @@ func TestGELF(t *testing.T) {
 	n.awaitAnswer(t, client, sql, "4")
 }
 
+// TestForward: a message of Fluentd's is acknowledged when it is stored. Clients that do not know the key get nowhere.
+func TestForward(t *testing.T) {
+	t.Parallel()
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain, keyed := "tcp://"+freeAddr(t), "tcp://"+freeAddr(t)
+	n := New(t, "--shards", "1", "--forward-addr", plain+"?table_by_tag=true,"+keyed+"?table=keyed&shared-key-file="+key)
+	n.Start()
+	// ["web.x", 1767607200, {"n": 7}, {"chunk": "c1"}]
+	const message = "\x94\xa5web.x\xce\x69\x5b\x8a\x20\x81\xa1n\x07\x81\xa5chunk\xa2c1"
+	for _, c := range []struct{ address, want string }{
+		{plain, "\x81\xa3ack\xa2c1"},
+		{keyed, "\x92\xa4HELO"},
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.address, "tcp://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(message)); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(c.want))
+		if err := conn.SetReadDeadline(time.Now().Add(Generous(20 * time.Second))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != c.want {
+			t.Errorf("%s: answer %q, %v; want %q", c.address, got, err, c.want)
+		}
+	}
+	client, _ := trusting(t)
+	n.awaitAnswer(t, client, "SELECT n, tag FROM web", "7,web.x")
+}
+
 // TestSyslogOfUsers: messages are stored as the user of the token, or as whom the client's certificate is for. One that
 // may not write stores nothing.
 func TestSyslogOfUsers(t *testing.T) {

@@ -52,7 +52,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   (dict "key" "syslogTcp" "name" "syslog-tcp" "flag" "syslog-addr" "scheme" "tcp://" "containerPort" 5514 "port" 514)
   (dict "key" "syslogTls" "name" "syslog-tls" "flag" "syslog-addr" "scheme" "tls://" "containerPort" 6514)
   (dict "key" "gelfUdp" "name" "gelf-udp" "flag" "gelf-addr" "scheme" "udp://" "protocol" "UDP" "containerPort" 12201)
-  (dict "key" "gelfTcp" "name" "gelf-tcp" "flag" "gelf-addr" "scheme" "tcp://" "containerPort" 12201) -}}
+  (dict "key" "gelfTcp" "name" "gelf-tcp" "flag" "gelf-addr" "scheme" "tcp://" "containerPort" 12201)
+  (dict "key" "forward" "name" "forward" "flag" "forward-addr" "scheme" "tcp://" "containerPort" 24224)
+  (dict "key" "forwardTls" "name" "forward-tls" "flag" "forward-addr" "scheme" "tls://" "containerPort" 24225) -}}
 {{- $given := .Values.listeners | default dict -}}
 {{- $on := list -}}
 {{- range $all -}}
