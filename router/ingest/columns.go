@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 
 	"cordwood/proto/words"
@@ -15,9 +16,11 @@ type Columns struct {
 	// Fill puts all records, one after another, and returns the first error that End or Drop
 	// returns. A record that the door cannot decode is put by Drop.
 	Fill func(to *pipeline.Direct) error
-	// Text returns the record that Fill is at as JSON, or as a text. It is called for records
-	// that are refused and kept among the rejects; nil: only the reason is kept.
+	// Text returns the record that Fill is at as a whole request of the protocol, in JSON. It is called for
+	// records that are refused and kept among the rejects; nil: only the reason is kept.
 	Text func() []byte
+	// Format is the format of what Text returns, as the rejects name it.
+	Format string
 }
 
 // columnRun is a reading of Columns.
@@ -45,7 +48,7 @@ func (i Columns) open(_ context.Context, j *job) (run, error) {
 	return &columnRun{d, j, &i}, nil
 }
 
-func (i Columns) format() string { return "json" }
+func (i Columns) format() string { return cmp.Or(i.Format, "json") }
 
 func (r *columnRun) fill() error { return r.from.Fill(r.Direct) }
 

@@ -24,8 +24,14 @@ const (
 	rejectOverhead = 128
 )
 
-// rejectColumns are the columns of the table. The formats of record are those of bodies:
-// json or text.
+// FormatLoki and FormatOTLP are the formats of rejects that are requests of a protocol, in JSON, with one record.
+const (
+	FormatLoki = "loki"
+	FormatOTLP = "otlp"
+)
+
+// rejectColumns are the columns of the table. The formats of record are those of bodies, json or
+// text, and FormatLoki and FormatOTLP.
 var rejectColumns = []schema.Column{
 	{Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
 	{Name: "table_schema", Type: schema.String, Semantic: schema.Field},

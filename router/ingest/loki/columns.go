@@ -2,6 +2,7 @@ package loki
 
 import (
 	"bytes"
+	"math/big"
 	"unicode/utf8"
 
 	"cordwood/proto/schema"
@@ -36,12 +37,13 @@ func (p *push) fill(to *pipeline.Direct) error {
 	return p.streams(func(s *stream) error {
 		refused := checkLabels(s.labels)
 		columns.begin(s.labels, p.labelsInJSON)
+		p.labels, p.at = s.labels, &e
 		bad := func(text []byte) error {
-			p.line = text
+			p.bad = text
 			return to.Drop(errEntry)
 		}
 		return p.entries(s, &w, &e, func() error {
-			p.line = e.line
+			p.bad = nil
 			switch {
 			case refused != nil:
 				return to.Drop(refused)
@@ -60,9 +62,27 @@ func (p *push) fill(to *pipeline.Direct) error {
 	})
 }
 
-// text is the record that fill is at, for the rejects.
+// text is a request with the entry that fill is at alone, for the rejects.
 func (p *push) text() []byte {
-	return append(jsonscan.AppendQuotedBytes([]byte(`{"line":`), p.line), '}')
+	out := appendObject([]byte(`{"streams":[{"stream":`), p.labels)
+	out = append(out, `,"values":[`...)
+	switch e := p.at; {
+	case p.bad != nil:
+		out = append(out, p.bad...)
+	case p.json:
+		out = append(out, e.raw...)
+	default:
+		out = append(out, '[', '"')
+		at := big.NewInt(e.seconds)
+		at.Mul(at, big.NewInt(1_000_000_000)).Add(at, big.NewInt(e.fraction))
+		out = at.Append(out, 10)
+		out = jsonscan.AppendQuotedBytes(append(out, '"', ','), e.line)
+		if len(e.metadata) > 0 {
+			out = appendObject(append(out, ','), e.metadata)
+		}
+		out = append(out, ']')
+	}
+	return append(out, `]}]}`...)
 }
 
 // labelColumns puts the labels of a stream into their columns.

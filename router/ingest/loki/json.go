@@ -85,6 +85,7 @@ func eachValue(values []byte, w *jsonwalk.Walker, e *entry, each func() error, b
 		if !good {
 			return bad(values[from:w.Pos()])
 		}
+		e.raw = values[from:w.Pos()]
 		return each()
 	})
 }

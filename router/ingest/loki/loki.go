@@ -112,7 +112,7 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	}
 	in := &push{body: body, json: isJSON, labelsInJSON: strings.EqualFold(params.Header(r.Header, "X-Svc-Loki-Labels"), "json")}
 	if b.Pipeline == "" {
-		b.Input = ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
+		b.Input = ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text, Format: ingest.FormatLoki}
 	} else {
 		b.Input = ingest.Records(in.records)
 	}
@@ -183,8 +183,11 @@ type push struct {
 	labelsInJSON bool
 	// unreadable are the streams whose labels could not be read.
 	unreadable int
-	// line is that of the entry that is read, for the rejects.
-	line []byte
+	// labels and at are the stream and the entry that are read, for the rejects; bad is the text of what is
+	// no entry.
+	labels []pair
+	at     *entry
+	bad    []byte
 }
 
 // streams goes through the streams of the body.

@@ -25,6 +25,10 @@ type entry struct {
 	// late or early: the time is beyond what 64 bits of nanoseconds hold.
 	outOfRange bool
 	line       []byte
+	// raw is the entry of a JSON body as it came. In the protobuf form there are seconds and fraction,
+	// in nanoseconds, instead.
+	raw               []byte
+	seconds, fraction int64
 	metadata   []pair
 }
 
@@ -143,4 +147,5 @@ func (e *entry) setTime(seconds, nanos int64) {
 	const most = math.MaxInt64/1_000_000_000 - 2
 	e.outOfRange = seconds > most || seconds < -most || nanos < 0 || nanos > 999_999_999
 	e.nanos = seconds*1_000_000_000 + nanos
+	e.seconds, e.fraction = seconds, nanos
 }

@@ -137,16 +137,6 @@ func find(object []byte, key string) (found []byte) {
 	return found
 }
 
-// text is the record that fill is at, for the rejects.
-func (q *request) text() []byte {
-	r := q.current
-	out := jsonscan.AppendQuotedBytes([]byte(`{"Body":`), r.body)
-	if n := len(r.attributes); n > 0 && r.attributes[n-1] == '}' {
-		out = append(append(out, `,"LogAttributes":`...), r.attributes...)
-	}
-	return append(out, '}')
-}
-
 // records gives the records to a pipeline.
 func (q *request) records(to *ingest.Sink) error {
 	n := 0

@@ -54,11 +54,13 @@ func members(raw []byte, each func(w *jsonwalk.Walker, key string) error) error 
 
 func (r *reader) resourceLogsJSON(raw []byte) error {
 	s := &r.scope
-	s.resource, s.resourceURL = append(s.resource[:0], '{'), nil
+	s.resource, s.resourceURL, s.rawResource = append(s.resource[:0], '{'), nil, nil
 	var logs []byte
 	err := members(raw, func(w *jsonwalk.Walker, key string) (err error) {
 		switch {
 		case key == "resource" && w.Kind() == '{':
+			from := w.Pos()
+			defer func() { s.rawResource = raw[from:w.Pos()] }()
 			return w.Object(func(key []byte) error {
 				if string(key) == "attributes" {
 					s.resource, err = appendAttributesJSON(s.resource, w, 1)
@@ -91,11 +93,13 @@ func (r *reader) resourceLogsJSON(raw []byte) error {
 
 func (r *reader) scopeLogsJSON(raw []byte) error {
 	s := &r.scope
-	s.name, s.version, s.schemaURL, s.attributes = nil, nil, nil, append(s.attributes[:0], '{')
+	s.name, s.version, s.schemaURL, s.raw, s.attributes = nil, nil, nil, nil, append(s.attributes[:0], '{')
 	var records []byte
 	err := members(raw, func(w *jsonwalk.Walker, key string) (err error) {
 		switch {
 		case key == "scope" && w.Kind() == '{':
+			from := w.Pos()
+			defer func() { s.raw = raw[from:w.Pos()] }()
 			return w.Object(func(key []byte) error {
 				switch {
 				case string(key) == "attributes":
@@ -144,6 +148,7 @@ func fieldError(key, want string) error { return errors.New(key + " is " + want)
 // readJSON reads a log record, which is JSON. Its error is why the record cannot be stored.
 func (r *record) readJSON(raw []byte, s *scope) error {
 	r.reset(s)
+	r.raw = raw
 	var eventName []byte
 	if raw[0] != '{' {
 		return errors.New("the record is no object")

@@ -168,7 +168,7 @@ func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	}
 	in := &request{body: call.Body, read: readProto, eventTime: call.EventTime, arrival: call.X.Start.UnixNano()}
 	if isJSON {
-		in.read = readJSON
+		in.read, in.json = readJSON, true
 		if in.body, err = call.Text(); err != nil {
 			return nil, err
 		}
@@ -192,12 +192,13 @@ type request struct {
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
 	current   *record
+	json      bool
 }
 
 // setInput makes the request the input of a batch: columns, or records for its pipeline.
 func (q *request) setInput(b *ingest.Batch) {
 	if b.Pipeline == "" {
-		b.Input = ingest.Columns{Layout: layout, Fill: q.fill, Text: q.text}
+		b.Input = ingest.Columns{Layout: layout, Fill: q.fill, Text: q.text, Format: ingest.FormatOTLP}
 		return
 	}
 	b.Input = ingest.Records(q.records)

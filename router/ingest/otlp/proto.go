@@ -85,7 +85,7 @@ func readProto(body []byte, each func(r *record, err error) error) error {
 
 // resourceLogs reads a message ResourceLogs: first what its records share, wherever it stands.
 func (r *reader) resourceLogs(msg []byte) error {
-	r.scope.resource, r.scope.resourceURL = append(r.scope.resource[:0], '{'), nil
+	r.scope.resource, r.scope.resourceURL, r.scope.rawResource = append(r.scope.resource[:0], '{'), nil, nil
 	var f field
 	for rest := msg; ; {
 		ok, err := next(&rest, &f)
@@ -97,6 +97,7 @@ func (r *reader) resourceLogs(msg []byte) error {
 		}
 		switch {
 		case f.isBytes(1):
+			r.scope.rawResource = f.data
 			if r.scope.resource, err = appendAttributes(r.scope.resource, f.data, 1); err != nil {
 				return err
 			}
@@ -120,7 +121,7 @@ func (r *reader) resourceLogs(msg []byte) error {
 
 func (r *reader) scopeLogs(msg []byte) error {
 	s := &r.scope
-	s.name, s.version, s.schemaURL, s.attributes = nil, nil, nil, append(s.attributes[:0], '{')
+	s.name, s.version, s.schemaURL, s.raw, s.attributes = nil, nil, nil, nil, append(s.attributes[:0], '{')
 	var f field
 	for rest := msg; ; {
 		ok, err := next(&rest, &f)
@@ -132,6 +133,7 @@ func (r *reader) scopeLogs(msg []byte) error {
 		}
 		switch {
 		case f.isBytes(1):
+			s.raw = f.data
 			if err := s.read(f.data); err != nil {
 				return err
 			}
@@ -181,6 +183,7 @@ func (s *scope) read(msg []byte) error {
 // read reads a message LogRecord. Its error is errProto, or why the record cannot be stored.
 func (r *record) read(msg []byte, s *scope) error {
 	r.reset(s)
+	r.raw = msg
 	var f field
 	var eventName []byte
 	for {

@@ -21,12 +21,14 @@ type record struct {
 	flags          uint64
 	traceID        []byte // hexadecimal
 	spanID         []byte
+	raw            []byte // the record as it came
 }
 
 // scope is what the records of an instrumentation scope share, and those of its resource.
 type scope struct {
 	name, version, attributes, schemaURL []byte
 	resource, resourceURL                []byte // attributes and schema of the resource
+	raw, rawResource                     []byte // the messages as they came
 }
 
 // reset empties the record for the next one, and keeps its memory.
