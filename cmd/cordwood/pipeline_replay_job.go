@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -221,6 +222,9 @@ func (j *replay) add(ctx context.Context, r *rejected) (added bool, err error) {
 	case len(bytes.TrimSpace(line)) == 0:
 		j.fail("the record is empty")
 		return true, nil
+	case to.pipeline == "" && replayPaths[to.format] == "":
+		j.fail("the record came through no pipeline: name one with --to")
+		return true, nil
 	}
 	j.chunk = append(j.chunk, replayItem{id: id, to: to, line: append(line, '\n')})
 	j.chunkBytes += len(line)
@@ -288,15 +292,24 @@ func (j *replay) key(id string) string {
 type replayAnswer struct {
 	ingest.Ingested
 	Skipped struct {
-		Count   int64 `json:"count"`
-		Reasons []struct {
-			Error string `json:"error"`
-		} `json:"reasons"`
+		Count   int64        `json:"count"`
+		Reasons []skipReason `json:"reasons"`
 	} `json:"skipped"`
 }
 
+// skipReason is why a record was left out.
+type skipReason struct {
+	Error string `json:"error"`
+}
+
+// replayPaths are where rejects go that are requests of another protocol, by their format.
+var replayPaths = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1/logs"}
+
 // post sends a record. The server notes it if it stores it.
 func (j *replay) post(ctx context.Context, r *replayItem) (*replayAnswer, error) {
+	if path := replayPaths[r.to.format]; path != "" {
+		return j.postRequest(ctx, path, r)
+	}
 	contentType := ingest.ContentTypes[ingest.FormatNDJSON]
 	if r.to.format == "text" {
 		contentType = ingest.ContentTypes[ingest.FormatText]
@@ -317,6 +330,41 @@ func (j *replay) post(ctx context.Context, r *replayItem) (*replayAnswer, error)
 		return nil, fmt.Errorf("to table %s through %s: %w", r.to.table, r.to.pipeline, err)
 	}
 	return answer, nil
+}
+
+// postRequest sends a record that is a request of another protocol.
+func (j *replay) postRequest(ctx context.Context, path string, r *replayItem) (*replayAnswer, error) {
+	query := url.Values{"db": {r.to.db}, "table": {r.to.table}, "on_reject": {j.options.onReject}}
+	if r.to.pipeline != "" {
+		query.Set("pipeline_name", r.to.pipeline)
+	}
+	answer := &struct {
+		replayAnswer
+		PartialSuccess struct {
+			Rejected int64  `json:"rejectedLogRecords,string"`
+			Message  string `json:"errorMessage"`
+		} `json:"partialSuccess"`
+	}{}
+	_, err := j.api.call(ctx, client.Request{
+		Method: http.MethodPost, Path: path, Query: query, Body: r.line, Header: http.Header{
+			"Content-Type": {"application/json"}, "Accept": {"application/json"},
+			"Idempotency-Key": {j.key(r.id)}, "X-Svc-Replayed": {r.id},
+		},
+	}, answer)
+	why := ""
+	refusal := (*client.Error)(nil)
+	switch {
+	case errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest:
+		why = refusal.Msg // of its only record
+	case err != nil:
+		return nil, fmt.Errorf("to table %s at %s: %w", r.to.table, path, err)
+	case answer.PartialSuccess.Rejected > 0:
+		why = answer.PartialSuccess.Message
+	}
+	if why != "" {
+		answer.Skipped.Count, answer.Skipped.Reasons = 1, []skipReason{{why}}
+	}
+	return &answer.replayAnswer, nil
 }
 
 // count counts a record that was sent.

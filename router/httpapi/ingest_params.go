@@ -10,6 +10,7 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/pipeline"
 )
 
@@ -66,7 +67,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	if b.Key, err = params.Key(r.Header); err != nil {
 		return nil, err
 	}
-	if b.Replayed, err = readReplayed(r.Header, b.Key); err != nil {
+	if b.Replayed, err = httpdoor.Replayed(r.Header, b.Key); err != nil {
 		return nil, err
 	}
 	b.TimeIndex, b.HasTimeIndex = query.Lookup("custom_time_index")
@@ -78,37 +79,6 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		b.SkipError = extra.SkipError
 	}
 	return p, nil
-}
-
-// The bounds of the header that names rejects: how many, and the text of each.
-const (
-	maxReplayed = 1000
-	maxReplayID = 64
-)
-
-// readReplayed reads the header with the ids of rejects that are sent again; nil: there is none.
-func readReplayed(h http.Header, key string) (*ingest.Replayed, error) {
-	text := strings.TrimSpace(h.Get(ingest.HeaderReplayed))
-	if text == "" {
-		return nil, nil
-	}
-	ids := strings.Split(text, ",")
-	if len(ids) > maxReplayed {
-		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request",
-			ingest.HeaderReplayed, len(ids), maxReplayed)
-	}
-	for i, id := range ids {
-		if ids[i] = strings.TrimSpace(id); ids[i] == "" || len(id) > maxReplayID {
-			return nil, errs.New(errs.InvalidArguments,
-				"the header %s must have the ids of records, separated by commas, of 1 to %d characters",
-				ingest.HeaderReplayed, maxReplayID)
-		}
-	}
-	if key == "" {
-		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it",
-			ingest.HeaderReplayed)
-	}
-	return &ingest.Replayed{IDs: ids}, nil
 }
 
 // skipReasons joins the first reasons for skipped records into one line of a header.

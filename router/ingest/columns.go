@@ -41,6 +41,9 @@ func (i Columns) open(_ context.Context, j *job) (run, error) {
 			j.kept.add(r, text)
 		})
 	}
+	if j.b.Replayed != nil {
+		j.b.Replayed.watch(q, j.kept != nil)
+	}
 	d, err := pipeline.NewDirect(q, i.Layout)
 	if err != nil {
 		return nil, err

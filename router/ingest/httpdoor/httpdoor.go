@@ -113,6 +113,14 @@ func (d *Door) Begin(r *http.Request) (*Call, error) {
 	extra := params.ParsePipelineParams(params.Header(h, "X-Svc-Pipeline-Params"))
 	b.MaxNestedLevels = extra.MaxNestedLevels
 	b.SkipError = true // what can never be stored must not keep the rest away
+	if b.Replayed, err = Replayed(h, c.Key); err != nil {
+		return nil, err
+	}
+	if b.Replayed != nil {
+		if err := ingest.PermitReplay(&c.X.Caller); err != nil {
+			return nil, err
+		}
+	}
 	if on := c.Query.Get("on_reject"); on == ingest.DropRejects || on == ingest.StoreRejects {
 		b.OnReject = on
 	}

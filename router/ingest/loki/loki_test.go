@@ -288,3 +288,46 @@ func BenchmarkPush(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "lines/s")
 }
+
+// TestRejectsAreWhole: an entry that is refused is kept as a push with its labels, time and metadata.
+func TestRejectsAreWhole(t *testing.T) {
+	const year2300 = 10_413_792_000
+	proto := message(nil, 1, message(message(nil, 1, []byte(`{app="web"}`)), 2,
+		message(message(message(nil, 1, number(number(nil, 1, year2300), 2, 7)), 2, []byte("a \"line\"")), 3,
+			message(message(nil, 1, []byte("k")), 2, []byte("v")))))
+	for _, c := range []struct {
+		contentType string
+		body        []byte
+	}{
+		{isProtobuf, s2.EncodeSnappy(nil, proto)},
+		{"application/json", []byte(`{"streams":[{"stream":{"app":"web"},"values":[["10413792000000000007","a \"line\"",{"k":"v"}]]}]}`)},
+	} {
+		d, st := door(t)
+		send(d, c.contentType, c.body)
+		rejects := st.Rows("svc_private.rejects")
+		const want = `{"streams":[{"stream":{"app":"web"},"values":[["10413792000000000007","a \"line\"",{"k":"v"}]]}]}`
+		if len(rejects) != 1 || rejects[0]["format"] != "loki" || rejects[0]["record"] != want {
+			t.Errorf("%s: rejects %v", c.contentType, rejects)
+		}
+	}
+}
+
+// TestReplayedRejects: an entry that is sent again is noted once it is stored, and not if it fails again.
+func TestReplayedRejects(t *testing.T) {
+	d, st := door(t)
+	again := func(id, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/loki/api/v1/push?on_reject=drop", strings.NewReader(body))
+		for name, value := range map[string]string{"Content-Type": "application/json", "Idempotency-Key": id, "X-Svc-Replayed": id} {
+			r.Header.Set(name, value)
+		}
+		return doortest.Serve(d.Push, Refuse, r)
+	}
+	again("id1", `{"streams":[{"stream":{},"values":[["x","a"]]}]}`)
+	if notes := st.Rows("svc_private.replayed"); len(notes) != 0 {
+		t.Errorf("an entry that failed again is noted as stored: %v", notes)
+	}
+	w := again("id2", `{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
+	if notes := st.Rows("svc_private.replayed"); len(notes) != 1 || notes[0]["id"] != "id2" {
+		t.Errorf("%d %s: notes %v", w.Code, w.Body, notes)
+	}
+}

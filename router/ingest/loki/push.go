@@ -29,7 +29,7 @@ type entry struct {
 	// in nanoseconds, instead.
 	raw               []byte
 	seconds, fraction int64
-	metadata   []pair
+	metadata          []pair
 }
 
 var errProto = errors.New("the body is no protobuf message of logproto.PushRequest")

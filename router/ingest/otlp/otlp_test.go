@@ -328,3 +328,32 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func jsonValid(text []byte) bool { return json.Valid(text) }
+
+// TestRejectsAreWhole: a record that is refused is kept as a request with all that the record had: with the fault
+// mended it makes the row that it would have made.
+func TestRejectsAreWhole(t *testing.T) {
+	for contentType, body := range forms(t, export(whole())) {
+		d, want := door(t)
+		if w := send(d, contentType, body); w.Code != http.StatusOK || len(want.Rows("public.opentelemetry_logs")) != 1 {
+			t.Fatalf("%s: %d %s", contentType, w.Code, w.Body)
+		}
+		bad := whole()
+		bad.TimeUnixNano = 1<<63 + 1
+		d, st := door(t)
+		r := httptest.NewRequest(http.MethodPost, "/v1/logs?on_reject=store", bytes.NewReader(forms(t, export(bad))[contentType]))
+		r.Header.Set("Content-Type", contentType)
+		doortest.Serve(d.Logs, Refuse, r)
+		rejects := st.Rows("svc_private.rejects")
+		if len(rejects) != 1 || rejects[0]["format"] != "otlp" {
+			t.Fatalf("%s: rejects %v", contentType, rejects)
+		}
+		record, _ := rejects[0]["record"].(string)
+		mended := strings.Replace(record, "9223372036854775809", strconv.FormatInt(at.UnixNano(), 10), 1)
+		if w := send(d, typeJSON, []byte(mended)); w.Code != http.StatusOK {
+			t.Fatalf("%s: the mended reject: %d %s", contentType, w.Code, w.Body)
+		}
+		if diff := cmp.Diff(want.Rows("public.opentelemetry_logs"), st.Rows("public.opentelemetry_logs")); diff != "" {
+			t.Errorf("%s: the row of the mended reject (-want +got):\n%s", contentType, diff)
+		}
+	}
+}
