@@ -114,9 +114,9 @@ func (s *Server) accept(nc net.Conn) {
 	s.mu.Lock()
 	if s.closing || !s.roomFor(c) {
 		s.mu.Unlock()
-		nc.Close()
 		s.Drop(Full, 1)
 		s.say("too many connections: one was refused", c.Peer.Address, "max", s.cfg.MaxConnections)
+		nc.Close()
 		return
 	}
 	s.conns[c] = struct{}{}

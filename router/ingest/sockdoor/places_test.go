@@ -1,0 +1,76 @@
+package sockdoor
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// A connection that has been silent for long gives its place up.
+func TestPlaces(t *testing.T) {
+	now := time.Now()
+	s := &Server{cfg: Config{MaxConnections: 2}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}}
+	add := func(silent time.Duration) *Conn {
+		c := &Conn{Server: s, nc: closed{}, active: now.Add(-silent)}
+		s.conns[c] = struct{}{}
+		return c
+	}
+	recent, old := add(29*time.Second), add(31*time.Second)
+	if !s.roomFor(&Conn{active: now}) {
+		t.Error("there is no room, although a connection is silent")
+	}
+	if _, there := s.conns[old]; there || len(s.conns) != 1 {
+		t.Error("the silent connection is still there")
+	}
+	add(0)
+	if s.roomFor(&Conn{active: now}) {
+		t.Error("there is room, although no connection is silent for long")
+	}
+	if _, there := s.conns[recent]; !there {
+		t.Error("a connection is gone that was in use")
+	}
+}
+
+// Senders get their rate back with time, and those of a network of IPv6 share one. They are bounded.
+func TestSenders(t *testing.T) {
+	now := time.Now()
+	s := newSenders(10, func() time.Time { return now })
+	pass := func(text string, n int) (passed int) {
+		for range n {
+			if _, ok := s.pass(netip.MustParseAddr(text), now); ok {
+				passed++
+			}
+		}
+		return passed
+	}
+	if n := pass("192.0.2.1", 12); n != 10 {
+		t.Errorf("%d passed", n)
+	}
+	if n := pass("192.0.2.2", 12); n != 10 {
+		t.Errorf("of another, %d passed", n)
+	}
+	now = now.Add(500 * time.Millisecond)
+	if n := pass("192.0.2.1", 12); n != 5 {
+		t.Errorf("after half a second, %d passed", n)
+	}
+	if n := pass("2001:db8::1", 6) + pass("2001:db8::2", 6); n != 10 {
+		t.Errorf("of a network, %d passed", n)
+	}
+	if name, _ := s.pass(netip.MustParseAddr("2001:db8:1::7"), now); name != "2001:db8:1::7" {
+		t.Errorf("name %s", name)
+	}
+	a := netip.MustParseAddr("10.0.0.0")
+	for range 2 * maxSenders {
+		a = a.Next()
+		s.pass(a, now)
+		if len(s.known) > maxSenders {
+			t.Fatalf("%d are known", len(s.known))
+		}
+	}
+}
+
+// closed is a connection that can be closed, and nothing else.
+type closed struct{ net.Conn }
+
+func (closed) Close() error { return nil }

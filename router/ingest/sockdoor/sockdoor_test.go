@@ -1,0 +1,448 @@
+package sockdoor_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/ingesttest"
+	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockdoor/socktest"
+)
+
+const table = "public.lines"
+
+// lines is a protocol of lines. A line "boom" makes its whole batch fail for good.
+type lines struct{}
+
+// Next implements sockdoor.Splitter.
+func (lines) Next(data []byte, whole bool) (int, []byte) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, data[:end]
+	}
+	if whole {
+		return len(data), data
+	}
+	return 0, nil
+}
+
+var errBoom = errs.New(errs.InvalidArguments, "boom")
+
+// server returns a server of lines.
+func server(t testing.TB, change ...func(*sockdoor.Config)) (*sockdoor.Server, *socktest.Fixture) {
+	t.Helper()
+	f := socktest.New(t)
+	for _, c := range change {
+		c(&f.Config)
+	}
+	s, err := sockdoor.New(f.Config, sockdoor.Door{
+		Protocol: ingest.Syslog, Target: httpdoor.Target{Table: "lines", Pipeline: ingest.IdentityPipeline},
+		Stream: func(c *sockdoor.Conn) error { return c.Split(lines{}, 1<<20, c.Add) },
+		Input: func(records []sockdoor.Record, _ bool) ingest.Input {
+			return ingest.Records(func(to *ingest.Sink) error {
+				for i := range records {
+					if string(records[i].Data) == "boom" {
+						return errBoom
+					}
+					if err := to.Text(records[i].Data); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		HalfClose: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, f
+}
+
+func dropped(t *testing.T, f *socktest.Fixture, why sockdoor.Reason) float64 {
+	return f.Metric(t, "cordwood_syslog_dropped_total", string(why))
+}
+
+// A batch is stored when it is full, without waiting for its time.
+func TestBatches(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*sockdoor.Config)
+		writes int
+	}{
+		{"records", func(c *sockdoor.Config) { c.BatchRecords = 10 }, 10},
+		{"bytes", func(c *sockdoor.Config) { c.BatchBytes = 25 * 6 }, 4},
+	} {
+		s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour }, c.change)
+		socktest.Send(t, socktest.TCP(t, s), strings.Repeat("a line\n", 100))
+		f.Rows(t, table, 100)
+		if n := f.Store.Writes(); n != c.writes {
+			t.Errorf("%s: %d writes, want %d", c.name, n, c.writes)
+		}
+	}
+}
+
+// A server that stops stores what is in a batch, and what clients had sent.
+func TestShutdown(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour })
+	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
+	socktest.Write(t, c, "one\ntwo\nhalf")
+	socktest.Await(t, "a batch", func() bool { return f.Metric(t, "cordwood_syslog_batches") == 1 })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		socktest.Stop(t, s)
+	}()
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client is not told: %v", err)
+	}
+	socktest.Write(t, c, " a line\nlast\n") // what was under way meanwhile
+	c.Close()
+	<-stopped
+	if n := len(f.Store.Rows(table)); n != 4 {
+		t.Errorf("%d rows", n)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(l); !errors.Is(err, sockdoor.ErrClosed) {
+		t.Errorf("serving again: %v", err)
+	}
+	socktest.Stop(t, s)
+}
+
+// A client that goes on sending does not keep the server from stopping.
+func TestShutdownEnds(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.Drain = 10 * time.Millisecond })
+	address := socktest.TCP(t, s)
+	socktest.Dial(t, "tcp", address)
+	busy := socktest.Dial(t, "tcp", address)
+	socktest.Await(t, "both are there", func() bool { return f.Metric(t, "cordwood_syslog_connections") == 2 })
+	go func() {
+		for {
+			if _, err := busy.Write(bytes.Repeat([]byte("a line\n"), 1000)); err != nil {
+				return
+			}
+		}
+	}()
+	socktest.Stop(t, s)
+}
+
+// What cannot be stored until the server has to stop is counted and said.
+func TestGivenUp(t *testing.T) {
+	s, f := server(t)
+	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
+	socktest.Send(t, socktest.TCP(t, s), "one\ntwo\n")
+	socktest.Await(t, "an attempt", func() bool { return f.Store.Writes() > 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("shutdown: %v", err)
+	}
+	if n := dropped(t, f, sockdoor.Stopped); n != 2 || !strings.Contains(f.Log.String(), "messages are lost") {
+		t.Errorf("%v counted, log %s", n, f.Log)
+	}
+}
+
+// While rows cannot be stored, clients are not read: they send no more than fits, nothing is lost, and all is stored
+// once that is possible.
+func TestBackPressure(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.BatchRecords, c.MaxBatches = 1000, 2 })
+	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
+	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
+	piece := strings.Repeat(strings.Repeat("x", 999)+"\n", 1000)
+	var sent atomic.Int64
+	const pieces = 40 // more than the kernel takes
+	done := make(chan error, 1)
+	go func() {
+		for range pieces {
+			if _, err := io.WriteString(c, piece); err != nil {
+				done <- err
+				return
+			}
+			sent.Add(1)
+		}
+		done <- c.(*net.TCPConn).CloseWrite()
+	}()
+	socktest.Await(t, "attempts", func() bool { return f.Store.Writes() > 3 })
+	if n := f.Metric(t, "cordwood_syslog_batches"); n != 2 {
+		t.Errorf("%v batches", n)
+	}
+	if sent.Load() == pieces {
+		t.Error("the client could send all")
+	}
+	f.Store.Refuse(table, nil)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	f.Rows(t, table, pieces*1000)
+	if n := f.Config.Bodies.InFlight(); n > 1<<20 {
+		t.Errorf("%d bytes are held", n)
+	}
+}
+
+// Of a batch that is refused for good, only the records are left out for which it is.
+func TestRefused(t *testing.T) {
+	s, f := server(t)
+	text := ""
+	for i := range 100 {
+		text += "a line\n"
+		if i == 30 || i == 77 {
+			text += "boom\n"
+		}
+	}
+	socktest.Send(t, socktest.TCP(t, s), text)
+	f.Rows(t, table, 100)
+	if n := dropped(t, f, sockdoor.Refused); n != 2 {
+		t.Errorf("%v refused", n)
+	}
+}
+
+// If all records are refused, that is found out soon.
+func TestAllRefused(t *testing.T) {
+	s, f := server(t)
+	socktest.Send(t, socktest.TCP(t, s), strings.Repeat("boom\n", 5000))
+	socktest.Await(t, "all are refused", func() bool { return dropped(t, f, sockdoor.Refused) == 5000 })
+}
+
+// What an operator can mend is waited for.
+func TestNoPipeline(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Pipeline: "p"} })
+	socktest.Send(t, socktest.TCP(t, s), "one\n")
+	socktest.Await(t, "it is said", func() bool { return strings.Contains(f.Log.String(), "cannot be stored yet") })
+	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .\n")
+	f.Rows(t, table, 1)
+}
+
+// Who may not write is cut off, at once and when the right is lost.
+func TestForbidden(t *testing.T) {
+	var right atomic.Int32
+	s, f := server(t, func(c *sockdoor.Config) {
+		c.Sender = func(_ context.Context, from sockdoor.Peer) (*access.Caller, error) {
+			if right.Load() == 2 {
+				return nil, errs.New(errs.UserPasswordMismatch, "wrong")
+			}
+			return ingesttest.Caller([]access.Right{access.WriteOnly, access.ReadOnly}[right.Load()]), nil
+		}
+	})
+	address := socktest.TCP(t, s)
+	c := socktest.Dial(t, "tcp", address)
+	socktest.Write(t, c, "one\n")
+	f.Rows(t, table, 1)
+	right.Store(1)
+	socktest.Write(t, c, "two\n")
+	socktest.Await(t, "it is refused", func() bool { return dropped(t, f, sockdoor.Forbidden) == 1 })
+	_, _ = io.WriteString(c, "three\n") // it may be closed already
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the connection is open: %v", err)
+	}
+	for _, r := range []int32{1, 2} {
+		right.Store(r)
+		socktest.Send(t, address, "four\n")
+	}
+	right.Store(0)
+	socktest.Send(t, address, "five\n")
+	f.Rows(t, table, 2)
+}
+
+// A message that does not come to its end in time, and a connection that says nothing, are cut off.
+func TestSlow(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.Patience, c.Idle = 10*time.Millisecond, time.Hour })
+	slow := socktest.Dial(t, "tcp", socktest.TCP(t, s))
+	socktest.Write(t, slow, "whole\nhalf")
+	if _, err := slow.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection is open: %v", err)
+	}
+	if n := dropped(t, f, sockdoor.Slow); n != 1 {
+		t.Errorf("%v counted", n)
+	}
+	f.Rows(t, table, 2)
+
+	s, f = server(t, func(c *sockdoor.Config) { c.Idle = 10 * time.Millisecond })
+	idle := socktest.Dial(t, "tcp", socktest.TCP(t, s))
+	if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection is open: %v", err)
+	}
+	if n := dropped(t, f, sockdoor.Slow); n != 0 {
+		t.Errorf("%v counted", n)
+	}
+}
+
+// Beyond the connections that there may be, one more is refused while all are in use.
+func TestTooMany(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.MaxConnections = 2 })
+	address := socktest.TCP(t, s)
+	for range 2 {
+		socktest.Write(t, socktest.Dial(t, "tcp", address), "one\n")
+	}
+	f.Rows(t, table, 2)
+	third := socktest.Dial(t, "tcp", address)
+	if _, err := third.Read(make([]byte, 1)); err == nil {
+		t.Error("the third was not refused")
+	}
+	if n := dropped(t, f, sockdoor.Full); n != 1 {
+		t.Errorf("%v refused", n)
+	}
+}
+
+// A long line is read in memory that counts, which is given back.
+func TestLongLine(t *testing.T) {
+	s, f := server(t)
+	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
+	socktest.Write(t, c, strings.Repeat("x", 500_000))
+	socktest.Await(t, "memory is held", func() bool { return f.Config.Bodies.InFlight() >= 500_000 })
+	socktest.Write(t, c, "\nnext\n")
+	rows := f.Rows(t, table, 2)
+	if len(rows[0]["message"].(string)) != 500_000 {
+		t.Errorf("a line of %d bytes", len(rows[0]["message"].(string)))
+	}
+	socktest.Write(t, c, "last\n")
+	f.Rows(t, table, 3)
+	socktest.Await(t, "memory is given back", func() bool { return f.Config.Bodies.InFlight() == 0 })
+}
+
+// Datagrams beyond the rate of a sender, and while all batches are full, are dropped and counted.
+func TestDatagrams(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.Rate = 10 })
+	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
+	for range 15 {
+		socktest.Write(t, c, "a line")
+	}
+	f.Rows(t, table, 10) // the clock of the test stands still
+	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockdoor.Rate) == 5 })
+	if n := strings.Count(f.Log.String(), "datagrams of a sender were dropped"); n != 1 {
+		t.Errorf("said %d times: %s", n, f.Log)
+	}
+
+	s, f = server(t, func(c *sockdoor.Config) { c.MaxBatches, c.BatchRecords = 1, 3 })
+	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
+	c = socktest.Dial(t, "udp", socktest.UDP(t, s))
+	for range 8 {
+		socktest.Write(t, c, "a line")
+	}
+	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockdoor.Busy) >= 5 })
+	f.Store.Refuse(table, nil)
+	f.Rows(t, table, 8-int(dropped(t, f, sockdoor.Busy)))
+}
+
+// Without a right to write, datagrams are dropped and counted; with it again, they are stored.
+func TestForbiddenDatagrams(t *testing.T) {
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	s, f := server(t, func(c *sockdoor.Config) {
+		c.Sender = func(context.Context, sockdoor.Peer) (*access.Caller, error) {
+			if forbidden.Load() {
+				return ingesttest.Caller(access.ReadOnly), nil
+			}
+			return ingesttest.Caller(access.WriteOnly), nil
+		}
+	})
+	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
+	socktest.Write(t, c, "one")
+	socktest.Await(t, "it is counted", func() bool { return dropped(t, f, sockdoor.Forbidden) == 1 })
+	forbidden.Store(false)
+	socktest.Await(t, "a row", func() bool {
+		socktest.Write(t, c, "again")
+		return len(f.Store.Rows(table)) > 0
+	})
+}
+
+// A server that stops stores the datagrams that had come.
+func TestShutdownDatagrams(t *testing.T) {
+	s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour })
+	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
+	for range 100 {
+		socktest.Write(t, c, "a line")
+	}
+	socktest.Await(t, "the socket is read", func() bool { return f.Metric(t, "cordwood_syslog_batches") == 1 })
+	socktest.Stop(t, s)
+	f.Rows(t, table, 100)
+}
+
+// certificate returns a certificate for 127.0.0.1.
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &about, &about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// Over TLS the sender is asked for with the client's certificates; what is no TLS is closed.
+func TestTLS(t *testing.T) {
+	cert := certificate(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(cert.Leaf)
+	asked := make(chan sockdoor.Peer, 10)
+	s, f := server(t, func(c *sockdoor.Config) {
+		c.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert}
+		c.Sender = func(_ context.Context, from sockdoor.Peer) (*access.Caller, error) {
+			asked <- from
+			return ingesttest.Caller(access.WriteOnly), nil
+		}
+	})
+	address := socktest.TCP(t, s)
+	plain := socktest.Dial(t, "tcp", address)
+	socktest.Write(t, plain, "no TLS at all\n")
+	_, _ = io.Copy(io.Discard, plain)
+	c := tls.Client(socktest.Dial(t, "tcp", address), &tls.Config{
+		RootCAs: roots, ServerName: "127.0.0.1", Certificates: []tls.Certificate{cert},
+	})
+	socktest.Write(t, c, "one\n")
+	f.Rows(t, table, 1)
+	if p := <-asked; p.TLS == nil || len(p.TLS.PeerCertificates) != 1 || !p.Address.IsLoopback() {
+		t.Errorf("asked for %+v", p)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is set wrongly is said when the server is made.
+func TestConfig(t *testing.T) {
+	f := socktest.New(t)
+	door := sockdoor.Door{Protocol: ingest.Syslog, Target: httpdoor.Target{Table: "lines"}}
+	for _, c := range []struct {
+		change func(*sockdoor.Config)
+		want   string
+	}{
+		{func(c *sockdoor.Config) { c.Bodies = nil }, "must be set"},
+		{func(c *sockdoor.Config) { c.Target.Table = "a table" }, "table of the listener"},
+	} {
+		cfg := f.Config
+		c.change(&cfg)
+		if _, err := sockdoor.New(cfg, door); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
+}
