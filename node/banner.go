@@ -15,6 +15,9 @@ func (n *node) announce() {
 	if n.cfg.Unprotected() {
 		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "http_addr", n.users.addr.String())
 	}
+	for _, l := range n.cfg.OpenListeners() {
+		n.log.Warn("anybody who reaches this address may store logs: set --user-file", "addr", l.Addr, "for", l.Kind.What)
+	}
 	n.warnUnprotected()
 	if IsTerminal(n.proc.Stderr) {
 		fmt.Fprint(n.proc.Stderr, n.banner())

@@ -115,6 +115,11 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = busy.Close() }()
+	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = packets.Close() }()
 	dir := filepath.Join(t.TempDir(), "none")
 	for name, c := range map[string]struct {
 		cfg  Config
@@ -126,6 +131,21 @@ func TestSettings(t *testing.T) {
 		},
 		"no users":    {Config{Settings: settings(t, "--user-file", "/no/such/file")}, "/no/such/file"},
 		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0"},
+		"unprotected port of a protocol": {
+			Config{Settings: settings(t, "--loki-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0 (--loki-addr) may store logs",
+		},
+		"port of a protocol in use": {
+			Config{Settings: settings(t, "--otlp-grpc-addr", busy.Addr().String())},
+			"could not listen on its --otlp-grpc-addr",
+		},
+		"packets in use": {
+			Config{Settings: settings(t, "--syslog-addr", "udp://"+packets.LocalAddr().String())},
+			"could not listen on its --syslog-addr",
+		},
+		"no token": {
+			Config{Settings: settings(t, "--user-file", "/no/such/file", "--gelf-addr", "udp://127.0.0.1:0?token-file=/no/token")},
+			"--gelf-addr: token-file: open /no/token",
+		},
 		"port in use": {
 			Config{Settings: settings(t, "--rpc-addr", busy.Addr().String())}, "could not listen on its --rpc-addr",
 		},

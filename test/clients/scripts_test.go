@@ -68,6 +68,9 @@ func (s *server) lokiAddr() string   { return s.loki }
 func (s *server) splunkAddr() string { return s.splunk }
 func (s *server) otlpAddr() string   { return s.otlp }
 func (s *server) callsAddr() string  { return s.calls }
+func (s *server) syslogAddr() string { return s.syslog }
+func (s *server) gelfAddr() string   { return s.gelf }
+func (s *server) fluentAddr() string { return s.forward }
 
 const markOfOTLP = "log_attributes->>'mark'"
 
@@ -75,6 +78,7 @@ var nodeScripts = []script{
 	{"pino-loki", (*server).lokiAddr, "pino", "line->>'mark'", false},
 	{"winston-loki", (*server).lokiAddr, "loki_logs", "structured_metadata->>'mark'", false},
 	{"splunk-logging", (*server).splunkAddr, "splunk_logging", `"event.message.mark"`, true},
+	{"fluent-logger", (*server).fluentAddr, "fluent_logs", "mark", true},
 	{"otlp-proto", (*server).otlpAddr, "records", markOfOTLP, true},
 	{"otlp-http", (*server).otlpAddr, "records", markOfOTLP, true},
 	{"otlp-grpc", (*server).callsAddr, "records", markOfOTLP, true},
@@ -83,6 +87,11 @@ var nodeScripts = []script{
 var pythonScripts = []script{
 	{"otlp-grpc", (*server).callsAddr, "records", markOfOTLP, true},
 	{"otlp-http", (*server).otlpAddr, "records", markOfOTLP, true},
+	{"syslog-udp", (*server).syslogAddr, "syslog", "regexp_extract(message, 'mark=(\\d+)', 1)", false},
+	{"syslog-tcp", (*server).syslogAddr, "syslog", "regexp_extract(message, 'mark=(\\d+)', 1)", false},
+	{"gelf-udp", (*server).gelfAddr, "gelf_logs", "mark", false},
+	{"gelf-tcp", (*server).gelfAddr, "gelf_logs", "mark", false},
+	{"fluent-logger", (*server).fluentAddr, "fluent_logs", "mark", false},
 }
 
 // send has the client send the records with the marks from first to last.

@@ -29,8 +29,8 @@ type server struct {
 	args []string
 	cmd  *exec.Cmd
 	log  string
-	// users, loki, splunk, otlp and calls are the addresses of the ports.
-	users, loki, splunk, otlp, calls string
+	// The addresses of the ports: calls is that of OTLP by gRPC.
+	users, loki, splunk, otlp, calls, syslog, gelf, forward string
 }
 
 // start starts a server, which ends with the test. Without CORDWOOD_BIN the test is skipped.
@@ -42,10 +42,13 @@ func start(t testing.TB) *server {
 	}
 	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
 	s.users, s.loki, s.splunk, s.otlp, s.calls = free(t), free(t), free(t), free(t), free(t)
+	s.syslog, s.gelf, s.forward = free(t), free(t), free(t)
 	s.args = []string{
 		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
 		"--rpc-addr", free(t),
 		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
+		"--syslog-addr", "udp://" + s.syslog + ",tcp://" + s.syslog, "--gelf-addr", "udp://" + s.gelf + ",tcp://" + s.gelf,
+		"--forward-addr", "tcp://" + s.forward,
 	}
 	s.run()
 	t.Cleanup(func() {

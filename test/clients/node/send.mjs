@@ -43,6 +43,13 @@ const clients = {
     for (const mark of marks) logger.send({ message: { mark }, metadata: { index: 'splunk_logging' } })
     await new Promise((done, fail) => logger.flush((err, resp, body) => (err || body.code !== 0 ? fail(err ?? new Error(JSON.stringify(body))) : done())))
   },
+  'fluent-logger': async () => {
+    const { FluentClient } = require('@fluent-org/logger')
+    const [host, port] = address.split(':')
+    const logger = new FluentClient('shop', { ack: {}, socket: { host, port: Number(port), timeout: 30000 } })
+    await Promise.all(marks.map((mark) => logger.emit('cart', { mark })))
+    await logger.disconnect()
+  },
   'otlp-proto': () => byOpenTelemetry('@opentelemetry/exporter-logs-otlp-proto', `http://${address}/v1/logs`),
   'otlp-http': () => byOpenTelemetry('@opentelemetry/exporter-logs-otlp-http', `http://${address}/v1/logs`),
   'otlp-grpc': () => byOpenTelemetry('@opentelemetry/exporter-logs-otlp-grpc', `http://${address}`),
