@@ -66,7 +66,7 @@ func (g statements) aggregate() string {
 	case 15:
 		return "count(*) * 100.0 / greatest(count(" + a + "), 1)"
 	case 16:
-		return "round(avg(" + a + "), 2) + 1"
+		return "round(avg(" + g.pick("bytes", "status", "n") + "), 2) + 1" // of integers: a sum of doubles may be rounded either way
 	}
 	if g.IntN(6) == 0 && !strings.Contains(s, "(DISTINCT") {
 		s += " FILTER (WHERE " + g.condition() + ")"
