@@ -219,7 +219,7 @@ func TestStatusInWords(t *testing.T) {
 			w.unreached = map[string][]string{"c": {"b"}}
 		}, false, []string{
 			"degraded\n",
-			"cannot be reached from node-b (dial tcp: i/o timeout), but from others -> look at the network from node-b to it",
+			"cannot be reached from node-b (dial tcp: i/o timeout), but from others -> check the network from node-b to it",
 		}, "unreachable"},
 		{"two nodes do not reach each other", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")

@@ -145,8 +145,14 @@ func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 		return fmt.Sprintf("shard %d cannot be taken away: there is no other shard that stays; "+
 			"add one with 'cordwood shard add'", s.Id)
 	}
+	safe := len(sheltering(snap, s))
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
 		t := snap.Tables[id]
+		if safe == 0 && slices.Contains(t.Shards(), s.Id) {
+			return fmt.Sprintf("shard %d cannot be taken away: its rows have %d replicas, and no other shard has as many, so those of "+
+				"table %s.%s would have fewer; give another shard %d replicas with 'cordwood shard replicas SHARD %d'",
+				s.Id, snapshot.Want(s), t.Database, t.Name, snapshot.Want(s), snapshot.Want(s))
+		}
 		n, err := strconv.Atoi(t.Options[schema.OptionPartitions])
 		if err == nil && n > others && slices.Contains(t.Writable().Shards(), s.Id) {
 			return fmt.Sprintf("shard %d cannot be taken away: table %s.%s has the option partitions=%d, and %s would stay; "+
@@ -168,6 +174,13 @@ func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	return out
 }
 
+// sheltering are the shards that stay if a shard is taken away, and keep rows in at least as many replicas, by id.
+func sheltering(snap *snapshot.Snapshot, s *metapb.Shard) []uint32 {
+	return slices.DeleteFunc(otherShards(snap, s.Id), func(id uint32) bool {
+		return snapshot.Want(snap.Shards[id]) < snapshot.Want(s)
+	})
+}
+
 // removal is a table that leaves a shard with its rows.
 type removal struct {
 	table *schema.Table
@@ -184,9 +197,9 @@ var withRows = &metapb.Operation{
 
 // removals returns the tables that have rows on a shard or are written there, by id, and to which shards
 // each of them goes: to those that take its writes now, and instead of shards that are taken away to the
-// ones that take in least.
+// ones that take in least. No row gets fewer replicas by that.
 func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
-	stay := otherShards(snap, shard)
+	stay, safe := otherShards(snap, shard), sheltering(snap, snap.Shards[shard])
 	open := slices.DeleteFunc(snapshot.ShardLoads(snap), func(l placement.ShardLoad) bool {
 		return !slices.Contains(stay, l.ID)
 	})
@@ -210,8 +223,12 @@ func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 		}
 		now := t.Writable().Shards()
 		keep := slices.DeleteFunc(slices.Clone(now), func(id uint32) bool { return !slices.Contains(stay, id) })
-		want := min(len(now), len(stay))
-		m := removal{table: t, to: placement.Emptiest(open, loads, keep, want)}
+		may := slices.DeleteFunc(slices.Clone(open), func(l placement.ShardLoad) bool {
+			return !slices.Contains(safe, l.ID) && !slices.Contains(keep, l.ID)
+		})
+		places := slices.Compact(slices.Sorted(slices.Values(slices.Concat(safe, keep))))
+		want := min(len(now), len(places))
+		m := removal{table: t, to: placement.Emptiest(may, loads, keep, want)}
 		if m.why = refusePlace(snap, withRows, t, m.to); m.why == "" && len(m.to) < want {
 			m.why = fmt.Sprintf("table %s.%s goes to %s, and only %d of them can take tables now", t.Database, t.Name,
 				words.Count(want, "other shard"), len(m.to))

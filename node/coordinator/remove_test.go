@@ -45,6 +45,9 @@ func TestShardRemoveRefused(t *testing.T) {
 		{"a table needs three", func(w *world) {
 			w.table(10, map[string]string{"append_mode": "true", "partitions": "3"}, 1, 2, 3)
 		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and 2 other shards would stay"},
+		{"its rows would have fewer replicas", func(w *world) {
+			w.shards[2].Want = 3
+		}, clusterapi.Request{Shard: 2}, "its rows have 3 replicas, and no other shard has as many, so those of table public.t8 would have fewer"},
 		{
 			"it is taken away already", func(w *world) { w.request(removes(2)) },
 			clusterapi.Request{Shard: 2},
@@ -370,6 +373,29 @@ func TestRetiringIsShown(t *testing.T) {
 		status, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Status(t.Context())
 		if err != nil || status.Shards[0].State != "ok" || status.Shards[1].State != "retiring" {
 			t.Errorf("%+v, %v", status.Shards, err)
+		}
+	})
+}
+
+// TestRemovalKeepsReplicas: the tables of a shard go where their rows get as many replicas as before, although
+// another shard takes in less.
+func TestRemovalKeepsReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a")
+		w.table(7, nil, 1).table(8, nil, 2).table(9, nil, 2).table(10, nil, 1, 3)
+		w.settle()
+		answer, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &clusterapi.Request{
+			Kind: operation.ShardRemove, Shard: 1, Plan: true,
+		}, "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := map[string][]uint32{}
+		for _, m := range answer.Removal.Tables {
+			to[m.Table] = m.To
+		}
+		if diff := cmp.Diff(map[string][]uint32{"public.t7": {2}, "public.t10": {3, 2}}, to); diff != "" {
+			t.Errorf("tables go to (-want +got):\n%s", diff)
 		}
 	})
 }
