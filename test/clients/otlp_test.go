@@ -89,3 +89,37 @@ func TestOpenTelemetryGoRestart(t *testing.T) {
 	}
 	s.check("grpc", "log_attributes->>'mark'")
 }
+
+// The server is killed while records come. The exporter sends again what was not answered, and with the header
+// x-svc-dedupe nothing is there twice.
+func TestOpenTelemetryGoKill(t *testing.T) {
+	s := start(t)
+	exporter, err := otlploggrpc.New(t.Context(), otlploggrpc.WithEndpoint(s.calls), otlploggrpc.WithInsecure(),
+		otlploggrpc.WithHeaders(map[string]string{"x-svc-log-table-name": "killed", "x-svc-dedupe": "body"}),
+		otlploggrpc.WithTimeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batch = 20
+	done := make(chan error, 1)
+	halfway := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; i < Records; i += batch {
+			if i == Records/2 {
+				close(halfway)
+			}
+			if err := emit(context.WithoutCancel(t.Context()), exporter, i, i+batch); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	<-halfway
+	s.end(syscall.SIGKILL)
+	s.run()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.check("killed", "log_attributes->>'mark'")
+}

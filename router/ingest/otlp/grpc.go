@@ -115,8 +115,9 @@ func isGRPC(h http.Header) bool {
 // refuseOther answers a request that is no call by gRPC.
 func refuseOther(w http.ResponseWriter, r *http.Request) {
 	exchange.Of(r).Refuse = nil
-	exchange.WriteError(w, r, errs.New(errs.Unsupported, "this address takes OTLP by gRPC, with HTTP/2 and the Content-Type %s; "+
-		"--otlp-http-addr and the port for users take OTLP over HTTP, at /v1/logs", typeGRPC).WithStatus(http.StatusUnsupportedMediaType))
+	err := errs.New(errs.Unsupported, "this address takes OTLP by gRPC, with HTTP/2 and the Content-Type %s; "+
+		"--otlp-http-addr and the port for users take OTLP over HTTP, at /v1/logs", typeGRPC)
+	exchange.WriteError(w, r, err.WithStatus(http.StatusUnsupportedMediaType))
 }
 
 // unframe makes the message of a call the body of the request, with its length and its compression.
@@ -124,7 +125,8 @@ func unframe(r *http.Request) error {
 	var prefix [5]byte
 	switch _, err := io.ReadFull(r.Body, prefix[:]); {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return errs.New(errs.InvalidArguments, "the call has no message: it ends before the five bytes that precede one")
+		return errs.New(errs.InvalidArguments,
+			"the call has no message: it ends before the five bytes that precede one")
 	case err != nil:
 		return errs.Wrap(errs.InvalidArguments, err, "read the message")
 	}
@@ -133,7 +135,8 @@ func unframe(r *http.Request) error {
 	switch by := strings.ToLower(r.Header.Get(headerEncoding)); {
 	case prefix[0] == 0:
 	case prefix[0] != 1 || by == "" || by == "identity":
-		return errs.New(errs.InvalidArguments, "the message is marked as compressed, and the call does not say by what: set %s", strings.ToLower(headerEncoding))
+		return errs.New(errs.InvalidArguments,
+			"the message is marked as compressed, and the call does not say by what: set %s", strings.ToLower(headerEncoding))
 	default:
 		r.Header.Set("Content-Encoding", by)
 	}
@@ -166,6 +169,11 @@ func (m *message) Read(p []byte) (int, error) {
 	return n, err
 }
 
+var timeUnits = map[byte]time.Duration{
+	'H': time.Hour, 'M': time.Minute, 'S': time.Second,
+	'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+}
+
 // withTimeout ends the request when the client will wait no longer, as the call says.
 func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	text := r.Header.Get(headerTimeout)
@@ -173,12 +181,11 @@ func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 		return r, func() {}, nil
 	}
 	const most = 8 // digits
-	unit, ok := map[byte]time.Duration{
-		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
-	}[text[len(text)-1]]
+	unit, ok := timeUnits[text[len(text)-1]]
 	n, err := strconv.ParseUint(text[:len(text)-1], 10, 63)
 	if !ok || err != nil || len(text) > most+1 {
-		return r, func() {}, errs.New(errs.InvalidArguments, "grpc-timeout %q is no time: want up to %d digits and a unit, as 10S", clip(text), most)
+		return r, func() {}, errs.New(errs.InvalidArguments,
+			"grpc-timeout %q is no time: want up to %d digits and a unit, as 10S", clip(text), most)
 	}
 	x := exchange.Of(r)
 	// The longest time, of 99,999,999 hours, is beyond what a Duration holds.
@@ -211,7 +218,8 @@ func RefuseGRPC(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	case why.Passing():
 		// Clients send again what is ResourceExhausted only if it has a RetryInfo.
 		seconds, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 32)
-		if detail, err := anypb.New(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Duration(max(seconds, 1)) * time.Second)}); err == nil {
+		after := durationpb.New(time.Duration(max(seconds, 1)) * time.Second)
+		if detail, err := anypb.New(&errdetails.RetryInfo{RetryDelay: after}); err == nil {
 			st.Details = append(st.Details, detail)
 		}
 	}
