@@ -54,10 +54,7 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.watchDisk(); err != nil {
 		return err
 	}
-	if err := n.openUserPort(files.userTLS); err != nil {
-		return err
-	}
-	if err := n.openSockets(files.socketTLS); err != nil {
+	if err := n.openUserPorts(&files); err != nil {
 		return err
 	}
 	if err := n.openAdmin(); err != nil {
@@ -150,12 +147,12 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 	return f, err
 }
 
-// openUserPort opens the ports for users, with a handler that says what the node waits for.
-func (n *front) openUserPort(conf *tls.Config) (err error) {
+// openUserPorts opens the ports for users, with a handler that says what the node waits for.
+func (n *front) openUserPorts(files *settingsFiles) (err error) {
 	port := userPort{
 		flag:   "http-addr",
 		addr:   n.cfg.HTTP.Addr,
-		tls:    conf,
+		tls:    files.userTLS,
 		before: n.guard(n.browsers, n.beforeReady(noHandler)),
 	}
 	if n.cfg.HTTP.ProxyProtocol {
@@ -170,7 +167,10 @@ func (n *front) openUserPort(conf *tls.Config) (err error) {
 			return err
 		}
 	}
-	return n.openListeners(port)
+	if err := n.openListeners(port); err != nil {
+		return err
+	}
+	return n.openSockets(files.socketTLS)
 }
 
 // authenticator reads the users; nil if there is no authentication.
