@@ -1,0 +1,98 @@
+package node
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// openHTTP2 opens a port that speaks HTTP/2 without TLS.
+func openHTTP2(t *testing.T, h http.HandlerFunc) *httpServer {
+	t.Helper()
+	s, err := userPort{addr: "127.0.0.1:0", http2: true, before: h}.open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestHTTP2Bounds: a connection without TLS is told how many calls it may have at a time, and how much of them is buffered.
+func TestHTTP2Bounds(t *testing.T) {
+	s := openHTTP2(t, func(http.ResponseWriter, *http.Request) {})
+	t.Cleanup(func() { _ = s.close(t.Context()) })
+	conn, err := net.Dial("tcp", s.addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	framer := http2.NewFramer(conn, conn)
+	if err := framer.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	frame, err := framer.ReadFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, ok := frame.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("the first frame is %v", frame)
+	}
+	for id, want := range map[http2.SettingID]uint32{
+		http2.SettingMaxConcurrentStreams: http2Streams, http2.SettingInitialWindowSize: http2Buffer,
+	} {
+		if got, ok := settings.Value(id); !ok || got != want {
+			t.Errorf("%s: %d, want %d", id, got, want)
+		}
+	}
+}
+
+// TestHTTP2Stop: a call that is under way when the port closes is answered, and the connection takes no other.
+func TestHTTP2Stop(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	s := openHTTP2(t, func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-goOn
+		_, _ = io.WriteString(w, "whole")
+	})
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: &protocols}}
+	defer client.CloseIdleConnections()
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := client.Post("http://"+s.addr.String(), "application/grpc", strings.NewReader("x"))
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		answer <- resp.Proto + " " + string(text)
+	}()
+	<-begun
+	closed := make(chan error, 1)
+	go func() { closed <- s.close(t.Context()) }()
+	// The port is closed before its calls have ended.
+	for {
+		conn, err := net.Dial("tcp", s.addr.String())
+		if err != nil {
+			break
+		}
+		_ = conn.Close()
+	}
+	close(goOn)
+	if got := <-answer; got != "HTTP/2.0 whole" {
+		t.Errorf("answer %q", got)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
