@@ -58,7 +58,7 @@ func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (
 	return &metapb.Result{ClusterId: b.ClusterId}, nil
 }
 
-// understood is an error, which halts the member, if the cluster begins to use a version
+// understood returns an error, which halts the member, if the cluster begins to use a version
 // that this program does not understand: the others, which do, would go on to what it
 // cannot follow.
 func understood(version uint32) error {

@@ -39,7 +39,7 @@ func TestApplyCluster(t *testing.T) {
 			{"change-shard 1 v=1 add=n2", "5001 Shard 1 has version 0 and not 1: it was changed meanwhile; look at it again"},
 			{"change-shard 1 v=0 add=n9", "1004 Node n9 is not known to the cluster"},
 			{"change-shard 1 v=0 add=n1", "1004 Shard 1 has a replica on node n1 already"},
-			{"change-shard 1 v=0 promote=n2", "1004 Shard 1: node n2 is no learner"},
+			{"change-shard 1 v=0 promote=n2", "1004 Shard 1: node n2 is not a learner"},
 			{
 				"change-shard 1 v=0 remove=n1",
 				"1004 Shard 1: the replica on node n1 is the only one that votes; its rows would be lost",
@@ -99,7 +99,10 @@ func TestApplyCluster(t *testing.T) {
 			{"node n2", "cluster c1"},
 			{"create-shard n2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
 			{"state n9 draining", "1004 Node n9 is not known to the cluster"},
-			{"state n1 unspecified", "1004 Set the state of node n1: NODE_STATE_UNSPECIFIED is no state that it can be given"},
+			{
+				"state n1 unspecified",
+				"1004 Set the state of node n1: NODE_STATE_UNSPECIFIED is not a state that it can be given",
+			},
 			{"state n1 draining", ""},
 			{
 				"state n1 drained",
@@ -289,7 +292,7 @@ func TestApplyCluster(t *testing.T) {
 			{"op shard-move id=1 v=1 shard=1 state=done", "op 1 v2 shard-move done"},
 			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and does not change any more"},
 			{"op replica-repair shard=1", "op 6 v1 replica-repair running"},
-			{"op x state=unspecified", "1004 Put operation x: OPERATION_STATE_UNSPECIFIED is no state"},
+			{"op x state=unspecified", "1004 Put operation x: OPERATION_STATE_UNSPECIFIED is not a state"},
 			{"drop-ops 1", ""},
 			{"op replica-repair id=2 v=2", "1004 Operation 2 not found; it may have been forgotten"},
 			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and does not change any more"},

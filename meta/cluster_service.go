@@ -82,7 +82,7 @@ func prepareRaiseCounters(r *metapb.RaiseCounters) error {
 	return nil
 }
 
-// minVersion is the version of the cluster that a command needs. What is new in a version
+// minVersion returns the version of the cluster that a command needs. What is new in a version
 // is refused before, because members that do not know it would halt.
 func minVersion(cmd *metapb.Command) uint32 {
 	switch cmd.GetChangeShard().GetChange().(type) {

@@ -270,12 +270,12 @@ func (g *group) leader(not ...string) string {
 	}
 }
 
-// others are all ids but those.
+// others returns all ids except but.
 func (g *group) others(but ...string) []string {
 	return slices.DeleteFunc(g.ids(), func(id string) bool { return slices.Contains(but, id) })
 }
 
-// connect is how clients reach a member.
+// connect returns how clients reach a member.
 func (g *group) connect(id string) (grpc.ClientConnInterface, error) {
 	m := g.member(id)
 	if m == nil {

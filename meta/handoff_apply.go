@@ -33,7 +33,7 @@ const (
 	keyHistory  = 2 * time.Hour
 )
 
-// applyHandoff is the steps of PlaceTable but the one without a name.
+// applyHandoff applies the steps of PlaceTable but the one without a name.
 func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
 	t, err := tx.Tables.ByID(cmd.TableId)
 	if err != nil {
@@ -122,7 +122,7 @@ func beginHandoff(
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Put(t)
 }
 
-// incarnations are those of the shards that have a table's rows, and that get them.
+// incarnations returns the incarnations of the shards that have a table's rows, and that get them.
 func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) {
 	out := map[uint32]uint32{}
 	from := catalog.Writable(t)

@@ -90,7 +90,7 @@ func (s *table) known(id uint64) bool {
 	return s.id == id
 }
 
-// after is every state that the table may have after the answer; none: it could not
+// after returns every state that the table may have after the answer; none: it could not
 // have answered so.
 func after(s table, in ask, out got) []table {
 	next := s
@@ -249,7 +249,7 @@ func tableAnswer(t *schema.Table) got {
 	return got{id: t.ID, columns: columnText(columns), epoch: p.Epoch, shards: fmt.Sprint(p.ShardID)}
 }
 
-// read is a linearizable read of a table by any client.
+// read returns a linearizable read of a table by any client.
 func (r *recorder) read(ctx context.Context, client int, c *metaclient.Client, name string) got {
 	return r.do(client, ask{table: name, kind: "read"}, func() (got, error) {
 		if err := c.Fresh(ctx); err != nil {

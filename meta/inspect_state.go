@@ -123,7 +123,7 @@ func printOperations(p *printer, tx *catalog.Tx) error {
 	return nil
 }
 
-// word is the name of a state without the prefix that all names share; it is "up" for no state
+// word returns the name of a state without the prefix that all names share; it is "up" for no state
 // for nodes of before there were states.
 func word(state fmt.Stringer, prefix string) string {
 	w := strings.ToLower(strings.TrimPrefix(state.String(), prefix))

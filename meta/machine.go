@@ -77,10 +77,10 @@ func (s *machine) refresh() (index uint64, err error) {
 	return index, err
 }
 
-// AppliedIndex is the index of the last command in the state.
+// AppliedIndex returns the index of the last command in the state.
 func (s *machine) AppliedIndex() uint64 { return s.applied.Load() }
 
-// AppliedTerm is the term of that command; 0 if the state cannot be read, which whoever
+// AppliedTerm returns the term of that command; 0 if the state cannot be read, which whoever
 // applies the next one finds.
 func (s *machine) AppliedTerm() (term uint64) {
 	_ = s.catalog.View(func(tx *catalog.Tx) error { _, term = tx.Applied(); return nil })
@@ -287,7 +287,7 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 	return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
 }
 
-// opName is the command's kind in messages and metrics.
+// opName returns the command's kind in messages and metrics.
 func opName(cmd *metapb.Command) string {
 	m := cmd.ProtoReflect()
 	if fd := m.WhichOneof(m.Descriptor().Oneofs().ByName("op")); fd != nil {

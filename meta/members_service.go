@@ -138,7 +138,7 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 		}
 		return replica.Lead, nil
 	}
-	return refuse("%s is no change", req.Change)
+	return refuse("%s is not a change", req.Change)
 }
 
 // answers reports whether a member answered this one, which leads, in the last DownAfter;
@@ -156,7 +156,7 @@ func (m *Meta) answers(node string) (answers, heard bool) {
 	return false, m.reports.leading(stats.Term) >= m.cfg.DownAfter
 }
 
-// unheard is the answer of a leader that was elected a moment ago.
+// unheard returns the answer of a leader that was elected a moment ago.
 func (m *Meta) unheard(node string) (replica.ChangeKind, error) {
 	return 0, errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does "+
 		"not know yet which members are up; try again", node, m.cfg.NodeID).

@@ -263,10 +263,10 @@ func (m *Meta) LeadsChanged() <-chan struct{} { return m.replica.LeadsChanged() 
 // since it leads, or a shard has its first leader. To miss nothing, take it before asking for Status.
 func (m *Meta) Reported() <-chan struct{} { return m.reports.changed() }
 
-// Stats is the state of this member's replica.
+// Stats returns the state of this member's replica.
 func (m *Meta) Stats() replica.Stats { return m.replica.Stats() }
 
-// ClusterID is empty until the cluster is bootstrapped.
+// ClusterID returns "" until the cluster is bootstrapped.
 func (m *Meta) ClusterID() (id string, err error) {
 	err = m.catalog.View(func(tx *catalog.Tx) error { id = tx.ClusterID(); return nil })
 	return id, err
@@ -447,7 +447,7 @@ func prepare(cmd *metapb.Command) error {
 	return errs.New(errs.Unsupported, "propose to meta: unknown command")
 }
 
-// refused is the result of a command that changed nothing.
+// refused returns the result of a command that changed nothing.
 func refused(e *errs.Error) *metapb.Result {
 	return &metapb.Result{ErrorCode: uint32(e.Code), ErrorMessage: e.Msg}
 }

@@ -445,7 +445,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("the log is printed as\n%s", out.String())
 	}
 	if err := Inspect(&out, filepath.Join(dir, "none.db")); err == nil {
-		t.Error("a missing file is no error")
+		t.Error("a missing file is not an error")
 	}
 }
 

@@ -70,7 +70,7 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 	return nil
 }
 
-// knows is the newest protocol version that a node understands. Those of before there
+// knows returns the newest protocol version that a node understands. Those of before there
 // were versions do not say.
 func knows(n *metapb.Node) uint32 { return max(n.MaxProtocol, 1) }
 

@@ -97,7 +97,7 @@ func prepareSetNodeState(s *metapb.SetNodeState) error {
 	case metapb.NodeState_NODE_STATE_UP, metapb.NodeState_NODE_STATE_DRAINING, metapb.NodeState_NODE_STATE_DRAINED:
 		return checkText("node id", s.NodeId, true)
 	}
-	return errs.New(errs.InvalidArguments, "Set the state of node %s: %s is no state that it can be given", s.NodeId,
+	return errs.New(errs.InvalidArguments, "Set the state of node %s: %s is not a state that it can be given", s.NodeId,
 		s.State)
 }
 

@@ -45,5 +45,5 @@ func preparePutOperation(p *metapb.PutOperation) error {
 		metapb.OperationState_OPERATION_STATE_CANCELLED, metapb.OperationState_OPERATION_STATE_FAILED:
 		return nil
 	}
-	return errs.New(errs.InvalidArguments, "Put operation %s: %s is no state", o.Kind, o.State)
+	return errs.New(errs.InvalidArguments, "Put operation %s: %s is not a state", o.Kind, o.State)
 }

@@ -41,7 +41,7 @@ func prepareRestorePipeline(r *metapb.RestorePipeline) error {
 		return errs.New(errs.InvalidArguments, "Restore a pipeline: no version is given")
 	}
 	if p.Version <= 0 || p.Version > maxRestoredVersion {
-		return errs.New(errs.InvalidArguments, "Restore pipeline %.130q: %d is no version", p.Name, p.Version)
+		return errs.New(errs.InvalidArguments, "Restore pipeline %.130q: %d is not a version", p.Name, p.Version)
 	}
 	p.Size = uint32(len(r.Source))
 	return preparePutPipeline(&metapb.PutPipeline{Name: p.Name, ContentType: p.ContentType, Source: r.Source})

@@ -41,7 +41,7 @@ func Recover(dir, nodeID string, now time.Time) (raised bool, err error) {
 	return raised, err
 }
 
-// storedVersion is the version of the cluster in a state's file; 0 if there is no file, which the
+// storedVersion returns the version of the cluster in a state's file; 0 if there is no file, which the
 // member makes again from its log.
 func storedVersion(file string) (version uint32, err error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {

@@ -140,7 +140,7 @@ func (r *reports) refuse(term uint64, node, why string) {
 	r.nodes[node] = n
 }
 
-// leading is how long this member has led, as far as it was asked.
+// leading returns how long this member has led, as far as it was asked.
 func (r *reports) leading(term uint64) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -263,7 +263,7 @@ func checkReport(req *metapb.ReportRequest) error {
 	return nil
 }
 
-// leadTerm is the term in which this member leads, or the error that says who does.
+// leadTerm returns the term in which this member leads, or the error that says who does.
 func (m *Meta) leadTerm() (uint64, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return 0, err

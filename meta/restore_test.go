@@ -18,9 +18,9 @@ func TestApplyRestore(t *testing.T) {
 		{"later versions are higher", [][2]string{
 			{
 				"restore-pipeline nginx 8000000000000000000 a",
-				"1004 Restore pipeline \"nginx\": 8000000000000000000 is no version",
+				"1004 Restore pipeline \"nginx\": 8000000000000000000 is not a version",
 			},
-			{"restore-pipeline nginx 0 a", "1004 Restore pipeline \"nginx\": 0 is no version"},
+			{"restore-pipeline nginx 0 a", "1004 Restore pipeline \"nginx\": 0 is not a version"},
 		}},
 		{"a version of the future", [][2]string{
 			{"restore-pipeline nginx 90000000000000 a", "nginx@90000000000000 yaml 1"},

@@ -162,7 +162,7 @@ func addLearner(tx *catalog.Tx, s *metapb.Shard, node string) error {
 func promote(s *metapb.Shard, node string) error {
 	var ok bool
 	if s.Learners, ok = without(s.Learners, node); !ok {
-		return errs.New(errs.InvalidArguments, "Shard %d: node %s is no learner", s.Id, node)
+		return errs.New(errs.InvalidArguments, "Shard %d: node %s is not a learner", s.Id, node)
 	}
 	s.Replicas = append(s.Replicas, node)
 	return nil

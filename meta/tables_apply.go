@@ -208,7 +208,7 @@ func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) 
 	return nil
 }
 
-// tableLimit is how many tables there may be after the command, which says so itself: a
+// tableLimit returns how many tables there may be after the command, which says so itself: a
 // setting of one member must not make it decide otherwise than the others.
 func tableLimit(cmd *metapb.Command) uint64 {
 	if cmd.MaxTables > 0 {

@@ -132,7 +132,7 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 	return errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", a.Name)
 }
 
-// checkStored refuses an option that is none, or that is no property of a table.
+// checkStored refuses an option that is none, or that is not a property of a table.
 func checkStored(key string) error {
 	if key == schema.OptionAutoCreateTable {
 		return errs.New(errs.InvalidArguments, "Option `%s` is given with a write and cannot be set on a table", key)

@@ -9,13 +9,13 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// number is the value of an option, 0 without it.
+// number returns the value of an option, 0 without it.
 func (a args) number(key string) uint32 {
 	n, _ := strconv.ParseUint(a.options[key], 10, 32)
 	return uint32(n)
 }
 
-// shards are the ids of an option, with commas.
+// shards returns the ids of an option, with commas.
 func (a args) shards(key string) (ids []uint32) {
 	for _, s := range strings.FieldsFunc(a.options[key], func(r rune) bool { return r == ',' }) {
 		n, _ := strconv.ParseUint(s, 10, 32)
@@ -24,7 +24,7 @@ func (a args) shards(key string) (ids []uint32) {
 	return ids
 }
 
-// markWord is the mark 3b: number 3, and as tag the word.
+// markWord returns the mark 3b: number 3, and as tag the word.
 func markWord(w string) *metapb.FolderMark {
 	n, _ := strconv.ParseUint(strings.TrimRight(w, "abcdefghx"), 10, 64)
 	return &metapb.FolderMark{Number: n, Tag: xxhash.Sum64String(w)}

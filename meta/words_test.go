@@ -395,7 +395,7 @@ func newRunner(t *testing.T) *runner {
 	return &runner{t: t, machine: m}
 }
 
-// entry is the line's command as it would be in the log.
+// entry returns the line's command as it would be in the log.
 func (r *runner) entry(line string) (replica.Entry, *metapb.Result) {
 	r.t.Helper()
 	cmd := command(r.t, line)

@@ -43,10 +43,10 @@ type membership struct {
 	host              *host.Host // nil without the role shard
 }
 
-// newProcess is a number that another life of a process does not have.
+// newProcess returns a number that another life of a process does not have.
 func newProcess() uint64 { return rand.Uint64() | 1 }
 
-// greeting is what this node says of itself when it calls another.
+// greeting returns what this node says of itself when it calls another.
 func (n *membership) greeting() rpcport.Member {
 	cluster, _ := n.data.Cluster()
 	return rpcport.Member{
@@ -205,7 +205,7 @@ func (n *membership) registered() bool {
 	}) && n.meta.ClusterVersion() >= metapb.MinProtocol && n.meta.ClusterVersion() <= metapb.MaxProtocol
 }
 
-// bootstrap is the command that makes the cluster: with its shards on this node if that is
+// bootstrap returns the command that makes the cluster: with its shards on this node if that is
 // to be all of it for now, else they are made when nodes for them have come.
 func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	b := &metapb.Bootstrap{

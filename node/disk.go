@@ -105,14 +105,14 @@ func roomOf(st *unix.Statfs_t) diskRoom {
 	}
 }
 
-// usage is how much of the disk is used, and of how much, as df has it: what is kept for root is
+// usage returns how much of the disk is used, and of how much, as df has it: what is kept for root is
 // neither used nor room for rows. What is left of it is the free room.
 func (d *disk) usage() (used, capacity uint64) {
 	used = d.used.Load()
 	return used, used + d.free.Load()
 }
 
-// keep is the reserve in bytes.
+// keep returns the reserve in bytes.
 func (d *disk) keep() uint64 {
 	if d.reserve > 0 {
 		return d.reserve
@@ -203,7 +203,7 @@ func (d *disk) writable() error {
 // noRoom is how much room is none, whatever the reserve: a log takes new files of more.
 const noRoom = 1 << 20
 
-// warnings are what an operator should know of the disk.
+// warnings returns what an operator should know of the disk.
 func (d *disk) warnings() []string {
 	if free := d.free.Load(); d.space() != store.SpaceFull && free < min(noRoom, d.total.Load()) {
 		return []string{

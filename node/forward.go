@@ -90,7 +90,7 @@ func pipe[M any](recv func() (M, error), send func(M) error) (first bool, err er
 	}
 }
 
-// streamed is what leader's call returns of a stream: an error that another node may cure
+// streamed returns what leader's call returns of a stream: an error that another node may cure
 // only counts if nothing was sent.
 func streamed(failed *error, first bool, err error) error {
 	if err == nil || first {

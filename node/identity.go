@@ -50,7 +50,7 @@ type identity struct {
 	Checksum string `json:"crc32c,omitempty"`
 }
 
-// sum is the checksum that id should have.
+// sum returns the checksum that id should have.
 func (id identity) sum() string {
 	id.Checksum = ""
 	b, err := json.Marshal(id)
@@ -182,14 +182,14 @@ func (d *dataDir) save(id identity) error {
 	return nil
 }
 
-// clone is a copy to be changed and saved.
+// clone returns a copy to be changed and saved.
 func (id identity) clone() identity {
 	id.Shards, id.Founders, id.PromisedFounders = slices.Clone(id.Shards), slices.Clone(id.Founders),
 		slices.Clone(id.PromisedFounders)
 	return id
 }
 
-// Cluster is the cluster that the folder belongs to, and who founded it.
+// Cluster returns the cluster that the folder belongs to, and who founded it.
 func (d *dataDir) Cluster() (id string, founders []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +213,7 @@ func (d *dataDir) SetCluster(cluster string, founders []string) error {
 		"from a backup", d.path, d.id.ClusterID, cluster)
 }
 
-// Promise is the cluster that the node promised to belong to.
+// Promise returns the cluster that the node promised to belong to.
 func (d *dataDir) Promise() (id string, founders []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

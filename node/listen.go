@@ -58,7 +58,7 @@ type userPort struct {
 	flag, addr string
 	tls        *tls.Config // nil: without
 	// Each connection of headed has to begin with a header of the PROXY protocol, which tells the
-	// client's address; from anybody else such a header is no HTTP, and refused.
+	// client's address; from anybody else such a header is not HTTP, and refused.
 	headed peer.Proxies
 	// http2 takes HTTP/2 without TLS, too, within bounds of its own.
 	http2 bool

@@ -84,7 +84,7 @@ func (n *front) serveListeners(router *httpapi.Server) error {
 	return nil
 }
 
-// door is what holds for all that comes in by the port.
+// door returns what holds for all that comes in by the port.
 func (l *listener) door() httpdoor.Door {
 	p := l.Params
 	return httpdoor.Door{
@@ -92,12 +92,12 @@ func (l *listener) door() httpdoor.Door {
 	}
 }
 
-// target is where records go by the parameters of an address.
+// target returns where records go by the parameters of an address.
 func target(p map[string]string) httpdoor.Target {
 	return httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]}
 }
 
-// ports are the ports for users that are open.
+// ports returns the ports for users that are open.
 func (n *front) ports() []*httpServer {
 	var all []*httpServer
 	for _, p := range []*httpServer{n.users, n.usersV1} {

@@ -66,7 +66,7 @@ func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, 
 	return nil
 }
 
-// asStatus is the gRPC status of an error of a service.
+// asStatus returns the gRPC status of an error of a service.
 func asStatus(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -100,7 +100,7 @@ func (c *localConn) close(ctx context.Context) {
 	}
 }
 
-// detach is a context without its values, which no network would carry either, but for
+// detach returns a context without its values, which no network would carry either, but for
 // the trace.
 func detach(ctx context.Context) context.Context { return tracing.Carry(detached{ctx}, ctx) }
 

@@ -118,7 +118,7 @@ type localAnswer struct {
 
 func (a *localAnswer) Context() context.Context { return a.ctx }
 
-// SendHeader is a sign of life; there is no network for what it says.
+// SendHeader returns a sign of life; there is no network for what it says.
 func (a *localAnswer) SendHeader(metadata.MD) error {
 	a.query.once.Do(func() { close(a.query.begun) })
 	return nil

@@ -52,7 +52,7 @@ func TestLogKeys(t *testing.T) {
 					switch {
 					case !ok && i%2 == 0:
 						if _, spread := arg.(*ast.Ident); !spread && !call.Ellipsis.IsValid() {
-							t.Errorf("%s: a key of a line of log is no literal", files.Position(arg.Pos()))
+							t.Errorf("%s: a key of a line of log is not a literal", files.Position(arg.Pos()))
 						}
 					case i%2 == 0 && !described[key]:
 						t.Errorf("%s: the key %q is not one of docs/observability.md: use one of those, or describe it",
@@ -82,7 +82,7 @@ func TestLogKeys(t *testing.T) {
 	}
 }
 
-// logPairs are the keys and values of a call of a logger; nil if it is none.
+// logPairs returns the keys and values of a call of a logger; nil if it is none.
 func logPairs(call *ast.CallExpr) []ast.Expr {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

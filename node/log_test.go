@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestLoggedDurationsHaveUnits: a duration in a line of JSON is no bare number of nanoseconds.
+// TestLoggedDurationsHaveUnits: a duration in a line of JSON is not a bare number of nanoseconds.
 func TestLoggedDurationsHaveUnits(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer

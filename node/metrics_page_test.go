@@ -128,7 +128,7 @@ func startNode(t *testing.T, args ...string) *node {
 	return n
 }
 
-// settings are those that args set, as flags do.
+// settings returns the settings that args set, as flags do.
 func settings(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	cfg := &config.Config{}

@@ -62,7 +62,7 @@ type operatorConn struct {
 // maxRefused bounds the lines of log about calls that one connection was refused.
 const maxRefused = 10
 
-// connOf is the connection that a call came by. One that is not of a user may do nothing.
+// connOf returns the connection that a call came by. One that is not of a user may do nothing.
 func connOf(ctx context.Context) *operatorConn {
 	if p, ok := peer.FromContext(ctx); ok {
 		if addr, ok := p.Addr.(userAddr); ok {

@@ -17,7 +17,7 @@ import (
 // QueryWorkerCommand is the subcommand as which this program runs queries for a server.
 const QueryWorkerCommand = worker.Subcommand
 
-// RunQueryWorker is the whole of a process that a server started to run queries. It
+// RunQueryWorker returns the whole of a process that a server started to run queries. It
 // returns the status to exit with.
 func RunQueryWorker(v Version) int { return worker.Main(v.build()) }
 

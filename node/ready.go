@@ -83,7 +83,7 @@ func (n *readiness) warnings() []string {
 	return nil
 }
 
-// refusals are why this node takes no rows although it serves.
+// refusals returns why this node takes no rows although it serves.
 func (n *readiness) refusals() []string {
 	if d := n.trouble.disk.Load(); d != nil {
 		return d.warnings()
@@ -154,12 +154,12 @@ func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Ha
 	return mux
 }
 
-// allMetrics is the handler of metrics for those who may read them all.
+// allMetrics returns the handler of metrics for those who may read them all.
 func (n *front) allMetrics() http.Handler {
 	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{})
 }
 
-// metricsOfUserPort is the handler of metrics on the ports for users, while or where there is
+// metricsOfUserPort returns the handler of metrics on the ports for users, while or where there is
 // no router: the same rules hold as there.
 func (n *front) metricsOfUserPort() http.Handler {
 	switch {

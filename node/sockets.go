@@ -181,7 +181,7 @@ func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller
 	return nil, errs.New(errs.AuthHeaderNotFound, "the connection shows no certificate of a client with a common name")
 }
 
-// clientCertificate is the certificate of a client that --tls-client-ca has signed; nil: there is none.
+// clientCertificate returns the certificate of a client that --tls-client-ca has signed; nil: there is none.
 func clientCertificate(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return nil

@@ -40,7 +40,8 @@ type rejected struct {
 }
 
 // rejectedColumns are the columns that rejected has.
-const rejectedColumns = "rejected_at, table_schema, table_name, pipeline, pipeline_version, custom_time_index, record_index, kind, error, format, record"
+const rejectedColumns = "rejected_at, table_schema, table_name, pipeline, pipeline_version, custom_time_index, " +
+	"record_index, kind, error, format, record"
 
 func text(s *string) string {
 	if s == nil {
@@ -53,7 +54,9 @@ func text(s *string) string {
 func (r *rejected) sum() [sha256.Size]byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.At.UnixNano()))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Index))
-	for _, s := range []string{r.DB, r.Table, r.Pipeline, text(r.Version), text(r.TimeIndex), r.Kind, r.Error, r.Format, r.Record} {
+	for _, s := range []string{
+		r.DB, r.Table, r.Pipeline, text(r.Version), text(r.TimeIndex), r.Kind, r.Error, r.Format, r.Record,
+	} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
@@ -127,7 +130,8 @@ func (j *replay) run(ctx context.Context, where string) error {
 	if err := j.readDone(ctx); err != nil {
 		return err
 	}
-	rows, err := j.api.selectRejects(ctx, "SELECT "+rejectedColumns+" FROM svc_private.rejects WHERE "+where+" ORDER BY rejected_at, record_index, "+
+	rows, err := j.api.selectRejects(ctx, "SELECT "+rejectedColumns+" FROM svc_private.rejects WHERE "+where+
+		" ORDER BY rejected_at, record_index, "+
 		"table_schema, table_name, pipeline, record, error", "ndjson")
 	if err != nil || rows == nil {
 		return err
@@ -324,7 +328,11 @@ func (j *replay) post(ctx context.Context, r *replayItem) (*replayAnswer, error)
 	answer := &replayAnswer{}
 	_, err := j.api.call(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/ingest", Query: query,
-		Header: http.Header{"Content-Type": {contentType}, "Idempotency-Key": {j.key(r.id)}, "X-Svc-Replayed": {r.id}}, Body: r.line,
+		Header: http.Header{
+			"Content-Type":    {contentType},
+			"Idempotency-Key": {j.key(r.id)},
+			"X-Svc-Replayed":  {r.id},
+		}, Body: r.line,
 	}, answer)
 	if err != nil {
 		return nil, fmt.Errorf("to table %s through %s: %w", r.to.table, r.to.pipeline, err)

@@ -175,7 +175,7 @@ func (d demo) waitReady(ctx context.Context, ended chan error) error {
 	}
 }
 
-// addr is the wanted address if it is free, else one that is.
+// addr returns the wanted address if it is free, else one that is.
 func addr(want string) string {
 	l, err := net.Listen("tcp", want)
 	if err != nil {

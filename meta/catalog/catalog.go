@@ -173,7 +173,7 @@ func checkFormat(meta *bbolt.Bucket) error {
 	return nil
 }
 
-// Path is the file's.
+// Path returns the file's.
 func (c *Catalog) Path() string { return c.path }
 
 // Close closes the file after all Views have ended.

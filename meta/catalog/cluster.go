@@ -8,7 +8,7 @@ var (
 	keySettings       = []byte("settings")
 )
 
-// ClusterVersion is the version up to which commands and formats may be used; 0 until
+// ClusterVersion returns the version up to which commands and formats may be used; 0 until
 // the cluster is bootstrapped.
 func (t *Tx) ClusterVersion() uint32 {
 	v := number(t.tx.Bucket(bucketMeta).Get(keyClusterVersion))
@@ -23,7 +23,7 @@ func (t *Tx) SetClusterVersion(v uint32) error {
 	return t.put(bucketMeta, keyClusterVersion, u64(uint64(v)))
 }
 
-// Settings are those of the cluster, never nil.
+// Settings returns the settings of the cluster, never nil.
 func (t *Tx) Settings() (*metapb.Settings, error) {
 	s := &metapb.Settings{}
 	_, err := t.get(bucketMeta, keySettings, s)

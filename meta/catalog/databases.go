@@ -43,5 +43,5 @@ func (t Databases) Drop(name string) error {
 	return t.delete(bucketDatabases, []byte(name))
 }
 
-// Count is the number of databases.
+// Count returns the number of databases.
 func (t Databases) Count() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyDatabases)) }

@@ -20,7 +20,7 @@ import (
 // keyDigest is its key in the bucket meta; part of the format.
 var keyDigest = []byte("digest")
 
-// hashPair is the hash of a pair; part of the format: XXH64 of the bucket's name, 0,
+// hashPair returns the hash of a pair; part of the format: XXH64 of the bucket's name, 0,
 // the length of the key as u32, the key and the value.
 func hashPair(bucket, key, value []byte) uint64 {
 	if string(bucket) == string(bucketMeta) && string(key) == string(keyDigest) {

@@ -21,7 +21,7 @@ const (
 	MaxDatabases = 10_000
 )
 
-// TableName is how a table is called in messages: its name, after its database if
+// TableName returns how a table is called in messages: its name, after its database if
 // that is not the default one.
 func TableName(database, name string) string {
 	if database == schema.DefaultDatabase {
@@ -179,7 +179,7 @@ func meets(t *schemapb.Table, have, want *schemapb.Column, widen bool) (made *sc
 	return c.ToProto(), ok
 }
 
-// mayMark reports whether the column may have the mark WithinDouble: its default is no integer beyond.
+// mayMark reports whether the column may have the mark WithinDouble: its default is not an integer beyond.
 func mayMark(c *schemapb.Column) bool {
 	column := schema.ColumnFromProto(c)
 	return column.Marked() && column.ExactDefault()

@@ -17,7 +17,7 @@ const (
 	textType   = schemapb.Type_TYPE_STRING
 )
 
-// tableOf is a table with a time index and these fields.
+// tableOf returns a table with a time index and these fields.
 func tableOf(fields ...*schemapb.Column) *schemapb.Table {
 	at := &schemapb.Column{
 		Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
@@ -25,7 +25,7 @@ func tableOf(fields ...*schemapb.Column) *schemapb.Table {
 	return NewTable("public", "t", append([]*schemapb.Column{at}, fields...), map[string]string{}, 1)
 }
 
-// textOf is a column in few words.
+// textOf returns a column in few words.
 func textOf(c *schemapb.Column) string {
 	text := strings.TrimPrefix(c.Type.String(), "TYPE_")
 	if c.WithinDouble {

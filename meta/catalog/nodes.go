@@ -33,7 +33,7 @@ func (t Nodes) Get(id string) (*metapb.Node, error) {
 // Put stores a node, new or changed.
 func (t Nodes) Put(n *metapb.Node) error { return t.putMessage(bucketNodes, []byte(n.Id), n) }
 
-// Count is the number of nodes. It counts them: the statistics of a bucket lack what
+// Count returns the number of nodes. It counts them: the statistics of a bucket lack what
 // the transaction put, and so depend on which commands share one.
 func (t Nodes) Count() (n int) {
 	cur := t.tx.Bucket(bucketNodes).Cursor()

@@ -39,7 +39,7 @@ var (
 	keyPipelineBytes = []byte("pipeline_bytes")
 )
 
-// pipelineKey is the key of a version. Versions are positive, so keys sort by name and
+// pipelineKey returns the key of a version. Versions are positive, so keys sort by name and
 // then by age.
 func pipelineKey(name string, version int64) []byte {
 	return binary.BigEndian.AppendUint64(nameKey(name, ""), uint64(version))

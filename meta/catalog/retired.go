@@ -15,7 +15,7 @@ var (
 	keyRetiring = []byte("retiring_shards")
 )
 
-// Retiring is the number of shards that are retiring.
+// Retiring returns the number of shards that are retiring.
 func (t Shards) Retiring() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyRetiring)) }
 
 // CountRetiring adds to the number of shards that are retiring.
@@ -59,7 +59,7 @@ func (t Shards) AllRetired() ([]*metapb.Shard, error) {
 	return list(t.tx.Bucket(bucketRetired), func() *metapb.Shard { return &metapb.Shard{} })
 }
 
-// LastID is the highest id that a shard ever had; 0: there was none.
+// LastID returns the highest id that a shard ever had; 0: there was none.
 func (t Shards) LastID() uint32 {
 	last := uint32(0)
 	for _, name := range [][]byte{bucketShards, bucketRetired} {
@@ -72,7 +72,7 @@ func (t Shards) LastID() uint32 {
 	return last
 }
 
-// Count is the number of shards. It counts them, as Nodes.Count does.
+// Count returns the number of shards. It counts them, as Nodes.Count does.
 func (t Shards) Count() (n int) {
 	cur := t.tx.Bucket(bucketLoads).Cursor()
 	for k, _ := cur.First(); k != nil; k, _ = cur.Next() {

@@ -13,7 +13,7 @@ const MaxShards = 4096
 // Shards are the shards of the cluster, and the records of those that were taken away.
 type Shards struct{ *store }
 
-// FirstIncarnation is the incarnation with which a new shard begins. It is above 1 if the state
+// FirstIncarnation returns the incarnation with which a new shard begins. It is above 1 if the state
 // has lost commands: ids of shards count up without a gap, and a folder may hold another shard of
 // that id.
 func (t Shards) FirstIncarnation() uint32 {

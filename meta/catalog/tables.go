@@ -169,7 +169,7 @@ func (t Tables) addLoads(table *schemapb.Table, delta int64) error {
 	return nil
 }
 
-// Writable are the shards that take the table's writes.
+// Writable returns the shards that take the table's writes.
 func Writable(table *schemapb.Table) []uint32 {
 	n := len(table.Placement)
 	if n == 0 {
@@ -179,7 +179,7 @@ func Writable(table *schemapb.Table) []uint32 {
 	return append([]uint32{p.ShardId}, p.MoreShards...)
 }
 
-// LastShard is the last one of the shards of a placement.
+// LastShard returns the last one of the shards of a placement.
 func LastShard(p *schemapb.Placement) uint32 {
 	if n := len(p.MoreShards); n > 0 {
 		return p.MoreShards[n-1]
@@ -190,13 +190,13 @@ func LastShard(p *schemapb.Placement) uint32 {
 // NextID returns an id that no table ever had.
 func (t Tables) NextID() (uint64, error) { return t.count(keyLastTable, 1) }
 
-// LastID is the highest id that a table ever had.
+// LastID returns the highest id that a table ever had.
 func (t Tables) LastID() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyLastTable)) }
 
 // RaiseID has the ids of tables go on behind one that is not used below.
 func (t Tables) RaiseID(last uint64) error { return t.put(bucketMeta, keyLastTable, u64(last)) }
 
-// Count is the number of tables.
+// Count returns the number of tables.
 func (t Tables) Count() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyTables)) }
 
 // InDatabase lists the ids of a database's tables in the order of their names, at

@@ -9,7 +9,7 @@ import (
 )
 
 // Tx is the state as one transaction sees it, by subject. What it returns belongs to the
-// caller. Its errors are those of the file; that something does not exist is no error.
+// caller. Its errors are those of the file; that something does not exist is not an error.
 type Tx struct {
 	*store
 	Databases  Databases
@@ -37,13 +37,13 @@ type store struct {
 	digest uint64 // what the changes add to the state's
 }
 
-// Writes is how many changes were made so far.
+// Writes returns how many changes were made so far.
 func (t *store) Writes() int { return t.writes }
 
-// Format is the version of the file's layout.
+// Format returns the version of the file's layout.
 func (t *Tx) Format() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyFormat)) }
 
-// Applied is the index and term of the last command in the state.
+// Applied returns the index and term of the last command in the state.
 func (t *Tx) Applied() (index, term uint64) {
 	v := t.tx.Bucket(bucketMeta).Get(keyApplied)
 	if len(v) != 16 {
@@ -57,7 +57,7 @@ func (t *Tx) SetApplied(index, term uint64) error {
 	return t.put(bucketMeta, keyApplied, binary.BigEndian.AppendUint64(u64(index), term))
 }
 
-// ClusterID is empty until the cluster is bootstrapped.
+// ClusterID returns "" until the cluster is bootstrapped.
 func (t *Tx) ClusterID() string { return string(t.tx.Bucket(bucketMeta).Get(keyClusterID)) }
 
 // SetClusterID names the cluster.
@@ -175,7 +175,7 @@ func list[M proto.Message](b *bbolt.Bucket, newMessage func() M) ([]M, error) {
 func u64(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
 func u32(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
 
-// number is the value of a counter; a missing one is 0.
+// number returns the value of a counter; a missing one is 0.
 func number(v []byte) uint64 {
 	if len(v) != 8 {
 		return 0
@@ -183,10 +183,10 @@ func number(v []byte) uint64 {
 	return binary.BigEndian.Uint64(v)
 }
 
-// nameKey is the key of a table in the bucket table_names.
+// nameKey returns the key of a table in the bucket table_names.
 func nameKey(database, name string) []byte {
 	return append(append([]byte(database), 0), name...)
 }
 
-// databasePrefix is what the name keys of a database's tables begin with.
+// databasePrefix returns what the name keys of a database's tables begin with.
 func databasePrefix(database string) []byte { return append([]byte(database), 0) }

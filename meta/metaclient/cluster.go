@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// callTimeout bounds a call that is no proposal.
+// callTimeout bounds a call that is not a proposal.
 const callTimeout = 5 * time.Second
 
 // Operations lists the operations by id.
@@ -27,10 +27,10 @@ func (c *Client) RetiredShards() []*metapb.Shard { return c.view.retiredShards()
 // ShardRetired reports whether there was a shard with the id that was taken away.
 func (c *Client) ShardRetired(id uint32) bool { return c.view.shardRetired(id) }
 
-// Settings are those of the cluster.
+// Settings returns the settings of the cluster.
 func (c *Client) Settings() *metapb.Settings { return c.view.clusterSettings() }
 
-// ClusterVersion is the version up to which commands, messages and formats may be used;
+// ClusterVersion returns the version up to which commands, messages and formats may be used;
 // 0 until the view is complete.
 func (c *Client) ClusterVersion() uint32 { return c.view.version() }
 

@@ -35,7 +35,7 @@ func newMembers(cfg Config) *members {
 	return m
 }
 
-// client is how the member is called now.
+// client returns how the member is called now.
 func (m *members) client(id string) (metapb.MetaClient, error) {
 	conn, err := m.conn(id)
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *members) client(id string) (metapb.MetaClient, error) {
 	return metapb.NewMetaClient(conn), nil
 }
 
-// conn is the connection to a member.
+// conn returns the connection to a member.
 func (m *members) conn(id string) (grpc.ClientConnInterface, error) {
 	conn, err := m.dial(id)
 	if err != nil {
@@ -138,7 +138,7 @@ func judge(err error) leader.Verdict {
 	return leader.Verdict{}
 }
 
-// giveUp is the error of a call that found no leader in time, or was refused.
+// giveUp returns the error of a call that found no leader in time, or was refused.
 func giveUp(ctx context.Context, what string, so *leader.Failure) error {
 	last := errs.From(so.Err)
 	timeIsUp := so.OutOfTime && !errors.Is(ctx.Err(), context.Canceled) || errors.Is(ctx.Err(), context.DeadlineExceeded)
@@ -156,7 +156,7 @@ func giveUp(ctx context.Context, what string, so *leader.Failure) error {
 		time.Second, so.Unknown)
 }
 
-// lostLeader is the error of a call while no member has led for longer than an election takes.
+// lostLeader returns the error of a call while no member has led for longer than an election takes.
 func lostLeader(what string, since time.Duration, so *leader.Failure) error {
 	return notReady(errs.Wrap(errs.ShardNotReady, so.Err, "%s: the metadata group has had no leader for %s: more "+
 		"than half of its voters must be up; none of the %d members known here leads",

@@ -117,5 +117,5 @@ func (c *Client) DroppedTables() []uint64 { return c.view.droppedIDs() }
 // none, take it before reading.
 func (c *Client) Changed() <-chan struct{} { return c.view.changedCh() }
 
-// ClusterID is empty until the cluster is bootstrapped and the view knows of it.
+// ClusterID returns "" until the cluster is bootstrapped and the view knows of it.
 func (c *Client) ClusterID() string { return c.view.clusterID() }

@@ -198,7 +198,7 @@ func (v *view) allowBack() {
 	v.back = true
 }
 
-// index is how far the watch has come.
+// index returns how far the watch has come.
 func (v *view) index() uint64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

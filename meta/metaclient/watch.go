@@ -46,7 +46,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// nextWatched is the member to watch after another one: the next in the list.
+// nextWatched returns the member to watch after another one: the next in the list.
 func (c *Client) nextWatched(before string) string {
 	ids := c.members.list()
 	if len(ids) == 0 {

@@ -72,7 +72,7 @@ func (p *planner) stuck() string {
 // span is the range of a measure of nodes.
 type span struct{ low, high, mean float64 }
 
-// spans are those of the scores, and of the numbers of replicas.
+// spans returns the spans of the scores, and of the numbers of replicas.
 func (p *planner) spans(nodes []*nodeState) (scores, counts span) {
 	measure := func(of func(*nodeState) float64) span {
 		s := span{low: of(nodes[0]), high: of(nodes[0])}
@@ -91,7 +91,7 @@ func (p *planner) lopsidedFrom(counts span) int {
 	return max(2, int(2*p.limits.Spread*counts.mean)+1)
 }
 
-// up are the nodes among which shards are balanced.
+// up returns the nodes among which shards are balanced.
 func (p *planner) up() []*nodeState {
 	return slices.DeleteFunc(slices.Clone(p.nodes), func(n *nodeState) bool { return n.State != Up })
 }

@@ -34,7 +34,7 @@ func Pick(loads []Load, database, table string) (uint32, bool) {
 	return best.ShardID, found
 }
 
-// affinity is how much a shard is preferred for a table. It is part of the
+// affinity returns how much a shard is preferred for a table. It is part of the
 // replicated state machine: changing it needs a new command.
 func affinity(shard uint32, database, table string) uint64 {
 	h := fnv.New64a()

@@ -194,7 +194,7 @@ func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
 // full: the shares of next to nothing change all the time.
 const leastIngest = 1 << 20
 
-// score is how loaded a node is; 1 would be a full disk that takes everything in.
+// score returns how loaded a node is; 1 would be a full disk that takes everything in.
 func (p *planner) score(n *nodeState) float64 {
 	score := 0.0
 	if n.Capacity > 0 {
@@ -207,7 +207,7 @@ func (p *planner) score(n *nodeState) float64 {
 	return score
 }
 
-// alive are the replicas of a shard on nodes that are not down.
+// alive returns the replicas of a shard on nodes that are not down.
 func (p *planner) alive(s *Shard) []string {
 	return slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool {
 		n := p.byID[id]
@@ -318,7 +318,7 @@ func (p *planner) separate(s *Shard) {
 	}
 }
 
-// target is the best node for another replica of s, beside those on the nodes in
+// target returns the best node for another replica of s, beside those on the nodes in
 // alive; leaving, if set, gives its own up for it. If there is none, why says what is
 // missing.
 func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *nodeState, why string) {

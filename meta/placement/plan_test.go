@@ -45,7 +45,7 @@ func of(id uint32, want int, replicas ...string) Shard {
 	return Shard{ID: id, Want: want, Replicas: replicas, Bytes: 4 * gib, Ingest: 1000}
 }
 
-// text is a plan without its reasons, one line each.
+// text returns a plan without its reasons, one line each.
 func text(p Plan) []string {
 	out := []string{}
 	for _, m := range p.Moves {

@@ -19,14 +19,14 @@ import (
 // maxReplaced is how many tables are replaced in one step.
 const maxReplaced = 5000
 
-// asideName is the name under which a table of a backup is filled until it replaces another. It
+// asideName returns the name under which a table of a backup is filled until it replaces another. It
 // is the same in every run, and no two tables of a backup have the same.
 func asideName(backupID string, t *schemapb.Table) string {
 	name := fmt.Sprintf("_restore_%s_%d_%s", backupID[max(0, len(backupID)-6):], t.Id, t.Name)
 	return name[:min(len(name), schema.MaxNameBytes)]
 }
 
-// asidesOf are the tables of a cluster that restores have made to replace others, by the names
+// asidesOf returns the tables of a cluster that restores have made to replace others, by the names
 // of these.
 func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 	out := map[string][]*schemapb.Table{}

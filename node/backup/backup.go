@@ -121,7 +121,7 @@ func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 	found := errors.New("found")
 	err = st.List(ctx, "", func(o store.Object) error { return fmt.Errorf("%w %s", found, o.Name) })
 	if errors.Is(err, found) {
-		return nil, fmt.Errorf("%s holds files but is no backup repository (%w): name an empty or a new place",
+		return nil, fmt.Errorf("%s holds files but is not a backup repository (%w): name an empty or a new place",
 			st.Location(), err)
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ type neededFile struct {
 	tables []string
 }
 
-// needed are the files with rows of the tables that are to be filled, without those whose rows
+// needed returns the files with rows of the tables that are to be filled, without those whose rows
 // have all expired: they are not read.
 func (s *restoration) needed() (files []*neededFile) {
 	for _, shard := range s.b.Shards {

@@ -79,7 +79,7 @@ func (c *Cluster) Close() {
 	c.done.Wait()
 }
 
-// ClusterID is the id of the cluster.
+// ClusterID returns the id of the cluster.
 func (c *Cluster) ClusterID() string { return c.meta.ClusterID() }
 
 // Shards lists the shards of the cluster by id.

@@ -66,7 +66,7 @@ type Created struct {
 // Create adds a backup of all that was acknowledged before the call. Files that lie in
 // the repository already are not sent again, whether they come from earlier backups or from one that
 // broke off. When it returns nil the backup is complete and durable; after an error there
-// is no trace of it but files that the next one can use.
+// is not a trace of it but files that the next one can use.
 //
 // A segment whose file is damaged in the cluster is taken from the repository, if an
 // earlier backup has brought it there, and else left out and told of in Damaged.

@@ -159,14 +159,14 @@ func (r *fakeRead) Read(b []byte) (int, error) {
 	return read, err
 }
 
-// wait is a context that ends before a test would hang.
+// wait returns a context that ends before a test would hang.
 func wait(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// dirRepository is an empty repository in a directory.
+// dirRepository returns an empty repository in a directory.
 func dirRepository(t testing.TB) (*Repository, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -92,7 +92,7 @@ func (w *frameWriter) close() (int64, []byte, error) {
 	return w.size, w.hash.Sum(nil), nil
 }
 
-// encodeFrame is a framed file of one record.
+// encodeFrame returns a framed file of one record.
 func encodeFrame(kind byte, m proto.Message) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := newFrameWriter(&out, kind)

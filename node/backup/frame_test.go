@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of this version")
 
-// goldenBackup is what testdata/v1.manifest says.
+// goldenBackup returns what testdata/v1.manifest says.
 func goldenBackup() *backuppb.Backup {
 	sum := bytes.Repeat([]byte{0xab}, sha256Size)
 	return &backuppb.Backup{
@@ -49,7 +49,7 @@ func goldenBackup() *backuppb.Backup {
 	}
 }
 
-// goldenRecords is what testdata/v1.records says.
+// goldenRecords returns what testdata/v1.records says.
 func goldenRecords() []*backuppb.Record {
 	return []*backuppb.Record{
 		{
@@ -114,7 +114,7 @@ func goldenMetadata(t testing.TB) []byte {
 	})
 }
 
-// goldenMerging is what testdata/v1-merging.manifest says: goldenBackup, of which a table
+// goldenMerging returns what testdata/v1-merging.manifest says: goldenBackup, of which a table
 // came to merge in another way.
 func goldenMerging() *backuppb.Backup {
 	b := goldenBackup()

@@ -28,7 +28,7 @@ type merging struct {
 	now query.Merge
 }
 
-// erasOf are the eras of the tables of a shard of the backup.
+// erasOf returns the eras of the tables of a shard of the backup.
 func erasOf(shard *backuppb.Shard) map[uint64][]*shardpb.MergeEra {
 	out := make(map[uint64][]*shardpb.MergeEra, len(shard.Merging))
 	for _, m := range shard.Merging {
@@ -37,7 +37,7 @@ func erasOf(shard *backuppb.Shard) map[uint64][]*shardpb.MergeEra {
 	return out
 }
 
-// rule is how the rows of a segment merge. Backups of older versions do not say it.
+// rule returns how the rows of a segment merge. Backups of older versions do not say it.
 func (m *merging) rule(eras []*shardpb.MergeEra, order uint64) query.Merge {
 	for _, e := range eras {
 		if order >= e.Before {
@@ -90,7 +90,7 @@ func (s *restoration) planMerging() error {
 	return nil
 }
 
-// first is how those rows merge that are written first: those that merge come before
+// first returns how those rows merge that are written first: those that merge come before
 // those that are all kept.
 func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint64][]*shardpb.MergeEra) query.Merge {
 	for _, shard := range shards {
@@ -111,7 +111,7 @@ func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint
 // mergeOptions are the options that say how a table's rows merge, or go with it.
 var mergeOptions = []string{schema.OptionAppendMode, schema.OptionMergeMode, schema.OptionPartitions}
 
-// options are those of the table while rows are written that merge by a rule. Until all
+// options returns the options of the table while rows are written that merge by a rule. Until all
 // rows are there a table that changes is not spread over several shards.
 func (t *restoredTable) options(rule query.Merge) map[string]string {
 	if !t.changes {

@@ -18,7 +18,7 @@ const (
 	ruleNonNull = shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL
 )
 
-// planned is a table of a backup with segments of orders 1 to 6 on shard 1, and of the
+// planned returns a table of a backup with segments of orders 1 to 6 on shard 1, and of the
 // orders 1 and 2 on shard 2, which took its writes first.
 func planned(t *testing.T, options map[string]string, first, second []*shardpb.MergeEra) *restoredTable {
 	t.Helper()

@@ -62,7 +62,7 @@ func keyOf(cluster string, s *backuppb.Shard, p *shardpb.PinnedSegment) segmentK
 	return segmentKey{cluster, s.Id, s.Incarnation, p.Id, p.Bytes, p.FileCrc}
 }
 
-// shardPrefix is what the names of a shard's segments begin with.
+// shardPrefix returns what the names of a shard's segments begin with.
 func shardPrefix(cluster string, shard, incarnation uint32) string {
 	return fmt.Sprintf("%s%s/%d-%d/", segmentPrefix, cluster, shard, incarnation)
 }
@@ -100,7 +100,7 @@ func parseSegmentName(name string) (k segmentKey, sum []byte, ok bool) {
 // checkLength is the length of the check at the end of a repository's id.
 const checkLength = 6
 
-// check is a digest of what a repository's file says. It ends the id, so that not one
+// check returns a digest of what a repository's file says. It ends the id, so that not one
 // byte of the file can change unnoticed.
 func (i info) check() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s\n%s", i.Format, i.Version, i.ID, i.Created))

@@ -44,7 +44,7 @@ type RestoreConfig struct {
 	Databases, Tables []string
 	Existing          Existing
 	// NoPipelines leaves the pipelines out, MetadataOnly the rows. Of a choice of tables
-	// pipelines are no part.
+	// pipelines are not included.
 	NoPipelines, MetadataOnly bool
 	// Parallel is the number of shards of the backup that are read at once. The default
 	// value is 4.
@@ -75,7 +75,7 @@ type RestoreResult struct {
 	// LeftOut are tables of the server's own.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Removed are tables that earlier restores had left, Leftovers those that others have left
-	// which are no part of this one.
+	// which are not part of this one.
 	Removed   []string `json:"leftovers_removed,omitempty"`
 	Leftovers []string `json:"leftovers,omitempty"`
 }

@@ -160,7 +160,7 @@ func (t *restoredTable) planExpiry(databaseTTL string, now time.Time) error {
 	return nil
 }
 
-// spans are the tables of a segment.
+// spans returns the tables of a segment.
 func spans(seg *backuppb.Segment) []segment.TableSpan {
 	m := segment.FromProto(seg.Segment)
 	if m.Shared() {
@@ -191,7 +191,7 @@ func (s *restoration) reader(shard *backuppb.Shard) *shardReader {
 	return c
 }
 
-// inOrder are the segments of a shard in the order in which their rows were written.
+// inOrder returns the segments of a shard in the order in which their rows were written.
 func inOrder(shard *backuppb.Shard) []*backuppb.Segment {
 	return sortedBy(slices.Clone(shard.Segments), func(seg *backuppb.Segment) uint64 { return seg.Segment.Order })
 }
@@ -214,7 +214,7 @@ type shardReader struct {
 	calls   callQueue
 }
 
-// cutoff is the time index below which the rows of a table in a segment are left out.
+// cutoff returns the time index below which the rows of a table in a segment are left out.
 func (c *shardReader) cutoff(t *restoredTable, order uint64) int64 {
 	if x, ok := c.expired[t.from.Id]; ok && order < x.order {
 		return max(t.expiredBefore, x.before)
@@ -318,7 +318,7 @@ func (c *shardReader) file(
 	return c.calls.stop()
 }
 
-// rowsAtOnce is how many rows are read at a time, so that long ones do not fill memory.
+// rowsAtOnce returns how many rows are read at a time, so that long ones do not fill memory.
 func rowsAtOnce(m *segment.Meta) int {
 	const (
 		inflated = 20      // a row is at most about so much longer than in the file

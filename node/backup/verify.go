@@ -118,7 +118,7 @@ func (v *verification) found(kind, object, text string, backups ...string) {
 	v.out.Findings = append(v.out.Findings, Finding{Kind: kind, Object: object, Text: text, Backups: backups})
 }
 
-// without is the text of an error about an object, for a list that names the object already.
+// without returns the text of an error about an object, for a list that names the object already.
 func without(object string, err error) string {
 	text := strings.Replace(err.Error(), "manifest "+object+": ", "", 1)
 	for _, begin := range []string{object + " is damaged: ", object + ": "} {

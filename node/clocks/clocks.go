@@ -94,7 +94,7 @@ func New(cfg Config) (*Clocks, error) {
 	return c, nil
 }
 
-// Seen is what the clock said last before this process; zero if that is not known.
+// Seen returns what the clock said last before this process; zero if that is not known.
 func (c *Clocks) Seen() time.Time { return c.seen }
 
 // Agreed returns the time that a majority of the nodes' clocks have come to.

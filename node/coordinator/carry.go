@@ -127,7 +127,7 @@ func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	return operation.Read(result.Operation), nil
 }
 
-// fields are the keys of an operation in the log; those that do not apply are left out.
+// fields returns the keys of an operation in the log; those that do not apply are left out.
 func fields(op *metapb.Operation) []any {
 	out := []any{"operation", op.Id, "kind", op.Kind}
 	for _, f := range []struct {

@@ -225,7 +225,7 @@ func TestFirstShardsAtOnce(t *testing.T) {
 		"one has not reported yet": {
 			[]string{"a", "b", "c"}, true, func(w *world) { w.unheard = map[string]bool{"c": true} }, false,
 		},
-		"one that is no seed has come, too": {[]string{"a", "b", "c"}, true, func(w *world) { w.node("d") }, false},
+		"one that is not a seed has come, too": {[]string{"a", "b", "c"}, true, func(w *world) { w.node("d") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ type fakeCopy struct {
 	complete time.Time // zero: the shard still takes rows
 }
 
-// place is the steps by which a table gets other shards with its rows. It fails the test
+// place returns the steps by which a table gets other shards with its rows. It fails the test
 // when rows would be lost.
 func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error) {
 	t := w.tables[cmd.TableId]
@@ -151,7 +151,7 @@ func (w *world) seal(shard uint32, t *schemapb.Table) {
 	}
 }
 
-// copyOf is the table that a table has become.
+// copyOf returns the table that a table has become.
 func (w *world) copyOf(name string) *schema.Table {
 	for _, t := range w.tables {
 		if t.Name == name {

@@ -58,7 +58,7 @@ func (w *world) retire(c *metapb.RetireShard) error {
 	return nil
 }
 
-// leftAt is when the last table left a shard, of those that were handed over.
+// leftAt returns when the last table left a shard, of those that were handed over.
 func (w *world) leftAt(id uint32) (at time.Time) {
 	for _, t := range w.tables {
 		for i, p := range t.Placement[:len(t.Placement)-1] {
@@ -71,7 +71,7 @@ func (w *world) leftAt(id uint32) (at time.Time) {
 	return at
 }
 
-// removes is the record of a shard-remove.
+// removes returns the record of a shard-remove.
 func removes(shard uint32) *metapb.Operation {
 	return &metapb.Operation{
 		Kind:     operation.ShardRemove,

@@ -113,7 +113,7 @@ func (w *world) damage(shard uint32, node, what string) *world {
 	return w
 }
 
-// votes are those of the voters that work.
+// votes counts the votes of the voters that work.
 func (w *world) votes(g *fakeGroup) int {
 	return w.living(slices.DeleteFunc(slices.Clone(g.voters), func(id string) bool { return g.damaged[id] == damagedLog }))
 }

@@ -159,7 +159,7 @@ func progressOf(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 	return p, decision{}, false
 }
 
-// handedOver is the table whose rows an operation has moved.
+// handedOver returns the table whose rows an operation has moved.
 func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
 	return snap.Tables[op.GetTable().GetCopy()]
 }
@@ -315,7 +315,7 @@ func noteSealed(id uint32) func(*metapb.Operation) {
 	}
 }
 
-// shardNodes are the nodes of shards, their leaders first.
+// shardNodes returns the nodes of shards, their leaders first.
 func shardNodes(snap *snapshot.Snapshot, ids []uint32) (out []*shardpb.ShardNodes) {
 	for _, id := range ids {
 		n := &shardpb.ShardNodes{ShardId: id}

@@ -72,7 +72,7 @@ func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from 
 		changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
 }
 
-// successor is the voter that should lead if those in not may not; empty: nobody can.
+// successor returns the voter that should lead if those in not may not; empty: nobody can.
 func successor(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, not []string) string {
 	led := snap.Led()
 	best := ""
@@ -98,7 +98,7 @@ func rank(snap *snapshot.Snapshot, id string, led map[string]int) int {
 	return r
 }
 
-// standing is the rank of a node for one shard: whoever misses rows of it comes last, and whoever
+// standing returns the rank of a node for one shard: whoever misses rows of it comes last, and whoever
 // cannot flush it before them.
 func standing(snap *snapshot.Snapshot, id string, s *metapb.Shard, led map[string]int) int {
 	r := rank(snap, id, led)

@@ -89,7 +89,7 @@ func setState(snap *snapshot.Snapshot, id string, state metapb.NodeState) *act {
 	})}
 }
 
-// shardsOn are the shards that list a node; of one that answers, also those whose files it
+// shardsOn returns the shards that list a node; of one that answers, also those whose files it
 // still has to remove.
 func shardsOn(snap *snapshot.Snapshot, id string) []*metapb.Shard {
 	var out []*metapb.Shard

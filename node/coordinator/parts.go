@@ -38,7 +38,7 @@ func startParts(step string, parts []*metapb.Operation) decision {
 	return call(step, what, &act{what: "start parts", starts: parts})
 }
 
-// waitForParts is the decision of an operation whose parts run.
+// waitForParts returns the decision of an operation whose parts run.
 func waitForParts(snap *snapshot.Snapshot, op *metapb.Operation, running, ended []*metapb.Operation) decision {
 	var texts []string
 	for _, o := range running {

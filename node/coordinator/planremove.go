@@ -9,7 +9,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// planRemoval is what a shard-remove that was asked for would do, by the functions that carry it out.
+// planRemoval returns what a shard-remove that was asked for would do, by the functions that carry it out.
 func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
 ) (*clusterapi.Answer, error) {

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// ingested is a status in which a node leads shard 1, which took in so much there.
+// ingested returns a status in which a node leads shard 1, which took in so much there.
 func ingested(leader string, bytes int64) *metapb.StatusResponse {
 	return &metapb.StatusResponse{Nodes: []*metapb.NodeStatus{{
 		Node: &metapb.Node{Id: leader}, Report: &metapb.ReportRequest{

@@ -163,7 +163,7 @@ func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	return ""
 }
 
-// otherShards are the shards that stay if a shard is taken away, by id.
+// otherShards returns the shards that stay if a shard is taken away, by id.
 func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	for _, s := range snap.Status.Shards {
 		if s.Id != id && !s.Retiring {

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// lastShard is the highest id that a shard has, or had before it was retired: no id is used again.
+// lastShard returns the highest id that a shard has, or had before it was retired: no id is used again.
 func lastShard(snap *snapshot.Snapshot) uint32 {
 	last := snap.Status.GetLastShardId() // 0 if the leader of the metadata runs an older program
 	for id := range snap.Shards {

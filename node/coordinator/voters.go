@@ -55,7 +55,7 @@ func changeMembers(id string, change metapb.ChangeMembersRequest_Change) *act {
 	return &act{what: what, members: &metapb.ChangeMembersRequest{NodeId: id, Change: change}}
 }
 
-// metaTolerance is how many voters may fail; negative: there is no majority.
+// metaTolerance returns how many voters may fail; negative: there is no majority.
 func metaTolerance(snap *snapshot.Snapshot, without string) int {
 	return snap.MetaTolerance(without, snap.MetaAlive)
 }
@@ -86,7 +86,7 @@ func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 		snap.Label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
 }
 
-// metaSuccessor is the voter that leads after a node; empty: there is none.
+// metaSuccessor returns the voter that leads after a node; empty: there is none.
 func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 	var out []string
 	for _, m := range snap.MetaVoters() {
@@ -117,7 +117,7 @@ func decommissioned(snap *snapshot.Snapshot, id string) bool {
 	}) != nil
 }
 
-// metaCandidate is the member that should be the next voter: in a zone without one, if
+// metaCandidate returns the member that should be the next voter: in a zone without one, if
 // there are zones. Empty: there is none.
 func metaCandidate(snap *snapshot.Snapshot) string {
 	zones := map[string]bool{}
@@ -139,7 +139,7 @@ func metaCandidate(snap *snapshot.Snapshot) string {
 	}).NodeId
 }
 
-// metaSize is how many voters the metadata group is to have: 3 if there are nodes for
+// metaSize returns how many voters the metadata group is to have: 3 if there are nodes for
 // them, 5 from five nodes on, and never fewer than it has.
 func metaSize(snap *snapshot.Snapshot) int {
 	able := 0
@@ -228,7 +228,7 @@ func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 	return ready >= min(missing, 2)
 }
 
-// surplusVoter is the voter to do without if there is one too many: one that does not
+// surplusVoter returns the voter to do without if there is one too many: one that does not
 // answer or is drained rather than another one, and never the leader.
 func surplusVoter(snap *snapshot.Snapshot, voters []*metapb.MemberStatus) string {
 	best := ""

@@ -151,7 +151,7 @@ func isFrom(ctx context.Context, node string) error {
 	return nil
 }
 
-// callerHost is the host that a call came from; empty if the caller has proved which node it is,
+// callerHost returns the host that a call came from; empty if the caller has proved which node it is,
 // or it came from no network.
 func callerHost(ctx context.Context) string {
 	p, ok := grpcpeer.FromContext(ctx)
@@ -245,7 +245,7 @@ func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metap
 	return &metapb.FoundResponse{}, nil
 }
 
-// coordinator is the founder that decides whether to found the cluster.
+// coordinator returns the founder that decides whether to found the cluster.
 func coordinator(founders []string) string {
 	if len(founders) == 0 {
 		return ""
@@ -274,7 +274,7 @@ func (v *view) by(id string) (peer, bool) {
 	return peer{}, false
 }
 
-// name is a node for people: its name with the address, or its id if it does not answer.
+// name returns a node for people: its name with the address, or its id if it does not answer.
 func (v *view) name(id string) string {
 	p, ok := v.by(id)
 	switch {
@@ -420,7 +420,7 @@ func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*met
 	return resp, short(err)
 }
 
-// short is the reason of a call's failure for people.
+// short returns the reason of a call's failure for people.
 func short(err error) error {
 	if err == nil {
 		return nil
@@ -435,7 +435,7 @@ func short(err error) error {
 	return errors.New(strings.Trim(text, `"`))
 }
 
-// client is the connection to an address, whoever is there.
+// client returns the connection to an address, whoever is there.
 func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -478,7 +478,7 @@ func (d *Discovery) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return conn, err
 }
 
-// forgetConns closes the connections to what is no seed any more.
+// forgetConns closes the connections to what is not a seed any more.
 func (d *Discovery) forgetConns(addrs []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -91,7 +91,7 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// alone is a node without seeds: a cluster of its own.
+// alone returns a node without seeds: a cluster of its own.
 func (d *Discovery) alone(cluster string) (bool, error) {
 	if cluster != "" {
 		return true, nil

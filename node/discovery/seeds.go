@@ -75,7 +75,7 @@ func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[stri
 	}
 }
 
-// nameOf is the name by which an address was found, which its certificate must be for; empty: it
+// nameOf returns the name by which an address was found, which its certificate must be for; empty: it
 // was given as it is.
 func (d *Discovery) nameOf(addr string) string {
 	d.mu.Lock()

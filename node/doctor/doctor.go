@@ -334,7 +334,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		case strings.HasSuffix(e.Name(), segment.Suffix), strings.HasSuffix(e.Name(), segment.RawSuffix):
 			d.find(Note, file, "", "not in the manifest: the next start removes it, or sets it aside in lost+found")
 		default:
-			d.find(Attention, file, "remove it if it is yours", "this is no file of a shard")
+			d.find(Attention, file, "remove it if it is yours", "this is not a file of a shard")
 		}
 	}
 	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED", store.FlushingFile, store.CompactingFile} {
@@ -423,7 +423,7 @@ func (d *doctor) strangers() {
 			return nil
 		}
 		if !d.known[rel] && !strings.HasSuffix(rel, ".tmp") {
-			d.find(Attention, rel, "remove it if it is yours", "this is no file that the server writes")
+			d.find(Attention, rel, "remove it if it is yours", "this is not a file that the server writes")
 		}
 		return nil
 	})

@@ -38,7 +38,7 @@ func (d *doctor) machine() {
 	}
 }
 
-// nearestDir is the folder, or the one that it would be made in.
+// nearestDir returns the folder, or the one that it would be made in.
 func nearestDir(dir string) string {
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

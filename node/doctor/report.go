@@ -53,7 +53,7 @@ const (
 
 var results = map[int]string{0: "sound", statusAttention: "needs attention", statusDamage: "damaged"}
 
-// Status is 0 if everything is sound, 1 if somebody should look, 3 if there is damage.
+// Status returns 0 if everything is sound, 1 if somebody should look, 3 if there is damage.
 func (r *Report) Status() int { return r.status("") }
 
 // status returns the status of the named part, or of all parts if name is empty.

@@ -88,7 +88,7 @@ func (d *doctor) ports() {
 	}
 }
 
-// faults are the errors that were joined.
+// faults returns the errors that were joined.
 func faults(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

@@ -336,7 +336,7 @@ func (h *Host) All() []*shard.Shard {
 	return out
 }
 
-// text is what a message may hold: errors quote bytes of damaged files, and a report that
+// text returns what a message may hold: errors quote bytes of damaged files, and a report that
 // cannot be sent would tell of nothing.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 

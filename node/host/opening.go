@@ -145,7 +145,7 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 	return s, nil
 }
 
-// founders are the nodes that found the group of a shard.
+// founders returns the nodes that found the group of a shard.
 func founders(m *metapb.Shard) []string {
 	if len(m.Founders) == 0 && len(m.Replicas) > 0 {
 		return m.Replicas[:1]
@@ -210,7 +210,7 @@ func (h *Host) incarnation(m *metapb.Shard) error {
 	return fmt.Errorf("open shard %d as incarnation %d: %w", m.Id, have, errRecovered)
 }
 
-// dir is the folder of a shard.
+// dir returns the folder of a shard.
 func (h *Host) dir(id uint32) string {
 	return filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(id), 10))
 }

@@ -13,7 +13,7 @@ import (
 // metadata is what the state machine keeps of a node.
 type metadata struct{ known *metapb.FolderMark }
 
-// register is how a folder is registered; it reports whether that is taken.
+// register returns how a folder is registered; it reports whether that is taken.
 func (m *metadata) register(t *testing.T, dir string, told bool) bool {
 	t.Helper()
 	f := open(t, dir)
@@ -42,7 +42,7 @@ func open(t *testing.T, dir string) *Folder {
 	return f
 }
 
-// copyOf is a copy of a folder.
+// copyOf returns a copy of a folder.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	to := t.TempDir()

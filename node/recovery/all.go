@@ -153,7 +153,7 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 	return s
 }
 
-// others are the voters of the group on other nodes.
+// others returns the voters of the group on other nodes.
 func (s *step) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.mine.Voters), func(id string) bool { return id == s.mine.node })
 }
@@ -251,7 +251,7 @@ func carryOut(plan []step, data *node.Offline, p *printer) error {
 	return errors.Join(p.err, failures(plan))
 }
 
-// failures is an error if a copy could not be recovered.
+// failures returns an error if a copy could not be recovered.
 func failures(plan []step) error {
 	var groups []string
 	for _, s := range plan {

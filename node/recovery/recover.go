@@ -211,7 +211,7 @@ func parseGroup(group string) (id uint32, isShard bool, err error) {
 	number, ok := strings.CutPrefix(group, "shard/")
 	n, perr := strconv.ParseUint(number, 10, 32)
 	if !ok || perr != nil {
-		return 0, false, fmt.Errorf("%q is no group: want all, meta, shard/ and a number as in shard/7, or node", group)
+		return 0, false, fmt.Errorf("%q is not a group: want all, meta, shard/ and a number as in shard/7, or node", group)
 	}
 	return uint32(n), true, nil
 }

@@ -24,7 +24,7 @@ type keptNode struct {
 	Roles []string `json:"roles,omitempty"`
 }
 
-// Kept is where nodes were last, by id, as the file of a node that does not run has it. It is
+// Kept returns where nodes were last, by id, as the file of a node that does not run has it. It is
 // empty if there is no such file, or it cannot be read.
 func Kept(file string) map[string]string {
 	out := map[string]string{}

@@ -21,7 +21,7 @@ type absence struct {
 	until time.Time
 }
 
-// away is why a node is not dialed now, or nil.
+// away returns why a node is not dialed now, or nil.
 func (r *Registry) away(id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

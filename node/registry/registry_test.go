@@ -85,7 +85,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// node is a process that answers calls as the node of that id.
+// node returns a process that answers calls as the node of that id.
 func node(t *testing.T, id, addr string) (string, func()) {
 	t.Helper()
 	p, err := rpcport.Listen(rpcport.Config{Addr: addr})

@@ -42,7 +42,7 @@ func (f Files) Client(host, _ string, protocols ...string) *tls.Config {
 	return f.Source.Client(cmp.Or(f.ServerName, host), protocols...)
 }
 
-// Node is empty: the certificates are for addresses.
+// Node returns empty: the certificates are for addresses.
 func (f Files) Node(tls.ConnectionState) string { return "" }
 
 // Trusts returns nil: a certificate is looked at once, as everywhere.
@@ -106,7 +106,7 @@ type nodeAddr struct {
 	node string
 }
 
-// NodeOf is the id that the other side of a connection with this address has proved to have;
+// NodeOf returns the id that the other side of a connection with this address has proved to have;
 // empty if it has not.
 func NodeOf(addr net.Addr) string {
 	a, _ := addr.(nodeAddr)

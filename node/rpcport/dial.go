@@ -78,7 +78,7 @@ func IsPlain(conn net.Conn) bool {
 	return !secure
 }
 
-// Proven is the id that the other side of a connection that Dial returned has proved to have;
+// Proven returns the id that the other side of a connection that Dial returned has proved to have;
 // empty if it has not.
 func (d Dialer) Proven(conn net.Conn) string {
 	if secure, ok := conn.(*tls.Conn); ok && d.Credentials != nil {

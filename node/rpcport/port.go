@@ -96,7 +96,7 @@ func Listen(cfg Config) (*Port, error) {
 	return p, nil
 }
 
-// Addr is where the port listens.
+// Addr returns where the port listens.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
 // Strangers yields the connections of calls that began without a greeting. To close it

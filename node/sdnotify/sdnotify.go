@@ -41,7 +41,7 @@ func Open() (*Notifier, error) {
 	}
 	every, err := watchdog(os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"), os.Getpid())
 	for _, v := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
-		_ = os.Unsetenv(v) // fails for names that are no names only
+		_ = os.Unsetenv(v) // fails only for names that are not valid
 	}
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func Open() (*Notifier, error) {
 	return n, nil
 }
 
-// watchdog is how often a sign of life is to be sent: twice in the time after which systemd
+// watchdog returns how often a sign of life is to be sent: twice in the time after which systemd
 // ends the process. 0: never, if no watchdog is set or it watches another process.
 func watchdog(usec, pid string, self int) (time.Duration, error) {
 	if usec == "" || pid != "" && pid != strconv.Itoa(self) {

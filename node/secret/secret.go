@@ -124,7 +124,7 @@ func checkLine(line []byte) error {
 	distinct := 0
 	for _, b := range line {
 		if b < ' ' || b > '~' {
-			return errors.New("it has bytes that are no printable ASCII characters: " + howToMake)
+			return errors.New("it has bytes that are not printable ASCII characters: " + howToMake)
 		}
 		if !seen[b] {
 			seen[b] = true

@@ -37,7 +37,7 @@ func open(t *testing.T, node, text string, now func() time.Time) *Source {
 	return s
 }
 
-// TestParse: what is no secret is refused in words that say how to make one.
+// TestParse: what is not a secret is refused in words that say how to make one.
 func TestParse(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 		"too long":                      {strings.Repeat("abcdefgh", MaxBytes/8) + "x", "it has 1025 bytes"},
 		"three lines":                   {first + "\n" + second + "\n" + first + "x", "more than two lines"},
 		"a file that is something else": {strings.Repeat(first+"\n", 200), "more than"},
-		"bytes that are no text":        {string([]byte{1, 2, 3}) + first, "no printable ASCII"},
+		"bytes that are not text":       {string([]byte{1, 2, 3}) + first, "not printable ASCII"},
 		"all the same":                  {strings.Repeat("a", 40), "only 1 different characters"},
 	} {
 		_, err := Parse([]byte(c.text))

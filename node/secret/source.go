@@ -74,7 +74,7 @@ func Open(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// File is where the secret is.
+// File returns where the secret is.
 func (s *Source) File() string { return s.cfg.File }
 
 // OnChange has f called after each change of the secret.
@@ -221,7 +221,7 @@ func (s *Source) Client(_, node string, protocols ...string) *tls.Config {
 	}
 }
 
-// Node is the id that the other side of a connection has proved to have.
+// Node returns the id that the other side of a connection has proved to have.
 func (s *Source) Node(c tls.ConnectionState) string {
 	if len(c.PeerCertificates) == 0 {
 		return ""

@@ -47,7 +47,7 @@ const KeyedBit = 1 << 63
 // KeyedSession reports whether a session is part of the hash of a request's key.
 func KeyedSession(session uint64) bool { return session&KeyedBit != 0 }
 
-// KeyedByUser is the session of a batch that belongs to a request with a key: of its 63 bits of a hash of
+// KeyedByUser returns the session of a batch that belongs to a request with a key: of its 63 bits of a hash of
 // the key the upper 16 are of the user's name instead, so that a shard can tell users apart.
 func KeyedByUser(key uint64, user uint16) uint64 {
 	return KeyedBit | uint64(user)<<keyedUserAt | key&(1<<keyedUserAt-1)
@@ -55,14 +55,14 @@ func KeyedByUser(key uint64, user uint16) uint64 {
 
 const keyedUserAt = 47
 
-// KeyedUser is the part of a session that KeyedByUser took of the user.
+// KeyedUser returns the part of a session that KeyedByUser took of the user.
 func KeyedUser(session uint64) uint16 { return uint16(session >> keyedUserAt & 0xffff) } //nolint:gosec // 16 bits
 
-// KeyedSeq is the sequence number of a batch whose session is the hash of a request's key
+// KeyedSeq returns the sequence number of a batch whose session is the hash of a request's key
 // without its body: it begins with the hash of that.
 func KeyedSeq(body uint64, rest uint32) uint64 { return body>>32<<32 | uint64(rest) }
 
-// KeyedBody is the part of a sequence number that KeyedSeq took of the hash of the body.
+// KeyedBody returns the part of a sequence number that KeyedSeq took of the hash of the body.
 func KeyedBody(seq uint64) uint32 { return uint32(seq >> 32) }
 
 // Batch is an immutable batch of rows, read in place. It may be read concurrently.
@@ -147,7 +147,7 @@ func (v *View) IsNull(i int) bool {
 	return v.Validity != nil && v.Validity[i>>3]&(1<<(i&7)) == 0
 }
 
-// Int returns row i of a Fixed column that is no float: an integer, a timestamp, 0 or 1.
+// Int returns row i of a Fixed column that is not a float: an integer, a timestamp, 0 or 1.
 func (v *View) Int(i int) int64 {
 	return v.Base + int64(v.raw(i))
 }

@@ -15,7 +15,7 @@ func col(id uint32, t schema.Type) schema.Column {
 	return schema.Column{ID: id, Name: fmt.Sprintf("c%d", id), Type: t, Semantic: schema.Field}
 }
 
-// cell is the text of a row of a builder's column; "null" if it is null.
+// cell returns the text of a row of a builder's column; "null" if it is null.
 func (c *Col) cell(row int) string {
 	switch {
 	case row >= c.Len() || c.IsNull(row):
@@ -30,7 +30,7 @@ func (c *Col) cell(row int) string {
 	return fmt.Sprint(c.Int(row))
 }
 
-// cell is the text of a row of a view, of the same form.
+// cell returns the text of a row of a view, of the same form.
 func (v *View) cell(row int) string {
 	switch {
 	case v.IsNull(row):

@@ -54,7 +54,7 @@ func accessLog(rows int) *Builder {
 	return b
 }
 
-// rawSize is the size of the rows' values as they are: 8 bytes a number, and the
+// rawSize returns the size of the rows' values as they are: 8 bytes a number, and the
 // bytes of strings.
 func rawSize(b *Builder) int64 {
 	n := 0

@@ -103,10 +103,10 @@ func (c *Col) large() bool {
 	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
 }
 
-// Rows is the number of complete rows, and so the index of the row under way.
+// Rows returns the number of complete rows, and so the index of the row under way.
 func (b *Builder) Rows() int { return b.rows }
 
-// Cols are the columns, in the order in which they were added.
+// Cols returns the columns, in the order in which they were added.
 func (b *Builder) Cols() []*Col { return b.cols }
 
 // SetCols replaces the order of the columns; cols must be a permutation of Cols().
@@ -170,7 +170,7 @@ func (b *Builder) Rewind(rows int) {
 // Pin keeps the column even if the row that introduced it is dropped.
 func (c *Col) Pin() { c.first = -1 }
 
-// FirstRow is the row that introduced the column; -1 if it is pinned.
+// FirstRow returns the row that introduced the column; -1 if it is pinned.
 func (c *Col) FirstRow() int { return c.first }
 
 // Finish pads every column to the same length. Encode calls it.
@@ -184,10 +184,10 @@ func (b *Builder) Finish() {
 // Has reports whether the row has a value or a null of its own in the column.
 func (c *Col) Has(row int) bool { return c.n == row+1 }
 
-// Len is the number of rows written or padded so far.
+// Len returns the number of rows written or padded so far.
 func (c *Col) Len() int { return c.n }
 
-// Nulls is the number of nulls among them.
+// Nulls returns the number of nulls among them.
 func (c *Col) Nulls() int { return c.nulls }
 
 // pad appends nulls until the column has n rows.
@@ -353,12 +353,12 @@ func (c *Col) Bytes(row int) []byte {
 	return c.bytes[from:c.ends[row]]
 }
 
-// ByteSize is about the memory that the column's values take, in bytes.
+// ByteSize estimates the memory that the column's values take, in bytes.
 func (c *Col) ByteSize() int {
 	return 8*(len(c.fixed)+len(c.valid)) + 4*len(c.ends) + len(c.bytes)
 }
 
-// ByteSize is about the memory that all values take, in bytes.
+// ByteSize estimates the memory that all values take, in bytes.
 func (b *Builder) ByteSize() int {
 	n := 0
 	for _, c := range b.cols {

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// rowsOf is the builder's content as text, a line per row.
+// rowsOf returns the builder's content as text, a line per row.
 func rowsOf(b *Builder) string {
 	var s strings.Builder
 	for row := range b.Rows() {

@@ -2,7 +2,7 @@ package column
 
 import "iter"
 
-// SizeBound is an upper bound, in bytes, of the inflated size of the rows
+// SizeBound returns an upper bound, in bytes, of the inflated size of the rows
 // from ≤ i < to as EncodeRange would encode them. It costs the same for any number
 // of rows. Call Finish first.
 func (b *Builder) SizeBound(from, to int) int { return sizeBound(b.cols, from, to) }

@@ -393,7 +393,7 @@ func startsAtRunes(data, offsets []byte) bool {
 	return true
 }
 
-// sizeBound is an upper bound of the inflated size of the rows.
+// sizeBound returns an upper bound of the inflated size of the rows.
 func sizeBound(cols []*Col, from, to int) int {
 	rows := to - from
 	n := tailSize + len(cols)*entrySize + validitySize(rows)

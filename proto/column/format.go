@@ -153,7 +153,7 @@ func checkMagic(src []byte) error {
 	return nil
 }
 
-// checksum is the CRC-32C of everything but the checksum itself.
+// checksum returns the CRC-32C of everything but the checksum itself.
 func checksum(src []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, src[:offCRC]), castagnoli, src[offCRC+4:])
 }
@@ -275,5 +275,5 @@ func getEntry(b []byte) entry {
 // align rounds n up to a multiple of 8.
 func align(n int) int { return (n + 7) &^ 7 }
 
-// validitySize is the size of a validity bitmap in whole 64-bit words.
+// validitySize returns the size of a validity bitmap in whole 64-bit words.
 func validitySize(rows int) int { return (rows + 63) / 64 * 8 }

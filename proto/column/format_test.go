@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write missing golden files anew")
 
-// goldenBuilder is what the golden files hold. It never changes.
+// goldenBuilder returns what the golden files hold. It never changes.
 func goldenBuilder() *Builder {
 	b := &Builder{}
 	ts := b.Add(schema.Column{
@@ -68,7 +68,7 @@ func goldenBuilder() *Builder {
 
 var goldenHeader = Header{TableID: 1 << 40, Epoch: 2, SchemaVersion: 3, Session: 0xfedcba9876543210, Seq: 5}
 
-// futureBatch is a batch of an invented version 2, whose header goes on differently.
+// futureBatch returns a batch of an invented version 2, whose header goes on differently.
 func futureBatch() []byte {
 	src := make([]byte, 64)
 	copy(src, magic)

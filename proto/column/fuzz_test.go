@@ -99,7 +99,7 @@ func readAll(t *testing.T, b *Batch) {
 			case v.Type.IsFloat():
 				_ = v.Float(row)
 			case v.Int(row) < lo || v.Int(row) > hi:
-				t.Fatalf("column %d row %d: %d is no %s", v.ID, row, v.Int(row), v.Type)
+				t.Fatalf("column %d row %d: %d does not fit %s", v.ID, row, v.Int(row), v.Type)
 			}
 		}
 		if budget >= b.Rows && nulls != v.Nulls {

@@ -75,7 +75,7 @@ func Print(w io.Writer, b *Batch) error {
 	return out.Flush()
 }
 
-// String is the encoding's name.
+// String returns the encoding's name.
 func (e Encoding) String() string {
 	switch e {
 	case Fixed:

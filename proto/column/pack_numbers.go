@@ -18,7 +18,7 @@ const (
 	lineCost = 24
 )
 
-// bitsSize is the size of n numbers of b bits.
+// bitsSize returns the size of n numbers of b bits.
 func bitsSize(n, b int) int { return (n*b + 7) / 8 }
 
 // appendBits appends the numbers, each below 1<<b, b bits of each, the lowest first.
@@ -285,7 +285,7 @@ func (u *unpacker) expandOffsets() bool {
 	return true
 }
 
-// expandLengths is the inverse of appendLengths. Lengths whose sum exceeds 32 bits
+// expandLengths returns the inverse of appendLengths. Lengths whose sum exceeds 32 bits
 // give offsets that fall, which the check of the column finds.
 func expandLengths(offsets, src []byte, param byte) bool {
 	le := binary.LittleEndian

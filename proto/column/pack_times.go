@@ -40,7 +40,7 @@ func formOf(text []byte) (f timeForm, ok bool) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// fraction is where the digits of the fraction begin, and so how much two texts of the
+// fraction returns where the digits of the fraction begin, and so how much two texts of the
 // same second have in common.
 func (f timeForm) fraction() int {
 	if f.digits == 0 {

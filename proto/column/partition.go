@@ -61,7 +61,7 @@ func (p *Partitioner) Use(values func(id uint32) Values) {
 	p.time.values = values(p.time.id)
 }
 
-// Of is the partition of a row, from 0 on.
+// Of returns the partition of a row, from 0 on.
 func (p *Partitioner) Of(row int) int {
 	if p.n <= 1 {
 		return 0
@@ -93,7 +93,7 @@ func (p *Partitioner) add(c *keyColumn, row int) {
 	}
 }
 
-// canonical is the same for numbers that some call equal: zeros, and all that are none.
+// canonical returns the same for numbers that some call equal: zeros, and all that are none.
 func canonical(f float64) uint64 {
 	switch {
 	case f == 0:

@@ -31,7 +31,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenLies gives memory that is no batch, or another one: an error, no panic.
+// TestReopenLies gives memory that is not a batch, or another one: an error, no panic.
 func TestReopenLies(t *testing.T) {
 	want, err := Decode(golden(t, "v1.batch", nil), nil)
 	if err != nil {

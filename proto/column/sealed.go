@@ -80,13 +80,13 @@ func (s *Sealed) same() bool {
 	return true
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (s *Sealed) Rows() int { return s.rows }
 
-// Size is the memory that s takes, in bytes.
+// Size returns the memory that s takes, in bytes.
 func (s *Sealed) Size() int { return cap(s.batch) + 13*cap(s.cols) + 128 }
 
-// ByteSize is about the memory that the rows took in the builder, in bytes.
+// ByteSize estimates the memory that the rows took in the builder, in bytes.
 func (s *Sealed) ByteSize() int { return s.bytes }
 
 // Append appends the rows as a batch, as EncodeRange does. The columns must have their ids.
@@ -137,13 +137,13 @@ func (s *Sealed) Builder() (*Builder, error) {
 	return b, nil
 }
 
-// PastRows is the number of rows that Seal took out of the builder so far.
+// PastRows returns the number of rows that Seal took out of the builder so far.
 func (b *Builder) PastRows() int { return b.past }
 
-// PastNulls is the number of rows without a value in the column among those that Seal took.
+// PastNulls returns the number of rows without a value in the column among those that Seal took.
 func (c *Col) PastNulls() int { return c.pastNulls }
 
-// Below is the number of rows, of those that Seal did not take, with an integer below limit.
+// Below returns the number of rows, of those that Seal did not take, with an integer below limit.
 func (c *Col) Below(limit int64) (n int) {
 	for row, v := range c.fixed[:c.n] {
 		if int64(v) < limit && !c.IsNull(row) {

@@ -31,7 +31,7 @@ func (i *integers) forget(row int) {
 	}
 }
 
-// sealed is what is known once Seal has taken all rows of the column.
+// sealed returns what is known once Seal has taken all rows of the column.
 func (i *integers) sealed(c *Col) integers {
 	c.look()
 	return integers{pastNegative: i.pastNegative || i.negative > 0, pastWide: i.pastWide || i.wide > 0}

@@ -186,7 +186,7 @@ func CodeOf(err error) Code {
 // Masked reports whether clients see only "Internal error: <code>" for this code.
 func (c Code) Masked() bool { return c == Unknown || c == Internal || c == Unexpected }
 
-// ClientMessage is the text that a client may see.
+// ClientMessage returns the text that a client may see.
 func (e *Error) ClientMessage() string {
 	if e.Code.Masked() {
 		return "Internal error: " + strconv.Itoa(int(e.Code))
@@ -194,7 +194,7 @@ func (e *Error) ClientMessage() string {
 	return e.Msg
 }
 
-// Status is the HTTP status that e is answered with.
+// Status returns the HTTP status that e is answered with.
 func (e *Error) Status() int {
 	if e.HTTPStatus != 0 {
 		return e.HTTPStatus
@@ -202,7 +202,7 @@ func (e *Error) Status() int {
 	return e.Code.Status()
 }
 
-// Status is the HTTP status that the code is answered with.
+// Status returns the HTTP status that the code is answered with.
 func (c Code) Status() int {
 	switch c {
 	case Success:

@@ -52,7 +52,7 @@ func ToGRPC(err error) error {
 	return st.Err()
 }
 
-// FromGRPC is the inverse of ToGRPC. A status that did not come from ToGRPC, such
+// FromGRPC returns the inverse of ToGRPC. A status that did not come from ToGRPC, such
 // as a broken connection, becomes ShardUnreachable with reason OutcomeUnknown, or
 // the code for cancellation or deadline.
 func FromGRPC(err error) error {

@@ -31,7 +31,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReadAnswer tells a choice from a refusal and from what is no answer.
+// TestReadAnswer tells a choice from a refusal and from what is not an answer.
 func TestReadAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -52,7 +52,7 @@ func (g *Group) Order(members []string) []string {
 	return append(out, last...)
 }
 
-// Leader is the node that is believed to lead, or "".
+// Leader returns the node that is believed to lead, or "".
 func (g *Group) Leader() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,7 @@ func (g *Group) leaderless() {
 	}
 }
 
-// Leaderless is for how long no node has answered as the leader; 0: one did last.
+// Leaderless returns how long no node has answered as the leader; 0: one did last.
 func (g *Group) Leaderless() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -130,7 +130,7 @@ func (h *Health) Down(now time.Time) bool {
 	return h.failures > 0 && now.Before(h.until)
 }
 
-// TryTimeout is how long the node may take for one call, at most most.
+// TryTimeout returns how long the node may take for one call, at most most.
 func (h *Health) TryTimeout(most time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

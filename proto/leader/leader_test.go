@@ -60,7 +60,7 @@ func notLeader(named string) error {
 	return errs.New(errs.ShardNotReady, "a follower").WithLeader(named)
 }
 
-// stopped is the answer of a process that stands still.
+// stopped returns the answer of a process that stands still.
 func stopped(ctx context.Context) error {
 	<-ctx.Done()
 	return errs.ToGRPC(ctx.Err())

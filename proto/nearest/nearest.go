@@ -45,7 +45,7 @@ func DidYouMean(separator, text string, known []string) string {
 	return separator + `did you mean "` + name + `"?`
 }
 
-// distance is the number of edits between two names, or limit if it is not below that.
+// distance returns the number of edits between two names, or limit if it is not below that.
 func distance(a, b string, limit int) int {
 	if len(a) >= minPrefix && len(a) < len(b) && strings.HasPrefix(b, a) {
 		return min(1, limit)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CreateTableSQL is the statement that creates a table like t, as SHOW CREATE TABLE
+// CreateTableSQL returns the statement that creates a table like t, as SHOW CREATE TABLE
 // prints it: columns in schema order, the time index, the primary key of the tags,
 // and the options in alphabetical order.
 //
@@ -45,7 +45,7 @@ func CreateTableSQL(t *Table) string {
 	return s.String()
 }
 
-// ColumnSQL is a column's definition in CREATE TABLE.
+// ColumnSQL returns a column's definition in CREATE TABLE.
 func ColumnSQL(c Column) string {
 	s := QuoteIdent(c.Name) + " " + c.Type.SQL()
 	if c.NotNull || c.Semantic == Timestamp {
@@ -62,7 +62,7 @@ func ColumnSQL(c Column) string {
 	return s
 }
 
-// shownOptions are the options of t, and what a table that merges rows has without being told.
+// shownOptions returns the options of t, and what a table that merges rows has without being told.
 func shownOptions(t *Table) map[string]string {
 	if t.AppendMode() {
 		return t.Options
@@ -75,7 +75,7 @@ func shownOptions(t *Table) map[string]string {
 func optionsSQL(options map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(options)) {
-		// How the table came to be is no part of what it is.
+		// How the table came to be is not part of what it is.
 		if key == OptionAutoCreateTable || key == OptionComment && options[key] == CreatedOnInsertion {
 			continue
 		}

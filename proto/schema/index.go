@@ -24,7 +24,7 @@ const (
 // Valid reports whether k is one of the kinds.
 func (k IndexKind) Valid() bool { return k >= InvertedIndex && k <= FulltextIndex }
 
-// String is the kind's name in pipelines and statements.
+// String returns the kind's name in pipelines and statements.
 func (k IndexKind) String() string {
 	switch k {
 	case InvertedIndex:
@@ -129,7 +129,7 @@ func normalizeIndexOption(key, value string) (normal, want string) {
 	return "", "one of " + strings.Join(choices[key], ", ")
 }
 
-// SQL is the index's clause in a column's definition, as
+// SQL returns the index's clause in a column's definition, as
 // FULLTEXT INDEX WITH (analyzer='English', …), with options in alphabetical order.
 func (x *Index) SQL() string {
 	s := strings.ToUpper(x.Kind.String()) + " INDEX"

@@ -58,6 +58,6 @@ func TestNewIndex(t *testing.T) {
 		}
 	}
 	if _, ok := ParseIndexKind("none"); ok {
-		t.Error("none is no kind")
+		t.Error("none is not a kind")
 	}
 }

@@ -29,7 +29,7 @@ const (
 	DeletedColumnName = "__op_type"
 )
 
-// DeletedColumn is the hidden column's definition.
+// DeletedColumn returns the hidden column's definition.
 func DeletedColumn() Column {
 	return Column{ID: DeletedColumnID, Name: DeletedColumnName, Type: Boolean, Semantic: Field}
 }

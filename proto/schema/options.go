@@ -24,7 +24,7 @@ const (
 	OptionPartitions = "partitions"
 	// OptionOnTypeConflict says what a value becomes whose type is not its column's.
 	OptionOnTypeConflict = "on_type_conflict"
-	// OptionAutoCreateTable is said with a write and is no property of a table:
+	// OptionAutoCreateTable is said with a write and is not a property of a table:
 	// StoredOptions leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
 )
@@ -166,7 +166,7 @@ func ValidateOptions(options map[string]string) error {
 }
 
 // StoredOptions returns the options with which a table is created: a validated copy
-// of options without those that are no property of a table. For a table that a log
+// of options without those that are not properties of a table. For a table that a log
 // write creates, append_mode becomes true unless the options say otherwise, and the
 // comment tells of it. options may be nil.
 func StoredOptions(options map[string]string, logWrite bool) (map[string]string, error) {
@@ -203,7 +203,7 @@ func CheckPartitions(options map[string]string) error {
 // AppendMode reports whether t keeps all rows of an identity.
 func (t *Table) AppendMode() bool { return t.Options[OptionAppendMode] == "true" }
 
-// MergeMode is how rows of one identity become one: MergeLastRow or
+// MergeMode returns how rows of one identity become one: MergeLastRow or
 // MergeLastNonNull. It has no meaning in append mode.
 func (t *Table) MergeMode() string {
 	if m := t.Options[OptionMergeMode]; m != "" {

@@ -74,7 +74,7 @@ func Types() []Type {
 // Valid reports whether t is a type that a column can have.
 func (t Type) Valid() bool { return t > Invalid && int(t) < len(typeNames) }
 
-// String is the type's name in answers, as Int64.
+// String returns the type's name in answers, as Int64.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t].name
@@ -82,7 +82,7 @@ func (t Type) String() string {
 	return "Invalid"
 }
 
-// SQL is the type's name in statements, as BIGINT.
+// SQL returns the type's name in statements, as BIGINT.
 func (t Type) SQL() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t].sql
@@ -102,7 +102,7 @@ func (t Type) IsFloat() bool { return t == Float32 || t == Float64 }
 // IsBytes reports whether values of t are byte strings: String, Binary or JSON.
 func (t Type) IsBytes() bool { return t == String || t == Binary || t == JSON }
 
-// UnitsPerSecond is the resolution of a timestamp type, 0 for the others.
+// UnitsPerSecond returns the resolution of a timestamp type, 0 for the others.
 func (t Type) UnitsPerSecond() int64 {
 	switch t {
 	case TimestampSecond:
@@ -117,7 +117,7 @@ func (t Type) UnitsPerSecond() int64 {
 	return 0
 }
 
-// IntRange is what an integer type can hold, as far as an int64 can say it.
+// IntRange returns what an integer type can hold, as far as an int64 can say it.
 func (t Type) IntRange() (lo, hi int64) {
 	switch t {
 	case Int8:
@@ -148,7 +148,7 @@ const (
 	Timestamp Semantic = 3
 )
 
-// String is the role's name in answers.
+// String returns the role's name in answers.
 func (s Semantic) String() string {
 	switch s {
 	case Tag:
@@ -255,13 +255,13 @@ type Handoff struct {
 	Incarnations map[uint32]uint32
 }
 
-// Origin is what the table's id was when it was made: its id, unless rows were handed over.
+// Origin returns what the table's id was when it was made: its id, unless rows were handed over.
 func (t *Table) Origin() uint64 { return cmp.Or(t.OriginID, t.ID) }
 
 // OriginOf is Origin of a table in its stored form.
 func OriginOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
 
-// Copy is the table that the rows of t are copied into: t by another id, whose shards are
+// Copy returns the table that the rows of t are copied into: t by another id, whose shards are
 // those of the handoff. It is nil if there is none.
 func (t *Table) Copy() *Table {
 	if t.Handoff == nil {

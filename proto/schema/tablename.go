@@ -17,7 +17,7 @@ func ParseTableName(text string) (database, table string, err error) {
 		var part string
 		var ok bool
 		if part, rest, ok = cutNamePart(rest); !ok || part == "" {
-			return "", "", errs.New(errs.InvalidArguments, "%s is no name of a table: write TABLE or DATABASE.TABLE",
+			return "", "", errs.New(errs.InvalidArguments, "%s is not a name of a table: write TABLE or DATABASE.TABLE",
 				quoteShort(text))
 		}
 		parts = append(parts, part)

@@ -2,7 +2,7 @@ package schema
 
 import "time"
 
-// TimeSpan is the range of a timestamp type in words, to the second: what errors about times
+// TimeSpan returns the range of a timestamp type in words, to the second: what errors about times
 // outside of it say.
 func (t Type) TimeSpan() string {
 	lo, hi := t.TimeRange()

@@ -93,7 +93,7 @@ const ttlSpace = " \t\r\n"
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// leading is the number of bytes at the beginning of s that are of the class.
+// leading returns the number of bytes at the beginning of s that are of the class.
 func leading(s string, class func(byte) bool) int {
 	n := 0
 	for n < len(s) && class(s[n]) {
@@ -102,7 +102,7 @@ func leading(s string, class func(byte) bool) int {
 	return n
 }
 
-// String is the normalised form: `forever`, `instant`, or the duration as `7days`
+// String returns the normalised form: `forever`, `instant`, or the duration as `7days`
 // or `1h 30m`, largest unit first. Years, but no months and weeks, are taken out of
 // days, so that 60 days stay `60days`.
 func (t TTL) String() string {
@@ -181,7 +181,7 @@ func DatabaseTTL(text string) (string, error) {
 	return t.String(), nil
 }
 
-// EffectiveTTL is the ttl of a table with the given option texts: its own, else its
+// EffectiveTTL returns the ttl of a table with the given option texts: its own, else its
 // database's, else forever. Texts are empty if unset. A text that does not parse,
 // which NormalizeOption would not have let in, counts as forever: rows are kept.
 func EffectiveTTL(table, database string) TTL {

@@ -75,9 +75,9 @@ func typeError(text string) error {
 		"UNSIGNED), FLOAT, DOUBLE, STRING, BINARY, JSON or TIMESTAMP(0, 3, 6 or 9)", quoteShort(text))
 }
 
-// TimeRange is the range of a timestamp type, in its unit. Seconds and milliseconds go as far as
+// TimeRange returns the range of a timestamp type, in its unit. Seconds and milliseconds go as far as
 // they fit an int64 as microseconds. The largest int64 and its negative mean infinity to the
-// query engine, so they are no times.
+// query engine, so they are not times.
 func (t Type) TimeRange() (lo, hi int64) {
 	hi = 1<<63 - 2
 	if per := t.UnitsPerSecond(); per <= 1000 {

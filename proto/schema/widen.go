@@ -53,7 +53,7 @@ func (t Type) Exact(v int64) bool {
 	return v >= -MaxExact && v <= MaxExact
 }
 
-// FloatOf is an integer of type t as a float; v has the bits of an UInt64.
+// FloatOf returns an integer of type t as a float; v has the bits of an UInt64.
 func (t Type) FloatOf(v int64) float64 {
 	if t == Uint64 {
 		return float64(uint64(v))

@@ -31,7 +31,7 @@ func Start(ctx context.Context, name string) (context.Context, Span) {
 	return ctx, Span{span}
 }
 
-// Of is a span that the caller has begun by itself.
+// Of returns a span that the caller has begun by itself.
 func Of(span trace.Span) Span {
 	if span == nil || !span.IsRecording() {
 		return Span{}

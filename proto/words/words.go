@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Count is a number of things, such as "1 row" or "3 batches".
+// Count returns a number of things, such as "1 row" or "3 batches".
 func Count[N int | int32 | int64 | uint | uint32 | uint64](n N, thing string) string {
 	switch {
 	case n == 1:
@@ -19,7 +19,7 @@ func Count[N int | int32 | int64 | uint | uint32 | uint64](n N, thing string) st
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Pick is the form of a word that goes with a number: one for 1, else many.
+// Pick returns the form of a word that goes with a number: one for 1, else many.
 func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -27,7 +27,7 @@ func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string)
 	return many
 }
 
-// Say is a number and the form of the words after it that goes with it.
+// Say returns a number and the form of the words after it that goes with it.
 func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, Pick(n, one, many))
 }

@@ -144,7 +144,7 @@ type Sender struct {
 // DefaultUser is the user that everything runs as while authentication is off.
 const DefaultUser = "svc"
 
-// Everybody is the sender of everything while authentication is off.
+// Everybody returns the sender of everything while authentication is off.
 func Everybody() Sender { return Sender{User: DefaultUser, Right: ReadWrite, Proof: "none"} }
 
 // May reports whether the sender may do n. No right depends on the object until there are
@@ -188,7 +188,7 @@ func (s Sender) Require(n Need) error {
 		refused, s.User, has, n.what(), recommended)
 }
 
-// what is the action with its object, for a message.
+// what returns the action with its object, for a message.
 func (n Need) what() string {
 	what := cmp.Or(n.Action, n.Privilege.String())
 	if o := n.Object.String(); o != "" {

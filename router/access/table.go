@@ -158,7 +158,7 @@ var operations = map[string]Row{
 }
 
 // OfOperation returns what an operation of the kind needs, and whether there is a row for
-// it. A kind without one is no operation.
+// it. A kind without one is not an operation.
 func OfOperation(kind string) (n Need, known bool) {
 	row, known := operations[kind]
 	return row.Need(Object{Name: kind}), known

@@ -30,7 +30,7 @@ func TestCallsHaveRows(t *testing.T) {
 	}
 	for m := range calls {
 		if !methods[m] {
-			t.Errorf("%s has a row, and is no call", m)
+			t.Errorf("%s has a row, and is not a call", m)
 		}
 	}
 	if n, _ := OfCall("/other/Call"); (Sender{Right: ReadWrite}).May(n) {

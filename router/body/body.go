@@ -103,7 +103,7 @@ func New(cfg Config) (*Reader, error) {
 	return r, nil
 }
 
-// InFlight is the number of bytes that are reserved now.
+// InFlight returns the number of bytes that are reserved now.
 func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 
 // Read reads and decompresses the whole body of req. At least Pad bytes of capacity

@@ -56,7 +56,7 @@ func pack(t testing.TB, encoding string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// header is the Content-Encoding of what pack made.
+// header returns the Content-Encoding of what pack made.
 func header(encoding string) string {
 	if encoding == "raw" {
 		return "deflate"

@@ -57,7 +57,7 @@ func TestCluster(t *testing.T) {
 		{http.MethodGet, "/v1/cluster/operations", "", "ro", 200, `{"operations":[{"id":7`},
 		{http.MethodGet, "/v1/cluster/operations/7", "", "ro", 200, `"operation":{"id":7`},
 		{http.MethodGet, "/v1/cluster/operations/9", "", "ro", 404, "there is no operation 9"},
-		{http.MethodGet, "/v1/cluster/operations/x", "", "ro", 400, "is no id of an operation"},
+		{http.MethodGet, "/v1/cluster/operations/x", "", "ro", 400, "is not an id of an operation"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-move","shard":3,"from":"a","to":"b"}`, "rw", 200,
 			`{"operation":{"id":8`,
@@ -68,7 +68,7 @@ func TestCluster(t *testing.T) {
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","number":3}`, "rw", 400, "number"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","shard":"3"}`, "rw", 400,
-			"the request is no operation: shard is a JSON string, and a whole number",
+			"the request is not an operation: shard is a JSON string, and a whole number",
 		},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"} {"kind":"shard-add"}`, "rw", 400,
@@ -76,7 +76,7 @@ func TestCluster(t *testing.T) {
 		},
 		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it is a JSON array, and an object is needed"},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it ends too early"},
-		{http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400, "the request is no operation"},
+		{http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400, "the request is not an operation"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"` + strings.Repeat("x", 70<<10) + `"}`, "rw", 413,
 			"longer than",

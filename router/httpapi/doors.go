@@ -48,7 +48,9 @@ var protocols = []protocol{
 		name: ingest.Loki, refuse: loki.Refuse,
 		prefixes: []string{"/v1", "/v1/loki", "", "/v1/db/{db}"}, // winston-loki appends the whole path to a base URL
 		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{{methods: post, path: "/loki/api/v1/push", needs: access.Insert, action: "ingest", handler: loki.New(d).Push}}
+			return []doorRoute{
+				{methods: post, path: "/loki/api/v1/push", needs: access.Insert, action: "ingest", handler: loki.New(d).Push},
+			}
 		},
 	},
 	{
@@ -77,7 +79,9 @@ var protocols = []protocol{
 	{
 		name: ingest.GELF, refuse: gelf.Refuse, prefixes: []string{"", "/v1"},
 		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{{methods: post, path: "/gelf", needs: access.Insert, action: "ingest", handler: gelf.NewDoor(d).Push}}
+			return []doorRoute{
+				{methods: post, path: "/gelf", needs: access.Insert, action: "ingest", handler: gelf.NewDoor(d).Push},
+			}
 		},
 	},
 	{
@@ -87,7 +91,13 @@ var protocols = []protocol{
 			var out []doorRoute
 			add := func(methods []string, needs access.Privilege, handler http.HandlerFunc, paths ...string) {
 				for _, path := range paths {
-					out = append(out, doorRoute{methods: methods, path: "/services/collector" + path, needs: needs, action: "ingest", handler: handler})
+					out = append(out, doorRoute{
+						methods: methods,
+						path:    "/services/collector" + path,
+						needs:   needs,
+						action:  "ingest",
+						handler: handler,
+					})
 				}
 			}
 			add(get, access.Open, door.Health, "/health", "/health/1.0")
@@ -110,7 +120,7 @@ func basicOf(credentials func(r *http.Request) string, r *http.Request) {
 	}
 }
 
-// doorRoutes are the paths of all protocols on the user port.
+// doorRoutes returns the paths of all protocols on the user port.
 func (s *Server) doorRoutes() []route {
 	var out []route
 	for i := range protocols {
@@ -122,7 +132,7 @@ func (s *Server) doorRoutes() []route {
 	return out
 }
 
-// routesOf are the paths of a protocol behind a prefix.
+// routesOf returns the paths of a protocol behind a prefix.
 func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 	d.Ingestion, d.Bodies = s.ingestion, s.cfg.Bodies
 	var out []route

@@ -226,7 +226,7 @@ func readDryRunForm(contentType string, body []byte, named bool) *dryRunForm {
 	return nil
 }
 
-// data is the form's records: the text in a string or, to spare people the quoting, an
+// data returns the form's records: the text in a string or, to spare people the quoting, an
 // object or array as it is.
 func (f *dryRunForm) data() ([]byte, error) {
 	if len(f.Data) > 0 {

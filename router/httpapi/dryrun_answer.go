@@ -147,7 +147,7 @@ func appendJSONOrText(out []byte, text string) []byte {
 	return exchange.AppendJSONString(out, text)
 }
 
-// refusal is why ingestion would refuse all rows of the table: it does not exist and must
+// refusal returns why ingestion would refuse all rows of the table: it does not exist and must
 // not be created. Nil if it would not.
 func (s *Server) refusal(d *dryRun, table string, noCreate bool) error {
 	if !d.real || !noCreate {
@@ -163,7 +163,7 @@ func (s *Server) refusal(d *dryRun, table string, noCreate bool) error {
 	return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", table)
 }
 
-// refuseTables is the error that ingestion would answer because of a table.
+// refuseTables returns the error that ingestion would answer because of a table.
 func (s *Server) refuseTables(d *dryRun, tables []*dryTable) error {
 	for _, t := range tables {
 		if err := s.refusal(d, t.name, t.noCreate()); err != nil {
@@ -196,7 +196,7 @@ func (s *Server) refuseRecords(d *dryRun, traces []pipeline.RecordTrace, tables 
 	}
 }
 
-// traceAnswer is the answer with every step of every record.
+// traceAnswer returns the answer with every step of every record.
 func (s *Server) traceAnswer(x *exchange.Exchange, d *dryRun, tables []*dryTable) []byte {
 	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte {
 		return s.appendDifference(out, d, t)
@@ -286,7 +286,7 @@ func appendOptions(out []byte, options map[string]string) []byte {
 	return append(out, '}')
 }
 
-// rowNumber is the place of a row among those that the answer shows of its table; -1 if
+// rowNumber returns the place of a row among those that the answer shows of its table; -1 if
 // several parts of the table have the row's options, so that it cannot be told.
 func rowNumber(row *pipeline.RowTrace, tables []*dryTable) int {
 	number, before := -1, 0

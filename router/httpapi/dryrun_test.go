@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// dryAnswer is the answer of a dry run, as one line per table: its name, its columns
+// dryAnswer returns the answer of a dry run, as one line per table: its name, its columns
 // with types, and its rows.
 func dryAnswer(t testing.TB, w *httptest.ResponseRecorder) string {
 	t.Helper()
@@ -553,7 +553,7 @@ func FuzzDryRun(fz *testing.F) {
 			t.Errorf("status %d: %s", w.Code, w.Body)
 		}
 		if !json.Valid(w.Body.Bytes()) {
-			t.Errorf("the answer is no JSON: %s", w.Body)
+			t.Errorf("the answer is not JSON: %s", w.Body)
 		}
 	})
 }

@@ -67,7 +67,7 @@ var foreignPaths = []struct {
 	{"/api/v1/query", "Prometheus' query API"},
 }
 
-// noSuchPath is the error of a path that there is not. It names the protocol of another system that the
+// noSuchPath returns the error of a path that there is not. It names the protocol of another system that the
 // client seems to speak, and what to use.
 func noSuchPath(method, path, shown string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {

@@ -77,7 +77,7 @@ func (s *Server) handleConfig(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(s.cfg.ConfigText())) // the client may be gone
 }
 
-// metricsNeed is what it takes to read /metrics.
+// metricsNeed returns what it takes to read /metrics.
 func (s *Server) metricsNeed() access.Privilege {
 	if s.cfg.MetricsClosed {
 		return access.Monitor
@@ -96,7 +96,7 @@ func (s *Server) metricsHandler() http.Handler {
 	})
 }
 
-// PublicMetrics is what strangers may read of metrics: no names of databases and tables.
+// PublicMetrics returns what strangers may read of metrics: no names of databases and tables.
 func PublicMetrics(g prometheus.Gatherer) prometheus.Gatherer { return labels.Blank(g, "db", "table") }
 
 // handleOpenAPI answers with the description of the API.

@@ -92,7 +92,7 @@ func TestIngestSituations(t *testing.T) {
 			"{}\n\n{]\n", 400, 1004,
 			"invalid JSON at index: 2",
 		},
-		{"a record that is no object", "table=t" + pl, jsonType, "[1,2]", 400, 1004, ""},
+		{"a record that is not an object", "table=t" + pl, jsonType, "[1,2]", 400, 1004, ""},
 		{"a record without its time", "table=t&custom_time_index=ts;epoch;s" + pl, jsonType, `{"a":1}`, 400, 1004, "ts"},
 		{"two types in the batch", "table=t" + pl, jsonType, `[{"n":1},{"n":"two"}]`, 400, 1004, "n"},
 		{"conflict with the table", "table=typed" + pl, jsonType, `[{"n":"two"}]`, 400, 1004, "n"},

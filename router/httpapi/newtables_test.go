@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// suffixes is a body whose records go to n tables.
+// suffixes returns a body whose records go to n tables.
 func suffixes(prefix string, n int) string {
 	var b strings.Builder
 	for i := range n {

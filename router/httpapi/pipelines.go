@@ -67,7 +67,7 @@ func (s *Server) manage(f func(x *exchange.Exchange, r *http.Request) ([]byte, e
 	}
 }
 
-// pathName is the name in the path.
+// pathName returns the name in the path.
 func pathName(r *http.Request) (string, error) {
 	name, err := url.PathUnescape(mux.Vars(r)["name"])
 	if err != nil || name == "" {
@@ -218,7 +218,7 @@ func (s *Server) findVersion(name string, query params.Values) (*metapb.Pipeline
 	return nil, pipelines.NotFound(name, pipelines.FormatVersion(version))
 }
 
-// deletePipeline removes one version. Removing none is no error.
+// deletePipeline removes one version. Removing none is not an error.
 func (s *Server) deletePipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := changeableName(r)
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, err
 	return append(out, '}'), nil
 }
 
-// databaseOf is the database that a request names, or the default one.
+// databaseOf returns the database that a request names, or the default one.
 func databaseOf(r *http.Request, query params.Values) string {
 	name := params.Header(r.Header, "X-Svc-Db-Name")
 	if name == "" {

@@ -17,7 +17,7 @@ import (
 	"cordwood/router/write"
 )
 
-// keptRows are the rows for svc_private.rejects in an output, one a line.
+// keptRows returns the rows for svc_private.rejects in an output, one a line.
 func keptRows(t testing.TB, out *pipeline.Output) (rows []string) {
 	for _, table := range out.Tables {
 		if table.Table != "rejects" {

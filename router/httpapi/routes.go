@@ -58,7 +58,7 @@ var (
 	getPost = []string{http.MethodGet, http.MethodHead, http.MethodPost}
 )
 
-// routes is every URL that there is.
+// routes returns every URL that there is.
 func (s *Server) routes() []route {
 	routes := []route{
 		{
@@ -121,7 +121,7 @@ func (s *Server) routes() []route {
 	return routes
 }
 
-// pipelineRoutes are those of stored pipelines. Paths without a name come before those
+// pipelineRoutes returns the routes of stored pipelines. Paths without a name come before those
 // with one, which they would match too.
 func (s *Server) pipelineRoutes() []route {
 	return []route{
@@ -184,7 +184,7 @@ func (s *Server) pipelineRoutes() []route {
 	}
 }
 
-// clusterRoutes are those of the cluster.
+// clusterRoutes returns the routes of the cluster.
 func (s *Server) clusterRoutes() []route {
 	cluster := clusterapi.Handlers{Cluster: s.cfg.Cluster}
 	const read = "read the state of the cluster"
@@ -204,7 +204,7 @@ func (s *Server) clusterRoutes() []route {
 	}
 }
 
-// publicRoutes are those that the public listener serves: ours under /v1/, and those of other systems'
+// publicRoutes returns the routes that the public listener serves: ours under /v1/, and those of other systems'
 // protocols.
 func publicRoutes(routes []route) []route {
 	var out []route
@@ -228,7 +228,7 @@ func (s *Server) build(routes []route) (http.Handler, error) {
 }
 
 // dispatch makes what finds the routes of requests. Behind the routes of a path stands the
-// answer to other methods, and paths without a variable stand first: _dryrun is no name of
+// answer to other methods, and paths without a variable stand first: _dryrun is not a name of
 // a pipeline, whatever the method.
 func (s *Server) dispatch(routes []route) (*mux.Router, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
@@ -269,7 +269,7 @@ func (s *Server) dispatch(routes []route) (*mux.Router, error) {
 	return router, nil
 }
 
-// cutPath is the path of a request in a message, which is no place for a long one.
+// cutPath returns the path of a request in a message, which is no place for a long one.
 func cutPath(r *http.Request) string {
 	const most = 200
 	if len(r.URL.Path) > most {
@@ -332,7 +332,7 @@ func (s *Server) guard(rt route) http.Handler {
 	})
 }
 
-// requestID is the name of a request in the log of changes: what the client sent in
+// requestID returns the name of a request in the log of changes: what the client sent in
 // x-request-id, or else a random one.
 func requestID(r *http.Request) string {
 	const most = 128
@@ -360,7 +360,7 @@ func (s *Server) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	})
 }
 
-// need is what the sender of r must be allowed to.
+// need returns what the sender of r must be allowed to.
 func (rt route) need(r *http.Request) access.Need {
 	n := access.Need{Privilege: rt.needs, Action: rt.action, Object: access.Object{Kind: rt.object}}
 	if rt.object != access.NoObject {

@@ -286,7 +286,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Ingestion is the way of requests with logs, for doors that are no URLs.
+// Ingestion returns the way of requests with logs, for doors that are not URLs.
 func (s *Server) Ingestion() *ingest.Service { return s.ingestion }
 
 // Handler serves every path.

@@ -62,8 +62,9 @@ func (r *columnRun) Finish() (*pipeline.Output, error) {
 		return nil, err
 	}
 	if n := r.Repaired(); n > 0 {
-		out.Warnings = append(out.Warnings, words.Say(n, "text is not valid UTF-8: U+FFFD was stored in the place of what is not",
-			"texts are not valid UTF-8: U+FFFD was stored in the place of what is not"))
+		out.Warnings = append(out.Warnings,
+			words.Say(n, "text is not valid UTF-8: U+FFFD was stored in the place of what is not",
+				"texts are not valid UTF-8: U+FFFD was stored in the place of what is not"))
 	}
 	if r.j.kept == nil {
 		return out, nil

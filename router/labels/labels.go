@@ -21,7 +21,7 @@ type Limit struct {
 // NewLimit returns a Limit of so many values besides Others.
 func NewLimit(most int) *Limit { return &Limit{max: most} }
 
-// Of is the value to use for name: itself, or Others.
+// Of returns the value to use for name: itself, or Others.
 func (l *Limit) Of(name string) string {
 	if l.Has(name) {
 		return name

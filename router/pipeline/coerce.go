@@ -71,7 +71,7 @@ func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
 	return ok
 }
 
-// bytesOf is the bytes of a string, to be read.
+// bytesOf returns the bytes of a string, to be read.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // keep ends a text that was appended to k.text from from on.
@@ -274,7 +274,7 @@ func instant(v value.Value, t schema.Type) (int64, bool) {
 	return 0, false
 }
 
-// unixIn is a time in the unit of t, rounded down; false if it is out of range.
+// unixIn returns a time in the unit of t, rounded down; false if it is out of range.
 func unixIn(sec, nsec int64, t schema.Type) (int64, bool) {
 	if t == schema.TimestampSecond {
 		return sec, timeInRange(sec, t)

@@ -26,7 +26,7 @@ type Pipeline struct {
 	timeField processor.Name
 	timeUnit  schema.Type
 
-	// consumed are fields that are no columns beside those listed: what the list reads,
+	// consumed are fields that are not columns beside those listed: what the list reads,
 	// and what it names.
 	consumed  map[string]bool
 	columns   []schema.Column // of transform, but the time index
@@ -41,14 +41,14 @@ type Pipeline struct {
 // runners keeps the memory of runners for the next request, by pipeline.
 type runners struct{ pool sync.Pool }
 
-// identityPipeline is svc_identity for records that are no text any more: those that
+// identityPipeline is svc_identity for records that are not text any more: those that
 // another pipeline dispatches, and those of a dry run.
 var identityPipeline = &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, flatten: true}
 
-// Version is the version of the document's form, 1 or 2.
+// Version returns the version of the document's form, 1 or 2.
 func (p *Pipeline) Version() int { return p.version }
 
-// Description is what the document says of itself.
+// Description returns what the document says of itself.
 func (p *Pipeline) Description() string { return p.description }
 
 // HasDispatcher reports whether records may go to other pipelines.
@@ -60,13 +60,13 @@ func (p *Pipeline) HasTableSuffix() bool { return p.suffix != nil }
 // OpenSchema reports whether tables get columns for whatever fields records have.
 func (p *Pipeline) OpenSchema() bool { return p.transform == nil || p.version == 2 }
 
-// Size is about the memory that p takes, in bytes.
+// Size estimates the memory that p takes, in bytes.
 func (p *Pipeline) Size() int { return p.size }
 
 // Warnings say what the document probably does otherwise than it was meant, with line and path.
 func (p *Pipeline) Warnings() []string { return p.warnings }
 
-// Targets are the pipelines that records may be dispatched to.
+// Targets returns the pipelines that records may be dispatched to.
 func (p *Pipeline) Targets() []string {
 	var names []string
 	if p.dispatcher != nil {
@@ -77,7 +77,7 @@ func (p *Pipeline) Targets() []string {
 	return names
 }
 
-// Columns are the columns of the transform list as a new table gets them, the time index
+// Columns returns the columns of the transform list as a new table gets them, the time index
 // included; nil if there is no such list.
 func (p *Pipeline) Columns() []schema.Column {
 	if p.transform == nil {

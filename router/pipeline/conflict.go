@@ -232,7 +232,7 @@ func (d *dest) typeError(col *column.Col, v *cell) error {
 	return &kindError{SkipType, &valueError{col.Name, shown, err}}
 }
 
-// rangeError is the error for an integer that no column holds exactly.
+// rangeError returns the error for an integer that no column holds exactly.
 func (d *dest) rangeError(col *column.Col, v *cell) error {
 	if err := d.unsaid(col); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (d *dest) lossError(col *column.Col, v *cell) error {
 		shown)}}
 }
 
-// blurError is the error for a fraction in a column of integers that cannot become Float64.
+// blurError returns the error for a fraction in a column of integers that cannot become Float64.
 func (d *dest) blurError(col *column.Col, v *cell) error {
 	if err := d.unsaid(col); err != nil {
 		return err

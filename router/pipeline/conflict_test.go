@@ -84,11 +84,14 @@ func TestTypeConflicts(t *testing.T) {
 			skipped 1 of 3: record 1: column "z": expected Int64 as in an earlier record, actual String: "text"`,
 		},
 		{
-			"text is no number", nil, `[{"n":1},{"n":"1"}]`,
+			"text is not a number", nil, `[{"n":1},{"n":"1"}]`,
 			`!expected Int64 as in an earlier record, actual String: "1"; set on_type_conflict=aside to keep such rows, ` +
 				`or skip_error=true to drop them`,
 		},
-		{"a number is no boolean", nil, `[{"n":true},{"n":1}]`, `!expected Boolean as in an earlier record, actual Int64: 1`},
+		{
+			"a number is not a boolean", nil, `[{"n":true},{"n":1}]`,
+			`!expected Boolean as in an earlier record, actual Int64: 1`,
+		},
 
 		// Numbers, in a column of the table.
 		{"integers in a float column", changes{having(now + ", n Float64")}, `[{"n":1},{"n":2.5},{"n":-3}]`, `

@@ -227,10 +227,10 @@ func (r *Direct) takeBack() {
 	}
 }
 
-// Records is the number of records so far, those refused included.
+// Records returns the number of records so far, those refused included.
 func (r *Direct) Records() int { return r.records }
 
-// Repaired is the number of texts that were not valid UTF-8.
+// Repaired returns the number of texts that were not valid UTF-8.
 func (r *Direct) Repaired() int { return r.repaired }
 
 // Finish ends the input. The Output is valid until Release.

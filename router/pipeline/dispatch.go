@@ -63,7 +63,7 @@ func compileRule(n *document.Node) rule {
 	return r
 }
 
-// scalar is the value of a scalar in a document.
+// scalar returns the value of a scalar in a document.
 func scalar(n *document.Node) (value.Value, bool) {
 	v, ok := n.Scalar()
 	switch v := v.(type) {

@@ -312,7 +312,7 @@ func (r *identity) findCollision() error {
 	return nil
 }
 
-// collision is the error of a record if two of its fields would be one column.
+// collision returns the error of a record if two of its fields would be one column.
 func collision(name []byte) error {
 	return &kindError{SkipTable, errs.New(errs.InvalidArguments,
 		"two fields become the column %q: one has the key as it is, the other the keys of objects inside each other; "+

@@ -87,7 +87,7 @@ func (r *identity) Record(v value.Value, _ int) error {
 	return err
 }
 
-// TextRecord is the record {"message": line}.
+// TextRecord returns the record {"message": line}.
 func (r *identity) TextRecord(line []byte) error {
 	if r.home == nil {
 		if err := r.openHome(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// The outcomes of scanning that are no position.
+// The outcomes of scanning that are not positions.
 const (
 	// outcomeExact: the record must be read by the exact path.
 	outcomeExact = -1

@@ -353,7 +353,8 @@ func TestIdentity(t *testing.T) {
 			"spaces",
 			changes{timeIndex("at;epoch;ms")},
 			`[{"at":" 1"}]`,
-			`!record 0: time index "at": the string " 1" is no number of TimestampMillisecond; for times as text use at;rfc3339`,
+			`!record 0: time index "at": the string " 1" is not a number of TimestampMillisecond; ` +
+				`for times as text use at;rfc3339`,
 		},
 		{
 			"datestr of a number",
@@ -379,7 +380,7 @@ func TestIdentity(t *testing.T) {
 		{"skip_error drops", changes{timeIndex("at;epoch;ms"), skipErrors}, `[{"at":"x"},{"at":2},{}]`, `
 			t
 			at TimestampMillisecond TIMESTAMP: 2
-			skipped 2 of 3: record 0: time index "at": the string "x" is no number of TimestampMillisecond; ` +
+			skipped 2 of 3: record 0: time index "at": the string "x" is not a number of TimestampMillisecond; ` +
 			`for times as text use at;rfc3339 or at;datestr;PATTERN | record 2: time index "at": the field is missing or null`},
 		{
 			"ignore_errors takes the clock",

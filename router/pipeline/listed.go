@@ -68,7 +68,7 @@ func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
 	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), why}
 }
 
-// zero is what on_failure: default gives without a default.
+// zero returns what on_failure: default gives without a default.
 func (c *listed) zero() (cell, bool) {
 	switch t := c.column.Type; {
 	case c.def.kind != kindNone:

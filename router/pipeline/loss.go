@@ -62,7 +62,7 @@ var lostTexts = [losses][2]string{
 	},
 }
 
-// warnings are the counts in words.
+// warnings returns the counts in words.
 func (l *lost) warnings() (out []string) {
 	for i, n := range l {
 		if n.count > 0 {
@@ -73,7 +73,7 @@ func (l *lost) warnings() (out []string) {
 	return out
 }
 
-// truncateLoss is what truncate loses of f.
+// truncateLoss returns what truncate loses of f.
 func truncateLoss(f float64, t schema.Type) loss {
 	whole := math.Trunc(f)
 	var beyond bool
@@ -95,7 +95,7 @@ func truncateLoss(f float64, t schema.Type) loss {
 	return lossNone
 }
 
-// floatLoss is what v lost when it became the number f of a column of type t.
+// floatLoss returns what v lost when it became the number f of a column of type t.
 func floatLoss(v value.Value, f float64, t schema.Type) loss {
 	var same, zero bool
 	switch v.Kind() {

@@ -40,7 +40,7 @@ func (c *Changes) Add(other Changes) {
 	c.Vanished += other.Vanished
 }
 
-// Warnings are the changes in the words that ingestion has for them.
+// Warnings returns the changes in the words that ingestion has for them.
 func (c Changes) Warnings() []string {
 	n := notes{repeated: c.Repeated, lone: c.Lone, cut: c.Cut, vanished: c.Vanished}
 	return n.warnings("")
@@ -53,7 +53,7 @@ func (t *TableRows) ExpiredWarning() string {
 		words.Say(t.Expired, "row is", "rows are"), t.Database, t.Table)
 }
 
-// warnings are the notes in words.
+// warnings returns the notes in words.
 func (n *notes) warnings(timeName string) (out []string) {
 	if n.replaced > 0 {
 		out = append(out, fmt.Sprintf("%s of the field %q %s not stored: the column of that name has the time of "+
@@ -66,8 +66,8 @@ func (n *notes) warnings(timeName string) (out []string) {
 	}
 	if n.lone > 0 {
 		out = append(out, words.Say(n.lone,
-			`escape \ud800 to \udfff is no character by itself: U+FFFD was stored in its place`,
-			`escapes \ud800 to \udfff are no character by themselves: U+FFFD was stored in the place of each`))
+			`escape \ud800 to \udfff is not a character by itself: U+FFFD was stored in its place`,
+			`escapes \ud800 to \udfff are not characters by themselves: U+FFFD was stored in the place of each`))
 	}
 	if n.cut > 0 {
 		out = append(out, words.Say(n.cut, "time is finer than the column that it was stored in: it was rounded down to "+

@@ -22,9 +22,9 @@ func TestWarnings(t *testing.T) {
 	}
 	alone := func(n string) string {
 		if n == "1" {
-			return `1 escape \ud800 to \udfff is no character by itself: U+FFFD was stored in its place`
+			return `1 escape \ud800 to \udfff is not a character by itself: U+FFFD was stored in its place`
 		}
-		return n + ` escapes \ud800 to \udfff are no character by themselves: U+FFFD was stored in the place of each`
+		return n + ` escapes \ud800 to \udfff are not characters by themselves: U+FFFD was stored in the place of each`
 	}
 	finer := func(n string) string {
 		if n == "1" {

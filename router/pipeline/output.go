@@ -14,7 +14,7 @@ const (
 	keepColumns = 4096
 )
 
-// output is what there is to say of the request beside its tables.
+// output returns what there is to say of the request beside its tables.
 func (s *sink) output() *Output {
 	out := &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons}
 	if ti := s.req.TimeIndex; ti != nil && ti.warning != "" {
@@ -69,7 +69,7 @@ func (d *dest) orderColumns() {
 	d.rows.SetCols(append(ordered, cols[1+d.s.timePlace:]...))
 }
 
-// byteSize is about the memory of all rows.
+// byteSize estimates the memory of all rows.
 func (s *sink) byteSize() int {
 	size := 0
 	for _, d := range s.dests {

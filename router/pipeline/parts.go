@@ -118,7 +118,7 @@ func (s *sink) reserve() error {
 	return nil
 }
 
-// memory is about what the rows of s and of the sinks below it take.
+// memory estimates what the rows of s and of the sinks below it take.
 func (s *sink) memory() int {
 	size := 0
 	for _, d := range s.dests {
@@ -130,7 +130,7 @@ func (s *sink) memory() int {
 	return size
 }
 
-// padding is what the rows take more once all columns are as long as their table.
+// padding returns what the rows take more once all columns are as long as their table.
 func (s *sink) padding() int {
 	size := 0
 	for _, d := range s.dests {
@@ -152,7 +152,7 @@ func (s *sink) reserveAll() error {
 	return s.reserve()
 }
 
-// old is how many of the rows that are not in parts are older than the table's ttl.
+// old returns how many of the rows that are not in parts are older than the table's ttl.
 func (d *dest) old() int {
 	options := d.opts.options
 	if d.existing != nil {

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// sizes are the rows of the parts of a table, those that are not encoded last.
+// sizes returns the rows of the parts of a table, those that are not encoded last.
 func sizes(t *TableRows) []int {
 	var out []int
 	for _, p := range t.Parts {

@@ -73,7 +73,7 @@ type Request struct {
 	// a record lacks or has wrong.
 	IgnoreErrors bool
 	// Hints are option texts as the client gave them, by option name. They are the
-	// defaults of the variables svc_ttl and so on. Names that are no option are ignored.
+	// defaults of the variables svc_ttl and so on. Names that are not options are ignored.
 	Hints map[string]string
 	// AutoCreate allows tables and columns to be created.
 	AutoCreate bool
@@ -181,7 +181,7 @@ type TableRows struct {
 	Rows *column.Builder
 }
 
-// Count is the number of rows.
+// Count returns the number of rows.
 func (t *TableRows) Count() int {
 	n := t.Rows.Rows()
 	for _, p := range t.Parts {

@@ -29,7 +29,7 @@ func combinedLines(n int) []byte {
 	return pad(b)
 }
 
-// benchPipeline is a pipeline of testdata.
+// benchPipeline returns a pipeline of testdata.
 func benchPipeline(tb testing.TB, name string) *Pipeline {
 	tb.Helper()
 	src, err := os.ReadFile("testdata/" + name + ".yaml")
@@ -98,7 +98,7 @@ func benchmarkPipeline(b *testing.B, name string, body []byte, text bool) {
 	b.ReportMetric(rows*float64(b.N)/(cpuSeconds(b)-start), "rows/cpu-s")
 }
 
-// cpuSeconds is the processor time that this process has used, its garbage collector
+// cpuSeconds returns the processor time that this process has used, its garbage collector
 // included, so that other work on the machine does not count.
 func cpuSeconds(tb testing.TB) float64 {
 	var u unix.Rusage

@@ -269,14 +269,17 @@ func TestCompileErrors(t *testing.T) {
 			"default of a time", "transform: [{field: a, type: time, default: 1}]",
 			"a TimestampNanosecond column cannot have a default",
 		},
-		{"default of another type", "transform: [{field: a, type: int8, default: 300}]", "the integer 300 is no Int8"},
+		{
+			"default of another type", "transform: [{field: a, type: int8, default: 300}]",
+			"the integer 300 is not a value of Int8",
+		},
 		{
 			"default with a fraction", "transform: [{field: a, type: int32, default: 7.9}]",
-			"the number 7.9 is no Int32: give the number that is to be stored, or the column another type",
+			"the number 7.9 is not a value of Int32: give the number that is to be stored, or the column another type",
 		},
 		{
 			"default beyond the range", "transform: [{field: a, type: int64, default: 1e30}]",
-			"is no Int64: give the number that is to be stored, or the column another type",
+			"is not a value of Int64: give the number that is to be stored, or the column another type",
 		},
 		{"dispatcher", "dispatcher: {rules: [{value: 1}]}", `"table_suffix" is required`},
 		{"template", "table_suffix: _${a", "expected ${name}"},

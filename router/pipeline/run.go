@@ -47,7 +47,7 @@ func (r *runner) scan(data []byte, pos int, whole bool) (int, error) {
 	return next, r.take(v, data[pos:next], next-pos)
 }
 
-// TextRecord is the record {"message": line}.
+// TextRecord returns the record {"message": line}.
 func (r *runner) TextRecord(line []byte) error {
 	o := r.json.own()
 	o.Add("message", value.NewString(unsafe.String(unsafe.SliceData(line), len(line))))

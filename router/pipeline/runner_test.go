@@ -140,7 +140,7 @@ func TestTextRecord(t *testing.T) {
 		{"as time index", changes{timeIndex("message;epoch;s"), skipErrors}, []string{"7", "x"}, `
 			t
 			message TimestampSecond TIMESTAMP: 7
-			skipped 1 of 2: record 1: time index "message": the string "x" is no number of TimestampSecond; ` +
+			skipped 1 of 2: record 1: time index "message": the string "x" is not a number of TimestampSecond; ` +
 			`for times as text use message;rfc3339 or message;datestr;PATTERN`},
 		{"without the time index", changes{timeIndex("at;epoch;s")}, []string{"x"}, `!record 0: time index "at"`},
 		{

@@ -58,7 +58,7 @@ type sink struct {
 	spare  []*column.Builder
 }
 
-// top is the sink of the whole request.
+// top returns the sink of the whole request.
 func (s *sink) top() *sink {
 	for s.above != nil {
 		s = s.above
@@ -66,14 +66,14 @@ func (s *sink) top() *sink {
 	return s
 }
 
-// now is the time of processing of the record under way, in nanoseconds: the time of the
+// now returns the time of processing of the record under way, in nanoseconds: the time of the
 // request, and a nanosecond more for each record, so that rows keep their order.
 func (s *sink) now() int64 { return s.start + int64(s.records) }
 
 // At implements Runner.
 func (s *sink) At(nanos int64) { s.event, s.told = nanos, true }
 
-// moment is the time of a record that names none, in nanoseconds.
+// moment returns the time of a record that names none, in nanoseconds.
 func (s *sink) moment() int64 {
 	if top := s.top(); top.told {
 		return top.event
@@ -162,7 +162,7 @@ type mustColumn struct {
 type guess struct {
 	key  string
 	col  *column.Col // nil: not known yet
-	skip bool        // it is no column: listed, a variable or the time index
+	skip bool        // it is not a column: listed, a variable or the time index
 }
 
 // maxGuesses bounds the guesses of a table; beyond that it begins anew.

@@ -11,7 +11,7 @@ type SkipKind uint8
 // The kinds, in the order in which a record meets the steps.
 const (
 	SkipOther     SkipKind = iota
-	SkipParse              // the text is malformed, or the record is no object
+	SkipParse              // the text is malformed, or the record is not an object
 	SkipProcessor          // a processor refused it
 	SkipTransform          // a value does not go into the type that the pipeline wants
 	SkipTimeIndex          // the time index is missing or unreadable
@@ -27,7 +27,7 @@ var skipNames = [skipKinds]string{
 	"limit",
 }
 
-// String is the kind in metrics and in svc_private.rejects.
+// String returns the kind in metrics and in svc_private.rejects.
 func (k SkipKind) String() string {
 	if int(k) < len(skipNames) {
 		return skipNames[k]
@@ -74,7 +74,7 @@ func WithKind(kind SkipKind, err error) error {
 	return &kindError{kind, err}
 }
 
-// KindOf is the kind that err says, or SkipOther.
+// KindOf returns the kind that err says, or SkipOther.
 func KindOf(err error) SkipKind {
 	if e := (*kindError)(nil); errors.As(err, &e) {
 		return e.kind

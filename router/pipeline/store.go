@@ -181,7 +181,7 @@ func (r *runner) readVariables(o *value.Fields) bool {
 	return found
 }
 
-// recordTime is the time of a record in r.timeUnit.
+// recordTime returns the time of a record in r.timeUnit.
 func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	p := r.p
 	if p.timeAt >= 0 {
@@ -223,7 +223,7 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	return r.nowIn(), nil
 }
 
-// nowIn is the time of a record that names none, in r.timeUnit.
+// nowIn returns the time of a record that names none, in r.timeUnit.
 func (r *runner) nowIn() int64 {
 	t, _ := convertTime(r.moment(), schema.TimestampNanosecond, r.timeUnit)
 	return t
@@ -330,7 +330,7 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 	return nil
 }
 
-// skips reports whether a field is no column of its own.
+// skips reports whether a field is not a column of its own.
 func (r *runner) skips(key string) bool {
 	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
 }

@@ -109,7 +109,7 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 		m, ok := parseEpoch(s, ti.Unit)
 		if !ok {
 			return moment{}, errs.New(errs.InvalidArguments,
-				"time index %q: the string %q is no number of %s; for times as text use %s;rfc3339 or %s;datestr;PATTERN",
+				"time index %q: the string %q is not a number of %s; for times as text use %s;rfc3339 or %s;datestr;PATTERN",
 				ti.Field, cut(s), ti.Unit, ti.Field, ti.Field)
 		}
 		return m, nil
@@ -244,7 +244,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// timestampType is the timestamp type of a resolution in units per second.
+// timestampType returns the timestamp type of a resolution in units per second.
 func timestampType(unit int64) schema.Type {
 	switch unit {
 	case 1:

@@ -48,7 +48,7 @@ func (t *tracer) variables(r *runner, v value.Value) {
 	t.record.Steps = append(t.record.Steps, s)
 }
 
-// withoutVariables is a copy of a record without its variables.
+// withoutVariables returns a copy of a record without its variables.
 func withoutVariables(v value.Value) value.Value {
 	rest := v.Detach()
 	if rest.Object() != nil {
@@ -92,7 +92,7 @@ func (t *tracer) row(r *runner, d *dest) {
 	})
 }
 
-// dropped are the fields of a record that a list of all columns leaves out.
+// dropped returns the fields of a record that a list of all columns leaves out.
 func (p *Pipeline) dropped(v value.Value) (names []string) {
 	fields := v.Object()
 	if p.OpenSchema() || fields == nil {

@@ -128,9 +128,9 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 			var k converter
 			switch {
 			case !k.convert(&c.def, v, t):
-				n.Fault("%s is no %s", n.What(), t)
+				n.Fault("%s is not a value of %s", n.What(), t)
 			case k.loss == lossFraction, k.loss == lossRange:
-				n.Fault("%s is no %s: give the number that is to be stored, or the column another type", n.What(), t)
+				n.Fault("%s is not a value of %s: give the number that is to be stored, or the column another type", n.What(), t)
 			}
 			c.def.bytes = append([]byte(nil), c.def.bytes...)
 		}

@@ -21,7 +21,7 @@ const (
 	kindBig  // integer that neither uint64 nor float64 holds exactly, as its digits
 )
 
-// columnType is the type that a value gives to a new column.
+// columnType returns the type that a value gives to a new column.
 func (k valueKind) columnType() schema.Type {
 	switch k {
 	case kindInt:

@@ -68,7 +68,7 @@ type variables struct {
 
 func (v *variables) any() bool { return v.set != [varCount]bool{} }
 
-// refused is the error for a record that may not set variables itself.
+// refused returns the error for a record that may not set variables itself.
 func (v *variables) refused() error {
 	for i, set := range v.set {
 		if set {

@@ -32,7 +32,7 @@ func (s *sink) tick() error {
 	return nil
 }
 
-// ended is the error of a request that ended, for the reason that Ended gave, or that took
+// ended returns the error of a request that ended, for the reason that Ended gave, or that took
 // too much work.
 func (s *sink) ended(err error) error {
 	at := s.top().records

@@ -16,7 +16,7 @@ const busy = `processors: [{vrl: {source: "for_each(array!(.a)) -> |_, _| { for_
 
 var busyRecord = []byte(`{"a":[` + strings.Repeat("1,", 199) + `1]}`)
 
-// endAfter is a Request.Ended of a request that is over at the n-th time that it is asked.
+// endAfter returns a Request.Ended of a request that is over at the n-th time that it is asked.
 func endAfter(n int, why error) (ended func() error, asked *int) {
 	asked = new(int)
 	return func() error {

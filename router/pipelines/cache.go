@@ -74,7 +74,7 @@ type key struct {
 type entry[P any] struct {
 	key      key
 	pipeline P
-	err      error // why the text, although it was accepted once, is no pipeline here
+	err      error // why the text, although it was accepted once, is not a pipeline here
 	bytes    int64
 }
 
@@ -165,7 +165,7 @@ func (c *Cache[P]) Add(name string, version int64, p P, source []byte) {
 	c.put(&entry[P]{key: key{name, version}, pipeline: p, bytes: c.cfg.Size(p, source)})
 }
 
-// NotFound is the error for a pipeline that does not exist; version is its text, or
+// NotFound returns the error for a pipeline that does not exist; version is its text, or
 // "latest".
 func NotFound(name, version string) error {
 	return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s", name, version)

@@ -41,7 +41,7 @@ func ParseVersion(text string) (unixNano int64, err error) {
 	return 0, errs.New(errs.InvalidArguments, "Invalid pipeline version format: %s", text)
 }
 
-// FormatVersion is the one text of a version: UTC, with a fraction of 3, 6 or 9 digits,
+// FormatVersion returns the one text of a version: UTC, with a fraction of 3, 6 or 9 digits,
 // or none, as needed.
 func FormatVersion(unixNano int64) string {
 	layout := "2006-01-02 15:04:05"

@@ -157,10 +157,10 @@ func showsDefault(c *schema.Column, def *statement.ColumnDef) bool {
 	return !def.PrimaryKey && !c.Type.IsTimestamp() && c.Type != schema.Binary
 }
 
-// changeable refuses options that are no property of a table.
+// changeable refuses options that are not properties of a table.
 func changeable(key string) error {
 	if key == schema.OptionAutoCreateTable {
-		return errs.New(errs.InvalidArguments, "%s is said with a write; it is no property of a table", key)
+		return errs.New(errs.InvalidArguments, "%s is said with a write; it is not a property of a table", key)
 	}
 	if _, ok := schema.OptionName(key); !ok {
 		_, err := schema.NormalizeOption(key, "")

@@ -11,7 +11,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// changeLines are the lines of changes in a log, without what is not about them.
+// changeLines returns the lines of changes in a log, without what is not about them.
 func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 	t.Helper()
 	for line := range bytes.Lines(log.Bytes()) {

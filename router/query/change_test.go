@@ -292,7 +292,7 @@ func TestRoundTripRandom(t *testing.T) {
 	}
 }
 
-// randomDefault is a DEFAULT as it is stored, or none.
+// randomDefault returns a DEFAULT as it is stored, or none.
 func randomDefault(r *rand.Rand, typ schema.Type) *string {
 	texts := []string{schema.QuoteLiteral(""), schema.QuoteLiteral("it's\n\"; --")}
 	switch {

@@ -90,13 +90,13 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 	return Result{AffectedRows: d.done}, nil
 }
 
-// noQuery is the error of a condition that reads tables.
+// noQuery returns the error of a condition that reads tables.
 func noQuery(t *schema.Table) error {
 	return errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s",
 		t.Database, t.Name, keyNames(t))
 }
 
-// keyTable is the table without its fields.
+// keyTable returns the table without its fields.
 func keyTable(t *schema.Table) *schema.Table {
 	k := *t
 	k.Columns = nil
@@ -142,7 +142,7 @@ func explainKeys(t *schema.Table, where string, err error) error {
 	for _, name := range statement.Names(where) {
 		for _, c := range t.Columns {
 			if c.Semantic == schema.Field && strings.EqualFold(c.Name, name) {
-				return errs.New(errs.Unsupported, "DELETE FROM %s.%s: column %q is no key column; the condition may use %s",
+				return errs.New(errs.Unsupported, "DELETE FROM %s.%s: column %q is not a key column; the condition may use %s",
 					t.Database, t.Name, c.Name, keyNames(t))
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"cordwood/router/write"
 )
 
-// identities is the stream of an answer with n rows of host and ts, of which some hosts
+// identities returns the stream of an answer with n rows of host and ts, of which some hosts
 // are null.
 func identities(t *testing.T, n int) []byte {
 	t.Helper()
@@ -133,7 +133,7 @@ func TestDeleteRefused(t *testing.T) {
 		{"DELETE FROM m WHERE host IN (SELECT host FROM logs)", nil, errs.Unsupported, "query in it"},
 		{
 			"DELETE FROM m WHERE upper(N) = 'A'", errs.New(errs.ColumnNotFound, "no N"), errs.Unsupported,
-			`column "n" is no key column; the condition may use the tags "host" and the time index "ts"`,
+			`column "n" is not a key column; the condition may use the tags "host" and the time index "ts"`,
 		},
 		{"DELETE FROM m WHERE x = 1", errs.New(errs.ColumnNotFound, "no x"), errs.ColumnNotFound, "no x"},
 		{"DELETE FROM m", nil, errs.Unsupported, "TRUNCATE TABLE"},

@@ -25,7 +25,7 @@ func storedBefore(err error) error {
 	return err
 }
 
-// unread is the error of a statement that needs metadata which this node cannot have now.
+// unread returns the error of a statement that needs metadata which this node cannot have now.
 func unread(behind error, what string) error {
 	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
 	e.Code, e.Leader, e.Reason = errs.ShardNotReady, "", "" // nothing was changed
@@ -73,7 +73,7 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 	return errs.Wrap(errs.Internal, err, "run SQL")
 }
 
-// lostRight is why ctx was cancelled, if that was because the user may no longer do what is
+// lostRight returns why ctx was cancelled, if that was because the user may no longer do what is
 // done in it.
 func lostRight(ctx context.Context) error {
 	switch cause := context.Cause(ctx); errs.CodeOf(cause) {

@@ -234,7 +234,7 @@ func (w *fakeWriter) Write(_ context.Context, out *pipeline.Output) (write.Resul
 	return write.Result{Rows: out.Tables[0].Rows.Rows()}, nil
 }
 
-// ipcStream is the stream of one batch of integers for each count given.
+// ipcStream returns the stream of one batch of integers for each count given.
 func ipcStream(t *testing.T, end bool, counts ...int) []byte {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)

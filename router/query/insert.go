@@ -65,7 +65,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 	}
 }
 
-// nowIn is the present moment in a time zone.
+// nowIn returns the present moment in a time zone.
 func (s *Service) nowIn(name string) (time.Time, error) {
 	loc, err := zone.Load(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Service) nowIn(name string) (time.Time, error) {
 	return s.cfg.Now().In(loc), nil
 }
 
-// statementKey is the key of the statement that runs: two that store into the same table
+// statementKey returns the key of the statement that runs: two that store into the same table
 // are not one repeated. The first has the key of the request, as an ingestion has.
 func (r *Request) statementKey() write.Key {
 	key := r.Key
@@ -173,7 +173,7 @@ func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]inser
 	return columns, nil
 }
 
-// defaultOf is the column's default as a literal: now() for a time index without one.
+// defaultOf returns the column's default as a literal: now() for a time index without one.
 func defaultOf(c *schema.Column) statement.Literal {
 	if c.Default == nil {
 		if c.Semantic == schema.Timestamp {

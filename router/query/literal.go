@@ -74,13 +74,13 @@ func jsonValue(l statement.Literal) (value, error) {
 	return value{s: string(out), changed: pipeline.Changes{Repeated: w.Repeated, Lone: w.Lone, Vanished: w.Vanished}}, nil
 }
 
-// mismatch says that the literal is no value of the type.
+// mismatch says that the literal is not a value of the type.
 func mismatch(l statement.Literal, t schema.Type, hint string) error {
 	shown := l.SQL()
 	if len(shown) > 80 {
 		shown = strings.ToValidUTF8(shown[:80], "") + "…"
 	}
-	return errs.New(errs.InvalidArguments, "%s is no value of type %s%s", shown, t, hint)
+	return errs.New(errs.InvalidArguments, "%s is not a value of type %s%s", shown, t, hint)
 }
 
 func boolValue(l statement.Literal) (value, error) {
@@ -190,7 +190,7 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	return value{}, mismatch(l, t, hint)
 }
 
-// timeOf is the moment in the unit of the type, rounded down.
+// timeOf returns the moment in the unit of the type, rounded down.
 func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {
 	per := t.UnitsPerSecond()
 	sec := when.Unix()

@@ -19,7 +19,7 @@ import (
 
 // ALTER TABLE … MODIFY COLUMN.
 
-// modifiedIndex is the change that MODIFY COLUMN … SET or UNSET … INDEX makes.
+// modifiedIndex returns the change that MODIFY COLUMN … SET or UNSET … INDEX makes.
 func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIndex, error) {
 	c := t.Column(m.Name)
 	if c == nil {
@@ -99,7 +99,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	return err
 }
 
-// cannotBecome is the error of a type that is not wider; it says which ones are.
+// cannotBecome returns the error of a type that is not wider; it says which ones are.
 func cannotBecome(t *schema.Table, c *schema.Column, to schema.Type) error {
 	wider := ""
 	for _, w := range schema.Types() {

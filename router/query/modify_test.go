@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// boundsStream is the answer with the bounds of a column.
+// boundsStream returns the answer with the bounds of a column.
 func boundsStream(t *testing.T, least, most int64) []byte {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{

@@ -130,7 +130,7 @@ func TestRightLostBetweenStatements(t *testing.T) {
 	}
 }
 
-// by is a context for a user with a right.
+// by returns a context for a user with a right.
 func by(user string, right access.Right) context.Context {
 	return access.With(context.Background(), &access.Caller{
 		Sender: access.Sender{User: user, Right: right, Proof: "password"},

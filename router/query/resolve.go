@@ -88,7 +88,7 @@ func reserved(database string) error {
 	return errs.New(errs.Unsupported, "database %q belongs to the server and cannot be changed", database)
 }
 
-// didYouMean is the end of a sentence about a name that does not exist.
+// didYouMean returns the end of a sentence about a name that does not exist.
 func didYouMean(name string, candidates []string) string {
 	like := nearest.Name(name, candidates)
 	switch {
@@ -100,7 +100,7 @@ func didYouMean(name string, candidates []string) string {
 	return `; did you mean "` + like + `"?`
 }
 
-// databaseNames are all databases in order, those of the server included.
+// databaseNames returns all databases in order, those of the server included.
 func (n names) databaseNames() []string {
 	list := []string{schema.InformationDatabase, schema.PrivateDatabase}
 	for _, d := range n.meta.Databases() {
@@ -112,7 +112,7 @@ func (n names) databaseNames() []string {
 	return list
 }
 
-// expiredBefore is the time index before which rows of the table have expired.
+// expiredBefore returns the time index before which rows of the table have expired.
 func (n names) expiredBefore(t *schema.Table) (int64, bool) {
 	ttl := n.ttl(t)
 	if ttl.Instant {
@@ -121,12 +121,12 @@ func (n names) expiredBefore(t *schema.Table) (int64, bool) {
 	return ttl.ExpiredBefore(n.now(), t.TimeIndex().Type)
 }
 
-// ttl is the table's own ttl, else its database's.
+// ttl returns the table's own ttl, else its database's.
 func (n names) ttl(t *schema.Table) schema.TTL {
 	return schema.EffectiveTTL(t.Options[schema.OptionTTL], n.databaseTTL(t.Database))
 }
 
-// databaseTTL is the text of a database's ttl, or nothing.
+// databaseTTL returns the text of a database's ttl, or nothing.
 func (n names) databaseTTL(name string) string {
 	if d, ok := n.meta.Database(name); ok {
 		return d.Options[schema.OptionTTL]
@@ -134,7 +134,7 @@ func (n names) databaseTTL(name string) string {
 	return ""
 }
 
-// queryTable is a table as a shard node is told of it: with all shards that may hold rows
+// queryTable returns a table as a shard node is told of it: with all shards that may hold rows
 // of it, even if by an earlier placement.
 func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemapb.Table) *shardpb.QueryTable {
 	shards := t.Shards()

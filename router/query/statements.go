@@ -97,12 +97,12 @@ var kinds = map[reflect.Type]kind{
 // of returns the type of a statement.
 func of[S statement.Statement]() reflect.Type { return reflect.TypeFor[S]() }
 
-// reads is the right of a statement that describes an object.
+// reads returns the right of a statement that describes an object.
 func reads(action string, object access.ObjectKind) access.Row {
 	return access.Row{Privilege: access.Select, Action: action, Object: object}
 }
 
-// logged is the right of a statement that changes an object, which goes to the log of changes.
+// logged returns the right of a statement that changes an object, which goes to the log of changes.
 func logged(p access.Privilege, action string, object access.ObjectKind) access.Row {
 	return access.Row{Privilege: p, Action: action, Object: object, Changes: true}
 }

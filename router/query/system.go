@@ -50,7 +50,7 @@ func findSystemTable(database, name string) (*systemTable, error) {
 // systemTableID is above the ids of all other tables.
 const systemTableID = 1 << 63
 
-// schema is the definition that the engine is told. It has no time index.
+// schema returns the definition that the engine is told. It has no time index.
 func (t *systemTable) schema() *schema.Table {
 	def := &schema.Table{
 		ID: systemTableID + t.id, Database: t.database, Name: t.name, Version: 1,
@@ -64,7 +64,7 @@ func (t *systemTable) schema() *schema.Table {
 	return def.Index()
 }
 
-// unused are the columns that a statement which reads no other table does not name.
+// unused returns the columns that a statement which reads no other table does not name.
 func (t *systemTable) unused(sql string) (names []string) {
 	if !statement.OnlyUses(sql, t.namesBut()) {
 		return nil
@@ -77,7 +77,7 @@ func (t *systemTable) unused(sql string) (names []string) {
 	return names
 }
 
-// namesBut are the names of its columns and of the table as a query writes it, without some.
+// namesBut returns the names of its columns and of the table as a query writes it, without some.
 func (t *systemTable) namesBut(without ...string) []string {
 	names := []string{t.database + "." + t.name}
 	for _, c := range t.columns {
@@ -206,13 +206,13 @@ const (
 
 func (f *facts) meta() Meta { return f.names.meta }
 
-// databases are the databases of clients that the statement may show.
+// databases returns the databases of clients that the statement may show.
 func (f *facts) databases() []*schemapb.Database {
 	return slices.DeleteFunc(slices.Clone(f.meta().Databases()),
 		func(d *schemapb.Database) bool { return !f.filter.Schema.Fits(d.Name) })
 }
 
-// tables are those tables of a database that the statement may show, by name.
+// tables returns the tables of a database that the statement may show, by name.
 func (f *facts) tables(database string) []*schema.Table {
 	names, named := f.filter.Table.Names()
 	if !named {
@@ -307,7 +307,7 @@ func moment(name string) schema.Column {
 	return schema.Column{Name: name, Type: schema.TimestampNanosecond}
 }
 
-// orNull is nil for an empty text.
+// orNull returns nil for an empty text, else s.
 func orNull(s string) any {
 	if s == "" {
 		return nil

@@ -63,7 +63,7 @@ var nodesTable = &systemTable{
 	},
 }
 
-// nodeState is what is to become of a node, or that it does not answer.
+// nodeState returns what is to become of a node, or that it does not answer.
 func nodeState(n *metapb.Node, r *metapb.NodeStatus) any {
 	switch {
 	case r.GetDown():
@@ -241,7 +241,7 @@ var pipelinesTable = &systemTable{
 	},
 }
 
-// micros is a time index in microseconds, rounded down; nil if they cannot hold it.
+// micros returns a time index in microseconds, rounded down; nil if they cannot hold it.
 func micros(v int64, unit schema.Type) any {
 	per := unit.UnitsPerSecond()
 	if per > 1e6 {

@@ -11,7 +11,7 @@ import (
 
 // The warnings of a statement say what it does, if it is carried out, that its author may not expect.
 
-// alterTableWarnings are the warnings of ALTER TABLE.
+// alterTableWarnings returns the warnings of ALTER TABLE.
 func (d definer) alterTableWarnings(st *statement.AlterTable, database string) []string {
 	t, err := d.writable(st.Name, database)
 	switch {
@@ -29,14 +29,14 @@ func (d definer) alterTableWarnings(st *statement.AlterTable, database string) [
 		"table "+t.Database+"."+t.Name)
 }
 
-// alterDatabaseWarnings are the warnings of ALTER DATABASE.
+// alterDatabaseWarnings returns the warnings of ALTER DATABASE.
 func (d definer) alterDatabaseWarnings(st *statement.AlterDatabase, _ string) []string {
 	own := d.databaseTTL(st.Database)
 	return expiryWarnings(schema.EffectiveTTL("", own), schema.EffectiveTTL("", changedTTL(own, st.Set, st.Unset)),
 		"the tables of database "+st.Database+" without a ttl of their own")
 }
 
-// changedTTL is what a text of the option ttl becomes.
+// changedTTL returns what a text of the option ttl becomes.
 func changedTTL(text string, set []statement.Option, unset []string) string {
 	for _, o := range set {
 		if optionKey(o.Key) == schema.OptionTTL {

@@ -72,7 +72,7 @@ func TestInsertTellsOfChanges(t *testing.T) {
 			"2 numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each",
 		},
 		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`: {
-			"1 escape \\ud800 to \\udfff is no character by itself: U+FFFD was stored in its place",
+			"1 escape \\ud800 to \\udfff is not a character by itself: U+FFFD was stored in its place",
 		},
 		"INSERT INTO logs (ts) VALUES ('2024-05-06 07:08:09.1239'), ('2024-05-06 07:08:09.123000'), (now())": {
 			"1 time is finer than the column that it was stored in: it was rounded down to the column's unit",

@@ -152,7 +152,7 @@ func (h *Handler) ttl(t *schema.Table) schema.TTL {
 	return schema.EffectiveTTL(t.Options[schema.OptionTTL], d.GetOptions()[schema.OptionTTL])
 }
 
-// selectHead is what a shard puts before the condition.
+// selectHead returns what a shard puts before the condition.
 func selectHead(database, table string) string {
 	return "SELECT * FROM " + schema.QuoteIdent(database) + "." + schema.QuoteIdent(table) + " WHERE ("
 }

@@ -170,7 +170,7 @@ func (h *Handler) leave(s *session) {
 	}
 }
 
-// Open is how many tails are open.
+// Open returns how many tails are open.
 func (h *Handler) Open() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

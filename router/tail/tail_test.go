@@ -29,7 +29,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// answer is an Arrow IPC stream with the rows.
+// answer returns an Arrow IPC stream with the rows.
 func answer(t testing.TB, rows ...string) []byte {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{{Name: "m", Type: arrow.BinaryTypes.String}}, nil)
@@ -221,7 +221,7 @@ func (r *rig) get(query string, header ...string) *http.Response {
 	return resp
 }
 
-// twoFeeds are the two shards of table t.
+// twoFeeds returns the two shards of table t.
 func (r *rig) twoFeeds() (a, b *feed) { return <-r.feeds, <-r.feeds }
 
 func lines(t *testing.T, in *bufio.Reader, n int) []string {

@@ -87,7 +87,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// longProgram is a program of n lines with branches, fields and variables.
+// longProgram returns a program of n lines with branches, fields and variables.
 func longProgram(n int) string {
 	var b strings.Builder
 	for i := range n / 4 {

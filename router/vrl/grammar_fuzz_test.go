@@ -48,7 +48,7 @@ func FuzzGrammar(f *testing.F) {
 	})
 }
 
-// large is an event with a text, an array and an object of n elements.
+// large returns an event with a text, an array and an object of n elements.
 func large(n int) value.Value {
 	list := make([]value.Value, n)
 	fields := value.MakeFields(n)

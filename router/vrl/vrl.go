@@ -207,7 +207,7 @@ func recordWarning(result kind.Kind, nodes []syntax.Node) []*diag.Diagnostic {
 	case result.Is(kind.NullBit):
 		text = "this is always null, so every record is dropped"
 	case !result.Has(kind.ObjectBit | kind.ArrayBit):
-		text = "this is " + result.String() + ", which is no record"
+		text = "this is " + result.String() + ", which is not a record"
 	case !result.Within(kind.ObjectBit|kind.ArrayBit|kind.NullBit) && !result.IsAny() && !result.OrUndefined().IsAny():
 		text = "this may be " + result.String() + ", and only an object or an array of objects is a record"
 	default:
@@ -222,13 +222,13 @@ func recordWarning(result kind.Kind, nodes []syntax.Node) []*diag.Diagnostic {
 	return []*diag.Diagnostic{d.Note("the value of the last expression takes the record's place: end the program with .")}
 }
 
-// PatternBytes is about how much memory the program's patterns take.
+// PatternBytes estimates how much memory the program's patterns take.
 func (p *Program) PatternBytes() int { return p.host.PatternBytes() }
 
-// Result is the kind of the program's value.
+// Result returns the kind of the program's value.
 func (p *Program) Result() kind.Kind { return p.code.Result }
 
-// Event is the kind of the record after a run that got to the program's end.
+// Event returns the kind of the record after a run that got to the program's end.
 func (p *Program) Event() kind.Kind { return p.code.Event }
 
 // Reason is why a run ended before the end of its program.

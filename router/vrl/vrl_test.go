@@ -43,7 +43,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	if _, err := vrl.ParseReadOnly("a + b", false); err == nil {
-		t.Error("an expression is no path")
+		t.Error("an expression is not a path")
 	}
 }
 
@@ -100,7 +100,7 @@ func TestEventAfterFailure(t *testing.T) {
 func TestRecordWarnings(t *testing.T) {
 	for source, want := range map[string]string{
 		".a = 1\n.":                       "",
-		".a = 1":                          "which is no record",
+		".a = 1":                          "which is not a record",
 		"if .a == 1 { return null }\n.":   "",
 		`if .a == 1 { . } else { "x" }`:   "this may be string or object",
 		"if .a == 1 { .b = {} }":          "",

@@ -181,7 +181,7 @@ func (t *target) identified() bool {
 	return true
 }
 
-// demanded is what a column of rows asks of its table.
+// demanded returns what a column of rows asks of its table.
 func demanded(c *column.Col) schema.Column {
 	want := c.Column
 	want.ID, want.Checking = 0, false
@@ -219,12 +219,12 @@ func (t *target) checkNotNull() error {
 	return nil
 }
 
-// conflict is the error for a column that does not fit its table.
+// conflict returns the error for a column that does not fit its table.
 func (t *target) conflict(have, given *schema.Column) error {
 	return t.unfit(conflictError(t.rows.Database, t.rows.Table, have, given))
 }
 
-// unfit is the error for rows that do not fit their table. If the pipeline did not see
+// unfit returns the error for rows that do not fit their table. If the pipeline did not see
 // the table as it is now, another run may drop, convert or complete what does not fit.
 func (t *target) unfit(e *errs.Error) error {
 	if t.seen() {

@@ -47,13 +47,13 @@ func (k Key) withParams() Key {
 	return k
 }
 
-// userHash is the part of a session that depends on the user.
+// userHash returns the part of a session that depends on the user.
 func (k Key) userHash() uint16 {
 	sum := sha256.Sum256([]byte("cordwood user " + k.User))
 	return binary.BigEndian.Uint16(sum[:])
 }
 
-// session is the session of the batches whose key has a hash.
+// session returns the session of the batches whose key has a hash.
 func (k Key) session(hash uint64) uint64 {
 	if k.byUser {
 		return column.KeyedByUser(hash, k.userHash())

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// inParts is what a pipeline makes of many rows: two parts that are encoded, with 100 rows
+// inParts returns what a pipeline makes of many rows: two parts that are encoded, with 100 rows
 // each, and 50 rows that are not. The column late has values in the last ones only.
 func inParts(table string) *pipeline.TableRows {
 	b := &column.Builder{}

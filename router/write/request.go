@@ -133,7 +133,7 @@ func (t *target) cut(cfg Config) {
 	t.jobs = append(t.jobs, j)
 }
 
-// optionKey is the same for equal sets of options.
+// optionKey returns the same for equal sets of options.
 func optionKey(options map[string]string) string {
 	if len(options) == 0 {
 		return ""
@@ -153,7 +153,7 @@ func (t *target) discarded() bool {
 
 func (t *target) name() string { return t.rows.Database + "." + t.rows.Table }
 
-// pending are the targets with rows that are not stored yet.
+// pending returns the targets with rows that are not stored yet.
 func (r *request) pending() []*target {
 	if len(r.targets) == 1 && len(r.targets[0].jobs) == 1 && !r.targets[0].jobs[0].acked {
 		return r.targets
@@ -167,7 +167,7 @@ func (r *request) pending() []*target {
 	return out
 }
 
-// counts are the rows stored, and all rows that were to be.
+// counts returns the rows stored, and all rows that were to be.
 func (r *request) counts() (acked, total int) {
 	for _, t := range r.targets {
 		for _, j := range t.jobs {

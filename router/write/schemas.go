@@ -109,7 +109,7 @@ func isConflict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// keyOf is the same for equal demands.
+// keyOf returns the same for equal demands.
 func keyOf(tables []*metapb.TableDemand) (string, error) {
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(&metapb.EnsureSchema{Tables: tables})
 	if err != nil {

@@ -132,7 +132,7 @@ func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, 
 	return first
 }
 
-// callLength is how many of the jobs go into one call, at least one.
+// callLength returns how many of the jobs go into one call, at least one.
 func callLength(jobs []*job, maxBytes int) int {
 	n, bytes := 0, 0
 	for n < len(jobs) && n < maxCallBatches && (n == 0 || bytes+jobs[n].bytes <= maxBytes) {

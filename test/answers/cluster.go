@@ -258,7 +258,7 @@ func (c *cluster) must(sql string) *answer {
 	return a
 }
 
-// texts is the rows of a batch as text.
+// texts returns the rows of a batch as text.
 func texts(rec arrow.RecordBatch) [][]string {
 	rows := make([][]string, rec.NumRows())
 	for i := range rows {

@@ -30,7 +30,7 @@ type grammar struct {
 
 func one[T any](g *grammar, list ...T) T { return list[g.IntN(len(list))] }
 
-// column is the reference to a column, in one of its spellings.
+// column returns the reference to a column, in one of its spellings.
 func (g *grammar) column(s scope, name string) string {
 	switch {
 	case s.alias == "" && g.IntN(12) == 0:
@@ -109,7 +109,7 @@ func (g *grammar) comparison(expr string, literal func() string) string {
 	return expr + " " + op + " " + literal()
 }
 
-// literal is a literal to compare a column with, often one of another type.
+// literal returns a literal to compare a column with, often one of another type.
 func (g *grammar) literal(f *field) string {
 	v := f.values(g.Rand)
 	if f.name == "id" {
@@ -184,7 +184,7 @@ func (g *grammar) textCondition(f *field, col string) string {
 		"NOT timeout", "conn AND NOT (reset OR full)", "a_b", "nosuch", "über x", `"c:\\x"`)) + ")"
 }
 
-// moment is a moment near a row of the table: of the time index, or of a column.
+// moment returns a moment near a row of the table: of the time index, or of a column.
 func (g *grammar) moment(s scope, f *field) int64 {
 	unit, ts := s.unit, int64(0)
 	if len(s.rows) > 0 {
@@ -209,7 +209,7 @@ func (g *grammar) moment(s scope, f *field) int64 {
 	return ts
 }
 
-// momentLiteral is a constant for a moment, in one of many types.
+// momentLiteral returns a constant for a moment, in one of many types.
 func (g *grammar) momentLiteral(ts int64, unit schema.Type) string {
 	if g.IntN(25) == 0 {
 		return one(g, "NULL", "'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP", "'epoch'::TIMESTAMP", "'infinity'",
@@ -247,7 +247,7 @@ func (g *grammar) momentLiteral(ts int64, unit schema.Type) string {
 	return "TIMESTAMP " + quote(text) + " AT TIME ZONE 'UTC'"
 }
 
-// momentText is a moment as text.
+// momentText returns a moment as text.
 func (g *grammar) momentText(at time.Time) string {
 	layout := one(g, "2006-01-02", "2006-01-02", "2006-01-02 15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
 		"2006-01-02 15:04", "2006-01-02 15:04:05.999", "2006-01-02 15:04:05.999999",
@@ -277,7 +277,7 @@ func (g *grammar) interval() string {
 		"INTERVAL 1.5 SECOND", "to_hours(-2)", "INTERVAL '1 week'")
 }
 
-// timeExpression is an expression of the time index, and what makes constants to compare it with.
+// timeExpression returns an expression of the time index, and what makes constants to compare it with.
 func (g *grammar) timeExpression(s scope) (expr string, literal func() string) {
 	ts := g.column(s, "ts")
 	literal = func() string { return g.momentLiteral(g.moment(s, nil), s.unit) }
@@ -333,7 +333,7 @@ func (g *grammar) timeCondition(s scope) string {
 	return g.comparison(expr, literal)
 }
 
-// subquery is a condition that another query decides on.
+// subquery returns a condition that another query decides on.
 func (g *grammar) subquery(s scope) string {
 	g.deep++
 	defer func() { g.deep-- }()
@@ -357,7 +357,7 @@ const (
 
 func wrap(condition string) string { return beginCondition + condition + endCondition }
 
-// from is a table in FROM.
+// from returns a table in FROM.
 func from(s scope) string {
 	alias := s.alias
 	if alias == "" {
@@ -366,7 +366,7 @@ func from(s scope) string {
 	return beginTable + s.name + endTable + " AS " + alias
 }
 
-// asIs is the statement without its marks: the one that a client would write.
+// asIs returns the statement without its marks: the one that a client would write.
 func asIs(marked string) string {
 	return strings.NewReplacer(beginCondition, "", endCondition, "", beginTable, "", endTable, "").Replace(marked)
 }

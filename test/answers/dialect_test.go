@@ -98,7 +98,7 @@ func (c *cluster) askAll(list [][2]string) {
 	}
 }
 
-// said is the answer to a statement in one line, or its error.
+// said returns the answer to a statement in one line, or its error.
 func (c *cluster) said(sql string) string {
 	a, err := c.ask(sql)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// corpus is the seeds of jsonscan's fuzz target.
+// corpus returns the seeds of jsonscan's fuzz target.
 func corpus(t *testing.T) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../router/vrl/jsonscan/testdata/fuzz/FuzzScan/*")
@@ -73,7 +73,7 @@ func TestJSONColumns(t *testing.T) {
 	}
 	for _, in := range []string{"in memory", "in segments"} {
 		for _, row := range c.must("SELECT j::VARCHAR FROM j WHERE NOT json_valid(j::VARCHAR)").rows {
-			t.Errorf("%s: %s is no JSON to the engine", in, row[0])
+			t.Errorf("%s: %s is not JSON to the engine", in, row[0])
 		}
 		c.must("SELECT j->>'$.a', json_type(j), json_extract(j, '$[0]'), j->'a' FROM j")
 		c.flush()

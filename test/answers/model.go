@@ -75,7 +75,7 @@ func (t *table) field(name string) *field {
 	return nil
 }
 
-// identity is what tells rows of a table that merges apart.
+// identity returns what tells rows of a table that merges apart.
 func (t *table) identity(r *record) string {
 	s := strconv.FormatInt(r.ts, 10)
 	for _, f := range t.fields {
@@ -86,7 +86,7 @@ func (t *table) identity(r *record) string {
 	return s
 }
 
-// visible is the rows that the table shows.
+// visible returns the rows that the table shows.
 func (t *table) visible() []*record {
 	if t.mode == appends {
 		return t.rows
@@ -117,7 +117,7 @@ func (t *table) visible() []*record {
 	return out
 }
 
-// lines is the visible rows as SELECT * shows them, sorted.
+// lines returns the visible rows as SELECT * shows them, sorted.
 func (t *table) lines() []string {
 	var rows [][]string
 	for _, r := range t.visible() {
@@ -134,7 +134,7 @@ func (t *table) lines() []string {
 	return lines(rows)
 }
 
-// columnList is the time index and the fields in the order of the model.
+// columnList returns the time index and the fields in the order of the model.
 func (t *table) columnList() string {
 	names := []string{"ts"}
 	for _, f := range t.fields {
@@ -143,7 +143,7 @@ func (t *table) columnList() string {
 	return strings.Join(names, ", ")
 }
 
-// cell is a value of the model as cellText shows it.
+// cell returns a value of the model as cellText shows it.
 func cell(f *field, v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -164,7 +164,7 @@ func cell(f *field, v any) string {
 	panic(fmt.Sprintf("a value of type %T", v))
 }
 
-// floatText is a number without the sign of zero, which tells nothing: which of 0 and -0 a
+// floatText returns a number without the sign of zero, which tells nothing: which of 0 and -0 a
 // group or an extreme shows is not defined.
 func floatText(v float64) string {
 	if v == 0 {
@@ -173,7 +173,7 @@ func floatText(v float64) string {
 	return strconv.FormatFloat(v+0, 'g', -1, 64)
 }
 
-// cellText is a value of an answer as text.
+// cellText returns a value of an answer as text.
 func cellText(a arrow.Array, row int) string {
 	if a.IsNull(row) {
 		return "NULL"

@@ -151,7 +151,7 @@ func (w *round) change(t *table) {
 	}
 }
 
-// free is the columns that a table could have and lacks.
+// free returns the columns that a table could have and lacks.
 func (w *round) free(t *table) []*field {
 	return slices.DeleteFunc(fields(w.Rand, 0), func(f *field) bool { return t.field(f.name) != nil })
 }

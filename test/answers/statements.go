@@ -80,7 +80,7 @@ func (g *grammar) timesOnly() (string, order) {
 	return g.byTime(s), ordered
 }
 
-// where is the rest of a statement from its table on.
+// where returns the rest of a statement from its table on.
 func (g *grammar) where(s scope) string {
 	if g.IntN(10) == 0 {
 		return from(s)
@@ -88,7 +88,7 @@ func (g *grammar) where(s scope) string {
 	return from(s) + " WHERE " + wrap(g.condition(s, g.IntN(3)))
 }
 
-// some is a list of columns.
+// some returns a list of columns.
 func (g *grammar) some(s scope) string {
 	if g.IntN(5) == 0 {
 		if s.alias != "" && g.IntN(2) == 0 {
@@ -126,7 +126,7 @@ func (g *grammar) newestOf(s scope) (string, order) {
 		"ts DESC NULLS LAST", "TS DESC") + ", id DESC" + g.limit(), ordered
 }
 
-// direct is a statement that may be answered without the engine.
+// direct returns a statement that may be answered without the engine.
 func (g *grammar) direct(s scope) (string, order) {
 	names := g.named(s, func(f *field) bool { return true })
 	list := strings.Join(append([]string{g.column(s, "ts")}, names[:1+g.IntN(min(4, len(names)))]...), ", ")
@@ -142,7 +142,7 @@ func (g *grammar) direct(s scope) (string, order) {
 		one(g, g.limit(), fmt.Sprintf(" LIMIT %d", 1+g.IntN(50))), byTime
 }
 
-// plain is a condition of the kinds that are evaluated without the engine.
+// plain returns a condition of the kinds that are evaluated without the engine.
 func (g *grammar) plain(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
 	col := g.column(s, f.name)
@@ -220,7 +220,7 @@ func (g *grammar) byValue(s scope) string {
 		one(g, "v", "1", "ALL", col) + having
 }
 
-// plainOn is a condition on one column.
+// plainOn returns a condition on one column.
 func (g *grammar) plainOn(s scope, f *field) string {
 	if f.typ == schema.String && g.IntN(3) == 0 {
 		return g.textCondition(f, g.column(s, f.name))
@@ -311,7 +311,7 @@ func (g *grammar) aliases(s scope) (string, order) {
 		" GROUP BY 1 HAVING count(*) > 1", unordered
 }
 
-// other is a statement of a rarer form.
+// other returns a statement of a rarer form.
 func (g *grammar) other(s scope) (string, order) {
 	switch g.IntN(10) {
 	case 0:

@@ -161,7 +161,7 @@ func fields(r *rand.Rand, tags int) []*field {
 	return out
 }
 
-// clockTime is the moment of a time of the unit, if a text can have it.
+// clockTime returns the moment of a time of the unit, if a text can have it.
 func clockTime(ts int64, unit schema.Type) (time.Time, bool) {
 	per := unit.UnitsPerSecond()
 	sec, rest := ts/per, ts%per

@@ -271,7 +271,7 @@ func (c *cluster) send(t *table, rows []*record) error {
 	return err
 }
 
-// json is a row as a record of JSON.
+// json returns a row as a record of JSON.
 func (r *record) json(t *table) string {
 	parts := []string{`"ts":` + strconv.FormatInt(r.ts, 10)}
 	for _, f := range t.fields {
@@ -282,7 +282,7 @@ func (r *record) json(t *table) string {
 		text := ""
 		switch v := v.(type) {
 		case float64:
-			text = strconv.FormatFloat(v, 'e', -1, 64) // with an exponent it is no integer
+			text = strconv.FormatFloat(v, 'e', -1, 64) // with an exponent it is not an integer
 		case string:
 			quoted, _ := json.Marshal(v) // texts never fail
 			text = string(quoted)

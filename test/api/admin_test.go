@@ -73,7 +73,7 @@ func TestAdminOpenAPI(t *testing.T) {
 			}
 		}
 		if c.path == "/openapi.json" && !json.Valid(a.body) {
-			t.Errorf("the description is no JSON")
+			t.Errorf("the description is not JSON")
 		}
 	}
 	for path, item := range s.doc.Paths.Map() {

@@ -64,7 +64,7 @@ func TestHostileNames(t *testing.T) {
 			if header.Get("X-Injected") != "" {
 				t.Errorf("%s %s: a header of the client's came back", r.method, r.path)
 			}
-			// Of what is no HTTP, the library says so by itself.
+			// Of what is not HTTP, the library says so by itself.
 			if status >= 400 && header.Get("X-Svc-Err-Code") != "" {
 				checkShape(t, r.method+" "+r.path, body)
 			}

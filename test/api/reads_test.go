@@ -77,7 +77,7 @@ func TestReadsChangeNothing(t *testing.T) {
 
 var volatile = regexp.MustCompile(`"execution_time_ms":\d+`)
 
-// state is what requests can change, as text.
+// state returns what requests can change, as text.
 func (s *server) state(t *testing.T, admin *server) string {
 	t.Helper()
 	var out strings.Builder

@@ -89,7 +89,7 @@ var kinds = []struct {
 
 func say(text string) func(*generator) string { return func(*generator) string { return text } }
 
-// trace is a stack trace, with its line ends escaped.
+// trace returns a stack trace, with its line ends escaped.
 func trace(g *generator) string {
 	var b strings.Builder
 	b.WriteString("Refused: card declined")
@@ -99,7 +99,7 @@ func trace(g *generator) string {
 	return b.String()
 }
 
-// event is a row of an application in Kubernetes, nested two deep.
+// event returns a row of an application in Kubernetes, nested two deep.
 func (g *generator) event(b []byte) []byte {
 	k := &kinds[g.r.IntN(len(kinds))]
 	pod := g.pods[g.r.IntN(len(g.pods))]

@@ -59,7 +59,7 @@ func (g group) close() error {
 	return errors.Join(faults...)
 }
 
-// use is what all servers have used so far.
+// use returns what all servers have used so far.
 func (g group) use() (use, error) {
 	var sum use
 	for _, s := range g {

@@ -149,7 +149,7 @@ func post(client *http.Client, url, contentType string, gzipped bool, data []byt
 	return err
 }
 
-// line is the result as a row of the table.
+// line returns the result as a row of the table.
 func (r *result) line(c workload, nodes int) string {
 	target := fmt.Sprint(c.target)
 	if nodes > 1 {

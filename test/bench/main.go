@@ -4,7 +4,7 @@
 //
 // The main figure is rows per CPU-second of the server and its children, over their
 // whole life: flush and compaction count, so work put off does not look free, and a
-// busy machine changes it little. It is no test: it never fails because of a figure.
+// busy machine changes it little. It is not a test: it never fails because of a figure.
 //
 //	go run ./test/bench -bin bin/cordwood            all of it, some minutes
 //	go run ./test/bench -bin bin/cordwood -only app  one line of the table

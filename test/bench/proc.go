@@ -80,7 +80,7 @@ func procField(file, name string) int64 {
 	return 0
 }
 
-// diskUse is the size of all files below dir.
+// diskUse returns the size of all files below dir.
 func diskUse(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

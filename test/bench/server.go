@@ -71,7 +71,7 @@ func (s *server) await() error {
 	}
 }
 
-// ended is the error of a server that was not asked to end.
+// ended returns the error of a server that was not asked to end.
 func (s *server) ended(err error) error {
 	return fmt.Errorf("the server ended by itself (%w): %s", cmp.Or(err, errors.New("exit status 0")), s.log.String())
 }

@@ -33,7 +33,7 @@ type Attack struct {
 	Run  func(ctx context.Context, a *Attacker)
 }
 
-// Attacks are the attacks that once ended or blocked a server, and variations of them.
+// Attacks returns the attacks that once ended or blocked a server, and variations of them.
 func Attacks() []Attack {
 	query := func(name, sql string) Attack {
 		return Attack{"query: " + name, func(ctx context.Context, a *Attacker) { a.Query(ctx, sql) }}
@@ -152,7 +152,7 @@ func (a *Attacker) send(
 	_, _ = io.Copy(io.Discard, resp.Body)
 }
 
-// longBeforeShort is a line of 1.5 MB and 60,000 short ones, whose average is no guide.
+// longBeforeShort returns a line of 1.5 MB and 60,000 short ones, whose average is not a guide.
 func longBeforeShort() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"m":"` + strings.Repeat("x", 1_500_000) + "\"}\n")

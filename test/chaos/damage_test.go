@@ -133,7 +133,7 @@ func (d *damages) one(kind string) string {
 	return "its node, and it was made anew"
 }
 
-// rebuilt is how many replicas were made anew.
+// rebuilt returns how many replicas were made anew.
 func (d *damages) rebuilt() (done int) {
 	d.t.Helper()
 	cluster.Eventually(d.t, 30*time.Second, func() error {
@@ -204,7 +204,7 @@ func (d *damages) right() {
 	d.l.AwaitAcked(d.t, 100)
 }
 
-// ackedRows are the rows that were acknowledged so far, with their tables, of writers
+// ackedRows returns the rows that were acknowledged so far, with their tables, of writers
 // whose rows are there once.
 func (l *Load) ackedRows() map[rowID]int {
 	l.mu.Lock()

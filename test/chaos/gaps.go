@@ -34,7 +34,7 @@ func (l *Load) Fault(format string, args ...any) {
 	l.faults = append(l.faults, breakage{time.Now(), fmt.Sprintf(format, args...)})
 }
 
-// Gaps are the longest waits of any writer that each fault fell into or came before, up to
+// Gaps returns the longest waits of any writer that each fault fell into or came before, up to
 // the next fault; sorted.
 func (l *Load) Gaps() []time.Duration {
 	l.mu.Lock()

@@ -30,7 +30,7 @@ type inserter struct {
 // insertRows is how many rows a statement has.
 const insertRows = 5
 
-// insertStatement is the nth statement of a writer.
+// insertStatement returns the nth statement of a writer.
 func insertStatement(name string, n int) string {
 	var rows []string
 	for i := range insertRows {

@@ -99,7 +99,7 @@ func newRegister(t testing.TB, routers []*cluster.Node, writers, readers int) *r
 	return g
 }
 
-// now is how long the register has been used.
+// now returns how long the register has been used.
 func (g *register) now() time.Duration { return time.Since(g.began) }
 
 // write sends a row once, notes what became of it, and reports whether it was acknowledged.

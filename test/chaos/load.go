@@ -147,7 +147,7 @@ func (l *Load) Stop() {
 	l.client.CloseIdleConnections()
 }
 
-// Acked is how many rows were acknowledged.
+// Acked returns how many rows were acknowledged.
 func (l *Load) Acked() int { return int(l.acked.Load()) }
 
 // AwaitAcked waits until so many more rows are acknowledged.
@@ -195,7 +195,7 @@ func (l *Load) WantAnswers(t testing.TB, during string) {
 	}
 }
 
-// table is the table of a row: the number of the request counts, or of the row.
+// table returns the table of a row: the number of the request counts, or of the row.
 func (l *Load) table(r *request, row int) int {
 	if l.opt.Spread {
 		return row % l.opt.Tables
@@ -203,10 +203,10 @@ func (l *Load) table(r *request, row int) int {
 	return r.at
 }
 
-// TableName is the name of the i-th table.
+// TableName returns the name of the i-th table.
 func TableName(i int) string { return fmt.Sprintf("load_%d", i) }
 
-// payload is what a row must hold: anything else is not what was sent.
+// payload returns what a row must hold: anything else is not what was sent.
 func payload(writer string, row int) string {
 	sum := uint64(14695981039346656037)
 	for _, b := range []byte(fmt.Sprintf("%s/%d", writer, row)) {

@@ -63,7 +63,7 @@ func TestReplicaMoves(t *testing.T) {
 		from := shard.Replicas[r.IntN(len(shard.Replicas))]
 		op := begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: shard.Id, From: from, To: to})
 		if op == nil {
-			t.Fatal("a move that is no operation")
+			t.Fatal("a move that is not an operation")
 		}
 		cancelled := i%3 == 1
 		if cancelled {

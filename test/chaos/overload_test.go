@@ -196,7 +196,7 @@ func (o *overload) watch() {
 	})
 }
 
-// pids are the processes of the server.
+// pids returns the processes of the server.
 func (o *overload) pids() []string {
 	pid := strconv.Itoa(o.node.Pid())
 	out := []string{pid}
@@ -209,7 +209,7 @@ func (o *overload) pids() []string {
 	return out
 }
 
-// cpu is the CPU time that the server has used.
+// cpu returns the CPU time that the server has used.
 func (o *overload) cpu() (sum time.Duration) {
 	for _, pid := range o.pids() {
 		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
@@ -225,7 +225,7 @@ func (o *overload) cpu() (sum time.Duration) {
 	return sum
 }
 
-// ownCPU is the CPU time that this process has used.
+// ownCPU returns the CPU time that this process has used.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -90,7 +90,7 @@ func (a *authority) issue(dir, name, common string) {
 	a.replace(filepath.Join(dir, name+".pem"), cert)
 }
 
-// shown is the name in the certificate that a port shows.
+// shown returns the name in the certificate that a port shows.
 func shown(addr string) (string, error) {
 	unverified := &tls.Config{InsecureSkipVerify: true} // only the name in the certificate matters
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", addr, unverified)

@@ -20,7 +20,7 @@ func together(t *testing.T) {
 	}
 }
 
-// rounds is how often a fault is brought about: in the short form and in the long one, in
+// rounds returns how often a fault is brought about: in the short form and in the long one, in
 // which $CORDWOOD_CHAOS_ROUNDS changes it.
 func rounds(short, chaos int) int {
 	if !long() {

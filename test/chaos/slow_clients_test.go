@@ -92,7 +92,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// resident is the memory of a server's own process, in bytes.
+// resident returns the memory of a server's own process, in bytes.
 func resident(t testing.TB, n *cluster.Node) int64 {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n.Pid()), "status"))

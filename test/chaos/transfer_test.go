@@ -116,7 +116,7 @@ func TestTransferCut(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// segments is how many bytes of segments are in the folder of a node.
+// segments returns how many bytes of segments are in the folder of a node.
 func segments(t testing.TB, n *cluster.Node) (sum int64) {
 	t.Helper()
 	if err := filepath.WalkDir(n.Dir, func(path string, d fs.DirEntry, err error) error {

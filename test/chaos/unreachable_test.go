@@ -91,7 +91,7 @@ func leadsNothing(c *cluster.Cluster, x *cluster.Node) error {
 	return nil
 }
 
-// problems is what a node says that is wrong with the cluster.
+// problems returns what a node says that is wrong with the cluster.
 func problems(n *cluster.Node) string {
 	a, err := n.Do("GET", "/v1/cluster", nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// older is the program as it was some commits ago: $CORDWOOD_OLD_BIN, or one built from the
+// older returns the program as it was some commits ago: $CORDWOOD_OLD_BIN, or one built from the
 // commit $CORDWOOD_OLD_REV, the one before this if there is none given.
 func older(t *testing.T) string {
 	t.Helper()

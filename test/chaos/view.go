@@ -78,7 +78,7 @@ func calls(
 	return f(ctx, conn)
 }
 
-// node is the node with an id; nil if there is none.
+// node returns the node with an id; nil if there is none.
 func node(c *cluster.Cluster, id string) *cluster.Node {
 	for _, n := range c.Nodes {
 		if x, err := n.Identity(); err == nil && x.NodeID == id {
@@ -88,7 +88,7 @@ func node(c *cluster.Cluster, id string) *cluster.Node {
 	return nil
 }
 
-// metaLeader is the node that leads the metadata group.
+// metaLeader returns the node that leads the metadata group.
 func metaLeader(t testing.TB, c *cluster.Cluster) *cluster.Node {
 	t.Helper()
 	var leader *cluster.Node
@@ -105,7 +105,7 @@ func metaLeader(t testing.TB, c *cluster.Cluster) *cluster.Node {
 	return leader
 }
 
-// shardLeader is the node that leads a shard, by its own report.
+// shardLeader returns the node that leads a shard, by its own report.
 func shardLeader(t testing.TB, c *cluster.Cluster, shard uint32) *cluster.Node {
 	t.Helper()
 	var leader *cluster.Node
@@ -139,7 +139,7 @@ func anyStatus(t testing.TB, c *cluster.Cluster) (out *metapb.StatusResponse) {
 	return out
 }
 
-// tables is what the metadata group has of all tables.
+// tables returns what the metadata group has of all tables.
 func tables(t testing.TB, c *cluster.Cluster) (out []*schemapb.Table) {
 	t.Helper()
 	cluster.Eventually(t, 30*time.Second, func() error {
@@ -167,7 +167,7 @@ func byName(t testing.TB, c *cluster.Cluster) map[string]*schemapb.Table {
 	return out
 }
 
-// tablesOf is what a member of the metadata group has of all tables.
+// tablesOf returns what a member of the metadata group has of all tables.
 func tablesOf(n *cluster.Node) (out []*schemapb.Table, err error) {
 	err = call(n, func(ctx context.Context, m metapb.MetaClient) error {
 		stream, err := m.Watch(ctx, &metapb.WatchRequest{})

@@ -12,7 +12,7 @@ import (
 
 var termLine = regexp.MustCompile(`(?m)^cordwood_raft_term\{group="([^"]+)"\} (\S+)$`)
 
-// terms are those of all groups: one rises when a leader is elected, or somebody tries to be.
+// terms returns the terms of all groups: one rises when a leader is elected, or somebody tries to be.
 func terms(t testing.TB, c *cluster.Cluster) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -31,7 +31,7 @@ func terms(t testing.TB, c *cluster.Cluster) map[string]string {
 	return out
 }
 
-// rate is how many rows a second are acknowledged in a time.
+// rate returns how many rows a second are acknowledged in a time.
 func (l *Load) rate(length time.Duration) float64 {
 	from, begin := l.Acked(), time.Now()
 	<-time.After(length)

@@ -13,7 +13,7 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 )
 
-// exporters are those of OpenTelemetry for Go.
+// exporters returns the exporters of OpenTelemetry for Go.
 func exporters(t *testing.T, s *server) map[string]sdklog.Exporter {
 	t.Helper()
 	ctx := t.Context()

@@ -61,7 +61,7 @@ func start(t testing.TB) *server {
 	return s
 }
 
-// free is an address that nobody listens on now.
+// free returns an address that nobody listens on now.
 func free(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -180,7 +180,7 @@ func (n *Node) signal(s syscall.Signal) {
 	}
 }
 
-// Pid is the process id of the running server.
+// Pid returns the process id of the running server.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
 // Running reports whether the process has not ended.
@@ -241,7 +241,7 @@ func (n *Node) awaitStop() {
 	}
 }
 
-// Log is what the process has written so far.
+// Log returns what the process has written so far.
 func (n *Node) Log() string { return n.log.String() }
 
 // Answer is what the server answered to one request.
@@ -291,7 +291,7 @@ func (n *Node) Ingest(table string, body []byte) error {
 }
 
 // ask posts SQL, again for a minute while the answer is that the process for queries, which
-// had ten seconds to start, has not: on a loaded machine that is no failure.
+// had ten seconds to start, has not: on a loaded machine that is not a failure.
 func (n *Node) ask(path, contentType, body string) (*Answer, error) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		a, err := n.Do("POST", path, strings.NewReader(body), "Content-Type", contentType)
@@ -346,7 +346,7 @@ var build struct {
 	err  error
 }
 
-// Binary is the program under test: $CORDWOOD_BIN, or one built for this run.
+// Binary returns the program under test: $CORDWOOD_BIN, or one built for this run.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if bin := os.Getenv("CORDWOOD_BIN"); bin != "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// largestSegment is the largest segment of a node's replica of shard 1.
+// largestSegment returns the largest segment of a node's replica of shard 1.
 func largestSegment(n *Node) (path string, size int64, err error) {
 	names, err := filepath.Glob(filepath.Join(n.Dir, "shards", "1", "segments", "*.parquet"))
 	if err != nil {

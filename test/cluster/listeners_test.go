@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// oneLog is a call with one record.
+// oneLog returns a call with one record.
 func oneLog(text string) *collector.ExportLogsServiceRequest {
 	record := &logs.LogRecord{
 		TimeUnixNano: 1767607200000000000,

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// highWater is the most memory that the server's process had since forgetHighWater.
+// highWater returns the most memory that the server's process had since forgetHighWater.
 func highWater(t *testing.T, n *Node) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.Pid()))

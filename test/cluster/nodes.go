@@ -268,7 +268,7 @@ func (n *Node) Identity() (id Identity, err error) {
 	return id, json.Unmarshal(data, &id)
 }
 
-// ClusterID is the one cluster that all nodes belong to; the test fails if they do not.
+// ClusterID returns the one cluster that all nodes belong to; the test fails if they do not.
 func (c *Cluster) ClusterID() string {
 	c.t.Helper()
 	first := ""
@@ -287,7 +287,7 @@ func (c *Cluster) ClusterID() string {
 	return first
 }
 
-// Generous is how long to wait for what takes d at most on a machine that has nothing else to do:
+// Generous returns how long to wait for what takes d at most on a machine that has nothing else to do:
 // three times as long, if that is not more than two minutes. Where a test waits for something that
 // must happen, the limit only bounds a failure.
 func Generous(d time.Duration) time.Duration { return max(d, min(3*d, 2*time.Minute)) }

@@ -29,13 +29,13 @@ var ports struct {
 	taken map[int]bool
 }
 
-// FreeAddr is an address of this machine that no other test uses until this one ends.
+// FreeAddr returns an address of this machine that no other test uses until this one ends.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	return freeAddr(t)
 }
 
-// freeAddr is a loopback address that nobody listens on now, and that no other test has
+// freeAddr returns a loopback address that nobody listens on now, and that no other test has
 // until this one ends.
 func freeAddr(t testing.TB) string {
 	t.Helper()

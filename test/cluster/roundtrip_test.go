@@ -95,7 +95,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if stored < 60 || refused < 20 {
-		t.Errorf("%d stored, %d refused: the records are no test", stored, refused)
+		t.Errorf("%d stored, %d refused: the records do not belong to the test", stored, refused)
 	}
 }
 

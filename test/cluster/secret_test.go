@@ -41,7 +41,7 @@ func says(t *testing.T, n *Node, texts ...string) {
 	})
 }
 
-// TestStrangerStaysOut: who reaches the port between nodes of a server is no node of its cluster
+// TestStrangerStaysOut: who reaches the port between nodes of a server is not a node of its cluster
 // without its secret, and is with it.
 func TestStrangerStaysOut(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestUnprotectedAddress(t *testing.T) {
 	}
 }
 
-// problems are those of the state of the cluster.
+// problems returns the problems of the state of the cluster.
 func problems(t *testing.T, n *Node) string {
 	t.Helper()
 	a, err := n.Do("GET", "/v1/cluster", nil)

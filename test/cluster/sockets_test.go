@@ -63,7 +63,7 @@ func (n *Node) awaitAnswer(t *testing.T, client *http.Client, sql, want string) 
 	}
 }
 
-// trusting is a client that shows the certificates, and does not look at that of the server, which is a process of
+// trusting returns a client that shows the certificates, and does not look at that of the server, which is a process of
 // this test.
 func trusting(t *testing.T, certificates ...tls.Certificate) (*http.Client, *tls.Config) {
 	t.Helper()

@@ -81,7 +81,7 @@ func (w *watch) until(t *testing.T, what string, ok func(clusterapi.Status) bool
 	})
 }
 
-// health is the verdict but for disks, which all nodes share with other programs.
+// health returns the verdict but for disks, which all nodes share with other programs.
 func health(s clusterapi.Status) string {
 	if s.Health == "degraded" && !slices.ContainsFunc(s.Problems, func(p clusterapi.Problem) bool {
 		return p.Severity == "warning" && !strings.HasPrefix(p.Text, "disks are")
@@ -91,7 +91,7 @@ func health(s clusterapi.Status) string {
 	return s.Health
 }
 
-// missing are the nodes that are not heard of.
+// missing returns the nodes that are not heard of.
 func missing(s clusterapi.Status) (names []string) {
 	for _, n := range s.Nodes {
 		if n.State == "stopped" || n.State == "down" || n.State == "silent" {

@@ -227,7 +227,8 @@ func TestDelete(t *testing.T) {
 	count("[[401 120401]]")
 	affected("DELETE FROM d WHERE true", "401")
 	count("[[0 0]]")
-	if a := n.sql(t, "", "DELETE FROM d WHERE v > 1"); !strings.Contains(string(a.Body), `column \"v\" is no key column`) {
+	if a := n.sql(t, "", "DELETE FROM d WHERE v > 1"); !strings.Contains(string(a.Body),
+		`column \"v\" is not a key column`) {
 		t.Errorf("a condition on a field: %s", a.Body)
 	}
 }

@@ -62,7 +62,7 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 	return cert, key
 }
 
-// subject is the name in the certificate that a port shows.
+// subject returns the name in the certificate that a port shows.
 func subject(addr string) (string, error) {
 	dialer := &tls.Dialer{
 		NetDialer: &net.Dialer{Timeout: 30 * time.Second},

@@ -72,7 +72,7 @@ func insertTwins(t *testing.T, n *Node, round int, widened bool) {
 	}
 }
 
-// output is what a node answers to a statement: rows and types, but not the time that it took.
+// output returns what a node answers to a statement: rows and types, but not the time that it took.
 func (n *Node) output(params, sql string) (string, error) {
 	a, err := n.ask("/v1/sql?"+params, "application/x-www-form-urlencoded", "sql="+url.QueryEscape(sql))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // forever is a query that runs until it is stopped.
 const forever = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(100000) b"
 
-// workers are the query workers of the node.
+// workers returns the query workers of the node.
 func (n *Node) workers() []int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var pids []int
@@ -39,7 +39,7 @@ func (n *Node) workers() []int {
 	return pids
 }
 
-// cpu is the time that a process has used, in ticks of 10 ms.
+// cpu returns the time that a process has used, in ticks of 10 ms.
 func cpu(pid int) (ticks int) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -53,7 +53,7 @@ func cpu(pid int) (ticks int) {
 	return ticks
 }
 
-// metric is the value of a metric without labels.
+// metric returns the value of a metric without labels.
 func (n *Node) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	a, err := n.Do("GET", "/metrics", nil)

@@ -12,7 +12,7 @@ import (
 	"cordwood/test/load"
 )
 
-// rounds is how often something is done: as asked for in the environment, else many
+// rounds returns how often something is done: as asked for in the environment, else many
 // times, or a few with -short.
 func rounds(t *testing.T, many, few int) int {
 	t.Helper()

@@ -187,7 +187,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// tailOf is the end of a text that may be long.
+// tailOf returns the end of a text that may be long.
 func tailOf(text string) string { return text[max(0, len(text)-4000):] }
 
 // mark separates the outputs of blocks.
@@ -197,7 +197,7 @@ const mark = "@@block "
 const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; " +
 	"curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
 
-// script is all of a page for bash; some reports whether something is run. here puts the
+// script returns all commands of a page for bash; some reports whether something is run. here puts the
 // address of the page into a text.
 func (p *page) script(here func(string) string) (script string, some bool) {
 	var s strings.Builder
@@ -263,7 +263,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("parsed: %+v", p)
 	}
 	for text, want := range map[string]string{
-		"<!-- test: fiel x -->\n```\n```\n":       "no directive",
+		"<!-- test: fiel x -->\n```\n```\n":       "not a directive",
 		"<!-- test: skip -->\n```sh\n```\n":       "a word more",
 		"<!-- test: output -->\ntext\n```\n```\n": "no block",
 		"```sh\nls\n": "not closed",

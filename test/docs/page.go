@@ -71,7 +71,7 @@ func parse(name, text string) (*page, error) {
 			m := directive.FindStringSubmatch(trimmed)
 			switch {
 			case m == nil:
-				return nil, fmt.Errorf("%s:%d: %s is no directive", name, i+1, trimmed)
+				return nil, fmt.Errorf("%s:%d: %s is not a directive", name, i+1, trimmed)
 			case (m[1] == "server" || m[1] == "sql") && len(p.blocks) > 0:
 				return nil, fmt.Errorf("%s:%d: the %s must come before all blocks", name, i+1, m[1])
 			case m[1] == "sql":
@@ -104,7 +104,7 @@ var command = regexp.MustCompile(
 // runs reports whether the block is commands or statements that are run.
 func (p *page) runs(b block) bool { return b.lang == "sh" || b.lang == "sql" && p.sql }
 
-// statement is a block of SQL as a command.
+// statement returns a block of SQL as a command.
 func (b *block) statement(text string) string {
 	run := "cordwood sql \"$(cat <<'@@end'\n" + text + "@@end\n)\""
 	if want, fails := strings.CutPrefix(b.info, "error: "); fails {

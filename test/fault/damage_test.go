@@ -78,7 +78,7 @@ func sum(m map[string]int) (n int) {
 	return n
 }
 
-// soundFolder is the folder of a server that was killed in the middle of a load.
+// soundFolder returns the folder of a server that was killed in the middle of a load.
 func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 	t.Helper()
 	n, l := cluster.New(t, "--shards", "1", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s"), load.New()

@@ -160,7 +160,7 @@ func wait(t *testing.T, limit time.Duration, what string, done func() bool) {
 	}
 }
 
-// countOf is how many rows a table has.
+// countOf returns how many rows a table has.
 func countOf(t *testing.T, n *cluster.Node, table string) string {
 	t.Helper()
 	out, err := n.Query("SELECT count(*) FROM " + table)

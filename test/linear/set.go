@@ -62,7 +62,7 @@ func (s *Set[K]) Read(who string, begun, ended time.Duration, rows map[K]int) {
 	s.reads = append(s.reads, read[K]{who, begun, ended, rows})
 }
 
-// Reads is how many reads were noted.
+// Reads returns how many reads were noted.
 func (s *Set[K]) Reads() int { return len(s.reads) }
 
 // maxTold bounds how many faults of one kind are told.

@@ -60,7 +60,7 @@ func (l *Load) Cut() {
 	l.cut = true
 }
 
-// Acked is how many rows were acknowledged.
+// Acked returns how many rows were acknowledged.
 func (l *Load) Acked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -206,7 +206,7 @@ func (w *world) some() *table {
 	return w.tables[ids[w.rng.IntN(len(ids))]]
 }
 
-// time is a time index of the last three days, on the half hour from the start: no
+// time returns a time index of the last three days, on the half hour from the start: no
 // row's is near the end of a ttl. Times come again, so that rows have one identity.
 func (w *world) time() int64 {
 	return w.start - 1800 - 3600*int64(w.rng.IntN(72)) - int64(w.rng.IntN(3))
@@ -355,7 +355,7 @@ func (w *world) alterTTL() {
 	t.note(w.start)
 }
 
-// before is the time before which rows are expired by the table's ttl.
+// before returns the time before which rows are expired by the table's ttl.
 func (t *table) before(now int64) (int64, bool) {
 	return schema.EffectiveTTL(t.def.Options[schema.OptionTTL], "").ExpiredBefore(time.Unix(now, 0),
 		schema.TimestampSecond)
@@ -422,7 +422,7 @@ func (w *world) check(step int) {
 	}
 }
 
-// visible is what the model shows of a table, as text.
+// visible returns what the model shows of a table, as text.
 func (w *world) visible(t *table) []string {
 	var out []string
 	merged := map[string]*row{}
@@ -463,7 +463,7 @@ func (r *row) String() string {
 	return s
 }
 
-// seen is what the shard shows of a table.
+// seen returns what the shard shows of a table.
 func (w *world) seen(v *store.View, t *table) []string {
 	def := schema.FromProto(t.def)
 	now, eras, _ := v.Merging(t.def.Id)

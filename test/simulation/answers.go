@@ -75,7 +75,7 @@ func (w *World) checkReads(final map[place]map[rowID]int, bad func(string, ...an
 	}
 }
 
-// union is what any answer of a place has.
+// union returns what any answer of a place has.
 func (a *answers) union(at place) map[rowID]int {
 	out := map[rowID]int{}
 	for _, answer := range a.of[at] {

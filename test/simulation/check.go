@@ -49,7 +49,7 @@ func (w *World) check(r *Report) {
 	w.checkReads(final, bad)
 }
 
-// finalTables are the tables as they are now.
+// finalTables returns the tables as they are now.
 func (w *World) finalTables() (out []*schema.Table, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxRecovery)
 	defer cancel()

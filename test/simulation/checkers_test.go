@@ -16,7 +16,7 @@ import (
 
 // The checkers themselves: each finds what it is for, made by hand, and nothing else.
 
-// define is the table of these tests, in an epoch of some shards.
+// define returns the table of these tests, in an epoch of some shards.
 func define(version uint32, placement ...*schemapb.Placement) *schemapb.Table {
 	t := table{name: "t1"}
 	columns := t.columns()

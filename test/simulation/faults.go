@@ -68,7 +68,7 @@ func (w *World) anyNode() *Node {
 	return all[w.rng.IntN(len(all))]
 }
 
-// anyLeader is the node that leads the metadata group or a shard, by chance, and what it
+// anyLeader returns the node that leads the metadata group or a shard, by chance, and what it
 // leads; nil if nobody does.
 func (w *World) anyLeader() (*Node, string) {
 	all := w.shards()

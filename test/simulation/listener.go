@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// newServer is the server of a node's services.
+// newServer returns the server of a node's services.
 func newServer() *grpc.Server {
 	return grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes),
 		grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))

@@ -167,14 +167,14 @@ func (h *LogHandle) use(do func(l *Log) error) error {
 // Close closes nothing.
 func (h *LogHandle) Close() error { return nil }
 
-// FirstIndex is 0 for an empty log.
+// FirstIndex returns 0 for an empty log.
 func (h *LogHandle) FirstIndex() (uint64, error) {
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
 	return h.log.first, nil
 }
 
-// LastIndex is 0 for an empty log.
+// LastIndex returns 0 for an empty log.
 func (h *LogHandle) LastIndex() (uint64, error) {
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()

@@ -81,7 +81,7 @@ func newNode(id, dir string, c *cluster) *Node {
 	return n
 }
 
-// now is what the clock of the node says, which others may have set; elapsed is how much time has
+// now returns what the clock of the node says, which others may have set; elapsed is how much time has
 // passed.
 func (n *Node) now() time.Time         { return time.Now().Add(time.Duration(n.wrong.Load())).Round(0) }
 func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
@@ -143,7 +143,7 @@ func (n *Node) gone(id uint32) error {
 	return nil
 }
 
-// groupName is what the raft group of a shard is called.
+// groupName returns what the raft group of a shard is called.
 func groupName(id, incarnation uint32) string { return fmt.Sprintf("shard/%d/%d", id, incarnation) }
 
 // Start starts a process, unless one runs or is being started.

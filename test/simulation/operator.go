@@ -13,7 +13,7 @@ import (
 
 // What an operator asks of the cluster, by the same calls as the HTTP API.
 
-// ask begins an operation; that it is refused is no fault.
+// ask begins an operation; that it is refused is not a fault.
 func (w *World) ask(req *clusterapi.Request) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()

@@ -30,7 +30,7 @@ func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []s
 	return time.Since(since), stuck
 }
 
-// ackedCount is how many they are.
+// ackedCount returns how many they are.
 func (w *World) ackedCount(i int) (n int) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()

@@ -71,7 +71,7 @@ func (r *router) replicas(id uint32) []string {
 	return nil
 }
 
-// table is a table as it is now, or nil if there is none.
+// table returns a table as it is now, or nil if there is none.
 func (r *router) table(ctx context.Context, name string) (*schema.Table, error) {
 	if r.world.opt.Mutant != StaleCopy {
 		if err := r.meta.Fresh(ctx); err != nil {

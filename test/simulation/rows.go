@@ -23,7 +23,7 @@ type table struct {
 	merges bool
 }
 
-// columns are who wrote a row, and its number.
+// columns returns who wrote a row, and its number.
 func (t table) columns() []*schemapb.Column {
 	role := schemapb.Semantic_SEMANTIC_FIELD
 	if t.merges {

@@ -45,7 +45,7 @@ type schemaState struct {
 
 const schemaColumns = 12
 
-// stepSchema is the table after a call; false: it could not have answered so.
+// stepSchema returns the table after a call; false: it could not have answered so.
 func stepSchema(s schemaState, in schemaAsk, out schemaAnswer) (bool, schemaState) {
 	next := s
 	switch in.kind {
@@ -177,7 +177,7 @@ func answerOf(t *schema.Table) schemaAnswer {
 	return a
 }
 
-// ensure is the command by which a table gets columns that it lacks.
+// ensure returns the command by which a table gets columns that it lacks.
 func ensure(name string, options map[string]string, columns []*schemapb.Column) *metapb.Command {
 	demand := &metapb.TableDemand{Database: schema.DefaultDatabase, Name: name, Columns: columns, Options: options}
 	return &metapb.Command{Op: &metapb.Command_EnsureSchema{

@@ -15,7 +15,7 @@ type swapped struct {
 	rpcs chan raft.RPC
 }
 
-// Consumer is where the member gets requests of others from.
+// Consumer returns where the member gets requests of others from.
 func (s *swapped) Consumer() <-chan raft.RPC { return s.rpcs }
 
 // swapEntries puts the data of the command before it in the place of that of some commands,

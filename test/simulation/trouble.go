@@ -17,7 +17,7 @@ type trouble struct {
 	slow atomic.Int64 // how much longer an append takes, in nanoseconds
 }
 
-// write is what an append to a log has to bear.
+// write returns what an append to a log has to bear.
 func (t *trouble) write() error {
 	if t == nil {
 		return nil
@@ -26,7 +26,7 @@ func (t *trouble) write() error {
 	return t.room("write", "log")
 }
 
-// room is the error of an operation that needs room.
+// room returns the error of an operation that needs room.
 func (t *trouble) room(op, path string) error {
 	if t.full.Load() {
 		return &fs.PathError{Op: op, Path: path, Err: syscall.ENOSPC}
@@ -39,7 +39,7 @@ func (t *trouble) mend() {
 	t.slow.Store(0)
 }
 
-// hook is the hook of the files of shards.
+// hook returns the hook of the files of shards.
 func (t *trouble) hook(op vfs.Op) error {
 	if op.Kind == vfs.OpCreate || op.Kind == vfs.OpWrite {
 		return t.room(op.Kind, op.Path)
@@ -47,7 +47,7 @@ func (t *trouble) hook(op vfs.Op) error {
 	return nil
 }
 
-// space is what a node says of its disk.
+// space returns what a node says of its disk.
 func (t *trouble) space() store.Space {
 	if t.full.Load() {
 		return store.SpaceFull

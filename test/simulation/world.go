@@ -167,7 +167,7 @@ func (w *World) nodeIDs() []string {
 	return ids
 }
 
-// node is the node with an id; nil if its disk was lost.
+// node returns the node with an id; nil if its disk was lost.
 func (w *World) node(id string) *Node {
 	all := w.allNodes()
 	if i := slices.IndexFunc(all, func(n *Node) bool { return n.ID == id }); i >= 0 {
@@ -176,7 +176,7 @@ func (w *World) node(id string) *Node {
 	return nil
 }
 
-// leader is the node that leads a shard, if one does.
+// leader returns the node that leads a shard, if one does.
 func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	for _, n := range w.allNodes() {
 		if s := n.shard(id); s != nil && s.Leads() {
@@ -186,7 +186,7 @@ func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	return nil, nil
 }
 
-// leaders are the nodes that take themselves for the leader of a shard: several, while those that were
+// leaders returns the nodes that take themselves for the leader of a shard: several, while those that were
 // deposed do not know it.
 func (w *World) leaders(id uint32) (out []*Node) {
 	for _, n := range w.allNodes() {
@@ -197,7 +197,7 @@ func (w *World) leaders(id uint32) (out []*Node) {
 	return out
 }
 
-// awaitLeader is the replica that leads a shard, once one does: leadership is handed on now and
+// awaitLeader returns the replica that leads a shard, once one does: leadership is handed on now and
 // then, so that leaders are spread over the nodes.
 func (w *World) awaitLeader(id uint32) (*shard.Shard, error) {
 	for begun := time.Now(); time.Since(begun) < maxRecovery; time.Sleep(100 * time.Millisecond) {
@@ -208,7 +208,7 @@ func (w *World) awaitLeader(id uint32) (*shard.Shard, error) {
 	return nil, fmt.Errorf("shard %d has had no leader for %s", id, maxRecovery)
 }
 
-// metaLeader is the node that leads the metadata group; nil if none does.
+// metaLeader returns the node that leads the metadata group; nil if none does.
 func (w *World) metaLeader() *Node {
 	for _, n := range w.allNodes() {
 		if p := n.process(); p != nil && p.member != nil && p.member.Leads() {

@@ -7,7 +7,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// inParentheses is how DELETE and tails use a condition.
+// inParentheses returns how DELETE and tails use a condition.
 func inParentheses(cond string) string { return "SELECT ts FROM t WHERE (" + cond + "\n)" }
 
 // parts are what conditions are put together from that get out of their parentheses.

@@ -68,7 +68,7 @@ var pieces = []string{
 	"n", "+", "||", "->", "->>",
 }
 
-// seed is 1, or what CORDWOOD_SEED says.
+// seed returns 1, or what CORDWOOD_SEED says.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	text := os.Getenv("CORDWOOD_SEED")

@@ -97,7 +97,7 @@ func golden(files map[string][]string) string {
 	return b.String()
 }
 
-// readme is the README of the chart: what its template says, and a table of the values.
+// readme returns the README of the chart: what its template says, and a table of the values.
 func readme() (string, error) {
 	head, err := os.ReadFile(filepath.Join(chartDir, "README.md.in"))
 	if err != nil {

@@ -26,7 +26,7 @@ func (k kubernetes) GetClientFor(apiVersion, kind string) (dynamic.Namespaceable
 	return k.client.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
-// running is a cluster with the StatefulSets, name and pods in turn.
+// running returns a cluster with the StatefulSets, name and pods in turn.
 func running(sets map[string]int64) kubernetes {
 	var objects []runtime.Object
 	for name, replicas := range sets {
@@ -44,7 +44,7 @@ func running(sets map[string]int64) kubernetes {
 	return kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)}
 }
 
-// scaleIn are the jobs before an upgrade, in the order in which they run.
+// scaleIn returns the jobs before an upgrade, in the order in which they run.
 func scaleIn(objects []metav1.Object) (jobs []*batchv1.Job) {
 	for _, o := range objects {
 		if j, ok := o.(*batchv1.Job); ok && strings.HasSuffix(j.Name, "-scale-in") {
@@ -90,7 +90,7 @@ func TestScaleInHook(t *testing.T) {
 		for _, job := range jobs {
 			spec := job.Spec.Template.Spec
 			if job.Annotations["helm.sh/hook"] != "pre-upgrade" || spec.RestartPolicy != corev1.RestartPolicyNever {
-				t.Errorf("%s: the job is no hook before the upgrade: %v", c.name, job.Annotations)
+				t.Errorf("%s: the job is not a hook before the upgrade: %v", c.name, job.Annotations)
 			}
 			// Helm shows why it failed: the logs of containers, not of init containers.
 			if job.Annotations["helm.sh/hook-output-log-policy"] != "hook-failed" || len(spec.InitContainers) > 0 {

@@ -291,7 +291,7 @@ func TestServersHaveProbes(t *testing.T) {
 					ok, addr = true, strings.Split(seeds, ",")[0]
 				}
 				if _, port, err := net.SplitHostPort(addr); ok && (err != nil || port != "4001") {
-					t.Errorf("%s: %s is no address of the port between nodes", p.name, a)
+					t.Errorf("%s: %s is not an address of the port between nodes", p.name, a)
 				}
 			}
 		}
@@ -336,7 +336,7 @@ func TestRestricted(t *testing.T) {
 				}
 				for _, m := range c.VolumeMounts {
 					if !volumes[m.Name] {
-						t.Errorf("%s, %s mounts %s, which is no volume", p.name, c.Name, m.Name)
+						t.Errorf("%s, %s mounts %s, which is not a volume", p.name, c.Name, m.Name)
 					}
 				}
 				for _, e := range c.Env {

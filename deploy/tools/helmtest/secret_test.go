@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-// clusterSecret is the secret of the cluster that the chart makes; empty: it makes none.
+// clusterSecret returns the secret of the cluster that the chart makes; empty: it makes none.
 func clusterSecret(t *testing.T, objects []metav1.Object) string {
 	t.Helper()
 	for _, o := range objects {

@@ -49,7 +49,7 @@ func valueRows(text []byte) ([]valueRow, error) {
 	return rows, walk(doc.Content[0], "")
 }
 
-// said is the text of a comment's paragraph that describes a value.
+// said returns the text of a comment's paragraph that describes a value.
 func said(comment string) (string, bool) {
 	_, text, ok := strings.Cut(comment, "# -- ")
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n# ", " ")), " "), ok

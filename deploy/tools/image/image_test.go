@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// program is a small one: packing the server takes long, and its libraries are found alike.
+// program returns a small one: packing the server takes long, and its libraries are found alike.
 func program(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -26,7 +26,7 @@ func program(t *testing.T) string {
 	return "/bin/ls"
 }
 
-// texts is a folder of licence texts.
+// texts returns a folder of licence texts.
 func texts(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -72,7 +72,7 @@ func (r *rootFS) addCopyrights() error {
 	return nil
 }
 
-// commonLicences are the files with whole licences that a copyright text refers to.
+// commonLicences returns the files with whole licences that a copyright text refers to.
 func commonLicences(text []byte) []string {
 	const folder = "/usr/share/common-licenses/"
 	var out []string

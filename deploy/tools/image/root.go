@@ -61,7 +61,7 @@ func collect(bin, sysroot, licences string) (*rootFS, error) {
 	}
 	program, err := elf.Open(bin)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no program for Linux: %w", bin, err)
+		return nil, fmt.Errorf("%s is not a program for Linux: %w", bin, err)
 	}
 	defer func() { _ = program.Close() }()
 	machine, ok := machines[program.Machine]

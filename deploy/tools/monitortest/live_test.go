@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// firing are the alerts whose condition holds, whatever their `for`.
+// firing returns the alerts whose condition holds, whatever their `for`.
 func (p *prometheus) firing(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -137,7 +137,7 @@ func TestOnCluster(t *testing.T) {
 	})
 }
 
-// pages are the texts of /metrics, by instance.
+// pages returns the texts of /metrics, by instance.
 func pages(t *testing.T, nodes []*node) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

@@ -97,7 +97,7 @@ func (p *prometheus) read(t *testing.T, instance, page string) []*storedSeries {
 	}
 }
 
-// query is the answer to an expression, now.
+// query returns the answer to an expression, now.
 func (p *prometheus) query(t *testing.T, expr string) promql.Vector {
 	t.Helper()
 	q, err := p.engine.NewInstantQuery(context.Background(), p, nil, expr, p.now)

@@ -113,7 +113,7 @@ func contents(bin, repo string) (*content, error) {
 	return c, nil
 }
 
-// goLicence is the licence of Go, which Debian keeps elsewhere than Go itself does.
+// goLicence returns the licence of Go, which Debian keeps elsewhere than Go itself does.
 func goLicence(root string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(root, "LICENSE"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +204,7 @@ func licenceTexts(dir string) ([]file, error) {
 	return texts, err
 }
 
-// licenceFiles are all texts, in a folder for each part, and a list.
+// licenceFiles returns all texts, in a folder for each part, and a list.
 func (c *content) licenceFiles() []file {
 	var out []file
 	var list strings.Builder

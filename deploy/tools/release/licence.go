@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kindOf is the SPDX name of a licence text, or "" if it is none that is known here. Words
+// kindOf returns the SPDX name of a licence text, or "" if it is none that is known here. Words
 // that only one licence has decide.
 func kindOf(text []byte) string {
 	s := strings.Join(strings.Fields(strings.ToLower(string(text))), " ")
@@ -45,7 +45,7 @@ func kindOf(text []byte) string {
 	return ""
 }
 
-// licences are the licences of a part, by their SPDX names.
+// licences returns the licences of a part, by their SPDX names.
 func (p *part) licences() []string {
 	var out []string
 	for _, t := range p.texts {

@@ -10,7 +10,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom is the list of what the program consists of, in CycloneDX 1.6.
+// sbom returns the list of what the program consists of, in CycloneDX 1.6.
 func (c *content) sbom(version string, made time.Time) ([]byte, error) {
 	root := cdx.Component{
 		BOMRef: "cordwood", Type: cdx.ComponentTypeApplication, Name: "cordwood", Version: version,
@@ -46,7 +46,7 @@ func (c *content) sbom(version string, made time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// purl is the part's package URL.
+// purl returns the part's package URL.
 func (p *part) purl() string {
 	switch p.kind {
 	case goItself:

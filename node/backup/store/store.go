@@ -38,7 +38,7 @@ type Store interface {
 	// List calls f with every object whose name begins with prefix, in no order, until
 	// f fails. A directory that does not exist is empty.
 	List(ctx context.Context, prefix string, f func(Object) error) error
-	// Remove removes an object; one that does not exist is no error.
+	// Remove removes an object; one that does not exist is not an error.
 	Remove(ctx context.Context, name string) error
 	// Path is the file that an object is, if it is one on this machine.
 	Path(name string) (file string, ok bool)
@@ -90,11 +90,11 @@ func Open(location string, cfg Config) (Store, error) {
 	return openS3(bucket, prefix, cfg)
 }
 
-// redact is a location without what could be a password.
+// redact returns a location without what could be a password.
 func redact(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {
-		return "(a location that is no URL)"
+		return "(a location that is not a URL)"
 	}
 	return u.Redacted()
 }
@@ -103,7 +103,7 @@ func redact(location string) string {
 func checkName(name string) error {
 	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") ||
 		name == ".." || strings.ContainsAny(name, "\\\x00") {
-		return fmt.Errorf("%q is no name of an object", name)
+		return fmt.Errorf("%q is not a name of an object", name)
 	}
 	return nil
 }

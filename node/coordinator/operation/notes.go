@@ -137,7 +137,7 @@ func notes(op *metapb.Operation) map[string]string {
 	return n
 }
 
-// The parsers return 0 for what is no number: it was written by textOf, or is not there.
+// The parsers return 0 for what is not a number: it was written by textOf, or is not there.
 
 func number(text string) uint32 {
 	n, _ := strconv.ParseUint(text, 10, 32)

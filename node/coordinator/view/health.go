@@ -16,7 +16,7 @@ const (
 	healthBroken   = "broken"   // something does not work
 )
 
-// Health is the cluster in one word.
+// Health returns the cluster in one word.
 func Health(snap *snapshot.Snapshot, problems []clusterapi.Problem) string {
 	has := func(severity string) bool {
 		return slices.ContainsFunc(problems, func(p clusterapi.Problem) bool { return p.Severity == severity })

@@ -43,7 +43,7 @@ func (d *diagnosis) disks() {
 	d.add(warning, "add nodes or space, or shorten the ttl of tables", "disks are filling up: %s", snapshot.Few(texts))
 }
 
-// diskUse is the part of a node's disk that is used.
+// diskUse returns the part of a node's disk that is used.
 func diskUse(r *metapb.ReportRequest) float64 { return float64(r.DiskUsed) / float64(r.DiskCapacity) }
 
 // maxSkew is by how much the clock of a node may be off.

@@ -94,7 +94,7 @@ func (d *diagnosis) downNodes() {
 	}
 }
 
-// orNetwork is what else may be the matter with a node that the leader of the metadata does
+// orNetwork returns what else may be the matter with a node that the leader of the metadata does
 // not hear: others may.
 func orNetwork(snap *snapshot.Snapshot, id string) string {
 	if leader := snap.Status.GetLeader(); leader != "" && leader != id {

@@ -36,7 +36,7 @@ func (d *diagnosis) rebalanceLater() {
 	}
 }
 
-// notes are no faults, and yet worth a line.
+// notes are not faults, and yet worth a line.
 func (d *diagnosis) notes() {
 	snap := d.snap
 	d.rebalanceLater()

@@ -41,7 +41,7 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 	return out
 }
 
-// eta is how long a running operation will take, by how long it took so far; nil: not known.
+// eta returns how long a running operation will take, by how long it took so far; nil: not known.
 func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	since := op.CreatedUnixNano
 	if copying := op.GetReplicas().GetCopyingUnixNano(); copying != 0 {

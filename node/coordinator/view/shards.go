@@ -119,7 +119,7 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 			snapshot.Round(snap.SilentFor(quiet[0])))
 	case len(gone) == 0 && 2*len(quiet) >= len(s.Replicas):
 		d.add(critical,
-			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority",
+			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are not a majority",
 				snap.Labels(quiet)),
 			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(quiet),
 			len(s.Replicas), snap.Labels(quiet), snapshot.Round(snap.SilentFor(quiet[0])))

@@ -307,7 +307,7 @@ func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from
 	return true, nil
 }
 
-// lockedError is the answer to a sign-in of a user from an address where too many failed.
+// lockedError returns the answer to a sign-in of a user from an address where too many failed.
 func (p *Provider) lockedError(user string, from netip.Addr) error {
 	left := p.guesses.locked(user, from)
 	if left == 0 {

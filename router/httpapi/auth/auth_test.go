@@ -40,7 +40,7 @@ func inline(t *testing.T, list string) *Provider {
 	return p
 }
 
-// sender is who a user with a password is.
+// sender returns who a user with a password is.
 func sender(user string, right access.Right) *access.Sender {
 	return &access.Sender{User: user, Right: right, Proof: "password"}
 }

@@ -41,7 +41,7 @@ func newRemembered(now func() time.Time) *remembered {
 	return r
 }
 
-// key is the digest of credentials. version changes with the user's password, so what was
+// key returns the digest of credentials. version changes with the user's password, so what was
 // remembered of an earlier one is never found again.
 func (r *remembered) key(user string, version uint64, password string) (k digest) {
 	m := hmac.New(sha256.New, r.secret[:])

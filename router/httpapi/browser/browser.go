@@ -85,7 +85,8 @@ func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 	if !p.users && (local(client) || marked(r)) && !p.knows(r.Host) {
 		name := clip(hostName(r.Host))
 		return errs.New(errs.PermissionDenied,
-			"%q is no name of this server: without users it answers browsers, and clients on its own machine, that ask for it "+
+			"%q is not a name of this server: without users it answers browsers, and clients on its own machine, "+
+				"that ask for it "+
 				"by an address, as localhost, by the machine's name or by one of --http-hosts; start it with --http-hosts=%s if "+
 				"that is its name",
 			name, name).WithStatus(http.StatusMisdirectedRequest)
@@ -115,7 +116,7 @@ func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bo
 	if origin == "" && (site == "cross-site" || site == "same-site") {
 		// A link leads here from anywhere. Images, scripts and whatever else a page of
 		// another site asks for without an Origin make the server work for nothing. Only
-		// those are refused which say that they are no navigation.
+		// those are refused which say that they are not navigation.
 		mode := r.Header.Get("Sec-Fetch-Mode")
 		if origin = "not named"; mode != "" && mode != "navigate" {
 			return origin, true
@@ -166,8 +167,8 @@ func (p *Rules) knows(header string) bool {
 }
 
 // hostName returns the name or address in a header Host: without the port, without the
-// brackets of IPv6, without the dot of the root, in lower case. A text that is no header of
-// that form stays as it is, and is no name that anything matches.
+// brackets of IPv6, without the dot of the root, in lower case. A text that is not a header of
+// that form stays as it is, and is not a name that anything matches.
 func hostName(header string) string {
 	name := header
 	if h, port, err := net.SplitHostPort(header); err == nil {

@@ -86,7 +86,7 @@ func TestHost(t *testing.T) {
 							t.Errorf("%s by a browser (%s) for %q from %v, users %v: %d, want %d", method, mark, header, client,
 								users, got, want)
 						}
-						// What is no browser may use any name, but not over loopback.
+						// What is not a browser may use any name, but not over loopback.
 						r.Header = http.Header{"User-Agent": {"Fluent-Bit"}, "Sec-Fetch-Mode": {"cors"}}
 						if client == outside {
 							want = http.StatusOK

@@ -84,7 +84,7 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 			err = errors.New("there is more after it")
 		}
 		exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
-			"the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
+			"the request is not an operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
 		return
 	}
 	x := exchange.Of(r)
@@ -100,7 +100,7 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, done, err)
 }
 
-// jsonFault is an error of JSON without the types of this program.
+// jsonFault returns an error of JSON without the types of this program.
 func jsonFault(err error) string {
 	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
 	switch {
@@ -141,7 +141,7 @@ func operationID(r *http.Request) (uint64, error) {
 	text := mux.Vars(r)["id"]
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, errs.New(errs.InvalidArguments, "%.40q is no id of an operation: it is a number", text)
+		return 0, errs.New(errs.InvalidArguments, "%.40q is not an id of an operation: it is a number", text)
 	}
 	return id, nil
 }

@@ -141,7 +141,7 @@ func HeaderText(text string) string {
 	}, text)
 }
 
-// retrySeconds is when to come back, 1 to 30 s, spread by a quarter so that clients
+// retrySeconds returns when to come back, 1 to 30 s, spread by a quarter so that clients
 // that were refused together do not come back together.
 func retrySeconds(d time.Duration) int {
 	secs := min(max(d.Seconds(), 1), 30)

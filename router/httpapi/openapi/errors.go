@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// errorCodes is the schema of codes.
+// errorCodes returns the schema of codes.
 func errorCodes() object {
 	var values []any
 	var text strings.Builder
@@ -43,7 +43,7 @@ var statuses = map[int]string{
 	http.StatusGatewayTimeout: "Another node did not answer in time, or the request was cancelled.",
 }
 
-// errorResponses are the components that operations refer to: E400 and so on.
+// errorResponses returns the components that operations refer to: E400 and so on.
 func errorResponses(headers object) object {
 	out := object{}
 	for status, text := range statuses {

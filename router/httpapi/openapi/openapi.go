@@ -189,7 +189,7 @@ func completePaths(paths object) error {
 	return nil
 }
 
-// alias is a path item with the operations of another one.
+// alias returns a path item with the operations of another one.
 func alias(item object, of, suffix string) object {
 	out := insert(item, nil).(object)
 	for _, method := range methods {
@@ -203,7 +203,7 @@ func alias(item object, of, suffix string) object {
 	return out
 }
 
-// head is the operation HEAD beside GET.
+// head returns the operation HEAD beside GET.
 func head(get object) object {
 	out := insert(get, nil).(object)
 	out["operationId"] = out["operationId"].(string) + "Head"

@@ -90,7 +90,7 @@ func ParsePipelineParams(header string) PipelineParams {
 			}
 			if err != nil || n < 1 {
 				n = DefaultNestedLevels
-				without.add(fmt.Sprintf("max_nested_levels=%s is no integer from 1 on; %d was taken", quoted(value), n))
+				without.add(fmt.Sprintf("max_nested_levels=%s is not an integer from 1 on; %d was taken", quoted(value), n))
 			}
 			p.MaxNestedLevels = int(min(n, MostNestedLevels))
 		case key == "skip_error":

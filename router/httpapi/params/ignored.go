@@ -31,10 +31,10 @@ func (w *ignored) add(text string) {
 	}
 }
 
-// part notes a part that is no key=value; empty ones are none.
+// part notes a part that is not a key=value; empty ones are none.
 func (w *ignored) part(part string) {
 	if strings.TrimSpace(part) != "" {
-		w.add(quoted(part) + " is no name=value")
+		w.add(quoted(part) + " is not a name=value")
 	}
 }
 
@@ -54,7 +54,7 @@ func (w *ignored) repeated(name, taken string) {
 	w.add(quoted(name) + " is given more than once; the " + taken + " value was taken")
 }
 
-// warnings are what was noted, in words.
+// warnings returns what was noted, in words.
 func (w *ignored) warnings(header string) []string {
 	if len(w.texts) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (w *ignored) warnings(header string) []string {
 	return out
 }
 
-// headers are what was noted of whole headers, in words.
+// headers returns what was noted of whole headers, in words.
 func (w *ignored) headers() []string {
 	slices.Sort(w.texts)
 	out := w.texts
@@ -80,7 +80,7 @@ func (w *ignored) headers() []string {
 	return out
 }
 
-// quoted is a text of a client for a message.
+// quoted returns a text of a client for a message.
 func quoted(text string) string {
 	if len(text) > maxQuoted {
 		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"

@@ -27,7 +27,7 @@ type Values struct {
 type pair struct{ name, value string }
 
 // Parse reads a raw query string or a form body. It fails only on more than MaxPairs
-// pairs. Bytes that are no UTF-8 after decoding become U+FFFD.
+// pairs. Bytes that are not UTF-8 after decoding become U+FFFD.
 func Parse(raw string) (Values, error) {
 	var v Values
 	for raw != "" {
@@ -65,7 +65,7 @@ func Unescape(s string) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// hex is the value of a hexadecimal digit, or -1.
+// hex returns the value of a hexadecimal digit, or -1.
 func hex(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

@@ -109,8 +109,8 @@ func TestPipelineParams(t *testing.T) {
 		"max_nested_levels=3&&x&skip_error": {
 			MaxNestedLevels: 3,
 			Warnings: []string{
-				`header x-svc-pipeline-params: "skip_error" is no name=value`,
-				`header x-svc-pipeline-params: "x" is no name=value`,
+				`header x-svc-pipeline-params: "skip_error" is not a name=value`,
+				`header x-svc-pipeline-params: "x" is not a name=value`,
 			},
 		},
 		"skip_error=true":                          {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
@@ -143,7 +143,7 @@ func TestPipelineParams(t *testing.T) {
 		want := PipelineParams{
 			MaxNestedLevels: 10,
 			Warnings: []string{
-				fmt.Sprintf("header x-svc-pipeline-params: max_nested_levels=%q is no integer from 1 on; 10 was taken", text),
+				fmt.Sprintf("header x-svc-pipeline-params: max_nested_levels=%q is not an integer from 1 on; 10 was taken", text),
 			},
 		}
 		if diff := cmp.Diff(want, ParsePipelineParams("max_nested_levels="+text)); diff != "" {
@@ -181,7 +181,7 @@ func TestHints(t *testing.T) {
 		{header("x-svc-hints", "ttl=7d", "x-svc-hint-skip_wal", "true"), map[string]string{"ttl": "7d"}, nil},
 		{
 			header("x-svc-hints", "nonsense,=,,"), nil,
-			[]string{`header x-svc-hints: "=" is no name=value`, `header x-svc-hints: "nonsense" is no name=value`},
+			[]string{`header x-svc-hints: "=" is not a name=value`, `header x-svc-hints: "nonsense" is not a name=value`},
 		},
 		{header("x-svc-hints", "  ", "x-svc-hint-ttl", " 1h "), map[string]string{"ttl": "1h"}, nil},
 		{

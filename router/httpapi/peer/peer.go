@@ -27,7 +27,7 @@ func Parse(list []string) (Proxies, error) {
 }
 
 // Address returns the address of the client that sent the request: the peer's address, or
-// behind trusted proxies the right-most address of X-Forwarded-For that is no trusted proxy.
+// behind trusted proxies the right-most address of X-Forwarded-For that is not a trusted proxy.
 // What stands left of that address was written by the client and proves nothing.
 //
 // The address has no zone, and IPv4 in IPv6 is unwrapped. It is the zero Addr, which is

@@ -84,8 +84,11 @@ func TestForms(t *testing.T) {
 	}{
 		"protobuf": {isProtobuf, s2.EncodeSnappy(nil, protobuf(`{app="web", env="te\"st",__path__="/x",}`,
 			pushed{at.UnixNano(), "one", []string{"trace", "1"}}, pushed{at.UnixNano() + 1, "two\n", nil}))},
-		"json": {"application/json; charset=utf-8", []byte(`{"other":[1],"streams":[{"stream":{"app":"web","env":"te\"st","__path__":"/x"},"values":[["` + nanos(0) +
-			`","one",{"trace":"1"}],[` + nanos(1) + `,"two\n"]]}]}`)},
+		"json": {
+			"application/json; charset=utf-8",
+			[]byte(`{"other":[1],"streams":[{"stream":{"app":"web","env":"te\"st","__path__":"/x"},"values":[["` + nanos(0) +
+				`","one",{"trace":"1"}],[` + nanos(1) + `,"two\n"]]}]}`),
+		},
 	} {
 		d, st := door(t)
 		w := send(d, c.contentType, c.body, "Content-Encoding", map[bool]string{true: "gzip"}[name == "protobuf"])
@@ -123,7 +126,12 @@ func TestLabels(t *testing.T) {
 		},
 		{"none", `{}`, nil, map[string]any{}, ""},
 		{"unreadable", `{a=}`, nil, map[string]any{}, "labels that could not be read"},
-		{"together", `{b="2",a="1"}`, []string{"x-svc-loki-labels", "json"}, map[string]any{"labels": `{"b":"2","a":"1"}`}, ""},
+		{
+			"together", `{b="2",a="1"}`,
+			[]string{"x-svc-loki-labels", "json"},
+			map[string]any{"labels": `{"b":"2","a":"1"}`},
+			"",
+		},
 		{"backticks, and a name in quotes", "{a=`x\"y`, \"b.c\"=\"z\"}", nil, map[string]any{"a": `x"y`, "b.c": "z"}, ""},
 	} {
 		d, st := door(t)
@@ -141,7 +149,8 @@ func TestLabels(t *testing.T) {
 		}
 	}
 	d, st := door(t)
-	if w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf("{"+strings.Join(many, ",")+"}", pushed{at.UnixNano(), "x", nil}))); w.Code != http.StatusNoContent {
+	if w := send(d, isProtobuf, s2.EncodeSnappy(nil,
+		protobuf("{"+strings.Join(many, ",")+"}", pushed{at.UnixNano(), "x", nil}))); w.Code != http.StatusNoContent {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	tags := 0
@@ -157,13 +166,18 @@ func TestLabels(t *testing.T) {
 
 func TestPipeline(t *testing.T) {
 	d, st := door(t)
-	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.loki_line))\n        .\n")
-	w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf(`{app="web"}`, pushed{at.UnixNano(), "one", []string{"trace", "1"}})),
+	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: "+
+		"|\n        .up = upcase(string!(.loki_line))\n        .\n")
+	w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf(`{app="web"}`, pushed{
+		at.UnixNano(), "one", []string{"trace", "1"},
+	})),
 		"x-svc-pipeline-name", "p", "x-svc-log-table-name", "other", "x-svc-db-name", "shop")
 	if w.Code != http.StatusNoContent {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	want := []ingesttest.Row{{"svc_timestamp": at, "loki_line": "one", "up": "ONE", "loki_label_app": "web", "loki_metadata_trace": "1"}}
+	want := []ingesttest.Row{
+		{"svc_timestamp": at, "loki_line": "one", "up": "ONE", "loki_label_app": "web", "loki_metadata_trace": "1"},
+	}
 	if diff := cmp.Diff(want, st.Rows("shop.other")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -177,22 +191,37 @@ func TestBadEntries(t *testing.T) {
 		rows, kept int
 		text       string
 	}{
-		{"some", `{"streams":[{"stream":{},"values":[["x","a"],["1"],7,["1","b"],[1.5,"c"],["99999999999999999999","d"],["2","e",7]]}]}`, 204, 2, 5, ""},
+		{
+			"some",
+			`{"streams":[{"stream":{},"values":[["x","a"],["1"],7,["1","b"],[1.5,"c"],["99999999999999999999","d"],["2",` +
+				`"e",7]]}]}`,
+			204, 2, 5, "",
+		},
 		{"all", `{"streams":[{"stream":{},"values":[["x","a"]]}]}`, 400, 0, 1, "no entry of the request could be stored"},
 		{"nothing", `{"streams":[]}`, 204, 0, 0, ""},
 		{"no streams", `{"stream":[]}`, 400, 0, 0, `no list "streams"`},
 		{"a broken text", `{"streams":[{"stream":{},"values":[["1","a"]`, 400, 0, 0, "','"},
 		{"another type", `{"streams":{}}`, 400, 0, 0, "an array"},
 		{"a stream that is none", `{"streams":[1]}`, 400, 0, 0, "a stream"},
-		{"too many labels", `{"streams":[{"stream":{` + strings.TrimSuffix(strings.Repeat(`"x":"1",`, maxLabels+1), ",") + `},"values":[["1","a"]]},{"stream":{},"values":[["1","b"]]}]}`, 204, 1, 1, ""},
-		{"a long value", `{"streams":[{"stream":{"a":"` + strings.Repeat("x", maxValueBytes+1) + `"},"values":[["1","a"]]}]}`, 400, 0, 1, "the value of the label"},
+		{
+			"too many labels",
+			`{"streams":[{"stream":{` + strings.TrimSuffix(strings.Repeat(`"x":"1",`, maxLabels+1), ",") +
+				`},"values":[["1","a"]]},{"stream":{},"values":[["1","b"]]}]}`,
+			204, 1, 1, "",
+		},
+		{
+			"a long value",
+			`{"streams":[{"stream":{"a":"` + strings.Repeat("x", maxValueBytes+1) + `"},"values":[["1","a"]]}]}`, 400, 0,
+			1, "the value of the label",
+		},
 	} {
 		d, st := door(t)
 		w := send(d, "application/json", []byte(c.body))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
 			t.Errorf("%s: answer %d %s", c.name, w.Code, w.Body)
 		}
-		if rows, kept := len(st.Rows("public.loki_logs")), len(st.Rows("svc_private.rejects")); rows != c.rows || kept != c.kept {
+		if rows, kept := len(st.Rows("public.loki_logs")), len(st.Rows("svc_private.rejects")); rows != c.rows ||
+			kept != c.kept {
 			t.Errorf("%s: %d rows and %d rejects", c.name, rows, kept)
 		}
 	}
@@ -216,7 +245,8 @@ func TestBadBodies(t *testing.T) {
 	} {
 		d, st := door(t)
 		w := send(d, c.contentType, c.body)
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) ||
+			!strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 			t.Errorf("%s: answer %d %s %v", c.name, w.Code, w.Body, w.Header())
 		}
 		if len(st.Tables()) > 0 {
@@ -228,14 +258,16 @@ func TestBadBodies(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	d, st := door(t)
 	body := []byte(`{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
-	if w := send(d, "application/json", body, "Accept", "application/json"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), `{"output":[{"affectedrows":1}],`) {
+	if w := send(d, "application/json", body, "Accept", "application/json"); w.Code != http.StatusOK ||
+		!strings.HasPrefix(w.Body.String(), `{"output":[{"affectedrows":1}],`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := send(d, "application/json", body, "Accept", "*/*"); w.Code != http.StatusNoContent {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	st.Refuse("public.loki_logs", errs.New(errs.ShardNotReady, "no leader"))
-	if w := send(d, "application/json", body); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "no leader") {
+	if w := send(d, "application/json", body); w.Code != http.StatusServiceUnavailable ||
+		w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "no leader") {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}
 }
@@ -300,7 +332,10 @@ func TestRejectsAreWhole(t *testing.T) {
 		body        []byte
 	}{
 		{isProtobuf, s2.EncodeSnappy(nil, proto)},
-		{"application/json", []byte(`{"streams":[{"stream":{"app":"web"},"values":[["10413792000000000007","a \"line\"",{"k":"v"}]]}]}`)},
+		{
+			"application/json",
+			[]byte(`{"streams":[{"stream":{"app":"web"},"values":[["10413792000000000007","a \"line\"",{"k":"v"}]]}]}`),
+		},
 	} {
 		d, st := door(t)
 		send(d, c.contentType, c.body)
@@ -317,7 +352,11 @@ func TestReplayedRejects(t *testing.T) {
 	d, st := door(t)
 	again := func(id, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/loki/api/v1/push?on_reject=drop", strings.NewReader(body))
-		for name, value := range map[string]string{"Content-Type": "application/json", "Idempotency-Key": id, "X-Svc-Replayed": id} {
+		for name, value := range map[string]string{
+			"Content-Type":    "application/json",
+			"Idempotency-Key": id,
+			"X-Svc-Replayed":  id,
+		} {
 			r.Header.Set(name, value)
 		}
 		return doortest.Serve(d.Push, Refuse, r)

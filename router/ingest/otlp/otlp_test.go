@@ -73,7 +73,11 @@ func export(records ...*logs.LogRecord) *collector.ExportLogsServiceRequest {
 		Resource:  &resource.Resource{Attributes: []*common.KeyValue{pair("service.name", text("web"))}},
 		SchemaUrl: "r-url",
 		ScopeLogs: []*logs.ScopeLogs{{
-			Scope:     &common.InstrumentationScope{Name: "lib", Version: "1", Attributes: []*common.KeyValue{pair("k", number(1))}},
+			Scope: &common.InstrumentationScope{
+				Name:       "lib",
+				Version:    "1",
+				Attributes: []*common.KeyValue{pair("k", number(1))},
+			},
 			SchemaUrl: "s-url", LogRecords: records,
 		}},
 	}}}
@@ -81,11 +85,16 @@ func export(records ...*logs.LogRecord) *collector.ExportLogsServiceRequest {
 
 func whole() *logs.LogRecord {
 	return &logs.LogRecord{
-		TimeUnixNano: uint64(at.UnixNano()), ObservedTimeUnixNano: 9, SeverityNumber: logs.SeverityNumber_SEVERITY_NUMBER_WARN2, SeverityText: "warn",
-		Body: text("a \"line\""), Flags: 1, TraceId: bytes.Repeat([]byte{0xab}, 16), SpanId: bytes.Repeat([]byte{0xcd}, 8), EventName: "ev",
+		TimeUnixNano: uint64(at.UnixNano()), ObservedTimeUnixNano: 9,
+		SeverityNumber: logs.SeverityNumber_SEVERITY_NUMBER_WARN2, SeverityText: "warn",
+		Body: text("a \"line\""), Flags: 1, TraceId: bytes.Repeat([]byte{0xab}, 16), SpanId: bytes.Repeat([]byte{0xcd}, 8),
+		EventName: "ev",
 		Attributes: []*common.KeyValue{
-			pair("t", text("x\n")), pair("n", number(-5)), pair("b", &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: true}}),
-			pair("d", &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: 1.5}}), pair("l", list(number(1), text("y"), object())),
+			pair("t", text("x\n")), pair("n", number(-5)), pair("b", &common.AnyValue{
+				Value: &common.AnyValue_BoolValue{BoolValue: true},
+			}),
+			pair("d", &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: 1.5}}),
+			pair("l", list(number(1), text("y"), object())),
 			pair("o", object(pair("a", object(pair("b", list()))))), pair("bytes", bin("\x00\xff")), pair("none", nil),
 		},
 	}
@@ -119,22 +128,30 @@ func forms(t testing.TB, q *collector.ExportLogsServiceRequest) map[string][]byt
 func TestColumns(t *testing.T) {
 	want := []ingesttest.Row{
 		{
-			"timestamp": at, "trace_id": strings.Repeat("ab", 16), "span_id": strings.Repeat("cd", 8), "severity_text": "warn", "severity_number": int64(14),
-			"body": "a \"line\"", "trace_flags": int64(1), "scope_name": "lib", "scope_version": "1", "scope_attributes": `{"k":1}`, "scope_schema_url": "s-url",
+			"timestamp": at, "trace_id": strings.Repeat("ab", 16), "span_id": strings.Repeat("cd", 8), "severity_text": "warn",
+			"severity_number": int64(14),
+			"body":            "a \"line\"", "trace_flags": int64(1), "scope_name": "lib", "scope_version": "1",
+			"scope_attributes": `{"k":1}`, "scope_schema_url": "s-url",
 			"resource_attributes": `{"service.name":"web"}`, "resource_schema_url": "r-url",
-			"log_attributes": `{"t":"x\n","n":-5,"b":true,"d":1.5,"l":[1,"y",{}],"o":{"a":{"b":[]}},"bytes":"AP8=","none":null,"event.name":"ev"}`,
+			"log_attributes": `{"t":"x\n","n":-5,"b":true,"d":1.5,"l":[1,"y",{}],"o":{"a":{"b":[]}},"bytes":"AP8=",` +
+				`"none":null,"event.name":"ev"}`,
 		},
 		{
 			"timestamp": time.Unix(0, 9).UTC(), "trace_id": "", "span_id": "", "severity_text": "", "severity_number": int64(0),
-			"body": `{"a":[1,null]}`, "trace_flags": int64(0), "scope_name": "lib", "scope_version": "1", "scope_attributes": `{"k":1}`, "scope_schema_url": "s-url",
+			"body": `{"a":[1,null]}`, "trace_flags": int64(0), "scope_name": "lib", "scope_version": "1",
+			"scope_attributes": `{"k":1}`, "scope_schema_url": "s-url",
 			"resource_attributes": `{"service.name":"web"}`, "resource_schema_url": "r-url", "log_attributes": `{}`,
 		},
 	}
-	q := export(whole(), &logs.LogRecord{ObservedTimeUnixNano: 9, Body: object(pair("a", list(number(1), &common.AnyValue{})))})
+	q := export(whole(), &logs.LogRecord{
+		ObservedTimeUnixNano: 9,
+		Body:                 object(pair("a", list(number(1), &common.AnyValue{}))),
+	})
 	for contentType, body := range forms(t, q) {
 		d, st := door(t)
 		w := send(d, contentType, body)
-		if w.Code != 200 || w.Header().Get("Content-Type") != contentType || strings.TrimSpace(w.Body.String()) != map[string]string{typeJSON: "{}"}[contentType] {
+		if w.Code != 200 || w.Header().Get("Content-Type") != contentType ||
+			strings.TrimSpace(w.Body.String()) != map[string]string{typeJSON: "{}"}[contentType] {
 			t.Errorf("%s: answer %d %q", contentType, w.Code, w.Body)
 		}
 		if diff := cmp.Diff(want, st.Rows("public.opentelemetry_logs")); diff != "" {
@@ -148,7 +165,8 @@ func TestColumns(t *testing.T) {
 
 // Bodies of all types as text, and times that a record does not have or that cannot be stored.
 func TestBodiesAndTimes(t *testing.T) {
-	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{}, &logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
+	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{},
+		&logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
 	for contentType, body := range forms(t, q) {
 		d, st := door(t)
 		w := send(d, contentType, body)
@@ -157,19 +175,24 @@ func TestBodiesAndTimes(t *testing.T) {
 		}
 		if contentType == typeProto {
 			var answer collector.ExportLogsServiceResponse
-			if err := proto.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.GetPartialSuccess().GetRejectedLogRecords() != 1 {
+			if err := proto.Unmarshal(w.Body.Bytes(), &answer); err != nil ||
+				answer.GetPartialSuccess().GetRejectedLogRecords() != 1 {
 				t.Errorf("answer %v %v", &answer, err)
 			}
 		}
 		rows := st.Rows("public.opentelemetry_logs")
-		if len(rows) != 3 || rows[0]["body"] != "aGk=" || rows[1]["body"] != "7" || rows[2]["body"] != "" || rows[0]["timestamp"] != ingesttest.Now {
+		if len(rows) != 3 || rows[0]["body"] != "aGk=" || rows[1]["body"] != "7" || rows[2]["body"] != "" ||
+			rows[0]["timestamp"] != ingesttest.Now {
 			t.Errorf("%s: rows %v", contentType, rows)
 		}
 	}
 }
 
 func TestExtract(t *testing.T) {
-	q := export(&logs.LogRecord{TimeUnixNano: 1, Attributes: []*common.KeyValue{pair("Host", text("h")), pair("n", number(3)), pair("k", list())}},
+	q := export(&logs.LogRecord{
+		TimeUnixNano: 1,
+		Attributes:   []*common.KeyValue{pair("Host", text("h")), pair("n", number(3)), pair("k", list())},
+	},
 		&logs.LogRecord{TimeUnixNano: 1, Attributes: []*common.KeyValue{pair("n", number(4))}})
 	body := forms(t, q)[typeProto]
 	d, st := door(t)
@@ -178,7 +201,8 @@ func TestExtract(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	rows := st.Rows("public.opentelemetry_logs")
-	if len(rows) != 2 || rows[0]["host"] != "h" || rows[0]["n"] != int64(3) || rows[1]["service.name"] != "web" || rows[1]["host"] != nil {
+	if len(rows) != 2 || rows[0]["host"] != "h" || rows[0]["n"] != int64(3) || rows[1]["service.name"] != "web" ||
+		rows[1]["host"] != nil {
 		t.Errorf("%v", rows)
 	}
 	for _, c := range st.Columns("public.opentelemetry_logs") {
@@ -186,19 +210,23 @@ func TestExtract(t *testing.T) {
 			t.Errorf("%s is %s", c.Name, c.Semantic)
 		}
 	}
-	if w := send(d, typeProto, body, "x-svc-log-extract-keys", "k"); w.Code != 200 || !strings.Contains(w.Body.String(), "neither a text") {
+	if w := send(d, typeProto, body, "x-svc-log-extract-keys", "k"); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), "neither a text") {
 		t.Errorf("%d %q", w.Code, w.Body)
 	}
 }
 
 func TestPipeline(t *testing.T) {
 	d, st := door(t)
-	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.Body))\n        .svc = .ResourceAttributes.\"service.name\"\n        .\n")
-	if w := send(d, typeProto, forms(t, export(whole()))[typeProto], "x-svc-pipeline-name", "p", "x-svc-log-table-name", "t"); w.Code != 200 {
+	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.Body))\n        .svc "+
+		"= .ResourceAttributes.\"service.name\"\n        .\n")
+	if w := send(d, typeProto, forms(t, export(whole()))[typeProto], "x-svc-pipeline-name", "p", "x-svc-log-table-name",
+		"t"); w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	rows := st.Rows("public.t")
-	if len(rows) != 1 || rows[0]["up"] != `A "LINE"` || rows[0]["svc"] != "web" || rows[0]["svc_timestamp"] != at || rows[0]["SeverityNumber"] != int64(14) {
+	if len(rows) != 1 || rows[0]["up"] != `A "LINE"` || rows[0]["svc"] != "web" || rows[0]["svc_timestamp"] != at ||
+		rows[0]["SeverityNumber"] != int64(14) {
 		t.Errorf("%v", rows)
 	}
 }
@@ -227,8 +255,16 @@ func TestBadBodies(t *testing.T) {
 		{"nothing", typeProto, nil, 200, ""},
 		{"nothing in JSON", typeJSON, []byte("{}"), 200, "{}"},
 		{"an unknown field", typeProto, append(bytes.Clone(good), 0xfa, 0x06, 1, 'x'), 200, ""},
-		{"a record that is none", typeJSON, []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[7,{"timeUnixNano":-1},{"severityNumber":"SEVERITY_NUMBER_INFO"}]}]}]}`), 200, `"rejectedLogRecords":"2"`},
-		{"a deep record", typeProto, forms(t, export(whole(), &logs.LogRecord{Body: deep}))[typeProto], 200, "record 1: its attributes or its body are nested too deep"},
+		{
+			"a record that is none", typeJSON,
+			[]byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[7,{"timeUnixNano":-1},` +
+				`{"severityNumber":"SEVERITY_NUMBER_INFO"}]}]}]}`),
+			200, `"rejectedLogRecords":"2"`,
+		},
+		{
+			"a deep record", typeProto, forms(t, export(whole(), &logs.LogRecord{Body: deep}))[typeProto], 200,
+			"record 1: its attributes or its body are nested too deep",
+		},
 	} {
 		d, _ := door(t)
 		w := send(d, c.contentType, c.body)
@@ -283,7 +319,8 @@ func FuzzProto(f *testing.F) {
 		for _, rl := range want.GetResourceLogs() {
 			for _, sl := range rl.GetScopeLogs() {
 				for _, l := range sl.GetLogRecords() {
-					all = append(all, strconv.FormatUint(l.GetTimeUnixNano(), 10)+" "+hex.EncodeToString(l.GetTraceId())+" "+l.GetSeverityText())
+					all = append(all, strconv.FormatUint(l.GetTimeUnixNano(), 10)+" "+hex.EncodeToString(l.GetTraceId())+" "+
+						l.GetSeverityText())
 				}
 			}
 		}
@@ -312,7 +349,8 @@ func BenchmarkRead(b *testing.B) {
 	records := make([]*logs.LogRecord, 1000)
 	for i := range records {
 		records[i] = &logs.LogRecord{
-			TimeUnixNano: uint64(at.UnixNano()), SeverityNumber: 9, SeverityText: "INFO", Body: text(strings.Repeat("GET /index.html 200 ", 6)),
+			TimeUnixNano: uint64(at.UnixNano()), SeverityNumber: 9, SeverityText: "INFO",
+			Body:       text(strings.Repeat("GET /index.html 200 ", 6)),
 			Attributes: []*common.KeyValue{pair("http.status", number(200)), pair("http.path", text("/index.html"))},
 		}
 	}
@@ -340,7 +378,8 @@ func TestRejectsAreWhole(t *testing.T) {
 		bad := whole()
 		bad.TimeUnixNano = 1<<63 + 1
 		d, st := door(t)
-		r := httptest.NewRequest(http.MethodPost, "/v1/logs?on_reject=store", bytes.NewReader(forms(t, export(bad))[contentType]))
+		r := httptest.NewRequest(http.MethodPost, "/v1/logs?on_reject=store",
+			bytes.NewReader(forms(t, export(bad))[contentType]))
 		r.Header.Set("Content-Type", contentType)
 		doortest.Serve(d.Logs, Refuse, r)
 		rejects := st.Rows("svc_private.rejects")

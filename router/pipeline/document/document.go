@@ -157,7 +157,7 @@ func deepFlow(src []byte) bool {
 // lineOfYAML is the line that the YAML parser puts before its errors.
 var lineOfYAML = regexp.MustCompile(`^line [0-9]+: `)
 
-// yamlText is an error of the YAML parser without its line.
+// yamlText returns an error of the YAML parser without its line.
 func yamlText(err error) string {
 	return lineOfYAML.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
 }

@@ -16,7 +16,7 @@ type Map struct {
 	entries []Entry
 	places  map[string]int // of the keys among entries
 	known   []string
-	broken  bool // the node is no map: further faults would mislead
+	broken  bool // the node is not a map: further faults would mislead
 }
 
 // Entry is one key of a map with its value.
@@ -84,10 +84,10 @@ func join(path, key string) string {
 	return path + "." + cut(key)
 }
 
-// Node is the map's own node.
+// Node returns the map's own node.
 func (m *Map) Node() *Node { return m.node }
 
-// Entries is all members, in the order of the text.
+// Entries returns all members, in the order of the text.
 func (m *Map) Entries() []Entry { return m.entries }
 
 // Fault notes a fault of the map.
@@ -126,7 +126,7 @@ func (m *Map) Last(keys ...string) (string, *Node) {
 	return "", nil
 }
 
-// String is the value of key, a string, or otherwise if it is absent.
+// String returns the value of key, a string, or otherwise if it is absent.
 func (m *Map) String(key, otherwise string) string {
 	if n := m.Get(key); n != nil {
 		if s, ok := n.String(); ok {
@@ -136,7 +136,7 @@ func (m *Map) String(key, otherwise string) string {
 	return otherwise
 }
 
-// MustString is the value of key, a string; that it is absent is a fault.
+// MustString returns the value of key, a string; that it is absent is a fault.
 func (m *Map) MustString(key string) (string, bool) {
 	n := m.Get(key)
 	if n == nil {
@@ -146,7 +146,7 @@ func (m *Map) MustString(key string) (string, bool) {
 	return n.String()
 }
 
-// Bool is the value of key, a boolean, or otherwise if it is absent.
+// Bool returns the value of key, a boolean, or otherwise if it is absent.
 func (m *Map) Bool(key string, otherwise bool) bool {
 	if n := m.Get(key); n != nil {
 		if v, ok := n.Bool(); ok {
@@ -156,7 +156,7 @@ func (m *Map) Bool(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// Strings is the value of key, a list of strings; nil if it is absent.
+// Strings returns the value of key, a list of strings; nil if it is absent.
 func (m *Map) Strings(key string) []string {
 	if n := m.Get(key); n != nil {
 		return n.Strings()
@@ -164,7 +164,7 @@ func (m *Map) Strings(key string) []string {
 	return nil
 }
 
-// Choice is the value of key, which must be one of the words, in any case; the first
+// Choice returns the value of key, which must be one of the words, in any case; the first
 // word stands in for an absent key.
 func (m *Map) Choice(key string, words ...string) string {
 	n := m.Get(key)

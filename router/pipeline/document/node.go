@@ -17,7 +17,7 @@ type Node struct {
 	out  *Error
 }
 
-// Err is the *Error of all faults noted so far in the whole document, in the order of
+// Err returns the *Error of all faults noted so far in the whole document, in the order of
 // their lines, or nil.
 func (n *Node) Err() error {
 	if len(n.out.Faults) == 0 {
@@ -27,10 +27,10 @@ func (n *Node) Err() error {
 	return n.out
 }
 
-// Path is where in the document the node is; "" for the root.
+// Path returns where in the document the node is; "" for the root.
 func (n *Node) Path() string { return n.path }
 
-// Line is the line of the node, from 1.
+// Line returns the line of the node, from 1.
 func (n *Node) Line() int { return n.y.Line }
 
 // Fault notes a fault of the node.
@@ -67,7 +67,7 @@ func (n *Node) Warnings() []string {
 	return texts
 }
 
-// Faults is the number of faults noted so far in the whole document. Who compares it
+// Faults returns the number of faults noted so far in the whole document. Who compares it
 // before and after learns whether a part was well.
 func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }
 
@@ -129,7 +129,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// String is the node's text, which must be a string.
+// String returns the node's text, which must be a string.
 func (n *Node) String() (string, bool) {
 	if n.IsString() {
 		return n.y.Value, true
@@ -138,7 +138,7 @@ func (n *Node) String() (string, bool) {
 	return "", false
 }
 
-// Text is the text of any scalar, as it is written.
+// Text returns the text of any scalar, as it is written.
 func (n *Node) Text() (string, bool) {
 	if n.y.Kind == yaml.ScalarNode {
 		return n.y.Value, true
@@ -147,7 +147,7 @@ func (n *Node) Text() (string, bool) {
 	return "", false
 }
 
-// Bool is the node's value, which must be a boolean.
+// Bool returns the node's value, which must be a boolean.
 func (n *Node) Bool() (value, ok bool) {
 	if n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!bool" && n.y.Decode(&value) == nil {
 		return value, true
@@ -156,7 +156,7 @@ func (n *Node) Bool() (value, ok bool) {
 	return false, false
 }
 
-// Int is the node's value, which must be an integer.
+// Int returns the node's value, which must be an integer.
 func (n *Node) Int() (int64, bool) {
 	var v int64
 	if n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!int" && n.y.Decode(&v) == nil {
@@ -166,7 +166,7 @@ func (n *Node) Int() (int64, bool) {
 	return 0, false
 }
 
-// Float is the node's value, which must be a finite number.
+// Float returns the node's value, which must be a finite number.
 func (n *Node) Float() (float64, bool) {
 	if n.y.Kind == yaml.ScalarNode {
 		var v float64
@@ -179,7 +179,7 @@ func (n *Node) Float() (float64, bool) {
 	return 0, false
 }
 
-// Scalar is the value of a node that must be a scalar but not null: a string, bool,
+// Scalar returns the value of a node that must be a scalar but not null: a string, bool,
 // int64, uint64 (beyond int64) or float64.
 func (n *Node) Scalar() (any, bool) {
 	switch {
@@ -206,7 +206,7 @@ func (n *Node) Scalar() (any, bool) {
 	return nil, false
 }
 
-// List is the node's elements. A null is an empty list.
+// List returns the node's elements. A null is an empty list.
 func (n *Node) List() []*Node {
 	if n.IsNull() {
 		return nil
@@ -233,7 +233,7 @@ func (n *Node) Strings() []string {
 	return out
 }
 
-// Map is the node's members. A null is an empty map; what is no map is a fault and
+// Map returns the node's members. A null is an empty map; what is not a map is a fault and
 // read as an empty one.
 func (n *Node) Map() *Map {
 	m := &Map{node: n}

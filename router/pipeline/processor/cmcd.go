@@ -76,7 +76,7 @@ var cmcdKeys = []struct {
 	{"v", cmcdText},
 }
 
-// cmcdKey is the number of a known key, or -1.
+// cmcdKey returns the number of a known key, or -1.
 func cmcdKey(name string) int {
 	for i := range cmcdKeys {
 		if cmcdKeys[i].name == name {

@@ -60,7 +60,7 @@ func compileCSV(o *Options) Apply {
 	})
 }
 
-// oneByte is the byte that stands at n, or otherwise if n is nil.
+// oneByte returns the byte that stands at n, or otherwise if n is nil.
 func oneByte(n *document.Node, otherwise byte) byte {
 	if n == nil {
 		return otherwise
@@ -70,7 +70,7 @@ func oneByte(n *document.Node, otherwise byte) byte {
 		return otherwise
 	}
 	if len(s) != 1 || s == "\n" || s == "\r" {
-		n.Fault("expected exactly one byte that is no line break, found %q", Cut(s))
+		n.Fault("expected exactly one byte that is not a line break, found %q", Cut(s))
 		return otherwise
 	}
 	return s[0]
@@ -196,7 +196,7 @@ func (r *csvReader) trimmed(s string) string {
 	return s
 }
 
-// trimLeft removes spaces that are no separators.
+// trimLeft removes spaces that are not separators.
 func (r *csvReader) trimLeft(s string) string {
 	for s != "" && (s[0] == ' ' || s[0] == '\t') && s[0] != r.separator {
 		s = s[1:]

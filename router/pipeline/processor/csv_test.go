@@ -99,7 +99,7 @@ func TestCSV(t *testing.T) {
 		},
 		{
 			"long separator", `{field: l, target_fields: "a", separator: ";;"}`, ``,
-			`!csv.separator: expected exactly one byte that is no line break, found ";;"`,
+			`!csv.separator: expected exactly one byte that is not a line break, found ";;"`,
 		},
 		{"empty separator", `{field: l, target_fields: "a", separator: ""}`, ``, `!csv.separator: expected exactly one byte`},
 		{"wide separator", `{field: l, target_fields: "a", separator: "é"}`, ``, `!csv.separator: expected exactly one byte`},

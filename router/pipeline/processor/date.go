@@ -151,7 +151,7 @@ func timePatternText(err error) string {
 	return err.Error()
 }
 
-// timeZone is the zone whose IANA name stands at n.
+// timeZone returns the zone whose IANA name stands at n.
 func timeZone(n *document.Node) *time.Location {
 	name, ok := n.String()
 	if !ok {

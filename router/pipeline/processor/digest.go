@@ -289,7 +289,7 @@ func removeIPs(b []byte) []byte {
 	return b[:to]
 }
 
-// ipv4Length is the length of the four numbers of up to three digits that b starts with,
+// ipv4Length returns the length of the four numbers of up to three digits that b starts with,
 // or 0.
 func ipv4Length(b []byte) int {
 	i := 0

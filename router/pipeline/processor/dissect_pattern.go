@@ -19,7 +19,7 @@ import (
 //	%{+name/2}  the same, in the order of the numbers; 0 if there is none
 //	%{*k} %{&k} a field whose name is the text of the first and whose value is the text of the second
 //	%{name->}   the literal that follows may be repeated, its first character alone too:
-//	            padding to the right of the name is no part of its text
+//	            padding to the right of the name is not part of its text
 
 // captureKind is what becomes of the text of a capture.
 type captureKind uint8
@@ -161,7 +161,7 @@ func parseCapture(text string, at int) (capture, error) {
 	return c, nil
 }
 
-// String is the capture as a pattern has it, without padding and order.
+// String returns the capture as a pattern has it, without padding and order.
 func (c capture) String() string {
 	name := Cut(c.name)
 	switch {

@@ -88,7 +88,7 @@ func TestEpochOfTimestamp(t *testing.T) {
 func TestResolutionNames(t *testing.T) {
 	for _, n := range resolutionNames {
 		if _, ok := Resolution(strings.ToUpper(n)); !ok {
-			t.Errorf("%s is no resolution", n)
+			t.Errorf("%s is not a resolution", n)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 //	mode: simple, the only one
 //
 // One listed field that satisfies the condition is enough. A field that is absent or
-// null never does, and one that is no string is an error.
+// null never does, and one that is not a string is an error.
 func compileFilter(o *Options) Apply {
 	fields := o.FieldList()
 	o.Choice("mode", "simple")

@@ -20,7 +20,7 @@ import (
 //
 // What the database has of an address goes to <field>_<property>, or
 // <new name>_<property> if the field list gives one. Of an address that it does not know,
-// such as a private one, nothing is added. A text that is no address is an error. The
+// such as a private one, nothing is added. A text that is not an address is an error. The
 // field itself stays.
 //
 // The file is mapped when the pipeline is compiled: put a newer one in its place by
@@ -133,7 +133,7 @@ func newGeoLookup(property, language string) geoLookup {
 	return geoLookup{}
 }
 
-// value is the property of the entry, None if it lacks it or has something else there.
+// value returns the property of the entry, None if it lacks it or has something else there.
 func (l *geoLookup) value(entry maxminddb.Result) value.Value {
 	switch l.kind {
 	case geoText:

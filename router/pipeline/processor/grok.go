@@ -153,14 +153,19 @@ func spreadGrok(out spread, p *grok.Pattern, s string, match []int) error {
 		}
 		v, ok := out.rec.grokValue(f.Type, text)
 		if !ok {
-			return out.rec.Fail(out.fl.In.Text, value.NewString(text), "the part %q is no %s", Cut(f.Name), grokTypes[f.Type])
+			return out.rec.Fail(out.fl.In.Text, value.NewString(text), "the part %q is not %s", Cut(f.Name), grokTypes[f.Type])
 		}
 		out.add(f.Name, v)
 	}
 	return nil
 }
 
-var grokTypes = [...]string{grok.String: "string", grok.Int: "integer", grok.Float: "number", grok.Bool: "boolean"}
+var grokTypes = [...]string{
+	grok.String: "a string",
+	grok.Int:    "an integer",
+	grok.Float:  "a number",
+	grok.Bool:   "a boolean",
+}
 
 // grokValue converts a text. A fraction of an integer is cut off, and digits that a float does not
 // have are lost: the record counts both.

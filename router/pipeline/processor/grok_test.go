@@ -46,21 +46,24 @@ func TestGrok(t *testing.T) {
 		},
 		{"integer with an exponent", `{field: m, pattern: '%{DATA:n:int}$'}`, `{"m":"1.25e1"}`, `{"m":"1.25e1","n":12}`},
 		{"hexadecimal integer", `{field: m, pattern: '%{DATA:n:int}$'}`, `{"m":"0x1p4"}`, `{"m":"0x1p4","n":16}`},
-		{"not a number to an integer", `{field: m, pattern: '%{DATA:n:int}$'}`, `{"m":"NaN"}`, `!the part "n" is no integer`},
+		{
+			"not a number to an integer", `{field: m, pattern: '%{DATA:n:int}$'}`, `{"m":"NaN"}`,
+			`!the part "n" is not an integer`,
+		},
 		{
 			"fraction beyond integers", `{field: m, pattern: '%{DATA:n:int}$'}`, `{"m":"9223372036854775808.5"}`,
-			`!the part "n" is no integer`,
+			`!the part "n" is not an integer`,
 		},
 		{
 			"no integer", `{field: m, pattern: '%{DATA:n:int}$'}`, `{"m":"x"}`,
-			`!Processor grok: the part "n" is no integer: "x" (field "m", processors[0])`,
+			`!Processor grok: the part "n" is not an integer: "x" (field "m", processors[0])`,
 		},
 		{
 			"integer too large", `{field: m, pattern: '%{INT:n:int}'}`, `{"m":"99999999999999999999"}`,
-			`!the part "n" is no integer`,
+			`!the part "n" is not an integer`,
 		},
-		{"no number", `{field: m, pattern: '%{WORD:n:float}'}`, `{"m":"Infinity"}`, `!the part "n" is no number`},
-		{"no boolean", `{field: m, pattern: '%{WORD:n:bool}'}`, `{"m":"yes"}`, `!the part "n" is no boolean`},
+		{"no number", `{field: m, pattern: '%{WORD:n:float}'}`, `{"m":"Infinity"}`, `!the part "n" is not a number`},
+		{"no boolean", `{field: m, pattern: '%{WORD:n:bool}'}`, `{"m":"yes"}`, `!the part "n" is not a boolean`},
 		{
 			"no match", `{field: m, pattern: '^%{INT:a}$'}`, `{"m":"x"}`,
 			`!Processor grok: no pattern matches: "x" (field "m", processors[0])`,

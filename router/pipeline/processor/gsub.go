@@ -129,7 +129,7 @@ func reference(s string) (name, rest string, err error) {
 	return name, rest[1:], nil
 }
 
-// groupNumber is the number of the group of that name or number; -1 if there is none.
+// groupNumber returns the number of the group of that name or number; -1 if there is none.
 func groupNumber(re *regexp.Regexp, name string) int {
 	n, err := strconv.ParseUint(name, 10, 16)
 	if err != nil || strconv.FormatUint(n, 10) != name {
@@ -164,7 +164,7 @@ func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
 	return value.NewString(re.ReplaceAllString(s, r.template)), nil
 }
 
-// maxGrown is the most that may become of s.
+// maxGrown returns the most that may become of s.
 func maxGrown(s string) int { return growFactor*len(s) + growBytes }
 
 // replaceQuick is apply by the quick matcher; decided is false if that gives up. As in

@@ -136,7 +136,7 @@ func TestProcessorsPayForTheirWork(t *testing.T) {
 
 func hostileCount() int { return len(heads)*len(hostileUnits) + 4 }
 
-// hostileValue is a value of about size bytes.
+// hostileValue returns a value of about size bytes.
 func hostileValue(i, size int) value.Value {
 	if i < len(heads)*len(hostileUnits) {
 		head, unit := heads[i/len(hostileUnits)], hostileUnits[i%len(hostileUnits)]

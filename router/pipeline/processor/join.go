@@ -8,7 +8,7 @@ import (
 //
 //	separator: what stands between the elements, required, may be empty
 //
-// Elements that are no strings are given as text, arrays and objects as JSON.
+// Elements that are not strings are given as text, arrays and objects as JSON.
 func compileJoin(o *Options) Apply {
 	fields := o.Fields()
 	separator, _ := o.MustString("separator")

@@ -17,7 +17,7 @@ import (
 //
 // An integer beyond int64 is an error: a field cannot hold it, and a float would be another number.
 //
-// A field that is null is no missing one, but an error of its type.
+// A field that is null is not a missing one, but an error of its type.
 func compileJSONParse(o *Options) Apply {
 	fields := o.Fields()
 	intoRoot, remove := o.Bool("into_root", false), o.Bool("remove_source", false)

@@ -32,7 +32,7 @@ func TestJSONParse(t *testing.T) {
 		{"missing", `field: a`, `{}`, `!missing field (field "a", processors[0])`},
 		{"missing ignored", `{field: a, ignore_missing: true}`, `{"b":1}`, `{"b":1}`},
 		{
-			"null is no missing field", `{field: a, ignore_missing: true}`, `{"a":null}`,
+			"null is not a missing field", `{field: a, ignore_missing: true}`, `{"a":null}`,
 			`!expected a string, found null: null (field "a"`,
 		},
 		{"object already", `field: a`, `{"a":{"b":1}}`, `!expected a string, found an object: {"b":1}`},

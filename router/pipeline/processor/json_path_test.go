@@ -24,7 +24,7 @@ func TestJSONPath(t *testing.T) {
 		{"missing", `{field: d, json_path: "$"}`, `{}`, `!missing field (field "d", processors[0])`},
 		{"missing ignored", `{field: d, json_path: "$", ignore_missing: true}`, `{"x":1}`, `{"x":1}`},
 		{
-			"null is no missing field", `{field: d, json_path: "$", ignore_missing: true}`, `{"d":null}`,
+			"null is not a missing field", `{field: d, json_path: "$", ignore_missing: true}`, `{"d":null}`,
 			`!expected an array or object, found null`,
 		},
 		{

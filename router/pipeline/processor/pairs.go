@@ -110,7 +110,7 @@ func (p *pairScanner) atField(s string) bool {
 	return strings.HasPrefix(s, p.fieldSplit)
 }
 
-// untilField is the length of rest[from:] up to the end of the pair.
+// untilField returns the length of rest[from:] up to the end of the pair.
 func (p *pairScanner) untilField(from int) int {
 	s := p.rest[from:]
 	if p.fieldSplit == "" {
@@ -127,7 +127,7 @@ func (p *pairScanner) untilField(from int) int {
 	return len(s)
 }
 
-// untilSplit is the length of rest[from:] up to the end of the key.
+// untilSplit returns the length of rest[from:] up to the end of the key.
 func (p *pairScanner) untilSplit(from int) int {
 	n := p.untilField(from)
 	if i := strings.Index(p.rest[from:from+n], p.valueSplit); i >= 0 {
@@ -166,7 +166,7 @@ func readPairOptions(o *Options, standalone bool) pairOptions {
 	}
 }
 
-// nameSet is a list of names; nil if it is absent.
+// nameSet returns a list of names; nil if it is absent.
 func nameSet(o *Options, key string) map[string]bool {
 	n := o.Get(key)
 	if n == nil {

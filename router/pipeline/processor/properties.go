@@ -35,7 +35,7 @@ func (o *Options) properties(names []string) []string {
 	return chosen
 }
 
-// propertyNames are the names of the fields that the properties of the field fl go to.
+// propertyNames returns the names of the fields that the properties of the field fl go to.
 func (o *Options) propertyNames(fl Field, properties []string) []Name {
 	names := make([]Name, len(properties))
 	for i, p := range properties {

@@ -37,7 +37,7 @@ func (n *Names) Name(text string) Name {
 	return Name{n.list[slot], slot}
 }
 
-// List is all names, in the order of their numbers.
+// List returns all names, in the order of their numbers.
 func (n *Names) List() []string { return n.list }
 
 // Record is a record on its way through the processors of one pipeline. Its memory is
@@ -158,5 +158,5 @@ func article(k value.Kind) string {
 	return "a " + k.String()
 }
 
-// errNotMap is the error of a processor that meets an array that vrl made of a record.
+// errNotMap returns the error of a processor that meets an array that vrl made of a record.
 func (r *Record) errNotMap() error { return r.Fail("", r.Value, "the record must be map") }

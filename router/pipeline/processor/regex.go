@@ -15,7 +15,7 @@ import (
 //
 // Every pattern is searched for, and every group (?<name>…) that took part in the first
 // match of its pattern gives a field: the field's name, or its new name if the list gives
-// one, with _name. A pattern that does not occur gives none and is no error. The source
+// one, with _name. A pattern that does not occur gives none and is not an error. The source
 // stays. \d, \w and \s go by Unicode, unless a pattern has more than maxWide of them; \b knows
 // ASCII only.
 func compileRegex(o *Options) Apply {
@@ -125,7 +125,7 @@ func namedGroups(n *document.Node, re *regexp.Regexp) bool {
 	return named
 }
 
-// patternNodes is the patterns of the options pattern and patterns, at least one.
+// patternNodes returns the patterns of the options pattern and patterns, at least one.
 func patternNodes(m *document.Map) []*document.Node {
 	var nodes []*document.Node
 	one, list := m.Get("pattern"), m.Get("patterns")

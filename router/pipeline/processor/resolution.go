@@ -2,7 +2,7 @@ package processor
 
 import "strings"
 
-// Resolution is the units per second that a resolution's name stands for, in any case:
+// Resolution returns the units per second that a resolution's name stands for, in any case:
 // s, sec and second, ms, milli and millisecond, and so on to nanoseconds.
 func Resolution(name string) (perSecond int64, ok bool) {
 	switch strings.ToLower(name) {

@@ -12,7 +12,7 @@ const (
 	variableCount  = 8
 )
 
-// variableFields are the fields that tell how a record is to be stored. They are no data,
+// variableFields are the fields that tell how a record is to be stored. They are not data,
 // and so select keeps them.
 var variableFields = [variableCount]string{
 	"svc_auto_create_table", "svc_append_mode", "svc_merge_mode", "svc_physical_table",

@@ -11,7 +11,7 @@ import (
 //	key: names of members joined by dots, as in a.b.c; "" (default) is the object itself
 //
 // What is not there becomes null. Only objects are entered, no arrays. The field itself
-// must be an object, so that null is no missing field but an error; with an empty key it
+// must be an object, so that null is not a missing field but an error; with an empty key it
 // may be anything but null.
 func compileSimpleExtract(o *Options) Apply {
 	fields := o.Fields()

@@ -20,7 +20,7 @@ func TestSimpleExtract(t *testing.T) {
 		{"missing", `{field: doc, key: a}`, `{}`, `!missing field (field "doc", processors[0])`},
 		{"missing ignored", `{field: doc, key: a, ignore_missing: true}`, `{"x":1}`, `{"x":1}`},
 		{
-			"null is no missing field", `{field: doc, key: a, ignore_missing: true}`, `{"doc":null}`,
+			"null is not a missing field", `{field: doc, key: a, ignore_missing: true}`, `{"doc":null}`,
 			`!expected an object, found null`,
 		},
 		{"null with an empty key", `{field: doc, key: ""}`, `{"doc":null}`, `!expected an object, found null`},

@@ -113,7 +113,7 @@ func TestSyslog(t *testing.T) {
 		},
 		{"no syslog", `field: m`, `{"m":"hello"}`, `!expected a priority or a time, as in <34>Oct 11 22:14:15: "hello"`},
 		{"empty", `field: m`, `{"m":""}`, `!expected a priority or a time`},
-		{"bad priority", `field: m`, `{"m":"<x>1 - - - - - -"}`, `!the priority is no number in < and >`},
+		{"bad priority", `field: m`, `{"m":"<x>1 - - - - - -"}`, `!the priority is not a number in < and >`},
 		{"priority too large", `field: m`, `{"m":"<192>x"}`, `!the priority is above 191`},
 		{"bad time", `field: m`, `{"m":"<1>1 yesterday h a - - - x"}`, `!the time is none of RFC 3339`},
 		{"no such day", `{field: m, year: 2023}`, `{"m":"Feb 29 00:00:00 h a: x"}`, `!expected a priority or a time`},

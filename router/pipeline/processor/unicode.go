@@ -73,7 +73,7 @@ func widePattern(pattern string) (text string, count int) {
 	return b.String(), count
 }
 
-// wideClass is what stands for an escape such as \w; empty for other escapes.
+// wideClass returns what stands for an escape such as \w; empty for other escapes.
 func wideClass(escape byte, inClass bool) string {
 	var in string
 	switch escape {
@@ -107,7 +107,7 @@ var (
 	wideNotSpace = sync.OnceValue(func() string { return opposite(wideSpace) })
 )
 
-// opposite is the inside of a class of all characters that are not in another one, range
+// opposite returns the inside of a class of all characters that are not in another one, range
 // by range: a class cannot hold the opposite of one.
 func opposite(in string) string {
 	tree, err := syntax.Parse("[^"+in+"]", syntax.Perl)

@@ -109,7 +109,7 @@ func regexIn(k kind.Kind) (path string, found bool) {
 	return "", k.Has(kind.RegexBit) && k.Within(kind.RegexBit|kind.NullBit|kind.UndefinedBit)
 }
 
-// metadata is the metadata of the record for a program: none.
+// metadata returns the metadata of the record for a program: none.
 func (r *Record) metadata() *value.Value {
 	if r.meta.Len() > 0 || r.meta.IsNull() {
 		r.meta = value.NewObject(value.MakeFields(0))

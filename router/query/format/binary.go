@@ -138,7 +138,7 @@ func notInParquet(t arrow.DataType) arrow.DataType {
 	return nil
 }
 
-// sizeOf is about the number of bytes that the batch takes in memory.
+// sizeOf estimates the number of bytes that the batch takes in memory.
 func sizeOf(rec arrow.RecordBatch) int64 {
 	var n int64
 	for _, c := range rec.Columns() {

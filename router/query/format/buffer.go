@@ -92,7 +92,7 @@ func (b *Buffer) replace(at int64, p string) {
 	}
 }
 
-// Len is the number of bytes held.
+// Len returns the number of bytes held.
 func (b *Buffer) Len() int64 {
 	if len(b.chunks) == 0 {
 		return 0

@@ -61,10 +61,10 @@ func Parse(name string) (Format, error) {
 	return 0, errs.New(errs.InvalidArguments, "unknown format %q: expected one of %s", name, strings.Join(names, ", "))
 }
 
-// String is the format's name.
+// String returns the format's name.
 func (f Format) String() string { return formats[f].name }
 
-// ContentType is the media type of the format.
+// ContentType returns the media type of the format.
 func (f Format) ContentType() string { return formats[f].contentType }
 
 // Rows is a result: batches of one schema. array.RecordReader implements it.
@@ -176,7 +176,7 @@ func flush(w io.Writer) error {
 	return nil
 }
 
-// uniqueNames are the column names, with _1, _2 … after a name that came before:
+// uniqueNames returns the column names, with _1, _2 … after a name that came before:
 // a JSON object or a Parquet file cannot hold the same name twice.
 func uniqueNames(s *arrow.Schema) []string {
 	names := make([]string, s.NumFields())

@@ -204,7 +204,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	if !json.Valid(got) {
-		t.Errorf("svcdb_v1 is no JSON: %s", got)
+		t.Errorf("svcdb_v1 is not JSON: %s", got)
 	}
 	golden(t, "all.svcdb_v1.json", bytes.ReplaceAll(append(got, '\n'), []byte("],["), []byte("],\n[")))
 	for _, f := range []Format{NDJSON, CSV, CSVWithNames, CSVWithNamesAndTypes, Table} {

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// cells are the nullable cells of every column of the batch.
+// cells returns the nullable cells of every column of the batch.
 func cells(rec arrow.RecordBatch, s style) []cell {
 	out := make([]cell, rec.NumCols())
 	for i := range out {

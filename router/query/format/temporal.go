@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// temporalCell is the cell of dates, times, timestamps and intervals, or nil.
+// temporalCell returns the cell of dates, times, timestamps and intervals, or nil.
 func temporalCell(a arrow.Array, s style) cell {
 	switch a := a.(type) {
 	case *array.Timestamp:
@@ -57,7 +57,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// perSecond is the number of units in a second.
+// perSecond returns the number of units in a second.
 func perSecond(u arrow.TimeUnit) int64 {
 	switch u {
 	case arrow.Second:

@@ -11,7 +11,7 @@ import (
 // Arrow has none for it, as Json.
 const TypeKey = "cordwood.type"
 
-// TypeName is the type of a result column as clients see it.
+// TypeName returns the type of a result column as clients see it.
 func TypeName(f arrow.Field) string {
 	if name, ok := f.Metadata.GetValue(TypeKey); ok && name != "" {
 		return name

@@ -23,7 +23,7 @@ type style struct {
 	times bool
 }
 
-// nullable is the cell of a, with null for null.
+// nullable returns the cell of a, with null for null.
 func nullable(a arrow.Array, s style) cell {
 	c := cellOf(a, s)
 	if a.NullN() == 0 && a.DataType().ID() != arrow.DICTIONARY && a.DataType().ID() != arrow.NULL {
@@ -58,7 +58,7 @@ func (s style) quoted(c cell) cell {
 	}
 }
 
-// text is the cell of a column of any texts.
+// text returns the cell of a column of any texts.
 func (s style) text(at func(i int) string) cell {
 	if s.quote {
 		return func(dst []byte, i int) []byte { return value.AppendJSONString(dst, at(i)) }

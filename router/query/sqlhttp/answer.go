@@ -70,7 +70,7 @@ func (a *answer) Flush() error {
 	return a.rc.Flush()
 }
 
-// affectedRows is the one row for a statement that has none, in formats that know rows only.
+// affectedRows returns the one row for a statement that has none, in formats that know rows only.
 func affectedRows(n int64) format.Rows {
 	s := arrow.NewSchema([]arrow.Field{{Name: "affectedrows", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewInt64Builder(memory.DefaultAllocator)

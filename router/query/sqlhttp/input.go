@@ -190,7 +190,7 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 	return nil
 }
 
-// database is the first that is not empty. The catalog svc may stand before a name.
+// database returns the first that is not empty. The catalog svc may stand before a name.
 func database(names ...string) string {
 	for _, name := range names {
 		if name != "" {
@@ -212,7 +212,7 @@ func timeout(text string) (time.Duration, error) {
 	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 && ttl.D < math.MaxInt64 {
 		return ttl.D, nil
 	}
-	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is no duration; write it as 30s", text)
+	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is not a duration; write it as 30s", text)
 }
 
 // How old rows of consistency=any may be: by default, at least and at most. Leaders tell their

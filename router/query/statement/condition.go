@@ -49,7 +49,7 @@ func CheckCondition(src string) error {
 // aloneHead is what stands before a condition in Alone.
 const aloneHead = "SELECT ["
 
-// Alone is a statement that the engine parses only if src, which is put between parentheses
+// Alone returns a statement that the engine parses only if src, which is put between parentheses
 // elsewhere, is expressions there, too: brackets hold nothing else, and what closes a parenthesis
 // that it did not open does not fit between them. CheckCondition tells by our lexer what a
 // condition is, this by the engine's.

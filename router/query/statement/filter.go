@@ -16,7 +16,7 @@ type Match struct {
 	like  *string
 }
 
-// Names are the names that fit, sorted, each once; false if they cannot be listed.
+// Names returns the names that fit, sorted, each once; false if they cannot be listed.
 func (m *Match) Names() ([]string, bool) {
 	if m == nil || m.like != nil {
 		return nil, false
@@ -156,7 +156,7 @@ func listed(c []token) (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// nesting is how many parentheses a token opens, or closes if negative.
+// nesting returns how many parentheses a token opens, or closes if negative.
 func (t token) nesting() int {
 	switch {
 	case t.sym("("), t.sym("["), t.sym("{"):

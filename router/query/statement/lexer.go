@@ -48,7 +48,7 @@ type lexer struct {
 	pos int
 }
 
-// next returns the next token that is no comment. A quote or block comment that
+// next returns the next token that is not a comment. A quote or block comment that
 // does not end is an error, and so is an escape that the engine does not take.
 func (l *lexer) next() (token, error) {
 	for {
@@ -292,7 +292,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// syntaxError is an error at offset pos of src.
+// syntaxError returns an error at offset pos of src.
 func syntaxError(src string, pos int, format string, args ...any) error {
 	line := 1 + strings.Count(src[:pos], "\n")
 	column := 1 + utf8.RuneCountInString(src[strings.LastIndexByte(src[:pos], '\n')+1:pos])

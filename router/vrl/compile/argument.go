@@ -134,7 +134,7 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 	return true
 }
 
-// uncertain is what to report of an argument that may be of a wrong kind, if nobody
+// uncertain returns what to report of an argument that may be of a wrong kind, if nobody
 // handles the failure that is then.
 func (c *compiler) uncertain(n *syntax.Call, f *fn.Function, i int, a *argument) *diag.Diagnostic {
 	p := &f.Params[i]

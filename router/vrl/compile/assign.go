@@ -291,7 +291,7 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value,
 	return to, single
 }
 
-// checkParents reports a path into something that is no container of the right kind.
+// checkParents reports a path into something that is not a container of the right kind.
 func (c *compiler) checkParents(n syntax.Node, t *fn.Target, segments []diag.Span) {
 	k := c.rootKind(t)
 	for i, span := range segments {

@@ -224,7 +224,7 @@ func Nearest(name string, candidates func(yield func(string) bool)) (string, boo
 	return best, best != ""
 }
 
-// distance is the number of edits between two names, or limit if it is not below that.
+// distance returns the number of edits between two names, or limit if it is not below that.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

@@ -133,7 +133,7 @@ func (h *Host) KeepPattern(size int) error {
 	return nil
 }
 
-// PatternBytes is about how much memory the patterns take that the program keeps.
+// PatternBytes estimates how much memory the patterns take that the program keeps.
 func (h *Host) PatternBytes() int { return h.patterns }
 
 // CompilePattern calls compile, which makes a pattern for the program and returns its size,

@@ -116,7 +116,7 @@ func (f *Frame) Settle() {
 	f.meter = nil
 }
 
-// Left is what the run may still spend.
+// Left returns what the run may still spend.
 func (f *Frame) Left() Budget {
 	return Budget{Steps: max(f.budget.Steps+f.rest, 0), Bytes: f.budget.Bytes}
 }

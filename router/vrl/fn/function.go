@@ -43,7 +43,7 @@ type Function struct {
 	// Errors says, a phrase each, when the function fails.
 	Errors []string
 	// Effect is set if a call does something besides resulting in a value, so that
-	// dropping the value is no mistake.
+	// dropping the value is not a mistake.
 	Effect bool
 	// Deep is set if the time of a call grows with all that is nested in its arguments,
 	// as of encode_json. The compiler then charges the run's budget for their size.
@@ -196,7 +196,7 @@ func (g Grant) String() string {
 	return "nothing"
 }
 
-// ValueParam is the first parameter of most functions that read or write text.
+// ValueParam returns the first parameter of most functions that read or write text.
 func ValueParam(doc string) Param {
 	return Param{Name: "value", Doc: doc, Kind: kind.String}
 }

@@ -45,13 +45,13 @@ func (e *UnknownError) Error() string {
 
 // Pattern is a compiled pattern.
 type Pattern struct {
-	fields []string // by number of the group; "" is no field
+	fields []string // by number of the group; "" is not a field
 	re     *pattern.Regex
 	slow   *regexp2.Regexp
 	groups []int // of slow: the group of each field
 }
 
-// Size is about how much memory the compiled pattern takes, in bytes.
+// Size estimates how much memory the compiled pattern takes, in bytes.
 func (p *Pattern) Size() int {
 	if p.re != nil {
 		return p.re.Size()

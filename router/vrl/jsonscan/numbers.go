@@ -10,7 +10,7 @@ import (
 type NumberKind uint8
 
 const (
-	// BadNumber is no number, or one beyond the range of float64: see NumberError.
+	// BadNumber is not a number, or one beyond the range of float64: see NumberError.
 	BadNumber NumberKind = iota
 	// Int is an integer within int64.
 	Int
@@ -202,7 +202,7 @@ func (t Text) slowFloat(from, to int) (int, NumberKind, int64, float64) {
 	return to, Float, 0, f
 }
 
-// NumberError is the error for a value at pos that Number refused, having read up to next.
+// NumberError returns the error for a value at pos that Number refused, having read up to next.
 func (t Text) NumberError(pos, next int) *Error {
 	p := pos
 	if t.src[p] == '-' {

@@ -128,7 +128,7 @@ func (t Text) escape(pos int) (r rune, next int) {
 	return utf8.RuneError, next
 }
 
-// hex4 is the number of four hexadecimal digits at pos, or -1. A digit is never a
+// hex4 returns the number of four hexadecimal digits at pos, or -1. A digit is never a
 // control character, so a text that ends early ends the digits too.
 func (t Text) hex4(pos int) rune {
 	var r rune

@@ -56,14 +56,14 @@ func NewText(data []byte) Text {
 	return Text{src, n}
 }
 
-// Bytes is the text with its padding: reading up to Padding bytes from any position
+// Bytes returns the text with its padding: reading up to Padding bytes from any position
 // of the text stays inside.
 func (t Text) Bytes() []byte { return t.src }
 
-// Len is the length of the text.
+// Len returns the length of the text.
 func (t Text) Len() int { return t.n }
 
-// Space returns the position of the first byte from pos on that is no white space.
+// Space returns the position of the first byte from pos on that is not white space.
 func (t Text) Space(pos int) int {
 	for pos < t.n {
 		switch t.src[pos] {
@@ -121,7 +121,7 @@ func (e *Error) Message() string {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte offset %d", e.Message(), e.Offset) }
 
-// Unexpected is the error for a byte at pos that cannot stand there; want says what could.
+// Unexpected returns the error for a byte at pos that cannot stand there; want says what could.
 func (t Text) Unexpected(pos int, want string) *Error {
 	if pos >= t.n {
 		return &Error{t.n, want, -1}
@@ -129,7 +129,7 @@ func (t Text) Unexpected(pos int, want string) *Error {
 	return &Error{pos, want, int(t.src[pos])}
 }
 
-// TooDeep is the error for a container at pos that would be nested beyond MaxDepth.
+// TooDeep returns the error for a container at pos that would be nested beyond MaxDepth.
 func TooDeep(pos int) *Error { return NewError(pos, tooDeep) }
 
 // TooLarge reports whether the text is JSON that breaks a limit, of depth or of keys.
@@ -137,7 +137,7 @@ func (e *Error) TooLarge() bool {
 	return e.got == errorPlain && (e.msg == tooDeep || e.msg == tooManyKeys)
 }
 
-// TooManyKeys is the error for a key at pos that is one more than MaxKeys.
+// TooManyKeys returns the error for a key at pos that is one more than MaxKeys.
 func TooManyKeys(pos int) *Error { return NewError(pos, tooManyKeys) }
 
 var (

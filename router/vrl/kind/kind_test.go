@@ -92,7 +92,7 @@ func TestIncludes(t *testing.T) {
 		{"object of anything", Object, ObjectAll(String), true},
 		{"elements", ArrayAll(String), ArrayOf(String, String), true},
 		{"an element of another kind", ArrayAll(String), ArrayOf(String, Integer), false},
-		{"undefined is no null", Null, Undefined, false},
+		{"undefined is not a null", Null, Undefined, false},
 	} {
 		if got := c.k.Includes(c.o); got != c.want {
 			t.Errorf("%s: got %t", c.name, got)

@@ -122,7 +122,7 @@ func unionFields(a, b *Fields) *Fields {
 	return newFields(known, unionUnknown(a.unknown, b.unknown))
 }
 
-// missing is the kind of a field that is not known.
+// missing returns the kind of a field that is not known.
 func (f *Fields) missing() Kind {
 	if f.unknown == nil {
 		return Undefined

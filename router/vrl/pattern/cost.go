@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Cost is about how much work it is to look for a match in a text of n bytes, in steps of
+// Cost estimates how much work it is to look for a match in a text of n bytes, in steps of
 // some nanoseconds. The engine may hold all of the pattern's instructions against each byte.
 func (r *Regex) Cost(n int) int { return Cost(n, r.instructions) }
 
-// Cost is the cost of looking for a match of a pattern of so many instructions in a text
+// Cost returns the cost of looking for a match of a pattern of so many instructions in a text
 // of n bytes.
 func Cost(n, instructions int) int { return 1 + n/16 + n*instructions/256 }
 
@@ -74,8 +74,8 @@ const (
 	TooSlow   = time.Second / 4
 )
 
-// LooseCost is the cost of all matches of a loose pattern in a short text of n bytes.
+// LooseCost returns the cost of all matches of a loose pattern in a short text of n bytes.
 func LooseCost(n int) int { return n * n / 64 }
 
-// FirstMatches is how many matches are looked for at first in a text of n bytes.
+// FirstMatches returns how many matches are looked for at first in a text of n bytes.
 func FirstMatches(n int) int { return max(2, (1<<20)/n) }

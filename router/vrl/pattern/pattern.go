@@ -135,7 +135,7 @@ func compile(text string) (re *regexp.Regexp, tree *syntax.Regexp, size int, err
 	return re, tree, n*instructionSize + ranges*rangeSize, err
 }
 
-// instructions is about what a pattern compiles to, and how many ranges its classes have,
+// instructions estimates what a pattern compiles to, and how many ranges its classes have,
 // which repetitions share; it stops counting beyond the bound.
 func instructions(re *syntax.Regexp) (n, ranges int) {
 	n = 1 + len(re.Rune)
@@ -167,7 +167,7 @@ func goError(err error) error {
 // String returns the pattern as it was written.
 func (r *Regex) String() string { return r.source }
 
-// Size is about how much memory the compiled pattern takes, in bytes.
+// Size estimates how much memory the compiled pattern takes, in bytes.
 func (r *Regex) Size() int { return r.size }
 
 // Names returns the names of the groups by number; those without one are "", and so is

@@ -35,7 +35,7 @@ type token struct {
 	parts []Part // text
 }
 
-// keywords end expressions or start them; they are no variables.
+// keywords end expressions or start them; they are not variables.
 var keywords = map[string]bool{
 	"if": true, "else": true, "true": true, "false": true, "null": true, "abort": true, "return": true,
 }

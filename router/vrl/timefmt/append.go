@@ -103,7 +103,7 @@ func halfDay(hour int, spec byte) string {
 	}
 }
 
-// value is the value of a specifier that is a plain number.
+// value returns the value of a specifier that is a plain number.
 func (c *clock) value(spec byte) int64 {
 	switch spec {
 	case 'C':

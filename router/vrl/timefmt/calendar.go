@@ -32,7 +32,7 @@ func isLeap(y int32) bool { return y%4 == 0 && (y%100 != 0 || y%400 == 0) }
 
 var monthDays = [...]int32{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
-// daysIn is the number of days in a month, 1 to 12.
+// daysIn returns the number of days in a month, 1 to 12.
 func daysIn(y, m int32) int32 {
 	if m == 2 && isLeap(y) {
 		return 29
@@ -57,7 +57,7 @@ func daysFromCivil(y, m, d int32) int64 {
 	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
 }
 
-// civilFromDays is the inverse of daysFromCivil.
+// civilFromDays returns the inverse of daysFromCivil.
 func civilFromDays(days int64) (y, m, d int32) {
 	z := days + 719468
 	era := floorDiv(z, 146097)
@@ -75,24 +75,24 @@ func civilFromDays(days int64) (y, m, d int32) {
 	return y, m, d
 }
 
-// weekdayOf is the weekday of a day; 1970-01-01 was a Thursday.
+// weekdayOf returns the weekday of a day; 1970-01-01 was a Thursday.
 func weekdayOf(days int64) int32 { return int32(floorMod(days+3, 7)) }
 
 // since counts the days from weekday b to the next weekday a, 0 to 6.
 func since(a, b int32) int32 { return (a - b + 7) % 7 }
 
-// weekOfYear is the week of a day of the year, the first full week being week 1.
+// weekOfYear returns the week of a day of the year, the first full week being week 1.
 func weekOfYear(ordinal, weekday, first int32) int32 {
 	return (ordinal - since(weekday, first) + 6) / 7
 }
 
-// weekDate is the day of a weekday in a week of the year; it may lie outside the year.
+// weekDate returns the day of a weekday in a week of the year; it may lie outside the year.
 func weekDate(year, week, weekday, first int32) int64 {
 	newYear := daysFromCivil(year, 1, 1)
 	return newYear + int64(since(first, weekdayOf(newYear))+(week-1)*7+since(weekday, first))
 }
 
-// isoWeekOne is the Monday of week 1 of an ISO 8601 year: the week of January 4th.
+// isoWeekOne returns the Monday of week 1 of an ISO 8601 year: the week of January 4th.
 func isoWeekOne(year int32) int64 {
 	d := daysFromCivil(year, 1, 4)
 	return d - int64(weekdayOf(d))
@@ -100,7 +100,7 @@ func isoWeekOne(year int32) int64 {
 
 func isoWeeksIn(year int32) int32 { return int32(isoWeekOne(year+1)-isoWeekOne(year)) / 7 }
 
-// isoWeekOf is the ISO 8601 year and week of a day.
+// isoWeekOf returns the ISO 8601 year and week of a day.
 func isoWeekOf(days int64) (year, week int32) {
 	thursday := days - int64(weekdayOf(days)) + 3
 	year, _, _ = civilFromDays(thursday)

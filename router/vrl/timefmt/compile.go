@@ -92,7 +92,7 @@ var composites = map[byte]string{
 	'c': "%a %b %e %H:%M:%S %Y",
 }
 
-// notNumbers are what the specifiers that are no numbers start with.
+// notNumbers are what the specifiers that are not numbers start with.
 const notNumbers = "DxFvRTXrcbhBaApPzZnt%+.:#369"
 
 func compile(pattern string) (*Format, error) {
@@ -136,7 +136,7 @@ func (f *Format) addLiteral(lit, text string, space bool) {
 	f.ops = append(f.ops, op{kind: kind, lit: lit, text: text})
 }
 
-// spaceLen is the length of the white space character that s starts with, or 0.
+// spaceLen returns the length of the white space character that s starts with, or 0.
 func spaceLen(s string) int {
 	if s == "" {
 		return 0

@@ -93,7 +93,7 @@ func (e *ParseError) Error() string {
 	return s
 }
 
-// Rest is what is left of the text where the pattern ends, if that is the failure and the
+// Rest returns what is left of the text where the pattern ends, if that is the failure and the
 // text is not too long.
 func (e *ParseError) Rest() string {
 	if e.Reason != TooLong || e.Pos < 0 || e.Pos >= len(e.Text) {

@@ -268,7 +268,7 @@ func TestParseOptions(t *testing.T) {
 		},
 		{"seconds have no zone", "%s", "0", ParseOptions{Zone: berlin}, "1970-01-01T00:00:00Z", ok},
 		{"required", dt, "2024-03-31 02:30:00", ParseOptions{RequireOffset: true}, "", NoOffset},
-		{"name is no offset", dt + " %Z", "2024-03-31 02:30:00 CET", ParseOptions{RequireOffset: true}, "", NoOffset},
+		{"name is not an offset", dt + " %Z", "2024-03-31 02:30:00 CET", ParseOptions{RequireOffset: true}, "", NoOffset},
 		{
 			"required and there", dt + "%#z", "2024-03-31 02:30:00Z",
 			ParseOptions{RequireOffset: true},

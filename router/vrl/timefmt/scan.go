@@ -166,7 +166,7 @@ func weekdayName(text string, i int) (weekday int32, end int) {
 	return int32(d), longEnd(text, i, longWeekdays[d])
 }
 
-// longEnd is the end of the name at text[i:]: of the long one if it is there, else of
+// longEnd returns the end of the name at text[i:]: of the long one if it is there, else of
 // its first three letters.
 func longEnd(text string, i int, long string) int {
 	if end := i + len(long); end <= len(text) && equalFold(text[i+3:end], long[3:]) {

@@ -49,7 +49,7 @@ func Same(a, b Value) bool {
 	return true
 }
 
-// Equal is the language's ==: as Same, but an integer and a float are compared as
+// Equal returns the language's ==: as Same, but an integer and a float are compared as
 // floats. Inside containers they stay different.
 func Equal(a, b Value) bool {
 	switch {

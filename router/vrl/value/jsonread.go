@@ -477,7 +477,7 @@ func (d *jsonReader) number() Value {
 	return d.float(s[start:end], end == i && n > 0) // -0 is a float, and exact
 }
 
-// float reads the text of a number that is no integer within int64. isInteger says that it
+// float reads the text of a number that is not an integer within int64. isInteger says that it
 // is an integer nevertheless.
 func (d *jsonReader) float(text string, isInteger bool) Value {
 	if isInteger && d.opt.Exact {

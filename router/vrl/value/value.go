@@ -58,7 +58,7 @@ const (
 	Regex
 	Array
 	Object
-	// Undefined is no value at all: an optional argument that was not given, a field
+	// Undefined is not a value at all: an optional argument that was not given, a field
 	// that is not there. It never occurs inside a container.
 	Undefined
 )
@@ -228,7 +228,7 @@ func (v Value) Unix() (sec int64, nsec uint32) {
 }
 
 // UnixNano returns the instant that v holds in nanoseconds since 1970, and false if it
-// does not fit (it is before 1677 or after 2262) or v is no timestamp.
+// does not fit (it is before 1677 or after 2262) or v is not a timestamp.
 func (v Value) UnixNano() (int64, bool) {
 	if v.kind != Timestamp {
 		return 0, false

@@ -99,7 +99,7 @@ func TestStringsAreNotCopied(t *testing.T) {
 		t.Error("the string is a copy")
 	}
 	if unsafe.StringData(v.Detach().Object().PeekAt(0).Str()) == unsafe.StringData(src[8:]) {
-		t.Error("the detached string is no copy")
+		t.Error("the detached string is not a copy")
 	}
 }
 

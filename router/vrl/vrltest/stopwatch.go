@@ -29,7 +29,7 @@ func (w Stopwatch) Took(t *testing.T) time.Duration {
 	return min(time.Since(w.start), userTime(t)-w.user)
 }
 
-// userTime is the time that the thread has computed.
+// userTime returns the time that the thread has computed.
 func userTime(t *testing.T) time.Duration {
 	t.Helper()
 	var use unix.Rusage

@@ -16,7 +16,7 @@ import (
 // gatewayModule is a server of S3 from the module proxy. It stays out of go.mod.
 const gatewayModule = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-// gateway is the server's program: $VERSITYGW_BIN, or one that was installed into the
+// gateway returns the server's program: $VERSITYGW_BIN, or one that was installed into the
 // cache of this user. Without either, and without the module proxy, the test is skipped.
 func gateway(t *testing.T) string {
 	t.Helper()

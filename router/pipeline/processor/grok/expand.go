@@ -61,7 +61,7 @@ func (x *expander) expand(text string) error {
 	return nil
 }
 
-// repetition is the length of a {n,m} at the start of s, or 1.
+// repetition returns the length of a {n,m} at the start of s, or 1.
 func repetition(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {

@@ -116,7 +116,7 @@ func regexError(err error) error {
 // mention. They must not be changed.
 func (p *Pattern) Fields() []Field { return p.fields }
 
-// Size is the number of instructions of the compiled expression. Matching takes at most
+// Size returns the number of instructions of the compiled expression. Matching takes at most
 // so many steps for each byte of the text.
 func (p *Pattern) Size() int { return p.size }
 

@@ -129,7 +129,7 @@ func (o query) start(e *evaluation, current value.Value) value.Value {
 	return current
 }
 
-// count is the number of values that the query selects; it counts up to limit, if that is
+// count returns the number of values that the query selects; it counts up to limit, if that is
 // not negative.
 func (o query) count(e *evaluation, current value.Value, limit int) int {
 	if o.path.singular {

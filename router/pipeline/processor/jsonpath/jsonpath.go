@@ -100,7 +100,7 @@ func walk(v value.Value, segments []segment) value.Value {
 	return v
 }
 
-// child is the value that a name or an index selects.
+// child returns the value that a name or an index selects.
 func (s *selector) child(v value.Value) value.Value {
 	if s.kind == byName {
 		if o := v.Object(); o != nil {

@@ -67,7 +67,7 @@ type problem string
 func (p problem) Error() string { return string(p) }
 
 const (
-	errPriority   problem = "the priority is no number in < and >"
+	errPriority   problem = "the priority is not a number in < and >"
 	errHighest    problem = "the priority is above 191"
 	errNot5424    problem = "expected a priority and a version, as in <34>1"
 	errNot3164    problem = "expected a priority or a time, as in <34>Oct 11 22:14:15"

@@ -75,7 +75,7 @@ func (s *set) include(o *set) {
 	}
 }
 
-// delimiter is the byte that the rest of a match from pc begins with, if it is always the
+// delimiter returns the byte that the rest of a match from pc begins with, if it is always the
 // same, or -1.
 func (p *Program) delimiter(pc int32) int16 {
 	for p.insts[pc].op == opSave {

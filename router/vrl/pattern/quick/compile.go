@@ -123,7 +123,7 @@ func (c *compiler) literal(re *syntax.Regexp, next int32) int32 {
 	return next
 }
 
-// foldSet is an ASCII character in both cases; folds says that characters beyond ASCII
+// foldSet returns an ASCII character in both cases; folds says that characters beyond ASCII
 // belong there too.
 func foldSet(r rune) (s *set, folds, ok bool) {
 	if r >= utf8.RuneSelf {
@@ -234,7 +234,7 @@ func classOf(re *syntax.Regexp) (s *set, beyond high, ok bool) {
 	return s, beyond, true
 }
 
-// missing is the one byte that s lacks, or -1.
+// missing returns the one byte that s lacks, or -1.
 func missing(s *set) int32 {
 	at := int32(-1)
 	for b := range int32(256) {

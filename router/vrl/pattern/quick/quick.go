@@ -2,7 +2,7 @@
 // with, many times as fast as package regexp: literal text, classes, groups, few choices.
 // The results are those of package regexp to the byte.
 //
-// It is no replacement for package regexp, but goes before it. Compile declines patterns
+// It is not a replacement for package regexp, but goes before it. Compile declines patterns
 // that it does not know how to match, and Match gives up on texts that would take too
 // many steps, or that are not ASCII where that matters; whoever calls it needs a
 // *regexp.Regexp for these cases.
@@ -92,7 +92,7 @@ type frame struct {
 	rep int32
 }
 
-// Groups is the number of groups of the pattern with the whole match: Match needs twice
+// Groups returns the number of groups of the pattern with the whole match: Match needs twice
 // as many numbers.
 func (p *Program) Groups() int { return p.groups }
 

@@ -145,7 +145,7 @@ var decodeBase64 = &fn.Function{
 		if !f.Reserve(n) {
 			return value.Value{}, false
 		}
-		// The package skips line ends, which are no part of the alphabet.
+		// The package skips line ends, which are not part of the alphabet.
 		if strings.ContainsAny(s, "\r\n") {
 			return f.Fail("unable to decode value from base64")
 		}

@@ -103,7 +103,7 @@ func TestEncodeProto(t *testing.T) {
 		{Name: "no such name", Source: encode(`{"level": "MID"}`, ""), RunError: `no value "MID"`},
 		{Name: "no array", Source: encode(`{"list": 1}`, ""), RunError: "field acme.Rec.list"},
 		{Name: "no map", Source: encode(`{"tags": []}`, ""), RunError: "field acme.Rec.tags"},
-		{Name: "no key", Source: encode(`{"by_id": {"x": true}}`, ""), RunError: `key "x" is no integer`},
+		{Name: "no key", Source: encode(`{"by_id": {"x": true}}`, ""), RunError: `key "x" is not an integer`},
 		{Name: "no message", Source: encode(`{"at": "now"}`, ""), RunError: "field acme.Rec.at"},
 		{
 			Name:         "no such type",

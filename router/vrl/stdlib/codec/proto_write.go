@@ -35,7 +35,7 @@ var encodeProto = &fn.Function{
 	Fallible: true,
 	Deep:     true,
 	Errors: []string{
-		"the value is no object", "the value of a field is not of its type",
+		"the value is not an object", "the value of a field is not of its type",
 		"the host does not let programs read files",
 	},
 	Examples: []fn.Example{
@@ -171,7 +171,7 @@ func mapKey(d protoreflect.FieldDescriptor, s string) (protoreflect.MapKey, erro
 	}
 	i, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return protoreflect.MapKey{}, fmt.Errorf("key %q is no integer", s)
+		return protoreflect.MapKey{}, fmt.Errorf("key %q is not an integer", s)
 	}
 	x, err := integerOf(d.Kind(), i)
 	if err != nil {

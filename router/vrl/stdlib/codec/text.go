@@ -278,7 +278,7 @@ var decodePunycode = &fn.Function{
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the name is checked and is no domain name"},
+	Errors:   []string{"the name is checked and is not a domain name"},
 	Examples: []fn.Example{
 		{Title: "one label", Source: `decode_punycode!("www.xn--bcher-kva.example")`, Result: `"www.bücher.example"`},
 		{Title: "nothing to decode", Source: `decode_punycode!("www.example.org")`, Result: `"www.example.org"`},
@@ -321,7 +321,7 @@ var encodePunycode = &fn.Function{
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the name is checked and is no domain name"},
+	Errors:   []string{"the name is checked and is not a domain name"},
 	Examples: []fn.Example{
 		{Title: "one label", Source: `encode_punycode!("www.Bücher.example")`, Result: `"www.xn--bcher-kva.example"`},
 		{Title: "nothing to encode", Source: `encode_punycode!("www.example.org")`, Result: `"www.example.org"`},

@@ -68,7 +68,7 @@ var toInt = &fn.Function{
 	}},
 }
 
-// intProblem says in a few words why s is no integer.
+// intProblem says in a few words why s is not an integer.
 func intProblem(s string, err error) string {
 	switch {
 	case s == "":
@@ -190,7 +190,7 @@ var parseFloat = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The text.", Kind: kind.String}},
 	Returns:  kind.Float,
 	Fallible: true,
-	Errors:   []string{"the string is no number, or NaN"},
+	Errors:   []string{"the string is not a number, or NaN"},
 	Examples: []fn.Example{
 		{Title: "with an exponent", Source: `parse_float!("2.5e3")`, Result: `2500.0`},
 		{Title: "no number", Source: `parse_float!("2,5")`, Fails: `invalid float literal`},

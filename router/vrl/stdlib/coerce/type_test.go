@@ -16,7 +16,7 @@ func TestExpect(t *testing.T) {
 		{Name: "must be handled", Source: `string(.a)`, CompileError: "E100"},
 		{Name: "narrows", Source: `a = string!(.a); upcase(a)`, Event: `{"a":"x"}`, Want: `"X"`},
 		{Name: "keeps fields", Source: `.a = {"b": "x"}; o = object(.a); upcase(o.b)`, Want: `"X"`},
-		{Name: "an integer is no float", Source: `float!(.a)`, Event: `{"a":1}`, RunError: "expected float, got integer"},
+		{Name: "an integer is not a float", Source: `float!(.a)`, Event: `{"a":1}`, RunError: "expected float, got integer"},
 		{Name: "nor the other way", Source: `int!(.a)`, Event: `{"a":1.0}`, RunError: "expected integer, got float"},
 		{Source: `bool!(.a)`, Event: `{"a":"true"}`, RunError: "expected boolean, got string"},
 		{Source: `array!(.a)`, RunError: "expected array, got null"},

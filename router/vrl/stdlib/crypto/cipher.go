@@ -337,7 +337,7 @@ func unpadISO7816(last []byte) (int, bool) {
 
 func unpadISO10126(last []byte) (int, bool) { return int(last[len(last)-1]), true }
 
-// aead is a mode that authenticates, of a package that has it.
+// aead returns a mode that authenticates, of a package that has it.
 func aead(open func(key []byte) (cipher.AEAD, error)) cryptoMode {
 	return func(in, key, iv []byte, decrypt bool) ([]byte, error) {
 		c, err := open(key)

@@ -27,7 +27,7 @@ func hexText(f *fn.Frame, sum []byte) (value.Value, bool) {
 var md5Sum = &fn.Function{
 	Name:    "md5",
 	Group:   fn.Cryptography,
-	Doc:     "Returns the MD5 hash of the string in hexadecimal digits. It is no protection against forgery.",
+	Doc:     "Returns the MD5 hash of the string in hexadecimal digits. It does not protect against forgery.",
 	Params:  []fn.Param{fn.ValueParam("What to hash.")},
 	Returns: kind.String,
 	Examples: []fn.Example{
@@ -42,7 +42,7 @@ var md5Sum = &fn.Function{
 var sha1Sum = &fn.Function{
 	Name:    "sha1",
 	Group:   fn.Cryptography,
-	Doc:     "Returns the SHA-1 hash of the string in hexadecimal digits. It is no protection against forgery.",
+	Doc:     "Returns the SHA-1 hash of the string in hexadecimal digits. It does not protect against forgery.",
 	Params:  []fn.Param{fn.ValueParam("What to hash.")},
 	Returns: kind.String,
 	Examples: []fn.Example{

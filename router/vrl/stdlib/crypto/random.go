@@ -78,7 +78,7 @@ var randomBytes = &fn.Function{
 
 const badRange = "max must be greater than min"
 
-// rangeParams are the parameters of random_float and random_int.
+// rangeParams returns the parameters of random_float and random_int.
 func rangeParams(k kind.Kind) []fn.Param {
 	return []fn.Param{
 		{Name: "min", Doc: "The least result.", Kind: k},
@@ -272,7 +272,7 @@ var uuidFromFriendlyID = &fn.Function{
 			case c >= 'a' && c <= 'z':
 				d = uint64(c-'a') + 36
 			default:
-				return f.Fail(problem + "it has a character that is no ASCII letter or digit")
+				return f.Fail(problem + "it has a character that is not an ASCII letter or digit")
 			}
 			over, up := bits.Mul64(high, 62)
 			carry, down := bits.Mul64(low, 62)

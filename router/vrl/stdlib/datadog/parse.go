@@ -380,7 +380,7 @@ func attributePath(s string) (value.Path, error) {
 			}
 			n, err := strconv.Atoi(s[i+1 : i+end])
 			if err != nil {
-				return nil, fmt.Errorf("path %q has an index that is no number", s)
+				return nil, fmt.Errorf("path %q has an index that is not a number", s)
 			}
 			path = append(path, value.Index(n))
 			i += end + 1

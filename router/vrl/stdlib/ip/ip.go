@@ -18,7 +18,7 @@ func parseIP(s string) (netip.Addr, bool) {
 	return a, err == nil && a.Zone() == ""
 }
 
-// noIP fails a call whose argument is no address. Neither the text nor the reason is in
+// noIP fails a call whose argument is not an address. Neither the text nor the reason is in
 // the message, which programs know.
 func noIP(f *fn.Frame) (value.Value, bool) {
 	return f.Fail("unable to parse IP address: invalid IP address syntax")
@@ -30,7 +30,7 @@ func address(f *fn.Frame, a netip.Addr) (value.Value, bool) {
 	return f.Keep(a.AppendTo(room[:0]))
 }
 
-const noIPError = "the string is no IP address"
+const noIPError = "the string is not an IP address"
 
 var ipAton = &fn.Function{
 	Name:     "ip_aton",

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// sameNumber is the Type of functions whose result is of the kind of the first argument.
+// sameNumber returns the Type of functions whose result is of the kind of the first argument.
 func sameNumber(c *fn.Call) fn.TypeDef {
 	return fn.TypeDef{Kind: c.Kind(0).Only(kind.IntegerBit | kind.FloatBit)}
 }

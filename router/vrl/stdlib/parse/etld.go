@@ -20,7 +20,7 @@ import (
 // and whether a rule says so.
 type suffixList func(labels []string) (n int, known bool)
 
-// builtinSuffixes is the list compiled into the program.
+// builtinSuffixes returns the list compiled into the program.
 func builtinSuffixes(labels []string) (int, bool) {
 	suffix, icann := publicsuffix.PublicSuffix(strings.Join(labels, "."))
 	n := strings.Count(suffix, ".") + 1
