@@ -37,7 +37,7 @@ func TestWrongUsage(t *testing.T) {
 		{"rebalance --plan --yes", `cordwood rebalance: --plan only shows what would be done: leave it out, or leave out --yes and --wait (see 'cordwood rebalance --help')`},
 		{"recover", `cordwood recover: say what to recover: --group all, --group meta, --group shard/7, or --group node (see 'cordwood recover --help')`},
 		{"recover --group meta", `cordwood recover: say which copy to go on with: --data-dir FOLDER of a node that is stopped (see 'cordwood recover --help')`},
-		{"recover --group shard/x --data-dir y", `cordwood recover: --group: "shard/x" is no group: want all, meta, shard/ and a number as in shard/7, or node (see 'cordwood recover --help')`},
+		{"recover --group shard/x --data-dir y", `cordwood recover: --group: "shard/x" is not a group: want all, meta, shard/ and a number as in shard/7, or node (see 'cordwood recover --help')`},
 		{"serve --shutdown-grace 5", `cordwood serve: --shutdown-grace "5": the unit is missing, as in 5s or 5m (see 'cordwood serve --help')`},
 		{"backup vrify", `cordwood backup: vrify is no folder, and no command: write ./vrify for a new repository; commands are create, list, verify, delete, prune (see 'cordwood backup --help')`},
 	} {
