@@ -22,7 +22,7 @@ import (
 // EnsureSchema through the log at a time. What came meanwhile is then looked at together,
 // in the order in which it came, against the state as it is now: what is there already,
 // and what is impossible, is answered without the log; the rest becomes one command. The
-// state machine decides all the same: if the state has changed in between so that the
+// state machine decides anyway: if the state has changed in between so that the
 // command is refused, its parts are proposed one by one.
 
 // What one command joins, at most.

@@ -26,7 +26,7 @@ type hub struct {
 	count int
 	bytes int
 	// floor is the index of the newest change that is no longer kept: a watch that
-	// has not seen it cannot go on.
+	// has not seen it cannot continue.
 	floor uint64
 	// epoch grows when the state was replaced: all watches are cut off.
 	epoch  int
@@ -93,7 +93,7 @@ func (h *hub) generation() int {
 
 // after returns the kept changes after the given index, at most limit, and a
 // channel that is closed when there may be more. The error, for which a retry is
-// right, says that a watch at that index cannot go on.
+// right, says that a watch at that index cannot continue.
 func (h *hub) after(index uint64, epoch, limit int) ([]*change, <-chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -188,7 +188,7 @@ func TestHistoryShowsStaleReads(t *testing.T) {
 func TestSchemaRace(t *testing.T) {
 	t.Parallel()
 	const clients, tables, columns = 8, 50, 50
-	// On a busy machine the leader must not be lost for want of a heartbeat.
+	// On a busy machine the leader must not be lost for lack of a heartbeat.
 	g := newGroup(t, 3, func(c *meta.Config) { c.HeartbeatTimeout = 2 * time.Second })
 	ids := g.ids()
 	before := g.member(g.leader()).Stats().AppliedIndex

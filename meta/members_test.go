@@ -60,7 +60,7 @@ func TestFollowersNameTheLeader(t *testing.T) {
 	}
 }
 
-// Members are lost one after the other, as far as a group of five bears it; clients go on.
+// Members are lost one after the other, as far as a group of five bears it; clients continue.
 func TestClientsOutliveTheLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 5, nil)
@@ -142,7 +142,7 @@ func TestClientsLeaveAStalledMember(t *testing.T) {
 	}
 }
 
-// A client whose member dies goes on with one that is behind; it does not show less than
+// A client whose member dies continues with one that is behind; it does not show less than
 // it did.
 func TestViewDoesNotGoBack(t *testing.T) {
 	t.Parallel()

@@ -146,12 +146,12 @@ func (n *membership) enter(ctx context.Context) error {
 }
 
 // registerPatience is how long a node that the cluster knows waits to be registered again
-// before it serves all the same.
+// before it serves anyway.
 const registerPatience = 3 * time.Second
 
 // register tells the metadata of this node. One that they know already, in its roles, does not
 // wait for them longer than an election takes: while most of their voters are away rows are
-// written and read all the same, and the address is known to those that this node calls.
+// written and read anyway, and the address is known to those that this node calls.
 func (n *membership) register(ctx context.Context) error {
 	if n.marks.Readmit() || !n.registered() {
 		return n.proposeSelf(ctx, n.waitLogged)

@@ -25,7 +25,7 @@ const (
 )
 
 // disk watches the room on the disk of the data folder. Below the reserve no rows are
-// taken; reads go on, and so does what makes room. It ends by itself when there is
+// taken; reads continue, and so does what makes room. It ends by itself when there is
 // room again, a sixteenth of the reserve more, so that it does not flicker.
 //
 // Its methods may be called concurrently.

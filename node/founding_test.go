@@ -26,7 +26,7 @@ func TestMissingShards(t *testing.T) {
 		{"none yet", 0, 3, 4, true, "the first shards to be made"},
 		{"some", 1, 3, 3, true, "the first shards to be made: 1 of 4 are"},
 		{"all", 4, 3, 0, true, ""},
-		{"some, and the cluster is used all the same", 1, 3, 3, false, ""},
+		{"some, and the cluster is used anyway", 1, 3, 3, false, ""},
 	} {
 		if got := missingShards(c.have, &metapb.Settings{InitialShards: c.left, Replication: 3}, c.holders,
 			c.unused); got != c.want {

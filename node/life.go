@@ -38,7 +38,7 @@ type life struct {
 	// reloads are read again on SIGHUP.
 	reloads []reload
 
-	// failed takes the error of a part that cannot go on.
+	// failed takes the error of a part that cannot continue.
 	failed chan error
 	// closers are run in reverse by stop.
 	closers []closer
@@ -119,5 +119,5 @@ func (n *life) cutStop() {
 	exit(exitCutStop)
 }
 
-// exit is os.Exit, but for tests.
+// exit is os.Exit, except in tests.
 var exit = os.Exit

@@ -98,7 +98,7 @@ func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 	return errors.Join(err, n.stopInTime(context.WithoutCancel(ctx)))
 }
 
-// stopInTime is stop within the time for it; a part that hangs has the process end all the same.
+// stopInTime is stop within the time for it; a part that hangs has the process end anyway.
 func (n *node) stopInTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.ShutdownGrace)
 	defer cancel()

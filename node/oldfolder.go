@@ -161,7 +161,7 @@ func (n *membership) newMark(ctx context.Context) error {
 
 // finishReadmit has the replicas made anew that the cluster also has elsewhere, once an older data
 // folder was let in because the operator wanted it: what is in them may be less than they told the
-// others. Those that are nowhere else go on as they are.
+// others. Those that are nowhere else continue as they are.
 func (n *membership) finishReadmit() error {
 	if !n.marks.Readmit() {
 		return nil

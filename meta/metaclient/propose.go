@@ -58,7 +58,7 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	c.view.merge(resp.Index, result)
 	if needsView(cmd) {
 		// Databases, nodes, shards and pipelines are not merged from results. If the watch is not there, or
-		// broken, the command is done all the same.
+		// broken, the command is done anyway.
 		c.awaitView(ctx, resp.Index)
 	}
 	return result, nil

@@ -171,7 +171,7 @@ func (p *planner) roomFrom(a, b *nodeState, bytes int64) bool {
 const overshoot = 0.5
 
 // gain is by how much a move lowers the sum of the squares of the scores, which, as
-// the mean hardly changes, is the variance but for a factor; 0 if it does too much, unless it evens
+// the mean hardly changes, is proportional to the variance; 0 if it does too much, unless it evens
 // the numbers of replicas out.
 func (p *planner) gain(s *Shard, a, b *nodeState, evens bool) float64 {
 	squares := func() float64 {

@@ -39,7 +39,7 @@ func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 	return out
 }
 
-// planAside plans to fill a table aside, to go on with what an earlier run has filled, or, if it is
+// planAside plans to fill a table aside, to continue with what an earlier run has filled, or, if it is
 // complete, only to put it in its place. old is the table that it replaces, or nil; asides are
 // what restores have left.
 func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides []*schemapb.Table) {

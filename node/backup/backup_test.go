@@ -172,7 +172,7 @@ func TestVerifyFindsMissingAndExtraFiles(t *testing.T) {
 	}
 }
 
-// TestReadsBreakOff has reads from the cluster fail now and then: they go on where they
+// TestReadsBreakOff has reads from the cluster fail now and then: they continue where they
 // broke off.
 func TestReadsBreakOff(t *testing.T) {
 	r, _ := dirRepository(t)
@@ -318,7 +318,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneBesideOthers tries to prune while a backup goes on, and the other way round.
+// TestPruneBesideOthers tries to prune while a backup continues, and the other way round.
 func TestPruneBesideOthers(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(2)

@@ -24,7 +24,7 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Progress counts what is done and what there is to do. It may be read while the work
-// goes on.
+// continues.
 type Progress struct {
 	// Bytes and Segments of Total; Kept of them needed no transfer.
 	Bytes, TotalBytes       atomic.Int64
@@ -387,7 +387,7 @@ func (c *creation) commit(ctx context.Context) error {
 		for _, seg := range s.out.Segments {
 			name := segmentName(keyOf(c.cluster, s.out, seg.Segment), seg.Sha256)
 			if size, ok := sizes[name]; !ok || size != seg.Segment.Bytes {
-				return fmt.Errorf("%s was removed or changed by somebody while the backup went on: run it again", name)
+				return fmt.Errorf("%s was removed or changed by somebody while the backup continued: run it again", name)
 			}
 			c.b.Rows += seg.Segment.Rows
 			c.b.Bytes += seg.Segment.Bytes

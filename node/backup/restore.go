@@ -200,7 +200,7 @@ const parallelProposals = 32
 const proposeWait = time.Minute
 
 // propose proposes a command, again if the outcome is unknown: all that a restore
-// proposes may be done twice, but for making a table; see makeTable.
+// proposes may be done twice, except making a table; see makeTable.
 func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command) (*metapb.Result, error) {
 	cmd.TimeUnixNano = at
 	give := time.Now().Add(proposeWait)

@@ -13,7 +13,7 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// resumer reads something that may break off, and goes on where it broke off.
+// resumer reads something that may break off, and continues where it broke off.
 type resumer struct {
 	ctx    context.Context
 	what   string
@@ -127,7 +127,7 @@ func (l *Limiter) wait(ctx context.Context, n int) error {
 	}
 }
 
-// reader is r at the limiter's rate; passed is told of all bytes.
+// reader is r at the limiter's rate; passed is called with the number of bytes read.
 func (l *Limiter) reader(ctx context.Context, r io.Reader, passed func(n int)) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if l != nil { // pieces of a quarter of a second, so that several readers share

@@ -211,7 +211,7 @@ func TestStatusInWords(t *testing.T) {
 			w.shut, w.unreached = map[string]bool{"c": true}, map[string][]string{"c": {"a", "b"}}
 		}, false, []string{
 			"broken\n",
-			"critical: node node-c cannot be reached, and shard 1 is led by it all the same: its rows can only be written and " +
+			"critical: node node-c cannot be reached, and shard 1 is led by it anyway: its rows can only be written and " +
 				"read through itself",
 		}, "shard 2 is led"},
 		{"a port that one node does not reach", func(w *world) {

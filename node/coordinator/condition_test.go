@@ -201,7 +201,7 @@ func TestMoveToDrainedNode(t *testing.T) {
 		d := decide(snap, op)
 		d.progress(op)
 		if op.GetReplicas().GetUndo() == "" || d.do != nil {
-			t.Fatalf("it goes on with %+v", d)
+			t.Fatalf("it continues with %+v", d)
 		}
 		if d = decide(snap, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED ||
 			!strings.Contains(d.reason, "is drained") {

@@ -7,7 +7,7 @@
 // of the state of the cluster (decision.go, automatic.go): it reads off the metadata, the
 // reports of the nodes and the groups of the shards what comes next, and makes one call at a
 // time for each operation, after its step was stored. A leader that comes after another one
-// so goes on where that was. DESIGN.md has the reasons.
+// so continues where that was. DESIGN.md has the reasons.
 //
 // Admin is the side of users: it is there on every node, and starts, cancels and describes
 // operations through the metadata.

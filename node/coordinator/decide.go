@@ -7,7 +7,7 @@ import (
 )
 
 // decide says what an operation does next. It is a function of its arguments alone: the
-// leader that comes after another one goes on where that was.
+// leader that comes after another one continues where that was.
 //
 // A leader that is new to the metadata group knows nothing of nodes until they report: it
 // gives nothing up on their account before that, or before they count as down.

@@ -64,7 +64,8 @@ func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	case g.Leader != "":
 		return fmt.Sprintf("shard %d works: node %s leads it; nothing of it is lost", s.Id, snap.Label(g.Leader))
 	case len(open) > 0:
-		return fmt.Sprintf("shard %d still has a replica on %s, with its rows: start its other nodes again, or go on with "+
+		return fmt.Sprintf("shard %d still has a replica on %s, with its rows: start its other nodes again, "+
+			"or continue with "+
 			"that one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
 	case snap.Status.ClusterVersion < metapb.ProtocolAnew:
 		return fmt.Sprintf("shard %d cannot be made anew before the cluster uses protocol version %d; it uses %d: "+

@@ -24,7 +24,8 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return cancelled("what was moved stays where it is; parts that were begun: %d", op.GetRebalance().GetParts())
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
-		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %s under way still",
+		return wait(stepParts,
+			"rebalancing is paused: 'cordwood cluster resume rebalance' lets it continue; %s under way still",
 			words.Count(len(running), "part"))
 	}
 	begun := int(op.GetRebalance().GetParts())

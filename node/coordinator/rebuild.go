@@ -16,7 +16,7 @@ import (
 // the others. Replicas have different files, so a single file cannot be fetched.
 //
 // What the node has goes only while all other replicas are there and sound: until then the
-// operation waits, and can be cancelled; after that it goes on to its end.
+// operation waits, and can be cancelled; after that it continues to its end.
 func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	s, node := snap.Shards[op.ShardId], op.FromNode
 	if s == nil {

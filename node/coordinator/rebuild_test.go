@@ -135,7 +135,7 @@ func TestRebuildNodeLost(t *testing.T) {
 	})
 }
 
-// TestDamageInStatus reads what a user is told of damage.
+// TestDamageInStatus reads what the status says about damage.
 func TestDamageInStatus(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -218,7 +218,7 @@ func TestShardRemoveWaits(t *testing.T) {
 	}
 }
 
-// TestShardRemoveFails takes a removal back that cannot go on: the shard takes tables again.
+// TestShardRemoveFails takes a removal back that cannot continue: the shard takes tables again.
 func TestShardRemoveFails(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -24,7 +24,7 @@ func (b *told) Told(host, id, addr string, _ []string) {
 	b.list = append(b.list, fmt.Sprint(host, " ", id, " ", addr))
 }
 
-// TestCallers notes of a caller the host that it is on, and refuses what no node says.
+// TestCallers notes the host of a caller, and refuses messages that no node sends.
 func TestCallers(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	b := &told{}

@@ -167,7 +167,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		d.deciding.Unlock()
 		return false, nil
 	case promise != "" && d.void(v, promise, promised):
-		// Also what this node had begun before it was restarted.
+		// It also forgets what this node had begun before it was restarted.
 		err := d.cfg.State.SetPromise("", nil)
 		d.deciding.Unlock()
 		return false, err

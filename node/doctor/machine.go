@@ -23,7 +23,7 @@ var networkDisks = map[int64]string{
 	0x6969: "NFS", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x517b: "SMB", 0x65735546: "FUSE",
 }
 
-// machine looks at what a server needs of the machine: room, files, a disk that syncs and
+// machine checks what a server needs from the machine: disk space, file descriptors, a disk that syncs and
 // a clock that is right.
 func (d *doctor) machine() {
 	d.part = "machine"

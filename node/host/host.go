@@ -85,7 +85,7 @@ type Host struct {
 	founded atomic.Bool    // Founded is being called
 	working sync.WaitGroup // what is being opened and removed
 	changed chan struct{}  // something was opened or removed
-	fatal   chan error     // what the node cannot go on with
+	fatal   chan error     // what the node cannot continue with
 	metrics []prometheus.Collector
 }
 

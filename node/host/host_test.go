@@ -380,7 +380,7 @@ func TestDivergedFolder(t *testing.T) {
 	}
 }
 
-// TestFailedReplica goes on without a replica that does not open, and reports it.
+// TestFailedReplica continues without a replica that does not open, and reports it.
 func TestFailedReplica(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

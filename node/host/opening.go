@@ -77,7 +77,7 @@ func (h *Host) begin(id uint32, f func()) {
 }
 
 // open opens a replica. One that fails is reported and tried again; only where all rows
-// of the cluster lie on this node it is better not to go on.
+// of the cluster lie on this node it is better not to continue.
 func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	s, err := h.openShard(m, voter)
 	h.mu.Lock()
@@ -108,7 +108,7 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 		default:
 		}
 	case err != nil:
-		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id,
+		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node continues without it", "shard", m.Id,
 			"error", err)
 	case closed:
 		_ = s.Close(context.Background()) // what it holds is in its log
@@ -205,7 +205,7 @@ func (h *Host) incarnation(m *metapb.Shard) error {
 		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: tell the metadata so: %w", m.Id,
 			have, err)
 	}
-	h.cfg.Logger.Warn("a shard goes on with its one replica that was recovered here; what only the others had is lost",
+	h.cfg.Logger.Warn("a shard continues with its one replica that was recovered here; what only the others had is lost",
 		"shard", m.Id, "incarnation", have)
 	return fmt.Errorf("open shard %d as incarnation %d: %w", m.Id, have, errRecovered)
 }

@@ -33,7 +33,7 @@ import (
 const FileName = "MARKS"
 
 // maxKept is how many marks a folder keeps. A folder that is opened more often than that without
-// being registered goes on with the last one.
+// being registered continues with the last one.
 const maxKept = 64
 
 // Folder is the marks of a data folder.

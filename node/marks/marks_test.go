@@ -56,7 +56,7 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// TestChain: of the copies of a folder only one goes on, however often each is started, and
+// TestChain: of the copies of a folder only one continues, however often each is started, and
 // whether or not it learned that it was registered.
 func TestChain(t *testing.T) {
 	var m metadata

@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// world is nodes that ask each other. cut has what cannot be reached from where by a new
+// world is nodes that ask each other. cut holds the pairs that cannot reach each other by a new
 // connection or call; answers come back nevertheless.
 type world struct {
 	mu       sync.Mutex

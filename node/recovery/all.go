@@ -65,7 +65,7 @@ func recoverAll(cfg Config, data *node.Offline, p *printer) error {
 		}
 	}
 	if slices.ContainsFunc(plan, func(s step) bool { return s.action == goOn }) {
-		p.line("WARNING: these groups go on with the copies in this folder alone. Rows and changes that were " +
+		p.line("WARNING: these groups continue with the copies in this folder alone. Rows and changes that were " +
 			"acknowledged and are only on the lost nodes are lost.")
 		p.line("Start the other nodes instead if their disks are left: with a majority of its members a group loses nothing.")
 	}

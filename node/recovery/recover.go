@@ -159,7 +159,7 @@ func Run(cfg Config, w io.Writer) error {
 	}
 	p.line("Before any other node that was a member is started again, run on it:")
 	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
-	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
+	p.line("Else those could continue as a metadata group of their own. Then start this node first.")
 	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the " +
 		"address, and with the name, of a former one takes its place: the cluster forgets that a minute later. " +
 		"Others are forgotten by 'cordwood node remove NODE'.")
@@ -263,7 +263,7 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	if len(others) == 0 && slices.Contains(mine.Voters, mine.node) {
 		p.line("NOTE: node %s is the only voter already: it needs nobody else, start it instead.", mine.node)
 	}
-	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on other voters is "+
+	p.line("WARNING: the group continues with this copy alone. What was acknowledged and is only on other voters is "+
 		"lost: %s. Entries of this log that were never acknowledged take effect.", mine.nodes(others))
 	if !best {
 		p.line("WARNING: another folder that was given has more than this one: recover that one instead.")
@@ -290,7 +290,7 @@ func readmit(cfg Config, data *node.Offline, p *printer) error {
 		return err
 	}
 	p.line("data folder %s of node %s, cluster %s", data.Path, data.NodeID, data.ClusterID)
-	p.line("WARNING: the node goes on with this folder, although the cluster may know a newer one: start that one " +
+	p.line("WARNING: the node continues with this folder, although the cluster may know a newer one: start that one " +
 		"instead if it is left. Of shards that have no other replica, everything is lost that is newer than this " +
 		"folder. Replicas that exist elsewhere are rebuilt from there; an empty folder serves them as well.")
 	if data.Meta {

@@ -48,7 +48,7 @@ func (f Files) Node(tls.ConnectionState) string { return "" }
 // Trusts returns nil: a certificate is looked at once, as everywhere.
 func (f Files) Trusts(tls.ConnectionState) error { return nil }
 
-// What is told of connections between nodes that do not prove themselves to each other.
+// Warnings about connections between nodes that do not prove themselves to each other.
 const (
 	adviceSecret = "give both nodes a copy of the cluster's secret: --cluster-secret-file"
 

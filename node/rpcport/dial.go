@@ -12,7 +12,7 @@ import (
 type Dialer struct {
 	// Credentials, if not nil, are those of this node.
 	Credentials Credentials
-	// Insecure has a node be called without TLS if that is not possible with it: while a
+	// Insecure lets a node be called without TLS if TLS fails: while a
 	// cluster changes from the one to the other.
 	Insecure bool
 	// Logger takes calls without TLS that Insecure allowed. The default value discards.

@@ -256,7 +256,7 @@ func TestChunks(t *testing.T) {
 	}
 	for from := range b.Chunks(10_000) {
 		if from > 0 {
-			t.Error("it goes on after the end")
+			t.Error("it continues after the end")
 		}
 		break
 	}

@@ -197,7 +197,7 @@ func parseHeader(src []byte) (frame, error) {
 	n, err := s2.DecodedLen(f.block)
 	if flags&flagPacked != 0 {
 		f.packed = n
-		// Packed it is smaller, but for the list.
+		// Packing makes it smaller, apart from the list of packed sections.
 		if most := f.body + 4 + 3*f.columns*packSize; err != nil || n > most {
 			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most),
 				fmt.Sprintf("%d (%v)", n, err))

@@ -12,7 +12,7 @@ import (
 // that they become are known. It takes the memory of an encoded batch, which is mostly a
 // small part of what the rows took in the builder.
 //
-// A Sealed is immutable but for the ids of its columns, which are those of the builder's, and for
+// A Sealed is immutable, except for the ids of its columns, which are those of the builder's, and for
 // their types: an Int64 column without negative values may become UInt64, and one of integers
 // Float64 (Col.Widen).
 type Sealed struct {

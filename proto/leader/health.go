@@ -137,7 +137,7 @@ func (h *Health) TryTimeout(most time.Duration) time.Duration {
 	return min(max(tryFactor*h.usual, minTry), most)
 }
 
-// Wake has a connection be tried again now, rather than after the pause of gRPC, which grows
+// Wake has a connection tried again now, rather than after the pause of gRPC, which grows
 // with every failure: a node that was away a moment ago may be back.
 func Wake(conn grpc.ClientConnInterface) {
 	if c, ok := conn.(interface{ ResetConnectBackoff() }); ok {

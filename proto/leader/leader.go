@@ -24,7 +24,7 @@
 //     finds out how it is. A refusal is an answer: the node is healthy.
 //  5. Pause. After a round in which no node led, the search pauses: MinPause, doubled up to
 //     MaxPause, spread by a quarter. Of the searches that wait for one group, one looks
-//     again after 0.2 s at most, and the others go on as soon as it has found the leader.
+//     again after 0.2 s at most, and the others continue as soon as it has found the leader.
 //     So an election costs no request a second more, and many do not ask all the time.
 //  6. Busy. A leader that has no room says so (errs.Busy), and after how long to try again.
 //     The same node is called again then, and no other.

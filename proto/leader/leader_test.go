@@ -235,7 +235,7 @@ func TestBusyLeader(t *testing.T) {
 }
 
 // TestSearchesShareTheLookForALeader: of the searches that wait, one looks again soon,
-// whatever their pauses are, and the others go on when it has found the leader.
+// whatever their pauses are, and the others continue when it has found the leader.
 func TestSearchesShareTheLookForALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1")

@@ -10,7 +10,7 @@ import (
 // is a copy of an earlier state of itself, or another copy of it has been used since. A nil known
 // refuses nothing.
 //
-// A folder that knows the mark goes on from it. One that does not, but whose first mark is newer
+// A folder that knows the mark continues from it. One that does not, but whose first mark is newer
 // than the known one, has seen more than who compares: that is of before.
 func (known *FolderMark) Refuses(mark *FolderMark, earlier []*FolderMark) bool {
 	if known == nil {

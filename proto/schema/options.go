@@ -168,7 +168,7 @@ func ValidateOptions(options map[string]string) error {
 // StoredOptions returns the options with which a table is created: a validated copy
 // of options without those that are not properties of a table. For a table that a log
 // write creates, append_mode becomes true unless the options say otherwise, and the
-// comment tells of it. options may be nil.
+// comment mentions it. options may be nil.
 func StoredOptions(options map[string]string, logWrite bool) (map[string]string, error) {
 	stored := maps.Clone(options)
 	if stored == nil {

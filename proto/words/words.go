@@ -32,7 +32,7 @@ func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) 
 	return fmt.Sprintf("%d %s", n, Pick(n, one, many))
 }
 
-// ascii has what stands for the characters that our own texts have outside ASCII.
+// ascii replaces the characters outside ASCII that the program's own texts contain.
 var ascii = strings.NewReplacer("…", "...", "±", "+/-", "→", "->", "–", "-", "—", "-", "×", "x", "≤", "<=", "≥", ">=",
 	"≠", "!=",
 	"‘", "'", "’", "'", "“", `"`, "”", `"`, "µ", "u", "\u00a0", " ")

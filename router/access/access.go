@@ -21,7 +21,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Privilege is what somebody must be allowed to, besides being who they say they are.
+// Privilege is what a caller must be allowed to do, besides having proved its identity.
 type Privilege uint8
 
 // The privileges. The zero value is none: what needs it is refused to everybody, so that

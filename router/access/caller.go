@@ -56,7 +56,7 @@ func (c *Caller) KnownShare() string {
 	return ""
 }
 
-// Network returns what stands for a client's address where clients are counted: the
+// Network returns the key of a client's address where clients are counted: the
 // address itself, or of IPv6 its network of 64 bits.
 func Network(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")

@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// client is a body that sends some bytes and then stalls, or goes on by steps.
+// client is a body that sends some bytes and then stalls, or continues by steps.
 type client struct {
 	data    []byte // what comes at once
 	every   time.Duration
@@ -264,7 +264,7 @@ func TestHalfReadBodiesDoNotBlockEachOther(t *testing.T) {
 	})
 }
 
-// A request that leaves the queue lets those behind it go on.
+// A request that leaves the queue lets those behind it continue.
 func TestLeavingTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 4 * mib, MaxWait: time.Hour})

@@ -97,7 +97,7 @@ func TestUpload(t *testing.T) {
 					t.Errorf("error %q, want one with %q", text, tt.text)
 				}
 				if n := len(f.store.Pipelines()); n != 0 {
-					t.Errorf("%d pipelines were stored all the same", n)
+					t.Errorf("%d pipelines were stored anyway", n)
 				}
 				return
 			}

@@ -31,7 +31,7 @@ type route struct {
 	// of the privilege. object is the kind of thing that it is done to.
 	action string
 	object access.ObjectKind
-	// params are the parameters of the query string: others are refused, but for paths that
+	// params are the parameters of the query string: others are refused, except paths that
 	// are open to everybody and those outside of /v1/.
 	params []string
 	// changes: the request changes something, and is logged with who sent it.

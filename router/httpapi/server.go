@@ -125,7 +125,7 @@ type Config struct {
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
-	// Writable returns why rows are refused, for want of room on a disk. It is asked
+	// Writable returns why rows are refused, for lack of room on a disk. It is asked
 	// before a body is read. The default value refuses none.
 	Writable func() error
 	// Ready lists why the node is not ready to serve; empty when it is. The default
@@ -154,7 +154,7 @@ type Config struct {
 	Gatherer   prometheus.Gatherer
 }
 
-// Status is what /status tells of the program.
+// Status is the answer of /status about the program.
 type Status struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`

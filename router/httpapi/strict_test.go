@@ -50,7 +50,7 @@ func TestParametersAreDescribed(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters sends one to each path of ours: it is refused, and names the nearest.
+// TestUnknownParameters sends one to each of our paths: it is refused, and names the nearest.
 func TestUnknownParameters(t *testing.T) {
 	f := newWhole(t)
 	for _, rt := range f.routes() {

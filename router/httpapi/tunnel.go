@@ -42,7 +42,7 @@ func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	// The request ends here, and the connection goes on: it is followed by itself.
+	// The request ends here, and the connection continues: it is followed by itself.
 	caller, c := x.Caller, &tunnelConn{Conn: conn, r: rw.Reader}
 	if s.cfg.Auth != nil {
 		c.work = s.cfg.Auth.Begin(caller.Sender, func(error) { conn.Close() })

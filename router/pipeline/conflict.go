@@ -193,7 +193,7 @@ func (e *valueError) Unwrap() error { return e.err }
 // errConflict stands for the error of a value that can be put aside.
 var errConflict = errors.New("the value goes aside")
 
-// unsaid returns what stands for the error of a value if nobody will read its text; else nil.
+// unsaid returns a placeholder for the error of a value if its text will not be read; else nil.
 func (d *dest) unsaid(col *column.Col) error {
 	switch {
 	case d.aside(col):

@@ -35,7 +35,7 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	return d.columnLike(name, &like)
 }
 
-// columnLike is column for one that is like the given one if it is new, but for its name.
+// columnLike is like column, but a new column gets the properties of the given one, except its name.
 func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil

@@ -13,7 +13,7 @@ import (
 // maxNumber bounds the text of a number; no longer one says more.
 const maxNumber = 400
 
-// numberOf reads a text that is a number as JSON has it, and that a number of ours is without loss:
+// numberOf reads a text that is a number in JSON and that a value can hold without loss:
 // an integer of 64 bits, or a double whose shortest text has the same digits.
 func numberOf(b []byte) (v cell, ok bool) {
 	if !isNumber(b) {

@@ -37,7 +37,7 @@ const (
 	DefaultSteps = 1_000_000_000
 )
 
-// Request is what a pipeline is told of the request whose records it takes.
+// Request describes the request whose records a pipeline takes.
 type Request struct {
 	Database string
 	// Table is the table's name before any suffix.
@@ -50,18 +50,18 @@ type Request struct {
 	// MaxNestedLevels is the most segments that flattening gives a column name;
 	// 0 or less: DefaultNestedLevels.
 	MaxNestedLevels int
-	// SkipError drops records that fail and goes on. Of a record that becomes several rows, it drops
+	// SkipError drops records that fail and continues. Of a record that becomes several rows, it drops
 	// the rows that fail.
 	SkipError bool
 	// WholeRecords drops all rows of a record if one of them fails, for callers that keep skipped records
 	// to send them again.
 	WholeRecords bool
-	// OnSkip, if not nil, is told of every record that is skipped, as it is skipped.
+	// OnSkip, if not nil, is called with every record that is skipped.
 	OnSkip func(Reason)
 	// NoClientVariables refuses records that come with variables (svc_ttl and so on), which
 	// then only pipelines set.
 	NoClientVariables bool
-	// Trace, if not nil, is told of every record what each step made of it. That is slow,
+	// Trace, if not nil, is called with what each step made of each record. That is slow,
 	// and meant for trying a pipeline on a few records.
 	Trace func(RecordTrace)
 	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
@@ -78,7 +78,7 @@ type Request struct {
 	// AutoCreate allows tables and columns to be created.
 	AutoCreate bool
 	// Ended reports why nobody waits for the request any more, as context.Context.Err does.
-	// A Runner asks it often, and gives the request up; nil: it goes on to the end.
+	// A Runner asks it often, and gives the request up; nil: it continues to the end.
 	Ended func() error
 	// Steps bounds the work of all records of the request together, to which each record
 	// adds by its length; 0: DefaultSteps. A step takes about 7 ns.
@@ -165,7 +165,7 @@ type TableRows struct {
 	Existing *schema.Table
 	// Expired is how many of the rows are older than the table's ttl, so that no query shows them.
 	Expired int
-	// Asides tell of the values that were put aside, by column; Cast is how many were converted to the
+	// Asides counts the values that were put aside, by column; Cast is how many were converted to the
 	// types of their columns.
 	Asides []Aside
 	Cast   int

@@ -33,7 +33,7 @@ func TestBehindRefuses(t *testing.T) {
 	}
 }
 
-// TestBehindAsksShards: a query of a node that cannot read the metadata goes on with the
+// TestBehindAsksShards: a query of a node that cannot read the metadata continues with the
 // tables that it knows, unless a shard knows newer ones.
 func TestBehindAsksShards(t *testing.T) {
 	cut := errs.New(errs.DeadlineExceeded, "this node is cut off")

@@ -80,7 +80,7 @@ type Config struct {
 	MaxWait time.Duration
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
-	// Writable returns why rows are refused, for want of room on a disk. The default
+	// Writable returns why rows are refused, for lack of room on a disk. The default
 	// value refuses none.
 	Writable func() error
 	// Now is the clock. The default value is time.Now.

@@ -134,7 +134,7 @@ func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, r
 	return stream, nil
 }
 
-// explainKeys tells of a condition that names a field what it may name.
+// explainKeys says which columns a condition may name.
 func explainKeys(t *schema.Table, where string, err error) error {
 	if errs.CodeOf(err) != errs.ColumnNotFound {
 		return err

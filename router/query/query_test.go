@@ -90,7 +90,7 @@ func TestStatementsSeeOthersChanges(t *testing.T) {
 	if got, err := w.run(t.Context(), "SHOW TABLES LIKE 'later'"); err != nil || got != "Tables\nlater\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	// While nobody leads the metadata group, statements about rows go on.
+	// While nobody leads the metadata group, statements about rows continue.
 	w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "nobody leads") }
 	for sql, want := range map[string]errs.Code{
 		"SHOW TABLES": errs.ShardNotReady,

@@ -134,7 +134,7 @@ func (n names) databaseTTL(name string) string {
 	return ""
 }
 
-// queryTable returns a table as a shard node is told of it: with all shards that may hold rows
+// queryTable returns a table as a request to a shard node describes it: with all shards that may hold rows
 // of it, even if by an earlier placement.
 func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemapb.Table) *shardpb.QueryTable {
 	shards := t.Shards()

@@ -272,7 +272,7 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 			}
 		}
 	}
-	// Else nodes that do not answer are told of as such: to see them is what these tables
+	// Otherwise nodes that do not answer are listed as such: showing them is what these tables
 	// are for.
 	if f.stats == nil {
 		f.stats = map[statsNeed][]*shardpb.ShardStats{}

@@ -23,7 +23,7 @@ var nodesTable = &systemTable{
 		number("disk_used"), number("disk_capacity"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
-		// Without a leader the rest is known all the same.
+		// Without a leader the rest is known anyway.
 		status, _ := f.meta().Status(f.ctx)
 		reported := map[string]*metapb.NodeStatus{}
 		for _, n := range status.GetNodes() {

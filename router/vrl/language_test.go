@@ -240,7 +240,7 @@ func TestControlFlow(t *testing.T) {
 		{Name: "predicate of several", Source: `if (x = 1; x == 1) { x } else { 0 }`, Want: `1`},
 		{Name: "predicate over lines", Source: "if (\n  true &&\n  .a == 1\n) { \"y\" }", Event: `{"a":1}`, Want: `"y"`},
 		{
-			Name: "predicate that goes on after a group", Source: `if (1 == 2) || .a == 1 { "y" }`, Event: `{"a":1}`,
+			Name: "predicate that continues after a group", Source: `if (1 == 2) || .a == 1 { "y" }`, Event: `{"a":1}`,
 			Want: `"y"`,
 		},
 		{Name: "no boolean", Source: `if "x" { 1 }`, CompileError: "E102"},

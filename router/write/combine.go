@@ -45,7 +45,7 @@ import (
 //
 // The call has no deadline of a request, because it belongs to several: shardclient bounds
 // it (WriteTimeout). A request whose own time is up leaves, and its outcome is unknown, since the
-// call goes on. If the shard refuses the batches themselves, for certain without effect, the
+// call continues. If the shard refuses the batches themselves, for certain without effect, the
 // fault may be another request's: each request is then sent by itself (write returns false),
 // and only the guilty one fails. After any other error, an unknown outcome above all, every
 // request of the pack gets it: sending rows again in another batch could store them twice.

@@ -78,7 +78,7 @@ func (t *target) restoring() error {
 		WithRetryAfter(10 * time.Second)
 }
 
-// noteWidened tells of the columns that became Float64 because of the target.
+// noteWidened reports the columns that became Float64 because of the target.
 func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 	if before == nil || t.rows.Internal {
 		return

@@ -83,7 +83,7 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 	return result.Val.([]*schema.Table), nil
 }
 
-// catchUp waits until the local view has what was acknowledged before.
+// catchUp waits until the local view has everything that was acknowledged before.
 func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
 	wait, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()

@@ -3,7 +3,7 @@
 // rows of tables with a model of them.
 //
 // Everything from the SQL service of a router down to the files is real and in this process, so
-// that a round is a function of its seed, but for the moments at which compactions run. Segments
+// that a round is a function of its seed, except the moments at which compactions run. Segments
 // are small, because most mistakes of pruning show only where a part lies wholly on the wrong
 // side of a bound.
 package answers

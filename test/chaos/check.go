@@ -21,7 +21,7 @@ type rowID struct {
 type Stored struct {
 	// tables holds the rows of each.
 	tables map[int]map[rowID]int
-	// strange are rows that hold what nobody sent.
+	// strange are rows that no client sent.
 	strange []string
 	rows    int
 }

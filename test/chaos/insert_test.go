@@ -102,7 +102,7 @@ func TestInsertByCommand(t *testing.T) {
 	var wg sync.WaitGroup
 	var writers []*inserter
 	for i := range 4 {
-		// Each has another node first, and goes on to the next one when it is killed.
+		// Each has another node first, and continues to the next one when it is killed.
 		var servers []string
 		for j := range c.Nodes {
 			servers = append(servers, c.Nodes[(i+j)%len(c.Nodes)].HTTP)

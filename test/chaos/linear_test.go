@@ -13,7 +13,7 @@ import (
 )
 
 // TestLinearizable has clients write single rows and read all of them through every node, while the
-// leader of the shard and that of the metadata are stopped and go on, the network is cut, and disks are set back.
+// leader of the shard and that of the metadata are stopped and continue, the network is cut, and disks are set back.
 // What each was told must be what one table could have said.
 func TestLinearizable(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {

@@ -36,7 +36,7 @@ func (m Manner) String() string { return [...]string{"keyed", "again", "once"}[m
 
 // Options say what a Load does.
 type Options struct {
-	// Routers take the requests; a writer goes on to the next one when one fails.
+	// Routers take the requests; a writer continues to the next one when one fails.
 	Routers []*cluster.Node
 	// Writers of each manner.
 	Keyed, Again, Once int

@@ -24,7 +24,7 @@ import (
 const memoryOfOverload = 1 << 30
 
 // TestOverload (T24) sends a server with 1 GiB ten times the requests that it can take at a
-// time, again at once when they are refused. It must go on at 70 % of what it takes before and
+// time, again at once when they are refused. It must continue at 70 % of what it takes before and
 // after that, refuse the rest with a time to come back, stay within 90 % of its memory, lose
 // nothing, and be back within 10 s when the load is over. The program that sends shares the
 // machine with it.

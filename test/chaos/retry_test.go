@@ -85,7 +85,7 @@ func TestKeyedRetries(t *testing.T) {
 }
 
 // TestShardDown takes away one of three shards, of which each has one replica: the tables
-// of the others go on, and requests for several tables are answered with what was stored.
+// of the others continue, and requests for several tables are answered with what was stored.
 func TestShardDown(t *testing.T) {
 	together(t)
 	c := cluster.NewCluster(t, cluster.Spec{Meta: 1, Shard: 3, Router: 2, Replication: 1, Shards: 3})

@@ -126,7 +126,7 @@ func (s *Switch) Around(at int, line Line) {
 	}
 }
 
-// Sent returns how many bytes have gone from one port to another, but for those that were lost.
+// Sent returns how many bytes have gone from one port to another, except those that were lost.
 func (s *Switch) Sent(from, to int) int64 { return s.ports[from].sent[to].Load() }
 
 // read takes packets from a port, and puts each on its way.

@@ -52,7 +52,7 @@ func build(t *testing.T, at, rev string) string {
 	for _, args := range [][]string{
 		{"git", "-C", at, "archive", "-o", archive, rev},
 		{"tar", "-xf", archive, "-C", source},
-		// As the Makefile does, so that what has not changed comes from the build cache.
+		// This is the Makefile's command: packages that have not changed come from the build cache.
 		{"go", "build", "-C", source, "-trimpath", "-ldflags", "-s -w", "-o", bin, "./cmd/cordwood"},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {

@@ -220,7 +220,7 @@ func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 }
 
 // checkPlacement looks at the history of where each table's rows went: epochs follow one
-// another, without a gap but for handoffs, and each names shards that exist, none twice.
+// another, without a gap except handoffs, and each names shards that exist, none twice.
 func checkPlacement(t testing.TB, c *cluster.Cluster) {
 	t.Helper()
 	s := anyStatus(t, c)

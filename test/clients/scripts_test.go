@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// installed has what a language needs to run its clients, in a folder that git ignores.
+// installed installs what a language needs to run its clients, in a folder that git ignores.
 type installed struct {
 	once sync.Once
 	why  string // it cannot be had

@@ -167,7 +167,7 @@ func (n *Node) dump() {
 	}
 }
 
-// Pause stops the process where it is, as SIGSTOP does; Continue lets it go on.
+// Pause stops the process where it is, as SIGSTOP does; Continue lets it continue.
 func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
 
 // Continue ends Pause.

@@ -86,7 +86,7 @@ func TestFolderOfBefore(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The newest copy goes on.
+	// The newest copy continues.
 	old = putBack(t, last, newest)
 	last.Start()
 	if err := wantRows(last, "t", 10); err != nil {
@@ -121,7 +121,7 @@ func TestFolderOfBefore(t *testing.T) {
 }
 
 // TestClonedFolder starts a copy of a node's data folder beside the node: the copy is refused while
-// the node answers, and the node ends if it is the copy that goes on.
+// the node answers, and the node ends if it is the copy that continues.
 func TestClonedFolder(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -137,7 +137,7 @@ func TestClonedFolder(t *testing.T) {
 	// The seed list has the node itself, so the copy asks it.
 	refused(t, clone, "one of the data folders is a copy of the other")
 
-	// The node stands still, as a paused machine does. The copy of before is refused all the same,
+	// The node stands still, as a paused machine does. The copy of before is refused anyway,
 	// and one of now takes the node's place.
 	last.Pause()
 	refused(t, clone, "is older than the cluster knows it")
@@ -159,7 +159,7 @@ func TestClonedFolder(t *testing.T) {
 	}
 }
 
-// TestOldFolderLetIn lets an older copy of a data folder in: what is only there goes on as it was,
+// TestOldFolderLetIn lets an older copy of a data folder in: what is only there continues as it was,
 // and what others have too is made anew from them.
 func TestOldFolderLetIn(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestRecoverAll(t *testing.T) {
 }
 
 // TestRecoverAllOfTwo has two of three folders left: the better one is recovered, and the other
-// one is told not to go on as a group of its own.
+// one is told not to continue as a group of its own.
 func TestRecoverAllOfTwo(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})

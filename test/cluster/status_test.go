@@ -81,7 +81,7 @@ func (w *watch) until(t *testing.T, what string, ok func(clusterapi.Status) bool
 	})
 }
 
-// health returns the verdict but for disks, which all nodes share with other programs.
+// health returns the verdict except disks, which all nodes share with other programs.
 func health(s clusterapi.Status) string {
 	if s.Health == "degraded" && !slices.ContainsFunc(s.Problems, func(p clusterapi.Problem) bool {
 		return p.Severity == "warning" && !strings.HasPrefix(p.Text, "disks are")

@@ -108,7 +108,7 @@ func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
 	}
 }
 
-// TestQueryWorker kills the process that runs queries, under a server that goes on.
+// TestQueryWorker kills the process that runs queries, under a server that continues.
 func TestQueryWorker(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -159,7 +159,7 @@ func TestQueryWorker(t *testing.T) {
 }
 
 // TestTempLimit lets a query spill more than it may: it fails with the reason, and others,
-// and the server, go on.
+// and the server, continue.
 func TestTempLimit(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--query-memory", "64MiB", "--query-temp-limit", "4MiB", "--query-threads", "1")

@@ -142,7 +142,7 @@ func run(t *testing.T, p *page, bin, ip string) {
 	}
 }
 
-// link is a link to a page of ours, with or without a heading.
+// link is a link to one of our pages, with or without a heading.
 var link = regexp.MustCompile(`\]\(([^)\s:]*?)(#[^)\s]*)?\)`)
 
 // notInHeading are the characters that an anchor leaves out.

@@ -16,7 +16,7 @@ import (
 
 // TestDeleteWithoutRoom deletes more rows than a disk has room to note, while it is full to
 // its last byte: the answer is 503 with a time to come back, and says how far it came or that
-// this is not known. The server goes on, and once there is room the same statement deletes the rest.
+// this is not known. The server continues, and once there is room the same statement deletes the rest.
 func TestDeleteWithoutRoom(t *testing.T) {
 	disk := fault.NewDisk(t, "ext4", 96)
 	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve",

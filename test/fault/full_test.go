@@ -100,7 +100,7 @@ func TestDiskFull(t *testing.T) {
 					!strings.Contains(string(a.Body), "\ncordwood_disk_full 1") {
 					t.Errorf("metrics do not say so: %v", err)
 				}
-				// Queries go on, over all there is, for as long as the disk is full.
+				// Queries continue, over all there is, for as long as the disk is full.
 				for range 10 {
 					if _, err := n.Query(`SELECT count(*) FROM crash_0`); err != nil {
 						t.Errorf("with %d bytes left a query fails: %v", leave, err)

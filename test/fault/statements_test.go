@@ -16,7 +16,7 @@ import (
 )
 
 // TestStatementsOnFullDisk deletes rows and drops a table while the disk is full to its
-// last byte: the server goes on, each statement is done or its error says why not, and
+// last byte: the server continues, each statement is done or its error says why not, and
 // once there is room both are done and stay done.
 func TestStatementsOnFullDisk(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ func TestArchiveConflict(t *testing.T) {
 	}
 }
 
-// TestFlippedLog has a log with a damaged entry be refused, as damage, until it is mended.
+// TestFlippedLog checks that a log with a damaged entry is refused, as damage, until it is repaired.
 func TestFlippedLog(t *testing.T) {
 	l := NewLog()
 	open := func() (*LogHandle, error) {

@@ -44,7 +44,7 @@ func (w *World) cutLearner() {
 			time.Sleep(late) // the membership may change meanwhile
 		}
 		rest := slices.DeleteFunc(w.nodeIDs(), func(id string) bool { return slices.Contains(side, id) })
-		if with > 0 && w.rng.IntN(2) == 0 { // it goes on for longer than it should
+		if with > 0 && w.rng.IntN(2) == 0 { // it continues for longer than it should
 			w.event("the groups of %s are late", n.ID)
 			n.loops.close()
 			go func() {

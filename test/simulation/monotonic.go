@@ -21,7 +21,7 @@ type watched struct {
 
 func newWatched() *watched { return &watched{index: map[string]uint64{}, told: map[string]int{}} }
 
-// maxTold bounds what is told of one kind of fault.
+// maxTold bounds the messages about one kind of fault.
 const maxTold = 20
 
 func (m *watched) bad(format string, args ...any) {

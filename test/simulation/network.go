@@ -88,7 +88,7 @@ func (n *Network) Slow(a, b string, d time.Duration) {
 }
 
 // Freeze has everything that a node sends and is sent wait, without a limit, as what was sent to a
-// process that was stopped does; or lets it go on.
+// process that was stopped does; or lets it continue.
 func (n *Network) Freeze(node string, still bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -31,7 +31,7 @@ type cluster struct {
 	founders []string // of the metadata group
 	shards   int      // of a new cluster
 	archives *archives
-	// failed is told of a process that ended itself.
+	// failed is called when a process ends itself.
 	failed func(*Node, error)
 
 	mu    sync.Mutex
@@ -171,7 +171,7 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// take takes the running process away; nil if there is none. One that stands still goes on, as it must
+// take takes the running process away; nil if there is none. One that stands still continues, as it must
 // to come to its end.
 func (n *Node) take() *process {
 	n.goOn()

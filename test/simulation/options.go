@@ -25,7 +25,7 @@ type Options struct {
 	Faults []string
 	// Pause is the mean time between two faults.
 	Pause time.Duration
-	// Mend has the network be mended before each fault.
+	// Mend repairs the network before each fault.
 	Mend bool
 
 	// Mutant breaks the system on purpose: a checker has to find it.

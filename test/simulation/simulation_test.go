@@ -120,7 +120,7 @@ func newDir(t *testing.T) string {
 
 // TestSeeds runs seeds: no acknowledged row may be lost or doubled, no read may be stale, the
 // replicas must agree, and every shard must take writes once all is mended. They are always
-// the same, so that a failure tells of the change that is tested; -seeds runs others.
+// the same, so that a failure comes from the change that is tested; -seeds runs others.
 func TestSeeds(t *testing.T) {
 	first, n := uint64(1), fixedSeeds
 	switch {

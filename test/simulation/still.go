@@ -10,7 +10,7 @@ import (
 )
 
 // A node that stands still, as one whose process got SIGSTOP, or whose machine was moved, does nothing,
-// and then goes on where it was. Goroutines cannot be stopped from outside, so they are held where
+// and then continues where it was. Goroutines cannot be stopped from outside, so they are held where
 // they would have an effect: what comes and goes over the network waits, and raft's main loop, which notices that
 // nobody has answered for longer than the lease, waits before it draws the conclusion. What
 // happens meanwhile in memory alone nobody can tell from what happens at once afterwards.
@@ -60,7 +60,7 @@ func (g *gate) isShut() bool {
 	return g.shut != nil
 }
 
-// stop has a node stand still. reach lets others reach it again, and goOn lets it go on as well:
+// stop has a node stand still. reach lets others reach it again, and goOn lets it continue as well:
 // which of its goroutines is the first to run is not said.
 func (n *Node) stop() {
 	n.calls.close()

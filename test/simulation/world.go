@@ -4,7 +4,7 @@
 //
 // The parts are real, from the routers' write path down to raft and the files, the metadata
 // group and the coordinator included: only time, connections, the file system of shards and
-// the raft logs are simulated. A run is a function of its seed but for the order in which
+// the raft logs are simulated. A run is a function of its seed, except for the order in which
 // goroutines run. DESIGN.md says what is real, what is checked, and how to run one seed again.
 package simulation
 
@@ -130,7 +130,7 @@ func (w *World) violation(format string, args ...any) {
 	w.failed = append(w.failed, text)
 }
 
-// nodeFailed is told of a process that ends itself, as it does when a disk cannot be trusted.
+// nodeFailed is called when a process ends itself, as it does when a disk cannot be trusted.
 // It is started again soon.
 func (w *World) nodeFailed(n *Node, err error) {
 	if errors.Is(err, errDead) {

@@ -174,7 +174,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 	return nil
 }
 
-// addZones adds the time zones, but for the copies with other conventions.
+// addZones adds the time zones, except the copies with other conventions.
 func (r *rootFS) addZones(dir string) error {
 	err := filepath.WalkDir(dir, func(at string, d os.DirEntry, err error) error {
 		if err != nil {

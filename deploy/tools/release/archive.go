@@ -31,7 +31,7 @@ var shells = []struct{ name, file string }{
 	{"bash", "cordwood.bash"}, {"fish", "cordwood.fish"}, {"zsh", "_cordwood"}, {"powershell", "cordwood.ps1"},
 }
 
-// archiveFiles returns all files of the archive, but for the SBOM.
+// archiveFiles returns all files of the archive, except the SBOM.
 func archiveFiles(o options, c *content) ([]file, error) {
 	program, err := os.ReadFile(o.bin)
 	if err != nil {

@@ -164,7 +164,7 @@ var licenceName = regexp.MustCompile(`(?i)^(un)?licen[cs]es?([-._].*)?$|^(copyin
 // maxLicence is the longest file that is taken for a licence text, in bytes.
 const maxLicence = 1 << 20
 
-// licenceTexts finds the texts in a folder and those below it, but for tests' data and
+// licenceTexts finds the texts in a folder and those below it, except tests' data and
 // programs. There must be one in the folder itself.
 func licenceTexts(dir string) ([]file, error) {
 	if dir == "" {

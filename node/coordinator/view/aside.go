@@ -42,7 +42,7 @@ func listAside(snap *snapshot.Snapshot) []clusterapi.RowsAside {
 	return out
 }
 
-// rowsAside tells of rows that cannot be written to segments, in one line for each replica;
+// rowsAside reports rows that cannot be written to segments, in one line for each replica;
 // the list beside it has the rest.
 func (d *diagnosis) rowsAside() {
 	snap := d.snap

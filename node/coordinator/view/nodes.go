@@ -9,7 +9,7 @@ import (
 	"cordwood/node/coordinator/snapshot"
 )
 
-// stoppingNodes tells of nodes that said that they stop.
+// stoppingNodes reports nodes that said that they stop.
 func (d *diagnosis) stoppingNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
@@ -113,7 +113,7 @@ func (d *diagnosis) unheardNodes() {
 	}
 }
 
-// silentNodes tells of nodes that will count as down soon.
+// silentNodes reports nodes that will count as down soon.
 func (d *diagnosis) silentNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// stuckReplicas tells of replicas that cannot flush, and what is done about it.
+// stuckReplicas reports replicas that cannot flush, and what is done about it.
 func (d *diagnosis) stuckReplicas() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {
@@ -38,7 +38,7 @@ func (d *diagnosis) stuckReplicas() {
 	}
 }
 
-// damagedReplicas tells of replicas whose files are damaged, and what is done about it.
+// damagedReplicas reports replicas whose files are damaged, and what is done about it.
 func (d *diagnosis) damagedReplicas() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {
@@ -76,7 +76,7 @@ func (d *diagnosis) damagedReplicas() {
 	}
 }
 
-// unreadyReplicas tells of replicas that run behind: the others answer queries meanwhile, and
+// unreadyReplicas reports replicas that run behind: the others answer queries meanwhile, and
 // no other one should fail.
 func (d *diagnosis) unreadyReplicas() {
 	snap := d.snap

@@ -42,7 +42,7 @@ func (d *diagnosis) starting() {
 	}
 }
 
-// leaderlessShards tells of shards that nobody leads.
+// leaderlessShards reports shards that nobody leads.
 func (d *diagnosis) leaderlessShards() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {
@@ -71,7 +71,7 @@ func (d *diagnosis) leaderlessShards() {
 	d.add(severity, advice, "there is no shard yet: rows can be neither written nor read; %d are to be made", n)
 }
 
-// electing tells of a shard whose replicas elect a leader. If all of them are there it was handed on,
+// electing reports a shard whose replicas elect a leader. If all of them are there it was handed on,
 // which is nothing to look after.
 func (d *diagnosis) electing(s *metapb.Shard) {
 	snap := d.snap
@@ -89,7 +89,7 @@ func (d *diagnosis) electing(s *metapb.Shard) {
 		"shard %d elects a leader%s; the last one was heard of %s ago", s.Id, without, snapshot.Round(snap.LeaderlessFor(s)))
 }
 
-// leaderless tells of a shard that does not work.
+// leaderless reports a shard that does not work.
 func (d *diagnosis) leaderless(s *metapb.Shard) {
 	snap := d.snap
 	var away, stopping, quiet []string
@@ -163,7 +163,7 @@ func blockedRepairs(snap *snapshot.Snapshot) map[uint32]string {
 	return out
 }
 
-// missingReplicas tells of shards that have fewer replicas than they should, by what is
+// missingReplicas reports shards that have fewer replicas than they should, by what is
 // done about it.
 func (d *diagnosis) missingReplicas() {
 	snap := d.snap

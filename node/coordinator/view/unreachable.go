@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// apart tells of two nodes that do not reach each other: both report, and each says that the
+// apart reports two nodes that do not reach each other: both report, and each says that the
 // other one does not answer it. Of one that is named by others alone it would not be known
 // whether it just stands still.
 func (d *diagnosis) apart() {
@@ -28,7 +28,7 @@ func (d *diagnosis) apart() {
 	}
 }
 
-// unreachableNodes tells of nodes that report, but that others cannot reach.
+// unreachableNodes reports nodes that report, but that others cannot reach.
 func (d *diagnosis) unreachableNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
@@ -69,9 +69,9 @@ func (d *diagnosis) unreachableNodes() {
 			}
 		}
 		if len(led) > 0 {
-			word := "shard " + led[0] + " is led by it all the same: its rows"
+			word := "shard " + led[0] + " is led by it anyway: its rows"
 			if len(led) > 1 {
-				word = "shards " + snapshot.Few(led) + " are led by it all the same: their rows"
+				word = "shards " + snapshot.Few(led) + " are led by it anyway: their rows"
 			}
 			d.add(critical, advice, "node %s cannot be reached, and %s can only be written and read through itself until "+
 				"others are enough to lead without it", snap.Label(id), word)

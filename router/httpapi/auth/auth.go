@@ -39,7 +39,7 @@ type Config struct {
 	Option string
 	// UserFile is a file of users that Reload reads again.
 	UserFile string
-	// Logger is told of malformed lines and of lists that changed; nil is slog's default.
+	// Logger logs malformed lines and lists that changed; nil is slog's default.
 	Logger *slog.Logger
 }
 
@@ -133,7 +133,7 @@ func (p *Provider) load() error {
 	return nil
 }
 
-// publish makes a list the valid one, and ends what may not go on by it. Users whose line
+// publish makes a list the valid one, and ends what may not continue by it. Users whose line
 // has the same password as before keep the version of their credentials.
 func (p *Provider) publish(users *userList) {
 	before := p.users.Load()
@@ -339,7 +339,7 @@ var open = [...]string{
 }
 
 // Protected reports whether a path needs credentials while authentication is on: what is
-// below /v1, but for health checks, and the extra paths with what is below them. Whole
+// below /v1, except health checks, and the extra paths with what is below them. Whole
 // segments are compared, after dots and doubled slashes are resolved.
 func Protected(urlPath string, extra ...string) bool {
 	clean := path.Clean("/" + urlPath)

@@ -296,7 +296,7 @@ func TestSlowChecksAreBounded(t *testing.T) {
 		t.Error("waited too long:", err)
 	}
 	waitFor(t, q, 0, 0)
-	// A place that is offered to one who has just given up goes on to the next.
+	// A place that is offered to one who has just given up continues to the next.
 	c, _ := q.queue(false)
 	q.leave()
 	if err := q.giveUp(c, context.Canceled); err == nil || q.free != 1 {

@@ -72,7 +72,7 @@ func (w *Work) End() {
 	delete(w.p.work.all, w)
 }
 
-// recheck ends the work that may not go on by the list of users as it is now.
+// recheck ends the work that may not continue by the list of users as it is now.
 func (p *Provider) recheck() {
 	var ended []*Work
 	p.work.mu.Lock()

@@ -100,7 +100,7 @@ func TestWorkThatNeverWasAllowed(t *testing.T) {
 	}
 }
 
-// TestRememberedPasswordIsForgotten has what was remembered of a password end with it, and
+// TestRememberedPasswordIsForgotten checks that what was remembered of a password ends with it, and
 // what was remembered of others stay.
 func TestRememberedPasswordIsForgotten(t *testing.T) {
 	old, other := hashBcrypt(t, "secret"), hashBcrypt(t, "other")

@@ -22,7 +22,7 @@ func errorCodes() object {
 	return object{"type": "integer", "enum": values, "description": text.String()}
 }
 
-// statuses are the errors that operations answer with, but for some of their own.
+// statuses are the errors that operations answer with, except some of their own.
 var statuses = map[int]string{
 	http.StatusBadRequest:            "The request is wrong; send no other like it.",
 	http.StatusUnauthorized:          "A user is needed, or it is not who it says.",

@@ -89,7 +89,7 @@ var ourHeaders = []string{
 	"x-svc-pipeline-params", "x-svc-replayed", "x-svc-timeout", "x-svc-timezone",
 }
 
-// UnknownHeaders returns warnings that name the headers of ours which have no effect.
+// UnknownHeaders returns warnings that name our headers that have no effect.
 func UnknownHeaders(h http.Header) []string {
 	const ours = "X-Svc-"
 	var without ignored

@@ -53,7 +53,7 @@ func (s *Server) ServePacket(p net.PacketConn) error {
 		case errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded):
 			return err
 		default:
-			// As ECONNREFUSED, which tells of an answer that nobody sent.
+			// An error such as ECONNREFUSED does not end the socket.
 			wait = min(max(2*wait, time.Millisecond), time.Second)
 			select {
 			case <-time.After(wait):

@@ -119,7 +119,7 @@ func (q *queue) begin(wait bool) bool {
 	return true
 }
 
-// send has the batch that is filled be stored. q.mu is held.
+// send stores the filled batch. q.mu is held.
 func (q *queue) send() {
 	b := q.filling
 	q.filling = nil

@@ -65,7 +65,7 @@ type Decimal struct {
 }
 
 // Parse reads a text that strconv.ParseFloat reads as a decimal number. It returns false if the
-// exponent is beyond what any number of ours has.
+// exponent is beyond the exponent of any number that a value can hold.
 func Parse(s string) (d Decimal, ok bool) {
 	s, d.Negative = strings.CutPrefix(strings.ReplaceAll(s, "_", ""), "-")
 	s = strings.TrimPrefix(s, "+")

@@ -4,7 +4,7 @@
 //
 // It knows nothing of pipelines. The reader of a document walks it from the root with
 // the accessors of Node and Map, which note values that do not have the expected form and
-// hand out a harmless value in its place, so that the reader goes on and meets the
+// hand out a harmless value in its place, so that the reader continues and meets the
 // other faults too. At the end Node.Err returns all faults.
 //
 // Documents come from anyone: they are bounded in size, depth and, with all aliases

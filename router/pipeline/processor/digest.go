@@ -18,8 +18,8 @@ import (
 //
 //	presets: list of parts to remove:
 //	         numbers    runs of digits
-//	         quoted     what stands between two quotation marks of any kind, with them
-//	         bracketed  what stands between two brackets of any kind, with them; of
+//	         quoted     the text between two quotation marks of any kind, with them
+//	         bracketed  the text between two brackets of any kind, with them; of
 //	                    brackets inside each other the innermost
 //	         uuid       8-4-4-4-12 hexadecimal digits, as a word
 //	         ip         IPv4 addresses and IPv6 addresses in brackets, with their port
@@ -153,7 +153,7 @@ func removeNumbers(b []byte) []byte {
 	return b[:to]
 }
 
-// removeQuoted removes what stands between any two quotation marks.
+// removeQuoted removes the text between any two quotation marks.
 func removeQuoted(b []byte) []byte {
 	return removeBetween(b, func(r rune) mark {
 		switch r {
@@ -164,7 +164,7 @@ func removeQuoted(b []byte) []byte {
 	})
 }
 
-// removeBracketed removes what stands between an opening bracket and the next closing
+// removeBracketed removes the text between an opening bracket and the next closing
 // one, of whatever kinds, if no other bracket is between them.
 func removeBracketed(b []byte) []byte {
 	return removeBetween(b, func(r rune) mark {

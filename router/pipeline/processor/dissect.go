@@ -20,7 +20,7 @@ const (
 // names (dissect_pattern.go). The first pattern that matches counts.
 //
 //	pattern, patterns: one pattern or a list; if both are given, the later one
-//	append_separator: what stands between joined captures; default one space
+//	append_separator: the text between joined captures; default one space
 //
 // A rename in the field list has no effect. The source stays, fields that exist are
 // overwritten, and a pair whose key is empty is left out.
@@ -219,7 +219,7 @@ func (d *dissector) setPairs(rec *Record, texts []string) {
 	}
 }
 
-// whyNoMatch tells of the pattern that came farthest what it missed, and where.
+// whyNoMatch says what the pattern that came farthest missed, and where.
 func whyNoMatch(patterns []dissector, s string) string {
 	farthest, why := -1, ""
 	for i := range patterns {

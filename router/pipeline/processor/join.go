@@ -6,7 +6,7 @@ import (
 
 // compileJoin: join makes one string of an array.
 //
-//	separator: what stands between the elements, required, may be empty
+//	separator: the text between the elements, required, may be empty
 //
 // Elements that are not strings are given as text, arrays and objects as JSON.
 func compileJoin(o *Options) Apply {

@@ -26,7 +26,7 @@ func compileVRL(o *Options) Apply {
 	}
 	program, _, err := vrl.Compile(source, vrl.Options{})
 	if err != nil {
-		at.Spend(refusedInstructions) // compiling it took time all the same
+		at.Spend(refusedInstructions) // compiling it took time anyway
 		vrlFaults(at, err)
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Package format writes the rows of a query as the bytes that a client asked for.
 //
 // Rows come as Arrow record batches. Every format but svcdb_v1 streams: memory
-// does not grow with the result, but for the row group under way in parquet and
+// does not grow with the result, except the row group under way in parquet and
 // the first rows in table, both bounded. svcdb_v1 has its head at its end and an
 // error shape of its own, so it is collected in a Buffer of bounded size.
 //

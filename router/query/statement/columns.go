@@ -95,7 +95,7 @@ func (p *parser) index() *IndexDef {
 	return x
 }
 
-// typeWords are the words that a type of several words goes on with.
+// typeWords are the words that a type of several words continues with.
 var typeWords = map[string]bool{
 	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true,
 	"LOCAL": true,

@@ -1,4 +1,4 @@
-// Package ascii has what readers of log formats ask of the bytes of a text: formats are
+// Package ascii classifies the bytes of a text for readers of log formats: formats are
 // made of ASCII characters, whatever the encoding of the texts in them.
 package ascii
 

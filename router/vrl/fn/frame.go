@@ -188,7 +188,7 @@ func (f *Frame) start(s Stop) {
 // Stopped reports why the last expression returned false.
 func (f *Frame) Stopped() Stop { return f.stop }
 
-// Caught makes the run go on after a failure that the program handles. It returns false
+// Caught makes the run continue after a failure that the program handles. It returns false
 // if nothing can handle it.
 func (f *Frame) Caught() bool {
 	if f.stop == Exhausted {

@@ -60,7 +60,7 @@ func (m *Meter) Grant(steps int) {
 }
 
 // Err returns why nothing more may be done for the request: what ended returned, or
-// ErrSteps. It is nil while the request may go on.
+// ErrSteps. It is nil while the request may continue.
 func (m *Meter) Err() error { return m.err }
 
 // Spend takes n steps off the budgets of the record and the request. It returns false if

@@ -11,7 +11,7 @@ import (
 // keeps scratch memory from call to call.
 type Writer struct {
 	// Lone counts the lone surrogates of the last value, and Repeated the keys that an object of it
-	// has more than once, but for the last of each.
+	// has more than once, except the last of each.
 	Lone, Repeated int
 	// Vanished counts the numbers of it other than 0 that were written as 0.0, since no float is
 	// so near to 0.

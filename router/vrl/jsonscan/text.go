@@ -1,5 +1,5 @@
 // Package jsonscan reads JSON in place: it finds the ends of strings, tells integers
-// from floats, decodes escapes, skips what nobody wants and writes what becomes text
+// from floats, decodes escapes, skips values that are not needed and writes what becomes text
 // in one canonical form. It is strict RFC 8259 and allocates nothing for a value.
 //
 // It is not a decoder: it builds no tree and calls nobody back. The caller walks the
@@ -76,17 +76,17 @@ func (t Text) Space(pos int) int {
 	return pos
 }
 
-// IsTrue reports whether the text goes on with true at pos.
+// IsTrue reports whether the text continues with true at pos.
 func (t Text) IsTrue(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 't'|'r'<<8|'u'<<16|'e'<<24
 }
 
-// IsFalse reports whether the text goes on with false at pos.
+// IsFalse reports whether the text continues with false at pos.
 func (t Text) IsFalse(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 'f'|'a'<<8|'l'<<16|'s'<<24 && t.src[pos+4] == 'e'
 }
 
-// IsNull reports whether the text goes on with null at pos.
+// IsNull reports whether the text continues with null at pos.
 func (t Text) IsNull(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 'n'|'u'<<8|'l'<<16|'l'<<24
 }

@@ -191,7 +191,7 @@ var units = []string{
 	"{{", "%{a}", "$", "^", "|a", "=>",
 }
 
-// hostileTexts are texts of about size bytes, of which some go on as the example begins.
+// hostileTexts are texts of about size bytes, of which some continue as the example begins.
 func hostileTexts(example string, size int) (texts []func() string) {
 	fill := func(head, unit string) {
 		if unit != "" {

@@ -93,7 +93,7 @@ type (
 		OpSpan diag.Span
 		X      Node
 	}
-	// Assign is an assignment. Err is nil but for `ok, err = …`; a target is a *Variable,
+	// Assign is an assignment. Err is nil except `ok, err = …`; a target is a *Variable,
 	// a *Query or a *Noop. Merge is set for |=.
 	Assign struct {
 		At

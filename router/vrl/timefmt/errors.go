@@ -127,7 +127,7 @@ func (f *Format) parseError(text string, fail failure) *ParseError {
 
 // AppendError reports why a time cannot be written by a pattern.
 type AppendError struct {
-	// Pattern is the pattern.
+	// Pattern is the pattern as it was written.
 	Pattern string
 	// Spec is the specifier that can only be read.
 	Spec string

@@ -177,7 +177,7 @@ func (x *expander) capture(name string, t Type) error {
 	return nil
 }
 
-// reference replaces what stands between %{ and }.
+// reference replaces the text between %{ and }.
 func (x *expander) reference(text string) error {
 	name, rest, named := strings.Cut(text, ":")
 	field, typeName, typed := strings.Cut(rest, ":")

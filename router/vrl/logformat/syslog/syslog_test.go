@@ -43,7 +43,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestElements goes on to the next element before all parameters of one are read.
+// TestElements continues to the next element before all parameters of one are read.
 func TestElements(t *testing.T) {
 	p := Parser{Zone: time.UTC, Now: time.Now}
 	m, err := p.Parse(`<34>1 - h a - - [a x="1" y="2"][b][c z="\"3\\"] text`)

@@ -44,7 +44,7 @@ func (c *compiler) emit(in inst) int32 {
 	return int32(len(c.p.insts) - 1)
 }
 
-// node emits the instructions of a part of the pattern that go on at next, and returns
+// node emits the instructions of a part of the pattern that continue at next, and returns
 // the first.
 func (c *compiler) node(re *syntax.Regexp, next int32) int32 {
 	if c.failed {

@@ -44,7 +44,7 @@ const (
 	opSet          // one byte of set follows
 	opGreedy       // min to max bytes of set, as many as possible
 	opLazy         // the same, as few as possible
-	opSplit        // go on at next, or else at other
+	opSplit        // continue at next, or else at other
 	opSave         // the place is number slot of the groups
 	opBegin        // the text begins here
 	opEnd          // the text ends here
@@ -83,7 +83,7 @@ func (s *set) add(b byte) { s[b>>6] |= 1 << (b & 63) }
 
 // frame is something left to try.
 type frame struct {
-	pc  int32 // where to go on; -1: only put old back into slot
+	pc  int32 // where to continue; -1: only put old back into slot
 	pos int
 	// end is, for a repetition, the place up to which there is something to try: down to
 	// it for a greedy one, at most it for a lazy one. For a slot it is the old value.

@@ -303,7 +303,7 @@ func lz4Block(dst []byte, s string) (int, string) {
 // lz4Fault finds out why a block cannot be decoded to so many bytes.
 func lz4Fault(s string, room int) string {
 	const missing = "expected another byte, found none"
-	// more reads what a length goes on with.
+	// more reads what a length continues with.
 	more := func(n int) (int, bool) {
 		for {
 			if s == "" {

@@ -179,7 +179,7 @@ var parseAWSALBLog = &fn.Function{
 	},
 	Returns:  albKind,
 	Fallible: true,
-	Errors:   []string{"a field is missing or not of its kind", "the line goes on after the last known field"},
+	Errors:   []string{"a field is missing or not of its kind", "the line continues after the last known field"},
 	Examples: []fn.Example{
 		{
 			Title: "a line",
@@ -200,14 +200,14 @@ var parseAWSALBLog = &fn.Function{
 		case "":
 			return o, true
 		case "end":
-			return f.Fail("unable to parse AWS ALB log: the line goes on after its last field; pass strict_mode: " +
+			return f.Fail("unable to parse AWS ALB log: the line continues after its last field; pass strict_mode: " +
 				"false to ignore that")
 		}
 		return f.Fail("unable to parse AWS ALB log: the field " + at + " is missing or not of its kind")
 	}},
 }
 
-// vpcFields tells of the known fields of flow logs whether they are integers.
+// vpcFields holds the known fields of flow logs, and whether they are integers.
 var vpcFields = func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields("account_id action az_id dstaddr flow_direction instance_id interface_id " +

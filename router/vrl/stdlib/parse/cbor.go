@@ -19,8 +19,8 @@ type cborReader struct {
 
 var errCBOREnd = errors.New("the data ends inside an item")
 
-// head reads the first byte of an item and its argument. indefinite tells of a container
-// or string that goes on until a break.
+// head reads the first byte of an item and its argument. indefinite reports a container
+// or string that continues until a break.
 func (r *cborReader) head() (major byte, info byte, arg uint64, indefinite bool, err error) {
 	if r.s == "" {
 		return 0, 0, 0, false, errCBOREnd

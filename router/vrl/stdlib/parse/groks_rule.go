@@ -144,7 +144,7 @@ func groksString(s string) string {
 	return string(b)
 }
 
-// groksElement is what stands between %{ and }.
+// groksElement is the text between %{ and }.
 type groksElement struct {
 	matcher *call
 	field   string
