@@ -185,7 +185,7 @@ func TestModes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			address, f := server(t)
 			socktest.Send(t, address, c.text)
-			if diff := cmp.Diff(c.want, f.Rows(t, "public.fluent_logs", len(c.want))); diff != "" {
+			if diff := socktest.Diff(c.want, f.Rows(t, "public.fluent_logs", len(c.want))); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})

@@ -183,7 +183,7 @@ func TestForms(t *testing.T) {
 				want = append(want, row)
 			}
 			socktest.Send(t, address, all.String())
-			if diff := cmp.Diff(want, f.Rows(t, "public.syslog", len(want))); diff != "" {
+			if diff := socktest.Diff(want, f.Rows(t, "public.syslog", len(want))); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})
@@ -198,7 +198,7 @@ func TestDatagrams(t *testing.T) {
 		socktest.Write(t, c, forms[i].text)
 	}
 	want := wanted()
-	if diff := cmp.Diff(want, f.Rows(t, "public.syslog", len(want))); diff != "" {
+	if diff := socktest.Diff(want, f.Rows(t, "public.syslog", len(want))); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
@@ -259,9 +259,9 @@ func TestLong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, f := server(t)
 			socktest.Send(t, socktest.TCP(t, s), c.text)
-			rows := f.Rows(t, "public.syslog", 2)
-			if first, second := rows[0]["message"].(string), rows[1]["message"].(string); first != long[:MaxBytes-4] || !strings.HasPrefix(second, "next") {
-				t.Errorf("a message of %d bytes, then %q", len(first), second)
+			got := socktest.Texts(f.Rows(t, "public.syslog", 2), "message")
+			if got[0] != long[:MaxBytes-4] || !strings.HasPrefix(got[1], "next") {
+				t.Errorf("a message of %d bytes, then %q", len(got[0]), got[1])
 			}
 			if n := f.Metric(t, "cordwood_syslog_cut_total"); n != 1 {
 				t.Errorf("%v cut", n)
@@ -277,11 +277,8 @@ func TestBrokenOff(t *testing.T) {
 	for _, text := range []string{"<13>half", "100 <13>half", "12", "12 "} {
 		socktest.Send(t, address, text)
 	}
-	var got []string
-	for _, row := range f.Rows(t, "public.syslog", 4) {
-		got = append(got, row["message"].(string))
-	}
-	if diff := cmp.Diff([]string{"half", "half", "12", "12 "}, got); diff != "" {
+	got := socktest.Texts(f.Rows(t, "public.syslog", 4), "message")
+	if diff := cmp.Diff([]string{"12", "12 ", "half", "half"}, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }

@@ -4,14 +4,18 @@ package socktest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/router/access"
@@ -154,7 +158,23 @@ func Await(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Rows waits until a table has n rows, and returns them.
+// Diff returns how two lists of rows differ. Their order does not count, since batches are stored side by side.
+func Diff(want, got []ingesttest.Row) string {
+	return cmp.Diff(want, got, cmpopts.SortSlices(func(a, b ingesttest.Row) bool { return fmt.Sprint(a) < fmt.Sprint(b) }))
+}
+
+// Texts returns the texts that rows have in a column, in their order.
+func Texts(rows []ingesttest.Row, column string) []string {
+	var out []string
+	for _, row := range rows {
+		text, _ := row[column].(string)
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Rows waits until a table has n rows, and returns them, in any order.
 func (f *Fixture) Rows(t testing.TB, table string, n int) []ingesttest.Row {
 	t.Helper()
 	Await(t, table+" has its rows", func() bool { return len(f.Store.Rows(table)) >= n })
