@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,7 +28,9 @@ type server struct {
 	bin  string
 	args []string
 	cmd  *exec.Cmd
-	log  string
+	// ended is closed when the process has ended.
+	ended <-chan struct{}
+	log   string
 	// The addresses of the ports: calls is that of OTLP by gRPC.
 	users, loki, splunk, otlp, calls, syslog, gelf, forward string
 }
@@ -41,11 +43,13 @@ func start(t testing.TB) *server {
 		t.Skip("CORDWOOD_BIN names no server: `make clients-test` does")
 	}
 	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
-	s.users, s.loki, s.splunk, s.otlp, s.calls = free(t), free(t), free(t), free(t), free(t)
-	s.syslog, s.gelf, s.forward = free(t), free(t), free(t)
+	// An address of its own on this machine: no client that connects elsewhere can take its ports.
+	ip := fmt.Sprintf("127.%d.%d.%d", 192+rand.IntN(32), rand.IntN(256), 1+rand.IntN(254))
+	s.users, s.loki, s.splunk, s.otlp, s.calls = ip+":4000", ip+":3100", ip+":8088", ip+":4318", ip+":4317"
+	s.syslog, s.gelf, s.forward = ip+":5514", ip+":12201", ip+":24224"
 	s.args = []string{
 		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
-		"--rpc-addr", free(t),
+		"--rpc-addr", ip + ":4001",
 		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
 		"--syslog-addr", "udp://" + s.syslog + ",tcp://" + s.syslog, "--gelf-addr", "udp://" + s.gelf + ",tcp://" + s.gelf,
 		"--forward-addr", "tcp://" + s.forward,
@@ -59,16 +63,6 @@ func start(t testing.TB) *server {
 		}
 	})
 	return s
-}
-
-// free returns an address that nobody listens on now.
-func free(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // run starts the process and waits until it is ready.
@@ -85,9 +79,20 @@ func (s *server) run() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	cmd, ended := s.cmd, make(chan struct{})
+	s.ended = ended
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for end := time.Now().Add(time.Minute); ; <-ticker.C {
+	for end := time.Now().Add(time.Minute); ; {
+		select {
+		case <-ended:
+			s.t.Fatalf("the server ended: %s", cmd.ProcessState)
+		case <-ticker.C:
+		}
 		resp, err := http.Get("http://" + s.users + "/ready")
 		if err == nil {
 			_ = resp.Body.Close()
@@ -107,7 +112,7 @@ func (s *server) end(by os.Signal) {
 		return
 	}
 	_ = s.cmd.Process.Signal(by)
-	_ = s.cmd.Wait()
+	<-s.ended
 	s.cmd = nil
 }
 
