@@ -12,6 +12,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/cluster"
 	"cordwood/cmd/cordwood/ingest"
+	"cordwood/cmd/cordwood/sql"
 	"cordwood/cmd/cordwood/table"
 )
 
@@ -57,7 +58,7 @@ func newRootCommand() *cobra.Command {
 	root.Version = version().Version
 	root.SetVersionTemplate(versionText(version()))
 	for _, client := range []*cobra.Command{
-		ingest.NewCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), table.NewCommand(),
+		ingest.NewCommand(), sql.NewCommand(), newTailCommand(), newPipelineCommand(), table.NewCommand(),
 		cluster.NewShardCommand(), cluster.NewNodeCommand(), cluster.NewCommand(), cluster.NewRebalanceCommand(),
 		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand(),
 	} {

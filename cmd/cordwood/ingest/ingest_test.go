@@ -22,7 +22,6 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
-	"cordwood/router/httpapi/params"
 )
 
 // received is a batch as the server saw it.
@@ -276,32 +275,6 @@ func TestIngestNamesTheLine(t *testing.T) {
 		err := p.located(&client.Error{Status: 400, Code: 1004, Msg: "record 2: no good"})
 		if answer := (*client.Error)(nil); err.Error() != tt.want || !errors.As(err, &answer) {
 			t.Errorf("%q: %v, want %s", tt.data, err, tt.want)
-		}
-	}
-}
-
-// TestIngestHints sends the options of tables that are made, and shows what the server says of them.
-func TestIngestHints(t *testing.T) {
-	var got []string
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hints, warnings := params.ParseHints(r.Header)
-		got = append(got, fmt.Sprint(hints))
-		w.Header()["X-Svc-Warnings"] = warnings
-		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}]}`)
-	}))
-	defer s.Close()
-	file := writeFile(t, "one", []byte("line\n"))
-	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=7d", "--hint", "append_mod=false", "--hint", "on_type_conflict=aside")
-	if err != nil || !slices.Equal(got, []string{"map[on_type_conflict:aside ttl:7d]"}) {
-		t.Errorf("%q, %v", got, err)
-	}
-	if !strings.Contains(stderr, "append_mod") || !strings.Contains(stderr, "append_mode") {
-		t.Errorf("the warning: %q", stderr)
-	}
-	for _, hint := range []string{"ttl", "=7d", "ttl=", "ttl=7d,append_mode=false", "ttl=\r\nX: y"} {
-		_, _, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", hint)
-		if cli.ExitStatus(err) != cli.ExitUsage || len(got) != 1 {
-			t.Errorf("%q: %v", hint, err)
 		}
 	}
 }

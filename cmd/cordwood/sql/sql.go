@@ -1,4 +1,8 @@
-package main
+// Package sql holds the subcommand that sends SQL to a server: one statement, a script, or a prompt.
+//
+// A session (sql.go) runs statements and prints rows. The prompt (prompt.go) collects lines to
+// statements and runs its own commands (commands.go); complete.go offers names for what is typed.
+package sql
 
 import (
 	"context"
@@ -20,7 +24,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-func newSQLCommand() *cobra.Command {
+// NewCommand returns the command sql.
+func NewCommand() *cobra.Command {
 	var o sqlOptions
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT]",

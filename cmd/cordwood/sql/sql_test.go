@@ -1,4 +1,4 @@
-package main
+package sql
 
 import (
 	"bytes"
@@ -243,25 +243,5 @@ func TestPromptEnds(t *testing.T) {
 	p, _, _, _ := newPrompt(t, s.URL, "SELECT 1")
 	if err := p.loop(context.Background()); err != nil || len(asked()) != 0 {
 		t.Errorf("%v, asked %q", err, asked())
-	}
-}
-
-func TestDurationsOfFlags(t *testing.T) {
-	for _, args := range [][]string{
-		{"sql", "--timeout", "soon", "SELECT 1"},
-		{"sql", "--timeout", "-1s", "SELECT 1"},
-		{"tail", "app", "--since", "yesterday"},
-		{"tail", "app", "--since", "-5m"},
-	} {
-		// No server answers there: the command must not get as far as to ask one.
-		_, _, err := execute(t, "", append(args, "--server", "http://127.0.0.1:1")...)
-		if cli.ExitStatus(err) != cli.ExitUsage || !strings.Contains(err.Error(), "want a duration") {
-			t.Errorf("%q: error %v, want a wrong usage that asks for a duration", args, err)
-		}
-	}
-	for _, text := range []string{"", "0", "30s", "1h30m", "500ms", "2 days", "1d 12h"} {
-		if _, err := cli.ParseDuration("since", text); err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
 	}
 }

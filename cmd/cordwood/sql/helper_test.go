@@ -1,0 +1,33 @@
+package sql
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli/clitest"
+)
+
+// newRootCommand returns the program with the command of this package.
+func newRootCommand() *cobra.Command { return clitest.Root(NewCommand()) }
+
+// execute runs a command line.
+func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	return clitest.Execute(t, newRootCommand(), stdin, args...)
+}
+
+// run runs a command line, and returns the exit status.
+func run(args []string, stderr io.Writer) int { return clitest.Run(newRootCommand(), args, stderr) }
+
+func writeFile(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
