@@ -228,9 +228,6 @@ func (p *Program) PatternBytes() int { return p.host.PatternBytes() }
 // Result returns the kind of the program's value.
 func (p *Program) Result() kind.Kind { return p.code.Result }
 
-// Event returns the kind of the record after a run that got to the program's end.
-func (p *Program) Event() kind.Kind { return p.code.Event }
-
 // Reason is why a run ended before the end of its program.
 type Reason uint8
 

@@ -70,7 +70,8 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("memory limit of %d bytes: give at least 16 MiB", c.MemoryLimit))
 	}
 	if c.PageCache < 0 || c.PageCache > c.withDefaults().MemoryLimit/2 {
-		faults = append(faults, fmt.Errorf("page cache of %d bytes: give at most half of the memory limit, or 0 for the default", c.PageCache))
+		faults = append(faults,
+			fmt.Errorf("page cache of %d bytes: give at most half of the memory limit, or 0 for the default", c.PageCache))
 	}
 	if c.Threads < 0 {
 		faults = append(faults, fmt.Errorf("%d threads: give a positive number, or 0 for one per CPU", c.Threads))
@@ -163,13 +164,6 @@ func Open(cfg Config) (*Engine, error) {
 // PageCache says what the cache of pages did so far.
 func (e *Engine) PageCache() segment.CacheStats { return e.pages.Stats() }
 
-// off switches reductions and executors off; tests and benchmarks compare.
-func (e *Engine) off(names ...string) {
-	for _, name := range names {
-		e.settings.Off[name] = true
-	}
-}
-
 // Close refuses new work, waits for the queries that run, and frees the engine.
 // Cancel their contexts first to make it short. It may be called twice.
 func (e *Engine) Close() error {
@@ -242,7 +236,8 @@ func (e *Engine) release(in *database, broken bool) {
 // contextError is the error of a query whose context has ended.
 func contextError(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errs.New(errs.QueryTimeout, "query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
+		return errs.New(errs.QueryTimeout,
+			"query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
 	}
 	return errs.New(errs.Cancelled, "query: cancelled by the client")
 }

@@ -251,7 +251,8 @@ func fileOf(t testing.TB, dir string, groupRows int, columns []schema.Column, ro
 	for i := range rows {
 		row := make(parquet.Row, 0, len(columns))
 		for k, c := range b.Cols() {
-			row = append(row, parquetValue(c, i).Level(0, map[bool]int{true: 1}[!c.IsNull(i) && c.Semantic != schema.Timestamp], k))
+			row = append(row, parquetValue(c, i).Level(0, map[bool]int{true: 1}[!c.IsNull(i) && c.Semantic != schema.Timestamp],
+				k))
 			if c.Semantic == schema.Timestamp {
 				ts := c.Int(i)
 				if i == 0 {
@@ -346,4 +347,11 @@ func sourceOf(t testing.TB, p *plan.Plan, whole bool) *plan.Source {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// off switches reductions and executors off, so that tests and benchmarks can compare.
+func (e *Engine) off(names ...string) {
+	for _, name := range names {
+		e.settings.Off[name] = true
+	}
 }

@@ -79,14 +79,6 @@ func writeKey(b *strings.Builder, v any, bare bool) {
 	}
 }
 
-// Same reports whether two trees have the same meaning: they differ at most in where their nodes stand.
-func Same(a, b sql.Node) bool {
-	var x, y strings.Builder
-	writeKey(&x, a, false)
-	writeKey(&y, b, false)
-	return x.String() == y.String()
-}
-
 // replace returns a tree in which f has had its say on each expression, from the outside in: where it returns
 // another node, that takes the place, and nothing below is looked at.
 func replace(v any, f func(n sql.Node) (sql.Node, error)) (any, error) {
