@@ -21,7 +21,8 @@ func openHTTP2(t *testing.T, h http.HandlerFunc) *httpServer {
 	return s
 }
 
-// TestHTTP2Bounds: a connection without TLS is told how many calls it may have at a time, and how much of them is buffered.
+// TestHTTP2Bounds: a connection without TLS is told how many calls it may have at a time, and how much of them is
+// buffered.
 func TestHTTP2Bounds(t *testing.T) {
 	s := openHTTP2(t, func(http.ResponseWriter, *http.Request) {})
 	t.Cleanup(func() { _ = s.close(t.Context()) })

@@ -81,7 +81,8 @@ func TestRowsSetAside(t *testing.T) {
 			t.Fatalf("reported %v of %d tables", r.Aside, r.AsideTables)
 		}
 		a := r.Aside[0]
-		if since := time.Unix(0, a.SinceUnixNano); a.TableId != 2 || a.Rows != rows || a.Bytes <= 0 || a.Reason == "" || since.Before(began) || since.After(time.Now()) {
+		if since := time.Unix(0, a.SinceUnixNano); a.TableId != 2 || a.Rows != rows || a.Bytes <= 0 || a.Reason == "" ||
+			since.Before(began) || since.After(time.Now()) {
 			t.Errorf("reported %v, %s; began %s", a, since, began)
 		}
 	}
@@ -169,7 +170,8 @@ func TestAsideIsFull(t *testing.T) {
 			s.flush()
 		}
 	}
-	if errs.CodeOf(err) != errs.StorageUnavailable || errs.ReasonOf(err) != errs.Busy || !strings.Contains(err.Error(), "fault of this program") {
+	if errs.CodeOf(err) != errs.StorageUnavailable || errs.ReasonOf(err) != errs.Busy ||
+		!strings.Contains(err.Error(), "fault of this program") {
 		t.Errorf("a table whose rows cannot be written takes them for ever: %v", err)
 	}
 	s.mustPut(batch(head(3, 1, 1), "a"))
@@ -274,7 +276,8 @@ func TestDeathsOverRows(t *testing.T) {
 	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 1 {
 		t.Errorf("files %q, want one raw one", names)
 	}
-	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "table id 2 ") || !strings.Contains(w[0], "2 processes ended") {
+	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "table id 2 ") ||
+		!strings.Contains(w[0], "2 processes ended") {
 		t.Errorf("warnings %q", w)
 	}
 	for table := uint64(1); table <= 4; table++ {
@@ -282,7 +285,8 @@ func TestDeathsOverRows(t *testing.T) {
 			t.Errorf("table %d has %q", table, got)
 		}
 	}
-	if left, err := os.ReadFile(filepath.Join(cfg.Dir, store.FlushingFile)); err != nil || string(left) != `{"deaths":{"2":2}}`+"\n" {
+	if left, err := os.ReadFile(filepath.Join(cfg.Dir, store.FlushingFile)); err != nil ||
+		string(left) != `{"deaths":{"2":2}}`+"\n" {
 		t.Errorf("remembered: %s, %v", left, err)
 	}
 	s = s.reopen()

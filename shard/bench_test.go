@@ -16,7 +16,9 @@ const benchRows = 1000
 
 // benchTable is an access log.
 func benchTable() *schemapb.Table {
-	t := &schemapb.Table{Id: 1, Database: "public", Name: "access", Version: 1, Placement: []*schemapb.Placement{{ShardId: testShard}}}
+	t := &schemapb.Table{
+		Id: 1, Database: "public", Name: "access", Version: 1, Placement: []*schemapb.Placement{{ShardId: testShard}},
+	}
 	for i, c := range []struct {
 		name string
 		typ  schemapb.Type
@@ -32,7 +34,9 @@ func benchTable() *schemapb.Table {
 		{"trace", schemapb.Type_TYPE_STRING},
 		{"tls", schemapb.Type_TYPE_BOOLEAN},
 	} {
-		t.Columns = append(t.Columns, &schemapb.Column{Id: uint32(i + 1), Name: c.name, Type: c.typ, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+		t.Columns = append(t.Columns, &schemapb.Column{
+			Id: uint32(i + 1), Name: c.name, Type: c.typ, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+		})
 	}
 	t.Columns[0].Semantic = schemapb.Semantic_SEMANTIC_TIMESTAMP
 	return t
@@ -131,7 +135,10 @@ func BenchmarkFlush(b *testing.B) {
 		b.StopTimer()
 		for _, data := range batches {
 			index++
-			s.applier.apply(index, 1, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Batches: [][]byte{data}}}}))
+			s.applier.apply(index, 1, rules.AppendEntry(nil, &rules.Entry{
+				Kind:   rules.KindWrite,
+				Writes: []rules.Write{{Batches: [][]byte{data}}},
+			}))
 		}
 		s.store.Tables.Freeze(index)
 		b.StartTimer()

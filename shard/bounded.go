@@ -40,7 +40,8 @@ func (f fsm) Crowded() error {
 		return nil
 	}
 	s.schedule.wakeFlusher()
-	err := fmt.Errorf("shard %d on node %s is behind: %d bytes are in memory and wait to be flushed, the limit is %d", s.cfg.ID, s.cfg.NodeID, used, s.cfg.MemoryLimit)
+	err := fmt.Errorf("shard %d on node %s is behind: %d bytes are in memory and wait to be flushed, the limit is %d",
+		s.cfg.ID, s.cfg.NodeID, used, s.cfg.MemoryLimit)
 	if flushErr != nil {
 		err = fmt.Errorf("%w; the last flush failed: %w", err, flushErr)
 	}
@@ -95,7 +96,8 @@ func (w *roomWait) flush() bool {
 			w.end()
 			return true
 		}
-		ap.cfg.Logger.Error("what is applied cannot be flushed, and there is no memory for more: the replica waits", "error", err)
+		ap.cfg.Logger.Error("what is applied cannot be flushed, and there is no memory for more: the replica waits", "error",
+			err)
 	}
 	ap.waits.Store(true)
 	w.pause = min(max(2*w.pause, minRoomPause), maxRoomPause)
@@ -116,7 +118,9 @@ func (w *roomWait) end() { w.a.waits.Store(false) }
 
 // applyWithMemory is applyWrites, which it calls again when there was no memory: nothing of
 // the entry is applied then. false: the shard is being closed.
-func (ap *applier) applyWithMemory(index, term uint64, data []byte, e *rules.Entry) (result *applied, ok bool, err error) {
+func (ap *applier) applyWithMemory(index, term uint64, data []byte,
+	e *rules.Entry,
+) (result *applied, ok bool, err error) {
 	if !ap.awaitMemory() {
 		return nil, false, nil
 	}
@@ -126,7 +130,8 @@ func (ap *applier) applyWithMemory(index, term uint64, data []byte, e *rules.Ent
 			wait.end()
 			return result, true, err
 		}
-		ap.cfg.Logger.Error("the system gives no memory for rows: the replica flushes what it has, and waits", "index", index, "error", err)
+		ap.cfg.Logger.Error("the system gives no memory for rows: the replica flushes what it has, and waits", "index",
+			index, "error", err)
 		if !wait.flush() {
 			return nil, false, nil
 		}

@@ -114,7 +114,8 @@ func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
 	use, sound := tk.expiry.at(time.Unix(0, 0).Add(mono), now.Round(0))
 	if !sound {
 		tk.metrics.ClockLeaps.Inc()
-		tk.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or the clock is set back",
+		tk.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or "+
+			"the clock is set back",
 			"clock", now.UTC(), "want", use.UTC())
 	}
 	if !tk.replica.IsLeader() {
@@ -133,7 +134,8 @@ func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
 	hold, news := tk.expiry.far(mono, use, seen)
 	if news {
 		tk.metrics.ClockLeaps.Inc()
-		tk.cfg.Logger.Error("the clock is far ahead of what it was when the shard was written last: rows expire as if it were not for an hour; set it if it is wrong",
+		tk.cfg.Logger.Error("the clock is far ahead of what it was when the shard was written last: "+
+			"rows expire as if it were not for an hour; set it if it is wrong",
 			"clock", now.UTC(), "want", seen.UTC())
 	}
 	if hold {

@@ -149,7 +149,8 @@ func TestPaceOfClocks(t *testing.T) {
 			if st.Clock > before {
 				ticked = passed
 			}
-			if off := time.Duration(st.Clock-begun.UnixNano()) - passed; off < -time.Second || off > time.Duration(changes+1)*maxStep {
+			if off := time.Duration(st.Clock-begun.UnixNano()) - passed; off < -time.Second ||
+				off > time.Duration(changes+1)*maxStep {
 				t.Fatalf("seed %d: after %v and %d leaders the clock is %v off", seed, passed, changes+1, off)
 			}
 			h := column.Header{Session: column.KeyedBit | 7, Seq: uint64(i)}
@@ -161,7 +162,8 @@ func TestPaceOfClocks(t *testing.T) {
 			for _, k := range keys {
 				age := passed - k.added
 				have, _ := st.Seen(&k.h)
-				if sure := rules.KeyTTL - time.Duration(changes+1)*maxStep; have != (age <= rules.KeyTTL) && age < sure || have && age > rules.KeyTTL+time.Second {
+				if sure := rules.KeyTTL - time.Duration(changes+1)*maxStep; have != (age <= rules.KeyTTL) && age < sure ||
+					have && age > rules.KeyTTL+time.Second {
 					t.Fatalf("seed %d: a key of %v ago is known: %v", seed, age, have)
 				}
 			}

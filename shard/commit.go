@@ -41,7 +41,12 @@ func (wr *writer) commitLoop() {
 
 // propose puts a group of writes into the log as one entry and answers them.
 func (wr *writer) propose(group []*pending) {
-	e := rules.Entry{Kind: rules.KindWrite, Time: wr.clock.entryTime(), Writes: make([]rules.Write, len(group)), ByUser: wr.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers}
+	e := rules.Entry{
+		Kind:   rules.KindWrite,
+		Time:   wr.clock.entryTime(),
+		Writes: make([]rules.Write, len(group)),
+		ByUser: wr.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers,
+	}
 	size := rules.EntryHead + 16
 	for i, p := range group {
 		e.Writes[i] = p.Write
@@ -70,7 +75,8 @@ func (wr *writer) propose(group []*pending) {
 	wr.metrics.CommitSeconds.Observe(time.Since(begin).Seconds())
 	if err == nil {
 		if _, ok := res.Result.(*applied); !ok {
-			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", wr.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)
+			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", wr.cfg.ID, res.Index,
+				res.Result).WithReason(errs.OutcomeUnknown)
 		}
 	}
 	if err != nil {
@@ -131,7 +137,8 @@ func (q *queue) push(p *pending) error {
 		return errs.New(errs.ShardNotReady, "shard %d: it is closing", q.shard).WithReason(errs.NotLeader)
 	}
 	if len(q.list) > 0 && (len(q.list) >= q.maxLen || q.bytes+p.bytes > q.maxBytes) {
-		return errs.New(errs.ShardBusy, "shard %d: %d writes of %d bytes wait for the log; try again later", q.shard, len(q.list), q.bytes).
+		return errs.New(errs.ShardBusy, "shard %d: %d writes of %d bytes wait for the log; try again later", q.shard,
+			len(q.list), q.bytes).
 			WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 	}
 	p.since = time.Now()

@@ -60,8 +60,14 @@ func TestHaltsOnBadEntry(t *testing.T) {
 	tests := map[string][]byte{
 		"garbage":         []byte("garbage that is long enough"),
 		"a newer version": append([]byte{9}, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindDropTable})[1:]...),
-		"a damaged batch": rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Tables: [][]byte{table}, Batches: [][]byte{damaged}}}}),
-		"a bad table":     rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Tables: [][]byte{{0xff}}}}}),
+		"a damaged batch": rules.AppendEntry(nil, &rules.Entry{
+			Kind:   rules.KindWrite,
+			Writes: []rules.Write{{Tables: [][]byte{table}, Batches: [][]byte{damaged}}},
+		}),
+		"a bad table": rules.AppendEntry(nil, &rules.Entry{
+			Kind:   rules.KindWrite,
+			Writes: []rules.Write{{Tables: [][]byte{{0xff}}}},
+		}),
 	}
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {

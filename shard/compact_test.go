@@ -52,7 +52,9 @@ func TestOrderOfCompaction(t *testing.T) {
 	v.Close()
 	got := rec.Transcript()
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"remove 0000000000000001.parquet", "remove 0000000000000002.parquet", "remove 0000000000000003.parquet"}, got); diff != "" {
+	if diff := cmp.Diff([]string{
+		"remove 0000000000000001.parquet", "remove 0000000000000002.parquet", "remove 0000000000000003.parquet",
+	}, got); diff != "" {
 		t.Error(diff)
 	}
 	for range 2 {
@@ -232,7 +234,8 @@ func TestClockLeaps(t *testing.T) {
 	} {
 		use, sound := c.at(start.Add(step.mono), start.Round(0).Add(step.wall))
 		if got := use.Sub(start.Round(0)); got.Round(time.Second) != step.want || sound != step.sound {
-			t.Errorf("after %s the clock says %s: use %s, sound %t; want %s, %t", step.mono, step.wall, got, sound, step.want, step.sound)
+			t.Errorf("after %s the clock says %s: use %s, sound %t; want %s, %t", step.mono, step.wall, got, sound,
+				step.want, step.sound)
 		}
 	}
 }
@@ -245,7 +248,8 @@ func TestSplit(t *testing.T) {
 	s := openShard(t, cfg)
 	s.stopCompactor()
 	for i := range uint64(3) {
-		s.mustPut(batch(head(1, 9, 3*i+1), "small"), batch(head(2, 9, 3*i+2), strings.Repeat(fmt.Sprint("large", i), 500)), batch(head(3, 9, 3*i+3), "also"))
+		s.mustPut(batch(head(1, 9, 3*i+1), "small"), batch(head(2, 9, 3*i+2), strings.Repeat(fmt.Sprint("large", i), 500)),
+			batch(head(3, 9, 3*i+3), "also"))
 		for j := range uint64(20) {
 			s.mustPut(batch(head(2, 10, 20*i+j+1), fmt.Sprint("row", i, j)))
 		}
@@ -276,7 +280,10 @@ func TestSparseColumns(t *testing.T) {
 	s.stopCompactor()
 	d := def(1)
 	for i := range 1000 {
-		d.Columns = append(d.Columns, &schemapb.Column{Id: uint32(4 + i), Name: fmt.Sprint("c", i), Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+		d.Columns = append(d.Columns, &schemapb.Column{
+			Id: uint32(4 + i), Name: fmt.Sprint("c", i), Type: schemapb.Type_TYPE_INT64,
+			Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+		})
 	}
 	d.NextColumnId = 1004
 	table := schema.FromProto(d)
@@ -300,7 +307,8 @@ func TestSparseColumns(t *testing.T) {
 			want++
 		}
 		data := b.Encode(nil, head(1, 9, 2*n+1))
-		if _, need, err := s.Write(context.Background(), [][]byte{data, batch(head(2, 9, 2*n+2), "small")}, []*schemapb.Table{d, def(2)}); err != nil || len(need) > 0 {
+		if _, need, err := s.Write(context.Background(), [][]byte{data, batch(head(2, 9, 2*n+2), "small")},
+			[]*schemapb.Table{d, def(2)}); err != nil || len(need) > 0 {
 			t.Fatalf("needs %v: %v", need, err)
 		}
 		s.flush()

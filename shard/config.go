@@ -166,7 +166,8 @@ func (c Config) Validate() error {
 	fault(c.GroupBytes < 0 || c.GroupBytes > MaxWriteBytes, "GroupBytes is %d, want 1 to %d", c.GroupBytes, MaxWriteBytes)
 	fault(c.TailBytes < 0, "TailBytes is %d, want a positive number", c.TailBytes)
 	d := c.withDefaults()
-	fault(c.MemoryLimit < 0 || d.MemoryLimit < d.FlushBytes, "MemoryLimit is %d, want at least FlushBytes, %d", c.MemoryLimit, d.FlushBytes)
+	fault(c.MemoryLimit < 0 || d.MemoryLimit < d.FlushBytes, "MemoryLimit is %d, want at least FlushBytes, %d",
+		c.MemoryLimit, d.FlushBytes)
 	return errors.Join(faults...)
 }
 

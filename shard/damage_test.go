@@ -94,7 +94,8 @@ func TestIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.Report()
-	if r.DamagedSegments != 1 || len(r.Damaged) != 1 || r.Damaged[0].File != path || r.Damaged[0].Rows != 2 || !strings.Contains(r.Damaged[0].Reason, "checksum") {
+	if r.DamagedSegments != 1 || len(r.Damaged) != 1 || r.Damaged[0].File != path || r.Damaged[0].Rows != 2 ||
+		!strings.Contains(r.Damaged[0].Reason, "checksum") {
 		t.Errorf("report: %v", r)
 	}
 }

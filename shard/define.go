@@ -24,7 +24,8 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 		}
 		e := rules.Entry{Kind: rules.KindDefine, Time: s.clock.entryTime(), Tables: encoded[:n]}
 		if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
-			return fmt.Errorf("shard %d: define %d tables, %q.%q first: %w", s.cfg.ID, n, tables[0].Database, tables[0].Name, err)
+			return fmt.Errorf("shard %d: define %d tables, %q.%q first: %w", s.cfg.ID, n, tables[0].Database,
+				tables[0].Name, err)
 		}
 		encoded, tables = encoded[n:], tables[n:]
 	}

@@ -64,7 +64,8 @@ func (l *large) has(sql string) bool {
 }
 
 // errTooLarge ends the reading of partial results.
-var errTooLarge = errs.New(errs.Internal, "query: the partial results of the nodes have more than %d bytes", maxPartials)
+var errTooLarge = errs.New(errs.Internal, "query: the partial results of the nodes have more than %d bytes",
+	maxPartials)
 
 // distribution is a statement on its way to the nodes that have its rows.
 type distribution struct {
@@ -89,10 +90,11 @@ type part struct {
 	took   time.Duration
 }
 
-// takeApart prepares a query whose rows lie on other nodes as well. It returns nil if there is nothing to take apart: this
-// node has all rows, or the statement is a part already.
+// takeApart prepares a query whose rows lie on other nodes as well. It returns nil if there is nothing to take apart:
+// this node has all rows, or the statement is a part already.
 func (s *server) takeApart(ctx context.Context, req *shardpb.QueryRequest) (*distribution, error) {
-	if req.Part || s.cfg.Ask == nil || !slices.ContainsFunc(req.Tables, func(t *shardpb.QueryTable) bool { return s.spread(req, t) }) {
+	if req.Part || s.cfg.Ask == nil ||
+		!slices.ContainsFunc(req.Tables, func(t *shardpb.QueryTable) bool { return s.spread(req, t) }) {
 		return nil, nil
 	}
 	ctx, span := tracing.Start(ctx, "split query")
@@ -159,7 +161,8 @@ func (d *distribution) divide() {
 	byNode := map[string]*part{}
 	for _, id := range shardsOf(d.table) {
 		if slices.Contains(d.table.LeftOut, id) {
-			d.missing = append(d.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", d.table.Name.Database, d.table.Name.Name, id))
+			d.missing = append(d.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", d.table.Name.Database,
+				d.table.Name.Name, id))
 			continue
 		}
 		node := leaders[id]
@@ -174,7 +177,9 @@ func (d *distribution) divide() {
 
 // run answers the query if the statement was taken apart. It returns false if rows have to be fetched; then nothing
 // has been sent.
-func (d *distribution) run(ctx context.Context, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) (done bool, err error) {
+func (d *distribution) run(ctx context.Context,
+	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+) (done bool, err error) {
 	if d.split.Reason != "" {
 		return false, nil
 	}
@@ -202,7 +207,8 @@ func (d *distribution) instead(ctx context.Context, err error) (done bool, _ err
 		d.server.large.add(d.req.Sql)
 	}
 	switch errs.CodeOf(err) {
-	case errs.InvalidArguments, errs.PlanQuery, errs.ColumnNotFound, errs.InvalidSyntax, errs.Unsupported, errs.Internal, errs.Unexpected:
+	case errs.InvalidArguments, errs.PlanQuery, errs.ColumnNotFound, errs.InvalidSyntax, errs.Unsupported, errs.Internal,
+		errs.Unexpected:
 		d.failed = err
 		return false, nil
 	}
@@ -214,7 +220,8 @@ func (d *distribution) request(p *part) *shardpb.QueryRequest {
 	t := d.table
 	return &shardpb.QueryRequest{
 		Sql: d.split.Worker, Database: d.req.Database, Part: true, Share: d.req.Share,
-		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos, Unchecked: d.req.Unchecked,
+		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
+		Unchecked: d.req.Unchecked,
 		Tables: []*shardpb.QueryTable{{
 			Name: t.Name, Table: t.Table, ShardId: p.shards[0], MoreShards: p.shards[1:], ExpiredBefore: t.ExpiredBefore,
 		}},
@@ -280,7 +287,9 @@ func (d *distribution) sendMissing(stream grpc.ServerStreamingServer[shardpb.Que
 }
 
 // finish runs the last step over what the nodes returned.
-func (d *distribution) finish(ctx context.Context, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) (done bool, err error) {
+func (d *distribution) finish(ctx context.Context,
+	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+) (done bool, err error) {
 	partials := &query.Partials{Final: d.split.Final, Explain: d.split.Explain}
 	for _, p := range d.parts {
 		if p.ipc != nil {
@@ -293,8 +302,9 @@ func (d *distribution) finish(ctx context.Context, stream grpc.ServerStreamingSe
 	var sent answer
 	defer sent.end()
 	err = d.server.cfg.Engine.Query(ctx, &query.Request{
-		SQL: d.split.Worker, Database: d.req.Database, Tables: bareTables(&shardpb.QueryRequest{Tables: []*shardpb.QueryTable{d.table}}),
-		Limit: d.req.Limit, Partials: partials, Note: d.note(),
+		SQL: d.split.Worker, Database: d.req.Database,
+		Tables: bareTables(&shardpb.QueryRequest{Tables: []*shardpb.QueryTable{d.table}}),
+		Limit:  d.req.Limit, Partials: partials, Note: d.note(),
 	}, sent.to(stream))
 	if err != nil && sent.bytes == 0 && len(d.missing) == 0 {
 		return d.instead(ctx, err)
@@ -315,7 +325,8 @@ func (d *distribution) note() string {
 	for _, p := range d.parts {
 		shards += len(p.shards)
 	}
-	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind, shards, len(d.parts),
+	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind,
+		shards, len(d.parts),
 		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
 	for _, p := range d.parts {
 		fmt.Fprintf(&b, "\nnode %s: shards %s", cmp.Or(p.node, "?"), strings.Trim(fmt.Sprint(p.shards), "[]"))

@@ -13,7 +13,9 @@ import (
 )
 
 // passOn sends the rows of one node after the other.
-func (d *distribution) passOn(ctx context.Context, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) (done bool, err error) {
+func (d *distribution) passOn(ctx context.Context,
+	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+) (done bool, err error) {
 	var sent answer
 	defer sent.end()
 	out := &joined{send: sent.to(stream)}

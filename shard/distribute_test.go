@@ -66,15 +66,24 @@ func TestWorkGoesToTheRows(t *testing.T) {
 	c := newSpreadNodes(t, 4000)
 	for _, test := range []struct{ sql, kind string }{
 		{"SELECT count(*) FROM logs", "aggregate over 4 shards, in 3 parts"},
-		{"SELECT host, count(*), sum(n), avg(n), min(s), max(u64) FROM logs WHERE ok GROUP BY host ORDER BY host", "aggregate"},
+		{
+			"SELECT host, count(*), sum(n), avg(n), min(s), max(u64) FROM logs WHERE ok GROUP BY host ORDER BY host",
+			"aggregate",
+		},
 		{"SELECT host, median(n), count(DISTINCT n) FROM logs GROUP BY host ORDER BY host", "pairs"},
 		{"SELECT * FROM logs WHERE n > 900000000", "rows over 4 shards"},
 		{"SELECT ts, host, n FROM logs ORDER BY ts DESC, n, host LIMIT 30", "top"},
 		{"SELECT DISTINCT host FROM logs", "distinct"},
-		{"SELECT date_trunc('hour', ts) AS h, count(*) FROM state GROUP BY h ORDER BY h LIMIT 9", "aggregate over 4 shards, in 4 parts"},
+		{
+			"SELECT date_trunc('hour', ts) AS h, count(*) FROM state GROUP BY h ORDER BY h LIMIT 9",
+			"aggregate over 4 shards, in 4 parts",
+		},
 		{"SELECT host, sum(n), count(s) FROM state GROUP BY ROLLUP (host) ORDER BY ALL", "aggregate"},
 		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "rows of other nodes are fetched: string_agg with ORDER BY"},
-		{"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts AND l.host = s.host", "rows of other nodes are fetched: it reads several tables"},
+		{
+			"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts AND l.host = s.host",
+			"rows of other nodes are fetched: it reads several tables",
+		},
 	} {
 		if said := c.explained(test.sql); !strings.Contains(said, test.kind) {
 			t.Errorf("EXPLAIN %s: %s, want %s", test.sql, said, test.kind)
@@ -100,7 +109,8 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 		t.Errorf("EXPLAIN: %s", said)
 	}
 	for _, node := range []string{"a: shards 1 4", "b: shards 2", "c: shards 3"} {
-		if said := c.explained("ANALYZE SELECT count(*) FROM logs"); !strings.Contains(said, "node "+node+", ") || strings.Count(said, " bytes, ") != 3 {
+		if said := c.explained("ANALYZE SELECT count(*) FROM logs"); !strings.Contains(said, "node "+node+", ") ||
+			strings.Count(said, " bytes, ") != 3 {
 			t.Errorf("EXPLAIN ANALYZE: %s", said)
 		}
 	}

@@ -54,7 +54,8 @@ func TestExpireRowGroups(t *testing.T) {
 			m.SetString(i, fmt.Sprint("text ", i))
 			b.EndRow()
 		}
-		if _, need, err := s.Write(context.Background(), [][]byte{b.Encode(nil, head(table, 9, table))}, []*schemapb.Table{d}); err != nil || len(need) > 0 {
+		if _, need, err := s.Write(context.Background(), [][]byte{b.Encode(nil, head(table, 9, table))},
+			[]*schemapb.Table{d}); err != nil || len(need) > 0 {
 			t.Fatal(need, err)
 		}
 		s.flush()
@@ -87,7 +88,8 @@ func TestExpireRowGroups(t *testing.T) {
 		{rows * time.Second, 0},
 	} {
 		// The first second of the data is that of 1970; a row of the last moment stays.
-		if got, files := expire(1, time.Unix(0, 0).Add(time.Hour+step.at)); got != step.want || (files == 0) != (step.want == 0) {
+		if got, files := expire(1, time.Unix(0, 0).Add(time.Hour+step.at)); got != step.want ||
+			(files == 0) != (step.want == 0) {
 			t.Errorf("%v after the first row expired: %d rows in %d files, want %d rows", step.at, got, files, step.want)
 		}
 	}
@@ -130,7 +132,8 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 			m.SetString(k, fmt.Sprint("text ", (i*segment.DefaultRowGroupRows+k)*2654435761))
 			b.EndRow()
 		}
-		if _, need, err := s.Write(context.Background(), [][]byte{b.Encode(nil, head(1, 9, uint64(i+1)))}, []*schemapb.Table{d}); err != nil || len(need) > 0 {
+		if _, need, err := s.Write(context.Background(), [][]byte{b.Encode(nil, head(1, 9, uint64(i+1)))},
+			[]*schemapb.Table{d}); err != nil || len(need) > 0 {
 			t.Fatal(need, err)
 		}
 	}
@@ -217,7 +220,8 @@ func TestExpiredAmongOthers(t *testing.T) {
 			t.Errorf("%v after the row expired: it is read: %v", step.at, got)
 		}
 		if rows != step.want || len(s.rows(2)) != 4 {
-			t.Errorf("%v after the row expired: %d rows in files, %d of the other table, want %d and 4", step.at, rows, len(s.rows(2)), step.want)
+			t.Errorf("%v after the row expired: %d rows in files, %d of the other table, want %d and 4", step.at, rows,
+				len(s.rows(2)), step.want)
 		}
 	}
 }

@@ -39,20 +39,26 @@ func TestOrderOfFlush(t *testing.T) {
 	}
 	segment := func(n int) []string {
 		name := fmt.Sprintf("%016d.parquet", n)
-		return []string{"create " + name + ".tmp", "write " + name + ".tmp", "sync " + name + ".tmp", "rename " + name + ".tmp -> " + name}
+		return []string{
+			"create " + name + ".tmp", "write " + name + ".tmp", "sync " + name + ".tmp",
+			"rename " + name + ".tmp -> " + name,
+		}
 	}
 	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b", "c", "d"))
 	step("a write touches no file but the log")
 	s.flush()
 	step("first flush", slices.Concat(segment(1), []string{
 		"sync-dir segments",
-		"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir " + filepath.Base(cfg.Dir),
+		"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST",
+		"sync-dir " + filepath.Base(cfg.Dir),
 	})...)
 	s.flush()
 	step("a flush of nothing")
 	s.mustPut(batch(head(1, 9, 3), "c"))
 	s.flush()
-	step("second flush", slices.Concat(segment(2), []string{"sync-dir segments", "write MANIFEST.tmp", "sync MANIFEST.tmp"})...)
+	step("second flush", slices.Concat(segment(2), []string{
+		"sync-dir segments", "write MANIFEST.tmp", "sync MANIFEST.tmp",
+	})...)
 	s.crash()
 	s = openShard(t, cfg)
 	rec.Transcript()
@@ -61,13 +67,15 @@ func TestOrderOfFlush(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.flush()
-	step("drop", "create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir "+filepath.Base(cfg.Dir),
+	step("drop", "create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST",
+		"sync-dir "+filepath.Base(cfg.Dir),
 		"remove 0000000000000002.parquet")
 	if err := s.DropTable(context.Background(), 2); err != nil {
 		t.Fatal(err)
 	}
 	s.flush()
-	step("drop of the other table of a shared segment", "write MANIFEST.tmp", "sync MANIFEST.tmp", "remove 0000000000000001.parquet")
+	step("drop of the other table of a shared segment", "write MANIFEST.tmp", "sync MANIFEST.tmp",
+		"remove 0000000000000001.parquet")
 }
 
 // TestFaults fails every file operation of a history of writes and flushes once,
@@ -169,7 +177,8 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal("memory is never exhausted")
 	}
 	err := s.Flush(wait(t))
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "shard 7") || !strings.Contains(err.Error(), ".parquet") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "shard 7") ||
+		!strings.Contains(err.Error(), ".parquet") {
 		t.Errorf("flush: %v", err)
 	}
 	if st := s.Stats(false); !strings.Contains(st.State, "no space left") {
@@ -230,12 +239,28 @@ func TestRecovery(t *testing.T) {
 		{name: "a temporary segment", change: add(at("segments", seg(9)+".tmp")), gone: []string{seg(9) + ".tmp"}},
 		{name: "a temporary manifest", change: add(at("MANIFEST.tmp"))},
 		{name: "a segment of an unfinished flush", change: add(at("segments", seg(3))), gone: []string{seg(3)}},
-		{name: "an unknown segment of old", change: func(dir string) error { return os.WriteFile(at("segments", "0.parquet")(dir), nil, 0o644) }, lost: []string{"0.parquet"}},
+		{
+			name:   "an unknown segment of old",
+			change: func(dir string) error { return os.WriteFile(at("segments", "0.parquet")(dir), nil, 0o644) },
+			lost:   []string{"0.parquet"},
+		},
 		{name: "a parquet file of another name", change: add(at("segments", "mine.parquet")), lost: []string{"mine.parquet"}},
 		{name: "some other file", change: add(at("segments", "notes.txt"))},
-		{name: "the manifest is damaged in the middle", change: flip(at("MANIFEST"), 40), err: "manifest DIR/MANIFEST is corrupt at offset 16"},
-		{name: "the manifest's last edit is damaged", change: flip(at("MANIFEST"), -5), err: "the manifest is damaged or was replaced by an older one"},
-		{name: "the manifest is gone", change: func(dir string) error { return os.Remove(at("MANIFEST")(dir)) }, err: "the manifest is damaged or was replaced by an older one"},
+		{
+			name:   "the manifest is damaged in the middle",
+			change: flip(at("MANIFEST"), 40),
+			err:    "manifest DIR/MANIFEST is corrupt at offset 16",
+		},
+		{
+			name:   "the manifest's last edit is damaged",
+			change: flip(at("MANIFEST"), -5),
+			err:    "the manifest is damaged or was replaced by an older one",
+		},
+		{
+			name:   "the manifest is gone",
+			change: func(dir string) error { return os.Remove(at("MANIFEST")(dir)) },
+			err:    "the manifest is damaged or was replaced by an older one",
+		},
 		{name: "the manifest is another shard's", change: func(dir string) error {
 			b, err := os.ReadFile(filepath.Join("manifest", "testdata", "v1.manifest"))
 			if err != nil {
@@ -266,7 +291,8 @@ func TestRecovery(t *testing.T) {
 			before, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "segments"))
 			again, err := tryOpen(t, s.cfg)
 			if test.err != "" {
-				if want := strings.ReplaceAll(test.err, "DIR", s.cfg.Dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "shard 7: open ") {
+				if want := strings.ReplaceAll(test.err, "DIR", s.cfg.Dir); err == nil || !strings.Contains(err.Error(), want) ||
+					!strings.Contains(err.Error(), "shard 7: open ") {
 					t.Fatalf("got %v, want %q", err, want)
 				}
 				// A shard that does not open must not have touched anything.
@@ -287,7 +313,8 @@ func TestRecovery(t *testing.T) {
 				}
 			}
 			for _, name := range test.lost {
-				if found, err := filepath.Glob(filepath.Join(s.cfg.Dir, "lost+found", name+".lost-*")); err != nil || len(found) != 1 {
+				if found, err := filepath.Glob(filepath.Join(s.cfg.Dir, "lost+found", name+".lost-*")); err != nil ||
+					len(found) != 1 {
 					t.Errorf("set aside: %v, %v", found, err)
 				}
 			}

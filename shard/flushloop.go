@@ -118,11 +118,13 @@ func (sd *schedule) loop() {
 			continue
 		}
 		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)
-		if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) { // raft keeps only the text
+		// raft keeps only the text
+		if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
 			backoff = minFlushBackoff // room comes back at once, and rows are waiting
 		}
 		notBefore = sd.cfg.Now().Add(backoff)
-		sd.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err, "retry_in", backoff)
+		sd.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err,
+			"retry_in", backoff)
 	}
 }
 

@@ -93,7 +93,12 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 	inline := 0
 	var fetches []fetch
 	for i, t := range req.Tables {
-		qt := query.Table{Database: t.Name.Database, Name: t.Name.Name, Schema: schema.FromProto(t.Table), ExpiredBefore: t.ExpiredBefore}
+		qt := query.Table{
+			Database:      t.Name.Database,
+			Name:          t.Name.Name,
+			Schema:        schema.FromProto(t.Table),
+			ExpiredBefore: t.ExpiredBefore,
+		}
 		if t.Inline {
 			if qt.Batches, err = decodeInline(t, &inline); err != nil {
 				return nil, err
@@ -130,7 +135,9 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 
 // views makes views of those shards that this node can show: it leads them, or any
 // replica will do.
-func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table, views map[uint32]*store.View) error {
+func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table,
+	views map[uint32]*store.View,
+) error {
 	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
 			continue
@@ -212,7 +219,8 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s.%s in shard %d", t.Name.Database, t.Name.Name, f.shard)
+				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s.%s in shard %d", t.Name.Database,
+					t.Name.Name, f.shard)
 				if gctx.Err() == nil && away(err) {
 					if req.AllowPartial {
 						g.missing = append(g.missing, e.Msg)
@@ -273,7 +281,12 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 		t := &tables[i]
 		bare[i] = query.Table{Database: t.Database, Name: t.Name, Schema: t.Schema, Merge: query.MergeOf(t.Schema)}
 	}
-	found, err := s.cfg.Engine.Needs(ctx, &query.Request{SQL: req.Sql, Database: req.Database, Tables: bare, Timezone: req.Timezone})
+	found, err := s.cfg.Engine.Needs(ctx, &query.Request{
+		SQL:      req.Sql,
+		Database: req.Database,
+		Tables:   bare,
+		Timezone: req.Timezone,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -299,10 +312,13 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 }
 
 // fetchOne fetches the rows of one table in one shard.
-func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, shard uint32, nodes []string, need query.Need, table *schema.Table) (sp *spool.Spool, missing []string, err error) {
+func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, shard uint32,
+	nodes []string, need query.Need, table *schema.Table,
+) (sp *spool.Spool, missing []string, err error) {
 	scan := &shardpb.ScanRequest{
 		ShardId: shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
-		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos, Unchecked: req.Unchecked, Share: req.Share,
+		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos,
+		Unchecked: req.Unchecked, Share: req.Share,
 	}
 	for try := 1; ; try++ {
 		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {
@@ -320,7 +336,9 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 }
 
 // fill reads the rows of a scan into a spool.
-func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string, scan *shardpb.ScanRequest) (missing []string, err error) {
+func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
+	scan *shardpb.ScanRequest,
+) (missing []string, err error) {
 	r, err := s.cfg.Scan(ctx, nodes, scan)
 	if err != nil {
 		return nil, err

@@ -195,7 +195,10 @@ func wideDef(id uint64, name string, options map[string]string, shards ...uint32
 		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: shards[0], MoreShards: shards[1:]}},
 	}
 	add := func(name string, typ schemapb.Type, semantic schemapb.Semantic) {
-		d.Columns = append(d.Columns, &schemapb.Column{Id: uint32(len(d.Columns) + 1), Name: name, Type: typ, Semantic: semantic, NotNull: semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP})
+		d.Columns = append(d.Columns, &schemapb.Column{
+			Id: uint32(len(d.Columns) + 1), Name: name, Type: typ, Semantic: semantic,
+			NotNull: semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP,
+		})
 	}
 	add("ts", schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, schemapb.Semantic_SEMANTIC_TIMESTAMP)
 	add("host", schemapb.Type_TYPE_STRING, schemapb.Semantic_SEMANTIC_TAG)
@@ -256,13 +259,16 @@ func wideRows(rng *rand.Rand, d *schemapb.Table, seq uint64, numbers []int) []by
 // write puts a batch into a shard.
 func (c *testNodes) write(id uint32, batch []byte, d *schemapb.Table) {
 	c.t.Helper()
-	if _, need, err := c.shard(id).Write(context.Background(), [][]byte{batch}, []*schemapb.Table{d}); err != nil || len(need) > 0 {
+	if _, need, err := c.shard(id).Write(context.Background(), [][]byte{batch}, []*schemapb.Table{d}); err != nil ||
+		len(need) > 0 {
 		c.t.Fatal(need, err)
 	}
 }
 
 func tableOf(d *schemapb.Table, shard uint32, more ...uint32) *shardpb.QueryTable {
-	return &shardpb.QueryTable{Name: &shardpb.TableName{Database: d.Database, Name: d.Name}, Table: d, ShardId: shard, MoreShards: more}
+	return &shardpb.QueryTable{
+		Name: &shardpb.TableName{Database: d.Database, Name: d.Name}, Table: d, ShardId: shard, MoreShards: more,
+	}
 }
 
 // TestSpreadTablesAnswerAlike runs statements on tables in one shard, and on the same rows
@@ -303,18 +309,24 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 		"SELECT s FROM logs WHERE s IN ('text 3', 'text 4') AND n IS NOT NULL",
 		"SELECT j, sec, ms, us, bin, f32 FROM logs WHERE ok",
 		"SELECT date_trunc('hour', ts) h, count(*) FROM logs GROUP BY h",
-		"SELECT a.host, count(*) FROM logs a JOIN state b ON a.host = b.host AND a.ts = b.ts WHERE b.host = 'h1' GROUP BY a.host",
+		"SELECT a.host, count(*) FROM logs a JOIN state b ON a.host = b.host AND a.ts = b.ts WHERE b.host = 'h1' " +
+			"GROUP BY a.host",
 		"SELECT * FROM state",
 		"SELECT host, count(*), sum(n) FROM state WHERE ts > '2023-11-15' GROUP BY host",
 		"SELECT count(*) FROM logs WHERE ts IN (SELECT ts FROM state WHERE n > 500000000)",
-		"WITH x AS (SELECT host, max(ts) m FROM logs GROUP BY host) SELECT * FROM x, state WHERE state.ts = x.m AND state.host = x.host",
+		"WITH x AS (SELECT host, max(ts) m FROM logs GROUP BY host) SELECT * FROM x, state WHERE state.ts = x.m AND " +
+			"state.host = x.host",
 		"SELECT count(*) FROM logs WHERE false",
 		"SELECT count(*) FROM logs WHERE ts > now()",
 		"SELECT max(ts), min(ts) FROM logs",
 		"SELECT logs.host FROM logs WHERE logs.n = 5 OR logs.host <> 'h1'",
 	}
 	for _, sql := range statements {
-		want, _, err := c.ask(&shardpb.QueryRequest{Sql: sql, Database: "public", Tables: []*shardpb.QueryTable{tableOf(whole, 9), tableOf(mergedWhole, 9)}})
+		want, _, err := c.ask(&shardpb.QueryRequest{
+			Sql:      sql,
+			Database: "public",
+			Tables:   []*shardpb.QueryTable{tableOf(whole, 9), tableOf(mergedWhole, 9)},
+		})
 		if err != nil {
 			t.Errorf("%s: in one shard: %v", sql, err)
 			continue
@@ -345,7 +357,11 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 		}
 	}
 	// Mistakes are told as ever.
-	_, _, err := c.ask(&shardpb.QueryRequest{Sql: "SELECT nothing FROM logs", Database: "public", Tables: []*shardpb.QueryTable{tableOf(spread, 1, 2, 3, 4)}})
+	_, _, err := c.ask(&shardpb.QueryRequest{
+		Sql:      "SELECT nothing FROM logs",
+		Database: "public",
+		Tables:   []*shardpb.QueryTable{tableOf(spread, 1, 2, 3, 4)},
+	})
 	if errs.CodeOf(err) != errs.ColumnNotFound {
 		t.Errorf("a column that does not exist: %v", err)
 	}
@@ -361,7 +377,10 @@ func TestMissingShard(t *testing.T) {
 	c.write(1, wideRows(rng, d, 1, []int{1, 2, 3}), d)
 	c.write(2, wideRows(rng, d, 1, []int{4, 5}), d)
 	req := func(partial bool) *shardpb.QueryRequest {
-		return &shardpb.QueryRequest{Sql: "SELECT count(*) FROM logs", Database: "public", AllowPartial: partial, Tables: []*shardpb.QueryTable{tableOf(d, 1, 2)}}
+		return &shardpb.QueryRequest{
+			Sql: "SELECT count(*) FROM logs", Database: "public", AllowPartial: partial,
+			Tables: []*shardpb.QueryTable{tableOf(d, 1, 2)},
+		}
 	}
 	if rows, partial, err := c.ask(req(true)); err != nil || len(partial) != 0 || !slices.Equal(rows, []string{"5"}) {
 		t.Fatal(rows, partial, err)
@@ -371,7 +390,8 @@ func TestMissingShard(t *testing.T) {
 	if err != nil || !slices.Equal(rows, []string{"3"}) || len(partial) != 1 || !strings.Contains(partial[0], "shard 2") {
 		t.Fatal(rows, partial, err)
 	}
-	if _, _, err := c.ask(req(false)); errs.CodeOf(err) != errs.ShardUnreachable || errs.From(err).Status() != 503 || !strings.Contains(err.Error(), "shard 2") {
+	if _, _, err := c.ask(req(false)); errs.CodeOf(err) != errs.ShardUnreachable || errs.From(err).Status() != 503 ||
+		!strings.Contains(err.Error(), "shard 2") {
 		t.Fatal(err)
 	}
 	left := req(false)
@@ -391,11 +411,15 @@ func TestOutdatedTable(t *testing.T) {
 	c.write(1, wideRows(rng, d, 1, []int{1, 2, 3}), d)
 	c.write(2, wideRows(rng, d, 1, []int{4, 5}), d)
 	req := func(unchecked bool) *shardpb.QueryRequest {
-		return &shardpb.QueryRequest{Sql: "SELECT count(*) FROM logs", Database: "public", Unchecked: unchecked, AllowPartial: true, Tables: []*shardpb.QueryTable{tableOf(d, 1, 2)}}
+		return &shardpb.QueryRequest{
+			Sql: "SELECT count(*) FROM logs", Database: "public", Unchecked: unchecked, AllowPartial: true,
+			Tables: []*shardpb.QueryTable{tableOf(d, 1, 2)},
+		}
 	}
 	known := func(unchecked bool, what string) {
 		t.Helper()
-		if rows, partial, err := c.ask(req(unchecked)); err != nil || len(partial) != 0 || !slices.Equal(rows, []string{"5"}) {
+		if rows, partial, err := c.ask(req(unchecked)); err != nil || len(partial) != 0 ||
+			!slices.Equal(rows, []string{"5"}) {
 			t.Fatal(what, rows, partial, err)
 		}
 	}

@@ -125,17 +125,20 @@ func (g *group) addNode(id string) *groupNode {
 	t := g.t
 	n := &groupNode{id: id, raftOn: listen(t)}
 	var err error
-	n.network, err = transport.New(transport.Config{ClusterID: "test", NodeID: id, Dial: func(ctx context.Context, to string) (net.Conn, error) {
-		peer := g.node(to)
-		if peer == nil || apart(n, peer) {
-			return nil, fmt.Errorf("node %s cannot be reached", to)
-		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", peer.raftOn.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		return &cuttable{Conn: conn, a: n, b: peer}, nil
-	}})
+	n.network, err = transport.New(transport.Config{
+		ClusterID: "test", NodeID: id,
+		Dial: func(ctx context.Context, to string) (net.Conn, error) {
+			peer := g.node(to)
+			if peer == nil || apart(n, peer) {
+				return nil, fmt.Errorf("node %s cannot be reached", to)
+			}
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", peer.raftOn.Addr().String())
+			if err != nil {
+				return nil, err
+			}
+			return &cuttable{Conn: conn, a: n, b: peer}, nil
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +153,16 @@ func (g *group) addNode(id string) *groupNode {
 		}
 	}()
 	srv := grpc.NewServer()
-	shardpb.RegisterShardServiceServer(srv, NewServer(ServerConfig{Shards: n.get, All: func() []*Shard { return nil }, Engine: &fakeEngine{}}))
+	shardpb.RegisterShardServiceServer(srv, NewServer(ServerConfig{
+		Shards: n.get,
+		All:    func() []*Shard { return nil },
+		Engine: &fakeEngine{},
+	}))
 	on := listen(t)
 	go func() { _ = srv.Serve(on) }()
 	t.Cleanup(srv.Stop)
-	if n.conn, err = grpc.NewClient(on.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+	if n.conn, err = grpc.NewClient(on.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.conn.Close() })
@@ -205,7 +213,8 @@ func (g *group) config(id string, founders []string) Config {
 		g.setup(id, &cfg)
 	}
 	if testing.Verbose() {
-		cfg.Logger = slog.New(slog.NewTextHandler(testWriter{g.t}, &slog.HandlerOptions{Level: slog.LevelInfo})).With("node", id)
+		cfg.Logger = slog.New(slog.NewTextHandler(testWriter{g.t}, &slog.HandlerOptions{Level: slog.LevelInfo})).
+			With("node", id)
 	}
 	return cfg
 }
@@ -327,7 +336,8 @@ func (g *group) put(batches ...[]byte) {
 		if err == nil {
 			return
 		}
-		if reason := errs.ReasonOf(err); ctx.Err() != nil || reason != errs.NotLeader && reason != errs.Busy && reason != errs.OutcomeUnknown {
+		if reason := errs.ReasonOf(err); ctx.Err() != nil ||
+			reason != errs.NotLeader && reason != errs.Busy && reason != errs.OutcomeUnknown {
 			g.t.Fatal(err)
 		}
 	}

@@ -44,7 +44,8 @@ func TestGrow(t *testing.T) {
 		g.wantRows(o, 1, "a", "c")
 		g.wantRows(o, 2, "b")
 		g.wantRows(o, 3, "u", "v", "w")
-		if names, err := o.Shard.cfg.FS.ReadDir(filepath.Join(o.Shard.cfg.Dir, "incoming")); err != nil && !errors.Is(err, fs.ErrNotExist) || o.Shard != one.Shard && !slices.Equal(names, []string{"AHEAD"}) {
+		if names, err := o.Shard.cfg.FS.ReadDir(filepath.Join(o.Shard.cfg.Dir, "incoming")); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) || o.Shard != one.Shard && !slices.Equal(names, []string{"AHEAD"}) {
 			t.Errorf("node %s: the folder incoming has %v (%v)", o.cfg.NodeID, names, err)
 		}
 	}

@@ -109,7 +109,8 @@ func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error
 	}
 	d := defs[0]
 	if d.Handoff == nil || d.ID == 0 || d.Fault != nil {
-		return errs.New(errs.InvalidArguments, "shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", x.cfg.ID, d.ID)
+		return errs.New(errs.InvalidArguments,
+			"shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", x.cfg.ID, d.ID)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -121,7 +122,8 @@ func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error
 	case x.closed:
 		return errs.New(errs.ShardNotReady, "shard %d: it is closing", x.cfg.ID)
 	case x.forget() >= maxHandoffs:
-		return errs.New(errs.ShardBusy, "shard %d: %d tables are handed over already; try again later", x.cfg.ID, maxHandoffs).WithReason(errs.Busy)
+		return errs.New(errs.ShardBusy, "shard %d: %d tables are handed over already; try again later", x.cfg.ID,
+			maxHandoffs).WithReason(errs.Busy)
 	case x.cfg.Peers == nil:
 		return errs.New(errs.IllegalState, "shard %d: it knows no other nodes", x.cfg.ID)
 	}
@@ -138,7 +140,9 @@ func (x *handoffs) begin(table *schemapb.Table, nodes map[uint32][]string) error
 	return nil
 }
 
-func (x *handoffs) ask(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
+func (x *handoffs) ask(ctx context.Context, copyID uint64, nodes map[uint32][]string,
+	wait time.Duration,
+) (st HandoffState, ok bool) {
 	x.mu.Lock()
 	h := x.byCopy[copyID]
 	x.mu.Unlock()
@@ -212,9 +216,11 @@ func (h *handoff) run(ctx context.Context) {
 	err := h.rounds(ctx)
 	ended(err)
 	if err == nil {
-		s.cfg.Logger.Info("the rows of a table were copied to other shards", "table", h.table, "copy", h.copy.ID, "shards", h.copy.Shards)
+		s.cfg.Logger.Info("the rows of a table were copied to other shards", "table", h.table, "copy", h.copy.ID, "shards",
+			h.copy.Shards)
 	} else if !errors.Is(err, context.Canceled) {
-		s.cfg.Logger.Warn("could not copy the rows of a table to other shards", "table", h.table, "copy", h.copy.ID, "error", err)
+		s.cfg.Logger.Warn("could not copy the rows of a table to other shards", "table", h.table, "copy",
+			h.copy.ID, "error", err)
 	}
 	h.mu.Lock()
 	h.state.Err, h.state.Complete = err, err == nil

@@ -93,7 +93,14 @@ func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) erro
 	return t.enqueue(ctx, func(ctx context.Context) error {
 		t.seq++
 		// The nodes of the target may be older programs.
-		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq, Protocol: metapb.ProtocolHandoff})
+		data := b.Encode(nil, column.Header{
+			TableID:       def.id,
+			Epoch:         1,
+			SchemaVersion: def.version,
+			Session:       t.session,
+			Seq:           t.seq,
+			Protocol:      metapb.ProtocolHandoff,
+		})
 		if err := t.h.of.cfg.Fetch.Wait(ctx, len(data)); err != nil {
 			return err
 		}
@@ -155,7 +162,8 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 			unsure = time.Now()
 		}
 		if !unsure.IsZero() && time.Since(unsure) > pushUnsure {
-			return fmt.Errorf("shard %d: for %s it is not known whether it has a batch of the copy: %w", t.shard, pushUnsure, err)
+			return fmt.Errorf("shard %d: for %s it is not known whether it has a batch of the copy: %w", t.shard,
+				pushUnsure, err)
 		}
 		t.wait(fmt.Sprintf("shard %d: %s", t.shard, e.Msg))
 		pause := pushPause

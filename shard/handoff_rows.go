@@ -95,26 +95,38 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*store.LiveSegmen
 	case first:
 		h.merge, h.eras = d.Merge, len(t.Eras)
 	case h.merge != d.Merge || h.eras != len(t.Eras):
-		return nil, live, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
+		return nil, live,
+			fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
 	if t.Aside {
-		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: start a newer version, or drop the table", d.Name)
+		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: "+
+			"start a newer version, or drop the table", d.Name)
 	}
 	for _, l := range live {
 		if l.Damage.Load() != nil {
-			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, or give its rows up", l.Path, d.Name)
+			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, "+
+				"or give its rows up", l.Path, d.Name)
 		}
 	}
-	table := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: t.Expired.Before, Order: t.Expired.Order, DropDeleted: first}
+	table := &compaction.Table{
+		Def:         d.Table,
+		Merge:       d.Merge,
+		Before:      t.Expired.Before,
+		Order:       t.Expired.Order,
+		DropDeleted: first,
+	}
 	if first && len(t.Eras) > 0 {
 		table.Modes = func(order uint64) query.Merge { return t.Eras.Segment(order, d.Merge) }
 	}
-	job = &compaction.Job{Config: segment.Config{FS: h.of.cfg.FS, Dir: h.of.segmentDir}, Table: func(id uint64) *compaction.Table {
-		if id == h.table {
-			return table
-		}
-		return nil
-	}}
+	job = &compaction.Job{
+		Config: segment.Config{FS: h.of.cfg.FS, Dir: h.of.segmentDir},
+		Table: func(id uint64) *compaction.Table {
+			if id == h.table {
+				return table
+			}
+			return nil
+		},
+	}
 	for _, l := range live {
 		job.Inputs = append(job.Inputs, compaction.Input{Meta: &l.Meta, Path: l.Path})
 	}

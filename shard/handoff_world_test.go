@@ -35,7 +35,9 @@ type mergeWorld struct {
 
 func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 	w := &mergeWorld{
-		t: t, testNodes: newTestNodes(t, map[string][]uint32{"a": {1, 2}, "b": {3, 4}}), rng: rand.New(rand.NewPCG(seed, 1)), ids: 1, //nolint:gosec // not for secrets
+		//nolint:gosec // not for secrets
+		t: t, testNodes: newTestNodes(t, map[string][]uint32{"a": {1, 2}, "b": {3, 4}}),
+		rng: rand.New(rand.NewPCG(seed, 1)), ids: 1,
 		nonNull: mode == "last_non_null", want: map[string][2]string{},
 	}
 	for _, n := range w.nodes {
@@ -54,7 +56,10 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 		Options:   options,
 		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
 		Columns: []*schemapb.Column{
-			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+			{
+				Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND,
+				Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true,
+			},
 			{Id: 2, Name: "host", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
 			{Id: 3, Name: "a", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
@@ -164,8 +169,12 @@ func (w *mergeWorld) writeAs(def *schemapb.Table) {
 		}
 		b.Finish()
 		w.seq++
-		data := b.Encode(nil, column.Header{TableID: t.ID, Epoch: place.Epoch, SchemaVersion: t.Version, Session: 9, Seq: w.seq})
-		if _, err := w.client.Write(wait(w.t), shards[i], [][]byte{data}, func([]uint64) []*schemapb.Table { return []*schemapb.Table{def} }); err != nil {
+		data := b.Encode(nil, column.Header{
+			TableID: t.ID, Epoch: place.Epoch, SchemaVersion: t.Version, Session: 9, Seq: w.seq,
+		})
+		if _, err := w.client.Write(wait(w.t), shards[i], [][]byte{data}, func([]uint64) []*schemapb.Table {
+			return []*schemapb.Table{def}
+		}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -183,7 +192,9 @@ func (w *mergeWorld) check(what string) {
 			}
 		}
 	}
-	req.Tables = []*shardpb.QueryTable{{Name: &shardpb.TableName{Database: "public", Name: "m"}, Table: w.def, ShardId: shards[0], MoreShards: shards[1:]}}
+	req.Tables = []*shardpb.QueryTable{
+		{Name: &shardpb.TableName{Database: "public", Name: "m"}, Table: w.def, ShardId: shards[0], MoreShards: shards[1:]},
+	}
 	got, _, err := w.ask(req)
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
@@ -195,7 +206,8 @@ func (w *mergeWorld) check(what string) {
 	}
 	sort.Strings(want)
 	if !slices.Equal(got, want) {
-		w.t.Fatalf("%s, table %v: got\n%s\nwant\n%s", what, w.def.Placement, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		w.t.Fatalf("%s, table %v: got\n%s\nwant\n%s", what, w.def.Placement, strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
 	}
 }
 
@@ -333,7 +345,9 @@ func (w *mergeWorld) move(to []uint32) (ok bool) {
 	}
 	w.change(func(d *schemapb.Table) {
 		last := d.Placement[len(d.Placement)-1]
-		d.Placement = append(d.Placement, &schemapb.Placement{Epoch: last.Epoch + 1, ShardId: last.ShardId, MoreShards: last.MoreShards, Closed: true})
+		d.Placement = append(d.Placement, &schemapb.Placement{
+			Epoch: last.Epoch + 1, ShardId: last.ShardId, MoreShards: last.MoreShards, Closed: true,
+		})
 	})
 	for _, id := range from {
 		if _, err := w.shard(id).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {

@@ -63,7 +63,10 @@ func testConfig(t testing.TB) Config {
 	if err := busy.Begin(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return Config{Config: store.Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", FlushAge: time.Hour, Compaction: busy}, Bootstrap: true}
+	return Config{
+		Config:    store.Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", FlushAge: time.Hour, Compaction: busy},
+		Bootstrap: true,
+	}
 }
 
 func openShard(t testing.TB, cfg Config) *opened {

@@ -26,7 +26,8 @@ const (
 )
 
 // errRecovering is why a folder is not used.
-var errRecovering = errors.New("'cordwood recover' was cut short in it: run it again for this shard; until then the replica is not opened, as others may go on without knowing of it")
+var errRecovering = errors.New("'cordwood recover' was cut short in it: run it again for this shard; " +
+	"until then the replica is not opened, as others may go on without knowing of it")
 
 // FolderIncarnation is the incarnation of the group that the replica in a shard's folder
 // belongs to; 0 if there is no replica in it. recovered tells that the folder was made the
@@ -59,7 +60,8 @@ func readIncarnation(dir string) (incarnation uint32, recovered bool, err error)
 		return 0, false, err
 	}
 	if n, err := fmt.Sscanf(string(b), "incarnation %d\n", &incarnation); n != 1 || err != nil || incarnation == 0 {
-		return 0, false, fmt.Errorf("%s does not say which incarnation of the shard it is: %q", filepath.Join(dir, incarnationFileName), b)
+		return 0, false, fmt.Errorf("%s does not say which incarnation of the shard it is: %q",
+			filepath.Join(dir, incarnationFileName), b)
 	}
 	_, err = os.Stat(filepath.Join(dir, recoveredFileName))
 	return incarnation, err == nil, nil
@@ -85,11 +87,13 @@ func (c *Config) checkIncarnation() error {
 	case have == c.Incarnation:
 		return nil
 	case have > c.Incarnation:
-		return fmt.Errorf("the folder holds a replica of incarnation %d of the shard, the cluster knows incarnation %d: if it was recovered on purpose, this node tells the cluster as soon as that can be reached",
+		return fmt.Errorf("the folder holds a replica of incarnation %d of the shard, the cluster knows incarnation %d: "+
+			"if it was recovered on purpose, this node tells the cluster as soon as that can be reached",
 			have, c.Incarnation)
 	case have > 0:
 		aside := fmt.Sprintf("%s.incarnation-%d", strings.TrimRight(c.Dir, "/"), have)
-		c.Logger.Warn("the folder holds a replica of an earlier incarnation of the shard, whose group was given up: it is set aside, and a new replica begins",
+		c.Logger.Warn("the folder holds a replica of an earlier incarnation of the shard, whose group was given up: "+
+			"it is set aside, and a new replica begins",
 			"folder", c.Dir, "to", aside, "incarnation", have, "want", c.Incarnation)
 		if err := os.Rename(c.Dir, aside); err != nil {
 			return fmt.Errorf("set aside the replica of incarnation %d: %w", have, err)
@@ -123,7 +127,8 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 	if b, err := os.ReadFile(filepath.Join(dir, recoveringFileName)); err == nil {
 		wanted := uint32(0)
 		if n, err := fmt.Sscanf(string(b), "incarnation %d\n", &wanted); n != 1 || err != nil || wanted == 0 {
-			return r, fmt.Errorf("%s does not say which incarnation was to be made: %q", filepath.Join(dir, recoveringFileName), b)
+			return r, fmt.Errorf("%s does not say which incarnation was to be made: %q",
+				filepath.Join(dir, recoveringFileName), b)
 		}
 		r.Before, r.Unfinished = wanted-1, true
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +177,8 @@ func (r *Recovery) run(dir string, id uint32, nodeID string, steps int) error {
 		return err
 	}
 	r.Incarnation = r.Before + 1
-	text := fmt.Sprintf("made the only replica of incarnation %d by 'cordwood recover' on node %s, at entry %d of term %d\n", r.Incarnation, nodeID, max(r.LastIndex, r.StateIndex), r.LastTerm)
+	text := fmt.Sprintf("made the only replica of incarnation %d by 'cordwood recover' on node %s, "+
+		"at entry %d of term %d\n", r.Incarnation, nodeID, max(r.LastIndex, r.StateIndex), r.LastTerm)
 	for i, step := range [recoverSteps]func() error{
 		func() error { return putText(dir, recoveringFileName, fmt.Sprintf("incarnation %d\n", r.Incarnation)) },
 		func() error { _, err := replica.Recover(cfg); return err },

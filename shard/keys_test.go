@@ -87,9 +87,12 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	s.mustPut(key(1, 7))
 	refused := func() {
 		t.Helper()
-		for _, other := range [][][]byte{{key(2, 7)}, {key(2, 8)}, {batch(head(1, column.KeyedBit|6, 1), "beside"), key(2, 7)}} {
+		for _, other := range [][][]byte{
+			{key(2, 7)}, {key(2, 8)}, {batch(head(1, column.KeyedBit|6, 1), "beside"), key(2, 7)},
+		} {
 			_, err := s.put(other...)
-			if errs.From(err).Status() != 422 || errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "Idempotency-Key") {
+			if errs.From(err).Status() != 422 || errs.CodeOf(err) != errs.InvalidArguments ||
+				!strings.Contains(err.Error(), "Idempotency-Key") {
 				t.Errorf("another body: %v", err)
 			}
 		}
@@ -117,7 +120,8 @@ func TestKeysOfUnloggedTables(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	b := batch(head(1, column.KeyedBit|1, 1), "m")
 	for range 2 {
-		if _, need, err := s.Write(context.Background(), [][]byte{b}, []*schemapb.Table{skipDef(1)}); err != nil || len(need) > 0 {
+		if _, need, err := s.Write(context.Background(), [][]byte{b}, []*schemapb.Table{skipDef(1)}); err != nil ||
+			len(need) > 0 {
 			t.Fatal(need, err)
 		}
 		s = s.reopen()

@@ -42,7 +42,8 @@ func TestManyTables(t *testing.T) {
 		}
 		for c := range 8 {
 			d.Columns = append(d.Columns, &schemapb.Column{
-				Id: d.NextColumnId, Name: fmt.Sprint("field_", c), Type: schemapb.Type(int(schemapb.Type_TYPE_INT64) + 7*(c%2)), Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+				Id: d.NextColumnId, Name: fmt.Sprint("field_", c), Type: schemapb.Type(int(schemapb.Type_TYPE_INT64) + 7*(c%2)),
+				Semantic: schemapb.Semantic_SEMANTIC_FIELD,
 			})
 			d.NextColumnId++
 		}
@@ -95,7 +96,8 @@ func TestManyTables(t *testing.T) {
 			}
 			most = max(most, len(s.files("segments")))
 			t.Logf("minute %d: flush took %s, compaction %s, %d segments, RSS %d MB",
-				n+1, flushed.Round(time.Millisecond), (time.Since(began) - flushed).Round(time.Millisecond), len(s.files("segments")), rss(t)>>20)
+				n+1, flushed.Round(time.Millisecond), (time.Since(began) - flushed).Round(time.Millisecond),
+				len(s.files("segments")), rss(t)>>20)
 		}
 	}
 	if err := s.Compact(ctx); err != nil {
@@ -105,7 +107,8 @@ func TestManyTables(t *testing.T) {
 	began := time.Now()
 	s = openShard(t, cfg)
 	took := time.Since(began)
-	t.Logf("%d tables: restart took %s, RSS %d MB, at most %d segments, %d in the end", len(s.Tables()), took.Round(time.Millisecond), rss(t)>>20, most, len(s.files("segments")))
+	t.Logf("%d tables: restart took %s, RSS %d MB, at most %d segments, %d in the end", len(s.Tables()),
+		took.Round(time.Millisecond), rss(t)>>20, most, len(s.files("segments")))
 	v := s.ReadView(77)
 	defer v.Close()
 	rows := int64(0)

@@ -26,11 +26,14 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	case s.changing <- struct{}{}:
 		defer func() { <-s.changing }()
 	case <-ctx.Done():
-		return errs.Wrap(errs.ShardNotReady, ctx.Err(), "shard %d: %s, node %s: another change of the members is under way; nothing was changed", s.cfg.ID, kind, node).WithReason(errs.Busy).WithRetryAfter(time.Second)
+		return errs.Wrap(errs.ShardNotReady, ctx.Err(),
+			"shard %d: %s, node %s: another change of the members is under way; nothing was changed", s.cfg.ID, kind,
+			node).WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	if kind == replica.AddLearner && s.replica.SoleMember() && node != s.cfg.NodeID {
 		if err := s.share(ctx); err != nil {
-			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: the rows that are not in the log", s.cfg.ID, kind, node).WithReason(errs.Busy).WithRetryAfter(time.Second)
+			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: the rows that are not in the log", s.cfg.ID, kind,
+				node).WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
 	}
 	err := s.replica.Change(ctx, kind, node)
@@ -109,7 +112,8 @@ func (s *Shard) watchDisk() {
 			return
 		case <-ticker.C:
 		}
-		if s.cfg.Space() != store.SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() || !last.IsZero() && s.cfg.Now().Sub(last) < diskHandover {
+		if s.cfg.Space() != store.SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() ||
+			!last.IsZero() && s.cfg.Now().Sub(last) < diskHandover {
 			continue
 		}
 		last = s.cfg.Now()
@@ -199,7 +203,9 @@ const reportedAside = 16
 func (s *Shard) Warnings() (out []string) {
 	out = s.store.Tables.Warnings()
 	if s.replica.LogWaits() {
-		out = append(out, fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, or make it larger", s.cfg.ID))
+		out = append(out,
+			fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, "+
+				"or make it larger", s.cfg.ID))
 	}
 	return out
 }

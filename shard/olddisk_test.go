@@ -165,7 +165,10 @@ func TestRecoverCutShort(t *testing.T) {
 	}
 	// The same by a version that wrote the log first, and was ended after that.
 	g.setBack("a", before)
-	if _, err := replica.Recover(replica.RecoverConfig{Dir: filepath.Join(a.cfg.Dir, store.RaftDirName), NodeID: "a"}); err != nil {
+	if _, err := replica.Recover(replica.RecoverConfig{
+		Dir:    filepath.Join(a.cfg.Dir, store.RaftDirName),
+		NodeID: "a",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g.incarnation = 1

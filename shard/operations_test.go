@@ -19,7 +19,8 @@ func TestOperations(t *testing.T) {
 	running := o.Begin("flush", "c", 0)
 	got := ""
 	for _, op := range o.List() {
-		got += fmt.Sprintf("%d %s %s %t %d/%d %s|", op.Id, op.Kind, op.Detail, op.EndedUnixNano > 0, op.DoneBytes, op.TotalBytes, op.Error)
+		got += fmt.Sprintf("%d %s %s %t %d/%d %s|", op.Id, op.Kind, op.Detail, op.EndedUnixNano > 0, op.DoneBytes,
+			op.TotalBytes, op.Error)
 	}
 	if want := "1 flush a true 5/5 |2 compaction b true 0/7 broken|3 flush c false 0/0 |"; got != want {
 		t.Errorf("operations are %q, want %q", got, want)
@@ -42,8 +43,10 @@ func TestStatsOf(t *testing.T) {
 	all, one := o.Stats(true), o.StatsOf(&shardpb.StatsRequest{TableIds: []uint64{2, 77}, Segments: true})
 	none := o.StatsOf(&shardpb.StatsRequest{NoTables: true})
 	for _, s := range []*shardpb.ShardStats{all, one, none} {
-		if s.TableCount != 2 || s.Rows != 4 || s.SegmentBytes == 0 || len(s.Operations) != 1 || s.Operations[0].Kind != "flush" {
-			t.Errorf("totals are %d tables, %d rows, %d bytes, operations %v", s.TableCount, s.Rows, s.SegmentBytes, s.Operations)
+		if s.TableCount != 2 || s.Rows != 4 || s.SegmentBytes == 0 || len(s.Operations) != 1 ||
+			s.Operations[0].Kind != "flush" {
+			t.Errorf("totals are %d tables, %d rows, %d bytes, operations %v", s.TableCount, s.Rows,
+				s.SegmentBytes, s.Operations)
 		}
 	}
 	if len(all.Tables) != 2 || len(all.Segments) != 2 || all.Tables[1].Rows != 2 {

@@ -80,7 +80,8 @@ func TestPin(t *testing.T) {
 	p := pinOver(t, c, testShard)
 	defer p.close()
 	if len(p.segments) != 2 || p.index < index {
-		t.Fatalf("pinned %d segments at index %d, want 2 at %d or later: what was acknowledged must be flushed", len(p.segments), p.index, index)
+		t.Fatalf("pinned %d segments at index %d, want 2 at %d or later: what was acknowledged must be flushed",
+			len(p.segments), p.index, index)
 	}
 
 	// What comes later is not in it, and what goes stays for it.
@@ -105,7 +106,9 @@ func TestPin(t *testing.T) {
 			t.Error(err)
 		}
 		half := m.Bytes / 2
-		tail, err := readSegment(t, c, &shardpb.ReadSegmentRequest{ShardId: testShard, PinId: p.id, SegmentId: m.ID, Offset: half})
+		tail, err := readSegment(t, c, &shardpb.ReadSegmentRequest{
+			ShardId: testShard, PinId: p.id, SegmentId: m.ID, Offset: half,
+		})
 		if err != nil || !bytes.Equal(tail, whole[half:]) {
 			t.Errorf("from offset %d: %d bytes, %v; want the %d that are left", half, len(tail), err, m.Bytes-half)
 		}

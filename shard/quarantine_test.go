@@ -83,15 +83,18 @@ func TestDamagedSegments(t *testing.T) {
 			s = openShard(t, s.cfg)
 			// One that never met the damaged file remembers nothing of it.
 			ask := func(s *opened, table uint64, partial bool) (string, error) {
-				eng, err := engine.Open(engine.Config{MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir}})
+				eng, err := engine.Open(engine.Config{
+					MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir},
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer eng.Close()
 				c := serve(t, eng, s.Shard)
 				out, _, err := receive(t, c, &shardpb.QueryRequest{
-					Sql: fmt.Sprintf("SELECT string_agg(m, ',' ORDER BY m) AS m FROM t%d", table), Database: "public", AllowPartial: partial,
-					Tables: []*shardpb.QueryTable{queryTable(table, testShard)},
+					Sql: fmt.Sprintf("SELECT string_agg(m, ',' ORDER BY m) AS m FROM t%d", table), Database: "public",
+					AllowPartial: partial,
+					Tables:       []*shardpb.QueryTable{queryTable(table, testShard)},
 				})
 				if err != nil {
 					return "", err
@@ -106,7 +109,8 @@ func TestDamagedSegments(t *testing.T) {
 				return r.RecordBatch().Column(0).ValueStr(0), nil
 			}
 			if !test.atStart {
-				if _, err := ask(s, 1, false); errs.From(err).Status() != 503 || !strings.Contains(err.Error(), "1 damaged segments were found") {
+				if _, err := ask(s, 1, false); errs.From(err).Status() != 503 ||
+					!strings.Contains(err.Error(), "1 damaged segments were found") {
 					t.Errorf("the query that finds it gives %v", err)
 				}
 			}

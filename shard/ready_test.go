@@ -27,7 +27,8 @@ func TestNotReady(t *testing.T) {
 		}
 	}
 	_, err = s.ready(wait(t), testShard)
-	if errs.CodeOf(err) != errs.ShardNotReady || !strings.Contains(err.Error(), "it has no leader, and got none within 250ms") || strings.Contains(err.Error(), "deadline") {
+	if errs.CodeOf(err) != errs.ShardNotReady || !strings.Contains(err.Error(),
+		"it has no leader, and got none within 250ms") || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("%v", err)
 	}
 }

@@ -45,10 +45,22 @@ func TestRefusals(t *testing.T) {
 		{name: "unknown table", batch: with(func(h *column.Header) { h.TableID = 5 }), need: []uint64{5}},
 		{name: "newer schema", batch: with(func(h *column.Header) { h.SchemaVersion = 3 }), need: []uint64{1}},
 		{name: "newer epoch", batch: with(func(h *column.Header) { h.Epoch = 4 }), need: []uint64{1}},
-		{name: "older schema", batch: with(func(h *column.Header) { h.SchemaVersion = 1 }), reason: errs.SchemaStale, code: errs.RequestOutdated, text: "at least 2 is needed"},
-		{name: "older epoch", batch: with(func(h *column.Header) { h.Epoch = 2 }), reason: errs.WrongEpoch, code: errs.RequestOutdated, text: "go to shard 7 since epoch 3"},
-		{name: "dropped table", batch: with(func(h *column.Header) { h.TableID = 3 }), reason: errs.TableGone, code: errs.TableNotFound, text: "table id 3 was dropped"},
-		{name: "moved table", batch: with(func(h *column.Header) { h.TableID = 4 }), reason: errs.WrongEpoch, code: errs.RequestOutdated, text: "go to shard 8"},
+		{
+			name: "older schema", batch: with(func(h *column.Header) { h.SchemaVersion = 1 }), reason: errs.SchemaStale,
+			code: errs.RequestOutdated, text: "at least 2 is needed",
+		},
+		{
+			name: "older epoch", batch: with(func(h *column.Header) { h.Epoch = 2 }), reason: errs.WrongEpoch,
+			code: errs.RequestOutdated, text: "go to shard 7 since epoch 3",
+		},
+		{
+			name: "dropped table", batch: with(func(h *column.Header) { h.TableID = 3 }), reason: errs.TableGone,
+			code: errs.TableNotFound, text: "table id 3 was dropped",
+		},
+		{
+			name: "moved table", batch: with(func(h *column.Header) { h.TableID = 4 }), reason: errs.WrongEpoch,
+			code: errs.RequestOutdated, text: "go to shard 8",
+		},
 		{name: "damaged", batch: corrupt, reason: errs.BadBatch, code: errs.InvalidArguments, text: "corrupt"},
 		{name: "empty bytes", batch: nil, reason: errs.BadBatch, code: errs.InvalidArguments, text: "batch 1"},
 		{
@@ -60,7 +72,8 @@ func TestRefusals(t *testing.T) {
 			}),
 		},
 		{
-			name: "other type", reason: errs.BadBatch, code: errs.InvalidArguments, text: `column "m" has type Int64, in the table it has String`,
+			name: "other type", reason: errs.BadBatch, code: errs.InvalidArguments,
+			text: `column "m" has type Int64, in the table it has String`,
 			batch: typed(func(b *column.Builder) {
 				b.Add(ts).SetInt(0, 1)
 				b.Add(schema.Column{ID: 3, Name: "m", Type: schema.Int64}).SetInt(0, 1)
@@ -75,7 +88,8 @@ func TestRefusals(t *testing.T) {
 			}),
 		},
 		{
-			name: "null in the time index", reason: errs.BadBatch, code: errs.InvalidArguments, text: `time index "ts" is null in 1 rows`,
+			name: "null in the time index", reason: errs.BadBatch, code: errs.InvalidArguments,
+			text: `time index "ts" is null in 1 rows`,
 			batch: typed(func(b *column.Builder) {
 				c := b.Add(ts)
 				c.SetInt(0, 1)
@@ -93,7 +107,8 @@ func TestRefusals(t *testing.T) {
 	good := head(1, 9, 1)
 	good.SchemaVersion = 2
 	ok := batch(good, "good")
-	if _, need, err := s.Write(context.Background(), [][]byte{ok, batch(head(2, 9, 2), "good")}, []*schemapb.Table{table, moved, def(2), def(3)}); err != nil || need != nil {
+	if _, need, err := s.Write(context.Background(), [][]byte{ok, batch(head(2, 9, 2), "good")},
+		[]*schemapb.Table{table, moved, def(2), def(3)}); err != nil || need != nil {
 		t.Fatal(need, err)
 	}
 	if err := s.DropTable(context.Background(), 3); err != nil {
@@ -118,7 +133,8 @@ func TestRefusals(t *testing.T) {
 				}
 				return
 			}
-			if errs.ReasonOf(err) != test.reason || errs.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), "shard 7") {
+			if errs.ReasonOf(err) != test.reason || errs.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.text) ||
+				!strings.Contains(err.Error(), "shard 7") {
 				t.Errorf("reason %q, code %d: %v", errs.ReasonOf(err), errs.CodeOf(err), err)
 			}
 		})
@@ -138,7 +154,11 @@ func reversion(t *testing.T, data []byte) []byte {
 	var out column.Builder
 	for i := range b.Cols {
 		v := &b.Cols[i]
-		c := out.Add(schema.Column{ID: v.ID, Type: v.Type, Semantic: map[bool]schema.Semantic{true: schema.Timestamp}[v.ID == 1]})
+		c := out.Add(schema.Column{
+			ID:       v.ID,
+			Type:     v.Type,
+			Semantic: map[bool]schema.Semantic{true: schema.Timestamp}[v.ID == 1],
+		})
 		for row := range v.Rows {
 			switch {
 			case v.IsNull(row):
@@ -167,14 +187,19 @@ func TestUnstorableDefinitions(t *testing.T) {
 	}{
 		{"0 time indexes", func(p *schemapb.Table) { p.Columns[0].Semantic = schemapb.Semantic_SEMANTIC_FIELD }},
 		{"2 time indexes", func(p *schemapb.Table) {
-			p.Columns = append(p.Columns, &schemapb.Column{Id: 9, Name: "t2", Type: p.Columns[0].Type, Semantic: p.Columns[0].Semantic})
+			p.Columns = append(p.Columns, &schemapb.Column{
+				Id: 9, Name: "t2", Type: p.Columns[0].Type, Semantic: p.Columns[0].Semantic,
+			})
 		}},
 		{`time index "ts" has type Int64`, func(p *schemapb.Table) { p.Columns[0].Type = schemapb.Type_TYPE_INT64 }},
 		{`column "m" has id 2, which is not its own`, func(p *schemapb.Table) { p.Columns[2].Id = 2 }},
 		{`column "m" has the unknown type 268`, func(p *schemapb.Table) { p.Columns[2].Type = 268 }},
 		{"at most 30000 can be stored", func(p *schemapb.Table) {
 			for i := range uint32(rules.MaxColumns) {
-				p.Columns = append(p.Columns, &schemapb.Column{Id: 100 + i, Name: fmt.Sprint(i), Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+				p.Columns = append(p.Columns, &schemapb.Column{
+					Id: 100 + i, Name: fmt.Sprint(i), Type: schemapb.Type_TYPE_INT64,
+					Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+				})
 			}
 		}},
 	}
@@ -203,7 +228,9 @@ func TestTooLarge(t *testing.T) {
 func TestConfigFaults(t *testing.T) {
 	t.Parallel()
 	_, err := Open(Config{Config: store.Config{ID: 3, FlushLogBytes: -1, MemoryLimit: 5}})
-	for _, want := range []string{"shard 3: config", "Dir is empty", "NodeID is empty", "FlushLogBytes is -1", "MemoryLimit is 5"} {
+	for _, want := range []string{
+		"shard 3: config", "Dir is empty", "NodeID is empty", "FlushLogBytes is -1", "MemoryLimit is 5",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

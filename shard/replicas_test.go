@@ -39,7 +39,8 @@ func TestThreeReplicas(t *testing.T) {
 		}
 	}
 	r := first.Report()
-	if want := []string{"n1", "n2", "n3"}; !slices.Equal(r.Voters, want) || r.State != "Leader" || !r.CaughtUp || r.Tables[0].Bytes == 0 {
+	if want := []string{"n1", "n2", "n3"}; !slices.Equal(r.Voters, want) || r.State != "Leader" || !r.CaughtUp ||
+		r.Tables[0].Bytes == 0 {
 		t.Errorf("report of the leader: %v", r)
 	}
 
@@ -142,7 +143,9 @@ func TestAnyReplica(t *testing.T) {
 	// A table that was handed over to the shard: the copy is there, and not known to be all.
 	copied := def(5)
 	copied.Placement[0].Epoch = 1
-	if _, _, err := leader.Write(wait(t), [][]byte{batch(column.Header{TableID: 5, Epoch: 1, SchemaVersion: 1, Session: 9, Seq: 9}, "c")}, []*schemapb.Table{copied}); err != nil {
+	if _, _, err := leader.Write(wait(t), [][]byte{
+		batch(column.Header{TableID: 5, Epoch: 1, SchemaVersion: 1, Session: 9, Seq: 9}, "c"),
+	}, []*schemapb.Table{copied}); err != nil {
 		t.Fatal(err)
 	}
 	handed := def(5)
@@ -228,7 +231,8 @@ func TestRecover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"n1", "n2", "n3"}; !slices.Equal(got.Voters, want) || got.Before != 1 || got.Incarnation != 2 || got.LastIndex == 0 {
+	if want := []string{"n1", "n2", "n3"}; !slices.Equal(got.Voters, want) || got.Before != 1 || got.Incarnation != 2 ||
+		got.LastIndex == 0 {
 		t.Errorf("recovered: %+v", got)
 	}
 	if _, recovered, err := FolderIncarnation(n3.cfg.Dir); err != nil || !recovered {

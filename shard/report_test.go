@@ -14,7 +14,8 @@ func TestReportOfKeysAndReaders(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "x"))
 	if r := s.Report(); r.KeysNanos != 0 || r.Pins != 0 {
-		t.Fatalf("keys are remembered for %d ns and there are %d readers, though there was no key and no reader", r.KeysNanos, r.Pins)
+		t.Fatalf("keys are remembered for %d ns and there are %d readers, though there was no key and no reader",
+			r.KeysNanos, r.Pins)
 	}
 	s.mustPut(batch(head(1, column.KeyedBit|1, 7), "m"))
 	first := s.Report().KeysNanos

@@ -83,7 +83,12 @@ type server struct {
 
 // NewServer returns the gRPC service of a shard node.
 func NewServer(cfg ServerConfig) shardpb.ShardServiceServer {
-	return &server{cfg: cfg, stored: make(chan struct{}, tailsStored), live: make(chan struct{}, tailsLive), large: newLarge()}
+	return &server{
+		cfg:    cfg,
+		stored: make(chan struct{}, tailsStored),
+		live:   make(chan struct{}, tailsLive),
+		large:  newLarge(),
+	}
 }
 
 // Write appends batches to one shard.
@@ -198,7 +203,8 @@ func (s *Shard) notReady(err error, waited time.Duration) error {
 	default:
 		cause = fmt.Sprintf("it did not catch up with its leader within %s", waited)
 	}
-	e := errs.New(errs.ShardNotReady, "query: shard %d is not ready to read: %s", s.cfg.ID, cause).WithRetryAfter(time.Second)
+	e := errs.New(errs.ShardNotReady, "query: shard %d is not ready to read: %s", s.cfg.ID,
+		cause).WithRetryAfter(time.Second)
 	e.Err = err
 	if leader != "" && leader != s.cfg.NodeID {
 		e = e.WithLeader(leader)
@@ -208,7 +214,8 @@ func (s *Shard) notReady(err error, waited time.Duration) error {
 
 func querySegment(table *schema.Table, seg store.Segment) query.Segment {
 	q := query.Segment{
-		Path: seg.Path, CRC: seg.FileCRC, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
+		Path: seg.Path, CRC: seg.FileCRC, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows,
+		MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
 		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
 	}
 	for _, c := range seg.ColumnsOf(table, seg.Layouts) {

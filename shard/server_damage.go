@@ -75,7 +75,8 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 		return err
 	}
 	return errs.New(errs.TableUnavailable,
-		"%d damaged segments were found and set aside (svc_private.segments names them); the query can be tried again, and says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
+		"%d damaged segments were found and set aside (svc_private.segments names them); the query can be tried again, "+
+			"and says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
 }
 
 // lasting changes the error of a query that lacks the rows of a damaged segment. Another

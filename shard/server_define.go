@@ -21,7 +21,9 @@ const (
 
 // DefineTables puts definitions of tables into the shard's log, if they are newer than
 // those that it has.
-func (s *server) DefineTables(ctx context.Context, req *shardpb.DefineTablesRequest) (*shardpb.DefineTablesResponse, error) {
+func (s *server) DefineTables(ctx context.Context,
+	req *shardpb.DefineTablesRequest,
+) (*shardpb.DefineTablesResponse, error) {
 	sh, err := s.leading(req.ShardId)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
@@ -37,7 +39,8 @@ func (s *server) DefineTables(ctx context.Context, req *shardpb.DefineTablesRequ
 func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (*shardpb.CheckKeysResponse, error) {
 	sh, err := s.leading(req.ShardId)
 	if err == nil && len(req.Keys) > maxCheckKeys {
-		err = errs.New(errs.InvalidArguments, "shard %d: check %d keys: at most %d go in one call", req.ShardId, len(req.Keys), maxCheckKeys)
+		err = errs.New(errs.InvalidArguments, "shard %d: check %d keys: at most %d go in one call", req.ShardId,
+			len(req.Keys), maxCheckKeys)
 	}
 	if err == nil {
 		_, err = sh.ReadBarrier(ctx)
@@ -48,7 +51,8 @@ func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (
 	resp := &shardpb.CheckKeysResponse{Appended: make([]bool, len(req.Keys))}
 	for i, k := range req.Keys {
 		if !column.KeyedSession(k.Session) {
-			return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: check key %016x: it is no key but the session of a writer", req.ShardId, k.Session))
+			return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
+				"shard %d: check key %016x: it is no key but the session of a writer", req.ShardId, k.Session))
 		}
 		resp.Appended[i] = sh.HasKey(k.Session, k.Sequence)
 	}
@@ -69,7 +73,8 @@ func (s *server) leading(id uint32) (*Shard, error) {
 // writes it does not take by its definition, and its state says what it took before.
 func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error) {
 	if len(tables) > maxDefineTables {
-		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d go in one call", s.cfg.ID, len(tables), maxDefineTables)
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d go in one call", s.cfg.ID,
+			len(tables), maxDefineTables)
 	}
 	if slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetId() == 0 }) {
 		return 0, errs.New(errs.InvalidArguments, "shard %d: define a table that has no id", s.cfg.ID)

@@ -32,17 +32,23 @@ func TestDefineTablesSeals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := srv.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: testShard, Tables: []*schemapb.Table{moved}}); err != nil || again.Index != first.Index {
+	if again, err := srv.DefineTables(ctx, &shardpb.DefineTablesRequest{
+		ShardId: testShard,
+		Tables:  []*schemapb.Table{moved},
+	}); err != nil || again.Index != first.Index {
 		t.Errorf("defined again: index %d after %d, error %v", again.GetIndex(), first.Index, err)
 	}
-	if _, _, err := s.Write(ctx, [][]byte{batch(head(1, column.KeyedBit|2, 1), "m")}, nil); errs.ReasonOf(err) != errs.WrongEpoch {
+	if _, _, err := s.Write(ctx, [][]byte{batch(head(1, column.KeyedBit|2, 1), "m")},
+		nil); errs.ReasonOf(err) != errs.WrongEpoch {
 		t.Errorf("a write of the earlier epoch: %v", err)
 	}
 	if _, _, err := s.Write(ctx, [][]byte{taken}, nil); err != nil {
 		t.Errorf("a batch that was appended: %v", err)
 	}
 	resp, err := srv.CheckKeys(ctx, &shardpb.CheckKeysRequest{ShardId: testShard, Keys: []*shardpb.BatchKey{
-		{Session: column.KeyedBit | 1, Sequence: 1}, {Session: column.KeyedBit | 2, Sequence: 1}, {Session: column.KeyedBit | 1, Sequence: 2},
+		{Session: column.KeyedBit | 1, Sequence: 1},
+		{Session: column.KeyedBit | 2, Sequence: 1},
+		{Session: column.KeyedBit | 1, Sequence: 2},
 	}})
 	if err != nil || len(resp.Appended) != 3 || !resp.Appended[0] || resp.Appended[1] || resp.Appended[2] {
 		t.Errorf("keys %v, error %v", resp.GetAppended(), err)
@@ -54,13 +60,20 @@ func TestDefineTablesRefuses(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	srv := defineServer(s)
 	ctx := context.Background()
-	if _, err := srv.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: 99}); errs.ReasonOf(errs.FromGRPC(err)) != errs.NotLeader {
+	if _, err := srv.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: 99}); errs.ReasonOf(errs.FromGRPC(err)) !=
+		errs.NotLeader {
 		t.Errorf("another shard: %v", err)
 	}
-	if _, err := srv.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: testShard, Tables: []*schemapb.Table{{Name: "x"}}}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidArguments {
+	if _, err := srv.DefineTables(ctx, &shardpb.DefineTablesRequest{
+		ShardId: testShard,
+		Tables:  []*schemapb.Table{{Name: "x"}},
+	}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidArguments {
 		t.Errorf("a table without an id: %v", err)
 	}
-	if _, err := srv.CheckKeys(ctx, &shardpb.CheckKeysRequest{ShardId: testShard, Keys: []*shardpb.BatchKey{{Session: 5, Sequence: 1}}}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidArguments {
+	if _, err := srv.CheckKeys(ctx, &shardpb.CheckKeysRequest{
+		ShardId: testShard,
+		Keys:    []*shardpb.BatchKey{{Session: 5, Sequence: 1}},
+	}); errs.CodeOf(errs.FromGRPC(err)) != errs.InvalidArguments {
 		t.Errorf("a writer's session: %v", err)
 	}
 }

@@ -17,7 +17,8 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 	}
 	id := req.GetTable().GetHandoff().GetTableId()
 	if id == 0 {
-		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: hand over: the table names no handoff", req.ShardId))
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
+			"shard %d: hand over: the table names no handoff", req.ShardId))
 	}
 	if req.End {
 		sh.EndHandoff(id)
@@ -37,7 +38,8 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 	}
 	st, known := sh.Handoff(ctx, id, nodes, min(time.Duration(req.WaitMillis)*time.Millisecond, maxHandoffWait))
 	resp := &shardpb.HandOverResponse{
-		Unknown: !known, DoneBytes: st.Done, TotalBytes: st.Total, CaughtUp: st.CaughtUp, Complete: st.Complete, Waits: st.Waits,
+		Unknown: !known, DoneBytes: st.Done, TotalBytes: st.Total, CaughtUp: st.CaughtUp, Complete: st.Complete,
+		Waits: st.Waits,
 	}
 	if st.Err != nil {
 		resp.Error = st.Err.Error()

@@ -10,7 +10,9 @@ import (
 )
 
 // ChangeReplicas changes the members of a shard's group.
-func (s *server) ChangeReplicas(ctx context.Context, req *shardpb.ChangeReplicasRequest) (*shardpb.ChangeReplicasResponse, error) {
+func (s *server) ChangeReplicas(ctx context.Context,
+	req *shardpb.ChangeReplicasRequest,
+) (*shardpb.ChangeReplicasResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)
 	if !ok {
 		return nil, errs.ToGRPC(store.Unreachable(req.ShardId).WithReason(errs.NotLeader))
@@ -23,7 +25,8 @@ func (s *server) ChangeReplicas(ctx context.Context, req *shardpb.ChangeReplicas
 	}
 	kind, ok := kinds[req.Change]
 	if !ok {
-		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: change replicas: change %d is not known to this version", req.ShardId, req.Change))
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
+			"shard %d: change replicas: change %d is not known to this version", req.ShardId, req.Change))
 	}
 	if err := sh.Change(ctx, kind, req.NodeId); err != nil {
 		return nil, errs.ToGRPC(err)
@@ -34,7 +37,9 @@ func (s *server) ChangeReplicas(ctx context.Context, req *shardpb.ChangeReplicas
 }
 
 // ReadBarrier returns an index of a shard's log that holds everything acknowledged.
-func (s *server) ReadBarrier(ctx context.Context, req *shardpb.ReadBarrierRequest) (*shardpb.ReadBarrierResponse, error) {
+func (s *server) ReadBarrier(ctx context.Context,
+	req *shardpb.ReadBarrierRequest,
+) (*shardpb.ReadBarrierResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)
 	if !ok {
 		return nil, errs.ToGRPC(store.Unreachable(req.ShardId).WithReason(errs.NotLeader))

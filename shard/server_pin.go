@@ -99,7 +99,8 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 			return err
 		}
 		if req.Incarnation != sh.cfg.Incarnation {
-			return errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d", shard, req.Incarnation, sh.cfg.Incarnation)
+			return errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d", shard,
+				req.Incarnation, sh.cfg.Incarnation)
 		}
 		take = sh.PinState
 	}
@@ -110,7 +111,8 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 	defer p.Close()
 	id, ok := s.pins.add(p)
 	if !ok {
-		return errs.New(errs.ShardBusy, "shard %d: %d backups read from this node already; try again when one is done", shard, maxPins)
+		return errs.New(errs.ShardBusy, "shard %d: %d backups read from this node already; try again when one is done",
+			shard, maxPins)
 	}
 	defer s.pins.remove(id)
 
@@ -161,7 +163,9 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 }
 
 // ReadSegment sends the file of a pinned segment.
-func (s *server) ReadSegment(req *shardpb.ReadSegmentRequest, stream grpc.ServerStreamingServer[shardpb.ReadSegmentResponse]) error {
+func (s *server) ReadSegment(req *shardpb.ReadSegmentRequest,
+	stream grpc.ServerStreamingServer[shardpb.ReadSegmentResponse],
+) error {
 	p := s.pins.get(req.PinId, req.ShardId)
 	if p == nil {
 		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: pin %d is not held any more", req.ShardId, req.PinId))

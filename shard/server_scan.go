@@ -49,7 +49,12 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 			return err
 		}
 	}
-	qt := query.Table{Database: req.Table.Database, Name: req.Table.Name, Schema: schema.FromProto(req.Table), ExpiredBefore: req.ExpiredBefore}
+	qt := query.Table{
+		Database:      req.Table.Database,
+		Name:          req.Table.Name,
+		Schema:        schema.FromProto(req.Table),
+		ExpiredBefore: req.ExpiredBefore,
+	}
 	show(&qt, v, req.Table.Id)
 	if req.AllowPartial {
 		if missing := leaveOutOf(&qt); len(missing) > 0 {
@@ -70,7 +75,11 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	if req.Where != "" {
 		sql += " WHERE " + req.Where
 	}
-	err = s.cfg.Engine.Query(ctx, &query.Request{SQL: sql, Database: qt.Database, Tables: []query.Table{qt}}, func(ipc []byte) error {
+	err = s.cfg.Engine.Query(ctx, &query.Request{
+		SQL:      sql,
+		Database: qt.Database,
+		Tables:   []query.Table{qt},
+	}, func(ipc []byte) error {
 		for len(ipc) > 0 {
 			n := min(len(ipc), chunkBytes)
 			if err := send(&shardpb.ScanResponse{ArrowIpc: ipc[:n]}); err != nil {
@@ -88,7 +97,9 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 // anyReplica is set, if what it shows is no older than maxStaleness, or that is 0; then it shows
 // at least what is up to minIndex. Of tables that were handed over to the shard it shows all
 // rows of before.
-func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64, tables ...*schemapb.Table) (*Shard, error) {
+func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64,
+	tables ...*schemapb.Table,
+) (*Shard, error) {
 	if anyReplica && !s.tookOver(id, tables) {
 		anyReplica = false // who leads the shard has them
 	}
@@ -110,7 +121,8 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 		wait, cancel := context.WithTimeout(ctx, readyWait)
 		defer cancel()
 		if err := sh.WaitApplied(wait, minIndex); err != nil {
-			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id, minIndex).WithRetryAfter(time.Second)
+			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id,
+				minIndex).WithRetryAfter(time.Second)
 		}
 	}
 	return sh, nil
@@ -120,7 +132,9 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 // were handed over to it.
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)
-	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetOriginId() != 0 && !sh.store.Tables.TookOver(t.Id) })
+	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool {
+		return t.GetOriginId() != 0 && !sh.store.Tables.TookOver(t.Id)
+	})
 }
 
 // recent is a shard of this node, whoever leads it, or nobody, that shows everything that was
@@ -144,14 +158,16 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 		if known {
 			what = fmt.Sprintf("it is up to %s behind", age.Round(time.Millisecond))
 		}
-		return nil, errs.New(errs.ShardNotReady, "shard %d: the replica on node %s cannot be read, %s, and %s is allowed", id, sh.cfg.NodeID, what, maxStaleness).
+		return nil, errs.New(errs.ShardNotReady, "shard %d: the replica on node %s cannot be read, %s, and %s is allowed", id,
+			sh.cfg.NodeID, what, maxStaleness).
 			WithLeader(sh.Leader()).WithRetryAfter(time.Second)
 	}
 	if minIndex > 0 {
 		wait, cancel := context.WithTimeout(ctx, leaveAfter)
 		defer cancel()
 		if err := sh.WaitApplied(wait, minIndex); err != nil {
-			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id, minIndex).WithRetryAfter(time.Second)
+			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id,
+				minIndex).WithRetryAfter(time.Second)
 		}
 	}
 	return sh, nil
@@ -163,7 +179,8 @@ func leaveOutOf(t *query.Table) (missing []string) {
 		if seg.Damaged == "" {
 			return false
 		}
-		missing = append(missing, fmt.Sprintf("%s.%s: segment %s, %d rows", t.Database, t.Name, filepath.Base(seg.Path), seg.Rows))
+		missing = append(missing, fmt.Sprintf("%s.%s: segment %s, %d rows", t.Database, t.Name,
+			filepath.Base(seg.Path), seg.Rows))
 		return true
 	})
 	return missing

@@ -100,7 +100,9 @@ func TestTailService(t *testing.T) {
 	o.flush()
 	o.mustPut(batch(head(1, 1, 2), "old3"))
 
-	all, some, since := follow(&shardpb.TailRequest{}), follow(&shardpb.TailRequest{Where: "m LIKE 'new%' AND host = 'h0' -- a comment"}),
+	all, some, since := follow(&shardpb.TailRequest{}), follow(&shardpb.TailRequest{
+		Where: "m LIKE 'new%' AND host = 'h0' -- a comment",
+	}),
 		follow(&shardpb.TailRequest{Since: new(int64(1001)), Where: "true"})
 	for _, r := range []*tailReader{all, some} {
 		if columns, rows, err := r.next(); err != nil || len(rows) > 0 || columns != "ts host m" {
@@ -123,8 +125,11 @@ func TestTailService(t *testing.T) {
 	// A column that comes later is seen from then on.
 	wider := def(1)
 	wider.Version = 2
-	wider.Columns = append(wider.Columns, &schemapb.Column{Id: 4, Name: "extra", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
-	if _, need, err := o.Write(wait(t), [][]byte{batch(head(1, 3, 1), "wide")}, []*schemapb.Table{wider}); err != nil || need != nil {
+	wider.Columns = append(wider.Columns, &schemapb.Column{
+		Id: 4, Name: "extra", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+	})
+	if _, need, err := o.Write(wait(t), [][]byte{batch(head(1, 3, 1), "wide")}, []*schemapb.Table{wider}); err != nil ||
+		need != nil {
 		t.Fatal(need, err)
 	}
 	if columns, rows, err := all.next(); err != nil || columns != "ts host m extra" || len(rows) != 1 {

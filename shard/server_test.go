@@ -108,7 +108,11 @@ func TestShare(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	engine := &fakeEngine{}
 	c := serve(t, engine, s.Shard)
-	if _, err := c.Write(wait(t), &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{batch(head(1, 9, 1), "a")}, Tables: []*schemapb.Table{def(1)}}); err != nil {
+	if _, err := c.Write(wait(t), &shardpb.WriteRequest{
+		ShardId: testShard,
+		Batches: [][]byte{batch(head(1, 9, 1), "a")},
+		Tables:  []*schemapb.Table{def(1)},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, share := range []string{"user ann", ""} {
@@ -116,7 +120,10 @@ func TestShare(t *testing.T) {
 		if _, err := c.Analyze(wait(t), &shardpb.AnalyzeRequest{Sql: "t1", Share: share}); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{queryTable(1, testShard)}, Share: share}); err != nil {
+		if _, _, err := receive(t, c, &shardpb.QueryRequest{
+			Tables: []*shardpb.QueryTable{queryTable(1, testShard)},
+			Share:  share,
+		}); err != nil {
 			t.Error(err)
 		}
 		scan, err := c.Scan(wait(t), &shardpb.ScanRequest{ShardId: testShard, Table: def(1), Share: share})
@@ -149,12 +156,17 @@ func TestServer(t *testing.T) {
 	if err != nil || len(resp.NeedTables) != 1 || resp.Index != 0 {
 		t.Fatalf("first write: %v, %v", resp, err)
 	}
-	resp, err = c.Write(ctx, &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{data}, Tables: []*schemapb.Table{def(1)}})
+	resp, err = c.Write(ctx, &shardpb.WriteRequest{
+		ShardId: testShard,
+		Batches: [][]byte{data},
+		Tables:  []*schemapb.Table{def(1)},
+	})
 	if err != nil || resp.Index == 0 {
 		t.Fatalf("second write: %v, %v", resp, err)
 	}
 	_, err = c.Write(ctx, &shardpb.WriteRequest{ShardId: 99})
-	if err = errs.FromGRPC(err); errs.CodeOf(err) != errs.ShardUnreachable || errs.ReasonOf(err) != errs.NotLeader || !strings.Contains(err.Error(), "shard 99") {
+	if err = errs.FromGRPC(err); errs.CodeOf(err) != errs.ShardUnreachable || errs.ReasonOf(err) != errs.NotLeader ||
+		!strings.Contains(err.Error(), "shard 99") {
 		t.Errorf("write to a shard that is elsewhere: %v", err)
 	}
 	_, err = c.Write(ctx, &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{{1}}})
@@ -176,7 +188,9 @@ func TestServer(t *testing.T) {
 	before := int64(5)
 	table := queryTable(1, testShard)
 	table.ExpiredBefore = &before
-	out, chunks, err := receive(t, c, &shardpb.QueryRequest{Sql: "select", Database: "d", Limit: 3, Timezone: "UTC", Tables: []*shardpb.QueryTable{table, inline}})
+	out, chunks, err := receive(t, c, &shardpb.QueryRequest{
+		Sql: "select", Database: "d", Limit: 3, Timezone: "UTC", Tables: []*shardpb.QueryTable{table, inline},
+	})
 	if err != nil || len(out) != 3*chunkBytes || chunks != 4 || !bytes.HasPrefix(out, []byte("headxxx")) {
 		t.Errorf("%d bytes in %d chunks, %v", len(out), chunks, err)
 	}
@@ -185,10 +199,12 @@ func TestServer(t *testing.T) {
 		t.Fatalf("request %+v", got)
 	}
 	one, two := got.Tables[0], got.Tables[1]
-	if one.Name != "t1" || one.Schema.ID != 1 || *one.ExpiredBefore != 5 || len(one.Segments) != 1 || len(one.Batches) != 1 {
+	if one.Name != "t1" || one.Schema.ID != 1 || *one.ExpiredBefore != 5 || len(one.Segments) != 1 ||
+		len(one.Batches) != 1 {
 		t.Errorf("table %+v", one)
 	}
-	if seg := one.Segments[0]; seg.Rows != 1 || seg.MinTime != 1000 || len(seg.Columns) != 3 || seg.Columns[1] != (query.SegmentColumn{ID: 2, FieldID: 2, Name: "host", Type: schema.String}) {
+	if seg := one.Segments[0]; seg.Rows != 1 || seg.MinTime != 1000 || len(seg.Columns) != 3 ||
+		seg.Columns[1] != (query.SegmentColumn{ID: 2, FieldID: 2, Name: "host", Type: schema.String}) {
 		t.Errorf("segment %+v", seg)
 	}
 	if len(two.Batches) != 1 || two.Batches[0].Rows != 2 || two.Segments != nil {
@@ -200,14 +216,18 @@ func TestServer(t *testing.T) {
 		t.Errorf("error of the engine: %v", err)
 	}
 	engine.err = nil
-	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{table, queryTable(1, 98)}}); errs.CodeOf(err) != errs.ShardUnreachable || !strings.Contains(err.Error(), "shard 98") {
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{
+		Tables: []*shardpb.QueryTable{table, queryTable(1, 98)},
+	}); errs.CodeOf(err) != errs.ShardUnreachable || !strings.Contains(err.Error(), "shard 98") {
 		t.Errorf("query of a shard that is elsewhere: %v", err)
 	}
 	inline.InlineBatches = [][]byte{{1, 2}}
-	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{inline}}); errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), `inline table "t2": batch 0`) {
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{inline}}); errs.CodeOf(err) !=
+		errs.InvalidArguments || !strings.Contains(err.Error(), `inline table "t2": batch 0`) {
 		t.Errorf("bad inline batch: %v", err)
 	}
-	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{{}}}); errs.CodeOf(err) != errs.InvalidArguments {
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{{}}}); errs.CodeOf(err) !=
+		errs.InvalidArguments {
 		t.Errorf("table without a name: %v", err)
 	}
 
@@ -225,7 +245,9 @@ func TestServer(t *testing.T) {
 func TestEngineOverShard(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	engine, err := engine.Open(engine.Config{MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir}})
+	engine, err := engine.Open(engine.Config{
+		MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +255,11 @@ func TestEngineOverShard(t *testing.T) {
 	c := serve(t, engine, s.Shard)
 	text := func(sql string) string {
 		t.Helper()
-		out, _, err := receive(t, c, &shardpb.QueryRequest{Sql: sql, Database: "public", Tables: []*shardpb.QueryTable{queryTable(1, testShard)}})
+		out, _, err := receive(t, c, &shardpb.QueryRequest{
+			Sql:      sql,
+			Database: "public",
+			Tables:   []*shardpb.QueryTable{queryTable(1, testShard)},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +307,9 @@ func TestEngineOverShard(t *testing.T) {
 	// A column comes, whose name differs from another one's only in case.
 	wider := def(1)
 	wider.Version = 2
-	wider.Columns = append(wider.Columns, &schemapb.Column{Id: 4, Name: "M", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+	wider.Columns = append(wider.Columns, &schemapb.Column{
+		Id: 4, Name: "M", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD,
+	})
 	var b column.Builder
 	sc := schema.FromProto(wider)
 	b.Add(sc.Columns[0]).SetInt(0, 9000)
@@ -293,9 +321,12 @@ func TestEngineOverShard(t *testing.T) {
 		t.Fatal(need, err)
 	}
 	s.flush()
-	out, _, err := receive(t, c, &shardpb.QueryRequest{Sql: `select count(*) from t1`, Database: "public", Tables: []*shardpb.QueryTable{
-		{Name: &shardpb.TableName{Database: "public", Name: "t1"}, Table: wider, ShardId: testShard},
-	}})
+	out, _, err := receive(t, c, &shardpb.QueryRequest{
+		Sql: `select count(*) from t1`, Database: "public",
+		Tables: []*shardpb.QueryTable{
+			{Name: &shardpb.TableName{Database: "public", Name: "t1"}, Table: wider, ShardId: testShard},
+		},
+	})
 	if err != nil || len(out) == 0 {
 		t.Errorf("after a column was added: %v", err)
 	}

@@ -112,22 +112,31 @@ func newShard(cfg Config) *Shard {
 		cfg: c, metrics: s.metrics, operations: &s.operations, tables: s.store.Tables, files: s.store.Files, stop: s.stop,
 		wake: make(chan string, 1), requests: make(chan chan error),
 	}
-	s.clock = &timekeeper{cfg: c, metrics: s.metrics, tables: s.store.Tables, life: s.store.Life, wakeFlusherFor: s.schedule.wakeFlusherFor}
+	s.clock = &timekeeper{
+		cfg:            c,
+		metrics:        s.metrics,
+		tables:         s.store.Tables,
+		life:           s.store.Life,
+		wakeFlusherFor: s.schedule.wakeFlusherFor,
+	}
 	s.schedule.clock = s.clock
 	s.writes = newWriter(&writer{
 		cfg: c, metrics: s.metrics, tables: s.store.Tables, clock: s.clock, stop: s.stop,
 		wakeFlusher: s.schedule.wakeFlusher, wakeFlusherFor: s.schedule.wakeFlusherFor,
 	})
 	s.applier = &applier{
-		cfg: c, metrics: s.metrics, tables: s.store.Tables, files: s.store.Files, flusher: s.store.Flusher, decoded: &s.writes.decoded,
-		opened: s.opened, stop: s.stop, wakeFlusher: s.schedule.wakeFlusher, ids: map[rules.BatchID]struct{}{},
+		cfg: c, metrics: s.metrics, tables: s.store.Tables, files: s.store.Files, flusher: s.store.Flusher,
+		decoded: &s.writes.decoded,
+		opened:  s.opened, stop: s.stop, wakeFlusher: s.schedule.wakeFlusher, ids: map[rules.BatchID]struct{}{},
 	}
 	s.handoffs = &handoffs{
-		cfg: c, segmentDir: dir, operations: &s.operations, tables: s.store.Tables, ledger: s.store.Ledger, scrub: s.store.Scrub,
+		cfg: c, segmentDir: dir, operations: &s.operations, tables: s.store.Tables, ledger: s.store.Ledger,
+		scrub: s.store.Scrub,
 		flush: s.schedule.flush, wakeCompactor: s.store.Compactor.WakeCompactor,
 	}
 	s.store.Gauges(s.metrics)
-	s.metrics.Gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.writes.queue.size()) })
+	s.metrics.Gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.",
+		func() float64 { return float64(s.writes.queue.size()) })
 	return s
 }
 
@@ -163,7 +172,8 @@ func (s *Shard) open() (err error) {
 	}
 	member, err := replica.Open(replica.Config{
 		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, store.RaftDirName),
-		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
+		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport,
+		Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 		TrailingBytes: s.cfg.TrailingBytes, TrailingLogs: s.cfg.trailing, HeartbeatTimeout: s.cfg.heartbeat,
 	})
@@ -297,7 +307,9 @@ func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error
 
 // Handoff tells how far a handoff is, after up to wait or once it has come to its end;
 // ok is false if this process does not know it.
-func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
+func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string,
+	wait time.Duration,
+) (st HandoffState, ok bool) {
 	return s.handoffs.ask(ctx, copyID, nodes, wait)
 }
 
@@ -316,7 +328,9 @@ func (s *Shard) EndHandoff(copyID uint64) { s.handoffs.end(copyID) }
 // batches may have been, or may yet be, and can be sent again as they are.
 //
 // Nothing of batches and tables is kept or read once Write has returned.
-func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
+func (s *Shard) Write(ctx context.Context, batches [][]byte,
+	tables []*schemapb.Table,
+) (index uint64, need []uint64, err error) {
 	return s.writes.write(ctx, batches, tables)
 }
 

@@ -138,7 +138,8 @@ func TestConcurrentWriters(t *testing.T) {
 			defer wg.Done()
 			for i := range uint64(each) {
 				text := fmt.Sprintf("w%d-%03d", w, i)
-				a, b := batch(head(1, w+1, 2*i), text, strings.Repeat(text, 20)), batch(head(2, w+1, 2*i+1), text, strings.Repeat(text, 20))
+				a, b := batch(head(1, w+1, 2*i), text, strings.Repeat(text, 20)),
+					batch(head(2, w+1, 2*i+1), text, strings.Repeat(text, 20))
 				if _, err := s.put(a, b); err != nil {
 					t.Error(err)
 					return
@@ -203,7 +204,8 @@ func TestStats(t *testing.T) {
 	s.flush()
 	s.mustPut(batch(head(1, 9, 3), "d"))
 	st := s.Stats(true)
-	if st.ShardId != testShard || st.State != "leader" || st.Leader != "node-1" || st.Term == 0 || st.FlushedIndex >= st.AppliedIndex || st.LogBytes == 0 {
+	if st.ShardId != testShard || st.State != "leader" || st.Leader != "node-1" || st.Term == 0 ||
+		st.FlushedIndex >= st.AppliedIndex || st.LogBytes == 0 {
 		t.Errorf("stats %v", st)
 	}
 	if st.MemtableRows != 1 || st.MemtableBytes == 0 || len(st.Tables) != 2 || len(st.Segments) != 2 {
@@ -212,7 +214,8 @@ func TestStats(t *testing.T) {
 	if one := st.Tables[0]; one.TableId != 1 || one.Rows != 3 || one.SegmentBytes == 0 || one.MemtableBytes == 0 {
 		t.Errorf("table 1: %v", one)
 	}
-	if seg := st.Segments[0]; seg.TableId != 1 || seg.Rows != 2 || seg.File != "0000000000000001.parquet" || seg.MinTime != 1000 || seg.MaxTime != 1001 {
+	if seg := st.Segments[0]; seg.TableId != 1 || seg.Rows != 2 || seg.File != "0000000000000001.parquet" ||
+		seg.MinTime != 1000 || seg.MaxTime != 1001 {
 		t.Errorf("segment: %v", seg)
 	}
 	if got := s.Stats(false); got.Segments != nil {

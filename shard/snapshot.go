@@ -29,10 +29,22 @@ type persistedSegment struct {
 const persistedVersion = 1
 
 func writeSnapshot(w io.Writer, shard uint32, st *manifest.State) error {
-	p := persisted{Version: persistedVersion, Shard: shard, AppliedIndex: st.AppliedIndex, AppliedTerm: st.AppliedTerm, Segments: []persistedSegment{}}
+	p := persisted{
+		Version:      persistedVersion,
+		Shard:        shard,
+		AppliedIndex: st.AppliedIndex,
+		AppliedTerm:  st.AppliedTerm,
+		Segments:     []persistedSegment{},
+	}
 	for i := range st.Segments {
 		m := &st.Segments[i]
-		p.Segments = append(p.Segments, persistedSegment{ID: m.ID, Table: m.TableID, Rows: m.Rows, Bytes: m.Bytes, FileCRC: m.FileCRC})
+		p.Segments = append(p.Segments, persistedSegment{
+			ID:      m.ID,
+			Table:   m.TableID,
+			Rows:    m.Rows,
+			Bytes:   m.Bytes,
+			FileCRC: m.FileCRC,
+		})
 	}
 	return json.NewEncoder(w).Encode(p)
 }
@@ -45,7 +57,8 @@ func readSnapshot(r io.Reader) (*persisted, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if p.Version != persistedVersion {
-		return nil, fmt.Errorf("snapshot: written by a newer version of this program: format version is %d, this one knows %d; run the version that wrote it or a newer one", p.Version, persistedVersion)
+		return nil, fmt.Errorf("snapshot: written by a newer version of this program: format version is %d, this one knows "+
+			"%d; run the version that wrote it or a newer one", p.Version, persistedVersion)
 	}
 	return p, nil
 }

@@ -23,7 +23,8 @@ func (wr *writer) fits(b *column.Batch) error {
 	if wr.replica.LogWaits() {
 		wr.metrics.Busy.Inc()
 		return errs.New(errs.StorageUnavailable,
-			"shard %d: the disk of node %s has no room left, and its log waits for some: nothing can be written; remove other files from it, or make it larger",
+			"shard %d: the disk of node %s has no room left, and its log waits for some: nothing can be written; "+
+				"remove other files from it, or make it larger",
 			wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 	}
 	if wr.cfg.Space() != store.SpaceFull {
@@ -36,7 +37,8 @@ func (wr *writer) fits(b *column.Batch) error {
 	}
 	wr.metrics.Busy.Inc()
 	return errs.New(errs.StorageUnavailable,
-		"shard %d: the disk of node %s is full up to its reserve: no rows are taken until there is room; delete or expire data, or make the disk larger",
+		"shard %d: the disk of node %s is full up to its reserve: no rows are taken until there is room; "+
+			"delete or expire data, or make the disk larger",
 		wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 }
 

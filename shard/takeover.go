@@ -44,12 +44,15 @@ func (f fsm) Restore(r io.Reader) error {
 		return err
 	}
 	if st == nil || st.AppliedIndex < p.AppliedIndex {
-		return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments, which are not here: %w; "+
-			"restore the directory %s from a replica or a backup", s.cfg.ID, s.store.Tables.Flushed.Load(), p.AppliedIndex, len(p.Segments), errOldManifest, s.cfg.Dir)
+		return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments, "+
+			"which are not here: %w; "+
+			"restore the directory %s from a replica or a backup", s.cfg.ID, s.store.Tables.Flushed.Load(), p.AppliedIndex,
+			len(p.Segments), errOldManifest, s.cfg.Dir)
 	}
 	if err := s.store.Ledger.TakeOver(st); err != nil {
 		return fmt.Errorf("shard %d: take over the state of index %d: %w", s.cfg.ID, st.AppliedIndex, err)
 	}
-	s.cfg.Logger.Info("took over the state of another replica", "index", st.AppliedIndex, "segments", len(st.Segments), "tables", len(st.Tables))
+	s.cfg.Logger.Info("took over the state of another replica", "index", st.AppliedIndex, "segments", len(st.Segments),
+		"tables", len(st.Tables))
 	return nil
 }

@@ -41,7 +41,8 @@ func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 // together, so that a row is in segments if and only if the manifest knows its batch.
 func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {
 	if !wr.replica.IsLeader() {
-		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
+		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", wr.cfg.ID,
+			wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	for {
 		r, err := wr.tables.LinkUnlogged(p.mem, p.decoded, batches, wr.replica.SoleMember())

@@ -104,7 +104,8 @@ func TestSkipWALBusy(t *testing.T) {
 		wg.Go(func() {
 			for i := range uint64(each) {
 				_, _, err := s.Write(context.Background(), [][]byte{
-					batch(head(1, uint64(w+1), 2*i+1), fmt.Sprint(w, "-", i)), batch(head(2, uint64(w+1), 2*i+2), fmt.Sprint(w, "-", i)),
+					batch(head(1, uint64(w+1), 2*i+1), fmt.Sprint(w, "-", i)),
+					batch(head(2, uint64(w+1), 2*i+2), fmt.Sprint(w, "-", i)),
 				}, nil)
 				if err != nil {
 					t.Error(err)

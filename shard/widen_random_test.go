@@ -65,7 +65,9 @@ func (c *changing) write() {
 		deleted = b.Add(schema.DeletedColumn())
 	}
 	for i := range 1 + c.r.IntN(30) {
-		row := changingRow{ts: int64(c.r.IntN(90)), host: fmt.Sprint("h", c.r.IntN(3)), values: map[uint32]any{}, gone: deletes}
+		row := changingRow{
+			ts: int64(c.r.IntN(90)), host: fmt.Sprint("h", c.r.IntN(3)), values: map[uint32]any{}, gone: deletes,
+		}
 		if deletes {
 			deleted.SetInt(i, 1)
 		}
@@ -168,7 +170,8 @@ func (c *changing) check(e *engine.Engine, when string) {
 	slices.Sort(got)
 	want := c.shown(d)
 	if !slices.Equal(got, want) {
-		c.t.Fatalf("%s, version %d: %d rows, want %d; not wanted %q, missing %q", when, d.Version, len(got), len(want), but(got, want), but(want, got))
+		c.t.Fatalf("%s, version %d: %d rows, want %d; not wanted %q, missing %q", when, d.Version, len(got), len(want),
+			but(got, want), but(want, got))
 	}
 	for at, col := range d.Columns {
 		if at < 2 {
@@ -181,7 +184,8 @@ func (c *changing) check(e *engine.Engine, when string) {
 			continue
 		}
 		for op, holds := range map[string]func(order int) bool{
-			"=": func(n int) bool { return n == 0 }, "<": func(n int) bool { return n < 0 }, ">=": func(n int) bool { return n >= 0 }, "<>": func(n int) bool { return n != 0 },
+			"=": func(n int) bool { return n == 0 }, "<": func(n int) bool { return n < 0 },
+			">=": func(n int) bool { return n >= 0 }, "<>": func(n int) bool { return n != 0 },
 		} {
 			x := float64(c.r.IntN(44))/2 - 1
 			if c.r.IntN(4) == 0 {
@@ -234,7 +238,10 @@ func TestChangingColumns(t *testing.T) {
 		var bad atomic.Uint64
 		c.o = spoiled(t, testConfig(t), &bad)
 		c.o.stopCompactor()
-		others := []*schemapb.Table{widening(2, 2, schemapb.Type_TYPE_INT32), widening(3, 2, schemapb.Type_TYPE_FLOAT64), widening(4, 2, schemapb.Type_TYPE_INT64)}
+		others := []*schemapb.Table{
+			widening(2, 2, schemapb.Type_TYPE_INT32), widening(3, 2, schemapb.Type_TYPE_FLOAT64),
+			widening(4, 2, schemapb.Type_TYPE_INT64),
+		}
 		others[0].Columns[3].Name, others[1].Columns[3].Name = "c4v3", "n"
 		next := uint32(5)
 		for step := range 60 {
@@ -294,7 +301,8 @@ func TestChangingColumns(t *testing.T) {
 				if c.r.IntN(2) == 0 {
 					for _, d := range others {
 						c.seq++
-						if _, _, err := c.o.Write(context.Background(), [][]byte{numbersOf(d, 9, c.seq, 5, 1, 2, 3)}, []*schemapb.Table{d}); err != nil {
+						if _, _, err := c.o.Write(context.Background(), [][]byte{numbersOf(d, 9, c.seq, 5, 1, 2, 3)},
+							[]*schemapb.Table{d}); err != nil {
 							t.Fatal(err)
 						}
 					}

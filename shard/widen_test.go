@@ -63,7 +63,11 @@ func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql s
 	qt := query.Table{Database: d.Database, Name: d.Name, Schema: schema.FromProto(d)}
 	show(&qt, v, d.Id)
 	var stream bytes.Buffer
-	err := e.Query(context.Background(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{qt}}, func(ipc []byte) error {
+	err := e.Query(context.Background(), &query.Request{
+		SQL:      sql,
+		Database: "public",
+		Tables:   []query.Table{qt},
+	}, func(ipc []byte) error {
 		stream.Write(ipc)
 		return nil
 	})
@@ -121,8 +125,10 @@ func TestWidening(t *testing.T) {
 	o.flush()
 	must(write(narrow, numbersOf(narrow, 9, 2, 2000, 3)))
 	// The definition comes with the first batch that needs it, between two of the old one.
-	must(write(wide, numbersOf(narrow, 9, 3, 3000, 4), numbersOf(wide, 9, 4, 4000, 2.5, 2), numbersOf(narrow, 9, 5, 5000, -5)))
-	if err := write(wide, numbersOf(narrow, 9, 6, 6000, 1<<53+1)); err == nil || !strings.Contains(err.Error(), "beyond 2^53") {
+	must(write(wide, numbersOf(narrow, 9, 3, 3000, 4), numbersOf(wide, 9, 4, 4000, 2.5, 2),
+		numbersOf(narrow, 9, 5, 5000, -5)))
+	if err := write(wide, numbersOf(narrow, 9, 6, 6000, 1<<53+1)); err == nil ||
+		!strings.Contains(err.Error(), "beyond 2^53") {
 		t.Errorf("an integer that a double rounds: %v", err)
 	}
 	check := func(when string, rows int) {
@@ -172,7 +178,9 @@ func TestChangedInSharedFile(t *testing.T) {
 	after.Columns[3].Name = "number"
 	other := widening(2, 2, schemapb.Type_TYPE_FLOAT64)
 	other.Columns[3].Name = "number"
-	_, need, err := o.Write(context.Background(), [][]byte{numbersOf(before, 9, 1, 1000, 1, 2), numbersOf(other, 9, 2, 1000, 7.5)}, []*schemapb.Table{before, other})
+	_, need, err := o.Write(context.Background(), [][]byte{
+		numbersOf(before, 9, 1, 1000, 1, 2), numbersOf(other, 9, 2, 1000, 7.5),
+	}, []*schemapb.Table{before, other})
 	if err != nil || len(need) > 0 {
 		t.Fatal(need, err)
 	}
@@ -205,7 +213,8 @@ func TestNewIndex(t *testing.T) {
 	plain, indexed := widening(1, 2, schemapb.Type_TYPE_INT64), widening(1, 3, schemapb.Type_TYPE_INT64)
 	indexed.Columns[2].Index = &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_FULLTEXT}
 	indexed.Columns[3].Index = &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_SKIPPING}
-	_, need, err := o.Write(context.Background(), [][]byte{numbersOf(plain, 9, 1, 1000, 1, 2, 3)}, []*schemapb.Table{plain})
+	_, need, err := o.Write(context.Background(), [][]byte{numbersOf(plain, 9, 1, 1000, 1, 2, 3)},
+		[]*schemapb.Table{plain})
 	if err != nil || len(need) > 0 {
 		t.Fatal(need, err)
 	}
@@ -227,7 +236,8 @@ func TestNewIndex(t *testing.T) {
 		if err := o.compactNow(); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(answers(t, e, o, indexed, "SELECT n FROM t1 WHERE matches(m, 'm2') OR n = 3 ORDER BY ts"), " "); got != "2 3" {
+		if got := strings.Join(answers(t, e, o, indexed, "SELECT n FROM t1 WHERE matches(m, 'm2') OR n = 3 ORDER BY ts"),
+			" "); got != "2 3" {
 			t.Errorf("found %s, want 2 3", got)
 		}
 	}
@@ -275,7 +285,8 @@ func TestWideningReplicas(t *testing.T) {
 	write := func(def, of *schemapb.Table, numbers ...any) {
 		t.Helper()
 		seq++
-		_, need, err := leader.Write(wait(t), [][]byte{numbersOf(of, 9, seq, int64(1000*seq), numbers...)}, []*schemapb.Table{def})
+		_, need, err := leader.Write(wait(t), [][]byte{numbersOf(of, 9, seq, int64(1000*seq), numbers...)},
+			[]*schemapb.Table{def})
 		if err != nil || len(need) > 0 {
 			t.Fatal(need, err)
 		}

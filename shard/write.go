@@ -19,7 +19,9 @@ import (
 const maxWriteInflated = 128 << 20
 
 // write is Shard.Write.
-func (wr *writer) write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
+func (wr *writer) write(ctx context.Context, batches [][]byte,
+	tables []*schemapb.Table,
+) (index uint64, need []uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
 	}
@@ -31,7 +33,8 @@ func (wr *writer) write(ctx context.Context, batches [][]byte, tables []*schemap
 	p.copied.Add(1)
 	p.bytes = p.Size()
 	if p.bytes > MaxWriteBytes {
-		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it", wr.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
+		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it",
+			wr.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
 	}
 	if err := wr.replica.CheckLeads(); err != nil {
 		return 0, nil, err
@@ -52,7 +55,8 @@ func (wr *writer) write(ctx context.Context, batches [][]byte, tables []*schemap
 	if index, need, err = wr.writeLogged(ctx, p); err == nil && len(need) == 0 && len(unlogged) > 0 {
 		index, need, err = wr.appendUnlogged(unlogged, of)
 		if err != nil || len(need) > 0 {
-			err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is", wr.cfg.ID).WithReason(errs.OutcomeUnknown)
+			err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is",
+				wr.cfg.ID).WithReason(errs.OutcomeUnknown)
 		}
 	}
 	of.release()
@@ -84,10 +88,12 @@ func (wr *writer) writeLogged(ctx context.Context, p *pending) (index uint64, ne
 		}
 		p.copied.Wait()
 		if wr.replica.LogWaits() {
-			return 0, nil, errs.Wrap(errs.StorageUnavailable, ctx.Err(), "shard %d: write: the outcome is unknown: the disk of node %s has no room left, and its log waits for some",
+			return 0, nil, errs.Wrap(errs.StorageUnavailable, ctx.Err(),
+				"shard %d: write: the outcome is unknown: the disk of node %s has no room left, and its log waits for some",
 				wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.OutcomeUnknown).WithRetryAfter(5 * time.Second)
 		}
-		return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", wr.cfg.ID).WithReason(errs.OutcomeUnknown)
+		return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown",
+			wr.cfg.ID).WithReason(errs.OutcomeUnknown)
 	}
 	return p.index, p.need, p.err
 }
@@ -158,13 +164,15 @@ func (wr *writer) room(inflated int64) error {
 		used += inflated
 	}
 	if closing {
-		return errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.NotLeader)
+		return errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID,
+			wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	if used < wr.cfg.MemoryLimit && !wr.cfg.Budget.Exhausted() {
 		return nil
 	}
 	wr.wakeFlusher()
-	e := errs.New(errs.ShardBusy, "shard %d: %d bytes are in memory and wait to be flushed, the limit is %d; try again later", wr.cfg.ID, used, wr.cfg.MemoryLimit)
+	e := errs.New(errs.ShardBusy, "shard %d: %d bytes are in memory and wait to be flushed, the limit is %d; "+
+		"try again later", wr.cfg.ID, used, wr.cfg.MemoryLimit)
 	if ferr != nil {
 		e = errs.Wrap(errs.ShardBusy, ferr, "shard %d: %d bytes are in memory and cannot be flushed", wr.cfg.ID, used)
 	}
@@ -177,7 +185,8 @@ func (wr *writer) room(inflated int64) error {
 func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
 	defs, err := rules.ParseTables(w.Tables)
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write: table definition", wr.cfg.ID).WithReason(errs.BadBatch)
+		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write: table definition",
+			wr.cfg.ID).WithReason(errs.BadBatch)
 	}
 	headers := make([]column.Header, len(w.Batches))
 	total := 0
@@ -190,7 +199,9 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 			return 0, nil, wr.badBatch(i, err)
 		}
 		if total += size; total > maxWriteInflated {
-			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", wr.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
+			return 0, nil, errs.New(errs.InvalidArguments,
+				"shard %d: the batches have more than %d bytes inflated; split the write", wr.cfg.ID,
+				maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
 	a, err := wr.tables.Admit(headers, defs)
@@ -256,7 +267,8 @@ func (wr *writer) notDecoded(i int, err error) error {
 	}
 	wr.wakeFlusherFor(store.FlushMemory)
 	wr.metrics.Busy.Inc()
-	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later", wr.cfg.ID, wr.cfg.NodeID).
+	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later",
+		wr.cfg.ID, wr.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
 

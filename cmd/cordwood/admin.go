@@ -27,7 +27,8 @@ knows no users. 'cordwood node drain' is another thing: it moves what a node hol
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentPreRunE = cli.CheckEnvironment
-	cmd.PersistentFlags().String("admin", cli.EnvOr("CORDWOOD_ADMIN", "http://127.0.0.1:4002"), "`URL` of the administrator's port (environment: CORDWOOD_ADMIN)")
+	cmd.PersistentFlags().String("admin", cli.EnvOr("CORDWOOD_ADMIN", "http://127.0.0.1:4002"),
+		"`URL` of the administrator's port (environment: CORDWOOD_ADMIN)")
 	cmd.AddCommand(newAdminDrainCommand(), newAdminUndrainCommand(), newAdminLogLevelCommand())
 	return cmd
 }
@@ -43,7 +44,11 @@ the node stops. 'cordwood admin undrain' takes it back.`,
 		Example: "  cordwood admin drain --wait 10s",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return askAdmin(cmd, client.Request{Method: http.MethodPost, Path: "/drain", Query: url.Values{"wait": {wait.String()}}})
+			return askAdmin(cmd, client.Request{
+				Method: http.MethodPost,
+				Path:   "/drain",
+				Query:  url.Values{"wait": {wait.String()}},
+			})
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 5*time.Second, "how long load balancers get to notice, up to 10m")
@@ -84,7 +89,13 @@ func askAdmin(cmd *cobra.Command, r client.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Servers: []string{server}, Flag: "--admin", Serve: "cordwood serve --admin-addr 127.0.0.1:4002", UserAgent: "cordwood-cli", Attempts: 1})
+	c, err := client.New(client.Config{
+		Servers:   []string{server},
+		Flag:      "--admin",
+		Serve:     "cordwood serve --admin-addr 127.0.0.1:4002",
+		UserAgent: "cordwood-cli",
+		Attempts:  1,
+	})
 	if err != nil {
 		return cli.WrongUsage(err)
 	}

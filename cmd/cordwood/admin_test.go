@@ -40,7 +40,8 @@ func TestAdminCommands(t *testing.T) {
 		}
 	}
 	port.Close()
-	if _, err := runAdmin(t, "drain", "--admin", port.URL); err == nil || !strings.Contains(err.Error(), "--admin-addr") || strings.Contains(err.Error(), "--server") {
+	if _, err := runAdmin(t, "drain", "--admin", port.URL); err == nil || !strings.Contains(err.Error(), "--admin-addr") ||
+		strings.Contains(err.Error(), "--server") {
 		t.Errorf("without a port: %v", err)
 	}
 }

@@ -23,7 +23,8 @@ import (
 	"cordwood/proto/words"
 )
 
-const repositoryHelp = `A repository is a directory, as ./backups, or s3://BUCKET/PREFIX. Credentials of a bucket come from
+const repositoryHelp = `A repository is a directory, as ./backups, or s3://BUCKET/PREFIX. ` +
+	`Credentials of a bucket come from
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, or the
 role of the machine; other services than Amazon's are named by --s3-endpoint.`
 
@@ -45,7 +46,8 @@ into another cluster, with any number of shards.
   cordwood backup verify /mnt/backups
   cordwood backup prune /mnt/backups --keep-last 7
   cordwood restore /mnt/backups --server http://127.0.0.1:4000`
-	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupDeleteCommand(), newBackupPruneCommand())
+	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupDeleteCommand(),
+		newBackupPruneCommand())
 	return cmd
 }
 
@@ -59,10 +61,13 @@ type repositoryFlags struct {
 
 func (f *repositoryFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
+	fs.StringVar(&f.s3.Endpoint, "s3-endpoint", "",
+		"`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
 	fs.StringVar(&f.s3.Region, "s3-region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
-	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path, also for Amazon; other services get it there anyway")
-	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "", "`FILE` of certificates that the S3 service may have (PEM; environment: AWS_CA_BUNDLE)")
+	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false,
+		"put the bucket into the path, also for Amazon; other services get it there anyway")
+	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "",
+		"`FILE` of certificates that the S3 service may have (PEM; environment: AWS_CA_BUNDLE)")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for files on their way to or from a bucket (default: the system's)")
 	cli.ListOutput(cmd, &f.output)
 	fs.BoolVar(&f.json, "json", false, "the same as --output json")
@@ -188,10 +193,13 @@ func checkRepositoryName(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil
 	}
-	return cli.WrongUsage(fmt.Errorf("%s is no folder, and no command: write ./%s for a new repository; commands are create, list, verify, delete, prune", name, name))
+	return cli.WrongUsage(fmt.Errorf("%s is no folder, and no command: write ./%s for a new repository; "+
+		"commands are create, list, verify, delete, prune", name, name))
 }
 
-func createBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags, transfer *transferFlags) error {
+func createBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags,
+	transfer *transferFlags,
+) error {
 	st, err := repository.store(location)
 	if err != nil {
 		return err
@@ -207,10 +215,12 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 	}
 	var p backup.Progress
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
-		return fmt.Sprintf("backing up: %s of %s, %d of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()), p.Segments.Load(), cli.Count(p.TotalSegments.Load(), "file"))
+		return fmt.Sprintf("backing up: %s of %s, %d of %s", cli.FormatSize(p.Bytes.Load()),
+			cli.FormatSize(p.TotalBytes.Load()), p.Segments.Load(), cli.Count(p.TotalSegments.Load(), "file"))
 	})
 	made, err := r.Create(ctx, backup.CreateConfig{
-		Source: cluster, Version: version().Version, Parallel: transfer.parallel, Rate: backup.NewLimiter(int64(transfer.rate)), Progress: &p,
+		Source: cluster, Version: version().Version, Parallel: transfer.parallel,
+		Rate: backup.NewLimiter(int64(transfer.rate)), Progress: &p,
 		Logger: noteLogger(cmd.ErrOrStderr()),
 	})
 	stop()
@@ -218,11 +228,15 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 		return err
 	}
 	err = repository.print(cmd, made, func(w io.Writer) {
-		fmt.Fprintf(w, "backup %s: %s, %s in %s (%s); %s (%s) %s new; %.1f s\n", made.ID, cli.Count(made.Tables, "table"), cli.Count(made.Rows, "row"),
-			cli.Count(made.Segments, "file"), cli.FormatSize(made.Bytes), cli.Count(made.NewSegments, "file"), cli.FormatSize(made.NewBytes), words.Pick(made.NewSegments, "was", "were"), made.Finished.Sub(made.Started).Seconds())
+		fmt.Fprintf(w, "backup %s: %s, %s in %s (%s); %s (%s) %s new; %.1f s\n", made.ID, cli.Count(made.Tables, "table"),
+			cli.Count(made.Rows, "row"),
+			cli.Count(made.Segments, "file"), cli.FormatSize(made.Bytes), cli.Count(made.NewSegments, "file"),
+			cli.FormatSize(made.NewBytes), words.Pick(made.NewSegments, "was", "were"),
+			made.Finished.Sub(made.Started).Seconds())
 	})
 	if err == nil && len(made.Damaged) > 0 {
-		err = fmt.Errorf("the backup was made without rows that are damaged in the cluster: %s: run 'cordwood doctor' on the nodes", shortList(made.Damaged))
+		err = fmt.Errorf("the backup was made without rows that are damaged in the cluster: %s: "+
+			"run 'cordwood doctor' on the nodes", shortList(made.Damaged))
 	}
 	return err
 }
@@ -251,7 +265,8 @@ func newBackupListCommand() *cobra.Command {
 						continue
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.ID, s.Started.Local().Format(time.DateTime),
-						s.Finished.Sub(s.Started).Round(100*time.Millisecond), s.Shards, s.Tables, s.Rows, cli.FormatSize(s.Bytes), s.Version)
+						s.Finished.Sub(s.Started).Round(100*time.Millisecond), s.Shards, s.Tables, s.Rows,
+						cli.FormatSize(s.Bytes), s.Version)
 				}
 			})
 		},
@@ -289,7 +304,8 @@ needs, and files of others, are named but do no harm.
 				return err
 			}
 			var p backup.Progress
-			cfg.Parallel, cfg.Rate, cfg.Progress, cfg.TempDir = transfer.parallel, backup.NewLimiter(int64(transfer.rate)), &p, repository.tempDir
+			cfg.Parallel, cfg.Rate, cfg.Progress, cfg.TempDir = transfer.parallel, backup.NewLimiter(int64(transfer.rate)), &p,
+				repository.tempDir
 			done := showProgress(cmd.ErrOrStderr(), func() string {
 				return fmt.Sprintf("verifying: %s of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()))
 			})
@@ -331,7 +347,8 @@ func mendBackup(repository string, findings []backup.Finding) string {
 	}
 	var steps []string
 	if len(manifests) > 0 {
-		steps = append(steps, fmt.Sprintf("give up the backups whose manifests are damaged ('cordwood backup delete %s %s')", repository, strings.Join(manifests[:min(len(manifests), 10)], " ")))
+		steps = append(steps, fmt.Sprintf("give up the backups whose manifests are damaged ('cordwood backup delete %s %s')",
+			repository, strings.Join(manifests[:min(len(manifests), 10)], " ")))
 	}
 	if len(damaged) > 0 {
 		remove := "rm '" + filepath.Join(repository, damaged[0]) + "'"
@@ -344,7 +361,9 @@ func mendBackup(repository string, findings []backup.Finding) string {
 		}
 		steps = append(steps, fmt.Sprintf("remove %s (%s)", which, remove))
 	}
-	return strings.Join(append(steps, fmt.Sprintf("make a backup, which sends again what the cluster still has ('cordwood backup %s')", repository)), ", then ")
+	return strings.Join(append(steps,
+		fmt.Sprintf("make a backup, which sends again what the cluster still has ('cordwood backup %s')", repository)),
+		", then ")
 }
 
 func printVerified(w io.Writer, v *backup.Verified) {
@@ -355,7 +374,8 @@ func printVerified(w io.Writer, v *backup.Verified) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s, %s, %s read", cli.Count(len(v.Backups), "backup"), cli.Count(v.Objects, "file"), cli.FormatSize(v.Bytes))
+	fmt.Fprintf(w, "%s, %s, %s read", cli.Count(len(v.Backups), "backup"), cli.Count(v.Objects, "file"),
+		cli.FormatSize(v.Bytes))
 	if v.Rows > 0 {
 		fmt.Fprintf(w, ", %s", cli.Count(v.Rows, "row"))
 	}
@@ -430,7 +450,8 @@ either of them keeps it. While another process uses the repository nothing is re
 				if cfg.DryRun {
 					verb = "would remove"
 				}
-				fmt.Fprintf(w, "%s %s and %s, %s\n", verb, cli.Count(len(out.Backups), "backup"), cli.Count(out.Objects, "file"), cli.FormatSize(out.Bytes))
+				fmt.Fprintf(w, "%s %s and %s, %s\n", verb, cli.Count(len(out.Backups), "backup"), cli.Count(out.Objects, "file"),
+					cli.FormatSize(out.Bytes))
 				for _, id := range out.Backups {
 					fmt.Fprintf(w, "  %s\n", id)
 				}
@@ -439,7 +460,8 @@ either of them keeps it. While another process uses the repository nothing is re
 	}
 	repository.add(cmd)
 	cmd.Flags().IntVar(&cfg.KeepLast, "keep-last", 0, "keep the newest `N` backups, delete older ones")
-	cmd.Flags().StringVar(&within, "keep-within", "", "keep backups that are younger than this `AGE`, as 30d, delete older ones")
+	cmd.Flags().StringVar(&within, "keep-within", "",
+		"keep backups that are younger than this `AGE`, as 30d, delete older ones")
 	cmd.Flags().BoolVar(&cfg.DryRun, "dry-run", false, "only tell what would be removed")
 	return cmd
 }

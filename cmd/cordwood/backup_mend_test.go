@@ -20,9 +20,24 @@ func TestMendBackup(t *testing.T) {
 		not        string
 	}{
 		{"/mnt/b", []backup.Finding{missing}, []string{"'cordwood backup /mnt/b'"}, "remove"},
-		{"/mnt/b", []backup.Finding{damaged, missing}, []string{"remove the damaged file (rm '/mnt/b/data/a'), then make a backup", "'cordwood backup /mnt/b'"}, "each"},
-		{"s3://b/p/", []backup.Finding{damaged, damaged}, []string{"each of the 2 damaged files (aws s3 rm 's3://b/p/data/a')"}, "rm '/"},
-		{"/mnt/b", []backup.Finding{manifest, damaged}, []string{"'cordwood backup delete /mnt/b " + id + "'", "then remove the damaged file", "then make a backup"}, "each"},
+		{
+			"/mnt/b",
+			[]backup.Finding{damaged, missing},
+			[]string{"remove the damaged file (rm '/mnt/b/data/a'), then make a backup", "'cordwood backup /mnt/b'"},
+			"each",
+		},
+		{
+			"s3://b/p/",
+			[]backup.Finding{damaged, damaged},
+			[]string{"each of the 2 damaged files (aws s3 rm 's3://b/p/data/a')"},
+			"rm '/",
+		},
+		{
+			"/mnt/b",
+			[]backup.Finding{manifest, damaged},
+			[]string{"'cordwood backup delete /mnt/b " + id + "'", "then remove the damaged file", "then make a backup"},
+			"each",
+		},
 	} {
 		got := mendBackup(c.repository, c.findings)
 		for _, want := range c.want {

@@ -65,7 +65,9 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 		return
 	}
 	// The error says that the flag has a function already.
-	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string,
+		typed string,
+	) ([]string, cobra.ShellCompDirective) {
 		return cli.Beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
 	})
 }
@@ -106,7 +108,8 @@ func valuesInHelp(f *pflag.Flag) []string {
 }
 
 // argumentCompletion completes the arguments of a command, as its line of usage names them.
-func argumentCompletion(cmd *cobra.Command) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func argumentCompletion(cmd *cobra.Command) func(*cobra.Command, []string,
+	string) ([]string, cobra.ShellCompDirective) {
 	_, line, _ := strings.Cut(cmd.Use, " ")
 	words := strings.Fields(strings.NewReplacer("(", "", ")", "", "[", "", "]", "", "|", "").Replace(line))
 	if len(words) == 0 {
@@ -163,7 +166,9 @@ func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) 
 
 // namesBy completes with the first column of the rows of a statement.
 func namesBy(cmd *cobra.Command, sql string) []string {
-	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) { return cli.FirstColumn(ctx, c, sql) })
+	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
+		return cli.FirstColumn(ctx, c, sql)
+	})
 }
 
 func databaseNames(cmd *cobra.Command) []string {
@@ -176,7 +181,8 @@ func tableNames(cmd *cobra.Command) []string {
 	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {
 		db = f.Value.String()
 	}
-	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+cli.Literal(db)+" ORDER BY 1")
+	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+cli.Literal(db)+
+		" ORDER BY 1")
 }
 
 func nodeNames(cmd *cobra.Command) []string {

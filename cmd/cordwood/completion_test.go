@@ -108,14 +108,16 @@ func TestServeHelp(t *testing.T) {
 		}
 	}
 	queries, _, _ := strings.Cut(stdout[strings.Index(stdout, "\nQueries and tails:"):], "\n\n")
-	if !strings.Contains(queries, "--query-memory") || !strings.Contains(queries, "--max-tails") || strings.Contains(queries, "--http-addr") || !strings.Contains(stdout, "Run a server with its data") {
+	if !strings.Contains(queries, "--query-memory") || !strings.Contains(queries, "--max-tails") ||
+		strings.Contains(queries, "--http-addr") || !strings.Contains(stdout, "Run a server with its data") {
 		t.Errorf("queries:\n%s", queries)
 	}
 }
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
-		"0 rows": cli.Count(0, "row"), "1 row": cli.Count(int64(1), "row"), "2 batches": cli.Count(uint64(2), "batch"), "3 entries": cli.Count(3, "entry"), "1 batch": cli.Count(1, "batch"),
+		"0 rows": cli.Count(0, "row"), "1 row": cli.Count(int64(1), "row"), "2 batches": cli.Count(uint64(2), "batch"),
+		"3 entries": cli.Count(3, "entry"), "1 batch": cli.Count(1, "batch"),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -124,13 +126,17 @@ func TestCount(t *testing.T) {
 }
 
 // plural is a format that prints a number before a word that does not follow it.
-var plural = regexp.MustCompile(`(?:of )?%d (?:rows|tables|backups|databases|files|records|errors|events|batches|statements|bytes|versions|pipelines|[a-z]+\(s\))\b`)
+var plural = regexp.MustCompile(`(?:of )?%d (?:rows|tables|backups|databases|files|records|errors|events|batches|` +
+	`statements|bytes|versions|pipelines|[a-z]+\(s\))\b`)
 
 // TestPlurals: "1 rows" is what count is for. Progress ("3 of 7 files"), and sentences that
 // name a number together with its bound, are not meant.
 func TestPlurals(t *testing.T) {
 	var files []string
-	for _, where := range []string{"*.go", "cluster/*.go", "table/*.go", "../../node/doctor/*.go", "../../router/pipeline/notes.go", "../../router/pipeline/aside.go", "../../router/httpapi/ingest.go", "../../router/ingest/run.go"} {
+	for _, where := range []string{
+		"*.go", "cluster/*.go", "table/*.go", "../../node/doctor/*.go", "../../router/pipeline/notes.go",
+		"../../router/pipeline/aside.go", "../../router/httpapi/ingest.go", "../../router/ingest/run.go",
+	} {
 		found, err := filepath.Glob(where)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v", where, err)
@@ -176,7 +182,8 @@ func TestDoctorOfAServerAlone(t *testing.T) {
 	defer s.Close()
 	t.Chdir(t.TempDir())
 	stdout, stderr, err := execute(t, "", "doctor", "--server", s.URL)
-	if err != nil || strings.Contains(stdout, "folder") || strings.Contains(stdout, "machine") || !strings.Contains(stdout, "server    sound: "+s.URL) {
+	if err != nil || strings.Contains(stdout, "folder") || strings.Contains(stdout, "machine") ||
+		!strings.Contains(stdout, "server    sound: "+s.URL) {
 		t.Errorf("%q, %q, %v", stdout, stderr, err)
 	}
 }
@@ -194,7 +201,8 @@ func TestSuggestions(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code":4001,"error":"table public.`+r.URL.Query().Get("table")+` does not exist"}`)
 		default:
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"code":1004,"error":"Pipeline not found, name: `+path.Base(r.URL.Path)+`, version: latest"}`)
+			_, _ = io.WriteString(w, `{"code":1004,"error":"Pipeline not found, name: `+path.Base(r.URL.Path)+
+				`, version: latest"}`)
 		}
 	}))
 	defer s.Close()
@@ -205,7 +213,8 @@ func TestSuggestions(t *testing.T) {
 		"tail something_at_all": "(server answered 400, code 4001)",
 	} {
 		var stderr bytes.Buffer
-		if status := run(append(strings.Fields(args), "--server", s.URL), &stderr); status != cli.ExitFailed || !strings.HasSuffix(stderr.String(), want+"\n") {
+		if status := run(append(strings.Fields(args), "--server", s.URL), &stderr); status != cli.ExitFailed ||
+			!strings.HasSuffix(stderr.String(), want+"\n") {
 			t.Errorf("%s: status %d, %s, want %s", args, status, stderr.String(), want)
 		}
 	}

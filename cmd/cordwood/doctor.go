@@ -81,9 +81,12 @@ Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of everything that the node keeps (default: as the settings say)")
-	cmd.Flags().StringVar(&file, "config", os.Getenv(config.EnvName("config")), "YAML `FILE` of settings, as for 'cordwood serve'")
-	cmd.Flags().StringArrayVar(&cfg.Forget, "forget", nil, "give up the rows of this damaged segment `FILE`, as shards/1/segments/NAME.parquet; may be repeated")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "",
+		"`FOLDER` of everything that the node keeps (default: as the settings say)")
+	cmd.Flags().StringVar(&file, "config", os.Getenv(config.EnvName("config")),
+		"YAML `FILE` of settings, as for 'cordwood serve'")
+	cmd.Flags().StringArrayVar(&cfg.Forget, "forget", nil,
+		"give up the rows of this damaged segment `FILE`, as shards/1/segments/NAME.parquet; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress")
 	return cmd
@@ -112,7 +115,8 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	if err != nil {
 		return err
 	}
-	cfg.ServerOnly = cmd.Flags().Changed("server") && !cmd.Flags().Changed("config") && !cmd.Flags().Changed("data-dir") && len(cfg.Forget) == 0
+	cfg.ServerOnly = cmd.Flags().Changed("server") && !cmd.Flags().Changed("config") && !cmd.Flags().Changed("data-dir") &&
+		len(cfg.Forget) == 0
 	cfg.AskServer = cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
 	if !cfg.AskServer {
 		servers = []string{settings.UserURL()}

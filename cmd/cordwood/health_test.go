@@ -27,7 +27,8 @@ func TestHealth(t *testing.T) {
 		root.SetArgs(append(c.args, "--server", s.URL))
 		root.SetOut(&out)
 		err := root.Execute()
-		if c.want == "" && (err != nil || out.String() != "ok\n") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || out.String() != "ok\n") ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %q, %v", c.args, out.String(), err)
 		}
 	}

@@ -302,7 +302,11 @@ the newest. Tables stay as they are.`,
 				}
 			}
 			for _, v := range versions {
-				p, _, err := a.one(cmd.Context(), client.Request{Method: http.MethodDelete, Path: pipelinePath(args[0]), Query: url.Values{"version": {v}}})
+				p, _, err := a.one(cmd.Context(), client.Request{
+					Method: http.MethodDelete,
+					Path:   pipelinePath(args[0]),
+					Query:  url.Values{"version": {v}},
+				})
 				if err != nil {
 					return err
 				}

@@ -68,9 +68,12 @@ took long is kept with the time at which it began.`,
 	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
 	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; that which rejected them by default")
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; that which they were meant for by default")
-	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: drop, as they are kept already, or store, with the new reason in place of the old")
-	f.BoolVar(&o.count, "count", false, "only count them, by pipeline, table and reason, those that were sent again included")
-	f.BoolVar(&o.list, "list", false, "only print those that were not sent again with success, as NDJSON: time, table, pipeline, error and record")
+	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: "+
+		"drop, as they are kept already, or store, with the new reason in place of the old")
+	f.BoolVar(&o.count, "count", false,
+		"only count them, by pipeline, table and reason, those that were sent again included")
+	f.BoolVar(&o.list, "list", false,
+		"only print those that were not sent again with success, as NDJSON: time, table, pipeline, error and record")
 	f.BoolVar(&o.again, "again", false, "send records too that an earlier run stored")
 	cmd.MarkFlagsMutuallyExclusive("count", "list")
 	return cmd
@@ -106,14 +109,18 @@ func (o *replayOptions) where() (string, error) {
 		if err != nil {
 			return "", cli.WrongUsage(fmt.Errorf("--%s: %w", c.flag, err))
 		}
-		conditions = append(conditions, fmt.Sprintf("rejected_at %s TIMESTAMP_NS '%s'", c.op, at.Format("2006-01-02 15:04:05.000000000")))
+		conditions = append(conditions,
+			fmt.Sprintf("rejected_at %s TIMESTAMP_NS '%s'", c.op, at.Format("2006-01-02 15:04:05.000000000")))
 	}
 	return strings.Join(conditions, " AND "), nil
 }
 
 // parseMoment reads a time for people: RFC 3339, with a space or a T, UTC without a zone.
 func parseMoment(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
+		"2006-01-02",
+	} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at.UTC(), nil
 		}
@@ -144,7 +151,13 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.count {
 		return a.countRejects(ctx, cmd.OutOrStdout(), where)
 	}
-	job := &replay{api: a, options: o, reasons: map[string]int{}, begun: map[destination]bool{}, seen: map[[sha256.Size]byte]int{}}
+	job := &replay{
+		api:     a,
+		options: o,
+		reasons: map[string]int{},
+		begun:   map[destination]bool{},
+		seen:    map[[sha256.Size]byte]int{},
+	}
 	out := cmd.OutOrStdout()
 	if o.list {
 		job.list = out
@@ -154,7 +167,8 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	for _, reason := range job.order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
 	}
-	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(job.records, "record"), cli.Count(job.written, "row"), job.skipped)
+	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(job.records, "record"),
+		cli.Count(job.written, "row"), job.skipped)
 	if job.before > 0 {
 		fmt.Fprintf(out, "; %d were stored by an earlier run", job.before)
 	}
@@ -207,7 +221,8 @@ func (a *pipelineAPI) selectRejects(ctx context.Context, sql, format string) (io
 }
 
 func (a *pipelineAPI) countRejects(ctx context.Context, out io.Writer, where string) error {
-	rows, err := a.selectRejects(ctx, "SELECT pipeline, table_schema AS db, table_name, kind, count(*) AS records, min(rejected_at) AS first, max(rejected_at) AS last, any_value(error) AS example"+
+	rows, err := a.selectRejects(ctx, "SELECT pipeline, table_schema AS db, table_name, kind, count(*) AS records, "+
+		"min(rejected_at) AS first, max(rejected_at) AS last, any_value(error) AS example"+
 		" FROM svc_private.rejects WHERE "+where+" GROUP BY ALL ORDER BY records DESC", "table")
 	if err != nil {
 		return err

@@ -41,7 +41,8 @@ rolled back. The text is checked as 'put' checks it.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, version %s, with the text of version %s\n", p.Name, p.Version, old.Version)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, version %s, with the text of version %s\n", p.Name,
+				p.Version, old.Version)
 			return err
 		},
 	}

@@ -69,10 +69,14 @@ func TestReplayWhere(t *testing.T) {
 		want string // "" for a usage error
 	}{
 		{replayOptions{}, "true"},
-		{replayOptions{pipeline: "it's", table: "t", db: "d", kind: "type"}, "true AND pipeline = 'it''s' AND table_schema = 'd' AND table_name = 't' AND kind = 'type'"},
+		{
+			replayOptions{pipeline: "it's", table: "t", db: "d", kind: "type"},
+			"true AND pipeline = 'it''s' AND table_schema = 'd' AND table_name = 't' AND kind = 'type'",
+		},
 		{
 			replayOptions{since: "2024-07-04 08:31", until: "2024-07-04T10:31:00.5+02:00"},
-			"true AND rejected_at >= TIMESTAMP_NS '2024-07-04 08:31:00.000000000' AND rejected_at < TIMESTAMP_NS '2024-07-04 08:31:00.500000000'",
+			"true AND rejected_at >= TIMESTAMP_NS '2024-07-04 08:31:00.000000000' AND rejected_at < TIMESTAMP_NS '2024-07-04 " +
+				"08:31:00.500000000'",
 		},
 		{replayOptions{since: "yesterday'"}, ""},
 	} {
@@ -111,7 +115,8 @@ func TestFirstRecords(t *testing.T) {
 // TestDryRunTellsTheRest: a file with more records than are tried is not passed over in silence.
 func TestDryRunTellsTheRest(t *testing.T) {
 	server, _ := pipelineServer(t)
-	lines, broken := writeFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))), writeFile(t, "broken.json", []byte(`[{"a":1},{"a":2},}`))
+	lines, broken := writeFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))),
+		writeFile(t, "broken.json", []byte(`[{"a":1},{"a":2},}`))
 	for _, tt := range []struct {
 		file, n string
 		want    string
@@ -120,7 +125,10 @@ func TestDryRunTellsTheRest(t *testing.T) {
 		{lines, "3", "the first 3 of 3001 records were tried; -n tries up to 10\n"},
 		{broken, "1", "the first 1 of more than 2 records were tried; -n tries up to 10\n"},
 		{writeFile(t, "two", []byte("x\ny\n\n")), "2", ""},
-		{writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1", "the first 1 of more than 65 records were tried; -n tries up to 10\n"},
+		{
+			writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1",
+			"the first 1 of more than 65 records were tried; -n tries up to 10\n",
+		},
 	} {
 		_, stderr, err := execute(t, "", "pipeline", "dryrun", "edge", tt.file, "-n", tt.n, "--server", server)
 		if err != nil && !cli.IsSilent(err) || stderr != tt.want {
@@ -193,14 +201,22 @@ func pipelineServer(t *testing.T) (server string, asked func() []string) {
 }
 
 const tracedAnswer = `{"tables":[{"table_name":"dry_run_web","database":"public","schema":[
- {"name":"t","data_type":"TIMESTAMP_NANOSECOND","column_type":"TIMESTAMP","fulltext":false},{"name":"m","data_type":"STRING","column_type":"FIELD","fulltext":true}],
- "rows":[[{"key":"t","value":1767225600500000000,"data_type":"TIMESTAMP_NANOSECOND"},{"key":"m","value":"x","data_type":"STRING"},{"key":"n","value":null,"data_type":"INT64"},{"key":"status","value":200,"data_type":"INT64"}]],"options":{"ttl":"1day","append_mode":"true"},"exists":true,"new_columns":["m"],"different_options":[{"option":"ttl","wanted":"1day","table":""}]}],
+ {"name":"t","data_type":"TIMESTAMP_NANOSECOND","column_type":"TIMESTAMP","fulltext":false},{"name":"m",` +
+	`"data_type":"STRING","column_type":"FIELD","fulltext":true}],
+ "rows":[[{"key":"t","value":1767225600500000000,"data_type":"TIMESTAMP_NANOSECOND"},{"key":"m","value":"x",` +
+	`"data_type":"STRING"},{"key":"n","value":null,"data_type":"INT64"},{"key":"status","value":200,` +
+	`"data_type":"INT64"}]],"options":{"ttl":"1day","append_mode":"true"},"exists":true,"new_columns":["m"],` +
+	`"different_options":[{"option":"ttl","wanted":"1day","table":""}]}],
 "records":[{"index":0,"input":{"message":"x"},"outcome":"stored",
-  "steps":[{"pipeline":"edge","step":"processors[0] dissect","record":{"message":"x","m":"x"},"added":["m"],"changed":["message"],"removed":["old"]},
-           {"pipeline":"edge","step":"processors[1] letter","record":{"message":"x","m":"x"},"added":[],"changed":[],"removed":[]}],
-  "rows":[{"table":"dry_run_web","row":0,"options":{},"record":{"m":"x","status":"200","text":"y"},"dropped":["text"]}]},
+  "steps":[{"pipeline":"edge","step":"processors[0] dissect","record":{"message":"x","m":"x"},"added":["m"],` +
+	`"changed":["message"],"removed":["old"]},
+           {"pipeline":"edge","step":"processors[1] letter","record":{"message":"x","m":"x"},"added":[],"changed":[],` +
+	`"removed":[]}],
+  "rows":[{"table":"dry_run_web","row":0,"options":{},"record":{"m":"x","status":"200","text":"y"},` +
+	`"dropped":["text"]}]},
  {"index":1,"input":{"message":"y"},"outcome":"failed","steps":[],"rows":[],
-  "error":{"pipeline":"edge","step":"processors[0] dissect","position":0,"field":"message","value":"\"y\"","reason":"no match"}},
+  "error":{"pipeline":"edge","step":"processors[0] dissect","position":0,"field":"message","value":"\"y\"",` +
+	`"reason":"no match"}},
  {"index":2,"outcome":"dropped","steps":[],"rows":[]}],"skipped":1,"execution_time_ms":1}`
 
 // against runs a command line in this process, against a server.
@@ -231,13 +247,26 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "get edge --version v1", want: "a: 1\nb: 2\n", asked: "GET /v1/pipelines/edge?version=v1"},
 		{args: "get nope", fails: "Pipeline not found"},
 		{args: "list", want: "NAME  NEWEST VERSION  VERSIONS  SIZE\nedge  v2              2         10 B\n"},
-		{args: "list -o json", want: "[\n  {\n    \"name\": \"edge\",\n    \"version\": \"v2\",\n    \"size\": 10,\n    \"versions\": [\n      {\n        \"version\": \"v2\",\n        \"size\": 10\n      },\n      {\n        \"version\": \"v1\",\n        \"size\": 2048\n      }\n    ]\n  }\n]\n"},
+		{
+			args: "list -o json",
+			want: "[\n  {\n    \"name\": \"edge\",\n    \"version\": \"v2\",\n    \"size\": 10,\n    \"versions\": " +
+				"[\n      {\n        \"version\": \"v2\",\n        \"size\": 10\n      },\n      {\n        \"version\": " +
+				"\"v1\",\n        \"size\": 2048\n      }\n    ]\n  }\n]\n",
+		},
 		{args: "list -o xml", fails: "use table, json or yaml"},
 		{args: "versions edge", want: "VERSION  SIZE\nv2       10 B\nv1       2.0 KiB\n"},
 		{args: "versions edge -o yaml", want: "- version: v2\n  size: 10\n- version: v1\n  size: 2048\n"},
 		{args: "versions nope", fails: "there is no pipeline nope"},
-		{args: "rollback edge", want: "edge, version v3, with the text of version v1\n", asked: "POST /v1/pipelines/edge a: 1\nb: 2"},
-		{args: "rollback edge --version v2", want: "edge, version v3, with the text of version v2\n", asked: "POST /v1/pipelines/edge a: 1\nb: 3"},
+		{
+			args:  "rollback edge",
+			want:  "edge, version v3, with the text of version v1\n",
+			asked: "POST /v1/pipelines/edge a: 1\nb: 2",
+		},
+		{
+			args:  "rollback edge --version v2",
+			want:  "edge, version v3, with the text of version v2\n",
+			asked: "POST /v1/pipelines/edge a: 1\nb: 3",
+		},
 		{args: "rollback edge --version v9", fails: "Pipeline not found"},
 		{args: "rollback nope", fails: "there is no pipeline nope"},
 		{args: "delete edge --version v1", want: "deleted edge, version v1\n", asked: "DELETE /v1/pipelines/edge?version=v1"},
@@ -247,11 +276,15 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "delete edge", fails: "say what to delete"},
 		{args: "delete edge --all --version v1", fails: "say what to delete"},
 		{args: "diff edge v1 v2", want: "--- edge, version v1\n+++ edge, version v2\n@@ -1,2 +1,2 @@\n a: 1\n-b: 2\n+b: 3\n"},
-		{args: "diff edge latest " + file, want: "--- edge, version v2\n+++ " + file + "\n@@ -1,2 +1,2 @@\n a: 1\n-b: 3\n+b: 4\n"},
+		{
+			args: "diff edge latest " + file,
+			want: "--- edge, version v2\n+++ " + file + "\n@@ -1,2 +1,2 @@\n a: 1\n-b: 3\n+b: 4\n",
+		},
 		{args: "diff edge v1 v1", want: ""},
 		{args: "diff edge v1 v9", fails: "Pipeline not found"},
 		{
-			args: "dryrun edge", in: "x\ny\n", asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\ny\n","data_type":"text/plain","pipeline_name":"edge"}`,
+			args: "dryrun edge", in: "x\ny\n",
+			asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\ny\n","data_type":"text/plain","pipeline_name":"edge"}`,
 			want: `record 0: stored in dry_run_web
   {"message":"x"}
   processors[0] dissect (edge)
@@ -278,9 +311,14 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 		},
 		{
 			args: "dryrun --file " + file + " --table web --db d -n 1", in: "x\ny\n", want: "-",
-			asked: `POST /v1/pipelines/_dryrun?db=d&table=web&trace=true {"data":"x\n","data_type":"text/plain","pipeline":"a: 1\nb: 4\n"}`,
+			asked: `POST /v1/pipelines/_dryrun?db=d&table=web&trace=true ` +
+				`{"data":"x\n","data_type":"text/plain","pipeline":"a: 1\nb: 4\n"}`,
 		},
-		{args: "dryrun edge --version v1 --format ndjson", in: "x\n", want: "-", asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\n","data_type":"application/x-ndjson","pipeline_name":"edge","pipeline_version":"v1"}`},
+		{
+			args: "dryrun edge --version v1 --format ndjson", in: "x\n", want: "-",
+			asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\n","data_type":"application/x-ndjson",` +
+				`"pipeline_name":"edge","pipeline_version":"v1"}`,
+		},
 		{args: "dryrun", fails: "say which pipeline to try"},
 		{args: "dryrun edge -n 11", in: "x", fails: "1 to 10"},
 		{args: "dryrun edge --format xml", in: "x", fails: "use auto, json, ndjson or text"},
@@ -308,7 +346,8 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 			if diff := cmp.Diff(tt.want, out); diff != "" && tt.want != "-" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			if stores := strings.HasPrefix(tt.args, "put") || strings.HasPrefix(tt.args, "rollback"); stores != strings.Contains(errOut, "warning: careful") {
+			if stores := strings.HasPrefix(tt.args, "put") ||
+				strings.HasPrefix(tt.args, "rollback"); stores != strings.Contains(errOut, "warning: careful") {
 				t.Errorf("error output %q", errOut)
 			}
 			if log := asked(); tt.asked != "" && log[len(log)-1] != tt.asked {
@@ -320,7 +359,10 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 
 func TestDryRunOutputs(t *testing.T) {
 	server, _ := pipelineServer(t)
-	for output, want := range map[string]string{"json": "\"table_name\": \"dry_run_web\"", "yaml": "table_name: dry_run_web"} {
+	for output, want := range map[string]string{
+		"json": "\"table_name\": \"dry_run_web\"",
+		"yaml": "table_name: dry_run_web",
+	} {
 		out, _, err := against(t, server, "x\n", "pipeline", "dryrun", "edge", "--output", output)
 		if !cli.IsSilent(err) || !strings.Contains(out, want) {
 			t.Errorf("%s: %v, want status 1, as a record fails\n%s", output, err, out)
@@ -404,27 +446,35 @@ func (s *replayServer) ingest(t *testing.T, w http.ResponseWriter, r *http.Reque
 		w.WriteHeader(http.StatusBadRequest) // as good as a command that is killed
 		return
 	}
-	fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"skipped":{"count":%d,"reasons":[{"index":0,"error":"bad"}]}}`, len(records)-bad, bad)
+	fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"skipped":{"count":%d,"reasons":[{"index":0,"error":"bad"}]}}`,
+		len(records)-bad, bad)
 }
 
 func reject(at, table, format, record string) string {
-	return fmt.Sprintf(`{"rejected_at":%q,"table_schema":"public","table_name":%q,"pipeline":"edge","pipeline_version":"v","custom_time_index":null,"record_index":0,"kind":"type","error":"e","format":%q,"record":%q}`, at, table, format, record)
+	return fmt.Sprintf(`{"rejected_at":%q,"table_schema":"public","table_name":%q,"pipeline":"edge",`+
+		`"pipeline_version":"v","custom_time_index":null,"record_index":0,"kind":"type","error":"e","format":%q,"record":%q}`,
+		at, table, format, record)
 }
 
 // TestReplay sends kept records in requests of their own, and each of them once.
 func TestReplay(t *testing.T) {
 	s := newReplayServer(t,
-		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"), reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"), // alike, and two
-		reject("2024-07-04T08:31:00.000000001Z", "a", "json", "{oops\n}"), reject("2024-07-04T08:31:01Z", "a", "text", "a line"),
+		// alike, and two
+		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"),
+		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"),
+		reject("2024-07-04T08:31:00.000000001Z", "a", "json", "{oops\n}"),
+		reject("2024-07-04T08:31:01Z", "a", "text", "a line"),
 		reject("2024-07-04T08:31:02.123456789Z", "b", "text", "x"), reject("2024-07-04T08:31:03Z", "b", "text", " "),
 	)
-	out, errOut, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to", "new", "--to-table", "d.new")
+	out, errOut, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to", "new",
+		"--to-table", "d.new")
 	if !cli.IsSilent(err) || cli.ExitStatus(err) != cli.ExitFailed {
 		t.Errorf("two records failed again: %v, want status 1", err)
 	}
 	const to = `db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new `
 	want := []string{
-		to + `application/x-ndjson "{\"k\":1}\n"`, to + `application/x-ndjson "{\"k\":1}\n"`, to + `application/x-ndjson "{oops }\n"`,
+		to + `application/x-ndjson "{\"k\":1}\n"`, to + `application/x-ndjson "{\"k\":1}\n"`,
+		to + `application/x-ndjson "{oops }\n"`,
 		to + `text/plain "a line\n"`, to + `text/plain "x\n"`,
 	}
 	slices.Sort(s.posts)
@@ -434,12 +484,14 @@ func TestReplay(t *testing.T) {
 	if out != "6 records sent again: 4 rows written, 2 failed again; next time: --since '2024-07-04 07:31:03'\n" {
 		t.Errorf("output %q", out)
 	}
-	if errOut != "failed again, 1 times or more: the record is empty\nfailed again, 2 times or more: bad\n" && !strings.Contains(errOut, "failed again") {
+	if errOut != "failed again, 1 times or more: the record is empty\nfailed again, 2 times or more: bad\n" &&
+		!strings.Contains(errOut, "failed again") {
 		t.Errorf("error output %q", errOut)
 	}
 	posts := len(s.posts)
 	out, _, err = against(t, s.URL, "", "pipeline", "replay-rejects", "--list")
-	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 2 || !strings.Contains(lines[0], "oops") || len(s.posts) != posts {
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 2 ||
+		!strings.Contains(lines[0], "oops") || len(s.posts) != posts {
 		t.Errorf("open records: %v\n%s", err, out)
 	}
 	out, _, _ = against(t, s.URL, "", "pipeline", "replay-rejects", "--list", "--again", "--limit", "5")
@@ -447,10 +499,12 @@ func TestReplay(t *testing.T) {
 		t.Errorf("five of all records: %s", out)
 	}
 	out, _, _ = against(t, s.URL, "", "pipeline", "replay-rejects", "--to", "new", "--to-table", "d.new")
-	if len(s.stored) != 4 || !strings.Contains(out, "2 records sent again: 0 rows written, 2 failed again; 4 were stored by an earlier run") {
+	if len(s.stored) != 4 || !strings.Contains(out,
+		"2 records sent again: 0 rows written, 2 failed again; 4 were stored by an earlier run") {
 		t.Errorf("the second time: %q, stored %q", out, s.stored)
 	}
-	if _, _, err = against(t, s.URL, "", "pipeline", "replay-rejects", "--again", "--to", "new", "--to-table", "d.new"); len(s.stored) != 8 {
+	if _, _, err = against(t, s.URL, "", "pipeline", "replay-rejects", "--again", "--to", "new", "--to-table",
+		"d.new"); len(s.stored) != 8 {
 		t.Errorf("--again: stored %q, %v", s.stored, err)
 	}
 }
@@ -465,7 +519,8 @@ func TestReplayAfterAKill(t *testing.T) {
 		if i%50 == 7 {
 			record = fmt.Sprintf(`{oops %d`, i)
 		}
-		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json", record))
+		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2),
+			"json", record))
 	}
 	s := newReplayServer(t, rejects...)
 	s.kill = func(post int) bool { return post%40 == 0 }
@@ -490,7 +545,8 @@ func TestReplayAfterAKill(t *testing.T) {
 // another one stored, as if all of them ran at once, or were killed.
 func TestReplayKeys(t *testing.T) {
 	row := func(i int) string {
-		return reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json", fmt.Sprintf(`{"i":%d}`, i))
+		return reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json",
+			fmt.Sprintf(`{"i":%d}`, i))
 	}
 	for _, tt := range []struct {
 		name string
@@ -543,7 +599,8 @@ func TestReplayKeys(t *testing.T) {
 func TestReplayLooksAgain(t *testing.T) {
 	var rejects []string
 	for i := range 2 * replayRecords {
-		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), "t", "json", fmt.Sprintf(`{"i":%d}`, i)))
+		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), "t", "json",
+			fmt.Sprintf(`{"i":%d}`, i)))
 	}
 	first := newReplayServer(t, rejects...)
 	if _, _, err := against(t, first.URL, "", "pipeline", "replay-rejects"); err != nil {
@@ -556,7 +613,8 @@ func TestReplayLooksAgain(t *testing.T) {
 		}
 	}
 	out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects")
-	if err != nil || len(s.posts) != replayRecords || !strings.Contains(out, fmt.Sprintf("%d were stored by an earlier run", replayRecords)) {
+	if err != nil || len(s.posts) != replayRecords ||
+		!strings.Contains(out, fmt.Sprintf("%d were stored by an earlier run", replayRecords)) {
 		t.Errorf("%d records were sent, want the first %d: %s, %v", len(s.posts), replayRecords, out, err)
 	}
 }
@@ -568,10 +626,12 @@ func TestReplayWithoutTable(t *testing.T) {
 		_, _ = io.WriteString(w, `{"code":4001,"error":"no such table"}`)
 	}))
 	defer s.Close()
-	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects"); err != nil || out != "0 records sent again: 0 rows written, 0 failed again\n" {
+	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects"); err != nil ||
+		out != "0 records sent again: 0 rows written, 0 failed again\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--count"); err != nil || out != "no rejected records are kept\n" {
+	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--count"); err != nil ||
+		out != "no rejected records are kept\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -48,7 +48,8 @@ too are made anew from those; for them move the folder away and start the node w
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Group == "":
-				return cli.WrongUsage(errors.New("say what to recover: --group all, --group meta, --group shard/7, or --group node"))
+				return cli.WrongUsage(errors.New(
+					"say what to recover: --group all, --group meta, --group shard/7, or --group node"))
 			case cfg.DataDir == "":
 				return cli.WrongUsage(errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped"))
 			}
@@ -58,11 +59,16 @@ too are made anew from those; for them move the folder away and start the node w
 			return recovery.Run(cfg, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): all, meta, shard/ and the number of the shard, or node for a folder that the cluster refuses")
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of the node whose copy the group goes on with (required)")
-	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil, "look at the data `FOLDER` of another member, too; may be repeated")
+	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): all, meta, shard/ and the number of "+
+		"the shard, or node for a folder that the cluster refuses")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "",
+		"`FOLDER` of the node whose copy the group goes on with (required)")
+	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil,
+		"look at the data `FOLDER` of another member, too; may be repeated")
 	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "do it, and lose what only the other members have")
-	cmd.Flags().BoolVar(&cfg.Retire, "retire", false, "set the metadata of this node aside, after that of another node was recovered")
-	cmd.Flags().BoolVar(&cfg.OthersGone, "others-are-gone", false, "with --group all: go on although something answers at the address of another member, as a new node with an empty folder does")
+	cmd.Flags().BoolVar(&cfg.Retire, "retire", false,
+		"set the metadata of this node aside, after that of another node was recovered")
+	cmd.Flags().BoolVar(&cfg.OthersGone, "others-are-gone", false, "with --group all: go on although something answers "+
+		"at the address of another member, as a new node with an empty folder does")
 	return cmd
 }

@@ -67,17 +67,21 @@ not end has left is used or removed by the next run.
 	repository.add(cmd)
 	transfer.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&cfg.Backup, "backup", "latest", "`ID` of the backup, or as much of it as is needed to tell it from others")
+	fs.StringVar(&cfg.Backup, "backup", "latest",
+		"`ID` of the backup, or as much of it as is needed to tell it from others")
 	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this `DATABASE` only; may be repeated")
 	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
 	fs.BoolVar(&replace, "replace", false, "put the tables in the place of those of the same names, when all are restored")
 	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave the pipelines out")
-	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false, "leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")
+	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false,
+		"leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")
 	return cmd
 }
 
-func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags, cfg backup.RestoreConfig) error {
+func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags,
+	cfg backup.RestoreConfig,
+) error {
 	r, err := repository.open(ctx, location)
 	if err != nil {
 		return err
@@ -91,7 +95,8 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	cfg.Target, cfg.Progress, cfg.Logger = cluster, &p, noteLogger(cmd.ErrOrStderr())
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
 		if p.TotalRows.Load() == 0 && p.TotalBytes.Load() > 0 {
-			return fmt.Sprintf("checking the backup: %s of %s", cli.FormatSize(p.Bytes.Load()), cli.FormatSize(p.TotalBytes.Load()))
+			return fmt.Sprintf("checking the backup: %s of %s", cli.FormatSize(p.Bytes.Load()),
+				cli.FormatSize(p.TotalBytes.Load()))
 		}
 		return fmt.Sprintf("restoring: %d of %s", p.Rows.Load(), cli.Count(p.TotalRows.Load(), "row"))
 	})
@@ -102,12 +107,14 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	case result == nil || errors.As(err, &inTheWay):
 		return err
 	case cfg.Existing == backup.Replace && result.Replaced == 0:
-		return fmt.Errorf("%w; no table was replaced, and %s restored into tables named _restore_…: run the same command again to go on, or drop these", err, were(result.Rows, "row"))
+		return fmt.Errorf("%w; no table was replaced, and %s restored into tables named _restore_…: "+
+			"run the same command again to go on, or drop these", err, were(result.Rows, "row"))
 	default:
 		return fmt.Errorf("%w; %s restored: run the same command again to go on", err, were(result.Rows, "row"))
 	}
 	return repository.print(cmd, result, func(w io.Writer) {
-		fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup, cli.Count(result.Databases, "database"),
+		fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup,
+			cli.Count(result.Databases, "database"),
 			cli.Count(result.Tables, "table"), cli.Count(result.Rows, "row"), cli.Count(result.Pipelines, "version"))
 		if result.Replaced > 0 {
 			fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
@@ -116,13 +123,15 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 			fmt.Fprintf(w, "%s dropped, which earlier restores had left: %s\n", were(n, "table"), shortList(result.Removed))
 		}
 		if n := len(result.Leftovers); n > 0 {
-			fmt.Fprintf(w, "%s left of restores of other tables that did not end: run those again, or drop what is left: %s\n", were(n, "table"), shortList(result.Leftovers))
+			fmt.Fprintf(w, "%s left of restores of other tables that did not end: run those again, or drop what is left: %s\n",
+				were(n, "table"), shortList(result.Leftovers))
 		}
 		if result.Expired > 0 {
 			fmt.Fprintf(w, "%s left out, as expired\n", were(result.Expired, "row"))
 		}
 		if n := len(result.Complete); n > 0 {
-			fmt.Fprintf(w, "%s complete from an earlier restore of this backup: %s\n", were(n, "table"), shortList(result.Complete))
+			fmt.Fprintf(w, "%s complete from an earlier restore of this backup: %s\n", were(n, "table"),
+				shortList(result.Complete))
 		}
 		if n := len(result.LeftOut); n > 0 {
 			fmt.Fprintf(w, "%s left out, as the server's own: %s\n", were(n, "table"), shortList(result.LeftOut))

@@ -41,7 +41,8 @@ stop: see docs/cluster.md.`,
 			if err := secret.Make(file); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "wrote a new secret to %s: give all nodes of the cluster a copy, as --cluster-secret-file\n", file)
+			fmt.Fprintf(cmd.OutOrStdout(),
+				"wrote a new secret to %s: give all nodes of the cluster a copy, as --cluster-secret-file\n", file)
 			return nil
 		},
 	}

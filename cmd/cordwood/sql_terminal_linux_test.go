@@ -36,7 +36,8 @@ func arrowServer(t *testing.T) (url string, asked func() []string) {
 			case strings.Contains(sql, "information_schema.columns"):
 				_, _ = io.WriteString(w, `{"n":"status"}`+"\n"+`{"n":"path"}`+"\n"+`{"n":"größe"}`+"\n")
 			case strings.HasPrefix(sql, "EXPLAIN"):
-				_, _ = io.WriteString(w, `{"k":"segments","v":"one segment"}`+"\n"+`{"k":"physical_plan","v":"a plan\nof two lines\n"}`+"\n")
+				_, _ = io.WriteString(w, `{"k":"segments","v":"one segment"}`+"\n"+
+					`{"k":"physical_plan","v":"a plan\nof two lines\n"}`+"\n")
 			}
 			return
 		}
@@ -54,12 +55,15 @@ func arrowServer(t *testing.T) (url string, asked func() []string) {
 		for i := range n {
 			rows = append(rows, fmt.Sprintf(`{"a":%d,%q:%q}`, i, name, value))
 		}
-		fields := []arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: name, Type: arrow.BinaryTypes.String, Nullable: true}}
+		fields := []arrow.Field{
+			{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: name, Type: arrow.BinaryTypes.String, Nullable: true},
+		}
 		if name == "affectedrows" {
 			fields, rows = []arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int64}}, []string{`{"affectedrows":2}`}
 		}
 		schema := arrow.NewSchema(fields, nil)
-		batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader("["+strings.Join(rows, ",")+"]"))
+		batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema,
+			strings.NewReader("["+strings.Join(rows, ",")+"]"))
 		if err != nil {
 			t.Error(err)
 			return
@@ -88,10 +92,12 @@ func TestPromptOnTerminal(t *testing.T) {
 	if err := os.WriteFile(history, []byte("SELECT 'of yesterday';\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf 'SELECT\\n n=4 -- by the editor\\n;\\n' > \"$1\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf 'SELECT\\n n=4 -- by the editor\\n;\\n' > \"$1\"\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
-	term := onTerminal(t, []string{"CORDWOOD_HISTORY=" + history, "EDITOR=" + editor, "PAGER=sed s/^/PAGER:/"}, "sql", "--server", url)
+	term := onTerminal(t, []string{"CORDWOOD_HISTORY=" + history, "EDITOR=" + editor, "PAGER=sed s/^/PAGER:/"}, "sql",
+		"--server", url)
 	term.wait("public> ")
 
 	// Tab completes a keyword, a table, and columns of that table.
@@ -143,7 +149,8 @@ func TestPromptOnTerminal(t *testing.T) {
 
 	// What does not fit is printed by columns.
 	term.press("\\x auto\rSELECT n=1 AS wide;\r")
-	if got := term.wait("(1 row)"); !strings.Contains(got, "-[ RECORD 1 ]") || !strings.Contains(got, "a     | 0\r\n") || strings.Contains(got, "+--") {
+	if got := term.wait("(1 row)"); !strings.Contains(got, "-[ RECORD 1 ]") || !strings.Contains(got, "a     | 0\r\n") ||
+		strings.Contains(got, "+--") {
 		t.Errorf("expanded: %q", got)
 	}
 	term.press("SELECT n=1;\r")
@@ -188,7 +195,10 @@ func TestPromptOnTerminal(t *testing.T) {
 	if info, err := os.Stat(history); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the history: %v, %v", info.Mode(), err)
 	}
-	for _, want := range []string{"SELECT 'of yesterday';\n", "\nSELECT n=3 FROM access WHERE status IS NULL ;\n", "\nSELECT n=4 /* by the editor */ ;\n", "\nSELECT 2\n"} {
+	for _, want := range []string{
+		"SELECT 'of yesterday';\n", "\nSELECT n=3 FROM access WHERE status IS NULL ;\n",
+		"\nSELECT n=4 /* by the editor */ ;\n", "\nSELECT 2\n",
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in the history:\n%s", want, text)
 		}

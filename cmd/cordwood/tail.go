@@ -61,7 +61,8 @@ says so on standard error. It ends when the table is dropped.`,
 			defer stop()
 			f := &follower{
 				client: c, query: url.Values{"db": {database}, "table": {table}, "where": {where}, "since": {since}},
-				out: newTailPrinter(cmd.OutOrStdout(), output, color), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second, silence: 45 * time.Second,
+				out: newTailPrinter(cmd.OutOrStdout(), output, color), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second,
+				silence: 45 * time.Second,
 			}
 			return f.run(ctx)
 		},

@@ -72,7 +72,8 @@ func TestTailFollowsAgain(t *testing.T) {
 	if since := (*asked)[0].Get("since"); since != "" {
 		t.Errorf("the first since is %q", since)
 	}
-	if since, err := time.ParseDuration((*asked)[1].Get("since")); err != nil || since < overlap || since > overlap+10*time.Second {
+	if since, err := time.ParseDuration((*asked)[1].Get("since")); err != nil || since < overlap ||
+		since > overlap+10*time.Second {
 		t.Errorf("the second since is %q, want a little more than %s", (*asked)[1].Get("since"), overlap)
 	}
 }
@@ -133,7 +134,10 @@ ts                    level  msg   n
 func TestTailTableOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newTailPrinter(&out, "table", true)
-	for _, row := range []string{`{"level":"info","who":"a","n":1}`, `{"level":"ERROR","who":"a longer name","n":2}`, `{"level":"odd","who":"error","n":100}`} {
+	for _, row := range []string{
+		`{"level":"info","who":"a","n":1}`, `{"level":"ERROR","who":"a longer name","n":2}`,
+		`{"level":"odd","who":"error","n":100}`,
+	} {
 		if err := p.row([]byte(row)); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +151,8 @@ func TestTailTableOnTerminal(t *testing.T) {
 		t.Error(diff)
 	}
 	cmd := newTailCommand()
-	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} { // the test's output is no terminal
+	// the test's output is no terminal
+	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} {
 		if err := cmd.Flags().Set("color", when); err != nil {
 			t.Fatal(err)
 		}

@@ -17,29 +17,89 @@ import (
 func TestWrongUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"tabel list", `cordwood: there is no command "tabel": did you mean 'cordwood table'? (see 'cordwood --help')`},
-		{"vrl nope", `cordwood vrl: there is no command "nope": there are check, help, repl, run, test-stream (see 'cordwood vrl --help')`},
-		{"completion nope", `cordwood completion: there is no command "nope": there are bash, fish, powershell, zsh (see 'cordwood completion --help')`},
-		{"help tale", `cordwood help: there is no command "tale": did you mean 'cordwood table'? (see 'cordwood help --help')`},
-		{"version now", `cordwood version: "now" is too much: this command takes no arguments (see 'cordwood version --help')`},
+		{
+			"vrl nope",
+			`cordwood vrl: there is no command "nope": there are check, help, repl, run, test-stream (see 'cordwood ` +
+				`vrl --help')`,
+		},
+		{
+			"completion nope",
+			`cordwood completion: there is no command "nope": there are bash, fish, powershell, zsh (see 'cordwood ` +
+				`completion --help')`,
+		},
+		{
+			"help tale",
+			`cordwood help: there is no command "tale": did you mean 'cordwood table'? (see 'cordwood help --help')`,
+		},
+		{
+			"version now",
+			`cordwood version: "now" is too much: this command takes no arguments (see 'cordwood version --help')`,
+		},
 		{"pipeline put nginx", `cordwood pipeline put: want NAME FILE, got 1 argument (see 'cordwood pipeline put --help')`},
 		{"table show", `cordwood table show: want TABLE, got nothing (see 'cordwood table show --help')`},
 		{"sql --tmeout 3", `cordwood sql: there is no flag --tmeout: did you mean --timeout? (see 'cordwood sql --help')`},
-		{"shard mvoe 5 --wait", `cordwood shard: there is no command "mvoe": did you mean 'cordwood shard move'? (see 'cordwood shard --help')`},
-		{"table lst --output", `cordwood table: there is no command "lst": did you mean 'cordwood table list'? (see 'cordwood table --help')`},
+		{
+			"shard mvoe 5 --wait",
+			`cordwood shard: there is no command "mvoe": did you mean 'cordwood shard move'? (see 'cordwood shard --help')`,
+		},
+		{
+			"table lst --output",
+			`cordwood table: there is no command "lst": did you mean 'cordwood table list'? (see 'cordwood table --help')`,
+		},
 		{"sql -z", `cordwood sql: there is no flag -z (see 'cordwood sql --help')`},
 		{"sql --timeout", `cordwood sql: --timeout needs a value: --timeout DURATION (see 'cordwood sql --help')`},
-		{"backup prune x --keep-last y", `cordwood backup prune: --keep-last "y": want a whole number (see 'cordwood backup prune --help')`},
-		{"backup prune x --keep-last 99999999999999999999", `cordwood backup prune: --keep-last "99999999999999999999": the number is too large (see 'cordwood backup prune --help')`},
-		{"restore x --replace=maybe", `cordwood restore: --replace "maybe": want true or false (see 'cordwood restore --help')`},
+		{
+			"backup prune x --keep-last y",
+			`cordwood backup prune: --keep-last "y": want a whole number (see 'cordwood backup prune --help')`,
+		},
+		{
+			"backup prune x --keep-last 99999999999999999999",
+			`cordwood backup prune: --keep-last "99999999999999999999": the number is too large (see 'cordwood backup ` +
+				`prune --help')`,
+		},
+		{
+			"restore x --replace=maybe",
+			`cordwood restore: --replace "maybe": want true or false (see 'cordwood restore --help')`,
+		},
 		{"restore x --rate lots", `cordwood restore: --rate "lots": want a size, as 64MiB (see 'cordwood restore --help')`},
-		{"cluster status -o xml --server http://127.0.0.1:1", `cordwood cluster status: --output xml: use table, json or yaml (see 'cordwood cluster status --help')`},
-		{"rebalance -o json", `cordwood rebalance: --output json goes with --plan: 'cordwood cluster operations --output json' shows what is done (see 'cordwood rebalance --help')`},
-		{"rebalance --plan --yes", `cordwood rebalance: --plan only shows what would be done: leave it out, or leave out --yes and --wait (see 'cordwood rebalance --help')`},
-		{"recover", `cordwood recover: say what to recover: --group all, --group meta, --group shard/7, or --group node (see 'cordwood recover --help')`},
-		{"recover --group meta", `cordwood recover: say which copy to go on with: --data-dir FOLDER of a node that is stopped (see 'cordwood recover --help')`},
-		{"recover --group shard/x --data-dir y", `cordwood recover: --group: "shard/x" is not a group: want all, meta, shard/ and a number as in shard/7, or node (see 'cordwood recover --help')`},
-		{"serve --shutdown-grace 5", `cordwood serve: --shutdown-grace "5": the unit is missing, as in 5s or 5m (see 'cordwood serve --help')`},
-		{"backup vrify", `cordwood backup: vrify is no folder, and no command: write ./vrify for a new repository; commands are create, list, verify, delete, prune (see 'cordwood backup --help')`},
+		{
+			"cluster status -o xml --server http://127.0.0.1:1",
+			`cordwood cluster status: --output xml: use table, json or yaml (see 'cordwood cluster status --help')`,
+		},
+		{
+			"rebalance -o json",
+			`cordwood rebalance: --output json goes with --plan: 'cordwood cluster operations --output json' shows what is ` +
+				`done (see 'cordwood rebalance --help')`,
+		},
+		{
+			"rebalance --plan --yes",
+			`cordwood rebalance: --plan only shows what would be done: leave it out, or leave out --yes and --wait (see ` +
+				`'cordwood rebalance --help')`,
+		},
+		{
+			"recover",
+			`cordwood recover: say what to recover: --group all, --group meta, --group shard/7, or --group node (see ` +
+				`'cordwood recover --help')`,
+		},
+		{
+			"recover --group meta",
+			`cordwood recover: say which copy to go on with: --data-dir FOLDER of a node that is stopped (see 'cordwood ` +
+				`recover --help')`,
+		},
+		{
+			"recover --group shard/x --data-dir y",
+			`cordwood recover: --group: "shard/x" is not a group: want all, meta, shard/ and a number as in shard/7, ` +
+				`or node (see 'cordwood recover --help')`,
+		},
+		{
+			"serve --shutdown-grace 5",
+			`cordwood serve: --shutdown-grace "5": the unit is missing, as in 5s or 5m (see 'cordwood serve --help')`,
+		},
+		{
+			"backup vrify",
+			`cordwood backup: vrify is no folder, and no command: write ./vrify for a new repository; commands are create, ` +
+				`list, verify, delete, prune (see 'cordwood backup --help')`,
+		},
 	} {
 		var stderr bytes.Buffer
 		if status := run(strings.Fields(tt.args), &stderr); status != cli.ExitUsage || stderr.String() != tt.want+"\n" {
@@ -68,7 +128,9 @@ func TestServeReadsNamedFilesFirst(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		var stderr bytes.Buffer
-		args := append([]string{"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0"}, flags...)
+		args := append([]string{
+			"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0",
+		}, flags...)
 		if status := run(args, &stderr); status != cli.ExitUsage || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%v: status %d: %s", flags, status, stderr.String())
 		}
@@ -88,8 +150,12 @@ func TestServeWithoutAPort(t *testing.T) {
 	for _, flag := range []string{"http-addr", "http-v1-addr", "rpc-addr", "admin-addr"} {
 		dir := filepath.Join(t.TempDir(), "data")
 		var stderr bytes.Buffer
-		args := []string{"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--" + flag, taken.Addr().String()}
-		if status := run(args, &stderr); status != cli.ExitFailed || !strings.Contains(stderr.String(), "choose another --"+flag) {
+		args := []string{
+			"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--" + flag,
+			taken.Addr().String(),
+		}
+		if status := run(args, &stderr); status != cli.ExitFailed ||
+			!strings.Contains(stderr.String(), "choose another --"+flag) {
 			t.Errorf("--%s: status %d: %s", flag, status, stderr.String())
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -122,9 +188,14 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func TestUnknownEnvironment(t *testing.T) {
 	t.Setenv("CORDWOOD_HTTP_ADR", "127.0.0.1:1")
 	t.Setenv("CORDWOOD_HEADLESS_SERVICE_PORT", "4001")
-	for _, args := range []string{"serve --data-dir " + t.TempDir(), "serve --print-config", "sql SELECT", "table list", "admin drain", "restore x"} {
+	for _, args := range []string{
+		"serve --data-dir " + t.TempDir(), "serve --print-config", "sql SELECT", "table list", "admin drain",
+		"restore x",
+	} {
 		var stderr bytes.Buffer
-		if status := run(strings.Fields(args), &stderr); status != cli.ExitUsage || !strings.Contains(stderr.String(), "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
+		if status := run(strings.Fields(args), &stderr); status != cli.ExitUsage ||
+			!strings.Contains(stderr.String(),
+				"environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
 			t.Errorf("%s: status %d: %s", args, status, stderr.String())
 		}
 	}

@@ -21,7 +21,13 @@ var (
 
 // version is what this binary was built from.
 func version() node.Version {
-	v := node.Version{Version: buildVersion, Commit: buildCommit, Branch: buildBranch, Date: buildDate, Go: runtime.Version()}
+	v := node.Version{
+		Version: buildVersion,
+		Commit:  buildCommit,
+		Branch:  buildBranch,
+		Date:    buildDate,
+		Go:      runtime.Version(),
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && v.Commit == "" {
 		for _, s := range info.Settings {
 			switch s.Key {

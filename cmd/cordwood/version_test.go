@@ -27,7 +27,8 @@ func TestVersion(t *testing.T) {
 	if err := json.Unmarshal([]byte(run("--json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got["version"] != "dev" || got["commit"] != buildCommit || got["date"] != buildDate || got["os"] == "" || got["arch"] == "" || got["go_version"] == "" {
+	if got["version"] != "dev" || got["commit"] != buildCommit || got["date"] != buildDate || got["os"] == "" ||
+		got["arch"] == "" || got["go_version"] == "" {
 		t.Errorf("%v", got)
 	}
 }

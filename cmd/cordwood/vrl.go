@@ -25,7 +25,8 @@ type vrlFlags struct {
 
 func (f *vrlFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.timezone, "timezone", "UTC", "`ZONE` of times without an offset: UTC, an IANA name, or local")
-	cmd.Flags().StringSliceVar(&f.grants, "grant", []string{"environment", "files"}, "`WHAT` programs may use: environment, network, files")
+	cmd.Flags().StringSliceVar(&f.grants, "grant", []string{"environment", "files"},
+		"`WHAT` programs may use: environment, network, files")
 }
 
 // options returns what programs are compiled for.
@@ -61,7 +62,8 @@ func newVRLCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newVRLRunCommand(), newVRLCheckCommand(), newVRLReplCommand(), newVRLTestStreamCommand(), newVRLHelpCommand())
+	cmd.AddCommand(newVRLRunCommand(), newVRLCheckCommand(), newVRLReplCommand(), newVRLTestStreamCommand(),
+		newVRLHelpCommand())
 	return cmd
 }
 
@@ -210,7 +212,8 @@ func newVRLCheckCommand() *cobra.Command {
 					all = append(all, err)
 					continue
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: ok, compiled in %s, results in %s\n", name, time.Since(start).Round(10*time.Microsecond), p.Result())
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: ok, compiled in %s, results in %s\n", name,
+					time.Since(start).Round(10*time.Microsecond), p.Result())
 			}
 			return errors.Join(all...)
 		},

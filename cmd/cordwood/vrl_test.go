@@ -65,7 +65,8 @@ func TestVRLCheck(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	_, problems, err := runVRL(t, "", "check", bad)
-	if err == nil || !strings.Contains(problems, "error[E103]") || !strings.Contains(problems, "error[E701]") || !strings.Contains(problems, "bad.vrl:2:1") ||
+	if err == nil || !strings.Contains(problems, "error[E103]") || !strings.Contains(problems, "error[E701]") ||
+		!strings.Contains(problems, "bad.vrl:2:1") ||
 		!strings.Contains(problems, `because the parameter "value" expects string`) || strings.Contains(problems, "since") {
 		t.Errorf("got %q, %v", problems, err)
 	}
@@ -79,7 +80,8 @@ func TestVRLTestStream(t *testing.T) {
 {"id":4,"source":"%m","event":{},"metadata":{"m":t}}
 `
 	in = strings.Replace(in, `"m":t`, `"m":[true]`, 1)
-	out, _, err := runVRL(t, in+`{"id":5,"source":".a.b = 1","event":{},"read_only":[{"path":".a","recursive":true}]}`+"\n", "test-stream")
+	out, _, err := runVRL(t, in+`{"id":5,"source":".a.b = 1","event":{},"read_only":[{"path":".a","recursive":true}]}`+
+		"\n", "test-stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,10 @@ func TestVRLRepl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1\n3\n1\n{\n  \"a\": 1,\n  \"e\": true\n}\n", "failed: function call error", "E701", "Converts the string to upper case"} {
+	for _, want := range []string{
+		"1\n3\n1\n{\n  \"a\": 1,\n  \"e\": true\n}\n", "failed: function call error", "E701",
+		"Converts the string to upper case",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

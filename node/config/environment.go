@@ -27,8 +27,9 @@ var testVariable = regexp.MustCompile(`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS
 // names that begin as ours do. The form NAME_PORT is one only if its value is a URL: a person may
 // have meant --http-addr by CORDWOOD_HTTP_PORT.
 var (
-	serviceVariable = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
-	servicePort     = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
+	serviceVariable = regexp.MustCompile(
+		`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	servicePort = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
 )
 
 // CheckEnvironment refuses variables that begin with EnvPrefix and that nothing reads, with the
@@ -49,15 +50,19 @@ func CheckEnvironment(environ []string) error {
 		name, _, _ := strings.Cut(variable, "=")
 		end := strings.TrimPrefix(name, EnvPrefix)
 		flag := strings.ToLower(strings.ReplaceAll(end, "_", "-"))
-		if !strings.HasPrefix(name, EnvPrefix) || testVariable.MatchString(name) || slices.Contains(known, name) || Removed(flag) != "" ||
+		if !strings.HasPrefix(name, EnvPrefix) || testVariable.MatchString(name) || slices.Contains(known, name) ||
+			Removed(flag) != "" ||
 			serviceVariable.MatchString(name) || servicePort.MatchString(variable) {
 			continue
 		}
 		like := nearest.Name(end, ends)
 		if like == "" {
-			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: remove it ('cordwood serve --help' lists the settings)", name))
+			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: "+
+				"remove it ('cordwood serve --help' lists the settings)", name))
 		} else {
-			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name, EnvPrefix+like))
+			faults = append(faults,
+				fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name,
+					EnvPrefix+like))
 		}
 	}
 	return errors.Join(faults...)

@@ -18,8 +18,11 @@ var Groups = []Group{
 	{"Users and TLS", "user-file user-provider tls-"},
 	{"Cluster", "roles seeds meta-bootstrap-expect cluster-id shards replication zone machine partition-"},
 	{"Port for nodes", "rpc- advertise-addr cluster-secret-file"},
-	{"Ingestion and tables", "auto-create-table client-variables default-column-prefix geoip-database on-reject rejects-ttl " +
-		"pipeline-request-steps max-columns max-tables max-new-tables-"},
+	{
+		"Ingestion and tables",
+		"auto-create-table client-variables default-column-prefix geoip-database on-reject rejects-ttl " +
+			"pipeline-request-steps max-columns max-tables max-new-tables-",
+	},
 	{"Queries and tails", "query- max-tails max-tails-"},
 	{"Memory and disk", "shard- disk- scrub-"},
 	{"Log and traces", "log- trace-"},

@@ -59,7 +59,8 @@ var Kinds = []*Kind{
 		params: params{TokenFile: anything, "rate": positive},
 	},
 	{
-		Name: "forward", Protocol: "forward", What: "Fluentd's forward protocol", Port: 24224, Schemes: []string{"tcp", schemeTLS},
+		Name: "forward", Protocol: "forward", What: "Fluentd's forward protocol", Port: 24224,
+		Schemes: []string{"tcp", schemeTLS},
 		params: params{
 			TokenFile: anything, KeyFile: anything, "table_by_tag": oneOf("true", "false"), "event_time": oneOf("on", "off"),
 		},

@@ -27,7 +27,9 @@ func TestListeners(t *testing.T) {
 		"loki-addr 127.0.0.1:3100":   {},
 		"loki-addr 127.0.0.1:3101":   {"table": "own", "db": "logs"},
 		"splunk-addr 127.0.0.1:8088": {"pipeline_by_sourcetype": "true"},
-		"otlp-grpc-addr [::1]:4317":  {"pipeline": "p", "version": "2026-11-24 01:02:03", "event_time": "off", "dedupe": "body"},
+		"otlp-grpc-addr [::1]:4317": {
+			"pipeline": "p", "version": "2026-11-24 01:02:03", "event_time": "off", "dedupe": "body",
+		},
 	}
 	if !maps.EqualFunc(got, want, maps.Equal) {
 		t.Errorf("listeners %v, want %v", got, want)
@@ -46,14 +48,15 @@ func TestListeners(t *testing.T) {
 // What is wrong with an address is said with the nearest name that there is.
 func TestListenerFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"3100":                              "want HOST:PORT, as 127.0.0.1:8088",
-		"http://127.0.0.1:8088":             "want HOST:PORT",
-		"127.0.0.1:http":                    "want HOST:PORT",
-		"127.0.0.1:70000":                   "want HOST:PORT",
-		"127.0.0.1:8088/services":           "want HOST:PORT",
-		"127.0.0.1:1?tabel=x":               `the parameter "tabel" is not known; did you mean "table"?`,
-		"127.0.0.1:1?pipeline_by_source=1":  `did you mean "pipeline_by_sourcetype"?`,
-		"127.0.0.1:1?xyzzy=1":               "there are db, dedupe, event_time, pipeline, pipeline_by_sourcetype, table, version",
+		"3100":                             "want HOST:PORT, as 127.0.0.1:8088",
+		"http://127.0.0.1:8088":            "want HOST:PORT",
+		"127.0.0.1:http":                   "want HOST:PORT",
+		"127.0.0.1:70000":                  "want HOST:PORT",
+		"127.0.0.1:8088/services":          "want HOST:PORT",
+		"127.0.0.1:1?tabel=x":              `the parameter "tabel" is not known; did you mean "table"?`,
+		"127.0.0.1:1?pipeline_by_source=1": `did you mean "pipeline_by_sourcetype"?`,
+		"127.0.0.1:1?xyzzy=1": "there are db, dedupe, event_time, pipeline, pipeline_by_sourcetype, " +
+			"table, version",
 		"127.0.0.1:1?table=":                "the parameter table is empty",
 		"127.0.0.1:1?table=a&table=b":       "table is given twice",
 		"127.0.0.1:1?table=a%zz":            "cannot be read",
@@ -81,7 +84,10 @@ func TestListenersOfANode(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--loki-addr", "0.0.0.0:1", "--splunk-addr", "0.0.0.0:1"}, "--loki-addr and --splunk-addr have the same address"},
+		{
+			[]string{"--loki-addr", "0.0.0.0:1", "--splunk-addr", "0.0.0.0:1"},
+			"--loki-addr and --splunk-addr have the same address",
+		},
 		{[]string{"--loki-addr", "127.0.0.1:4000"}, "--http-addr and --loki-addr have the same address"},
 		{[]string{"--loki-addr", "127.0.0.1:1", "--roles", "meta,shard"}, "--loki-addr needs the role router"},
 		{[]string{"--loki-addr", "127.0.0.1:0", "--splunk-addr", "127.0.0.1:0"}, ""},
@@ -121,19 +127,24 @@ func TestSocketAddresses(t *testing.T) {
 		"tcp://127.0.0.1:1?timezone=Europe/Berlin&table=t": {},
 		"udp://127.0.0.1:1?rate=100":                       {},
 		"udp://127.0.0.1:4000":                             {},
-		"127.0.0.1:514":                                    {want: "want udp:// or tcp:// or tls://HOST:PORT, as udp://127.0.0.1:514"},
-		"http://127.0.0.1:514":                             {want: "want udp://"},
-		"tcp://127.0.0.1:4000":                             {want: "--http-addr and --syslog-addr have the same address"},
-		"tcp://127.0.0.1:1?rate=0":                         {want: "rate=0: want a whole number"},
-		"tcp://127.0.0.1:1?timezone=Berlin":                {want: "timezone=Berlin: want the name of a time zone"},
-		"tcp://127.0.0.1:1?dedupe=body":                    {want: `the parameter "dedupe" is not known`},
-		"tls://127.0.0.1:1":                                {want: "needs --tls-cert"},
-		"tcp://127.0.0.1:1?token-file=" + token:            {want: "token-file needs users"},
-		"udp://127.0.0.1:2":                                {args: users, want: "there are users, and syslog names none: add token-file=FILE"},
-		"udp://127.0.0.1:2?token-file=" + token:            {args: users},
-		"tls://127.0.0.1:2":                                {args: withTLS, want: "there are users"},
-		"tls://127.0.0.1:3":                                {args: certificates},
-		"tcp://127.0.0.1:3":                                {args: certificates, want: "there are users"},
+		"127.0.0.1:514": {
+			want: "want udp:// or tcp:// or tls://HOST:PORT, as udp://127.0.0.1:514",
+		},
+		"http://127.0.0.1:514":                  {want: "want udp://"},
+		"tcp://127.0.0.1:4000":                  {want: "--http-addr and --syslog-addr have the same address"},
+		"tcp://127.0.0.1:1?rate=0":              {want: "rate=0: want a whole number"},
+		"tcp://127.0.0.1:1?timezone=Berlin":     {want: "timezone=Berlin: want the name of a time zone"},
+		"tcp://127.0.0.1:1?dedupe=body":         {want: `the parameter "dedupe" is not known`},
+		"tls://127.0.0.1:1":                     {want: "needs --tls-cert"},
+		"tcp://127.0.0.1:1?token-file=" + token: {want: "token-file needs users"},
+		"udp://127.0.0.1:2": {
+			args: users,
+			want: "there are users, and syslog names none: add token-file=FILE",
+		},
+		"udp://127.0.0.1:2?token-file=" + token: {args: users},
+		"tls://127.0.0.1:2":                     {args: withTLS, want: "there are users"},
+		"tls://127.0.0.1:3":                     {args: certificates},
+		"tcp://127.0.0.1:3":                     {args: certificates, want: "there are users"},
 	} {
 		var cfg Config
 		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)

@@ -16,7 +16,8 @@ const settingsPage = "../../docs/settings.md"
 
 var update = flag.Bool("update", false, "write docs/settings.md anew")
 
-var settingsSection = regexp.MustCompile(`(?s)## ([^\n]+)\n\n((?:[^#\n][^\n]*\n|\n)*?)<!-- settings -->\n.*?<!-- end -->`)
+var settingsSection = regexp.MustCompile(
+	`(?s)## ([^\n]+)\n\n((?:[^#\n][^\n]*\n|\n)*?)<!-- settings -->\n.*?<!-- end -->`)
 
 // TestSettingsPage holds docs/settings.md against the flags of the server: each is in the section of
 // its group, and the page has the groups in their order.
@@ -48,7 +49,8 @@ func TestSettingsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s", settingsPage, diff)
+		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s",
+			settingsPage, diff)
 	}
 }
 
@@ -58,7 +60,8 @@ func fillSettings(page string, fs *pflag.FlagSet) (filled string, titles []strin
 		m := settingsSection.FindStringSubmatch(old)
 		titles = append(titles, m[1])
 		var b strings.Builder
-		fmt.Fprintf(&b, "## %s\n\n%s<!-- settings -->\n| flag | environment | YAML | default | meaning |\n|---|---|---|---|---|\n", m[1], m[2])
+		fmt.Fprintf(&b, "## %s\n\n%s<!-- settings -->\n| flag | environment | YAML | default | meaning "+
+			"|\n|---|---|---|---|---|\n", m[1], m[2])
 		fs.VisitAll(func(f *pflag.Flag) {
 			if g := GroupOf(f.Name); g >= 0 && Groups[g].Title == m[1] {
 				b.WriteString(settingRow(f))

@@ -149,7 +149,8 @@ func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
 		t := snap.Tables[id]
 		if safe == 0 && slices.Contains(t.Shards(), s.Id) {
-			return fmt.Sprintf("shard %d cannot be taken away: its rows have %d replicas, and no other shard has as many, so those of "+
+			return fmt.Sprintf("shard %d cannot be taken away: its rows have %d replicas, and no other shard has as many, "+
+				"so those of "+
 				"table %s.%s would have fewer; give another shard %d replicas with 'cordwood shard replicas SHARD %d'",
 				s.Id, snapshot.Want(s), t.Database, t.Name, snapshot.Want(s), snapshot.Want(s))
 		}

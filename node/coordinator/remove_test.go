@@ -45,9 +45,13 @@ func TestShardRemoveRefused(t *testing.T) {
 		{"a table needs three", func(w *world) {
 			w.table(10, map[string]string{"append_mode": "true", "partitions": "3"}, 1, 2, 3)
 		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and 2 other shards would stay"},
-		{"its rows would have fewer replicas", func(w *world) {
-			w.shards[2].Want = 3
-		}, clusterapi.Request{Shard: 2}, "its rows have 3 replicas, and no other shard has as many, so those of table public.t8 would have fewer"},
+		{
+			"its rows would have fewer replicas", func(w *world) {
+				w.shards[2].Want = 3
+			},
+			clusterapi.Request{Shard: 2},
+			"its rows have 3 replicas, and no other shard has as many, so those of table public.t8 would have fewer",
+		},
 		{
 			"it is taken away already", func(w *world) { w.request(removes(2)) },
 			clusterapi.Request{Shard: 2},

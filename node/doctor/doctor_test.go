@@ -132,7 +132,8 @@ func TestSettings(t *testing.T) {
 		"no users":    {Config{Settings: settings(t, "--user-file", "/no/such/file")}, "/no/such/file"},
 		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0"},
 		"unprotected port of a protocol": {
-			Config{Settings: settings(t, "--loki-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0 (--loki-addr) may store logs",
+			Config{Settings: settings(t, "--loki-addr", "0.0.0.0:0")},
+			"anybody who reaches 0.0.0.0:0 (--loki-addr) may store logs",
 		},
 		"port of a protocol in use": {
 			Config{Settings: settings(t, "--otlp-grpc-addr", busy.Addr().String())},
@@ -143,7 +144,9 @@ func TestSettings(t *testing.T) {
 			"could not listen on its --syslog-addr",
 		},
 		"no token": {
-			Config{Settings: settings(t, "--user-file", "/no/such/file", "--gelf-addr", "udp://127.0.0.1:0?token-file=/no/token")},
+			Config{
+				Settings: settings(t, "--user-file", "/no/such/file", "--gelf-addr", "udp://127.0.0.1:0?token-file=/no/token"),
+			},
 			"--gelf-addr: token-file: open /no/token",
 		},
 		"port in use": {

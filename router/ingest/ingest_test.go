@@ -18,7 +18,9 @@ import (
 
 // batch is one for public.NAME through svc_identity.
 func batch(name string, feed ingest.Records) *ingest.Batch {
-	return &ingest.Batch{Database: "public", Table: name, Pipeline: ingest.IdentityPipeline, SkipError: true, Each: true, Input: feed}
+	return &ingest.Batch{
+		Database: "public", Table: name, Pipeline: ingest.IdentityPipeline, SkipError: true, Each: true, Input: feed,
+	}
 }
 
 func request(batches ...*ingest.Batch) *ingest.Request {
@@ -77,7 +79,13 @@ func TestRecords(t *testing.T) {
 			t.Errorf("record %d: no reason", r.Index)
 		}
 	}
-	if diff := cmp.Diff([]refused{{1, pipeline.SkipParse}, {2, pipeline.SkipParse}, {3, pipeline.SkipParse}, {4, pipeline.SkipType}, {6, pipeline.SkipParse}}, got); diff != "" {
+	if diff := cmp.Diff([]refused{
+		{1, pipeline.SkipParse},
+		{2, pipeline.SkipParse},
+		{3, pipeline.SkipParse},
+		{4, pipeline.SkipType},
+		{6, pipeline.SkipParse},
+	}, got); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 	if out.Records != 8 || out.Skipped != 5 || out.Written.Rows != 3 || len(out.Warnings) != 1 {
@@ -104,7 +112,8 @@ func TestRecordsThroughPipeline(t *testing.T) {
 	if out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if diff := cmp.Diff([]ingesttest.Row{{"svc_timestamp": ingesttest.Now.Add(-time.Hour), "m": "A"}}, st.Rows("public.t")); diff != "" {
+	if diff := cmp.Diff([]ingesttest.Row{{"svc_timestamp": ingesttest.Now.Add(-time.Hour), "m": "A"}},
+		st.Rows("public.t")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if len(out.Refused) != 2 || out.Refused[0].Index != 1 || out.Refused[1].Kind != pipeline.SkipProcessor {
@@ -120,7 +129,9 @@ func TestBatchesByThemselves(t *testing.T) {
 	unknown := batch("t1", one)
 	unknown.Pipeline = "unknown"
 	out := s.Store(t.Context(), request(batch("t0", one), unknown, batch("?", one), batch("t3", one), batch("t4", one)))
-	for i, code := range []errs.Code{errs.Success, errs.InvalidArguments, errs.InvalidArguments, errs.ShardNotReady, errs.Success} {
+	for i, code := range []errs.Code{
+		errs.Success, errs.InvalidArguments, errs.InvalidArguments, errs.ShardNotReady, errs.Success,
+	} {
 		if got := errs.CodeOf(out[i].Err); out[i].Err == nil != (code == errs.Success) || out[i].Err != nil && got != code {
 			t.Errorf("batch %d: %v", i, out[i].Err)
 		}
@@ -134,7 +145,8 @@ func TestBatchesByThemselves(t *testing.T) {
 func TestRights(t *testing.T) {
 	s, st := ingesttest.New(t)
 	reader := ingesttest.Caller(access.ReadOnly)
-	if err := s.Admit(t.Context(), &ingest.Arrival{Protocol: ingest.Loki, Caller: reader}); errs.CodeOf(err) != errs.PermissionDenied {
+	if err := s.Admit(t.Context(), &ingest.Arrival{Protocol: ingest.Loki, Caller: reader}); errs.CodeOf(err) !=
+		errs.PermissionDenied {
 		t.Errorf("before the body: %v", err)
 	}
 	var asked []access.Need
@@ -165,7 +177,9 @@ func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := ingesttest.New(t)
 		st.Press("public.t", true)
-		a := &ingest.Arrival{Protocol: ingest.Loki, Caller: ingesttest.Caller(access.WriteOnly), Database: "public", Table: "t"}
+		a := &ingest.Arrival{
+			Protocol: ingest.Loki, Caller: ingesttest.Caller(access.WriteOnly), Database: "public", Table: "t",
+		}
 		begin := time.Now()
 		if err := s.Admit(t.Context(), a); errs.CodeOf(err) != errs.ShardBusy || time.Since(begin) != 0 {
 			t.Errorf("%v after %s", err, time.Since(begin))
@@ -178,7 +192,8 @@ func TestWaiting(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { st.Press("public.t", false) })
 		q := request(batch("t", func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1}`)) }))
 		q.Wait = true
-		if out := s.Store(t.Context(), q)[0]; out.Err != nil || time.Since(begin) < 3*time.Second || time.Since(begin) > 4*time.Second {
+		if out := s.Store(t.Context(), q)[0]; out.Err != nil || time.Since(begin) < 3*time.Second ||
+			time.Since(begin) > 4*time.Second {
 			t.Errorf("%v after %s", out.Err, time.Since(begin))
 		}
 	})
@@ -196,7 +211,12 @@ func TestColumns(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	text := ""
 	in := ingest.Columns{
-		Layout: &pipeline.Layout{Columns: []schema.Column{{Name: "line", Type: schema.String, Semantic: schema.Field}, {Name: "level", Type: schema.Int64, Semantic: schema.Field}}},
+		Layout: &pipeline.Layout{
+			Columns: []schema.Column{
+				{Name: "line", Type: schema.String, Semantic: schema.Field},
+				{Name: "level", Type: schema.Int64, Semantic: schema.Field},
+			},
+		},
 		Fill: func(to *pipeline.Direct) error {
 			app := to.Column(schema.Column{Name: "app", Type: schema.String, Semantic: schema.Tag})
 			for i, line := range []string{"a", "b", "c"} {
@@ -222,7 +242,9 @@ func TestColumns(t *testing.T) {
 		Text: func() []byte { return []byte(text) },
 	}
 	direct := func(table string) *ingest.Batch {
-		return &ingest.Batch{Database: "public", Table: table, SkipError: true, Each: true, OnReject: ingest.StoreRejects, Input: in}
+		return &ingest.Batch{
+			Database: "public", Table: table, SkipError: true, Each: true, OnReject: ingest.StoreRejects, Input: in,
+		}
 	}
 	out := s.Store(t.Context(), request(direct("new"), direct("old")))
 	for i := range out {
@@ -240,7 +262,8 @@ func TestColumns(t *testing.T) {
 	if diff := cmp.Diff([]ingesttest.Row{{"at": at, "line": "a", "app": "x"}}, st.Rows("public.old")); diff != "" {
 		t.Errorf("an old table (-want +got):\n%s", diff)
 	}
-	if rows := st.Rows("svc_private.rejects"); len(rows) != 3 || rows[0]["record"] != `{"line":"b"}` || rows[0]["pipeline"] != nil {
+	if rows := st.Rows("svc_private.rejects"); len(rows) != 3 || rows[0]["record"] != `{"line":"b"}` ||
+		rows[0]["pipeline"] != nil {
 		t.Errorf("rejects %+v", rows)
 	}
 }

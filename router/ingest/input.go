@@ -111,14 +111,15 @@ func (s *Sink) JSON(doc []byte) error {
 	}
 	err := s.run.ScanLine(doc)
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
-		return s.malformed(doc, errs.New(errs.InvalidArguments, "the record is no valid JSON: %s at column %d", e.Message(), e.Offset+1))
+		return s.malformed(doc, errs.New(errs.InvalidArguments, "the record is no valid JSON: %s at column %d",
+			e.Message(), e.Offset+1))
 	}
 	return err
 }
 
 // JSONAt takes the JSON value at or after data[pos] and returns the position after it. data must be valid
-// UTF-8, followed by body.Pad zeros in its capacity. A *jsonscan.Error says that the text is malformed: then nothing was
-// counted, and only the caller knows where the next record begins.
+// UTF-8, followed by body.Pad zeros in its capacity. A *jsonscan.Error says that the text is malformed: then nothing
+// was counted, and only the caller knows where the next record begins.
 func (s *Sink) JSONAt(data []byte, pos int) (next int, err error) { return s.run.ScanRecord(data, pos) }
 
 // Text takes a line as the record {"message": line}. Bytes that are no UTF-8 become U+FFFD.

@@ -94,17 +94,26 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels, "protocol"))
 	}
 	m := &metrics{
-		rows:     counter("cordwood_ingest_rows_total", "Rows stored by log ingestion, by database and protocol.", "db"),
-		bytes:    counter("cordwood_ingest_bytes_total", "Bytes of log bodies, decompressed, that were stored, by database and protocol.", "db"),
-		skipped:  counter("cordwood_ingest_skipped_records_total", "Records dropped because they failed and skip_error was set, by database, protocol and step at which they failed.", "db", "kind"),
-		expired:  counter("cordwood_ingest_expired_rows_total", "Rows of log ingestion that were older than the ttl of their table when they came, by database and protocol.", "db"),
-		rejects:  counter("cordwood_ingest_rejects_stored_total", "Skipped records that were kept in svc_private.rejects, by protocol."),
-		failed:   counter("cordwood_ingest_failed_total", "Log requests refused or failed, by protocol and stage: parameters, disk, busy, body, pipeline, write.", "stage"),
-		keyed:    counter("cordwood_ingest_keyed_requests_total", "Log requests that had a key, as by the header Idempotency-Key, by protocol."),
-		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent again within 2 minutes, by a protocol of another system: the answer may have been lost, or equal bodies are meant."),
+		rows: counter("cordwood_ingest_rows_total", "Rows stored by log ingestion, by database and protocol.", "db"),
+		bytes: counter("cordwood_ingest_bytes_total",
+			"Bytes of log bodies, decompressed, that were stored, by database and protocol.", "db"),
+		skipped: counter("cordwood_ingest_skipped_records_total",
+			"Records dropped because they failed and skip_error was set, by database, protocol and step at which they failed.",
+			"db", "kind"),
+		expired: counter("cordwood_ingest_expired_rows_total",
+			"Rows of log ingestion that were older than the ttl of their table when they came, by database and protocol.", "db"),
+		rejects: counter("cordwood_ingest_rejects_stored_total",
+			"Skipped records that were kept in svc_private.rejects, by protocol."),
+		failed: counter("cordwood_ingest_failed_total",
+			"Log requests refused or failed, by protocol and stage: parameters, disk, busy, body, pipeline, write.", "stage"),
+		keyed: counter("cordwood_ingest_keyed_requests_total",
+			"Log requests that had a key, as by the header Idempotency-Key, by protocol."),
+		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent again within 2 "+
+			"minutes, by a protocol of another system: the answer may have been lost, or equal bodies are meant."),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "cordwood_ingest_stage_seconds",
-			Help:    "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made rows), write (schema ensured, rows stored), by protocol.",
+			Name: "cordwood_ingest_stage_seconds",
+			Help: "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made " +
+				"rows), write (schema ensured, rows stored), by protocol.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18),
 		}, []string{"stage", "protocol"}),
 		dbs: labels.NewLimit(maxDatabaseLabels),
@@ -116,7 +125,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.stages, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed, m.repeated} {
+	for _, c := range []prometheus.Collector{
+		m.stages, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed, m.repeated,
+	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("ingest: register metrics: %w", err)
 		}

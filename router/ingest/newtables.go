@@ -61,7 +61,8 @@ func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) err
 	}
 	if m.made+len(names) > n.limit {
 		return errs.New(errs.RateLimited,
-			"the request would make %d new tables, and user %s made %d within the minute, of %d that a user may make by ingestion (--max-new-tables-per-minute): send to existing tables, or try again later",
+			"the request would make %d new tables, and user %s made %d within the minute, of %d that a user may make by "+
+				"ingestion (--max-new-tables-per-minute): send to existing tables, or try again later",
 			len(names), user, m.made, n.limit).WithRetryAfter(max(m.ends.Sub(now).Round(time.Second), time.Second))
 	}
 	m.made += len(names)

@@ -34,7 +34,9 @@ func NewPipelines(meta pipelines.Meta, opt pipeline.Options, reg prometheus.Regi
 
 // Find returns a pipeline by the texts of its name and version; without a version the
 // newest. It also returns which version that is. A nil *Pipelines has none.
-func (p *Pipelines) Find(ctx context.Context, name, version string, hasVersion bool) (*pipeline.Pipeline, int64, error) {
+func (p *Pipelines) Find(ctx context.Context, name, version string,
+	hasVersion bool,
+) (*pipeline.Pipeline, int64, error) {
 	none := p == nil || strings.HasPrefix(name, ReservedPrefix)
 	if !hasVersion {
 		if none {

@@ -137,7 +137,8 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 	r.bytes += rejectOverhead + len(text) + len(reason.Error)
 	if r.bytes > maxRejectBytes {
 		r.err = errs.New(errs.InvalidArguments,
-			"more than %d MiB of skipped records in one request, which is too much to keep; send fewer records per request, or say on_reject=drop", maxRejectBytes>>20)
+			"more than %d MiB of skipped records in one request, which is too much to keep; send fewer records per request, "+
+				"or say on_reject=drop", maxRejectBytes>>20)
 	}
 	if r.err != nil {
 		return
@@ -185,7 +186,8 @@ func (r *rejects) addTo(out *pipeline.Output) (*pipeline.Output, error) {
 			return nil, errs.Wrap(errs.Internal, err, "options of %s.%s", schema.PrivateDatabase, rejectsTable)
 		}
 		out.Tables = append(out.Tables, &pipeline.TableRows{
-			Database: schema.PrivateDatabase, Table: rejectsTable, Options: options, Existing: r.table, Internal: true, Rows: &r.rows,
+			Database: schema.PrivateDatabase, Table: rejectsTable, Options: options, Existing: r.table, Internal: true,
+			Rows: &r.rows,
 		})
 	}
 	return out, nil

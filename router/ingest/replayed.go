@@ -71,7 +71,8 @@ func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 // check returns an error if the ids are not those of the records.
 func (r *Replayed) check(out *pipeline.Output) error {
 	if out.Records != len(r.IDs) {
-		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored", HeaderReplayed, len(r.IDs), out.Records)
+		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored",
+			HeaderReplayed, len(r.IDs), out.Records)
 	}
 	return nil
 }
@@ -98,7 +99,8 @@ func (s *Service) noteReplayed(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	options, err := schema.StoredOptions(map[string]string{
-		schema.OptionTTL: s.cfg.RejectsTTL, schema.OptionComment: "Rejected records that were stored when they were sent again",
+		schema.OptionTTL:     s.cfg.RejectsTTL,
+		schema.OptionComment: "Rejected records that were stored when they were sent again",
 	}, true)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "options of %s.%s", schema.PrivateDatabase, replayedTable)
@@ -135,6 +137,7 @@ func unnoted(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: the records are stored, but that they are replayed is not noted; send the request again with its key").
+	return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: the records are stored, but that they are "+
+		"replayed is not noted; send the request again with its key").
 		WithReason(errs.OutcomeUnknown)
 }

@@ -78,7 +78,8 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 			if until.IsZero() {
 				until = time.Now().Add(pressedWait)
 			}
-			if !time.Now().Before(until) || s.waitWhile(ctx, func() bool { _, yes := s.cfg.Writer.Pressed(b.Database, b.Table); return yes }) != nil {
+			if !time.Now().Before(until) ||
+				s.waitWhile(ctx, func() bool { _, yes := s.cfg.Writer.Pressed(b.Database, b.Table); return yes }) != nil {
 				return out
 			}
 			run = 0
@@ -156,7 +157,8 @@ func (j *job) open(ctx context.Context) (run, error) {
 		SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		DatabaseTTL: databaseTTL(s.cfg.Catalog, b.Database),
-		Tags:        b.Tags, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
+		Tags:        b.Tags, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
+		NoClientVariables: s.cfg.NoClientVariables,
 	}
 	j.opt = native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
 	if b.Each {
@@ -294,16 +296,19 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	}
 	warnings := slices.Clone(out.Warnings)
 	if j.repaired > 0 {
-		warnings = append(warnings, words.Say(j.repaired, "line is not valid UTF-8: U+FFFD was stored in the place of what is not",
+		warnings = append(warnings, words.Say(j.repaired,
+			"line is not valid UTF-8: U+FFFD was stored in the place of what is not",
 			"lines are not valid UTF-8: U+FFFD was stored in the place of what is not"))
 	}
 	if b.compiled != nil && b.timeIndex != nil {
-		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+" says which field is the time")
+		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+
+			" says which field is the time")
 	}
 	expired, told := expiredRows(out)
 	return Outcome{
-		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons, Refused: j.refused,
-		Kept: j.kept != nil, Expired: expired, Warnings: append(warnings, told...), WriteTime: time.Since(start),
+		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons,
+		Refused: j.refused,
+		Kept:    j.kept != nil, Expired: expired, Warnings: append(warnings, told...), WriteTime: time.Since(start),
 	}
 }
 

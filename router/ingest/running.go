@@ -32,6 +32,7 @@ func (r running) enter(ctx context.Context, wait time.Duration) (leave func(), e
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timer.C:
-		return nil, errs.New(errs.ShardBusy, "%d pipelines run already, and many requests wait: try again later", cap(r)).WithRetryAfter(runningWait)
+		return nil, errs.New(errs.ShardBusy, "%d pipelines run already, and many requests wait: try again later",
+			cap(r)).WithRetryAfter(runningWait)
 	}
 }

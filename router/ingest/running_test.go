@@ -20,7 +20,8 @@ func TestRunningIsBounded(t *testing.T) {
 			}
 			leaves = append(leaves, leave)
 		}
-		if _, err := r.enter(t.Context(), runningWait); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).Status() != 503 || errs.From(err).RetryAfter == 0 {
+		if _, err := r.enter(t.Context(), runningWait); errs.CodeOf(err) != errs.ShardBusy ||
+			errs.From(err).Status() != 503 || errs.From(err).RetryAfter == 0 {
 			t.Errorf("one too many: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

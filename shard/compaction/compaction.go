@@ -250,7 +250,8 @@ func (r *run) table(def *schema.Table, o *output) error {
 			}
 			continue
 		}
-		if r.full(len(list)) && (t.Merge == query.Append && t.Modes == nil || len(r.rows) == 0 || !r.id.Equal(r.rows[len(r.rows)-1], first.ref())) {
+		if r.full(len(list)) && (t.Merge == query.Append && t.Modes == nil || len(r.rows) == 0 ||
+			!r.id.Equal(r.rows[len(r.rows)-1], first.ref())) {
 			if err := r.flush(def, t, o); err != nil {
 				return err
 			}

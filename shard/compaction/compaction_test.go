@@ -22,14 +22,20 @@ import (
 
 var logs = (&schema.Table{ID: 7, Version: 1, Columns: []schema.Column{
 	{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
-	{ID: 2, Name: "msg", Type: schema.String, Semantic: schema.Field, Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}},
+	{
+		ID: 2, Name: "msg", Type: schema.String, Semantic: schema.Field,
+		Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)},
+	},
 	{ID: 3, Name: "n", Type: schema.Int64, Semantic: schema.Field},
 }}).Index()
 
 // tagged is a table whose row groups are merged and not copied, with bloom filters.
 var tagged = (&schema.Table{ID: 7, Version: 1, Columns: []schema.Column{
 	{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
-	{ID: 2, Name: "msg", Type: schema.String, Semantic: schema.Tag, Index: &schema.Index{Kind: schema.InvertedIndex, Options: schema.DefaultIndexOptions(schema.InvertedIndex)}},
+	{
+		ID: 2, Name: "msg", Type: schema.String, Semantic: schema.Tag,
+		Index: &schema.Index{Kind: schema.InvertedIndex, Options: schema.DefaultIndexOptions(schema.InvertedIndex)},
+	},
 	{ID: 3, Name: "n", Type: schema.Int64, Semantic: schema.Field},
 }}).Index()
 
@@ -156,7 +162,8 @@ func TestCopiedGroups(t *testing.T) {
 				t.Errorf("seed %d: a file of %d rows, cut at %d", seed, m.Rows, j.PieceRows)
 			}
 			times, rows := readLogs(t, cfg.Dir, m)
-			if len(times) != int(m.Rows) || slices.Min(times) != m.MinTime || slices.Max(times) != m.MaxTime || inputs > 1 && !slices.IsSorted(times) {
+			if len(times) != int(m.Rows) || slices.Min(times) != m.MinTime || slices.Max(times) != m.MaxTime ||
+				inputs > 1 && !slices.IsSorted(times) {
 				t.Errorf("seed %d: %d rows from %d to %d, sorted %v, the meta data say %d from %d to %d",
 					seed, len(times), slices.Min(times), slices.Max(times), slices.IsSorted(times), m.Rows, m.MinTime, m.MaxTime)
 			}

@@ -48,7 +48,8 @@ func (r *run) open() error {
 			}
 		}
 		t := r.tables[in.Meta.TableID]
-		if c.lazy = r.job.emit == nil && !in.Meta.Shared() && t != nil && (len(t.Def.Tags()) == 0 || len(r.job.Inputs) == 1); c.lazy {
+		if c.lazy = r.job.emit == nil && !in.Meta.Shared() && t != nil &&
+			(len(t.Def.Tags()) == 0 || len(r.job.Inputs) == 1); c.lazy {
 			c.waits, c.from = true, in.Meta.MinTime
 			continue
 		}
@@ -124,7 +125,8 @@ func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) 
 	}
 	if len(r.job.Inputs) == 1 {
 		// Its rows are merged already; of the marks of deletions some may go.
-		return t.Merge == query.Append || !t.DropDeleted || !slices.ContainsFunc(c.meta.Columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID })
+		return t.Merge == query.Append || !t.DropDeleted ||
+			!slices.ContainsFunc(c.meta.Columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID })
 	}
 	if t.Merge != query.Append || t.Modes != nil || second != nil && g.MaxTime >= second.ref().Time {
 		return false

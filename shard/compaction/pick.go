@@ -82,7 +82,9 @@ func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (pick
 		parts[p] = append(parts[p], s)
 	}
 	for _, list := range parts {
-		slices.SortFunc(list, func(a, b Segment) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(list, func(a, b Segment) int {
+			return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+		})
 		for _, run := range runs(list, now) {
 			if run = longest(run, allowed); run == nil {
 				continue
@@ -103,7 +105,8 @@ func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (pick
 // anew when there is nothing else to do, so it is no debt.
 func stale(segments []Segment) (picked []Segment) {
 	for i := range segments {
-		if s := &segments[i]; s.Stale && (picked == nil || s.Bytes < picked[0].Bytes || s.Bytes == picked[0].Bytes && s.ID < picked[0].ID) {
+		if s := &segments[i]; s.Stale &&
+			(picked == nil || s.Bytes < picked[0].Bytes || s.Bytes == picked[0].Bytes && s.ID < picked[0].ID) {
 			picked = segments[i : i+1]
 		}
 	}

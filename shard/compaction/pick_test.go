@@ -13,7 +13,8 @@ func list(sizes ...float64) []Segment {
 	for i, mib := range sizes {
 		at := time.Unix(int64(i)*60, 0)
 		out = append(out, Segment{
-			ID: uint64(i + 1), Order: uint64(i + 1), Bytes: int64(mib * (1 << 20)), Rows: 1000, Group: Group{Table: 1}, Days: 1, MinTime: at, MaxTime: at.Add(time.Minute),
+			ID: uint64(i + 1), Order: uint64(i + 1), Bytes: int64(mib * (1 << 20)), Rows: 1000, Group: Group{Table: 1}, Days: 1,
+			MinTime: at, MaxTime: at.Add(time.Minute),
 		})
 	}
 	return out
@@ -68,14 +69,33 @@ func TestPick(t *testing.T) {
 				l[i].MaxSpan = 5 * time.Minute
 			}
 		}), during, yes, ""},
-		{"one of them with a shorter ttl", change(list(repeat(8, 1)...), func(l []Segment) { l[0].MaxSpan = 5 * time.Minute }), during, yes, ""},
+		{
+			"one of them with a shorter ttl",
+			change(list(repeat(8, 1)...), func(l []Segment) { l[0].MaxSpan = 5 * time.Minute }), during, yes, "",
+		},
 		{"half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 500 }), during, yes, "2"},
 		{"less than half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 499 }), during, yes, ""},
-		{"an eighth of the row groups dead", change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable = 125, true }), during, yes, "1"},
-		{"fewer row groups dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Droppable = 124, true }), during, yes, ""},
-		{"a row group dead of one that may be cut", change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable, l[0].Cut = 1, true, true }), during, yes, "1"},
-		{"none dead of one that may be cut", change(list(900, 100), func(l []Segment) { l[0].Droppable, l[0].Cut = true, true }), during, yes, ""},
-		{"few rows long dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Overdue = 1, true }), during, yes, "2"},
+		{
+			"an eighth of the row groups dead",
+			change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable = 125, true }), during, yes, "1",
+		},
+		{
+			"fewer row groups dead",
+			change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Droppable = 124, true }), during, yes, "",
+		},
+		{
+			"a row group dead of one that may be cut",
+			change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable, l[0].Cut = 1, true, true }), during,
+			yes, "1",
+		},
+		{
+			"none dead of one that may be cut",
+			change(list(900, 100), func(l []Segment) { l[0].Droppable, l[0].Cut = true, true }), during, yes, "",
+		},
+		{
+			"few rows long dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Overdue = 1, true }),
+			during, yes, "2",
+		},
 		{"a big one, all but dead", change(list(900), func(l []Segment) { l[0].DeadRows = 999 }), during, yes, "1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,7 +124,8 @@ func TestAmplification(t *testing.T) {
 		for i := range 3 * test.flushes {
 			now := time.Unix(int64(i)*86400/int64(test.flushes), 0)
 			live = append(live, Segment{
-				ID: next, Order: next, Bytes: int64(test.flush * (1 << 20)), Rows: 1, Group: Group{Table: 1}, Days: 1, Day: now.Unix() / 86400, MinTime: now, MaxTime: now,
+				ID: next, Order: next, Bytes: int64(test.flush * (1 << 20)), Rows: 1, Group: Group{Table: 1}, Days: 1,
+				Day: now.Unix() / 86400, MinTime: now, MaxTime: now,
 			})
 			next++
 			flushed += live[len(live)-1].Bytes
@@ -131,9 +152,11 @@ func TestAmplification(t *testing.T) {
 			}
 		}
 		amplification := float64(written) / float64(flushed)
-		t.Logf("flushes of %g MiB: a byte is written %.2f times by compactions, %d segments are left", test.flush, amplification, len(live))
+		t.Logf("flushes of %g MiB: a byte is written %.2f times by compactions, %d segments are left", test.flush,
+			amplification, len(live))
 		if amplification > test.most || len(live) > test.segments {
-			t.Errorf("flushes of %g MiB: a byte is written %.2f times by compactions, want at most %.2f; %d segments are left, want at most %d", test.flush, amplification, test.most, len(live), test.segments)
+			t.Errorf("flushes of %g MiB: a byte is written %.2f times by compactions, want at most %.2f; "+
+				"%d segments are left, want at most %d", test.flush, amplification, test.most, len(live), test.segments)
 		}
 	}
 }

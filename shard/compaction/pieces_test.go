@@ -65,7 +65,8 @@ func TestFaultsOfPieces(t *testing.T) {
 		if !slices.Equal(abandoned, want) {
 			t.Errorf("operation %d: ids %v were given back of %v", n, abandoned, want)
 		}
-		if names, err := disk.ReadDir("d"); err != nil || fmt.Sprint(names) != fmt.Sprintf("[%s]", segment.FileName(input.ID)) {
+		if names, err := disk.ReadDir("d"); err != nil ||
+			fmt.Sprint(names) != fmt.Sprintf("[%s]", segment.FileName(input.ID)) {
 			t.Errorf("operation %d: files after the error: %v, %v", n, names, err)
 		}
 		if err := segment.Check(disk, "d", &input, true); err != nil {

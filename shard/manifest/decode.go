@@ -322,7 +322,12 @@ func (r *reader) spans(b []byte) (spans []segment.TableSpan) {
 		}
 		last += v[0]
 		lo := protowire.DecodeZigZag(v[2])
-		spans = append(spans, segment.TableSpan{TableID: last, Rows: int64(v[1]), MinTime: lo, MaxTime: int64(uint64(lo) + v[3])})
+		spans = append(spans, segment.TableSpan{
+			TableID: last,
+			Rows:    int64(v[1]),
+			MinTime: lo,
+			MaxTime: int64(uint64(lo) + v[3]),
+		})
 	}
 	return spans
 }

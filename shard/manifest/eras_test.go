@@ -18,7 +18,8 @@ func TestEras(t *testing.T) {
 		return m
 	}
 	both := func(id uint64) segment.Meta {
-		return shared(id+1, segment.TableSpan{TableID: 7, Rows: 1, MinTime: 1, MaxTime: 2}, segment.TableSpan{TableID: 9, Rows: 1, MinTime: 1, MaxTime: 2})
+		return shared(id+1, segment.TableSpan{TableID: 7, Rows: 1, MinTime: 1, MaxTime: 2},
+			segment.TableSpan{TableID: 9, Rows: 1, MinTime: 1, MaxTime: 2})
 	}
 	state := &State{}
 	var file []byte
@@ -27,7 +28,15 @@ func TestEras(t *testing.T) {
 		edit Edit
 		want []Merging
 	}{
-		{"before", Edit{AppliedIndex: 1, Add: []segment.Meta{own(1, 1, 7), own(2, 2, 9), both(2)}, Tables: []Table{table(7, 1), table(9, 1)}}, nil},
+		{
+			"before",
+			Edit{
+				AppliedIndex: 1,
+				Add:          []segment.Meta{own(1, 1, 7), own(2, 2, 9), both(2)},
+				Tables:       []Table{table(7, 1), table(9, 1)},
+			},
+			nil,
+		},
 		{"two tables change", Edit{AppliedIndex: 2, Add: []segment.Meta{own(4, 4, 7)}, Merging: []Merging{
 			{9, []Era{{4, query.LastRow}}}, {7, []Era{{4, query.LastRow}}},
 		}}, []Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}}},
@@ -41,7 +50,11 @@ func TestEras(t *testing.T) {
 			Edit{Add: []segment.Meta{own(6, 2, 9)}, Remove: []uint64{2}},
 			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
 		},
-		{"the rows of an era are gone", Edit{Remove: []uint64{4}}, []Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}}},
+		{
+			"the rows of an era are gone",
+			Edit{Remove: []uint64{4}},
+			[]Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}},
+		},
 		{"a table is dropped", Edit{AppliedIndex: 4, Drop: []uint64{7}}, []Merging{{9, []Era{{4, query.LastRow}}}}},
 		{"all are gone", Edit{Remove: []uint64{3, 6}}, nil},
 	} {
@@ -60,7 +73,8 @@ func TestEras(t *testing.T) {
 			t.Errorf("%s: read again (-want +got):\n%s", step.name, d)
 		}
 	}
-	if _, err := parse("M", appendRecord(appendHeader(nil, 1), &Edit{Merging: []Merging{{7, []Era{{4, 3}}}}})); err == nil {
+	if _, err := parse("M", appendRecord(appendHeader(nil, 1), &Edit{Merging: []Merging{{7, []Era{{4, 3}}}}})); err ==
+		nil {
 		t.Error("an unknown way to merge rows was read")
 	}
 }

@@ -39,8 +39,11 @@ func seg(id, table uint64) segment.Meta {
 
 func table(id uint64, version uint32) Table {
 	t, err := EncodeTable(&schemapb.Table{
-		Id: id, Database: "public", Name: fmt.Sprint("t", id), Version: version, Options: map[string]string{"ttl": "7days", "comment": "c"},
-		Columns: []*schemapb.Column{{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP}},
+		Id: id, Database: "public", Name: fmt.Sprint("t", id), Version: version,
+		Options: map[string]string{"ttl": "7days", "comment": "c"},
+		Columns: []*schemapb.Column{
+			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP},
+		},
 	})
 	if err != nil {
 		panic(err)
@@ -52,11 +55,18 @@ func table(id uint64, version uint32) Table {
 func edits() []*Edit {
 	return []*Edit{
 		{
-			AppliedIndex: 5, AppliedTerm: 1, Clock: 1000, NextSegmentID: 3, Add: []segment.Meta{seg(1, 7), seg(2, 8)}, Tables: []Table{table(7, 1), table(8, 1)},
+			AppliedIndex: 5, AppliedTerm: 1, Clock: 1000, NextSegmentID: 3, Add: []segment.Meta{seg(1, 7), seg(2, 8)},
+			Tables:   []Table{table(7, 1), table(8, 1)},
 			Sessions: []Session{{ID: 1 << 63, High: 70, Seen: []uint64{1, 1 << 63}, LastUnixNano: 900}},
 		},
-		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Add: []segment.Meta{seg(3, 7), seg(4, 7)}, Tables: []Table{table(7, 2)}},
-		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Remove: []uint64{4}, Drop: []uint64{8}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}}},
+		{
+			AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Add: []segment.Meta{seg(3, 7), seg(4, 7)},
+			Tables: []Table{table(7, 2)},
+		},
+		{
+			AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Remove: []uint64{4}, Drop: []uint64{8},
+			Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
+		},
 	}
 }
 
@@ -75,11 +85,25 @@ func newEdits() []*Edit {
 	}
 	return []*Edit{
 		{
-			AppliedIndex: 12, AppliedTerm: 2, Clock: 3000, Add: []segment.Meta{shared(10, span(7, -5, 99), span(9, -1<<63, 1<<63-1), span(1<<40, 1, 1)), shared(11, span(7, 0, 10), span(9, 1, 1)), seg(12, 1<<40), shared(14, span(9, 1, 2)), shared(6, span(7, 0, 9), span(9, 1, 2))},
-			Tables: []Table{table(9, 1), table(1<<40, 3)}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}, {ID: 4, Unlogged: true, High: 9, Seen: []uint64{3}, LastUnixNano: 2}},
+			AppliedIndex: 12, AppliedTerm: 2, Clock: 3000, Add: []segment.Meta{
+				shared(10, span(7, -5, 99), span(9, -1<<63, 1<<63-1), span(1<<40, 1, 1)),
+				shared(11, span(7, 0, 10), span(9, 1, 1)), seg(12, 1<<40), shared(14, span(9, 1, 2)),
+				shared(6, span(7, 0, 9), span(9, 1, 2)),
+			},
+			Tables: []Table{table(9, 1), table(1<<40, 3)}, Sessions: []Session{
+				{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1},
+				{ID: 4, Unlogged: true, High: 9, Seen: []uint64{3}, LastUnixNano: 2},
+			},
 		},
-		{AppliedIndex: 13, AppliedTerm: 2, Clock: 4000, Drop: []uint64{9}, Expire: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{13, 15}, NextSegmentID: 16},
-		{Swept: true, Garbage: []uint64{5}, Add: []segment.Meta{shared(8, span(77, 1, 2)), shared(13, span(7, 0, 9), span(9, 1, 2), span(1<<40, 1, 1))}, Remove: []uint64{10, 12}, Reserved: []uint64{15}},
+		{
+			AppliedIndex: 13, AppliedTerm: 2, Clock: 4000, Drop: []uint64{9},
+			Expire: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{13, 15}, NextSegmentID: 16,
+		},
+		{
+			Swept: true, Garbage: []uint64{5},
+			Add:    []segment.Meta{shared(8, span(77, 1, 2)), shared(13, span(7, 0, 9), span(9, 1, 2), span(1<<40, 1, 1))},
+			Remove: []uint64{10, 12}, Reserved: []uint64{15},
+		},
 	}
 }
 
@@ -97,7 +121,8 @@ func newFinal() *State {
 func final() *State {
 	return &State{
 		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 5, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},
-		Tables: []Table{table(7, 2)}, Dropped: []Tombstone{{8, 2000}}, Garbage: []uint64{2, 4}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
+		Tables: []Table{table(7, 2)}, Dropped: []Tombstone{{8, 2000}}, Garbage: []uint64{2, 4},
+		Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
 	}
 }
 

@@ -57,7 +57,8 @@ func (p *printer) line(format string, args ...any) {
 }
 
 func (p *printer) edit(e *Edit) {
-	p.line("  applied index %d, term %d; next segment %d; clock %s", e.AppliedIndex, e.AppliedTerm, e.NextSegmentID, when(e.Clock))
+	p.line("  applied index %d, term %d; next segment %d; clock %s", e.AppliedIndex, e.AppliedTerm, e.NextSegmentID,
+		when(e.Clock))
 	for i := range e.Add {
 		p.segment(&e.Add[i])
 	}

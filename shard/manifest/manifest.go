@@ -56,7 +56,8 @@ type ErrCorrupt struct {
 
 // Error names the file, the offset, what was wanted and what was found.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("manifest %s is corrupt at offset %d: want %s, got %s; restore the shard's directory from a replica or a backup",
+	return fmt.Sprintf("manifest %s is corrupt at offset %d: want %s, got %s; restore the shard's directory from a "+
+		"replica or a backup",
 		e.File, e.Offset, e.Want, e.Got)
 }
 
@@ -72,9 +73,11 @@ type ErrUnsupported struct {
 // Error names both versions and what to do.
 func (e *ErrUnsupported) Error() string {
 	if e.Field != 0 {
-		return fmt.Sprintf("manifest %s was written by a newer version of this program: it has a field %d that this one does not know; run the version that wrote it or a newer one", e.File, e.Field)
+		return fmt.Sprintf("manifest %s was written by a newer version of this program: "+
+			"it has a field %d that this one does not know; run the version that wrote it or a newer one", e.File, e.Field)
 	}
-	return fmt.Sprintf("manifest %s was written by a newer version of this program: its format version is %d, this one reads versions 1 to %d; run the version that wrote it or a newer one",
+	return fmt.Sprintf("manifest %s was written by a newer version of this program: its format version is %d, "+
+		"this one reads versions 1 to %d; run the version that wrote it or a newer one",
 		e.File, e.Version, e.Supported)
 }
 
@@ -122,7 +125,8 @@ func Open(cfg Config) (*Manifest, error) {
 				return nil, err
 			}
 			if f.shardID != cfg.ShardID {
-				return nil, fmt.Errorf("manifest %s belongs to shard %d, not to shard %d: the directory is misplaced", m.path(), f.shardID, cfg.ShardID)
+				return nil, fmt.Errorf("manifest %s belongs to shard %d, not to shard %d: the directory is misplaced", m.path(),
+					f.shardID, cfg.ShardID)
 			}
 			m.torn = f.torn
 			for i := range f.edits {
@@ -146,7 +150,8 @@ func Read(cfg Config) (st *State, torn int64, err error) {
 		return nil, 0, err
 	}
 	if f.shardID != cfg.ShardID {
-		return nil, 0, fmt.Errorf("manifest %s belongs to shard %d, not to shard %d: the directory is misplaced", path, f.shardID, cfg.ShardID)
+		return nil, 0, fmt.Errorf("manifest %s belongs to shard %d, not to shard %d: the directory is misplaced", path,
+			f.shardID, cfg.ShardID)
 	}
 	st = &State{}
 	for i := range f.edits {
@@ -176,7 +181,8 @@ func (m *Manifest) Commit(e *Edit) error {
 		return ErrBroken
 	}
 	if e.AppliedIndex > 0 && e.AppliedIndex < m.state.AppliedIndex {
-		return fmt.Errorf("manifest %s: commit: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, e.AppliedIndex)
+		return fmt.Errorf("manifest %s: commit: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex,
+			e.AppliedIndex)
 	}
 	if err := m.fits(e); err != nil {
 		return err
@@ -202,7 +208,8 @@ func (m *Manifest) Commit(e *Edit) error {
 func (m *Manifest) fits(e *Edit) error {
 	for _, t := range e.Tables {
 		if n := len(t.Def); n > maxField {
-			return fmt.Errorf("manifest %s: %w: the definition of table %d has %d bytes, at most %d are written; drop columns of the table", m.path(), ErrTooLarge, t.ID, n, maxField)
+			return fmt.Errorf("manifest %s: %w: the definition of table %d has %d bytes, at most %d are written; "+
+				"drop columns of the table", m.path(), ErrTooLarge, t.ID, n, maxField)
 		}
 	}
 	return nil

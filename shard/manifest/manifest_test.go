@@ -77,7 +77,10 @@ func TestOrder(t *testing.T) {
 	m := open(t, vfs.Hook(mem(t), rec.Record), "/s")
 	rec.Transcript()
 	commit(t, m, edits()[0])
-	first := []string{"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir s"}
+	first := []string{
+		"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST",
+		"sync-dir s",
+	}
 	if diff := cmp.Diff(first, rec.Transcript()); diff != "" {
 		t.Error(diff)
 	}
@@ -137,7 +140,8 @@ func TestFaults(t *testing.T) {
 			}
 			got := open(t, disk, "/s").State()
 			if got.AppliedIndex < committed || got.AppliedIndex > committed+1 || len(got.Segments) != int(got.AppliedIndex) {
-				t.Errorf("operation %d, crash %t: index %d with %d segments, committed %d", n, crash, got.AppliedIndex, len(got.Segments), committed)
+				t.Errorf("operation %d, crash %t: index %d with %d segments, committed %d", n, crash, got.AppliedIndex,
+					len(got.Segments), committed)
 			}
 			if !fail.Hit() {
 				break
@@ -178,11 +182,20 @@ func TestRecovery(t *testing.T) {
 		{"magic damaged", flip(1), -1, `want magic "CWMF"`},
 		{"header damaged", flip(9), -1, "header checksum"},
 		{"version damaged", flip(4), -1, "header checksum"},
-		{"first record damaged", flip(headerSize + recordHead + 3), -1, fmt.Sprintf("at offset %d: want record checksum", headerSize)},
-		{"middle record damaged", flip(ends[0] + recordHead + 3), -1, fmt.Sprintf("offset %d: want record checksum", ends[0])},
+		{
+			"first record damaged", flip(headerSize + recordHead + 3), -1,
+			fmt.Sprintf("at offset %d: want record checksum", headerSize),
+		},
+		{
+			"middle record damaged", flip(ends[0] + recordHead + 3), -1,
+			fmt.Sprintf("offset %d: want record checksum", ends[0]),
+		},
 		{"middle record's mark damaged", flip(ends[0]), -1, fmt.Sprintf(`a sound record at offset %d`, ends[1])},
 		{"middle record's length damaged", flip(ends[0] + 7), -1, fmt.Sprintf("offset %d: want a record of", ends[0])},
-		{"another shard's", func(b []byte) []byte { return append(appendHeader(nil, 3), b[headerSize:]...) }, -1, "belongs to shard 3, not to shard 17"},
+		{
+			"another shard's", func(b []byte) []byte { return append(appendHeader(nil, 3), b[headerSize:]...) }, -1,
+			"belongs to shard 3, not to shard 17",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,11 +234,19 @@ func TestRecovery(t *testing.T) {
 // TestTombstonesGo forgets dropped tables after a while.
 func TestTombstonesGo(t *testing.T) {
 	m := open(t, mem(t), "/s")
-	commit(t, m, &Edit{AppliedIndex: 1, Clock: 5, Drop: []uint64{3}}, &Edit{AppliedIndex: 2, Clock: 7, Drop: []uint64{3, 2}})
+	commit(t, m, &Edit{AppliedIndex: 1, Clock: 5, Drop: []uint64{3}}, &Edit{
+		AppliedIndex: 2,
+		Clock:        7,
+		Drop:         []uint64{3, 2},
+	})
 	equal(t, "dropped", &State{AppliedIndex: 2, Clock: 7, Dropped: []Tombstone{{2, 7}, {3, 5}}}, m.State())
 	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // of the step in which they are remembered
 	commit(t, m, &Edit{AppliedIndex: 3, Clock: last, Drop: []uint64{4}, Tombstones: []Tombstone{{4, int64(time.Minute)}}})
-	equal(t, "the times of drops", &State{AppliedIndex: 3, Clock: last, Dropped: []Tombstone{{2, 7}, {3, 5}, {4, int64(time.Minute)}}}, m.State())
+	equal(t, "the times of drops", &State{
+		AppliedIndex: 3,
+		Clock:        last,
+		Dropped:      []Tombstone{{2, 7}, {3, 5}, {4, int64(time.Minute)}},
+	}, m.State())
 	commit(t, m, &Edit{AppliedIndex: 4, Clock: last + 1})
 	equal(t, "later", &State{AppliedIndex: 4, Clock: last + 1, Dropped: []Tombstone{{4, int64(time.Minute)}}}, m.State())
 	// A drop that reaches the manifest late still makes segments dead.

@@ -83,7 +83,11 @@ func TestFaultsInParts(t *testing.T) {
 	inParts(t, 100)
 	boom := errors.New("boom")
 	edit := func(i uint64) *Edit {
-		return &Edit{AppliedIndex: i, Add: []segment.Meta{seg(3*i, 1), seg(3*i+1, 1), seg(3*i+2, 1)}, Tables: []Table{table(100+i, 1), table(200+i, 1)}}
+		return &Edit{
+			AppliedIndex: i,
+			Add:          []segment.Meta{seg(3*i, 1), seg(3*i+1, 1), seg(3*i+2, 1)},
+			Tables:       []Table{table(100+i, 1), table(200+i, 1)},
+		}
 	}
 	for n := 1; ; n++ {
 		hit := true
@@ -100,8 +104,10 @@ func TestFaultsInParts(t *testing.T) {
 			}
 			disk.Crash(lost)
 			got := open(t, disk, "/s").State()
-			if got.AppliedIndex < committed || got.AppliedIndex > committed+1 || len(got.Segments) != 3*int(got.AppliedIndex) || len(got.Tables) != 2*int(got.AppliedIndex) {
-				t.Fatalf("operation %d, crash %d: index %d with %d segments and %d tables, committed %d", n, lost, got.AppliedIndex, len(got.Segments), len(got.Tables), committed)
+			if got.AppliedIndex < committed || got.AppliedIndex > committed+1 || len(got.Segments) != 3*int(got.AppliedIndex) ||
+				len(got.Tables) != 2*int(got.AppliedIndex) {
+				t.Fatalf("operation %d, crash %d: index %d with %d segments and %d tables, committed %d", n, lost, got.AppliedIndex,
+					len(got.Segments), len(got.Tables), committed)
 			}
 			hit = fail.Hit()
 		}

@@ -28,7 +28,8 @@ func (m *Manifest) Replace(s *State) error {
 		return ErrBroken
 	}
 	if s.AppliedIndex < m.state.AppliedIndex {
-		return fmt.Errorf("manifest %s: replace: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, s.AppliedIndex)
+		return fmt.Errorf("manifest %s: replace: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex,
+			s.AppliedIndex)
 	}
 	whole := s.asEdit()
 	if err := m.fits(whole); err != nil {

@@ -152,7 +152,8 @@ func (s *State) apply(e *Edit) *State {
 	n := &State{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
 		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID), Reserved: slices.Clone(e.Reserved),
-		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Merging: s.Merging, Sessions: s.Sessions, Keys: s.Keys,
+		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Merging: s.Merging,
+		Sessions: s.Sessions, Keys: s.Keys,
 	}
 	if !e.Swept {
 		n.Garbage = s.Garbage
@@ -280,7 +281,9 @@ func (d *Dead) Span(m *segment.Meta, t *segment.TableSpan) bool {
 	if d.dropped[t.TableID] || d.before(t.TableID, t.MaxTime, m.Order) {
 		return true
 	}
-	_, defined := slices.BinarySearchFunc(d.state.Tables, t.TableID, func(def Table, id uint64) int { return cmp.Compare(def.ID, id) })
+	_, defined := slices.BinarySearchFunc(d.state.Tables, t.TableID, func(def Table, id uint64) int {
+		return cmp.Compare(def.ID, id)
+	})
 	return !defined
 }
 
@@ -293,7 +296,8 @@ func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
 func (s *State) asEdit() *Edit {
 	return &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
-		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Merging: s.Merging, Reserved: s.Reserved, Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys,
+		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Merging: s.Merging, Reserved: s.Reserved,
+		Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys,
 	}
 }
 

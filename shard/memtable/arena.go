@@ -60,7 +60,8 @@ func (p *Pool) get(size int) ([]byte, error) {
 	}
 	p.mu.Unlock()
 	if p.Limit > 0 && p.mapped.Load()+int64(size) > p.Limit {
-		return nil, fmt.Errorf("memtable: %d bytes are asked for and %d are mapped, at most %d may be", size, p.Mapped(), p.Limit)
+		return nil, fmt.Errorf("memtable: %d bytes are asked for and %d are mapped, at most %d may be", size,
+			p.Mapped(), p.Limit)
 	}
 	c, err := p.shared.mapChunk(size)
 	if err != nil {

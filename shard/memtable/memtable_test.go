@@ -182,7 +182,8 @@ func TestCuts(t *testing.T) {
 		t.Error("a list of cuts that was handed out has changed")
 	}
 	m.Expire(7, 10)
-	if d := cmp.Diff([]Cut{{0, query.LastRow}, {0, query.LastNonNull}, {0, query.LastRow}}, m.Cuts(7)); d != "" || len(m.Batches(7)) > 0 {
+	if d := cmp.Diff([]Cut{{0, query.LastRow}, {0, query.LastNonNull}, {0, query.LastRow}}, m.Cuts(7)); d != "" ||
+		len(m.Batches(7)) > 0 {
 		t.Error(d)
 	}
 	m.Drop(7)

@@ -163,7 +163,8 @@ func (s *sharedFile) unmapChunk(mem []byte) {
 	if !inFile {
 		return
 	}
-	if err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, c.offset, int64(c.size)); err != nil {
+	if err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, c.offset,
+		int64(c.size)); err != nil {
 		panic("memtable: free a chunk of the file in memory: " + err.Error())
 	}
 	s.mu.Lock()

@@ -38,7 +38,9 @@ func AddDeleted(table *schema.Table) *schema.Table {
 // Sorted returns the rows that a segment has of the given ones, which are in the order
 // of segment.Sort: one for each identity. Rows that are made of several lie in batches
 // that it adds. The slices that are given may be reused.
-func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows []segment.RowRef) ([]*column.Batch, []segment.RowRef) {
+func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
+	rows []segment.RowRef,
+) ([]*column.Batch, []segment.RowRef) {
 	if mode == query.Append {
 		return batches, rows
 	}
@@ -61,8 +63,16 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows
 // Mixed is Sorted for rows that were written while the table merged in one way and in
 // another: modes has the way for each batch, as query.Era has the rule. What it returns
 // stands for all rows of an identity only if there are none before the given ones.
-func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch, rows []segment.RowRef) ([]*column.Batch, []segment.RowRef) {
-	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches), modes: modes, types: typesOf(table)}
+func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,
+	rows []segment.RowRef,
+) ([]*column.Batch, []segment.RowRef) {
+	m := merger{
+		id:      NewIdentity(table, batches),
+		batches: batches,
+		deleted: deletedViews(batches),
+		modes:   modes,
+		types:   typesOf(table),
+	}
 	out := make([]segment.RowRef, 0, len(rows))
 	for from := 0; from < len(rows); {
 		to := m.end(rows, from)

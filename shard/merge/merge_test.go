@@ -116,20 +116,53 @@ func TestSorted(t *testing.T) {
 		nonNull string
 	}{
 		{"one row", []string{"1/k/1/x/-"}, "1/k/1/x/-", "1/k/1/x/-", "1/k/1/x/-"},
-		{"other identities", []string{"1/k/1/-/- 1/l/2/-/-", "2/k/3/-/-"}, "1/k/1/-/- 2/k/3/-/- 1/l/2/-/-", "1/k/1/-/- 2/k/3/-/- 1/l/2/-/-", "1/k/1/-/- 2/k/3/-/- 1/l/2/-/-"},
+		{
+			"other identities",
+			[]string{"1/k/1/-/- 1/l/2/-/-", "2/k/3/-/-"},
+			"1/k/1/-/- 2/k/3/-/- 1/l/2/-/-",
+			"1/k/1/-/- 2/k/3/-/- 1/l/2/-/-", "1/k/1/-/- 2/k/3/-/- 1/l/2/-/-",
+		},
 		{"replaced", []string{"1/k/1/x/-", "1/k/-/y/-"}, "1/k/1/x/- 1/k/-/y/-", "1/k/-/y/-", "1/k/1/y/-"},
-		{"within a batch", []string{"1/k/1/x/- 1/k/2/-/- 1/k/-/-/-"}, "1/k/1/x/- 1/k/2/-/- 1/k/-/-/-", "1/k/-/-/-", "1/k/2/x/-"},
+		{
+			"within a batch",
+			[]string{"1/k/1/x/- 1/k/2/-/- 1/k/-/-/-"},
+			"1/k/1/x/- 1/k/2/-/- 1/k/-/-/-", "1/k/-/-/-",
+			"1/k/2/x/-",
+		},
 		{"null tags", []string{"1/-/1/-/-", "1/-/-/x/-"}, "1/-/1/-/- 1/-/-/x/-", "1/-/-/x/-", "1/-/1/x/-"},
 		{"deleted", []string{"1/k/1/x/-", "1/k/-/-/t"}, "1/k/1/x/- 1/k/-/-/t", "1/k/-/-/t", "1/k/-/-/t"},
-		{"deleted and written", []string{"1/k/1/x/-", "1/k/-/-/t", "1/k/2/-/-"}, "1/k/1/x/- 1/k/-/-/t 1/k/2/-/-", "1/k/2/-/-", "1/k/2/-/f"},
-		{"deleted and written twice", []string{"1/k/1/x/-", "1/k/-/-/t", "1/k/2/-/- 1/k/-/z/-"}, "1/k/1/x/- 1/k/-/-/t 1/k/2/-/- 1/k/-/z/-", "1/k/-/z/-", "1/k/2/z/f"},
+		{
+			"deleted and written",
+			[]string{"1/k/1/x/-", "1/k/-/-/t", "1/k/2/-/-"},
+			"1/k/1/x/- 1/k/-/-/t 1/k/2/-/-",
+			"1/k/2/-/-", "1/k/2/-/f",
+		},
+		{
+			"deleted and written twice",
+			[]string{"1/k/1/x/-", "1/k/-/-/t", "1/k/2/-/- 1/k/-/z/-"},
+			"1/k/1/x/- 1/k/-/-/t 1/k/2/-/- 1/k/-/z/-", "1/k/-/z/-", "1/k/2/z/f",
+		},
 		{"begun anew", []string{"1/k/1/x/f"}, "1/k/1/x/f", "1/k/1/x/f", "1/k/1/x/f"},
 		{"begun anew, last", []string{"1/k/1/x/-", "1/k/2/-/f"}, "1/k/1/x/- 1/k/2/-/f", "1/k/2/-/f", "1/k/2/-/f"},
-		{"begun anew, then more", []string{"1/k/1/x/-", "1/k/2/-/f", "1/k/-/y/-"}, "1/k/1/x/- 1/k/2/-/f 1/k/-/y/-", "1/k/-/y/-", "1/k/2/y/f"},
-		{"deleted twice", []string{"1/k/-/-/t", "1/k/1/-/-", "1/k/-/-/t"}, "1/k/-/-/t 1/k/1/-/- 1/k/-/-/t", "1/k/-/-/t", "1/k/-/-/t"},
+		{
+			"begun anew, then more",
+			[]string{"1/k/1/x/-", "1/k/2/-/f", "1/k/-/y/-"},
+			"1/k/1/x/- 1/k/2/-/f 1/k/-/y/-",
+			"1/k/-/y/-", "1/k/2/y/f",
+		},
+		{
+			"deleted twice",
+			[]string{"1/k/-/-/t", "1/k/1/-/-", "1/k/-/-/t"},
+			"1/k/-/-/t 1/k/1/-/- 1/k/-/-/t",
+			"1/k/-/-/t", "1/k/-/-/t",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for mode, want := range map[query.Merge]string{query.Append: test.append, query.LastRow: test.last, query.LastNonNull: test.nonNull} {
+			for mode, want := range map[query.Merge]string{
+				query.Append:      test.append,
+				query.LastRow:     test.last,
+				query.LastNonNull: test.nonNull,
+			} {
 				var batches []*column.Batch
 				for _, rows := range test.batches {
 					batches = append(batches, rowsOf(t, strings.Split(rows, " ")...))
@@ -225,10 +258,18 @@ func TestWithoutDeleted(t *testing.T) {
 
 // TestCompare puts rows of all kinds of tags in the order of segment.Sort.
 func TestCompare(t *testing.T) {
-	types := []schema.Type{schema.Boolean, schema.Int8, schema.Int64, schema.Uint64, schema.Float32, schema.Float64, schema.String, schema.Binary, schema.TimestampSecond}
-	tab := &schema.Table{ID: 1, Columns: []schema.Column{{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp}}}
+	types := []schema.Type{
+		schema.Boolean, schema.Int8, schema.Int64, schema.Uint64, schema.Float32, schema.Float64, schema.String,
+		schema.Binary, schema.TimestampSecond,
+	}
+	tab := &schema.Table{
+		ID:      1,
+		Columns: []schema.Column{{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp}},
+	}
 	for i, typ := range types {
-		tab.Columns = append(tab.Columns, schema.Column{ID: uint32(i + 2), Name: typ.String(), Type: typ, Semantic: schema.Tag})
+		tab.Columns = append(tab.Columns, schema.Column{
+			ID: uint32(i + 2), Name: typ.String(), Type: typ, Semantic: schema.Tag,
+		})
 	}
 	tab.Index()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -93,7 +93,8 @@ func (a *fsmAdapter) catchUp(snaps *snapshot.Store) (err error) {
 			had, header.Index, newest.ID, err)
 	}
 	if got := durable.AppliedIndex(); got < header.Index {
-		return fmt.Errorf("state holds entries up to %d after snapshot %s of index %d was restored", got, newest.ID, header.Index)
+		return fmt.Errorf("state holds entries up to %d after snapshot %s of index %d was restored", got,
+			newest.ID, header.Index)
 	}
 	a.applied.Store(durable.AppliedIndex())
 	return nil

@@ -19,7 +19,9 @@ type cutOff struct {
 	appends, beats int // tried while it was
 }
 
-func (c *cutOff) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (c *cutOff) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	c.mu.Lock()
 	cut := c.cut
 	if cut {
@@ -61,7 +63,10 @@ func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 		if id == "n1" {
 			only = &toOne{cutOff: trans[id], id: "n3"}
 		}
-		r, err := Open(Config{Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: only, Log: raftlog.WAL})
+		r, err := Open(Config{
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: only,
+			Log: raftlog.WAL,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +123,9 @@ type toOne struct {
 	id raft.ServerID
 }
 
-func (c *toOne) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (c *toOne) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	if id != c.id {
 		return c.InmemTransport.AppendEntries(id, addr, args, resp)
 	}

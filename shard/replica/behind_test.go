@@ -18,7 +18,9 @@ type gated struct {
 	gate sync.RWMutex
 }
 
-func (g *gated) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (g *gated) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	if to := g.to.Load(); to != nil && id == *to && args.PrevLogEntry > 0 {
 		g.gate.RLock()
 		defer g.gate.RUnlock()
@@ -43,7 +45,8 @@ func TestBacklogIsSentAtOnce(t *testing.T) {
 	}
 	for _, id := range ids {
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: raftlog.WAL,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id],
+			Log: raftlog.WAL,
 		})
 		if err != nil {
 			t.Fatal(err)

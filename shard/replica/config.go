@@ -135,12 +135,17 @@ func (c Config) Validate() error {
 	fault(c.Dir == "", "Dir is empty")
 	fault(c.FSM == nil, "FSM is nil")
 	fault(c.Log != raftlog.WAL && c.Log != raftlog.Bolt, "Log is %d, want WAL or Bolt", c.Log)
-	fault(len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID), "Founders %v are without NodeID %s", c.Founders, c.NodeID)
-	fault(len(c.Founders) > 1 && c.Transport == nil, "Founders are %v, and there is no Transport to reach them", c.Founders)
+	fault(len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID), "Founders %v are without NodeID %s",
+		c.Founders, c.NodeID)
+	fault(len(c.Founders) > 1 && c.Transport == nil, "Founders are %v, and there is no Transport to reach them",
+		c.Founders)
 	fault(c.TrailingBytes < 0, "TrailingBytes is %d, want a positive number", c.TrailingBytes)
-	fault(c.MaxEntryBytes < 0 || c.MaxEntryBytes > MaxEntryBytes, "MaxEntryBytes is %d, want 1 to %d", c.MaxEntryBytes, MaxEntryBytes)
-	fault(c.MaxAppendEntries < 0 || c.MaxAppendEntries > 1024, "MaxAppendEntries is %d, want 1 to 1024", c.MaxAppendEntries)
-	fault(c.Transport != nil && c.NodeID != "" && string(c.Transport.LocalAddr()) != c.NodeID, "Transport's address is not NodeID")
+	fault(c.MaxEntryBytes < 0 || c.MaxEntryBytes > MaxEntryBytes, "MaxEntryBytes is %d, want 1 to %d", c.MaxEntryBytes,
+		MaxEntryBytes)
+	fault(c.MaxAppendEntries < 0 || c.MaxAppendEntries > 1024, "MaxAppendEntries is %d, want 1 to 1024",
+		c.MaxAppendEntries)
+	fault(c.Transport != nil && c.NodeID != "" && string(c.Transport.LocalAddr()) != c.NodeID,
+		"Transport's address is not NodeID")
 	return errors.Join(faults...)
 }
 

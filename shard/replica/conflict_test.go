@@ -40,7 +40,8 @@ func TestConflictingEntryAtSnapshot(t *testing.T) {
 		for _, id := range ids {
 			fsms[id] = &list{}
 			r, err := Open(Config{
-				Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: true, Founders: ids, Transport: trans[id], Log: kind,
+				Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: true, Founders: ids,
+				Transport: trans[id], Log: kind,
 				HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond, TrailingLogs: 1, TrailingBytes: 1,
 			})
 			if err != nil {

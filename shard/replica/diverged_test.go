@@ -14,7 +14,9 @@ import (
 
 // lateSnapshot opens a group of two, has the leader take a snapshot and goes on. It returns the
 // follower and its state machine, and what sends the snapshot once more, which a test may change.
-func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list, send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error)) {
+func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list,
+	send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error),
+) {
 	ids := []string{"n1", "n2"}
 	trans, fsms := map[string]*raft.InmemTransport{}, map[string]*list{}
 	for _, id := range ids {
@@ -25,7 +27,10 @@ func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list
 	var members []*Replica
 	for _, id := range ids {
 		fsms[id] = &list{}
-		r, err := Open(Config{Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: true, Founders: ids, Transport: trans[id], Log: kind, TrailingLogs: 1000})
+		r, err := Open(Config{
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: true, Founders: ids,
+			Transport: trans[id], Log: kind, TrailingLogs: 1000,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,17 +68,20 @@ func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list
 	}
 	_ = content.Close()
 	id := leader.cfg.NodeID
-	return follower, fsms[follower.cfg.NodeID], func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error) {
-		req := &raft.InstallSnapshotRequest{
-			RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: []byte(id)},
-			SnapshotVersion: meta.Version, Term: term, LastLogIndex: meta.Index, LastLogTerm: meta.Term,
-			Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex, Size: int64(len(b)),
+	return follower, fsms[follower.cfg.NodeID],
+		func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error) {
+			req := &raft.InstallSnapshotRequest{
+				RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: []byte(id)},
+				SnapshotVersion: meta.Version, Term: term, LastLogIndex: meta.Index, LastLogTerm: meta.Term,
+				Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
+				Size: int64(len(b)),
+			}
+			change(req)
+			resp := &raft.InstallSnapshotResponse{}
+			err := trans[id].InstallSnapshot(raft.ServerID(follower.cfg.NodeID), raft.ServerAddress(follower.cfg.NodeID), req,
+				resp, bytes.NewReader(b))
+			return resp, err
 		}
-		change(req)
-		resp := &raft.InstallSnapshotResponse{}
-		err := trans[id].InstallSnapshot(raft.ServerID(follower.cfg.NodeID), raft.ServerAddress(follower.cfg.NodeID), req, resp, bytes.NewReader(b))
-		return resp, err
-	}
 }
 
 // TestLateSnapshot: a snapshot of what a member has applied already, which was held up on its way,
@@ -107,7 +115,8 @@ func TestLateSnapshot(t *testing.T) {
 func TestSnapshotOfAnotherPast(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
-		if _, err := send(func(req *raft.InstallSnapshotRequest) { req.LastLogTerm += 7 }); err == nil || !strings.Contains(err.Error(), "went back in time") {
+		if _, err := send(func(req *raft.InstallSnapshotRequest) { req.LastLogTerm += 7 }); err == nil ||
+			!strings.Contains(err.Error(), "went back in time") {
 			t.Errorf("the answer is %v", err)
 		}
 		select {
@@ -155,7 +164,8 @@ func TestStateOfAnotherPast(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the second time because of the mark
-			if _, err := Open(config(dir, kind, termed{again, term + 1})); err == nil || !strings.Contains(err.Error(), "went back in time") {
+			if _, err := Open(config(dir, kind, termed{again, term + 1})); err == nil ||
+				!strings.Contains(err.Error(), "went back in time") {
 				t.Errorf("it opens: %v", err)
 			}
 		}

@@ -55,6 +55,7 @@ func (r *Replica) refuseFenced(nodes []string) func(node string) string {
 		if !slices.Contains(nodes, node) || r.running.hasMember(node) {
 			return ""
 		}
-		return fmt.Sprintf("group %s went on without node %s: it was recovered with 'cordwood recover', and what that node has of the group is of no use any more", r.cfg.Group, node)
+		return fmt.Sprintf("group %s went on without node %s: it was recovered with 'cordwood recover', and what that node "+
+			"has of the group is of no use any more", r.cfg.Group, node)
 	}
 }

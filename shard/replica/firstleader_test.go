@@ -23,7 +23,8 @@ func TestFirstLeaderAtOnce(t *testing.T) {
 			trans[id].Connect(raft.ServerAddress(other), trans[other])
 		}
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: raftlog.Bolt,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id],
+			Log:              raftlog.Bolt,
 			HeartbeatTimeout: 10 * time.Minute, CommitTimeout: 10 * time.Minute,
 		})
 		if err != nil {

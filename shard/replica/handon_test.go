@@ -26,7 +26,8 @@ func openGroup(t *testing.T, ids ...string) (members map[string]*Replica, trans 
 	}
 	for _, id := range ids {
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: raftlog.Bolt,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id],
+			Log:              raftlog.Bolt,
 			HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond,
 		})
 		if err != nil {
@@ -74,7 +75,8 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 	}
 	// With one that nobody reaches either the other one could not lead.
 	err := leader.HandOn(within(t), others[0])
-	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), "without this node 2 of 3 voters have to be ready, and 1 are") {
+	if e := errs.From(err); err == nil || e.Reason != errs.Busy ||
+		!strings.Contains(err.Error(), "without this node 2 of 3 voters have to be ready, and 1 are") {
 		t.Fatalf("hand on where one other is enough: %v, want a refusal", err)
 	}
 	if err := leader.HandOn(within(t)); err != nil {
@@ -93,7 +95,8 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 		}
 	}
 	if leader.IsLeader() || next.raft.CurrentTerm() != term {
-		t.Errorf("the unreachable member leads again (%v), or disturbs the others: term %d, was %d", leader.IsLeader(), next.raft.CurrentTerm(), term)
+		t.Errorf("the unreachable member leads again (%v), or disturbs the others: term %d, was %d", leader.IsLeader(),
+			next.raft.CurrentTerm(), term)
 	}
 	if err := leader.HandOn(within(t)); err != nil {
 		t.Errorf("hand on by a member that does not lead: %v", err)

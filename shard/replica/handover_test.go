@@ -50,8 +50,10 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	}
 	// Nor is it when the leader may choose; and nobody is asked who is to be left out.
 	err = leader.StepDown(within(t), alive)
-	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), dead) || leader.raft.State() != raft.Leader {
-		t.Errorf("step down where one voter is silent and the other is to be left out: %v, want a refusal that names both", err)
+	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), dead) ||
+		leader.raft.State() != raft.Leader {
+		t.Errorf("step down where one voter is silent and the other is to be left out: %v, want a refusal that names both",
+			err)
 	}
 	if err := leader.StepDown(within(t)); err != nil || leader.raft.State() == raft.Leader {
 		t.Fatalf("step down where one voter answers: %v", err)

@@ -62,8 +62,9 @@ func (i *installer) take(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 		err = i.stage(&rpc, req)
 	}
 	if err != nil {
-		answer(rpc, r.raft.CurrentTerm(), false, fmt.Errorf("replica %s on node %s: snapshot of index %d is not taken yet: %w",
-			r.cfg.Group, r.cfg.NodeID, req.LastLogIndex, err))
+		answer(rpc, r.raft.CurrentTerm(), false,
+			fmt.Errorf("replica %s on node %s: snapshot of index %d is not taken yet: %w",
+				r.cfg.Group, r.cfg.NodeID, req.LastLogIndex, err))
 		return
 	}
 	rpc.RespChan <- i.pass(rpc)
@@ -136,9 +137,11 @@ func (i *installer) outdated(index, term uint64) (bool, error) {
 	case err != nil:
 		return false, err
 	case !known:
-		return false, fmt.Errorf("a snapshot of index %d is late: this member has applied entries up to %d, and cut its log behind it", index, applied)
+		return false, fmt.Errorf("a snapshot of index %d is late: this member has applied entries up to %d, "+
+			"and cut its log behind it", index, applied)
 	case have != term:
-		err := i.past.Diverged("the leader has a snapshot of index %d and term %d, and this replica applied an entry of term %d there", index, term, have)
+		err := i.past.Diverged("the leader has a snapshot of index %d and term %d, and this replica applied an entry of "+
+			"term %d there", index, term, have)
 		i.r.log.Latch(err)
 		return false, err
 	}

@@ -160,7 +160,8 @@ func (c *change) handOver() (begin func() raft.Future, err error) {
 func (c *change) checkReady(to string, maxSilence time.Duration) error {
 	m := *c.member
 	if lag := c.r.group.lag(m); m.Silent < 0 || m.Silent > maxSilence || lag > promoteLag {
-		return c.refuse("it lacks %d entries and answered last %s ago: it is not ready to %s", lag, m.Silent.Round(time.Millisecond), to).
+		return c.refuse("it lacks %d entries and answered last %s ago: it is not ready to %s", lag,
+			m.Silent.Round(time.Millisecond), to).
 			WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	return nil
@@ -175,7 +176,8 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 		return nil
 	}
 	ready, rest := r.group.successors(avoid, r.cfg.HeartbeatTimeout)
-	err := error(errs.New(errs.ShardNotReady, "%s: %s: no other voter is ready to lead: %s", r.cfg.Group, Lead, strings.Join(rest, ", ")).
+	err := error(errs.New(errs.ShardNotReady, "%s: %s: no other voter is ready to lead: %s", r.cfg.Group, Lead,
+		strings.Join(rest, ", ")).
 		WithReason(errs.Busy).WithRetryAfter(time.Second))
 	for _, m := range ready {
 		// A node that has just died may still count as alive: then the next one is asked.
@@ -197,7 +199,8 @@ func (r *Replica) HandOn(ctx context.Context, avoid ...string) error {
 	}
 	ready, rest := r.group.successors(avoid, r.cfg.HeartbeatTimeout)
 	if voters, _ := r.Members(); len(ready) < len(voters)/2+1 {
-		return errs.New(errs.ShardNotReady, "%s: %s: without this node %d of %d voters have to be ready, and %d are: %s", r.cfg.Group, Lead,
+		return errs.New(errs.ShardNotReady, "%s: %s: without this node %d of %d voters have to be ready, and %d are: %s",
+			r.cfg.Group, Lead,
 			len(voters)/2+1, len(voters), len(ready), strings.Join(rest, ", ")).WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	return r.StepDown(ctx, avoid...)
@@ -219,12 +222,15 @@ func (r *Replica) settle(ctx context.Context, kind ChangeKind, node string, begi
 		case err == nil:
 			r.cfg.Logger.Info("changed the group", "group", r.cfg.Group, "change", kind.String(), "node", node)
 			return nil
-		case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
+			errors.Is(err, raft.ErrLeadershipTransferInProgress):
 			return r.refusal(err)
 		}
-		return errs.Wrap(errs.StorageUnavailable, err, "%s: %s %s", r.cfg.Group, kind, node).WithReason(errs.OutcomeUnknown).WithRetryAfter(time.Second)
+		return errs.Wrap(errs.StorageUnavailable, err, "%s: %s %s", r.cfg.Group, kind,
+			node).WithReason(errs.OutcomeUnknown).WithRetryAfter(time.Second)
 	case <-ctx.Done():
-		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: %s %s: the outcome is unknown", r.cfg.Group, kind, node).WithReason(errs.OutcomeUnknown)
+		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: %s %s: the outcome is unknown", r.cfg.Group, kind,
+			node).WithReason(errs.OutcomeUnknown)
 	case <-r.failed:
 		return r.unknown(errs.StorageUnavailable, r.failErr)
 	}

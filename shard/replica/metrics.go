@@ -30,7 +30,8 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17), // 0.1 ms to 6.5 s
 		}),
 		fsyncSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "cordwood_raft_log_fsync_seconds", Help: "Time of one fsync of a file of the raft log. The metadata group has none: its log is a database file.",
+			Name:    "cordwood_raft_log_fsync_seconds",
+			Help:    "Time of one fsync of a file of the raft log. The metadata group has none: its log is a database file.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17),
 		}),
 		appendBytes: prometheus.NewCounter(prometheus.CounterOpts{
@@ -40,10 +41,12 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 			Name: "cordwood_raft_log_failures_total", Help: "Failures of the raft log that ended the replica.",
 		}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_raft_log_damage_cut_total", Help: "Times damage was found and cut off in log entries no longer needed. No data was lost; replace the disk.",
+			Name: "cordwood_raft_log_damage_cut_total",
+			Help: "Times damage was found and cut off in log entries no longer needed. No data was lost; replace the disk.",
 		}),
 		changes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_raft_leadership_changes_total", Help: "Times this member became or ceased to be the leader of its group.",
+			Name: "cordwood_raft_leadership_changes_total",
+			Help: "Times this member became or ceased to be the leader of its group.",
 		}),
 	}
 	if reg != nil {
@@ -91,12 +94,17 @@ var (
 	appliedDesc   = raftDesc("applied_index", "Index of the last command that this member has applied.")
 	lagDesc       = raftDesc("apply_lag_entries", "Entries that this member knows to be committed and has not applied.")
 	votersDesc    = raftDesc("voters", "Voters of the group, as this member knows them.")
-	learnersDesc  = raftDesc("learners", "Members of the group without a vote, such as new replicas, as this member knows them.")
-	bytesDesc     = raftDesc("log_bytes", "Bytes of entries in the raft log.")
-	oldestDesc    = raftDesc("log_oldest_age_seconds", "Age of the oldest entry behind the last snapshot, from which a restart would apply entries again; 0 if there is none.")
-	snapshotDesc  = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; missing until there is one. A group without writes takes none.")
-	followerDesc  = raftDesc("follower_lag_entries", "Entries that another member lacks, by its last answer; on the leader only.", "peer")
-	silentDesc    = raftDesc("follower_silent_seconds", "Time since the last answer of another member; on the leader only, and missing if it never answered.", "peer")
+	learnersDesc  = raftDesc("learners",
+		"Members of the group without a vote, such as new replicas, as this member knows them.")
+	bytesDesc  = raftDesc("log_bytes", "Bytes of entries in the raft log.")
+	oldestDesc = raftDesc("log_oldest_age_seconds", "Age of the oldest entry behind the last snapshot, from which a "+
+		"restart would apply entries again; 0 if there is none.")
+	snapshotDesc = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; "+
+		"missing until there is one. A group without writes takes none.")
+	followerDesc = raftDesc("follower_lag_entries",
+		"Entries that another member lacks, by its last answer; on the leader only.", "peer")
+	silentDesc = raftDesc("follower_silent_seconds",
+		"Time since the last answer of another member; on the leader only, and missing if it never answered.", "peer")
 )
 
 func raftDesc(name, help string, labels ...string) *prometheus.Desc {

@@ -26,15 +26,20 @@ func TestMetrics(t *testing.T) {
 		values[f.GetName()] = f.Metric[0].GetGauge().GetValue()
 	}
 	want := []string{
-		"cordwood_raft_applied_index", "cordwood_raft_apply_lag_entries", "cordwood_raft_commit_index", "cordwood_raft_last_index",
-		"cordwood_raft_leader", "cordwood_raft_leader_known", "cordwood_raft_leadership_changes_total", "cordwood_raft_learners",
-		"cordwood_raft_log_append_bytes_total", "cordwood_raft_log_append_seconds", "cordwood_raft_log_bytes", "cordwood_raft_log_damage_cut_total", "cordwood_raft_log_failures_total",
-		"cordwood_raft_log_fsync_seconds", "cordwood_raft_log_oldest_age_seconds", "cordwood_raft_term", "cordwood_raft_voters",
+		"cordwood_raft_applied_index", "cordwood_raft_apply_lag_entries", "cordwood_raft_commit_index",
+		"cordwood_raft_last_index",
+		"cordwood_raft_leader", "cordwood_raft_leader_known", "cordwood_raft_leadership_changes_total",
+		"cordwood_raft_learners",
+		"cordwood_raft_log_append_bytes_total", "cordwood_raft_log_append_seconds", "cordwood_raft_log_bytes",
+		"cordwood_raft_log_damage_cut_total", "cordwood_raft_log_failures_total",
+		"cordwood_raft_log_fsync_seconds", "cordwood_raft_log_oldest_age_seconds", "cordwood_raft_term",
+		"cordwood_raft_voters",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(values))); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if values["cordwood_raft_leader"] != 1 || values["cordwood_raft_voters"] != 1 || values["cordwood_raft_apply_lag_entries"] != 0 || values["cordwood_raft_log_oldest_age_seconds"] <= 0 {
+	if values["cordwood_raft_leader"] != 1 || values["cordwood_raft_voters"] != 1 ||
+		values["cordwood_raft_apply_lag_entries"] != 0 || values["cordwood_raft_log_oldest_age_seconds"] <= 0 {
 		t.Errorf("a group of one that applied an entry has metrics %v", values)
 	}
 	if err := r.Snapshot(); err != nil {

@@ -223,7 +223,8 @@ func (o *opening) elect() error {
 	alone := r.group.isSoleVoter()
 	if members := r.group.servers(); cfg.Transport == nil && len(members) > 0 && !alone {
 		// It would wait for the votes of others for ever.
-		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: the head of the newest snapshot is damaged, or the directory is another node's; restore it from a backup",
+		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: "+
+			"the head of the newest snapshot is damaged, or the directory is another node's; restore it from a backup",
 			members, cfg.NodeID), r.raft.Shutdown().Error())
 	}
 	if alone || cfg.Transport == nil {

@@ -48,10 +48,12 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 	}
 	if len(data) > r.cfg.MaxEntryBytes {
 		return Applied{}, errs.Wrap(errs.InvalidArguments, ErrTooLarge,
-			"propose to %s: %d bytes, at most %d are allowed; send fewer rows at once", r.cfg.Group, len(data), r.cfg.MaxEntryBytes).WithReason(errs.BadBatch)
+			"propose to %s: %d bytes, at most %d are allowed; send fewer rows at once", r.cfg.Group, len(data),
+			r.cfg.MaxEntryBytes).WithReason(errs.BadBatch)
 	}
 	if err := r.failure(); err != nil {
-		return Applied{}, errs.Wrap(errs.StorageUnavailable, err, "propose to %s", r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(time.Second)
+		return Applied{}, errs.Wrap(errs.StorageUnavailable, err, "propose to %s",
+			r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	if !r.enter() {
 		return Applied{}, errs.Wrap(errs.ShardNotReady, ErrClosed, "propose to %s", r.cfg.Group).WithReason(errs.NotLeader)
@@ -106,7 +108,8 @@ func (r *Replica) refusal(err error) *errs.Error {
 		return errs.Wrap(errs.ShardNotReady, err, "propose to %s: another member takes over", r.cfg.Group).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrAbortedByRestore):
-		return errs.Wrap(errs.ShardBusy, err, "propose to %s", r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(100 * time.Millisecond)
+		return errs.Wrap(errs.ShardBusy, err, "propose to %s",
+			r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(100 * time.Millisecond)
 	default: // leadership lost, shutdown, an error of the log store
 		return r.unknown(errs.StorageUnavailable, err)
 	}

@@ -24,9 +24,11 @@ func (r *Replica) WaitApplied(ctx context.Context, index uint64) error {
 		case <-r.failed:
 			return errs.Wrap(errs.StorageUnavailable, r.failErr, "%s: wait for index %d", r.cfg.Group, index)
 		case <-r.stop:
-			return errs.Wrap(errs.ShardNotReady, ErrClosed, "%s: wait for index %d", r.cfg.Group, index).WithReason(errs.NotLeader)
+			return errs.Wrap(errs.ShardNotReady, ErrClosed, "%s: wait for index %d", r.cfg.Group,
+				index).WithReason(errs.NotLeader)
 		case <-ctx.Done():
-			return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: wait for index %d, %d is applied", r.cfg.Group, index, r.fsm.Applied())
+			return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: wait for index %d, %d is applied", r.cfg.Group, index,
+				r.fsm.Applied())
 		}
 	}
 }

@@ -132,9 +132,23 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 		return found, recoverAhead(cfg, alone, log, snaps)
 	}
 	now := time.Now()
-	logs := []*raft.Log{{Index: found.LastIndex + 1, Term: term, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(alone), AppendedAt: now}}
+	logs := []*raft.Log{
+		{
+			Index:      found.LastIndex + 1,
+			Term:       term,
+			Type:       raft.LogConfiguration,
+			Data:       raft.EncodeConfiguration(alone),
+			AppendedAt: now,
+		},
+	}
 	for i, data := range cfg.Commands {
-		logs = append(logs, &raft.Log{Index: found.LastIndex + 2 + uint64(i), Term: term, Type: raft.LogCommand, Data: data, AppendedAt: now})
+		logs = append(logs, &raft.Log{
+			Index:      found.LastIndex + 2 + uint64(i),
+			Term:       term,
+			Type:       raft.LogCommand,
+			Data:       data,
+			AppendedAt: now,
+		})
 	}
 	return found, log.StoreLogs(logs)
 }

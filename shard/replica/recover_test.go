@@ -31,7 +31,8 @@ func TestRecover(t *testing.T) {
 			}
 			fsms[id] = &list{}
 			r, err := Open(Config{
-				Group: "test", NodeID: id, Dir: dirs[id], FSM: fsms[id], Bootstrap: true, Founders: ids, Transport: trans[id], Log: kind,
+				Group: "test", NodeID: id, Dir: dirs[id], FSM: fsms[id], Bootstrap: true, Founders: ids,
+				Transport: trans[id], Log: kind,
 				HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond,
 			})
 			if err != nil {

@@ -245,10 +245,14 @@ func TestInspectLog(t *testing.T) {
 			}
 		}
 		var out strings.Builder
-		if err := raftlog.Inspect(&out, dir, func(w io.Writer, data []byte) { _, _ = fmt.Fprintf(w, "  %s\n", data) }); err != nil {
+		if err := raftlog.Inspect(&out, dir, func(w io.Writer, data []byte) {
+			_, _ = fmt.Fprintf(w, "  %s\n", data)
+		}); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"1 term 1 membership", "Voter n1 at n1", "command, 5 bytes\n  alpha\n", "command, 4 bytes\n  beta\n"} {
+		for _, want := range []string{
+			"1 term 1 membership", "Voter n1 at n1", "command, 5 bytes\n  alpha\n", "command, 4 bytes\n  beta\n",
+		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("output lacks %q:\n%s", want, out.String())
 			}
@@ -276,7 +280,8 @@ func TestThreeMembers(t *testing.T) {
 	open := func(id string, bootstrap bool) {
 		fsms[id] = &list{}
 		r, err := Open(Config{
-			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: bootstrap, Transport: trans[id], Log: raftlog.Bolt,
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: bootstrap, Transport: trans[id],
+			Log:              raftlog.Bolt,
 			HeartbeatTimeout: 150 * time.Millisecond, CommitTimeout: 20 * time.Millisecond, TrailingLogs: 1,
 		})
 		if err != nil {

@@ -28,7 +28,8 @@ func TestReadyAfterElections(t *testing.T) {
 			trans["n2"].Connect("n1", trans["n1"])
 			for _, id := range ids {
 				r, err := Open(Config{
-					Group: "test", NodeID: id, Dir: dirs[id], FSM: fsms[id], Bootstrap: true, Founders: ids, Transport: trans[id], Log: kind,
+					Group: "test", NodeID: id, Dir: dirs[id], FSM: fsms[id], Bootstrap: true, Founders: ids,
+					Transport: trans[id], Log: kind,
 					HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond,
 				})
 				if err != nil {

@@ -28,7 +28,8 @@ type Stats struct {
 func (r *Replica) Stats() Stats {
 	s := Stats{
 		Group: r.cfg.Group, State: r.raft.State().String(), Leader: r.Leader(), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.fsm.Applied(), LogBytes: r.LogBytes(),
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.fsm.Applied(),
+		LogBytes: r.LogBytes(),
 	}
 	if r.failure() != nil {
 		s.State = "Failed"

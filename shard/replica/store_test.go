@@ -132,7 +132,9 @@ func TestSecondOpenOfBoltLog(t *testing.T) {
 func BenchmarkPropose(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
 		b.Run(byteName(size), func(b *testing.B) {
-			r, err := Open(Config{Group: "bench", NodeID: "n1", Dir: filepath.Join(b.TempDir(), "g"), FSM: discard{}, Bootstrap: true})
+			r, err := Open(Config{
+				Group: "bench", NodeID: "n1", Dir: filepath.Join(b.TempDir(), "g"), FSM: discard{}, Bootstrap: true,
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

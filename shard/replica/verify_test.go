@@ -52,7 +52,8 @@ func damageHead(t *testing.T, was, is string) {
 	if err := os.WriteFile(metas[0], []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(config(dir, raftlog.WAL, &list{})); !errors.Is(err, damage.ErrDamaged) || !strings.Contains(err.Error(), "meta.json") {
+	if _, err := Open(config(dir, raftlog.WAL, &list{})); !errors.Is(err, damage.ErrDamaged) ||
+		!strings.Contains(err.Error(), "meta.json") {
 		t.Errorf("opened with %v", err)
 	}
 }

@@ -95,11 +95,13 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 					cfg.Registerer = reg
 					r, err := Open(cfg)
 					if cut := err == nil && counterValue(t, reg, "cordwood_raft_log_damage_cut_total") > 0; cut != will {
-						t.Errorf("%s %s at %d: it was cut off: %t, and foretold: %t (%v)", filepath.Base(file), what, at, cut, will, damage)
+						t.Errorf("%s %s at %d: it was cut off: %t, and foretold: %t (%v)", filepath.Base(file), what, at,
+							cut, will, damage)
 					}
 					if err != nil {
 						refused++
-						if after, rerr := os.ReadFile(target); !errors.Is(err, raftlog.ErrDamaged) || rerr != nil || !bytes.Equal(after, bad) {
+						if after, rerr := os.ReadFile(target); !errors.Is(err, raftlog.ErrDamaged) || rerr != nil ||
+							!bytes.Equal(after, bad) {
 							t.Errorf("%s %s at %d: not as it was, or: %v, %v", filepath.Base(file), what, at, err, rerr)
 						}
 						continue

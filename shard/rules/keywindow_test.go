@@ -50,7 +50,8 @@ func TestKeysAreBounded(t *testing.T) {
 	for i := range uint64(maxKeys + 5000) {
 		w.add(BatchID{column.KeyedBit, i}, int64(i))
 	}
-	if w.len() != maxKeys || len(w.ids) != maxKeys || w.has(BatchID{column.KeyedBit, 4999}) || !w.has(BatchID{column.KeyedBit, 5000}) {
+	if w.len() != maxKeys || len(w.ids) != maxKeys || w.has(BatchID{column.KeyedBit, 4999}) ||
+		!w.has(BatchID{column.KeyedBit, 5000}) {
 		t.Errorf("%d keys, %d ids, or not the oldest were forgotten", w.len(), len(w.ids))
 	}
 	if cap(w.keys) > 2*maxKeys || cap(w.free) > 2*maxKeys {
@@ -109,7 +110,12 @@ func TestKeysOfUsersModel(t *testing.T) {
 			model = model[1:]
 		}
 		w.byUser = rng.IntN(10) > 0
-		k := manifest.Key{Session: column.KeyedByUser(rng.Uint64N(40), uint16(rng.ExpFloat64()*2)), Seq: rng.Uint64N(3), At: now} //nolint:gosec // small
+		//nolint:gosec // small
+		k := manifest.Key{
+			Session: column.KeyedByUser(rng.Uint64N(40), uint16(rng.ExpFloat64()*2)),
+			Seq:     rng.Uint64N(3),
+			At:      now,
+		}
 		if !slices.ContainsFunc(model, func(m manifest.Key) bool { return m.Session == k.Session && m.Seq == k.Seq }) {
 			if len(model) == most {
 				model = slices.Delete(model, forgotten(model, w.byUser), forgotten(model, w.byUser)+1)

@@ -34,7 +34,8 @@ func TestSessionModel(t *testing.T) {
 			seq -= min(seq, spread)
 			h := column.Header{Session: 5, Seq: seq}
 			appended, known := st.Seen(&h)
-			if wantKnown := len(model) == 0 || high-min(high, seq) < sessionWindow; known != wantKnown || known && appended != model[seq] {
+			if wantKnown := len(model) == 0 || high-min(high, seq) < sessionWindow; known != wantKnown ||
+				known && appended != model[seq] {
 				t.Fatalf("seed %d, step %d: number %d, high %d: appended %t, known %t", seed, step, seq, high, appended, known)
 			}
 			if known {
@@ -135,10 +136,12 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 			{Tables: [][]byte{table}, Batches: [][]byte{[]byte("first batch"), {}}},
 			{Batches: [][]byte{[]byte("second")}},
 		}},
-		"v1-drop.entry":          {Kind: KindDropTable, Time: -5, TableID: 1 << 40},
-		"v1-define.entry":        {Kind: KindDefine, Time: 7, Tables: [][]byte{table, table}},
-		"v1-write-by-user.entry": {Kind: KindWrite, ByUser: true, Time: 9, Writes: []Write{{Batches: [][]byte{[]byte("batch")}}}},
-		"v1-expire.entry":        {Kind: KindExpire, Time: 8, Cutoffs: []Cutoff{{1 << 40, -3}, {2, 1 << 62}}},
+		"v1-drop.entry":   {Kind: KindDropTable, Time: -5, TableID: 1 << 40},
+		"v1-define.entry": {Kind: KindDefine, Time: 7, Tables: [][]byte{table, table}},
+		"v1-write-by-user.entry": {
+			Kind: KindWrite, ByUser: true, Time: 9, Writes: []Write{{Batches: [][]byte{[]byte("batch")}}},
+		},
+		"v1-expire.entry": {Kind: KindExpire, Time: 8, Cutoffs: []Cutoff{{1 << 40, -3}, {2, 1 << 62}}},
 	}
 }
 
@@ -192,7 +195,13 @@ func TestInspectEntry(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, e := range []*Entry{
-		{Kind: KindWrite, Writes: []Write{{Tables: [][]byte{table}, Batches: [][]byte{shardtest.Batch(shardtest.Header(1, 9, 4), "a", "b"), []byte("junk")}}, {}}},
+		{
+			Kind: KindWrite,
+			Writes: []Write{
+				{Tables: [][]byte{table}, Batches: [][]byte{shardtest.Batch(shardtest.Header(1, 9, 4), "a", "b"), []byte("junk")}},
+				{},
+			},
+		},
 		{Kind: KindDropTable, Time: 1, TableID: 5},
 	} {
 		if err := InspectEntry(&out, AppendEntry(nil, e)); err != nil {

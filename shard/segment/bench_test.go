@@ -17,9 +17,12 @@ import (
 
 // accessLog makes batches of 1000 rows as a web server's access log in JSON has them.
 func accessLog(tb testing.TB, rows int) (*schema.Table, []*column.Batch) {
-	tab := tableOf(tb, "svc_timestamp:TimestampNanosecond:TIMESTAMP", "bytes:Int64", "geo.country:String", "host:String", "method:String", "path:String",
-		"protocol:String", "referer:String", "remote_addr:String", "request_id:String", "request_time:Float64", "status:Int64", "time:String",
-		"upstream.addr:String", "upstream.response_time:Float64", "upstream.status:Int64", "user_agent:String", "tls:Boolean", "port:Int64")
+	tab := tableOf(tb, "svc_timestamp:TimestampNanosecond:TIMESTAMP", "bytes:Int64", "geo.country:String", "host:String",
+		"method:String", "path:String",
+		"protocol:String", "referer:String", "remote_addr:String", "request_id:String", "request_time:Float64",
+		"status:Int64", "time:String",
+		"upstream.addr:String", "upstream.response_time:Float64", "upstream.status:Int64", "user_agent:String",
+		"tls:Boolean", "port:Int64")
 	r := rand.New(rand.NewPCG(1, 1))
 	zipf := func(most uint64) func() uint64 {
 		z := rand.NewZipf(r, 1.1, 8, most)
@@ -39,11 +42,16 @@ func accessLog(tb testing.TB, rows int) (*schema.Table, []*column.Batch) {
 			n, a := path(), addr()
 			status, taken := []int64{200, 200, 200, 200, 200, 304, 404, 500}[r.IntN(8)], r.ExpFloat64()/20
 			values := []any{
-				at.UnixNano(), int64(1000 + r.ExpFloat64()*20_000), fmt.Sprintf("C%d", country()), fmt.Sprintf("edge-%02d.fra.example.com", r.IntN(12)),
-				[]string{"GET", "GET", "GET", "POST"}[r.IntN(4)], fmt.Sprintf("/api/v2/items/%d/parts/%d", n, n%7), "HTTP/1.1", fmt.Sprintf("https://www.example.com/%d", r.IntN(20)),
-				fmt.Sprintf("%d.%d.%d.%d", a*7919%223, a*104729%256, a%256, a/256), fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()), float64(int(taken*1000)) / 1000, status,
-				at.Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("10.42.0.%d:8080", r.IntN(32)), float64(int(taken*900)) / 1000, status,
-				fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/%d.0.0.0", agent()), int64(r.IntN(2)), int64(443),
+				at.UnixNano(), int64(1000 + r.ExpFloat64()*20_000), fmt.Sprintf("C%d", country()),
+				fmt.Sprintf("edge-%02d.fra.example.com", r.IntN(12)),
+				[]string{"GET", "GET", "GET", "POST"}[r.IntN(4)], fmt.Sprintf("/api/v2/items/%d/parts/%d", n, n%7), "HTTP/1.1",
+				fmt.Sprintf("https://www.example.com/%d", r.IntN(20)),
+				fmt.Sprintf("%d.%d.%d.%d", a*7919%223, a*104729%256, a%256, a/256),
+				fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()), float64(int(taken*1000)) / 1000, status,
+				at.Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("10.42.0.%d:8080", r.IntN(32)),
+				float64(int(taken*900)) / 1000, status,
+				fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/%d.0.0.0", agent()),
+				int64(r.IntN(2)), int64(443),
 			}
 			for c, v := range values {
 				switch v := v.(type) {

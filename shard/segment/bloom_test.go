@@ -52,7 +52,10 @@ func TestBloomFilters(t *testing.T) {
 	const rows = 3000
 	var data []row
 	for i := range rows {
-		r := row{"ts": int64(i), "id": fmt.Sprintf("id-%d", i*2), "few": fmt.Sprintf("v%d", i%7*2), "n": int64(i) * 2, "i": int64(i) * 2, "plain": "x"}
+		r := row{
+			"ts": int64(i), "id": fmt.Sprintf("id-%d", i*2), "few": fmt.Sprintf("v%d", i%7*2), "n": int64(i) * 2,
+			"i": int64(i) * 2, "plain": "x",
+		}
 		if i%10 == 0 {
 			delete(r, "id")
 		}
@@ -67,7 +70,9 @@ func TestBloomFilters(t *testing.T) {
 	}
 	file := filepath.Join(dir, FileName(metas[0].ID))
 	for _, i := range []int{1, 999, 1001, 2999} {
-		for _, where := range []string{fmt.Sprintf("id = 'id-%d'", i*2), fmt.Sprintf("n = %d", i*2), fmt.Sprintf("i = %d", i*2)} {
+		for _, where := range []string{
+			fmt.Sprintf("id = 'id-%d'", i*2), fmt.Sprintf("n = %d", i*2), fmt.Sprintf("i = %d", i*2),
+		} {
 			if got := query(t, "SELECT count(*) AS c FROM read_parquet('"+file+"') WHERE "+where); got != "c\n1\n" {
 				t.Errorf("%s: got %q, want one row", where, got)
 			}
@@ -77,7 +82,8 @@ func TestBloomFilters(t *testing.T) {
 		t.Errorf("few = 'v4': got %q, want 429 rows", got)
 	}
 	excluded := func(column, value string) int {
-		out := query(t, fmt.Sprintf("SELECT bloom_filter_excludes FROM parquet_bloom_probe('%s', '%s', %s)", file, column, value))
+		out := query(t, fmt.Sprintf("SELECT bloom_filter_excludes FROM parquet_bloom_probe('%s', '%s', %s)", file,
+			column, value))
 		return strings.Count(out, "true")
 	}
 	absent := 0

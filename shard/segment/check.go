@@ -35,7 +35,8 @@ func (e *ErrCorrupt) Error() string {
 	if e.Offset > 0 {
 		part += fmt.Sprintf(" at offset %d", e.Offset)
 	}
-	return fmt.Sprintf("segment %s is corrupt: its %s should be %s, is %s; restore the file from a replica or a backup", e.File, part, e.Want, e.Got)
+	return fmt.Sprintf("segment %s is corrupt: its %s should be %s, is %s; restore the file from a replica or a backup",
+		e.File, part, e.Want, e.Got)
 }
 
 // Check compares a segment's file with what was noted when it was written: its size
@@ -63,7 +64,12 @@ func check(fsys vfs.FS, path string, m *Meta, whole bool) error {
 		return fmt.Errorf("segment %s: footer: %w", path, err)
 	}
 	if crc != m.FooterCRC {
-		return &ErrCorrupt{File: path, Part: "footer checksum", Want: fmt.Sprintf("%08x", m.FooterCRC), Got: fmt.Sprintf("%08x", crc)}
+		return &ErrCorrupt{
+			File: path,
+			Part: "footer checksum",
+			Want: fmt.Sprintf("%08x", m.FooterCRC),
+			Got:  fmt.Sprintf("%08x", crc),
+		}
 	}
 	if !whole {
 		return nil

@@ -132,7 +132,8 @@ func (r *Reader) filterOf(c *fileColumn) []byte {
 	}
 	have := r.fulltext.columns[r.m.Columns[r.columnAt(c)].FieldID]
 	a := c.fulltext.analyzer
-	if have == nil || have.Chinese != a.chinese || have.CaseSensitive != a.caseSensitive || r.group+1 >= len(have.Filters) {
+	if have == nil || have.Chinese != a.chinese || have.CaseSensitive != a.caseSensitive ||
+		r.group+1 >= len(have.Filters) {
 		return nil
 	}
 	return have.Filters[r.group+1]

@@ -200,7 +200,9 @@ func TestCannotCopy(t *testing.T) {
 		"another table":  func(n *schema.Table, _ *Spec) { n.ID++ },
 		"a shared file":  func(_ *schema.Table, s *Spec) { s.Shared = true },
 		"a token filter of an added column": func(n *schema.Table, _ *Spec) {
-			n.Columns = append(n.Columns, schema.Column{ID: 9, Name: "c", Type: schema.String, Index: index(schema.FulltextIndex)})
+			n.Columns = append(n.Columns, schema.Column{
+				ID: 9, Name: "c", Type: schema.String, Index: index(schema.FulltextIndex),
+			})
 		},
 	} {
 		in, err := Open(vfs.OS, filepath.Join(dir, FileName(m.ID)), &m)
@@ -217,7 +219,8 @@ func TestCannotCopy(t *testing.T) {
 		spec.Tables = []TableColumns{{Table: n.Index()}}
 		id := uint64(50)
 		w := mustWriter(t, Config{FS: vfs.OS, Dir: dir, NextID: func() uint64 { id++; return id }}, spec)
-		if got, want := w.CanCopy(in), name == "" || name == "a column more" || name == "a token filter of an added column"; got != want {
+		if got, want := w.CanCopy(in), name == "" || name == "a column more" ||
+			name == "a token filter of an added column"; got != want {
 			t.Errorf("%q: can be copied: %v", name, got)
 		}
 		if err := errors.Join(w.Abort(), in.Close()); err != nil {

@@ -123,7 +123,9 @@ func TestCountsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			third, err := filters.Counts(nil, g, c, 1000)
-			if err != nil || !slices.EqualFunc(first, third, func(a, b Count) bool { return string(a.Value) == string(b.Value) && a.Rows == b.Rows }) {
+			if err != nil || !slices.EqualFunc(first, third, func(a, b Count) bool {
+				return string(a.Value) == string(b.Value) && a.Rows == b.Rows
+			}) {
 				t.Errorf("column %q: %v, %v, want %v", c.Name, third, err, first)
 			}
 			if kept++; len(first) > 2 {

@@ -64,18 +64,22 @@ func query(t *testing.T, statement string) string {
 // the values can lead to, and has DuckDB read types and values.
 func TestEveryTypeReadsInDuckDB(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "b:Boolean", "i8:Int8", "i16:Int16", "i32:Int32", "i64:Int64",
-		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "s:String", "bin:Binary", "j:Json",
+		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "s:String",
+		"bin:Binary", "j:Json",
 		"tss:TimestampSecond", "tms:TimestampMillisecond", "tus:TimestampMicrosecond", "tns:TimestampNanosecond")
 	edge := []row{
 		{
 			"ts": 0, "b": true, "i8": math.MinInt8, "i16": math.MinInt16, "i32": math.MinInt32, "i64": int64(math.MinInt64),
-			"u8": 0, "u16": 0, "u32": 0, "u64": 0, "f32": 1.5, "f64": -math.MaxFloat64, "s": "ünï\x00\"", "bin": "\x00\xff", "j": `{"a":[1]}`,
+			"u8": 0, "u16": 0, "u32": 0, "u64": 0, "f32": 1.5, "f64": -math.MaxFloat64, "s": "ünï\x00\"", "bin": "\x00\xff",
+			"j":   `{"a":[1]}`,
 			"tss": -1, "tms": -1, "tus": -1, "tns": -1,
 		},
 		{
 			"ts": 1, "b": false, "i8": math.MaxInt8, "i16": math.MaxInt16, "i32": math.MaxInt32, "i64": int64(math.MaxInt64),
-			"u8": math.MaxUint8, "u16": math.MaxUint16, "u32": math.MaxUint32, "u64": uint64(math.MaxUint64), "f32": -0.25, "f64": math.SmallestNonzeroFloat64,
-			"s": "", "bin": "", "j": "null", "tss": 1700000000, "tms": 1700000000123, "tus": 1700000000123456, "tns": 1700000000123456789,
+			"u8": math.MaxUint8, "u16": math.MaxUint16, "u32": math.MaxUint32, "u64": uint64(math.MaxUint64), "f32": -0.25,
+			"f64": math.SmallestNonzeroFloat64,
+			"s":   "", "bin": "", "j": "null", "tss": 1700000000, "tms": 1700000000123, "tus": 1700000000123456,
+			"tns": 1700000000123456789,
 		},
 		{"ts": 2},
 	}
@@ -88,13 +92,20 @@ func TestEveryTypeReadsInDuckDB(t *testing.T) {
 		r["ts"] = i
 		same = append(same, r)
 		if i >= 3 {
-			r = row{"ts": i, "i64": i * 7919, "u64": i * 31, "f64": float64(i), "s": fmt.Sprint("value ", i*7919), "j": fmt.Sprint(i), "i32": -i, "tms": i * 1000}
+			r = row{
+				"ts": i, "i64": i * 7919, "u64": i * 31, "f64": float64(i), "s": fmt.Sprint("value ", i*7919),
+				"j": fmt.Sprint(i), "i32": -i, "tms": i * 1000,
+			}
 		}
 		spread = append(spread, r)
 	}
 	want := "ts|b|i8|i16|i32|i64|u8|u16|u32|u64|f32|f64|s|bin|j|tss|tms|tus|tns\n" +
-		"1970-01-01 00:00:00|true|-128|-32768|-2147483648|-9223372036854775808|0|0|0|0|1.5|-1.7976931348623157e+308|ünï\x00\"|\\x00\\xFF|{\"a\":[1]}|1969-12-31 23:59:59|1969-12-31 23:59:59.999|1969-12-31 23:59:59.999999|1969-12-31 23:59:59.999999999\n" +
-		"1970-01-01 00:00:00.000000001|false|127|32767|2147483647|9223372036854775807|255|65535|4294967295|18446744073709551615|-0.25|5e-324||||2023-11-14 22:13:20|2023-11-14 22:13:20.123|2023-11-14 22:13:20.123456|2023-11-14 22:13:20.123456789\n"
+		"1970-01-01 00:00:00|true|-128|-32768|-2147483648|-9223372036854775808|0|0|0|0|1.5|" +
+		"-1.7976931348623157e+308|ünï\x00\"|\\x00\\xFF|{\"a\":[1]}|1969-12-31 23:59:59|1969-12-31 23:59:59.999|1969-12-31 " +
+		"23:59:59.999999|1969-12-31 23:59:59.999999999\n" +
+		"1970-01-01 00:00:00.000000001|false|127|32767|2147483647|9223372036854775807|255|65535|4294967295|" +
+		"18446744073709551615|-0.25|5e-324||||2023-11-14 22:13:20|2023-11-14 22:13:20.123|2023-11-14 " +
+		"22:13:20.123456|2023-11-14 22:13:20.123456789\n"
 	want = strings.Replace(want, "-0.25|5e-324||||", "-0.25|5e-324|||null|", 1)
 	want += "1970-01-01 00:00:00.000000002" + strings.Repeat("|NULL", 18) + "\n"
 	for name, rows := range map[string][]row{"few rows": edge, "dictionaries": same, "deltas": spread} {
@@ -107,12 +118,15 @@ func TestEveryTypeReadsInDuckDB(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			got = query(t, fmt.Sprintf(`select count(*), sum(ts::timestamp_ns::varchar::timestamp_ns = make_timestamp_ns(0)) is null from read_parquet('%s')`, file))
+			got = query(t, fmt.Sprintf(`select count(*), sum(ts::timestamp_ns::varchar::timestamp_ns = make_timestamp_ns(0)) `+
+				`is null from read_parquet('%s')`, file))
 			if !strings.Contains(got, fmt.Sprint(len(rows))) {
 				t.Errorf("count: %s", got)
 			}
-			got = query(t, fmt.Sprintf(`select string_agg(column_type, ' ') from (describe select * from read_parquet('%s'))`, file))
-			types := "TIMESTAMP_NS BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE VARCHAR BLOB VARCHAR TIMESTAMP TIMESTAMP TIMESTAMP TIMESTAMP_NS"
+			got = query(t, fmt.Sprintf(`select string_agg(column_type, ' ') from (describe select * from read_parquet('%s'))`,
+				file))
+			types := "TIMESTAMP_NS BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE " +
+				"VARCHAR BLOB VARCHAR TIMESTAMP TIMESTAMP TIMESTAMP TIMESTAMP_NS"
 			if !strings.Contains(got, types) {
 				t.Errorf("types: %s", got)
 			}
@@ -123,9 +137,12 @@ func TestEveryTypeReadsInDuckDB(t *testing.T) {
 // TestNamesInDuckDB has column names that an engine which folds case, or splits
 // names at dots, would confuse.
 func TestNamesInDuckDB(t *testing.T) {
-	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "a.b:Int64", "A.B:Int64", `q"u'o`+"`:Int64", " :Int64", "日本:Int64", "a:Int64")
+	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "a.b:Int64", "A.B:Int64", `q"u'o`+"`:Int64", " :Int64",
+		"日本:Int64", "a:Int64")
 	dir := t.TempDir()
-	m := write(t, dir, tab, batchOf(t, tab, row{"ts": 1, "a.b": 1, "A.B": 2, `q"u'o` + "`": 3, " ": 4, "日本": 5, "a": 6}))[0]
+	m := write(t, dir, tab, batchOf(t, tab, row{
+		"ts": 1, "a.b": 1, "A.B": 2, `q"u'o` + "`": 3, " ": 4, "日本": 5, "a": 6,
+	}))[0]
 	got := query(t, fmt.Sprintf(`select * exclude (ts) from read_parquet('%s')`, filepath.Join(dir, FileName(m.ID))))
 	want := `a.b|A.B#3|q"u'o` + "`| |日本|a\n1|2|3|4|5|6\n"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -166,7 +183,8 @@ func TestFiltersInDuckDB(t *testing.T) {
 		if strings.HasPrefix(where, "f ") {
 			clause += " and not isnan(f)"
 		}
-		got := query(t, fmt.Sprintf(`select count(*) as n from read_parquet('%s') where %s`, filepath.Join(dir, FileName(m.ID)), clause))
+		got := query(t, fmt.Sprintf(`select count(*) as n from read_parquet('%s') where %s`,
+			filepath.Join(dir, FileName(m.ID)), clause))
 		if got != fmt.Sprintf("n\n%d\n", want) {
 			t.Errorf("%s: %s, want %d", where, got, want)
 		}

@@ -21,9 +21,11 @@ import (
 
 // Find returns the rows of a row group whose value in a column is one of some values, as
 // runs of one row, ascending. Values are the bytes of a text, or the little-endian bytes
-// of a number as it lies in the file. more tells that there are more than limit; then the first ones are returned. r is the
-// file, of which several parts may be read at a time.
-func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limit int) (runs []Run, more bool, err error) {
+// of a number as it lies in the file. more tells that there are more than limit; then the first ones are returned. r is
+// the file, of which several parts may be read at a time.
+func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte,
+	limit int,
+) (runs []Run, more bool, err error) {
 	p := &pageCursor{cursor: cursor{Column: &c}}
 	if err := p.find(f, r, group); err != nil {
 		return nil, false, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
@@ -102,7 +104,9 @@ func candidates(pages []parquet.Page, hashes []uint32, values [][]byte) (out []p
 	for _, p := range pages {
 		part := hashes[p.First : p.First+p.Rows]
 		if len(wanted) == 1 && slices.Contains(part, wanted[0]) ||
-			len(wanted) > 1 && slices.ContainsFunc(part, func(h uint32) bool { return low[byte(h)] && slices.Contains(wanted, h) }) {
+			len(wanted) > 1 && slices.ContainsFunc(part, func(h uint32) bool {
+				return low[byte(h)] && slices.Contains(wanted, h)
+			}) {
 			out = append(out, p)
 		}
 	}
@@ -186,7 +190,8 @@ func matching(v *parquet.Values, values [][]byte) (out []int) {
 	case v.Numbers != nil:
 		for _, value := range values {
 			for i, n := range v.Numbers {
-				if len(value) == 8 && n == binary.LittleEndian.Uint64(value) || len(value) == 4 && uint32(n) == binary.LittleEndian.Uint32(value) {
+				if len(value) == 8 && n == binary.LittleEndian.Uint64(value) ||
+					len(value) == 4 && uint32(n) == binary.LittleEndian.Uint32(value) {
 					out = append(out, i)
 				}
 			}
@@ -199,7 +204,8 @@ func matching(v *parquet.Values, values [][]byte) (out []int) {
 		head := binary.LittleEndian.Uint64(value)
 		from := uint32(0)
 		for i, end := range v.Ends {
-			if int(end-from) == len(value) && binary.LittleEndian.Uint64(v.Data[from:]) == head && bytes.Equal(v.Data[from:end], value) {
+			if int(end-from) == len(value) && binary.LittleEndian.Uint64(v.Data[from:]) == head &&
+				bytes.Equal(v.Data[from:end], value) {
 				out = append(out, i)
 			}
 			from = end

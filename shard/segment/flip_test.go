@@ -21,7 +21,9 @@ func TestFlippedBits(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "d:String", "s:String", "f:Float64")
 	var rows []row
 	for i := range 64 {
-		r := row{"ts": i, "n": i * i * 7919, "d": fmt.Sprint("d", i%3), "s": fmt.Sprint("value ", i*7919), "f": float64(i) / 3}
+		r := row{
+			"ts": i, "n": i * i * 7919, "d": fmt.Sprint("d", i%3), "s": fmt.Sprint("value ", i*7919), "f": float64(i) / 3,
+		}
 		if i%5 == 0 {
 			r = row{"ts": i}
 		}
@@ -46,7 +48,8 @@ func TestFlippedBits(t *testing.T) {
 		}
 		defer os.Remove(name)
 		var out string
-		err := db.QueryRow(fmt.Sprintf(`select string_agg(concat_ws(',', ts, n, d, s, f), '|' order by ts) from read_parquet('%s')`, name)).Scan(&out)
+		err := db.QueryRow(fmt.Sprintf(
+			`select string_agg(concat_ws(',', ts, n, d, s, f), '|' order by ts) from read_parquet('%s')`, name)).Scan(&out)
 		return out, err
 	}
 	want, err := read(sound, 0)

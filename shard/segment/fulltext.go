@@ -164,7 +164,12 @@ func fulltextMetadata(cols []*fileColumn) (string, error) {
 	var list []fulltextJSON
 	for _, c := range cols {
 		if t := c.fulltext; t != nil {
-			list = append(list, fulltextJSON{Column: c.FieldID, Chinese: t.analyzer.chinese, CaseSensitive: t.analyzer.caseSensitive, Filters: t.groups})
+			list = append(list, fulltextJSON{
+				Column:        c.FieldID,
+				Chinese:       t.analyzer.chinese,
+				CaseSensitive: t.analyzer.caseSensitive,
+				Filters:       t.groups,
+			})
 		}
 	}
 	if list == nil {
@@ -191,7 +196,8 @@ func parseFulltext(text string) (*Fulltext, error) {
 	for i := range list {
 		for g, b := range list[i].Filters {
 			if len(b) == 0 || len(b)%bloom.BlockSize != 0 {
-				return nil, fmt.Errorf("column %d, row group %d: a filter of %d bytes, want a multiple of %d", list[i].Column, g, len(b), bloom.BlockSize)
+				return nil, fmt.Errorf("column %d, row group %d: a filter of %d bytes, want a multiple of %d", list[i].Column, g,
+					len(b), bloom.BlockSize)
 			}
 		}
 		t.columns[list[i].Column] = &list[i]

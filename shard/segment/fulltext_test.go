@@ -47,7 +47,10 @@ func TestFulltext(t *testing.T) {
 	tab.Columns[2].Index = &schema.Index{Kind: schema.FulltextIndex, Options: options}
 	var data []row
 	for i := range 900 {
-		r := row{"ts": int64(i), "msg": fmt.Sprintf("Request w%d from host-%d took %dms", i, i%5, i), "few": []string{"cache HIT", "cache miss"}[i/600], "plain": "x"}
+		r := row{
+			"ts": int64(i), "msg": fmt.Sprintf("Request w%d from host-%d took %dms", i, i%5, i),
+			"few": []string{"cache HIT", "cache miss"}[i/600], "plain": "x",
+		}
 		if i%10 == 9 {
 			delete(r, "msg")
 		}
@@ -103,7 +106,10 @@ func TestFulltext(t *testing.T) {
 // still finds everything.
 func TestFulltextOfManyTokens(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
-	tab.Columns[1].Index = &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}
+	tab.Columns[1].Index = &schema.Index{
+		Kind:    schema.FulltextIndex,
+		Options: schema.DefaultIndexOptions(schema.FulltextIndex),
+	}
 	const rows, words = 1500, 100
 	var data []row
 	for i := range rows {
@@ -114,7 +120,8 @@ func TestFulltextOfManyTokens(t *testing.T) {
 		data = append(data, row{"ts": int64(i), "msg": b.String()})
 	}
 	dir := t.TempDir()
-	if _, err := Write(Config{FS: vfs.OS, Dir: dir, NextID: func() uint64 { return 1 }}, tab, []*column.Batch{batchOf(t, tab, data...)}); err != nil {
+	if _, err := Write(Config{FS: vfs.OS, Dir: dir, NextID: func() uint64 { return 1 }}, tab,
+		[]*column.Batch{batchOf(t, tab, data...)}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := readFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
@@ -173,7 +180,10 @@ func readFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
 // many tokens as paths of logs have in one, for words that are in none of them: for nearly
 // all not one row group has to be read. The filters stay small, however many tokens there are.
 func TestAbsentWords(t *testing.T) {
-	c := &schema.Column{Type: schema.String, Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}}
+	c := &schema.Column{
+		Type:  schema.String,
+		Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)},
+	}
 	const groups, tokens, words = 254, 2400, 1000
 	ft := newFulltext(c)
 	for g := range groups {
@@ -192,14 +202,16 @@ func TestAbsentWords(t *testing.T) {
 	if read > words/10 {
 		t.Errorf("%d of %d words that are nowhere have row groups read", read, words)
 	}
-	t.Logf("%d of %d words have row groups read; a filter of %d tokens has %d bytes", read, words, tokens, len(ft.groups[0]))
+	t.Logf("%d of %d words have row groups read; a filter of %d tokens has %d bytes", read, words, tokens,
+		len(ft.groups[0]))
 	for _, n := range []int{0, 1, 10_000, 40_000} {
 		ft := newFulltext(c)
 		for i := range n {
 			ft.token(fmt.Append(nil, i))
 		}
 		ft.end()
-		if asked := max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1) * bloom.BlockSize; len(ft.groups[0]) > max(asked, smallFilterBytes) {
+		if asked := max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1) * bloom.BlockSize; len(ft.groups[0]) > max(asked,
+			smallFilterBytes) {
 			t.Errorf("%d tokens: a filter of %d bytes, want at most %d", n, len(ft.groups[0]), max(asked, smallFilterBytes))
 		}
 	}

@@ -53,7 +53,8 @@ func (g *gathered) reset(plain bool, rows int) {
 
 // footprint is about the memory that g keeps.
 func (g *gathered) footprint() int {
-	return cap(g.Data) + cap(g.spareData) + 8*cap(g.Numbers) + 4*(cap(g.Ends)+cap(g.spareEnds)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
+	return cap(g.Data) + cap(g.spareData) + 8*cap(g.Numbers) +
+		4*(cap(g.Ends)+cap(g.spareEnds)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
 }
 
 // add adds rows of a column; views are those of the column, by batch.

@@ -28,7 +28,8 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 	}
 	p := &printer{w: w}
 	md := pf.Metadata()
-	p.line("segment %s: %d bytes, %d rows, %d columns, %d row groups, written by %s", filepath.Base(path), size, md.NumRows, len(pf.Schema().Columns()), len(md.RowGroups), md.CreatedBy)
+	p.line("segment %s: %d bytes, %d rows, %d columns, %d row groups, written by %s", filepath.Base(path), size,
+		md.NumRows, len(pf.Schema().Columns()), len(md.RowGroups), md.CreatedBy)
 	for _, kv := range md.KeyValueMetadata {
 		if kv.Key == KeyFulltext {
 			p.line("%s: %d bytes of token filters", kv.Key, len(kv.Value))
@@ -51,7 +52,8 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 				bloom = fmt.Sprintf(", bloom filter %d bytes", c.BloomFilterLength)
 			}
 			p.line("  %q: %v %s, %d values, %d nulls, %d bytes, %d uncompressed, min %s, max %s%s",
-				fields[j].Name(), c.Encoding, c.Codec, c.NumValues, c.Statistics.NullCount, c.TotalCompressedSize, c.TotalUncompressedSize,
+				fields[j].Name(), c.Encoding, c.Codec, c.NumValues, c.Statistics.NullCount, c.TotalCompressedSize,
+				c.TotalUncompressedSize,
 				bound(kind, c.Statistics.MinValue), bound(kind, c.Statistics.MaxValue), bloom)
 		}
 	}

@@ -23,12 +23,15 @@ var layoutSeeds = []string{
 	`[{"id":1,"name":"of an older version"}]`,
 	`[{"id":1,"columns":[]},{"id":1,"columns":[4]},{"ID":1,"Columns":[7]}]`,
 	`[{"id":1,"columns":null},null]`, `null`, `[]`, `{}`, `""`, ``, `[`, `[{"id":1,"columns":[1,2`,
-	`[{"id":-1}]`, `[{"id":1.5}]`, `[{"id":"1"}]`, `[{"id":18446744073709551616}]`, `[{"id":18446744073709551615,"columns":[4294967295]}]`,
-	`[{"id":1,"columns":[4294967296]}]`, `[{"id":1,"columns":[-1]}]`, `[{"id":1,"columns":["1"]}]`, `[{"id":1,"columns":{"1":2}}]`, `[{"id":1,"columns":[[1]]}]`,
+	`[{"id":-1}]`, `[{"id":1.5}]`, `[{"id":"1"}]`, `[{"id":18446744073709551616}]`,
+	`[{"id":18446744073709551615,"columns":[4294967295]}]`,
+	`[{"id":1,"columns":[4294967296]}]`, `[{"id":1,"columns":[-1]}]`, `[{"id":1,"columns":["1"]}]`,
+	`[{"id":1,"columns":{"1":2}}]`, `[{"id":1,"columns":[[1]]}]`,
 	strings.Repeat("[", 20_000), `[{"id":1,"columns":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}]`,
 	`[{"x":` + strings.Repeat(`{"x":`, 5000) + `1` + strings.Repeat("}", 5000) + `}]`,
 	`[` + strings.Repeat(`{},`, 20_000) + `{}]`, `[` + strings.Repeat(`{"columns":[]},`, 20_000) + `{}]`,
-	`[{"id":1,"columns":[` + strings.Repeat("7,", 50_000) + `7]}]`, `[{"id":1,"columns":[1]}] [`, "\xff\xfe", `[{"id":1,"columns":[1],"name":"` + "\xff" + `"}]`,
+	`[{"id":1,"columns":[` + strings.Repeat("7,", 50_000) + `7]}]`, `[{"id":1,"columns":[1]}] [`, "\xff\xfe",
+	`[{"id":1,"columns":[1],"name":"` + "\xff" + `"}]`,
 }
 
 // FuzzLayouts reads layouts from footers that have any metadata of tables, once or twice, and
@@ -86,7 +89,8 @@ func FuzzLayouts(f *testing.F) {
 				t.Errorf("column %d of the table is read from %+v", c.ID, c)
 			}
 			ids = append(ids, c.ID)
-			if fields := layouts[1]; c.ID == 2 && slices.Contains(fields, 2) != slices.Contains(fields, 7) && !slices.Contains(fields, 4294967295) && !slices.Contains(fields, c.FieldID) {
+			if fields := layouts[1]; c.ID == 2 && slices.Contains(fields, 2) != slices.Contains(fields, 7) &&
+				!slices.Contains(fields, 4294967295) && !slices.Contains(fields, c.FieldID) {
 				t.Errorf("column 2 is read from field %d, the table has %d", c.FieldID, fields)
 			}
 		}

@@ -77,7 +77,8 @@ func (w *Writer) tablesJSON() (string, []byte, error) {
 	var list []map[string]any
 	for _, t := range w.spec.Tables {
 		of := map[string]any{
-			"id": t.Table.ID, "database": t.Table.Database, "name": t.Table.Name, "version": t.Table.Version, "segment": w.meta.ID,
+			"id": t.Table.ID, "database": t.Table.Database, "name": t.Table.Name, "version": t.Table.Version,
+			"segment": w.meta.ID,
 		}
 		if w.spec.Shared {
 			fields := []uint32{}

@@ -51,7 +51,10 @@ func wide(t testing.TB) *schema.Table {
 	tab := tableOf(t, words...)
 	for i := range tab.Columns {
 		if i%4 == 1 {
-			tab.Columns[i].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
+			tab.Columns[i].Index = &schema.Index{
+				Kind:    schema.SkippingIndex,
+				Options: schema.DefaultIndexOptions(schema.SkippingIndex),
+			}
 		}
 	}
 	return tab
@@ -131,7 +134,9 @@ func random(r *rand.Rand, c *column.Col, row int, k style) {
 	case c.Type.IsFloat():
 		switch k {
 		case extreme:
-			c.SetFloat(row, []float64{math.NaN(), math.Copysign(0, -1), 0, math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64}[r.IntN(7)])
+			c.SetFloat(row, []float64{
+				math.NaN(), math.Copysign(0, -1), 0, math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64,
+			}[r.IntN(7)])
 		case wild:
 			c.SetFloat(row, r.NormFloat64())
 		default:
@@ -269,24 +274,35 @@ func readArrow(t *testing.T, b []byte, column int) []string {
 		}
 		switch c := c.(type) {
 		case *file.BooleanColumnChunkReader:
-			got = append(got, batchesOf(t, c.ReadBatch, func(v bool) string { return map[bool]string{false: "0", true: "1"}[v] }, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
+			got = append(got, batchesOf(t, c.ReadBatch, func(v bool) string { return map[bool]string{false: "0", true: "1"}[v] },
+				c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
 		case *file.Int32ColumnChunkReader:
-			got = append(got, batchesOf(t, c.ReadBatch, func(v int32) string { return fmt.Sprint(v) }, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
+			got = append(got, batchesOf(t, c.ReadBatch, func(v int32) string { return fmt.Sprint(v) }, c.HasNext,
+				c.Descriptor().MaxDefinitionLevel())...)
 		case *file.Int64ColumnChunkReader:
-			got = append(got, batchesOf(t, c.ReadBatch, func(v int64) string { return fmt.Sprint(v) }, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
+			got = append(got, batchesOf(t, c.ReadBatch, func(v int64) string { return fmt.Sprint(v) }, c.HasNext,
+				c.Descriptor().MaxDefinitionLevel())...)
 		case *file.Float32ColumnChunkReader:
-			got = append(got, batchesOf(t, c.ReadBatch, func(v float32) string { return fmt.Sprintf("%#x", math.Float32bits(v)) }, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
+			got = append(got, batchesOf(t, c.ReadBatch, func(v float32) string {
+				return fmt.Sprintf("%#x", math.Float32bits(v))
+			}, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
 		case *file.Float64ColumnChunkReader:
-			got = append(got, batchesOf(t, c.ReadBatch, func(v float64) string { return fmt.Sprintf("%#x", math.Float64bits(v)) }, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
+			got = append(got, batchesOf(t, c.ReadBatch, func(v float64) string {
+				return fmt.Sprintf("%#x", math.Float64bits(v))
+			}, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
 		case *file.ByteArrayColumnChunkReader:
-			got = append(got, batchesOf(t, c.ReadBatch, func(v arrowparquet.ByteArray) string { return fmt.Sprintf("%q", []byte(v)) }, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
+			got = append(got, batchesOf(t, c.ReadBatch, func(v arrowparquet.ByteArray) string {
+				return fmt.Sprintf("%q", []byte(v))
+			}, c.HasNext, c.Descriptor().MaxDefinitionLevel())...)
 		}
 	}
 	return got
 }
 
 // batchesOf reads all values of a chunk by a reader of arrow-go.
-func batchesOf[T any](t *testing.T, read func(int64, []T, []int16, []int16) (int64, int, error), text func(T) string, more func() bool, level int16) []string {
+func batchesOf[T any](t *testing.T, read func(int64, []T, []int16, []int16) (int64, int, error), text func(T) string,
+	more func() bool, level int16,
+) []string {
 	t.Helper()
 	var got []string
 	values, levels := make([]T, 512), make([]int16, 512)

@@ -14,11 +14,17 @@ func (m *Meta) ToProto() *shardpb.PinnedSegment {
 	}
 	for _, c := range m.Columns {
 		p.Columns = append(p.Columns, &shardpb.SegmentColumn{
-			Id: c.ID, FieldId: c.FieldID, Name: c.Name, Logical: c.Logical, Type: schemapb.Type(c.Type), Semantic: schemapb.Semantic(c.Semantic),
+			Id: c.ID, FieldId: c.FieldID, Name: c.Name, Logical: c.Logical, Type: schemapb.Type(c.Type),
+			Semantic: schemapb.Semantic(c.Semantic),
 		})
 	}
 	for _, t := range m.Tables {
-		p.Tables = append(p.Tables, &shardpb.SegmentTable{TableId: t.TableID, Rows: t.Rows, MinTime: t.MinTime, MaxTime: t.MaxTime})
+		p.Tables = append(p.Tables, &shardpb.SegmentTable{
+			TableId: t.TableID,
+			Rows:    t.Rows,
+			MinTime: t.MinTime,
+			MaxTime: t.MaxTime,
+		})
 	}
 	return p
 }
@@ -31,7 +37,8 @@ func FromProto(p *shardpb.PinnedSegment) Meta {
 	}
 	for _, c := range p.Columns {
 		m.Columns = append(m.Columns, Column{
-			ID: c.Id, FieldID: c.FieldId, Name: c.Name, Logical: c.Logical, Type: schema.Type(c.Type), Semantic: schema.Semantic(c.Semantic),
+			ID: c.Id, FieldID: c.FieldId, Name: c.Name, Logical: c.Logical, Type: schema.Type(c.Type),
+			Semantic: schema.Semantic(c.Semantic),
 		})
 	}
 	for _, t := range p.Tables {

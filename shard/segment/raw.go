@@ -156,7 +156,12 @@ func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)
 	case err != nil:
 		return nil, fmt.Errorf("read raw segment %s: %w", path, err)
 	case r.crc != m.FileCRC || r.at != m.Bytes:
-		return nil, &ErrCorrupt{File: path, Part: "checksum", Want: fmt.Sprintf("%08x", m.FileCRC), Got: fmt.Sprintf("%08x", r.crc)}
+		return nil, &ErrCorrupt{
+			File: path,
+			Part: "checksum",
+			Want: fmt.Sprintf("%08x", m.FileCRC),
+			Got:  fmt.Sprintf("%08x", r.crc),
+		}
 	}
 	return raw, nil
 }
@@ -188,7 +193,8 @@ func (r *rawReader) read(table uint64, alloc func(int) ([]byte, error)) (*Raw, e
 	if err := r.full(head[:]); err != nil {
 		return nil, err
 	}
-	if string(head[:4]) != rawMagic || binary.LittleEndian.Uint16(head[4:]) != rawVersion || binary.LittleEndian.Uint64(head[8:]) != table {
+	if string(head[:4]) != rawMagic || binary.LittleEndian.Uint16(head[4:]) != rawVersion ||
+		binary.LittleEndian.Uint64(head[8:]) != table {
 		return nil, fmt.Errorf("%w: its head is %x", errRawDamaged, head)
 	}
 	raw := &Raw{TableID: table}

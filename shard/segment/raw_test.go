@@ -19,7 +19,8 @@ func heap(n int) ([]byte, error) { return make([]byte, n), nil }
 func TestRaw(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "s:String")
 	raw := &Raw{TableID: tab.ID, Reason: "for a test", Since: 1234, Cuts: []RawCut{{At: 1, Merge: 2}, {At: 2}}}
-	raw.Batches = append(raw.Batches, batchOf(t, tab, row{"ts": 5, "n": 1, "s": "a"}, row{"ts": 6}), batchOf(t, tab, row{"ts": 3, "s": "b"}))
+	raw.Batches = append(raw.Batches, batchOf(t, tab, row{"ts": 5, "n": 1, "s": "a"}, row{"ts": 6}),
+		batchOf(t, tab, row{"ts": 3, "s": "b"}))
 	for i, b := range raw.Batches {
 		b.Session, b.Seq, b.Epoch = 9, uint64(i), 4
 	}
@@ -28,7 +29,8 @@ func TestRaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.ID != 12 || m.Order != 12 || m.Rows != 3 || !m.Raw || m.TableID != tab.ID || m.SchemaVersion != tab.Version || m.FileName() != "0000000000000012.rows" {
+	if m.ID != 12 || m.Order != 12 || m.Rows != 3 || !m.Raw || m.TableID != tab.ID || m.SchemaVersion != tab.Version ||
+		m.FileName() != "0000000000000012.rows" {
 		t.Errorf("meta %+v", m)
 	}
 	got, err := ReadRaw(vfs.OS, dir, &m, heap)
@@ -61,11 +63,13 @@ func TestRawDiskFails(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP")
 	raw := &Raw{TableID: tab.ID}
 	raw.Batches = append(raw.Batches, batchOf(t, tab, row{"ts": 5}))
-	if _, err := WriteRaw(Config{FS: vfs.OS, Dir: filepath.Join(t.TempDir(), "none"), NextID: func() uint64 { return 1 }}, raw); !errors.Is(err, os.ErrNotExist) {
+	if _, err := WriteRaw(Config{FS: vfs.OS, Dir: filepath.Join(t.TempDir(), "none"), NextID: func() uint64 { return 1 }},
+		raw); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	rows := (*ErrRows)(nil)
-	if _, err := Write(Config{FS: vfs.OS, Dir: filepath.Join(t.TempDir(), "none"), NextID: func() uint64 { return 1 }}, tab, raw.Batches); err == nil || errors.As(err, &rows) {
+	if _, err := Write(Config{FS: vfs.OS, Dir: filepath.Join(t.TempDir(), "none"), NextID: func() uint64 { return 1 }},
+		tab, raw.Batches); err == nil || errors.As(err, &rows) {
 		t.Errorf("a disk that fails is taken for a fault of the rows: %v", err)
 	}
 }

@@ -203,14 +203,22 @@ func (r *Reader) openGroup() error {
 	g := &r.md.RowGroups[r.group]
 	r.rows = g.NumRows
 	if r.rows < 0 {
-		return &parquet.ErrCorrupt{Part: fmt.Sprintf("rows of row group %d", r.group), Want: "a number", Got: fmt.Sprint(r.rows)}
+		return &parquet.ErrCorrupt{
+			Part: fmt.Sprintf("rows of row group %d", r.group),
+			Want: "a number",
+			Got:  fmt.Sprint(r.rows),
+		}
 	}
 	first := len(r.md.Schema) - 1 - len(r.m.Columns)
 	r.cols = r.cols[:0]
 	for i := range r.m.Columns {
 		md := &g.Columns[first+i].MetaData
 		if md.NumValues != g.NumRows {
-			return &parquet.ErrCorrupt{Part: fmt.Sprintf("column %q in row group %d", r.m.Columns[i].Name, r.group), Want: fmt.Sprintf("%d rows", g.NumRows), Got: fmt.Sprint(md.NumValues)}
+			return &parquet.ErrCorrupt{
+				Part: fmt.Sprintf("column %q in row group %d", r.m.Columns[i].Name, r.group),
+				Want: fmt.Sprintf("%d rows", g.NumRows),
+				Got:  fmt.Sprint(md.NumValues),
+			}
 		}
 		c := &cursor{Column: &r.m.Columns[i]}
 		if md.Statistics.NullCount == g.NumRows && g.NumRows > 0 {

@@ -85,7 +85,9 @@ func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows [
 func mustLie(t *testing.T, b *column.Batch, v *column.View) {
 	t.Helper()
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.Mem)))
-	for name, s := range map[string][]byte{"validity": v.Validity, "data": v.Data, "offsets": v.Offsets, "codes": v.Codes} {
+	for name, s := range map[string][]byte{
+		"validity": v.Validity, "data": v.Data, "offsets": v.Offsets, "codes": v.Codes,
+	} {
 		if len(s) == 0 {
 			continue
 		}
@@ -143,7 +145,11 @@ func TestReadHuge(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "long:String", "prefix:String", "mixed:Json")
 	var rows []row
 	for i := range 70 {
-		r := row{"ts": i, "long": fmt.Sprint(i, strings.Repeat("0123456789", i*3000)), "prefix": strings.Repeat("x", 100_000) + fmt.Sprint(i)}
+		r := row{
+			"ts":     i,
+			"long":   fmt.Sprint(i, strings.Repeat("0123456789", i*3000)),
+			"prefix": strings.Repeat("x", 100_000) + fmt.Sprint(i),
+		}
 		if i%10 == 3 {
 			r["mixed"] = strings.Repeat("y", 3<<20)
 		} else if i%3 == 0 {
@@ -160,7 +166,10 @@ func TestReadHuge(t *testing.T) {
 // goldenMeta is that of a file in testdata, of goldenRows.
 func goldenMeta(t testing.TB, file []byte) *Meta {
 	t.Helper()
-	m := &Meta{ID: 1, TableID: 7, SchemaVersion: 3, Rows: 500, Bytes: int64(len(file)), MaxTime: 499e9, FileCRC: crc32.Checksum(file, castagnoli)}
+	m := &Meta{
+		ID: 1, TableID: 7, SchemaVersion: 3, Rows: 500, Bytes: int64(len(file)), MaxTime: 499e9,
+		FileCRC: crc32.Checksum(file, castagnoli),
+	}
 	var err error
 	if m.FooterCRC, err = footerCRC(bytes.NewReader(file), m.Bytes); err != nil {
 		t.Fatal(err)
@@ -174,9 +183,12 @@ func goldenMeta(t testing.TB, file []byte) *Meta {
 }
 
 func goldenTable(t testing.TB) *schema.Table {
-	return tableOf(t, "host:String:TAG", "ts:TimestampNanosecond:TIMESTAMP", "bool:Boolean", "i8:Int8", "i16:Int16", "i32:Int32", "i64:Int64",
-		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "text:String", "bin:Binary", "doc:Json",
-		"ts_s:TimestampSecond", "ts_ms:TimestampMillisecond", "ts_us:TimestampMicrosecond", "ts_ns:TimestampNanosecond", "few:String", "Few:Int64")
+	return tableOf(t, "host:String:TAG", "ts:TimestampNanosecond:TIMESTAMP", "bool:Boolean", "i8:Int8", "i16:Int16",
+		"i32:Int32", "i64:Int64",
+		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "text:String",
+		"bin:Binary", "doc:Json",
+		"ts_s:TimestampSecond", "ts_ms:TimestampMillisecond", "ts_us:TimestampMicrosecond", "ts_ns:TimestampNanosecond",
+		"few:String", "Few:Int64")
 }
 
 // goldenRows are what is in it.
@@ -185,8 +197,11 @@ func goldenRows() []row {
 	for i := range 500 {
 		n := int64(i)
 		r := row{
-			"host": fmt.Sprint("h", i%3), "ts": n * 1e9, "bool": i%2 == 0, "i8": n%256 - 128, "i16": n*131 - 32768, "i32": n*7919 - math.MaxInt32, "i64": n*1e15 - math.MaxInt64,
-			"u8": n % 256, "u16": n * 131, "u32": n * 7919, "u64": uint64(n) * 1e16, "f32": float64(float32(n) / 3), "f64": float64(n) / 7, "text": fmt.Sprint("value ", n*n), "bin": string([]byte{byte(n), 0, 255}), "doc": fmt.Sprintf(`{"n":%d}`, n),
+			"host": fmt.Sprint("h", i%3), "ts": n * 1e9, "bool": i%2 == 0, "i8": n%256 - 128, "i16": n*131 - 32768,
+			"i32": n*7919 - math.MaxInt32, "i64": n*1e15 - math.MaxInt64,
+			"u8": n % 256, "u16": n * 131, "u32": n * 7919, "u64": uint64(n) * 1e16, "f32": float64(float32(n) / 3),
+			"f64": float64(n) / 7, "text": fmt.Sprint("value ", n*n), "bin": string([]byte{byte(n), 0, 255}),
+			"doc":  fmt.Sprintf(`{"n":%d}`, n),
 			"ts_s": n, "ts_ms": n * 1e3, "ts_us": -n, "ts_ns": n * n, "few": fmt.Sprint("few words ", i%5), "Few": n % 4,
 		}
 		if i%7 == 0 {
@@ -247,11 +262,18 @@ func TestGoldenIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := goldenTable(t)
-	tab.Columns[13].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
-	tab.Columns[20].Index = &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}
+	tab.Columns[13].Index = &schema.Index{
+		Kind:    schema.SkippingIndex,
+		Options: schema.DefaultIndexOptions(schema.SkippingIndex),
+	}
+	tab.Columns[20].Index = &schema.Index{
+		Kind:    schema.FulltextIndex,
+		Options: schema.DefaultIndexOptions(schema.FulltextIndex),
+	}
 	rows := goldenRows()
 	dir := t.TempDir()
-	metas, err := Write(Config{FS: vfs.OS, Dir: dir, RowGroupRows: 300, NextID: func() uint64 { return 1 }}, tab, []*column.Batch{batchOf(t, tab, rows[:200]...), batchOf(t, tab, rows[200:]...)})
+	metas, err := Write(Config{FS: vfs.OS, Dir: dir, RowGroupRows: 300, NextID: func() uint64 { return 1 }}, tab,
+		[]*column.Batch{batchOf(t, tab, rows[:200]...), batchOf(t, tab, rows[200:]...)})
 	if err != nil || len(metas) != 1 {
 		t.Fatalf("%d files, %v", len(metas), err)
 	}
@@ -261,7 +283,8 @@ func TestGoldenIsWritten(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		name := filepath.Join(os.TempDir(), "cordwood-v2.parquet")
-		t.Errorf("other bytes than in testdata, from %d on; they are in %s: %v", firstDifference(got, want), name, os.WriteFile(name, got, 0o644))
+		t.Errorf("other bytes than in testdata, from %d on; they are in %s: %v", firstDifference(got, want), name,
+			os.WriteFile(name, got, 0o644))
 	}
 }
 

@@ -73,7 +73,11 @@ func (b *builder) add(out *column.Batch, spots []sections, c *cursor) ([]section
 	}
 	if c.Semantic == schema.Timestamp {
 		if v.Nulls > 0 {
-			return nil, &parquet.ErrCorrupt{Part: fmt.Sprintf("time index %q", c.Name), Want: "no nulls", Got: fmt.Sprint(v.Nulls)}
+			return nil, &parquet.ErrCorrupt{
+				Part: fmt.Sprintf("time index %q", c.Name),
+				Want: "no nulls",
+				Got:  fmt.Sprint(v.Nulls),
+			}
 		}
 		out.MinTime, out.MaxTime = b.times()
 	}
@@ -175,7 +179,11 @@ func (b *builder) take(c *cursor, n int) {
 func (b *builder) turn(c *cursor, rows int) error {
 	p, err := c.chunk.Next()
 	if errors.Is(err, io.EOF) {
-		return &parquet.ErrCorrupt{Part: fmt.Sprintf("column %q", c.Name), Want: fmt.Sprintf("%d more rows", rows-b.rows), Got: "the end"}
+		return &parquet.ErrCorrupt{
+			Part: fmt.Sprintf("column %q", c.Name),
+			Want: fmt.Sprintf("%d more rows", rows-b.rows),
+			Got:  "the end",
+		}
 	}
 	if err != nil {
 		return err

@@ -51,9 +51,10 @@ type chunkPlace struct {
 func placeOf(e *format.SchemaElement, c *format.ColumnChunk) chunkPlace {
 	md := &c.MetaData
 	return chunkPlace{
-		dict: md.DictionaryPageOffset, data: md.DataPageOffset, bytes: md.TotalCompressedSize, uncompressed: md.TotalUncompressedSize,
-		rows:  md.NumValues,
-		pages: c.OffsetIndexOffset, pagesEnd: c.OffsetIndexOffset + int64(c.OffsetIndexLength),
+		dict: md.DictionaryPageOffset, data: md.DataPageOffset, bytes: md.TotalCompressedSize,
+		uncompressed: md.TotalUncompressedSize,
+		rows:         md.NumValues,
+		pages:        c.OffsetIndexOffset, pagesEnd: c.OffsetIndexOffset + int64(c.OffsetIndexLength),
 		bounds: c.ColumnIndexOffset, boundsEnd: c.ColumnIndexOffset + int64(c.ColumnIndexLength),
 		kind: md.Type, readable: md.Codec == format.Zstd && c.OffsetIndexLength > 0 && e.RepetitionType.V != format.Repeated,
 		allNull:  md.Statistics.NullCount == md.NumValues && md.NumValues > 0,
@@ -167,8 +168,10 @@ func (b *builder) release() {
 func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (*column.Batch, error) {
 	h := column.Header{}
 	for i, run := range runs {
-		if run.First < 0 || run.Rows <= 0 || i > 0 && run.First < runs[i-1].First+runs[i-1].Rows || int64(run.First+run.Rows) > f.Groups[group].Rows {
-			return nil, fmt.Errorf("run %d of %d: %d rows from %d in a row group of %d", i, len(runs), run.Rows, run.First, f.Groups[group].Rows)
+		if run.First < 0 || run.Rows <= 0 || i > 0 && run.First < runs[i-1].First+runs[i-1].Rows ||
+			int64(run.First+run.Rows) > f.Groups[group].Rows {
+			return nil, fmt.Errorf("run %d of %d: %d rows from %d in a row group of %d", i, len(runs), run.Rows, run.First,
+				f.Groups[group].Rows)
 		}
 		h.Rows += run.Rows
 	}
@@ -233,7 +236,9 @@ func (f *Filters) cost(group int, c Column) int64 {
 
 // some reads the columns that next returns, until there is none. bytes counts what all
 // that work for one call have read.
-func (f *Filters) some(r io.ReaderAt, group int, h column.Header, runs []Run, bytes *atomic.Int64, next func() *Column) (*column.Batch, error) {
+func (f *Filters) some(r io.ReaderAt, group int, h column.Header, runs []Run, bytes *atomic.Int64,
+	next func() *Column,
+) (*column.Batch, error) {
 	b := readers.Get().(*builder)
 	defer b.release()
 	b.mem = make([]byte, 0, 2*h.Rows+4096)

@@ -134,7 +134,8 @@ func TestFindAgain(t *testing.T) {
 			t.Errorf("row %d: found %v, %d bytes of %d read", i, runs, read, all)
 		}
 	}
-	if runs, read := look("none", ids[31], ids[33_333]); !slices.Equal(runs, []Run{{31, 1}, {33_333, 1}}) || read > 2*all/3 {
+	if runs, read := look("none", ids[31], ids[33_333]); !slices.Equal(runs, []Run{{31, 1}, {33_333, 1}}) ||
+		read > 2*all/3 {
 		t.Errorf("two of three: found %v, %d bytes of %d read", runs, read, all)
 	}
 	if runs, read := look(ids[1][:31] + "x"); runs != nil || read > 0 {
@@ -199,11 +200,14 @@ func checkRows(t *testing.T, r *rand.Rand, filters *Filters, f vfs.File, m *Meta
 		if !slices.Equal(found, rows) {
 			t.Errorf("group %d, column %q, value %s: found in %d rows, want %d", group, c.Name, wanted, len(found), len(rows))
 		}
-		if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1<<20); !slices.Equal(found, rows) || more || err != nil {
-			t.Errorf("group %d, column %q, value %s by itself: found in %d rows, want %d, %v, %v", group, c.Name, wanted, len(found), len(rows), more, err)
+		if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1<<20); !slices.Equal(found, rows) ||
+			more || err != nil {
+			t.Errorf("group %d, column %q, value %s by itself: found in %d rows, want %d, %v, %v", group, c.Name, wanted,
+				len(found), len(rows), more, err)
 		}
 		if len(rows) > 1 {
-			if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1); len(found) != 1 || !more || err != nil {
+			if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1); len(found) != 1 ||
+				!more || err != nil {
 				t.Errorf("with a limit of 1: %d rows, %v, %v", len(found), more, err)
 			}
 		}

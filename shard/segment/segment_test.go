@@ -168,8 +168,17 @@ func TestWriteSortsByTagsAndTime(t *testing.T) {
 		{
 			"floats and unsigned numbers as tags",
 			[]string{"f:Float64:TAG", "u:UInt64:TAG", "ts:TimestampMillisecond:TIMESTAMP"},
-			[][]row{{{"ts": 1, "f": 2.5, "u": uint64(math.MaxUint64)}, {"ts": 2, "f": 2.5, "u": 1}, {"ts": 3, "f": -1.5, "u": 9}, {"ts": 4, "f": math.Inf(-1), "u": 9}}},
-			[]string{"f=-Inf u=9 ts=4", "f=-1.5 u=9 ts=3", "f=2.5 u=1 ts=2", "f=2.5 u=-1 ts=1" /* all bits set, as Parquet has it */},
+			[][]row{
+				{
+					{"ts": 1, "f": 2.5, "u": uint64(math.MaxUint64)},
+					{"ts": 2, "f": 2.5, "u": 1},
+					{"ts": 3, "f": -1.5, "u": 9},
+					{"ts": 4, "f": math.Inf(-1), "u": 9},
+				},
+			},
+			[]string{
+				"f=-Inf u=9 ts=4", "f=-1.5 u=9 ts=3", "f=2.5 u=1 ts=2", "f=2.5 u=-1 ts=1",
+			},
 		},
 	}
 	for _, test := range tests {
@@ -214,7 +223,11 @@ func TestPartitions(t *testing.T) {
 		{"three days", []int{1, 2, 3, 1}, "[2 1 1]"},
 		{"sixteen days", many[:16], "[1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1]"},
 		{"forty days: spans of four", many, "[4 4 4 4 4 4 4 4 4 4]"},
-		{"all of time", []int{-100_000_000, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 100_000_000}, "[1 1 2 2 2 2 2 2 2 2 1]"},
+		{
+			"all of time",
+			[]int{-100_000_000, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 100_000_000},
+			"[1 1 2 2 2 2 2 2 2 2 1]",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -244,7 +257,8 @@ func TestRowGroupsAndLongValues(t *testing.T) {
 	}
 	dir := t.TempDir()
 	id := uint64(0)
-	metas, err := Write(Config{FS: vfs.OS, Dir: dir, RowGroupRows: 1000, NextID: func() uint64 { id++; return id }}, tab, []*column.Batch{batchOf(t, tab, rows...)})
+	metas, err := Write(Config{FS: vfs.OS, Dir: dir, RowGroupRows: 1000, NextID: func() uint64 { id++; return id }}, tab,
+		[]*column.Batch{batchOf(t, tab, rows...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +325,8 @@ func TestOrderOfOperations(t *testing.T) {
 	}
 	var want []string
 	for _, n := range []string{"0000000000000041", "0000000000000042"} {
-		want = append(want, "create "+n+".parquet.tmp", "write "+n+".parquet.tmp", "sync "+n+".parquet.tmp", "rename "+n+".parquet.tmp -> "+n+".parquet")
+		want = append(want, "create "+n+".parquet.tmp", "write "+n+".parquet.tmp", "sync "+n+".parquet.tmp", "rename "+n+
+			".parquet.tmp -> "+n+".parquet")
 	}
 	if diff := cmp.Diff(want, rec.Transcript()); diff != "" {
 		t.Error(diff)

@@ -70,7 +70,8 @@ func newSlots(spec *Spec) (*slots, error) {
 		}
 	}
 	if spec.Shared && len(s.columns) > MaxSlots {
-		return nil, fmt.Errorf("a shared file of %d columns; there may be %d: put fewer tables into it", len(s.columns), MaxSlots)
+		return nil, fmt.Errorf("a shared file of %d columns; there may be %d: put fewer tables into it",
+			len(s.columns), MaxSlots)
 	}
 	physicalNames(s.columns, spec.Shared)
 	for i := range s.columns {

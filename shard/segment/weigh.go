@@ -63,7 +63,8 @@ func (w *Writer) weigh(runs []run) (weight int64) {
 			switch {
 			case v == nil:
 			case v.Encoding == column.Plain:
-				plain += int64(binary.LittleEndian.Uint32(v.Offsets[4*(r.row+r.n):])) - int64(binary.LittleEndian.Uint32(v.Offsets[4*r.row:]))
+				plain += int64(binary.LittleEndian.Uint32(v.Offsets[4*(r.row+r.n):])) -
+					int64(binary.LittleEndian.Uint32(v.Offsets[4*r.row:]))
 			default:
 				coded += c.codedBytes(v, r)
 			}

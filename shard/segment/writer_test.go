@@ -127,15 +127,20 @@ func TestSharedFile(t *testing.T) {
 	if diff := cmp.Diff(columns, m.Columns); diff != "" {
 		t.Error(diff)
 	}
-	want := []string{"table=3 1=5 2=a 3=1", "table=3 1=6 3=2", "table=20 1=4 3=7", "table=20 1=9 2=z", "table=21 1=h 2=8000000000 3=77"}
+	want := []string{
+		"table=3 1=5 2=a 3=1", "table=3 1=6 3=2", "table=20 1=4 3=7", "table=20 1=9 2=z",
+		"table=21 1=h 2=8000000000 3=77",
+	}
 	for _, n := range []int{1, 2, 100} {
 		if diff := cmp.Diff(want, readAll(t, dir, &m, n)); diff != "" {
 			t.Errorf("read %d rows at a time: %s", n, diff)
 		}
 	}
 	file := filepath.Join(dir, FileName(1))
-	got := query(t, "select cordwood_table, epoch(ts)::bigint ts, msg, n, \"N#4\", host, epoch(made)::bigint made, \"cordwood_table#7\" from read_parquet('"+file+"')")
-	table := "cordwood_table|ts|msg|n|N#4|host|made|cordwood_table#7\n3|5|a|1|NULL|NULL|NULL|NULL\n3|6|NULL|2|NULL|NULL|NULL|NULL\n" +
+	got := query(t, "select cordwood_table, epoch(ts)::bigint ts, msg, n, \"N#4\", host, epoch(made)::bigint made, "+
+		"\"cordwood_table#7\" from read_parquet('"+file+"')")
+	table := "cordwood_table|ts|msg|n|N#4|host|made|cordwood_table#7\n3|5|a|1|NULL|NULL|NULL|NULL\n3|6|NULL|2|NULL|NULL|" +
+		"NULL|NULL\n" +
 		"20|4|NULL|NULL|7|NULL|NULL|NULL\n20|9|z|NULL|NULL|NULL|NULL|NULL\n21|NULL|NULL|NULL|NULL|h|8|77\n"
 	if diff := cmp.Diff(table, strings.ReplaceAll(got, "<nil>", "NULL")); diff != "" {
 		t.Error(diff)
@@ -146,9 +151,14 @@ func TestWriterRefuses(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP")
 	other := tableOf(t, "ts:TimestampSecond:TIMESTAMP")
 	other.ID = 99
-	wide := &schema.Table{ID: 1, Columns: []schema.Column{{ID: 1, Name: "ts", Type: schema.TimestampSecond, Semantic: schema.Timestamp}}}
+	wide := &schema.Table{
+		ID:      1,
+		Columns: []schema.Column{{ID: 1, Name: "ts", Type: schema.TimestampSecond, Semantic: schema.Timestamp}},
+	}
 	for i := range MaxSlots {
-		wide.Columns = append(wide.Columns, schema.Column{ID: uint32(i + 2), Name: fmt.Sprint("c", i), Type: schema.String, Semantic: schema.Field})
+		wide.Columns = append(wide.Columns, schema.Column{
+			ID: uint32(i + 2), Name: fmt.Sprint("c", i), Type: schema.String, Semantic: schema.Field,
+		})
 	}
 	timeless := &schema.Table{ID: 1}
 	m := vfs.NewMem()

@@ -62,7 +62,8 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 		round   int
 	)
 	failure := leader.Search{
-		Group: group, Nodes: &c.nodes, Order: req.nodes, None: errs.New(errs.ShardUnreachable, "no node with shards is known"),
+		Group: group, Nodes: &c.nodes, Order: req.nodes,
+		None:   errs.New(errs.ShardUnreachable, "no node with shards is known"),
 		Repeat: true, MinPause: c.cfg.MinBackoff, MaxPause: c.cfg.MaxBackoff,
 		Call: func(ctx context.Context, node string, try leader.Try) (err error) {
 			if try.Round != round {
@@ -113,7 +114,9 @@ func patience(try leader.Try) time.Duration {
 }
 
 // readFrom asks one node.
-func (c *Client) readFrom(ctx context.Context, dial func(string) (grpc.ClientConnInterface, error), node string, patience time.Duration, call readCall) (context.CancelFunc, error) {
+func (c *Client) readFrom(ctx context.Context, dial func(string) (grpc.ClientConnInterface, error), node string,
+	patience time.Duration, call readCall,
+) (context.CancelFunc, error) {
 	conn, err := dial(node)
 	if err != nil {
 		c.nodes.Health(node).Silent()

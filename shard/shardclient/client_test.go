@@ -72,7 +72,9 @@ func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shard
 // rawError goes out without our details, as a broken connection does.
 type rawError struct{ err error }
 
-func (s *scripted) DefineTables(_ context.Context, req *shardpb.DefineTablesRequest) (*shardpb.DefineTablesResponse, error) {
+func (s *scripted) DefineTables(_ context.Context,
+	req *shardpb.DefineTablesRequest,
+) (*shardpb.DefineTablesResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.defined = append(s.defined, req)
@@ -172,13 +174,36 @@ func TestWriteRetriesByType(t *testing.T) {
 		{"outcome unknown", []any{lost, lost}, 3, "-", 0},
 		{"connection cut", []any{cut}, 2, "-", 0},
 		{"shard not opened yet", []any{errs.New(errs.ShardNotReady, "opening")}, 2, "-", 0},
-		{"stale schema is the caller's", []any{refuse(errs.SchemaStale, errs.RequestOutdated)}, 1, errs.SchemaStale, errs.RequestOutdated},
-		{"wrong epoch is the caller's", []any{refuse(errs.WrongEpoch, errs.RequestOutdated)}, 1, errs.WrongEpoch, errs.RequestOutdated},
+		{
+			"stale schema is the caller's",
+			[]any{refuse(errs.SchemaStale, errs.RequestOutdated)},
+			1, errs.SchemaStale,
+			errs.RequestOutdated,
+		},
+		{
+			"wrong epoch is the caller's",
+			[]any{refuse(errs.WrongEpoch, errs.RequestOutdated)},
+			1, errs.WrongEpoch,
+			errs.RequestOutdated,
+		},
 		{"bad batch", []any{refuse(errs.BadBatch, errs.InvalidArguments)}, 1, errs.BadBatch, errs.InvalidArguments},
 		{"table gone", []any{refuse(errs.TableGone, errs.TableNotFound)}, 1, errs.TableGone, errs.TableNotFound},
-		{"unknown, then stale: the shard knows", []any{lost, refuse(errs.SchemaStale, errs.RequestOutdated)}, 2, errs.SchemaStale, errs.RequestOutdated},
-		{"cut, then elsewhere: the shard knows", []any{cut, notLeader, refuse(errs.WrongEpoch, errs.RequestOutdated)}, 3, errs.WrongEpoch, errs.RequestOutdated},
-		{"unknown, then refused for itself: still unknown", []any{lost, refuse(errs.BadBatch, errs.InvalidArguments)}, 2, errs.OutcomeUnknown, errs.InvalidArguments},
+		{
+			"unknown, then stale: the shard knows",
+			[]any{lost, refuse(errs.SchemaStale, errs.RequestOutdated)},
+			2,
+			errs.SchemaStale, errs.RequestOutdated,
+		},
+		{
+			"cut, then elsewhere: the shard knows",
+			[]any{cut, notLeader, refuse(errs.WrongEpoch, errs.RequestOutdated)},
+			3, errs.WrongEpoch, errs.RequestOutdated,
+		},
+		{
+			"unknown, then refused for itself: still unknown",
+			[]any{lost, refuse(errs.BadBatch, errs.InvalidArguments)},
+			2, errs.OutcomeUnknown, errs.InvalidArguments,
+		},
 		{"never a leader", []any{notLeader, notLeader, notLeader, notLeader}, 4, errs.NotLeader, errs.ShardNotReady},
 	}
 	for _, tt := range tests {
@@ -202,7 +227,8 @@ func TestWriteRetriesByType(t *testing.T) {
 				return
 			}
 			if errs.ReasonOf(err) != tt.wantReason || errs.CodeOf(err) != tt.wantCode {
-				t.Fatalf("err %v: reason %q code %d, want %q %d", err, errs.ReasonOf(err), errs.CodeOf(err), tt.wantReason, tt.wantCode)
+				t.Fatalf("err %v: reason %q code %d, want %q %d", err, errs.ReasonOf(err), errs.CodeOf(err),
+					tt.wantReason, tt.wantCode)
 			}
 		})
 	}
@@ -301,7 +327,8 @@ func TestWriteQueueIsBounded(t *testing.T) {
 
 func TestWriteNoReplicaKnown(t *testing.T) {
 	cl := newCluster(t).client(t, func(c *Config) { c.MaxTries = 2 })
-	if _, err := cl.Write(t.Context(), 1, batches, noTables); errs.From(err).Status() >= 500 && errs.From(err).Status() != 503 || err == nil {
+	if _, err := cl.Write(t.Context(), 1, batches, noTables); errs.From(err).Status() >= 500 &&
+		errs.From(err).Status() != 503 || err == nil {
 		t.Fatal(err)
 	}
 }
@@ -347,7 +374,8 @@ func TestQueryStreams(t *testing.T) {
 		}
 	}
 
-	if _, err := cl.Query(t.Context(), &shardpb.QueryRequest{Sql: "bad"}); errs.CodeOf(err) != errs.InvalidSyntax || err.Error() != "near bad" {
+	if _, err := cl.Query(t.Context(), &shardpb.QueryRequest{Sql: "bad"}); errs.CodeOf(err) != errs.InvalidSyntax ||
+		err.Error() != "near bad" {
 		t.Fatal(err)
 	}
 

@@ -19,7 +19,8 @@ import (
 type refusing struct{ grpc.ClientConnInterface }
 
 func (refusing) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: node n1: dial tcp 10.0.0.1:4001: connect: connection refused"`)
+	return nil, status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: node n1: `+
+		`dial tcp 10.0.0.1:4001: connect: connection refused"`)
 }
 
 // TestAllNodesAreDown: when none of a shard's nodes can be connected to, a query says so within
@@ -27,7 +28,9 @@ func (refusing) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Cal
 func TestAllNodesAreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{
-			Replicas: func(uint32) []string { return []string{"n1", "n2"} }, Nodes: func() []string { return []string{"n1", "n2"} },
+			Replicas: func(uint32) []string { return []string{"n1", "n2"} }, Nodes: func() []string {
+				return []string{"n1", "n2"}
+			},
 			Dial: func(string) (grpc.ClientConnInterface, error) { return refusing{}, nil },
 		})
 		began := time.Now()
@@ -35,7 +38,8 @@ func TestAllNodesAreDown(t *testing.T) {
 		if r := errs.ReasonOf(err); r != "" {
 			t.Errorf("reason %s of a read, which has no outcome", r)
 		}
-		if took := time.Since(began); errs.From(err).Code != errs.ShardUnreachable || took > downWait+c.cfg.MaxBackoff+c.cfg.MaxBackoff/4 {
+		if took := time.Since(began); errs.From(err).Code != errs.ShardUnreachable ||
+			took > downWait+c.cfg.MaxBackoff+c.cfg.MaxBackoff/4 {
 			t.Errorf("after %v: %v", took, err)
 		}
 		for _, node := range []string{"node n1: ", "node n2: "} {

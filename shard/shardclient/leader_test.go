@@ -16,7 +16,9 @@ import (
 // TestWriteFollowsTheHint: the node that a replica names as the leader is asked next, and
 // first by the next write.
 func TestWriteFollowsTheHint(t *testing.T) {
-	n1, n2, n3 := &scripted{script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n3")}}, &scripted{}, &scripted{index: 9}
+	n1, n2, n3 := &scripted{
+		script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n3")},
+	}, &scripted{}, &scripted{index: 9}
 	cl := newCluster(t, n1, n2, n3).client(t)
 	for range 2 {
 		if index, err := cl.Write(t.Context(), 1, batches, noTables); err != nil || index != 9 {
@@ -89,7 +91,8 @@ func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 	if _, err := cl.Write(t.Context(), 1, batches, tables); errs.ReasonOf(err) != errs.WrongEpoch {
 		t.Fatal(err)
 	}
-	if got := node.writes(); len(got) != 3 || len(got[2].Tables) != 0 || len(node.defined) != 1 || node.defined[0].ShardId != 1 {
+	if got := node.writes(); len(got) != 3 || len(got[2].Tables) != 0 || len(node.defined) != 1 ||
+		node.defined[0].ShardId != 1 {
 		t.Fatalf("writes %v, defined %v", got, node.defined)
 	}
 

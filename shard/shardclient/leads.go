@@ -30,7 +30,9 @@ func (c *Client) CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.Ba
 
 // onLeader makes a call that may be repeated without harm on the shard's leader, until it
 // succeeds, is refused for good or its time is up: Config.WriteTimeout, if ctx has none.
-func (c *Client) onLeader(ctx context.Context, shard uint32, what string, call func(context.Context, shardpb.ShardServiceClient) error) error {
+func (c *Client) onLeader(ctx context.Context, shard uint32, what string,
+	call func(context.Context, shardpb.ShardServiceClient) error,
+) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.WriteTimeout)

@@ -20,7 +20,8 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 			Name: "cordwood_shardclient_written_bytes_total", Help: "Bytes of encoded batches that shards acknowledged.",
 		}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_shardclient_retries_total", Help: "Tries of writes that were repeated, by reason: UNREACHABLE, or what the shard answered.",
+			Name: "cordwood_shardclient_retries_total",
+			Help: "Tries of writes that were repeated, by reason: UNREACHABLE, or what the shard answered.",
 		}, []string{"reason"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "cordwood_shardclient_write_seconds", Help: "Duration of writes to shards, retries included.",
@@ -33,7 +34,8 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 	m.retries.WithLabelValues(reasonUnreachable)
 	if reg != nil {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "cordwood_shardclient_queue_bytes", Help: "Bytes of writes that are on their way to shards or wait for their turn.",
+			Name: "cordwood_shardclient_queue_bytes",
+			Help: "Bytes of writes that are on their way to shards or wait for their turn.",
 		}, func() float64 { return float64(c.load()) }))
 		reg.MustRegister(m.writes, m.bytes, m.retries, m.seconds)
 	}

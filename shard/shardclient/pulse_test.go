@@ -43,7 +43,9 @@ func rowsOf(text string) func(*shardpb.QueryRequest, grpc.ServerStreamingServer[
 func TestReadLeavesAProcessThatStandsStill(t *testing.T) {
 	p := &stopped{}
 	p.still.Store(true)
-	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest,
+		stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+	) error {
 		if err := stream.SendHeader(metadata.MD{}); err != nil {
 			return err
 		}
@@ -69,7 +71,9 @@ func TestReadLeavesAProcessThatStandsStill(t *testing.T) {
 // TestReadEndsWhereAProcessStandsStill: it was stopped among the rows.
 func TestReadEndsWhereAProcessStandsStill(t *testing.T) {
 	p := &stopped{}
-	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest,
+		stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+	) error {
 		if err := stream.Send(&shardpb.QueryChunk{ArrowIpc: []byte("some")}); err != nil {
 			return err
 		}
@@ -95,7 +99,9 @@ func TestSlowReadsAreWaitedFor(t *testing.T) {
 	for name, peer := range map[string]metapb.PeerServer{"this program": &stopped{}, "an older one": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			slow := &scripted{peer: peer, query: func(_ *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+			slow := &scripted{peer: peer, query: func(_ *shardpb.QueryRequest,
+				stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+			) error {
 				if err := stream.SendHeader(metadata.MD{}); err != nil {
 					return err
 				}

@@ -76,7 +76,8 @@ func TestWindowQueues(t *testing.T) {
 		if after, yes := w.pressed(); !yes || after < time.Second {
 			t.Errorf("pressed %t, %s: as much waits as the window is large", yes, after)
 		}
-		if _, err := w.enter(context.Background(), 1); errs.ReasonOf(err) != errs.Busy || errs.From(err).RetryAfter < time.Second {
+		if _, err := w.enter(context.Background(), 1); errs.ReasonOf(err) != errs.Busy ||
+			errs.From(err).RetryAfter < time.Second {
 			t.Errorf("more than a window waits: %v", err)
 		}
 		first(taken)

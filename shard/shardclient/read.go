@@ -21,7 +21,9 @@ import (
 // Analyze tells what a SELECT refers to. Any node can; the first that answers does.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
-	_, err := c.ask(ctx, readRequest{what: "analyze", nodes: c.healthy}, func(ctx context.Context, client shardpb.ShardServiceClient, _ *leader.Pulse) error {
+	_, err := c.ask(ctx, readRequest{what: "analyze", nodes: c.healthy}, func(ctx context.Context,
+		client shardpb.ShardServiceClient, _ *leader.Pulse,
+	) error {
 		r, err := client.Analyze(ctx, req, callOptions...)
 		if err == nil {
 			resp = r
@@ -60,16 +62,21 @@ func (c *Client) query(ctx context.Context, req *shardpb.QueryRequest) (*streamR
 	if err != nil {
 		return nil, err
 	}
-	a := readRequest{what: "query", leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first, nodes: func() []string {
-		if req.AnyReplica {
-			return c.anyFirst(c.queryNodes(shards, req.AllowPartial))
-		}
-		return c.queryNodes(shards, req.AllowPartial)
-	}}
+	a := readRequest{
+		what: "query", leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first,
+		nodes: func() []string {
+			if req.AnyReplica {
+				return c.anyFirst(c.queryNodes(shards, req.AllowPartial))
+			}
+			return c.queryNodes(shards, req.AllowPartial)
+		},
+	}
 	if req.AllowPartial || req.AnyReplica {
 		a.rounds = partialRounds
 	}
-	return stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.QueryChunk], error) {
+	return stream(ctx, c, a, func(ctx context.Context,
+		client shardpb.ShardServiceClient,
+	) (grpc.ServerStreamingClient[shardpb.QueryChunk], error) {
 		return client.Query(ctx, req, callOptions...)
 	})
 }
@@ -92,7 +99,9 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 	if req.AllowPartial || req.AnyReplica {
 		a.rounds = partialRounds
 	}
-	r, err := stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.ScanResponse], error) {
+	r, err := stream(ctx, c, a, func(ctx context.Context,
+		client shardpb.ShardServiceClient,
+	) (grpc.ServerStreamingClient[shardpb.ScanResponse], error) {
 		return client.Scan(ctx, req, callOptions...)
 	})
 	if err != nil {
@@ -109,7 +118,9 @@ type rows[T any] interface {
 }
 
 // stream asks nodes for rows and waits for the first message.
-func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest, open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error)) (*streamReader, error) {
+func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
+	open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error),
+) (*streamReader, error) {
 	var r *streamReader
 	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error {
 		messages, err := open(ctx, client)
@@ -123,10 +134,13 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest, ope
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		r = &streamReader{rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(), next: func() ([]byte, error) {
-			m, err := receive(p, messages)
-			return P(m).GetArrowIpc(), err
-		}}
+		r = &streamReader{
+			rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(),
+			next: func() ([]byte, error) {
+				m, err := receive(p, messages)
+				return P(m).GetArrowIpc(), err
+			},
+		}
 		return nil
 	})
 	if err != nil {

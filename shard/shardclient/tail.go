@@ -20,7 +20,13 @@ func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReade
 		return nil, errs.New(errs.ShardUnreachable, "shard %d: tail: no node is known to hold it", req.ShardId)
 	}
 	r := &TailReader{}
-	a := readRequest{what: "tail", leader: true, shard: req.ShardId, nodes: func() []string { return c.order(req.ShardId) }, dial: c.cfg.DialTail}
+	a := readRequest{
+		what:   "tail",
+		leader: true,
+		shard:  req.ShardId,
+		nodes:  func() []string { return c.order(req.ShardId) },
+		dial:   c.cfg.DialTail,
+	}
 	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error {
 		stream, err := client.Tail(ctx, req, callOptions...)
 		if err != nil {

@@ -28,7 +28,9 @@ const maxNeedRounds = 3
 // they are. WrongEpoch, SchemaStale and TableGone mean that the caller's view of the
 // table is old, and that the batches are not appended, nor ever will be, by any try: the
 // shard said so after the last one. Until then, or until its deadline, Write asks again.
-func (c *Client) Write(ctx context.Context, shard uint32, batches [][]byte, tables func(ids []uint64) []*schemapb.Table) (uint64, error) {
+func (c *Client) Write(ctx context.Context, shard uint32, batches [][]byte,
+	tables func(ids []uint64) []*schemapb.Table,
+) (uint64, error) {
 	start := time.Now()
 	size := int64(0)
 	for _, b := range batches {
@@ -50,7 +52,9 @@ func (c *Client) Write(ctx context.Context, shard uint32, batches [][]byte, tabl
 	return index, nil
 }
 
-func (c *Client) queueAndWrite(ctx context.Context, shard uint32, size int64, req *shardpb.WriteRequest, tables func([]uint64) []*schemapb.Table) (uint64, error) {
+func (c *Client) queueAndWrite(ctx context.Context, shard uint32, size int64, req *shardpb.WriteRequest,
+	tables func([]uint64) []*schemapb.Table,
+) (uint64, error) {
 	leave, err := c.target(shard).queue.enter(ctx, size)
 	if err != nil {
 		return 0, errs.Wrap(errs.ContextCode(err), err, "shard %d: write %d batches", shard, len(req.Batches))
@@ -106,7 +110,8 @@ func (w *leaderCall) run(ctx context.Context) error {
 		MinPause: cfg.MinBackoff, MaxPause: cfg.MaxBackoff, MaxTries: cfg.MaxTries, BusyFor: cfg.QueueWait,
 		Retrying: func(node string, so *leader.Failure) {
 			w.c.metrics.retries.WithLabelValues(reasonLabel(so.Err)).Inc()
-			w.c.log.DebugContext(ctx, "a call to a shard is tried again", "call", w.what, "shard", w.shard, "node", node, "try", so.Tries, "error", so.Err)
+			w.c.log.DebugContext(ctx, "a call to a shard is tried again", "call", w.what, "shard", w.shard, "node", node, "try",
+				so.Tries, "error", so.Err)
 		},
 	}.Run(ctx)
 	if failure == nil {
@@ -196,7 +201,8 @@ func (w *leaderCall) send(ctx context.Context, client shardpb.ShardServiceClient
 			w.req.Tables = defs
 			continue
 		}
-		if _, err := client.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: w.shard, Tables: defs}, callOptions...); err != nil {
+		if _, err := client.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: w.shard, Tables: defs},
+			callOptions...); err != nil {
 			return err
 		}
 	}

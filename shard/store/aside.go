@@ -91,7 +91,11 @@ func (sl *segmentLists) asideBytes() (bytes int64) {
 func (sl *segmentLists) asideRows() (out []*metapb.AsideRows) {
 	for _, id := range slices.Sorted(maps.Keys(sl.aside)) {
 		list := sl.aside[id]
-		a := &metapb.AsideRows{TableId: id, Reason: strings.ToValidUTF8(list[0].reason, "\uFFFD"), SinceUnixNano: list[0].since}
+		a := &metapb.AsideRows{
+			TableId:       id,
+			Reason:        strings.ToValidUTF8(list[0].reason, "\uFFFD"),
+			SinceUnixNano: list[0].since,
+		}
 		for _, l := range list {
 			a.Rows += l.rows.Rows()
 			a.Bytes += l.rows.Bytes()
@@ -146,7 +150,8 @@ func (fl *Flusher) setAside(u *unsettled, raws []*segment.Raw) error {
 		}
 		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
 		fl.retry[raw.TableID] = fl.cfg.Now().Add(asideRetry)
-		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; start a newer version, or drop the table",
+		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; "+
+			"start a newer version, or drop the table",
 			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
 	}
 	if len(raws) == 0 {

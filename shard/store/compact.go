@@ -164,7 +164,8 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	}
 	if len(res.Segments) > 0 {
 		if err := cp.cfg.FS.SyncDir(cp.segmentDir); err != nil {
-			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", cp.cfg.ID, cp.segmentDir, err), cp.files.removeNew(res.Segments))
+			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", cp.cfg.ID, cp.segmentDir, err),
+				cp.files.removeNew(res.Segments))
 		}
 	}
 	if err := cp.ledger.commit(&unsettled{edit: edit, generation: generation}); errors.Is(err, ErrReplaced) {
@@ -177,7 +178,8 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	cp.metrics.compactSeconds.Observe(cp.cfg.Now().Sub(start).Seconds())
 	cp.metrics.compactIn.Add(float64(res.BytesIn))
 	cp.metrics.compactOut.Add(float64(res.BytesOut))
-	cp.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn, "bytes_out", res.BytesOut,
+	cp.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn,
+		"bytes_out", res.BytesOut,
 		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "rows_copied", res.RowsCopied, "took", cp.cfg.Now().Sub(start))
 	return true, nil
 }
@@ -239,7 +241,8 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 			return
 		}
 		if x, ok := cp.tables.State.Expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
-			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) / (float64(t.MaxTime) - float64(t.MinTime) + 1))
+			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) /
+				(float64(t.MaxTime) - float64(t.MinTime) + 1))
 		}
 		index := d.TimeIndex()
 		if index == nil {
@@ -334,7 +337,13 @@ func (cp *compactor) job(picked []compaction.Segment) (*compaction.Job, []*LiveS
 			continue
 		}
 		x := cp.tables.State.Expired[id]
-		t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= cp.cfg.SplitBytes && d.Physical == ""}
+		t := &compaction.Table{
+			Def:    d.Table,
+			Merge:  d.Merge,
+			Before: x.Before,
+			Order:  x.Order,
+			Own:    bytes[id] >= cp.cfg.SplitBytes && d.Physical == "",
+		}
 		if d.Merge != query.Append || len(cp.tables.erasOf(id)) > 0 {
 			j, _ := cp.between(id, picked)
 			t.Merge, t.Modes, t.DropDeleted = j.merge, j.modes, j.oldest

@@ -64,7 +64,8 @@ func openDeathbook(path string, log *slog.Logger) *deathbook {
 	}
 	for _, id := range d.page.Now {
 		d.page.Deaths[id]++
-		log.Warn("the process before this one ended in the middle of this work", "file", path, "reason", fmt.Sprintf("id %d, for the %d. time", id, d.page.Deaths[id]))
+		log.Warn("the process before this one ended in the middle of this work", "file", path, "reason",
+			fmt.Sprintf("id %d, for the %d. time", id, d.page.Deaths[id]))
 	}
 	if len(d.page.Now) > 0 {
 		d.page.Now = nil

@@ -56,7 +56,9 @@ func (tb *Tables) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 }
 
 // tableStats adds what there is to say of the wanted tables; nil: of all. mu is held.
-func (tb *Tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64], segments bool) {
+func (tb *Tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64],
+	segments bool,
+) {
 	tables := map[uint64]*shardpb.TableStats{}
 	table := func(id uint64) *shardpb.TableStats {
 		t := tables[id]
@@ -101,7 +103,8 @@ func (tb *Tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 		for _, l := range tb.segs.byTable[id] {
 			span := l.Span(id)
 			out.Segments = append(out.Segments, &shardpb.SegmentStats{
-				TableId: id, File: l.FileName(), Rows: span.Rows, Bytes: l.BytesOf(id), MinTime: span.MinTime, MaxTime: span.MaxTime,
+				TableId: id, File: l.FileName(), Rows: span.Rows, Bytes: l.BytesOf(id), MinTime: span.MinTime,
+				MaxTime:     span.MaxTime,
 				Quarantined: l.damaged(),
 			})
 		}
@@ -138,15 +141,19 @@ func (tb *Tables) gauges(gauge func(name, help string, value func() float64)) {
 			return value()
 		}
 	}
-	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(tb.Mem.size()) }))
-	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.", locked(func() float64 {
-		if tb.Mem.since.IsZero() {
-			return 0
-		}
-		return max(tb.cfg.Now().Sub(tb.Mem.since).Seconds(), 0)
-	}))
-	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(tb.Mem.size() - tb.Mem.bytes) }))
-	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(tb.State.Tables)) }))
+	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.",
+		locked(func() float64 { return float64(tb.Mem.size()) }))
+	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.",
+		locked(func() float64 {
+			if tb.Mem.since.IsZero() {
+				return 0
+			}
+			return max(tb.cfg.Now().Sub(tb.Mem.since).Seconds(), 0)
+		}))
+	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.",
+		locked(func() float64 { return float64(tb.Mem.size() - tb.Mem.bytes) }))
+	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.",
+		locked(func() float64 { return float64(len(tb.State.Tables)) }))
 	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
 		var n int64
 		for _, l := range tb.segs.live {
@@ -157,20 +164,25 @@ func (tb *Tables) gauges(gauge func(name, help string, value func() float64)) {
 	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
 		return float64(len(tb.segs.live))
 	}))
-	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(tb.segs.damagedCount()) }))
-	gauge("cordwood_shard_aside_rows", "Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
-		n := int64(0)
-		for _, list := range tb.segs.aside {
-			for _, l := range list {
-				n += l.rows.Rows()
+	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.",
+		locked(func() float64 { return float64(tb.segs.damagedCount()) }))
+	gauge("cordwood_shard_aside_rows",
+		"Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
+			n := int64(0)
+			for _, list := range tb.segs.aside {
+				for _, l := range list {
+					n += l.rows.Rows()
+				}
 			}
-		}
-		return float64(n)
-	}))
-	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.", locked(func() float64 { return float64(tb.segs.asideBytes()) }))
+			return float64(n)
+		}))
+	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.",
+		locked(func() float64 { return float64(tb.segs.asideBytes()) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(tb.tails.open) }))
-	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(tb.AppliedIndex) }))
-	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(tb.Flushed.Load()) })
+	gauge("cordwood_shard_applied_index", "Index of the last entry applied.",
+		locked(func() float64 { return float64(tb.AppliedIndex) }))
+	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.",
+		func() float64 { return float64(tb.Flushed.Load()) })
 }
 
 // Warnings says in words what an operator should do something about. Anybody may read
@@ -179,11 +191,13 @@ func (tb *Tables) Warnings() (out []string) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	for _, a := range tb.segs.asideRows() {
-		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: %s; start a newer version, which tries again, or drop the table",
+		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: "+
+			"%s; start a newer version, which tries again, or drop the table",
 			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
 	}
 	if tb.flushErr != nil {
-		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s", tb.cfg.ID, strings.ToValidUTF8(tb.flushErr.Error(), "\uFFFD")))
+		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s",
+			tb.cfg.ID, strings.ToValidUTF8(tb.flushErr.Error(), "\uFFFD")))
 	}
 	return out
 }

@@ -119,7 +119,8 @@ func (fl *Flusher) stages(todo []*frozen) []stage {
 			part.bytes += int64(len(b.Mem))
 		}
 		// A table that merges rows and has a file of its own goes on getting one.
-		part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append && slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *LiveSegment) bool { return !l.Shared() })
+		part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append &&
+			slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *LiveSegment) bool { return !l.Shared() })
 		out[at].rows[id] = part
 	}
 	for id, list := range cuts {

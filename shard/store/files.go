@@ -114,14 +114,17 @@ func (sf *SegmentFiles) sweep(st *manifest.State) error {
 		id, perr := strconv.ParseUint(number, 10, 64)
 		switch {
 		case live[name]:
-		case segment.IsTemp(name), isSegment && perr == nil && (id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id)):
-			sf.cfg.Logger.Info("removed a file that was not finished, or that is dead; its rows are in the log or in other segments", "file", path)
+		case segment.IsTemp(name), isSegment && perr == nil &&
+			(id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id)):
+			sf.cfg.Logger.Info("removed a file that was not finished, or that is dead; "+
+				"its rows are in the log or in other segments", "file", path)
 			if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("remove unfinished file: %w", err)
 			}
 		case isSegment:
 			to := filepath.Join(lost, name+lostMark+sf.cfg.Now().UTC().Format(lostDay))
-			sf.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file", path, "to", to)
+			sf.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file",
+				path, "to", to)
 			if err := sf.cfg.FS.MkdirAll(lost); err != nil {
 				return err
 			}

@@ -78,9 +78,17 @@ func (fl *Flusher) writeSegments(todo []*frozen) (*unsettled, error) {
 // tryWrite is writeSegments, with the rows of the untried tables put aside. It returns for
 // which other tables the rows cannot be written, and why: all of a table goes into
 // segments or nothing, so it has to be called again then.
-func (fl *Flusher) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettled, faults map[uint64]string, err error) {
+func (fl *Flusher) tryWrite(todo []*frozen,
+	untried map[uint64]string,
+) (u *unsettled, faults map[uint64]string, err error) {
 	last := todo[len(todo)-1]
-	edit := &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
+	edit := &manifest.Edit{
+		AppliedIndex: last.index,
+		AppliedTerm:  last.term,
+		Clock:        last.clock,
+		Sessions:     last.sessions,
+		Keys:         last.keys,
+	}
 	u = &unsettled{edit: edit, raws: map[uint64]loadedRaw{}}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}

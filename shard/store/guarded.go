@@ -12,7 +12,8 @@ import (
 func (c *Config) shielded(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.Logger.Error("a fault of this program; please report it with the stack", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.Logger.Error("a fault of this program; please report it with the stack", "in", what, "panic", fmt.Sprint(p),
+				"stack", string(debug.Stack()))
 			err = &segment.ErrRows{Err: fmt.Errorf("%s: a fault of this program: %v", what, p)}
 		}
 	}()

@@ -26,7 +26,13 @@ func (o *Operations) Begin(kind, detail string, total int64) (done func(error)) 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.next++
-	op := &shardpb.OperationStats{Id: o.next, Kind: kind, Detail: detail, StartedUnixNano: time.Now().UnixNano(), TotalBytes: total}
+	op := &shardpb.OperationStats{
+		Id:              o.next,
+		Kind:            kind,
+		Detail:          detail,
+		StartedUnixNano: time.Now().UnixNano(),
+		TotalBytes:      total,
+	}
 	if o.running == nil {
 		o.running = map[uint64]*shardpb.OperationStats{}
 	}
@@ -39,7 +45,8 @@ func (o *Operations) Begin(kind, detail string, total int64) (done func(error)) 
 		}
 		delete(o.running, op.Id)
 		end := &shardpb.OperationStats{
-			Id: op.Id, Kind: kind, Detail: detail, StartedUnixNano: op.StartedUnixNano, EndedUnixNano: time.Now().UnixNano(), TotalBytes: total,
+			Id: op.Id, Kind: kind, Detail: detail, StartedUnixNano: op.StartedUnixNano, EndedUnixNano: time.Now().UnixNano(),
+			TotalBytes: total,
 		}
 		if err != nil {
 			end.Error = err.Error()

@@ -55,7 +55,8 @@ func (tb *Tables) Pin() (*Pinned, error) {
 	}
 	if n := len(tb.segs.aside); n > 0 {
 		tb.mu.RUnlock()
-		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be missing (cordwood cluster status names them): start a newer version, or drop the tables", tb.cfg.ID, n)
+		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be "+
+			"missing (cordwood cluster status names them): start a newer version, or drop the tables", tb.cfg.ID, n)
 	}
 	p.Index = tb.Flushed.Load() // set with the segments, under mu
 	seen := map[uint64]bool{}
@@ -99,7 +100,8 @@ func (lg *Ledger) Pin() (*Pinned, error) {
 		l := lg.tables.segs.live[p.State.Segments[i].ID]
 		if l == nil {
 			p.Close()
-			return nil, errs.New(errs.ShardBusy, "shard %d: segment %d is not settled yet; try again", lg.cfg.ID, p.State.Segments[i].ID).WithReason(errs.Busy).WithRetryAfter(time.Second)
+			return nil, errs.New(errs.ShardBusy, "shard %d: segment %d is not settled yet; try again", lg.cfg.ID,
+				p.State.Segments[i].ID).WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
 		l.refs.Add(1)
 		p.live = append(p.live, l)
@@ -116,7 +118,8 @@ func (p *Pinned) Read(ctx context.Context, id uint64, offset int64, emit func([]
 	}
 	seg := &p.Segments[i]
 	if offset < 0 || offset > seg.Bytes {
-		return errs.New(errs.InvalidArguments, "shard %d: read segment %d at %d: it has %d bytes", p.tb.cfg.ID, id, offset, seg.Bytes)
+		return errs.New(errs.InvalidArguments, "shard %d: read segment %d at %d: it has %d bytes", p.tb.cfg.ID, id,
+			offset, seg.Bytes)
 	}
 	f, err := p.tb.cfg.FS.Open(seg.Path)
 	if err != nil {

@@ -25,7 +25,8 @@ const scrubPiece = 256 << 10
 // that it cannot be opened now.
 func IsDamage(err error) bool {
 	corrupt := (*segment.ErrCorrupt)(nil)
-	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // Scrubber finds segments that are damaged, and sets them aside.
@@ -66,7 +67,8 @@ func (sc *Scrubber) checkSegment(m *segment.Meta) error {
 }
 
 func (sc *Scrubber) tellDamage(m *segment.Meta, path string, err error) {
-	sc.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
+	sc.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; "+
+		"restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
 		"table", m.TableID, "file", path, "rows", m.Rows, "min_time", m.MinTime, "max_time", m.MaxTime, "error", err)
 }
 
@@ -170,7 +172,12 @@ func verifyFile(fsys vfs.FS, dir string, l *LiveSegment, pace func(n int) error)
 		crc = crc32.Update(crc, crc32.MakeTable(crc32.Castagnoli), b)
 	}
 	if crc != l.FileCRC {
-		return &segment.ErrCorrupt{File: l.Path, Part: "checksum", Want: fmt.Sprintf("%08x", l.FileCRC), Got: fmt.Sprintf("%08x", crc)}
+		return &segment.ErrCorrupt{
+			File: l.Path,
+			Part: "checksum",
+			Want: fmt.Sprintf("%08x", l.FileCRC),
+			Got:  fmt.Sprintf("%08x", crc),
+		}
 	}
 	return nil
 }

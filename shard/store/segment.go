@@ -52,7 +52,9 @@ func (l *LiveSegment) Span(tableID uint64) segment.TableSpan {
 	if !l.Shared() {
 		return segment.TableSpan{TableID: l.TableID, Rows: l.Rows, MinTime: l.MinTime, MaxTime: l.MaxTime}
 	}
-	i, ok := slices.BinarySearchFunc(l.Tables, tableID, func(t segment.TableSpan, id uint64) int { return cmp.Compare(t.TableID, id) })
+	i, ok := slices.BinarySearchFunc(l.Tables, tableID, func(t segment.TableSpan, id uint64) int {
+		return cmp.Compare(t.TableID, id)
+	})
 	if !ok {
 		return segment.TableSpan{TableID: tableID}
 	}

@@ -116,7 +116,11 @@ func (st *Store) Close() error {
 // Gauges adds the figures of all parts.
 func (st *Store) Gauges(m *Metrics) {
 	st.Tables.gauges(m.Gauge)
-	m.Gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(st.Compactor.debt.Load()) })
-	m.Gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(st.Compactor.running.Load()) })
-	m.Gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(st.Files.Lost.Load()) })
+	m.Gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.",
+		func() float64 { return float64(st.Compactor.debt.Load()) })
+	m.Gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 {
+		return float64(st.Compactor.running.Load())
+	})
+	m.Gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.",
+		func() float64 { return float64(st.Files.Lost.Load()) })
 }

@@ -172,7 +172,8 @@ func (tb *Tables) Freeze(index uint64) {
 	}
 	f := &frozen{
 		mem: tb.Mem.Active, bytes: tb.Mem.bytes, index: index, term: tb.AppliedTerm, clock: tb.State.Clock,
-		defs: map[uint64]*rules.Definition{}, changes: tb.State.TakeChanges(), sessions: tb.State.StoredSessions(), keys: tb.State.StoredKeys(),
+		defs: map[uint64]*rules.Definition{}, changes: tb.State.TakeChanges(), sessions: tb.State.StoredSessions(),
+		keys: tb.State.StoredKeys(),
 	}
 	for _, id := range f.mem.Tables() {
 		f.defs[id] = tb.State.Tables[id]
@@ -204,7 +205,9 @@ func (tb *Tables) addLive(m segment.Meta) {
 			tb.segs.byTable[t.TableID] = append(list, l)
 			return
 		}
-		at, _ := slices.BinarySearchFunc(list, m.Order, func(have *LiveSegment, order uint64) int { return cmp.Compare(have.Order, order) })
+		at, _ := slices.BinarySearchFunc(list, m.Order, func(have *LiveSegment, order uint64) int {
+			return cmp.Compare(have.Order, order)
+		})
 		tb.segs.byTable[t.TableID] = slices.Insert(slices.Clone(list), at, l)
 	}
 	if !m.Shared() {

@@ -210,9 +210,11 @@ func (t *Tail) push(data []byte) {
 	t.queue = append(t.queue, data)
 	t.bytes += int64(len(data))
 	tb.tails.bytes += int64(len(data))
-	if t.bytes > tb.cfg.TailBytes || tb.tails.bytes > tailShare*tb.cfg.TailBytes && t.bytes > tb.tails.bytes/int64(max(1, tb.tails.open)) {
+	if t.bytes > tb.cfg.TailBytes || tb.tails.bytes > tailShare*tb.cfg.TailBytes &&
+		t.bytes > tb.tails.bytes/int64(max(1, tb.tails.open)) {
 		tb.metrics.tailsLost.Inc()
-		t.end(errs.New(errs.RateLimited, "the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
+		t.end(errs.New(errs.RateLimited,
+			"the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
 		return
 	}
 	t.wake()

@@ -62,7 +62,8 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	for _, f := range lg.tables.Mem.frozen {
 		mems = append(mems, f.mem)
 	}
-	lg.tables.State, lg.tables.segs.live, lg.tables.segs.byTable = state, map[uint64]*LiveSegment{}, map[uint64][]*LiveSegment{}
+	lg.tables.State, lg.tables.segs.live, lg.tables.segs.byTable = state, map[uint64]*LiveSegment{},
+		map[uint64][]*LiveSegment{}
 	lg.tables.ticked = lg.cfg.Monotonic()
 	lg.tables.Mem.frozen, lg.tables.Mem.Active = nil, memtable.New(lg.cfg.Pool)
 	lg.tables.Mem.bytes, lg.tables.Mem.since, lg.tables.Mem.last = 0, time.Time{}, time.Time{}
@@ -74,7 +75,9 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.tables.AppliedIndex, lg.tables.AppliedTerm, lg.tables.Base = next.AppliedIndex, next.AppliedTerm, next.AppliedIndex
 	lg.tables.Flushed.Store(next.AppliedIndex)
 	lg.tables.flushErr, lg.tables.flushFailing = nil, 0
-	lg.tables.endTails(0, errs.New(errs.ShardNotReady, "shard %d: node %s took over the state of another replica; begin again", lg.cfg.ID, lg.cfg.NodeID).WithRetryAfter(time.Second))
+	lg.tables.endTails(0, errs.New(errs.ShardNotReady,
+		"shard %d: node %s took over the state of another replica; begin again", lg.cfg.ID,
+		lg.cfg.NodeID).WithRetryAfter(time.Second))
 	lg.tables.mu.Unlock()
 
 	for i := range next.Segments {

@@ -49,7 +49,12 @@ func (tb *Tables) ReadView(tableIDs ...uint64) *View {
 
 // readViewLocked is readView with mu held.
 func (tb *Tables) readViewLocked(tableIDs ...uint64) *View {
-	v := &View{fsys: tb.cfg.FS, segments: make(map[uint64][]*LiveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
+	v := &View{
+		fsys:     tb.cfg.FS,
+		segments: make(map[uint64][]*LiveSegment, len(tableIDs)),
+		batches:  make(map[uint64][]*column.Batch, len(tableIDs)),
+		merging:  make(map[uint64]merging, len(tableIDs)),
+	}
 	if tb.closed {
 		return nil
 	}

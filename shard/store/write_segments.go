@@ -51,7 +51,9 @@ type sharedBy struct {
 // writeTables writes the rows of tables to segments, whose names are durable on
 // return, and notes for which of them no files can be made, and why: of these some files
 // may have been. After an error none of the files is left.
-func (fl *Flusher) writeTables(tables map[uint64]*flushTable, faults map[uint64]string) (metas []segment.Meta, err error) {
+func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
+	faults map[uint64]string,
+) (metas []segment.Meta, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, fl.files.removeNew(metas))
@@ -160,7 +162,8 @@ func (fl *Flusher) writeParts(parts []part, faults map[uint64]string) ([]segment
 }
 
 func (a sharedBy) compare(b sharedBy) int {
-	return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.physical, b.physical), cmp.Compare(a.day, b.day), cmp.Compare(a.days, b.days), cmp.Compare(a.apart, b.apart))
+	return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.physical, b.physical), cmp.Compare(a.day, b.day),
+		cmp.Compare(a.days, b.days), cmp.Compare(a.apart, b.apart))
 }
 
 // newPart puts rows of a table in the order of a file, one for each identity if the
@@ -218,7 +221,8 @@ func (fl *Flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part
 	if err != nil {
 		return m, err
 	}
-	err = fl.cfg.shielded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts), parts[0].table.ID), func() error {
+	err = fl.cfg.shielded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts),
+		parts[0].table.ID), func() error {
 		if fl.cfg.BeforeWrite != nil {
 			for _, p := range parts {
 				fl.cfg.BeforeWrite(p.table.ID)

@@ -116,11 +116,17 @@ func TestMemCrash(t *testing.T) {
 		want string // of the final name after a crash at this point, tail 0 and 2
 		torn string
 	}{
-		{"written", func(_ *vfs.Mem, f vfs.File) error { _, err := f.Write([]byte("text")); return err }, "(missing)", "(missing)"},
+		{
+			"written", func(_ *vfs.Mem, f vfs.File) error { _, err := f.Write([]byte("text")); return err }, "(missing)",
+			"(missing)",
+		},
 		{"synced", func(_ *vfs.Mem, f vfs.File) error { return f.Sync() }, "(missing)", "(missing)"},
 		{"renamed", func(m *vfs.Mem, _ vfs.File) error { return m.Rename(tmp, name) }, "(missing)", "(missing)"},
 		{"dir synced", func(m *vfs.Mem, _ vfs.File) error { return m.SyncDir("/d") }, "text", "text"},
-		{"more written", func(_ *vfs.Mem, f vfs.File) error { _, err := f.Write([]byte(" more")); return err }, "text", "text m"},
+		{
+			"more written", func(_ *vfs.Mem, f vfs.File) error { _, err := f.Write([]byte(" more")); return err }, "text",
+			"text m",
+		},
 		{"removed", func(m *vfs.Mem, _ vfs.File) error { return m.Remove(name) }, "text", "text m"},
 		{"removal synced", func(m *vfs.Mem, _ vfs.File) error { return m.SyncDir("/d") }, "(missing)", "(missing)"},
 	}

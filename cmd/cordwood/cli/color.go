@@ -11,7 +11,8 @@ import (
 
 // ColorFlag adds the flag --color; what names the things that the command colours.
 func ColorFlag(cmd *cobra.Command, what string) {
-	cmd.Flags().String("color", "auto", "`WHEN` "+what+" are coloured: auto, on a terminal unless NO_COLOR is set; always, or never")
+	cmd.Flags().String("color", "auto", "`WHEN` "+what+
+		" are coloured: auto, on a terminal unless NO_COLOR is set; always, or never")
 }
 
 // WantsColor reports whether a command colours its output, by its flag --color. The default is to
@@ -34,7 +35,14 @@ func WantsColor(cmd *cobra.Command) (bool, error) {
 }
 
 // LevelColumn holds the names of columns that hold a level.
-var LevelColumn = map[string]bool{"level": true, "severity": true, "severity_text": true, "log_level": true, "loglevel": true, "lvl": true}
+var LevelColumn = map[string]bool{
+	"level":         true,
+	"severity":      true,
+	"severity_text": true,
+	"log_level":     true,
+	"loglevel":      true,
+	"lvl":           true,
+}
 
 // LevelColor returns the colour of a level, for Painted, or "".
 func LevelColor(level string) string {

@@ -17,7 +17,8 @@ const defaultServer = "http://127.0.0.1:4000"
 // AddClientFlags adds the flags --server and --user to a command and its subcommands.
 func AddClientFlags(cmd *cobra.Command) {
 	servers := &serverList{urls: splitServers(EnvOr("CORDWOOD_SERVER", defaultServer))}
-	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; of several nodes of a cluster, with commas or repeated: if one is not there the next one is asked (environment: CORDWOOD_SERVER)")
+	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; of several nodes of a cluster, with commas or "+
+		"repeated: if one is not there the next one is asked (environment: CORDWOOD_SERVER)")
 	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
 	// A password must not show up as a default in help texts.
 	cmd.PersistentFlags().Lookup("user").DefValue = ""

@@ -33,7 +33,8 @@ func TableName(cmd *cobra.Command, db, text string) (database, table string, err
 	case database == "":
 		return db, table, nil
 	case cmd.Flags().Changed("db") && database != db:
-		return "", "", WrongUsage(fmt.Errorf("the table %s is of database %s, and --db says %s: name one database", text, database, db))
+		return "", "", WrongUsage(fmt.Errorf("the table %s is of database %s, and --db says %s: name one database", text,
+			database, db))
 	}
 	return database, table, nil
 }

@@ -15,8 +15,9 @@ const maxNames = 10_000
 // FirstColumn runs a statement that reads and returns the first column of its rows, at most maxNames.
 func FirstColumn(ctx context.Context, c *client.Client, sql string) ([]string, error) {
 	resp, err := c.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/sql", Reads: true, Body: []byte(sql), Header: http.Header{"Content-Type": {"application/sql"}},
-		Query: url.Values{"format": {"ndjson"}, "limit": {strconv.Itoa(maxNames)}},
+		Method: http.MethodPost, Path: "/v1/sql", Reads: true, Body: []byte(sql),
+		Header: http.Header{"Content-Type": {"application/sql"}},
+		Query:  url.Values{"format": {"ndjson"}, "limit": {strconv.Itoa(maxNames)}},
 	})
 	if err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ func Settle(cmd *cobra.Command) {
 	switch {
 	case cmd.Name() == "completion" && cmd.HasSubCommands():
 		// cobra shows its help, and succeeds, whatever the argument is.
-		cmd.Args, cmd.Example = cobra.NoArgs, "  source <(cordwood completion bash)\n  cordwood completion zsh > ~/.zfunc/_cordwood"
+		cmd.Args, cmd.Example = cobra.NoArgs,
+			"  source <(cordwood completion bash)\n  cordwood completion zsh > ~/.zfunc/_cordwood"
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	case cmd.Name() == "help" && cmd.Parent() == cmd.Root():
 		cmd.Run, cmd.PersistentPreRun, cmd.PersistentPostRun = nil, nil, nil
@@ -104,7 +105,8 @@ func FlagFault(cmd *cobra.Command, err error) error {
 		return WrongUsage(fmt.Errorf("--%s %s", bad.GetFlag().Name, config.ValueFault(bad.GetFlag(), bad.GetValue(), err)))
 	case errors.As(err, &noValue):
 		kind, _ := pflag.UnquoteUsage(noValue.GetFlag())
-		return WrongUsage(fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name, strings.ToUpper(kind)))
+		return WrongUsage(fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name,
+			strings.ToUpper(kind)))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return WrongUsage(fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName()))
 	case errors.As(err, &unknown) && config.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":

@@ -70,7 +70,10 @@ func TestDoSendsWhatItIsGiven(t *testing.T) {
 	r := (*asked)[0]
 	sent, _ := io.ReadAll(r.Body)
 	user, password, _ := r.BasicAuth()
-	got := []string{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.UserAgent(), user, password, string(sent), string(body)}
+	got := []string{
+		r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.UserAgent(), user, password, string(sent),
+		string(body),
+	}
 	want := []string{"POST", "/v1/ingest?a=x+y", "text/plain", "cordwood/test", "ann", "p:w", "hello", "fine"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -88,7 +91,12 @@ func TestDoRetries(t *testing.T) {
 	}{
 		{"busy, then fine", []answer{busy, limited, {200, nil, ""}}, 3, ""},
 		{"busy for ever", []answer{busy}, 4, "busy (server answered 503, code 4009)"},
-		{"other errors are final", []answer{{400, nil, `{"code":1004,"error":"no"}`}}, 1, "no (server answered 400, code 1004)"},
+		{
+			"other errors are final",
+			[]answer{{400, nil, `{"code":1004,"error":"no"}`}},
+			1,
+			"no (server answered 400, code 1004)",
+		},
 		{"internal errors are final", []answer{{500, nil, ""}}, 1, "Internal Server Error (server answered 500)"},
 		{
 			"a part was stored",
@@ -102,13 +110,22 @@ func TestDoRetries(t *testing.T) {
 			1,
 			"who? (server answered 401, code 7003); give --user NAME:PASSWORD or set CORDWOOD_USER",
 		},
-		{"plain text", []answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}}, 1, "page not found (server answered 404, code 7)"},
+		{
+			"plain text",
+			[]answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}},
+			1,
+			"page not found (server answered 404, code 7)",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, asked := scripted(t, tt.script...)
 			var waits []time.Duration
 			told := 0
-			c := newClient(t, Config{Servers: []string{s.URL}, Attempts: 4, OnRetry: func(error, time.Duration) { told++ }}, &waits)
+			c := newClient(t, Config{
+				Servers:  []string{s.URL},
+				Attempts: 4,
+				OnRetry:  func(error, time.Duration) { told++ },
+			}, &waits)
 			resp, err := c.Do(context.Background(), Request{Method: http.MethodPost, Path: "/x", Body: []byte("abc")})
 			if err == nil {
 				resp.Body.Close()
@@ -136,7 +153,11 @@ func TestDoRetries(t *testing.T) {
 func TestDoRetriesWhatHasAKey(t *testing.T) {
 	for _, first := range []answer{
 		{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`},
-		{503, map[string]string{"X-Svc-Outcome": "unknown", "Retry-After": "1"}, `{"code":5003,"error":"the outcome is unknown: lost"}`},
+		{
+			503,
+			map[string]string{"X-Svc-Outcome": "unknown", "Retry-After": "1"},
+			`{"code":5003,"error":"the outcome is unknown: lost"}`,
+		},
 		{408, nil, `{"code":3001,"error":"late"}`},
 		{504, nil, "the balancer saw no answer"},
 	} {
@@ -168,12 +189,15 @@ func TestDoForever(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	waits := 0
-	c, err := New(Config{Servers: []string{s.URL}, Forever: true, Attempts: 2, Wait: func(context.Context, time.Duration) error {
-		if waits++; waits == 50 {
-			return context.Canceled
-		}
-		return nil
-	}})
+	c, err := New(Config{
+		Servers: []string{s.URL}, Forever: true, Attempts: 2,
+		Wait: func(context.Context, time.Duration) error {
+			if waits++; waits == 50 {
+				return context.Canceled
+			}
+			return nil
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,10 @@ import (
 
 func TestServerThatIsNotThereIsGivenUp(t *testing.T) {
 	waits := 0
-	c, err := New(Config{Servers: []string{"http://127.0.0.1:1"}, Wait: func(context.Context, time.Duration) error { waits++; return nil }})
+	c, err := New(Config{
+		Servers: []string{"http://127.0.0.1:1"},
+		Wait:    func(context.Context, time.Duration) error { waits++; return nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +46,23 @@ func TestUnreachable(t *testing.T) {
 		err        error
 		want, lack string
 	}{
-		{dial(&net.DNSError{Err: "no such host", Name: "garbage", IsNotFound: true}), `the name "garbage" does not resolve, check --server`, "cordwood serve"},
-		{dial(&net.DNSError{Err: "server misbehaving", Name: "garbage", IsTemporary: true}), `the name "garbage" could not be looked up`, "cordwood serve"},
-		{dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), "start one with 'cordwood serve' or give --server", "resolve"},
+		{
+			dial(&net.DNSError{Err: "no such host", Name: "garbage", IsNotFound: true}),
+			`the name "garbage" does not resolve, check --server`, "cordwood serve",
+		},
+		{
+			dial(&net.DNSError{Err: "server misbehaving", Name: "garbage", IsTemporary: true}),
+			`the name "garbage" could not be looked up`, "cordwood serve",
+		},
+		{
+			dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), "start one with 'cordwood serve' or give --server",
+			"resolve",
+		},
 		{dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "check --server, and the network", "cordwood serve"},
-		{&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, "4001 is the one between nodes", "cordwood serve"},
+		{
+			&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
+			"4001 is the one between nodes", "cordwood serve",
+		},
 		{io.EOF, "closed the connection without an answer", "cordwood serve"},
 		{errors.New("odd"), "http://garbage: odd", "--server"},
 	} {

@@ -182,7 +182,8 @@ func (d *doing) end(err error) error {
 		err = d.cause // which tells what the time went by with
 	}
 	if d.tries > 1 && d.r.Within > 0 {
-		err = fmt.Errorf("%w; given up after %d tries in %s", err, d.tries, d.c.now().Sub(d.start).Round(100*time.Millisecond))
+		err = fmt.Errorf("%w; given up after %d tries in %s", err, d.tries,
+			d.c.now().Sub(d.start).Round(100*time.Millisecond))
 	}
 	if d.unknown && !rules[failureOf(err)].unknown {
 		return &unknownError{err}

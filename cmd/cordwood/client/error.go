@@ -74,7 +74,8 @@ func (c *Client) explain(s server, err error) error {
 	case dialing(err):
 		return fmt.Errorf("no connection to %s: check %s, and the network in between: %w", s.base, c.cfg.Flag, err)
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is no port for users (4000 by default; 4001 is the one between nodes): %w", s.base, err)
+		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is no port for users (4000 by "+
+			"default; 4001 is the one between nodes): %w", s.base, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%s speaks HTTP without TLS: write http:// in %s: %w", s.base, c.cfg.Flag, err)
 	}

@@ -70,7 +70,11 @@ func TestEveryFailure(t *testing.T) {
 		name.Store(failure)
 		for letter, r := range requests() {
 			asked.Store(0)
-			c, err := New(Config{Servers: []string{s.URL}, Attempts: 3, Wait: func(context.Context, time.Duration) error { return nil }})
+			c, err := New(Config{
+				Servers:  []string{s.URL},
+				Attempts: 3,
+				Wait:     func(context.Context, time.Duration) error { return nil },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,11 +176,15 @@ func TestWithin(t *testing.T) {
 		var k clock
 		c := timed(t, &k, Config{Servers: []string{s.URL}})
 		start := k.at
-		_, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/x", Within: 30 * time.Second, Limit: 30 * time.Second, Header: http.Header{keyHeader: {"k"}}})
+		_, err := c.Do(t.Context(), Request{
+			Method: http.MethodPost, Path: "/x", Within: 30 * time.Second, Limit: 30 * time.Second,
+			Header: http.Header{keyHeader: {"k"}},
+		})
 		if took := k.at.Sub(start); took >= 30*time.Second || after == "1" && took < 20*time.Second {
 			t.Errorf("Retry-After %s: %d tries in %s, want them within 30 s", after, len(*asked), took)
 		}
-		if err == nil || !strings.Contains(err.Error(), "no leader") || len(*asked) > 1 && !strings.Contains(err.Error(), "given up after") {
+		if err == nil || !strings.Contains(err.Error(), "no leader") ||
+			len(*asked) > 1 && !strings.Contains(err.Error(), "given up after") {
 			t.Errorf("Retry-After %s: %v", after, err)
 		}
 		for i, r := range *asked {
@@ -191,12 +199,19 @@ func TestWithin(t *testing.T) {
 // TestReadsAreRepeated: a read is sent for as long as it may take, and its error is not that its
 // time was over, but why.
 func TestReadsAreRepeated(t *testing.T) {
-	lost := answer{503, map[string]string{"Retry-After": "2", "X-Svc-Outcome": "unknown"}, `{"code":5003,"error":"shard 2 has no leader"}`}
+	lost := answer{
+		503,
+		map[string]string{"Retry-After": "2", "X-Svc-Outcome": "unknown"},
+		`{"code":5003,"error":"shard 2 has no leader"}`,
+	}
 	s, asked := scripted(t, lost, lost, lost, lost, answer{408, nil, `{"code":3005,"error":"its time was up"}`})
 	var k clock
 	c := timed(t, &k, Config{Servers: []string{s.URL}})
-	_, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/x", Reads: true, Within: 20 * time.Second, Limit: 20 * time.Second})
-	if len(*asked) != 5 || err == nil || !strings.Contains(err.Error(), "shard 2 has no leader") || !strings.Contains(err.Error(), "given up after 5 tries in ") {
+	_, err := c.Do(t.Context(), Request{
+		Method: http.MethodPost, Path: "/x", Reads: true, Within: 20 * time.Second, Limit: 20 * time.Second,
+	})
+	if len(*asked) != 5 || err == nil || !strings.Contains(err.Error(), "shard 2 has no leader") ||
+		!strings.Contains(err.Error(), "given up after 5 tries in ") {
 		t.Errorf("%d tries: %v", len(*asked), err)
 	}
 }

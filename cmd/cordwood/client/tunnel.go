@@ -54,7 +54,11 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the tunnel has TLS if the server has
 		grpc.WithInitialWindowSize(tunnelWindow), grpc.WithInitialConnWindowSize(2*tunnelWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 20 * time.Second, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time:                20 * time.Second,
+			Timeout:             20 * time.Second,
+			PermitWithoutStream: true,
+		}),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)),
 	)
@@ -62,10 +66,15 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 
 // upgrade asks the server to make a connection one for calls.
 func (c *Client) upgrade(ctx context.Context) (net.Conn, error) {
-	r := Request{Method: http.MethodGet, Path: tunnelPath, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {tunnelProtocol}}}
+	r := Request{
+		Method: http.MethodGet,
+		Path:   tunnelPath,
+		Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {tunnelProtocol}},
+	}
 	resp, err := c.Do(ctx, r)
 	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusNotFound {
-		return nil, fmt.Errorf("the server %s does not know backups: it is too old, or this is its --http-v1-addr", c.Server())
+		return nil, fmt.Errorf("the server %s does not know backups: it is too old, or this is its --http-v1-addr",
+			c.Server())
 	}
 	if err != nil {
 		return nil, err
@@ -73,7 +82,8 @@ func (c *Client) upgrade(ctx context.Context) (net.Conn, error) {
 	body, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok || resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body.Close()
-		return nil, fmt.Errorf("the server %s answered %s to a request for a connection: is there a proxy in between that does not let it through?", c.Server(), resp.Status)
+		return nil, fmt.Errorf("the server %s answered %s to a request for a connection: is there a proxy in between that "+
+			"does not let it through?", c.Server(), resp.Status)
 	}
 	return tunnelConn{body}, nil
 }

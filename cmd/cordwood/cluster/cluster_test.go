@@ -26,12 +26,17 @@ func clusterServer(t *testing.T, status *clusterapi.Status, ended clusterapi.Ope
 		var answer any = status
 		switch {
 		case r.Method == http.MethodPost:
-			answer = clusterapi.Answer{Operation: &clusterapi.Operation{ID: 7, Kind: "shard-move", Subject: "shard 3", State: "running"}}
+			answer = clusterapi.Answer{
+				Operation: &clusterapi.Operation{ID: 7, Kind: "shard-move", Subject: "shard 3", State: "running"},
+			}
 		case strings.HasPrefix(r.URL.Path, "/v1/cluster/operations/"):
 			op := ended
 			if polls++; polls == 1 {
 				eta := 12.0
-				op = clusterapi.Operation{ID: 7, State: "running", Step: "copy", Reason: "node n4 is copying segments", DoneBytes: 1 << 20, TotalBytes: 4 << 20, ETASeconds: &eta}
+				op = clusterapi.Operation{
+					ID: 7, State: "running", Step: "copy", Reason: "node n4 is copying segments", DoneBytes: 1 << 20,
+					TotalBytes: 4 << 20, ETASeconds: &eta,
+				}
 			}
 			answer = clusterapi.Answer{Operation: &op}
 		}
@@ -77,10 +82,17 @@ func TestClusterCommands(t *testing.T) {
 	since := time.Date(2026, 11, 23, 4, 5, 6, 0, time.UTC)
 	broken := &clusterapi.Status{
 		ClusterID: "c1", Health: "broken", FailureTolerance: -1, LimitedBy: "shard 2",
-		Problems:  []clusterapi.Problem{{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"}},
-		Nodes:     []clusterapi.Node{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
-		Shards:    []clusterapi.Shard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
-		RowsAside: []clusterapi.RowsAside{{Table: "public.t", Shard: 2, Node: "n2", Rows: 12, Bytes: 3 << 10, Reason: "index out of range\nstack", Since: &since, Advice: "drop it"}},
+		Problems: []clusterapi.Problem{
+			{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"},
+		},
+		Nodes:  []clusterapi.Node{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
+		Shards: []clusterapi.Shard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
+		RowsAside: []clusterapi.RowsAside{
+			{
+				Table: "public.t", Shard: 2, Node: "n2", Rows: 12, Bytes: 3 << 10, Reason: "index out of range\nstack",
+				Since: &since, Advice: "drop it",
+			},
+		},
 	}
 	done := clusterapi.Operation{ID: 7, State: "done", Reason: "shard 3 went from node n1 to node n4"}
 	failed := clusterapi.Operation{ID: 7, State: "failed", Reason: "node n4 went away"}
@@ -91,17 +103,54 @@ func TestClusterCommands(t *testing.T) {
 		wants  []string
 		asks   string
 	}{
-		{"cluster status", done, 1, []string{"cluster c1: broken", "critical: shard 2 is unavailable\n    → start node n2 again", "down 1m15s", "public.t  2      n2    12    3.0 KiB  2026-11-23 04:05:06  index out of range …\n", "no operation runs"}, "GET /v1/cluster "},
-		{"cluster status --output json", done, 1, []string{`"limited_by": "shard 2"`, `"since": "2026-11-23T04:05:06Z"`}, "GET /v1/cluster "},
+		{
+			"cluster status", done, 1,
+			[]string{
+				"cluster c1: broken", "critical: shard 2 is unavailable\n    → start node n2 again", "down 1m15s",
+				"public.t  2      n2    12    3.0 KiB  2026-11-23 04:05:06  index out of range …\n", "no operation runs",
+			},
+			"GET /v1/cluster ",
+		},
+		{
+			"cluster status --output json", done, 1,
+			[]string{`"limited_by": "shard 2"`, `"since": "2026-11-23T04:05:06Z"`},
+			"GET /v1/cluster ",
+		},
 		{"shard list", done, 0, []string{"2      no leader  -       n2"}, "GET /v1/cluster "},
 		{"node list", done, 0, []string{"n2    down 1m15s"}, "GET /v1/cluster "},
-		{"shard move 3 --from n1 --to n4", done, 0, []string{"operation 7: shard-move shard 3", "--wait"}, `POST /v1/cluster/operations {"kind":"shard-move","shard":3,"from":"n1","to":"n4"}`},
-		{"shard move 3 --from n1 --to n4 --wait", done, 0, []string{"operation 7, copy: node n4 is copying segments (1.0 MiB of 4.0 MiB, about 12s left)", "done: shard 3 went"}, "GET /v1/cluster/operations/7 "},
-		{"shard replicas 3 3 --wait", failed, 1, []string{"operation 7 is failed: node n4 went away"}, "GET /v1/cluster/operations/7 "},
-		{"node drain n3 --for-restart", done, 0, nil, `POST /v1/cluster/operations {"kind":"node-drain","node":"n3","for_restart":true}`},
-		{"table move app --to 4,5", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4,5]}`},
-		{"table move app --to 4 --with-rows", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4],"with_rows":true}`},
-		{"table move shop.app --to 4", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"shop.app","to_shards":[4]}`},
+		{
+			"shard move 3 --from n1 --to n4", done, 0,
+			[]string{"operation 7: shard-move shard 3", "--wait"},
+			`POST /v1/cluster/operations {"kind":"shard-move","shard":3,"from":"n1","to":"n4"}`,
+		},
+		{
+			"shard move 3 --from n1 --to n4 --wait", done, 0,
+			[]string{
+				"operation 7, copy: node n4 is copying segments (1.0 MiB of 4.0 MiB, about 12s left)", "done: shard 3 went",
+			},
+			"GET /v1/cluster/operations/7 ",
+		},
+		{
+			"shard replicas 3 3 --wait", failed, 1,
+			[]string{"operation 7 is failed: node n4 went away"},
+			"GET /v1/cluster/operations/7 ",
+		},
+		{
+			"node drain n3 --for-restart", done, 0, nil,
+			`POST /v1/cluster/operations {"kind":"node-drain","node":"n3","for_restart":true}`,
+		},
+		{
+			"table move app --to 4,5", done, 0, nil,
+			`POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4,5]}`,
+		},
+		{
+			"table move app --to 4 --with-rows", done, 0, nil,
+			`POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4],"with_rows":true}`,
+		},
+		{
+			"table move shop.app --to 4", done, 0, nil,
+			`POST /v1/cluster/operations {"kind":"table-move","table":"shop.app","to_shards":[4]}`,
+		},
 		{"cluster pause rebalance", done, 0, nil, `POST /v1/cluster/operations {"kind":"rebalance-pause"}`},
 		{"cluster pause shard", done, 2, []string{`"shard" cannot be paused: only rebalance can`}, ""},
 		{"shard move three --from a --to b", done, 2, []string{`"three" is no shard`}, ""},
@@ -109,7 +158,10 @@ func TestClusterCommands(t *testing.T) {
 		{"shard add --count 0", done, 2, []string{"--count 0: at least 1"}, ""},
 		{"table move app", done, 2, []string{"--to SHARD is needed"}, ""},
 		{"table move app --to a,b", done, 2, []string{`--to: "a" is no shard: shards are numbered from 1`}, ""},
-		{"node decommission n3 --yes --force", done, 0, nil, `POST /v1/cluster/operations {"kind":"node-decommission","node":"n3","force":true}`},
+		{
+			"node decommission n3 --yes --force", done, 0, nil,
+			`POST /v1/cluster/operations {"kind":"node-decommission","node":"n3","force":true}`,
+		},
 		{"node decommission n3", done, 2, []string{"say --yes"}, ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -174,7 +226,8 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 	} {
 		asked = nil
 		out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", s.URL)...)
-		if status != c.status || len(asked) != c.asks || !strings.Contains(out+errOut, c.want) || !strings.Contains(errOut, "all rows of public.a") {
+		if status != c.status || len(asked) != c.asks || !strings.Contains(out+errOut, c.want) ||
+			!strings.Contains(errOut, "all rows of public.a") {
 			t.Errorf("%s: status %d, asked %q\n%s%s", c.args, status, asked, out, errOut)
 		}
 	}
@@ -190,10 +243,22 @@ func TestStatusVerdicts(t *testing.T) {
 	}{
 		{clusterapi.Status{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", cli.ExitOK},
 		{clusterapi.Status{Health: "starting"}, "c1: starting\nthe first shards are being made", cli.ExitOK},
-		{clusterapi.Status{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", cli.ExitOK},
-		{clusterapi.Status{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", cli.ExitOK},
-		{clusterapi.Status{Health: "degraded", LimitedBy: "shard 4"}, "c1: degraded\nno node may fail: shard 4 would stop\n", cli.ExitOK},
-		{clusterapi.Status{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"}, "c1: broken\ntoo much has failed already: shard 4 does not work\n", cli.ExitFailed},
+		{
+			clusterapi.Status{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}},
+			"c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", cli.ExitOK,
+		},
+		{
+			clusterapi.Status{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}},
+			"c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", cli.ExitOK,
+		},
+		{
+			clusterapi.Status{Health: "degraded", LimitedBy: "shard 4"},
+			"c1: degraded\nno node may fail: shard 4 would stop\n", cli.ExitOK,
+		},
+		{
+			clusterapi.Status{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"},
+			"c1: broken\ntoo much has failed already: shard 4 does not work\n", cli.ExitFailed,
+		},
 	} {
 		c.status.ClusterID, c.status.Nodes = "c1", nodes
 		url, _ := clusterServer(t, &c.status, clusterapi.Operation{})
@@ -206,7 +271,12 @@ func TestStatusVerdicts(t *testing.T) {
 
 // TestNodeVersions: an upgrade is followed by the versions of the nodes, which both tables have.
 func TestNodeVersions(t *testing.T) {
-	status := &clusterapi.Status{Health: "ok", Nodes: []clusterapi.Node{{Name: "n1", State: "up", Version: "v1.4.2", RPCAddr: "10.0.0.1:4001"}, {Name: "n2", State: "up"}}}
+	status := &clusterapi.Status{
+		Health: "ok",
+		Nodes: []clusterapi.Node{
+			{Name: "n1", State: "up", Version: "v1.4.2", RPCAddr: "10.0.0.1:4001"}, {Name: "n2", State: "up"},
+		},
+	}
 	url, _ := clusterServer(t, status, clusterapi.Operation{})
 	for _, args := range [][]string{{"cluster", "status"}, {"node", "list"}} {
 		out, errOut, _ := runCluster(append(args, "--server", url)...)

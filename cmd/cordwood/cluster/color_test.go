@@ -17,7 +17,9 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func TestColorsOfStates(t *testing.T) {
 	status := &clusterapi.Status{
 		ClusterID: "c", Health: "broken", Problems: []clusterapi.Problem{{Severity: "critical", Text: "t", Advice: "a"}},
-		Nodes:      []clusterapi.Node{{Name: "n1", State: "up"}, {Name: "n2", State: "down", SilentSeconds: 100}, {Name: "n3", State: "drained"}},
+		Nodes: []clusterapi.Node{
+			{Name: "n1", State: "up"}, {Name: "n2", State: "down", SilentSeconds: 100}, {Name: "n3", State: "drained"},
+		},
 		Shards:     []clusterapi.Shard{{ID: 1, State: "ok"}, {ID: 2, State: "no leader"}, {ID: 3, State: "under-replicated"}},
 		Operations: []clusterapi.Operation{{ID: 1, State: "running"}},
 	}
@@ -34,7 +36,8 @@ func TestColorsOfStates(t *testing.T) {
 		t.Errorf("without its colours it is\n%s\nwant\n%s", got, plain.String())
 	}
 	for _, want := range []string{
-		"cluster c: \x1b[31mbroken\x1b[0m\n", "\x1b[31mcritical\x1b[0m: t", "\x1b[32mup\x1b[0m", "\x1b[31mdown 1m40s\x1b[0m", "\x1b[39mdrained\x1b[0m",
+		"cluster c: \x1b[31mbroken\x1b[0m\n", "\x1b[31mcritical\x1b[0m: t", "\x1b[32mup\x1b[0m", "\x1b[31mdown 1m40s\x1b[0m",
+		"\x1b[39mdrained\x1b[0m",
 		"\x1b[32mok\x1b[0m", "\x1b[31mno leader\x1b[0m", "\x1b[33munder-replicated\x1b[0m",
 	} {
 		if !strings.Contains(colored.String(), want) {

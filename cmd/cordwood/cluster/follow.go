@@ -62,7 +62,8 @@ func (a *api) wait(cmd *cobra.Command, id uint64) error {
 		op, err := a.operation(ctx, id)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintf(cmd.ErrOrStderr(), "operation %d goes on without you: 'cordwood cluster operations %d' shows it, 'cordwood cluster cancel %d' cancels it\n", id, id, id)
+			fmt.Fprintf(cmd.ErrOrStderr(), "operation %d goes on without you: 'cordwood cluster operations %d' shows it, "+
+				"'cordwood cluster cancel %d' cancels it\n", id, id, id)
 			return cli.ExitWith(cli.ExitFailed)
 		case err != nil:
 			// While a node restarts or a leader is elected, the operation goes on.

@@ -46,7 +46,9 @@ func newNodeListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.PrintList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes, cli.Palette(color)) })
+			return cli.PrintList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) {
+				nodeTable(w, status.Nodes, cli.Palette(color))
+			})
 		},
 	}
 	cli.ListOutput(cmd, &output)

@@ -117,7 +117,8 @@ func knownRow(status *clusterapi.Status, row string) error {
 		}
 		names = append(names, n.Name)
 	}
-	return fmt.Errorf("there is no node %s-0, %s-1 and so on: there are %s; nothing was done", row, row, strings.Join(names, ", "))
+	return fmt.Errorf("there is no node %s-0, %s-1 and so on: there are %s; nothing was done", row, row,
+		strings.Join(names, ", "))
 }
 
 // roomFor returns an error if the nodes that stay cannot hold all replicas. The server checks one node
@@ -137,8 +138,11 @@ func roomFor(status *clusterapi.Status, row string, to int) error {
 	}
 	for _, s := range status.Shards {
 		if leave > 0 && s.Want > stay {
-			return fmt.Errorf("%s cannot be %s: shard %d wants %s, and %s would be left to hold one: keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
-				row, cli.Count(to, "node"), s.ID, cli.Count(s.Want, "replica"), cli.Count(stay, "node"), s.ID, max(stay-(stay+1)%2, 1)) // odd
+			return fmt.Errorf("%s cannot be %s: shard %d wants %s, and %s would be left to hold one: "+
+				"keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
+				// odd
+				row, cli.Count(to, "node"), s.ID, cli.Count(s.Want, "replica"), cli.Count(stay, "node"), s.ID,
+				max(stay-(stay+1)%2, 1))
 		}
 	}
 	return nil
@@ -146,7 +150,9 @@ func roomFor(status *clusterapi.Status, row string, to int) error {
 
 // decommission begins to empty a node. If an operation does that already, as after an interrupted
 // run of this command, it returns the id of that operation.
-func (a *api) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clusterapi.Node, force bool) (uint64, error) {
+func (a *api) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clusterapi.Node,
+	force bool,
+) (uint64, error) {
 	if id := decommissioning(status, n); id != 0 {
 		return id, nil
 	}
@@ -175,7 +181,8 @@ func (a *api) undo(cmd *cobra.Command, ids []uint64) error {
 	var errs []error
 	for _, id := range ids {
 		var answer clusterapi.Answer
-		if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+strconv.FormatUint(id, 10), nil, &answer); err != nil {
+		if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+strconv.FormatUint(id, 10), nil,
+			&answer); err != nil {
 			errs = append(errs, fmt.Errorf("cancel operation %d, which was begun for this: %w", id, err))
 		}
 	}

@@ -43,7 +43,9 @@ func (s *nodeSet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"code":1004,"error":"2 more nodes are needed"}`)
 		case req.Kind == "node-decommission":
-			answer(clusterapi.Answer{Operation: &clusterapi.Operation{ID: uint64(len(s.asked)), Kind: req.Kind, State: "running"}})
+			answer(clusterapi.Answer{
+				Operation: &clusterapi.Operation{ID: uint64(len(s.asked)), Kind: req.Kind, State: "running"},
+			})
 		default:
 			answer(clusterapi.Answer{Message: "so be it"})
 		}
@@ -67,16 +69,22 @@ func (s *nodeSet) run(t *testing.T, args ...string) (stdout, errText string) {
 }
 
 func setNode(name, state string, replicas int, meta string) clusterapi.Node {
-	return clusterapi.Node{ID: "id-" + name, Name: name, State: state, Replicas: replicas, Meta: meta, Roles: []string{"shard"}}
+	return clusterapi.Node{
+		ID: "id-" + name, Name: name, State: state, Replicas: replicas, Meta: meta, Roles: []string{"shard"},
+	}
 }
 
 func TestNodeScaleDecommissionsTheLast(t *testing.T) {
 	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
 		setNode("db-shard-0", "up", 2, ""), setNode("db-shard-1", "down", 2, ""), setNode("db-shard-2", "drained", 0, ""),
 		setNode("db-shard-3", "up", 2, ""), setNode("db-shard-10", "up", 0, ""), setNode("db-shard-11", "drained", 0, ""),
-		setNode("db-shard-12", "down", 0, ""), setNode("db-shard-13", "down", 1, ""), setNode("db-shard-14", "draining", 1, ""),
-		setNode("db-shard-x", "up", 1, ""), setNode("db-shard-04", "up", 1, ""), setNode("db-meta-7", "up", 0, "voter"), setNode("other-shard-5", "up", 1, ""),
-	}, Operations: []clusterapi.Operation{{ID: 77, Kind: "node-decommission", State: "running", Subject: "node db-shard-14"}}}}
+		setNode("db-shard-12", "down", 0, ""), setNode("db-shard-13", "down", 1, ""),
+		setNode("db-shard-14", "draining", 1, ""),
+		setNode("db-shard-x", "up", 1, ""), setNode("db-shard-04", "up", 1, ""), setNode("db-meta-7", "up", 0, "voter"),
+		setNode("other-shard-5", "up", 1, ""),
+	}, Operations: []clusterapi.Operation{
+		{ID: 77, Kind: "node-decommission", State: "running", Subject: "node db-shard-14"},
+	}}}
 	out, fault := s.run(t, "scale", "db-shard", "--to", "3")
 	if fault != "" {
 		t.Fatal(fault)
@@ -88,7 +96,10 @@ func TestNodeScaleDecommissionsTheLast(t *testing.T) {
 	if !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %q, want %q", s.asked, want)
 	}
-	for _, w := range []string{"operation 77: node-decommission db-shard-14", "node db-shard-11 holds nothing", "node db-shard-12 holds nothing", "db-shard may have 3 nodes"} {
+	for _, w := range []string{
+		"operation 77: node-decommission db-shard-14", "node db-shard-11 holds nothing",
+		"node db-shard-12 holds nothing", "db-shard may have 3 nodes",
+	} {
 		if !strings.Contains(out, w) {
 			t.Errorf("no %q in\n%s", w, out)
 		}
@@ -97,7 +108,8 @@ func TestNodeScaleDecommissionsTheLast(t *testing.T) {
 
 func TestNodeScaleUpTakesBackWhatWasEmptied(t *testing.T) {
 	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
-		setNode("s-0", "up", 2, ""), setNode("s-1", "down", 0, ""), setNode("s-2", "down", 0, ""), setNode("s-3", "drained", 0, ""),
+		setNode("s-0", "up", 2, ""), setNode("s-1", "down", 0, ""), setNode("s-2", "down", 0, ""),
+		setNode("s-3", "drained", 0, ""),
 	}, Operations: []clusterapi.Operation{{ID: 5, Kind: "node-decommission", State: "running", Subject: "node s-2"}}}}
 	if _, fault := s.run(t, "scale", "s", "--to", "5"); fault != "" {
 		t.Fatal(fault)
@@ -115,7 +127,9 @@ func TestNodeScaleRefusedUndoesTheRest(t *testing.T) {
 	if !strings.Contains(fault, "decommission node s-1") || !strings.Contains(fault, "2 more nodes are needed") {
 		t.Errorf("the error is %q", fault)
 	}
-	if want := []string{"node-decommission id-s-2", "node-decommission id-s-1", "cancel /operations/1"}; !slices.Equal(s.asked, want) {
+	if want := []string{
+		"node-decommission id-s-2", "node-decommission id-s-1", "cancel /operations/1",
+	}; !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %q, want %q", s.asked, want)
 	}
 }
@@ -124,10 +138,13 @@ func TestNodeScaleCountsAllThatLeave(t *testing.T) {
 	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{
 		setNode("s-0", "up", 1, ""), setNode("s-1", "up", 1, ""), setNode("s-2", "up", 1, ""), setNode("s-3", "up", 0, ""),
 	}, Shards: []clusterapi.Shard{{ID: 1, Want: 3}}}}
-	if _, fault := s.run(t, "scale", "s", "--to", "2"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 2 nodes would be left") || !strings.Contains(fault, "'cordwood shard replicas 1 1'") || len(s.asked) > 0 {
+	if _, fault := s.run(t, "scale", "s", "--to", "2"); !strings.Contains(fault,
+		"shard 1 wants 3 replicas, and 2 nodes would be left") || !strings.Contains(fault, "'cordwood shard replicas 1 1'") ||
+		len(s.asked) > 0 {
 		t.Errorf("the error is %q, and it asked for %q", fault, s.asked)
 	}
-	if _, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 1 node would be left") {
+	if _, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault,
+		"shard 1 wants 3 replicas, and 1 node would be left") {
 		t.Errorf("the error is %q", fault)
 	}
 	if _, fault := s.run(t, "scale", "s", "--to", "3"); fault != "" {
@@ -136,18 +153,25 @@ func TestNodeScaleCountsAllThatLeave(t *testing.T) {
 }
 
 func TestNodeScaleOfAnUnknownRow(t *testing.T) {
-	s := &nodeSet{status: clusterapi.Status{Nodes: []clusterapi.Node{setNode("db-shard-0", "up", 2, ""), setNode("solo", "up", 2, "")}}}
+	s := &nodeSet{
+		status: clusterapi.Status{Nodes: []clusterapi.Node{setNode("db-shard-0", "up", 2, ""), setNode("solo", "up", 2, "")}},
+	}
 	for _, row := range []string{"db-shrad", "solo", "db-shard-0"} {
 		out, fault := s.run(t, "scale", row, "--to", "1")
-		if !strings.Contains(fault, "there is no node "+row+"-0") || !strings.Contains(fault, "there are db-shard-0, solo") || out != "" {
+		if !strings.Contains(fault, "there is no node "+row+"-0") ||
+			!strings.Contains(fault, "there are db-shard-0, solo") || out != "" {
 			t.Errorf("%s: printed %q, %s", row, out, fault)
 		}
 	}
 }
 
 func TestNodeScaleFailsWithItsOperations(t *testing.T) {
-	s := &nodeSet{outcome: "failed", status: clusterapi.Status{Nodes: []clusterapi.Node{setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, "")}}}
-	if out, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "failed: the reason") || strings.Contains(out, "may have") {
+	s := &nodeSet{
+		outcome: "failed",
+		status:  clusterapi.Status{Nodes: []clusterapi.Node{setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, "")}},
+	}
+	if out, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "failed: the reason") ||
+		strings.Contains(out, "may have") {
 		t.Errorf("the error is %q after\n%s", fault, out)
 	}
 	if _, fault := s.run(t, "scale", "s"); !strings.Contains(fault, "--to is needed") {

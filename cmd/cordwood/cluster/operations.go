@@ -28,14 +28,16 @@ func operationTable(w io.Writer, ops []clusterapi.Operation, states bool, color 
 			if op.TotalBytes > 0 {
 				done = fmt.Sprintf("%s of %s", cli.FormatSize(op.DoneBytes), cli.FormatSize(op.TotalBytes))
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By, cli.FirstLine(op.Reason))
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By,
+				cli.FirstLine(op.Reason))
 			continue
 		}
 		end := time.Now()
 		if op.Ended != nil {
 			end = *op.Ended
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, color.State(op.State), end.Sub(op.Created).Round(100*time.Millisecond), op.By, cli.FirstLine(op.Reason))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, color.State(op.State),
+			end.Sub(op.Created).Round(100*time.Millisecond), op.By, cli.FirstLine(op.Reason))
 	}
 }
 
@@ -144,7 +146,8 @@ func operationDetail(w io.Writer, op *clusterapi.Operation, color cli.Palette) {
 func operationNumber(text string) (uint64, error) {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || id == 0 {
-		return 0, cli.WrongUsage(fmt.Errorf("%q is no operation: they are numbered, 'cordwood cluster operations' lists them", text))
+		return 0, cli.WrongUsage(fmt.Errorf("%q is no operation: they are numbered, 'cordwood cluster operations' lists them",
+			text))
 	}
 	return id, nil
 }

@@ -25,7 +25,8 @@ them, and hot tables after them. More is planned when that is done, until nothin
 gained. --plan only shows.
 
 The load of a node weighs how full its disk is (half), its part of all that is taken in (0.3; less
-while that is below 1 MiB/s for each node) and of all replicas (0.2). Replicas move if two loads differ by more than a tenth, or two numbers of
+while that is below 1 MiB/s for each node) and of all replicas (0.2). ` +
+			`Replicas move if two loads differ by more than a tenth, or two numbers of
 replicas by more than a fifth of the mean and by two, to nodes whose disks are at most 80 % full,
 or up to 90 % if those of the others are as full. If nothing is to be moved it says why.
 
@@ -35,10 +36,12 @@ three times as much.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && !planOnly {
-				return cli.WrongUsage(fmt.Errorf("--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output))
+				return cli.WrongUsage(fmt.Errorf(
+					"--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output))
 			}
 			if planOnly && (yes || wait) {
-				return cli.WrongUsage(errors.New("--plan only shows what would be done: leave it out, or leave out --yes and --wait"))
+				return cli.WrongUsage(errors.New(
+					"--plan only shows what would be done: leave it out, or leave out --yes and --wait"))
 			}
 			a, err := newAPI(cmd)
 			if err != nil {
@@ -81,7 +84,8 @@ func printPlan(w io.Writer, plan *clusterapi.Plan) error {
 	if len(plan.Nodes) > 0 {
 		fmt.Fprintln(t, "NODE\tREPLICAS\tDISK\tINGEST\tLOAD")
 		for _, n := range plan.Nodes {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%.0f %%\t%.2f\n", n.Node, n.Replicas, percent(n.DiskUsed, n.DiskCapacity), 100*n.IngestShare, n.Load)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%.0f %%\t%.2f\n", n.Node, n.Replicas, percent(n.DiskUsed, n.DiskCapacity),
+				100*n.IngestShare, n.Load)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -48,7 +48,9 @@ func newShardListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.PrintList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards, cli.Palette(color)) })
+			return cli.PrintList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) {
+				shardTable(w, status.Shards, cli.Palette(color))
+			})
 		},
 	}
 	cli.ListOutput(cmd, &output)
@@ -99,7 +101,8 @@ over everything before it votes, and the old one leaves after that.`,
 				return err
 			}
 			if from == "" || to == "" {
-				return cli.WrongUsage(fmt.Errorf("--from NODE and --to NODE are needed: 'cordwood shard list' shows where the replicas are"))
+				return cli.WrongUsage(fmt.Errorf(
+					"--from NODE and --to NODE are needed: 'cordwood shard list' shows where the replicas are"))
 			}
 			return begin(cmd, &clusterapi.Request{Kind: "shard-move", Shard: shard, From: from, To: to}, wait)
 		},
@@ -213,7 +216,8 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 			if answer.Confirm != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), answer.Message)
 				if r.Confirm = typed; typed == "" {
-					if r.Confirm, err = cli.Ask(cmd, "type the number of the shard to give it up: ", fmt.Sprintf("say --confirm %s", answer.Confirm)); err != nil {
+					if r.Confirm, err = cli.Ask(cmd, "type the number of the shard to give it up: ",
+						fmt.Sprintf("say --confirm %s", answer.Confirm)); err != nil {
 						return err
 					}
 				}
@@ -236,7 +240,8 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 func shardNumber(text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n == 0 {
-		return 0, cli.WrongUsage(fmt.Errorf("%q is no shard: shards are numbered from 1, 'cordwood shard list' lists them", text))
+		return 0, cli.WrongUsage(fmt.Errorf("%q is no shard: shards are numbered from 1, 'cordwood shard list' lists them",
+			text))
 	}
 	return uint32(n), nil
 }

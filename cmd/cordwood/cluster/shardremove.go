@@ -54,7 +54,9 @@ If the nodes of a shard are lost with its rows, 'cordwood shard drop' is the rig
 			case answer.Removal == nil:
 				return errors.New("the server's answer has no plan")
 			}
-			return cli.PrintList(cmd.OutOrStdout(), output, answer.Removal, func(w io.Writer) { removalTable(w, answer.Removal) })
+			return cli.PrintList(cmd.OutOrStdout(), output, answer.Removal, func(w io.Writer) {
+				removalTable(w, answer.Removal)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")

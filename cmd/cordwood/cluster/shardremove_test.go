@@ -28,7 +28,10 @@ func TestShardRemove(t *testing.T) {
 	defer s.Close()
 	full := clusterapi.Removal{
 		Shard: 3, Bytes: 5 << 20, Waits: []string{"the keys of requests are remembered for 12m"},
-		Tables: []clusterapi.TableMove{{Table: "public.app", Bytes: 5 << 20, From: []uint32{3, 1}, To: []uint32{2}}, {Table: "public.none", From: []uint32{3}}},
+		Tables: []clusterapi.TableMove{
+			{Table: "public.app", Bytes: 5 << 20, From: []uint32{3, 1}, To: []uint32{2}},
+			{Table: "public.none", From: []uint32{3}},
+		},
 	}
 	for _, c := range []struct {
 		args, want string
@@ -37,9 +40,21 @@ func TestShardRemove(t *testing.T) {
 		status     int
 	}{
 		{"shard remove 3", "operation 7: shard-remove shard 3\n", full, `{"kind":"shard-remove","shard":3}`, cli.ExitOK},
-		{"shard remove 3 --plan", "TABLE        BYTES    FROM  TO\npublic.app   5.0 MiB  3,1   2\npublic.none  0 B      3     -\n\n2 tables, 5.0 MiB to copy\nhas to wait: the keys", full, `{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK},
-		{"shard remove 3 --plan", "shard 3 has no tables: nothing is copied\n", clusterapi.Removal{Shard: 3}, `{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK},
-		{"shard remove 3 --plan -o json", `"table": "public.app"`, full, `{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK},
+		{
+			"shard remove 3 --plan",
+			"TABLE        BYTES    FROM  TO\npublic.app   5.0 MiB  3,1   2\npublic.none  0 B      3     -\n\n2 tables, " +
+				"5.0 MiB to copy\nhas to wait: the keys",
+			full, `{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK,
+		},
+		{
+			"shard remove 3 --plan", "shard 3 has no tables: nothing is copied\n",
+			clusterapi.Removal{Shard: 3},
+			`{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK,
+		},
+		{
+			"shard remove 3 --plan -o json", `"table": "public.app"`, full,
+			`{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK,
+		},
 		{"shard remove 3 --plan --wait", "leave it out, or leave out --wait", full, "", cli.ExitUsage},
 		{"shard remove 3 -o json", "--output json goes with --plan", full, "", cli.ExitUsage},
 		{"shard remove", "want SHARD, got nothing", full, "", cli.ExitUsage},

@@ -88,7 +88,8 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	case s.FailureTolerance == 0:
 		fmt.Fprintf(w, "no node may fail: %s would stop\n", s.LimitedBy)
 	case s.Health == "broken":
-		fmt.Fprintf(w, "something does not work, see below; what works survives the failure of any %s\n", cli.Count(s.FailureTolerance, "node"))
+		fmt.Fprintf(w, "something does not work, see below; what works survives the failure of any %s\n",
+			cli.Count(s.FailureTolerance, "node"))
 	default:
 		fmt.Fprintf(w, "any %s may fail\n", cli.Count(s.FailureTolerance, "node"))
 	}
@@ -102,10 +103,13 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool { return sh.State != "unknown" }) {
+	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool {
+		return sh.State != "unknown"
+	}) {
 		fmt.Fprintf(w, "\n%s; how they are is not known now\n", cli.Count(len(s.Shards), "shard"))
 	} else {
-		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", cli.Count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
+		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", cli.Count(len(s.Shards), "shard"),
+			withoutLeader(s.Shards), s.UnderReplicated)
 	}
 	shardTable(t, someShards(s.Shards), color)
 	if err := t.Flush(); err != nil {
@@ -192,7 +196,8 @@ func nodeTable(w io.Writer, nodes []clusterapi.Node, color cli.Palette) {
 		if n.State == "unknown" {
 			leads, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, color.Like(n.State, state), strings.Join(n.Roles, ","), cli.Dash(n.Zone), cli.Dash(n.Meta),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, color.Like(n.State, state),
+			strings.Join(n.Roles, ","), cli.Dash(n.Zone), cli.Dash(n.Meta),
 			n.Replicas, leads, bytes, disk, cli.Dash(n.Version), n.RPCAddr)
 	}
 }
@@ -214,7 +219,8 @@ func shardTable(w io.Writer, shards []clusterapi.Shard, color cli.Palette) {
 		if s.State == "unknown" {
 			lag, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, color.State(s.State), cli.Dash(s.Leader), replicas, s.Want, lag, bytes)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, color.State(s.State), cli.Dash(s.Leader), replicas,
+			s.Want, lag, bytes)
 	}
 }
 
@@ -225,7 +231,8 @@ func asideTable(w io.Writer, list []clusterapi.RowsAside) {
 		if a.Since != nil {
 			since = a.Since.UTC().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", a.Table, a.Shard, a.Node, a.Rows, cli.FormatSize(a.Bytes), since, cli.FirstLine(a.Reason))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", a.Table, a.Shard, a.Node, a.Rows, cli.FormatSize(a.Bytes), since,
+			cli.FirstLine(a.Reason))
 	}
 }
 

@@ -63,25 +63,32 @@ busy, however long that takes; the pipe then waits too.`,
 		Example: `  cordwood ingest --table app app.ndjson
   cordwood ingest --table access --pipeline nginx /var/log/nginx/access.log.*.gz
   cordwood ingest --table audit --hint ttl=90d --hint on_type_conflict=aside audit.ndjson
-  journalctl -o json --follow | cordwood ingest --forever --table journal --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
+  journalctl -o json --follow | cordwood ingest --forever --table journal --custom-time-index ` +
+			`'__REALTIME_TIMESTAMP;epoch;us' -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runIngest(cmd, args, &o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.db, "db", "public", "`DATABASE` to write to")
 	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE (required); it is created if need be")
-	f.StringVar(&o.pipeline, "pipeline", "svc_identity", "`PIPELINE` that cuts the records to shape; svc_identity takes them as they are")
+	f.StringVar(&o.pipeline, "pipeline", "svc_identity",
+		"`PIPELINE` that cuts the records to shape; svc_identity takes them as they are")
 	f.StringVar(&o.version, "pipeline-version", "", "`VERSION` of the pipeline; the latest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
 	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines go alone")
 	f.IntVar(&o.parallel, "parallel", min(4, runtime.GOMAXPROCS(0)), "`NUMBER` of batches to send at a time")
-	f.DurationVar(&o.flushAfter, "flush-after", time.Second, "send what a pipe has brought after `DURATION`, even if it is no full batch; 0 waits until it is")
+	f.DurationVar(&o.flushAfter, "flush-after", time.Second,
+		"send what a pipe has brought after `DURATION`, even if it is no full batch; 0 waits until it is")
 	f.BoolVar(&o.forever, "forever", false, "try again without an end while the server is away or busy")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
-	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
-	f.BoolVar(&o.force, "force", false, "send files too that are not what their names say (.gz, .zst) or have NUL bytes, and so seem to be no text")
-	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
-	f.StringArrayVar(&o.hints, "hint", nil, "option `KEY=VALUE` of a table that the records make, such as ttl=7d, append_mode=false or on_type_conflict=aside; may be repeated")
+	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: "+
+		"drop, or store in svc_private.rejects; the server's setting by default")
+	f.BoolVar(&o.force, "force", false,
+		"send files too that are not what their names say (.gz, .zst) or have NUL bytes, and so seem to be no text")
+	f.StringVar(&o.customTimeIndex, "custom-time-index", "",
+		"`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
+	f.StringArrayVar(&o.hints, "hint", nil, "option `KEY=VALUE` of a table that the records make, such as ttl=7d, "+
+		"append_mode=false or on_type_conflict=aside; may be repeated")
 	return cmd
 }
 
@@ -133,7 +140,8 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 		return err
 	}
 	job := &ingestJob{
-		client: c, query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel, after: o.flushAfter,
+		client: c, query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel,
+		after: o.flushAfter,
 		stdin: cmd.InOrStdin(), progress: progress, stop: signalled.Done(), force: o.force,
 	}
 	defer context.AfterFunc(signalled, func() {
@@ -164,7 +172,8 @@ func hintList(hints []string) (string, error) {
 			return "", fmt.Errorf("--hint %q: want KEY=VALUE, as in ttl=7d", hint)
 		}
 		if strings.ContainsFunc(hint, func(c rune) bool { return c == ',' || c < ' ' || c == 0x7f }) {
-			return "", fmt.Errorf("--hint %q: it cannot have a comma or a control character; repeat --hint for another option", hint)
+			return "", fmt.Errorf("--hint %q: it cannot have a comma or a control character; repeat --hint for another option",
+				hint)
 		}
 	}
 	return strings.Join(hints, ","), nil

@@ -115,12 +115,18 @@ func TestIngest(t *testing.T) {
 		{"ndjson", []byte(lines), nil, "application/x-ndjson", 1000, lines},
 		{"gzip", gzipped(t, lines), nil, "application/x-ndjson", 1000, lines},
 		{"zstd", zstded(t, lines), nil, "application/x-ndjson", 1000, lines},
-		{"two gzip members", append(gzipped(t, lines), gzipped(t, lines)...), nil, "application/x-ndjson", 2000, lines + lines},
+		{
+			"two gzip members", append(gzipped(t, lines), gzipped(t, lines)...), nil, "application/x-ndjson", 2000,
+			lines + lines,
+		},
 		{"byte order mark", []byte("\xef\xbb\xbf" + lines), nil, "application/x-ndjson", 1000, lines},
 		{"text", []byte("one\ntwo\n"), nil, "text/plain", 2, "one\ntwo\n"},
 		{"bracketed text", []byte("[error] one\n[info] two\n"), nil, "text/plain", 2, "[error] one\n[info] two\n"},
 		{"numbers in brackets", []byte("[12]: closed\n"), nil, "text/plain", 1, "[12]: closed\n"},
-		{"array", []byte(`[{"a":1}, {"b":"]}\""},` + "\n" + `{"c":[1,{}]}]`), nil, "application/json", 3, `[{"a":1},{"b":"]}\""},{"c":[1,{}]}]`},
+		{
+			"array", []byte(`[{"a":1}, {"b":"]}\""},` + "\n" + `{"c":[1,{}]}]`), nil, "application/json", 3,
+			`[{"a":1},{"b":"]}\""},{"c":[1,{}]}]`,
+		},
 		{"pretty object", []byte("{\n \"a\": 1\n}\n{\"b\":2}"), nil, "application/json", 2, "[{\n \"a\": 1\n},{\"b\":2}]"},
 		{"forced text", []byte("{\"a\":1}\n"), []string{"--format", "text"}, "text/plain", 1, "{\"a\":1}\n"},
 		{"empty", nil, nil, "", 0, ""},
@@ -129,7 +135,9 @@ func TestIngest(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, batches := ingestServer(t)
 			path := writeFile(t, "data", tt.file)
-			args := append([]string{"ingest", path, "--server", s.URL, "--table", "t", "--parallel", "1", "--batch", "2KiB"}, tt.flags...)
+			args := append([]string{
+				"ingest", path, "--server", s.URL, "--table", "t", "--parallel", "1", "--batch", "2KiB",
+			}, tt.flags...)
 			stdout, stderr, err := execute(t, "", args...)
 			if err != nil {
 				t.Fatal(err)
@@ -157,8 +165,10 @@ func TestIngest(t *testing.T) {
 func TestIngestInParallelFromManyFiles(t *testing.T) {
 	s, batches := ingestServer(t)
 	a, b := writeFile(t, "a", []byte(manyLines(3000))), writeFile(t, "b.gz", gzipped(t, manyLines(2000)))
-	stdout, _, err := execute(t, "{\"x\":1}", "ingest", a, b, "-", "--server", s.URL, "--table", "t", "--batch", "4k", "--parallel", "4",
-		"--db", "shop", "--pipeline", "p", "--pipeline-version", "v", "--skip-error", "--on-reject", "store", "--custom-time-index", "ts;datestr;%Y-%m-%d %z")
+	stdout, _, err := execute(t, "{\"x\":1}", "ingest", a, b, "-", "--server", s.URL, "--table", "t", "--batch", "4k",
+		"--parallel", "4",
+		"--db", "shop", "--pipeline", "p", "--pipeline-version", "v", "--skip-error", "--on-reject", "store",
+		"--custom-time-index", "ts;datestr;%Y-%m-%d %z")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +176,8 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 		t.Errorf("printed %q", stdout)
 	}
 	var got []string
-	want := "custom_time_index=ts%3Bdatestr%3B%25Y-%25m-%25d+%25z&db=shop&on_reject=store&pipeline_name=p&skip_error=true&table=t&version=v"
+	want := "custom_time_index=ts%3Bdatestr%3B%25Y-%25m-%25d+%25z&db=shop&on_reject=store&pipeline_name=p&skip_error=tru" +
+		"e&table=t&version=v"
 	for _, b := range batches() {
 		if b.query != want {
 			t.Fatalf("query %s", b.query)
@@ -210,7 +221,8 @@ func TestIngestManyFiles(t *testing.T) {
 		}
 		done := make(chan result, 1)
 		go func() {
-			stdout, _, err := execute(t, "", append([]string{"ingest", "--server", s.URL, "--table", "t", "--parallel", "2"}, files...)...)
+			stdout, _, err := execute(t, "",
+				append([]string{"ingest", "--server", s.URL, "--table", "t", "--parallel", "2"}, files...)...)
 			done <- result{stdout, err}
 		}()
 		select {
@@ -237,7 +249,8 @@ func TestIngestManyFiles(t *testing.T) {
 	// One that cannot be opened, known before anything is sent.
 	for _, name := range []string{"/no/such/file", t.TempDir()} {
 		_, sent, err := ingest(slices.Insert(slices.Clone(files), 40, name))
-		if err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "nothing was sent") || len(sent) > 0 {
+		if err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "nothing was sent") ||
+			len(sent) > 0 {
 			t.Errorf("%s: %v, sent %d records", name, err, len(sent))
 		}
 	}
@@ -271,7 +284,9 @@ func TestIngestNamesTheLine(t *testing.T) {
 		{formatJSON, "[{},{},{},{}]", "app.log, record 13: no good (server answered 400, code 1004)"},
 		{FormatText, "a\n", "app.log, record 3 of lines 11-20: no good (server answered 400, code 1004)"},
 	} {
-		p := piece{chunk: chunk{Data: []byte(tt.data), first: 11, last: 20}, file: "app.log", unit: "lines", format: tt.format}
+		p := piece{
+			chunk: chunk{Data: []byte(tt.data), first: 11, last: 20}, file: "app.log", unit: "lines", format: tt.format,
+		}
 		err := p.located(&client.Error{Status: 400, Code: 1004, Msg: "record 2: no good"})
 		if answer := (*client.Error)(nil); err.Error() != tt.want || !errors.As(err, &answer) {
 			t.Errorf("%q: %v, want %s", tt.data, err, tt.want)
@@ -283,27 +298,38 @@ func TestIngestReports(t *testing.T) {
 	s, _ := ingestServer(t)
 	skips := writeFile(t, "skips", []byte("fine\nskip\n"))
 	stdout, stderr, err := execute(t, "", "ingest", skips, "--server", s.URL, "--table", "t", "--skip-error")
-	if err != nil || !strings.HasPrefix(stdout, "1 row written, 1 skipped, ") || !strings.Contains(stderr, "skips, line 2: no good\n") {
+	if err != nil || !strings.HasPrefix(stdout, "1 row written, 1 skipped, ") ||
+		!strings.Contains(stderr, "skips, line 2: no good\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
 	many := writeFile(t, "many.ndjson", []byte("{\"a\":1}\n\n{\"skip\":1}\n"+strings.Repeat("{\"skip\":1}\n", 7)))
-	stdout, stderr, err = execute(t, "", "ingest", many, "--server", s.URL, "--table", "t", "--skip-error", "--format", "ndjson")
-	if err != nil || strings.Count(stderr, "skipped: ") != 6 || !strings.HasSuffix(stderr, "skipped: and 3 more\n") || !strings.Contains(stderr, ": no good\n") {
+	stdout, stderr, err = execute(t, "", "ingest", many, "--server", s.URL, "--table", "t", "--skip-error",
+		"--format", "ndjson")
+	if err != nil || strings.Count(stderr, "skipped: ") != 6 || !strings.HasSuffix(stderr, "skipped: and 3 more\n") ||
+		!strings.Contains(stderr, ": no good\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
-	piece := piece{chunk: chunk{Data: []byte("{}\n\n  \n{}\n{}\n"), first: 10, last: 14}, unit: "lines", format: FormatNDJSON}
-	if got := []string{piece.record(0), piece.record(1), piece.record(2), piece.record(3)}; !slices.Equal(got, []string{"line 10", "line 13", "line 14", "record 4 of lines 10-14"}) {
+	piece := piece{
+		chunk:  chunk{Data: []byte("{}\n\n  \n{}\n{}\n"), first: 10, last: 14},
+		unit:   "lines",
+		format: FormatNDJSON,
+	}
+	if got := []string{piece.record(0), piece.record(1), piece.record(2), piece.record(3)}; !slices.Equal(got, []string{
+		"line 10", "line 13", "line 14", "record 4 of lines 10-14",
+	}) {
 		t.Errorf("records are %q", got)
 	}
 	warns := writeFile(t, "warns", []byte(strings.Repeat("fine\ntwice\n", 4)+"twice\ntwice\ntwice\n"))
 	stdout, stderr, err = execute(t, "", "ingest", warns, "--server", s.URL, "--table", "t")
-	if err != nil || !strings.HasPrefix(stdout, "11 rows written, 0 skipped, ") || strings.Count(stderr, "warning: "+warns+", lines 1-11: 1 key came more than once\n") != 5 ||
+	if err != nil || !strings.HasPrefix(stdout, "11 rows written, 0 skipped, ") ||
+		strings.Count(stderr, "warning: "+warns+", lines 1-11: 1 key came more than once\n") != 5 ||
 		!strings.Contains(stderr, "warning: the answers to batches had 2 more warnings like these\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
 	bad := writeFile(t, "bad.txt", []byte(strings.Repeat("fine\n", 1000)+"bad\n"))
 	stdout, _, err = execute(t, "", "ingest", bad, "--server", s.URL, "--table", "t", "--batch", "1KiB", "--parallel", "1")
-	if err == nil || !strings.Contains(err.Error(), "bad.txt, lines 821-1001: a record is bad (server answered 400, code 1004)") {
+	if err == nil || !strings.Contains(err.Error(),
+		"bad.txt, lines 821-1001: a record is bad (server answered 400, code 1004)") {
 		t.Errorf("got %v", err)
 	}
 	if !strings.HasPrefix(stdout, "820 rows written, 0 skipped, ") {
@@ -319,15 +345,18 @@ func TestIngestReports(t *testing.T) {
 		`record 1: the file ends within a`: `"abc`,
 	} {
 		path := writeFile(t, "x.json", []byte(content))
-		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--format", "json"); err == nil || !strings.Contains(err.Error(), name) {
+		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--format", "json"); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", content, err)
 		}
 	}
 	broken := writeFile(t, "x.gz", gzipped(t, manyLines(100))[:100])
-	if _, _, err := execute(t, "", "ingest", broken, "--server", s.URL, "--table", "t"); err == nil || !strings.Contains(err.Error(), "x.gz: ") {
+	if _, _, err := execute(t, "", "ingest", broken, "--server", s.URL, "--table", "t"); err == nil ||
+		!strings.Contains(err.Error(), "x.gz: ") {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := execute(t, "", "ingest", "/no/such/file", "--server", s.URL, "--table", "t"); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := execute(t, "", "ingest", "/no/such/file", "--server", s.URL, "--table", "t"); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -336,7 +365,8 @@ func TestIngestReports(t *testing.T) {
 func TestIngestRefusesGarbage(t *testing.T) {
 	garbage := append([]byte("\x89PNG\r\n"), make([]byte, 3000)...)
 	for name, content := range map[string][]byte{
-		"x.log.gz": []byte("plain text\n"), "y.GZ": garbage, "z.zst": gzipped(t, "a\n"), "binary.log": garbage, "packed.gz": gzipped(t, string(garbage)),
+		"x.log.gz": []byte("plain text\n"), "y.GZ": garbage, "z.zst": gzipped(t, "a\n"), "binary.log": garbage,
+		"packed.gz": gzipped(t, string(garbage)),
 	} {
 		sent := 0
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -349,7 +379,8 @@ func TestIngestRefusesGarbage(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), name) || sent > 0 {
 			t.Errorf("%s: %v, %d requests", name, err, sent)
 		}
-		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--force"); err != nil || sent == 0 {
+		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--force"); err != nil ||
+			sent == 0 {
 			t.Errorf("%s with --force: %v, %d requests", name, err, sent)
 		}
 		s.Close()
@@ -516,16 +547,19 @@ func FuzzValueSplitter(f *testing.F) {
 func TestProgressLine(t *testing.T) {
 	p := newProgress(io.Discard, 4<<20)
 	p.read.Store(1 << 20)
-	if got, want := p.line(time.Microsecond), "25 %  1.0 MiB of 4.0 MiB, 0 rows, 1.0 MiB/s, 0 rows/s, 0s left"; got != want {
+	if got, want := p.line(time.Microsecond),
+		"25 %  1.0 MiB of 4.0 MiB, 0 rows, 1.0 MiB/s, 0 rows/s, 0s left"; got != want {
 		t.Errorf("at once: %s, want %s", got, want)
 	}
 	p.sent("/var/log/access\x1b.log", 1)
 	p.sent("/var/log/access\x1b.log", 4999)
-	if got, want := p.line(2*time.Second), "access .log  25 %  1.0 MiB of 4.0 MiB, 5000 rows, 512.0 KiB/s, 2500 rows/s, 6s left"; got != want {
+	if got, want := p.line(2*time.Second),
+		"access .log  25 %  1.0 MiB of 4.0 MiB, 5000 rows, 512.0 KiB/s, 2500 rows/s, 6s left"; got != want {
 		t.Errorf("after 2 s: %s, want %s", got, want)
 	}
 	p.read.Store(9 << 20) // the file grew
-	if got := p.line(4 * time.Second); !strings.Contains(got, "100 %  4.0 MiB of 4.0 MiB") || strings.Contains(got, "left") {
+	if got := p.line(4 * time.Second); !strings.Contains(got, "100 %  4.0 MiB of 4.0 MiB") ||
+		strings.Contains(got, "left") {
 		t.Errorf("beyond the end: %s", got)
 	}
 	p = newProgress(io.Discard, -1)

@@ -141,7 +141,8 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	}
 	if want := packedByName(file); !j.force && want != "" && packed != want {
 		done()
-		return fmt.Errorf("%s: the name says %s, and the content is not: nothing of it was sent; rename it, or say --force", file, want)
+		return fmt.Errorf("%s: the name says %s, and the content is not: nothing of it was sent; rename it, or say --force",
+			file, want)
 	}
 	var live *stream
 	guess := GuessFormat
@@ -279,7 +280,13 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	if j.hints != "" {
 		header.Set("X-Svc-Hints", j.hints)
 	}
-	resp, err := j.client.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/ingest", Query: j.query, Header: header, Body: p.Data})
+	resp, err := j.client.Do(ctx, client.Request{
+		Method: http.MethodPost,
+		Path:   "/v1/ingest",
+		Query:  j.query,
+		Header: header,
+		Body:   p.Data,
+	})
 	if err != nil {
 		return err
 	}

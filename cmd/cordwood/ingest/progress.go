@@ -116,7 +116,8 @@ func (p *progress) line(after time.Duration) string {
 	} else {
 		b.WriteString(cli.FormatSize(n))
 	}
-	fmt.Fprintf(&b, ", %s, %s/s, %.0f rows/s", cli.Count(p.rows, "row"), cli.FormatSize(int64(float64(n)/seconds)), float64(p.rows)/seconds)
+	fmt.Fprintf(&b, ", %s, %s/s, %.0f rows/s", cli.Count(p.rows, "row"), cli.FormatSize(int64(float64(n)/seconds)),
+		float64(p.rows)/seconds)
 	if p.total > n && n > 0 {
 		left := time.Duration(float64(after) * float64(p.total-n) / float64(n))
 		fmt.Fprintf(&b, ", %v left", left.Round(time.Second))

@@ -26,7 +26,11 @@ const (
 )
 
 // ContentTypes are the media types that the formats are sent as.
-var ContentTypes = [...]string{formatJSON: "application/json", FormatNDJSON: "application/x-ndjson", FormatText: "text/plain"}
+var ContentTypes = [...]string{
+	formatJSON:   "application/json",
+	FormatNDJSON: "application/x-ndjson",
+	FormatText:   "text/plain",
+}
 
 // ParseInputFormat reads the value of --format.
 func ParseInputFormat(s string) (InputFormat, error) {

@@ -193,7 +193,8 @@ func TestIngestKeys(t *testing.T) {
 		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}],"execution_time_ms":1}`)
 	}))
 	defer s.Close()
-	stdout, stderr, err := execute(t, manyLines(100), "ingest", "--server", s.URL, "--table", "t", "--batch", "1KiB", "--parallel", "1", "-")
+	stdout, stderr, err := execute(t, manyLines(100), "ingest", "--server", s.URL, "--table", "t", "--batch", "1KiB",
+		"--parallel", "1", "-")
 	if err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}

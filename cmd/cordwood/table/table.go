@@ -110,7 +110,8 @@ func newListCommand(db *string) *cobra.Command {
 				where += " AND table_name LIKE " + cli.Literal(like)
 			}
 			list := []listedTable{}
-			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, ttl, shard_id AS shard, options, create_time AS created FROM information_schema.tables WHERE `+
+			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, ttl, shard_id AS shard, options, `+
+				`create_time AS created FROM information_schema.tables WHERE `+
 				where+" ORDER BY table_name", func(row []byte) error {
 				var t listedTable
 				if err := json.Unmarshal(row, &t); err != nil {
@@ -135,7 +136,8 @@ func newListCommand(db *string) *cobra.Command {
 		},
 	}
 	cli.ListOutput(cmd, &output)
-	cmd.Flags().StringVar(&like, "like", "", "only tables whose name is like `PATTERN`; % stands for any text, _ for any character")
+	cmd.Flags().StringVar(&like, "like", "",
+		"only tables whose name is like `PATTERN`; % stands for any text, _ for any character")
 	return cmd
 }
 
@@ -267,7 +269,8 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 				if err != nil {
 					return err
 				}
-				if err := cli.Confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, table, database)); err != nil {
+				if err := cli.Confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, table, database)); err !=
+					nil {
 					return err
 				}
 			}

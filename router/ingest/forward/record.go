@@ -47,7 +47,8 @@ func give(records []sockdoor.Record, eventTime bool, to *ingest.Sink) error {
 	return nil
 }
 
-// appendRecord appends a record as a JSON object, with the tag. If the record has a field tag, the tag is in fluent_tag.
+// appendRecord appends a record as a JSON object, with the tag. If the record has a field tag, the tag is in
+// fluent_tag.
 func appendRecord(to []byte, r *sockdoor.Record) ([]byte, bool) {
 	if msgp.NextType(r.Data) != msgp.MapType {
 		return to, false

@@ -49,14 +49,21 @@ type Store struct {
 func New(t testing.TB, change ...func(*ingest.Config)) (*ingest.Service, *Store) {
 	t.Helper()
 	st := &Store{
-		tables: map[string]*schema.Table{}, rows: map[string][]Row{}, columns: map[string][]schema.Column{}, options: map[string]map[string]string{},
-		refuse: map[string]error{}, pressed: map[string]bool{}, pipelines: map[string]string{}, keys: map[write.Key]bool{},
+		tables: map[string]*schema.Table{}, rows: map[string][]Row{}, columns: map[string][]schema.Column{},
+		options: map[string]map[string]string{},
+		refuse:  map[string]error{}, pressed: map[string]bool{}, pipelines: map[string]string{}, keys: map[write.Key]bool{},
 	}
 	stored, err := ingest.NewPipelines(st, pipeline.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := ingest.Config{Catalog: st, Writer: st, Pipelines: stored, Now: func() time.Time { return Now }, Writable: st.writable}
+	cfg := ingest.Config{
+		Catalog:   st,
+		Writer:    st,
+		Pipelines: stored,
+		Now:       func() time.Time { return Now },
+		Writable:  st.writable,
+	}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -69,7 +76,10 @@ func New(t testing.TB, change ...func(*ingest.Config)) (*ingest.Service, *Store)
 
 // Caller returns a caller with a right: access.ReadWrite, ReadOnly or WriteOnly.
 func Caller(right access.Right) *access.Caller {
-	return &access.Caller{Sender: access.Sender{User: "ann", Right: right, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.1")}
+	return &access.Caller{
+		Sender:  access.Sender{User: "ann", Right: right, Proof: "password"},
+		Address: netip.MustParseAddr("192.0.2.1"),
+	}
 }
 
 // Rows returns the rows of a table, as public.logs, in the order in which they were stored.

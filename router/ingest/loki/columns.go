@@ -120,7 +120,11 @@ func (c *labelColumns) begin(labels []pair, inJSON bool) {
 
 // column finds the column of a label that was not met before in the request.
 func (c *labelColumns) column(name []byte) int {
-	col := schema.Column{Name: string(bytes.ToValidUTF8(name, []byte("\uFFFD"))), Type: schema.String, Semantic: schema.Tag}
+	col := schema.Column{
+		Name:     string(bytes.ToValidUTF8(name, []byte("\uFFFD"))),
+		Type:     schema.String,
+		Semantic: schema.Tag,
+	}
 	switch col.Name {
 	case layout.Columns[columnLine].Name, layout.Columns[columnMetadata].Name, c.timeName:
 		col.Name = "label_" + col.Name

@@ -8,7 +8,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-var errStreams = errors.New(`the body has no list "streams": expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
+var errStreams = errors.New(`the body has no list "streams": ` +
+	`expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
 
 // readJSON goes through the streams of a JSON body, as readProto does. A stream has one entry: the
 // text of its values, for eachValue.

@@ -110,7 +110,11 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	if b.OnReject == "" {
 		b.OnReject = ingest.StoreRejects // the answer cannot tell which entries they are
 	}
-	in := &push{body: body, json: isJSON, labelsInJSON: strings.EqualFold(params.Header(r.Header, "X-Svc-Loki-Labels"), "json")}
+	in := &push{
+		body:         body,
+		json:         isJSON,
+		labelsInJSON: strings.EqualFold(params.Header(r.Header, "X-Svc-Loki-Labels"), "json"),
+	}
 	if b.Pipeline == "" {
 		b.Input = ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text, Format: ingest.FormatLoki}
 	} else {
@@ -121,11 +125,13 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 		return nil, out.Err
 	}
 	if in.unreadable > 0 {
-		out.Warnings = append(out.Warnings, words.Say(in.unreadable, "stream has labels that could not be read: its entries are stored without",
-			"streams have labels that could not be read: their entries are stored without"))
+		out.Warnings = append(out.Warnings,
+			words.Say(in.unreadable, "stream has labels that could not be read: its entries are stored without",
+				"streams have labels that could not be read: their entries are stored without"))
 	}
 	if out.Skipped > 0 && out.Skipped == out.Records {
-		return nil, errs.New(errs.InvalidArguments, "no entry of the request could be stored; the first: %s", out.Reasons[0].Error)
+		return nil, errs.New(errs.InvalidArguments, "no entry of the request could be stored; the first: %s",
+			out.Reasons[0].Error)
 	}
 	return out, nil
 }
@@ -144,7 +150,8 @@ func isJSON(h http.Header) (bool, error) {
 		return false, nil
 	}
 	return false, errs.New(errs.InvalidArguments,
-		"the Content-Type is %s: send application/json, or application/x-protobuf with the body in a snappy block", strconv.Quote(clip(text)))
+		"the Content-Type is %s: send application/json, or application/x-protobuf with the body in a snappy block",
+		strconv.Quote(clip(text)))
 }
 
 // clip shortens a text of the client for a message.
@@ -164,14 +171,16 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool) ([]byte, error) {
 	}
 	n, err := s2.DecodedLen(body)
 	if err != nil {
-		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one", err)
+		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one",
+			err)
 	}
 	if err := call.Inflate(int64(n)); err != nil {
 		return nil, err
 	}
 	out, err := s2.Decode(nil, body)
 	if err != nil {
-		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one", err)
+		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one",
+			err)
 	}
 	return out, nil
 }
@@ -242,23 +251,29 @@ const (
 // checkLabels returns why entries with the labels are refused.
 func checkLabels(labels []pair) error {
 	if len(labels) > maxLabels {
-		return errs.New(errs.InvalidArguments, "the stream has %d labels, and at most %d are allowed: send what varies as structured metadata", len(labels), maxLabels)
+		return errs.New(errs.InvalidArguments,
+			"the stream has %d labels, and at most %d are allowed: send what varies as structured metadata",
+			len(labels), maxLabels)
 	}
 	for _, l := range labels {
 		switch {
 		case len(l.name) > maxNameBytes:
-			return errs.New(errs.InvalidArguments, "the name of the label %q has %d bytes, and at most %d are allowed", clip(l.name), len(l.name), maxNameBytes)
+			return errs.New(errs.InvalidArguments, "the name of the label %q has %d bytes, and at most %d are allowed",
+				clip(l.name), len(l.name), maxNameBytes)
 		case len(l.value) > maxValueBytes:
-			return errs.New(errs.InvalidArguments, "the value of the label %q has %d bytes, and at most %d are allowed: send long values as structured metadata",
+			return errs.New(errs.InvalidArguments,
+				"the value of the label %q has %d bytes, and at most %d are allowed: send long values as structured metadata",
 				clip(l.name), len(l.value), maxValueBytes)
 		}
 	}
 	return nil
 }
 
-var errTime = errs.New(errs.InvalidArguments, "the time is out of the range of nanoseconds in 64 bits, which is 1677 to 2262")
+var errTime = errs.New(errs.InvalidArguments,
+	"the time is out of the range of nanoseconds in 64 bits, which is 1677 to 2262")
 
-var errMetadata = errs.New(errs.InvalidArguments, "the entry has more than %d pieces of structured metadata: send them in its line, as JSON", maxMetadata)
+var errMetadata = errs.New(errs.InvalidArguments,
+	"the entry has more than %d pieces of structured metadata: send them in its line, as JSON", maxMetadata)
 
 // hidden reports whether a label is Loki's own, as __path__ is.
 func hidden(name []byte) bool {

@@ -32,7 +32,8 @@ func message(to []byte, field protowire.Number, data []byte) []byte {
 }
 
 func number(to []byte, field protowire.Number, v int64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(v)) //nolint:gosec // its bits
+	//nolint:gosec // its bits
+	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(v))
 }
 
 // protobuf is a push of one stream, before snappy.

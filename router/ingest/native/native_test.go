@@ -46,7 +46,9 @@ func TestKindOf(t *testing.T) {
 // read runs a body through svc_identity and tells what became of it: the values of
 // the column a (or message), with - for null, and what was skipped.
 func read(body []byte, kind Kind, opt Options) (string, error) {
-	run, err := pipeline.NewIdentity(&pipeline.Request{Database: "public", Table: "t", AutoCreate: true, SkipError: opt.SkipError, IgnoreErrors: opt.IgnoreErrors})
+	run, err := pipeline.NewIdentity(&pipeline.Request{
+		Database: "public", Table: "t", AutoCreate: true, SkipError: opt.SkipError, IgnoreErrors: opt.IgnoreErrors,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -107,52 +109,124 @@ func TestRead(t *testing.T) {
 		{"pretty", JSON, strict, "{\n  \"a\": 1,\r\n  \"b\": [\n1]\n}\n", "1"},
 		{"byte order mark", JSON, strict, "\xef\xbb\xbf{\"a\":1}", "1"},
 		{"unicode", JSON, strict, `{"a":"日本 é"}`, `"日本 é"`},
-		{"not json", JSON, strict, "not json", "!" + malformed + "unexpected character 'n', expected a value at line 1 column 1 (byte offset 0)"},
-		{"not json, ignore_errors", JSON, ignore, "not json", "skipped 1: record 0: " + malformed + "unexpected character 'n', expected a value at line 1 column 1 (byte offset 0)"},
+		{
+			"not json", JSON, strict, "not json",
+			"!" + malformed + "unexpected character 'n', expected a value at line 1 column 1 (byte offset 0)",
+		},
+		{
+			"not json, ignore_errors", JSON, ignore, "not json",
+			"skipped 1: record 0: " + malformed +
+				"unexpected character 'n', expected a value at line 1 column 1 (byte offset 0)",
+		},
 		{"not json, skip_error", JSON, skip, "not json", "!" + malformed},
 		{"not json on a line, skip_error", JSON, skip, "not json\n", "!" + malformed},
-		{"where the fault is", JSON, strict, "{\"a\":1}\n{\"a\":2,}", "!" + malformed + "unexpected character '}', expected a key in quotes at line 2 column 8 (byte offset 15)"},
-		{"cut off", JSON, strict, `[{"a":1},{"a":`, "!" + malformed + "unexpected end, expected a value at line 1 column 15 (byte offset 14)"},
+		{
+			"where the fault is", JSON, strict, "{\"a\":1}\n{\"a\":2,}",
+			"!" + malformed + "unexpected character '}', expected a key in quotes at line 2 column 8 (byte offset 15)",
+		},
+		{
+			"cut off", JSON, strict, `[{"a":1},{"a":`,
+			"!" + malformed + "unexpected end, expected a value at line 1 column 15 (byte offset 14)",
+		},
 		{"unclosed array", JSON, strict, `[{"a":1}`, "!" + malformed + "unexpected end, expected ',' or ']'"},
 		{"comma between objects", JSON, strict, `{"a":1},{"a":2}`, "!" + malformed + "unexpected character ','"},
 		{"trailing comma", JSON, strict, `[{"a":1},]`, "!" + malformed + "unexpected character ']', expected a value"},
 		{"bracket too much", JSON, strict, `[{"a":1}]]`, "!" + malformed + "unexpected character ']'"},
-		{"scalar", JSON, strict, `{"a":1} 7`, "!Invalid JSON: a top-level value must be an object or an array of objects, at line 1 column 9 (byte offset 8)"},
+		{
+			"scalar", JSON, strict, `{"a":1} 7`,
+			"!Invalid JSON: a top-level value must be an object or an array of objects, at line 1 column 9 (byte offset 8)",
+		},
 		{"scalars, ignore_errors", JSON, ignore, `{"a":1} 7 "x" null {"a":2}`, "1 2 skipped 3: "},
 		{"scalars, skip_error", JSON, skip, `true{"a":2}`, "2 skipped 1: "},
 		{"elements that are no objects", JSON, strict, `[1,2]`, "!record 0: Top level value must be map"},
-		{"elements that are no objects, skip_error", JSON, skip, `[1,{"a":1},[{"a":2}]]`, "1 skipped 2: record 0: Top level value must be map | record 2: Top level value must be map"},
+		{
+			"elements that are no objects, skip_error", JSON, skip, `[1,{"a":1},[{"a":2}]]`,
+			"1 skipped 2: record 0: Top level value must be map | record 2: Top level value must be map",
+		},
 		{"ignore_errors stops at the fault", JSON, ignore, "{\"a\":1}\n{\"a\":\n{\"a\":3}", "1 skipped 1: "},
 		{"ignore_errors keeps elements before it", JSON, ignore, `[{"a":1},{"a":2},oops]`, "1 2 skipped 1: "},
 		{"ignore_errors does not skip records", JSON, ignore, `[{"a":1},{"a":"x"}]`, "!record 1: column \"a\""},
-		{"skip_error goes on with the next line", JSON, skip, "{\"a\":1}\n{\"a\":\n{\"a\":3}\r\noops\n\n{\"a\":5}{\"a\":6}\n", "1 3 5 6 skipped 2: "},
+		{
+			"skip_error goes on with the next line", JSON, skip,
+			"{\"a\":1}\n{\"a\":\n{\"a\":3}\r\noops\n\n{\"a\":5}{\"a\":6}\n", "1 3 5 6 skipped 2: ",
+		},
 		{"skip_error, last line cut off", JSON, skip, "{\"a\":1}\n{\"a\":2}\n{\"a", "1 2 skipped 1: "},
 		{"skip_error in an array is fatal", JSON, skip, "[{\"a\":1},\n{\"a\":\n{\"a\":3}]", "!" + malformed},
 		{"skip_error in pretty JSON is fatal", JSON, skip, "{\n\"a\":1,\n\"b\":x\n}\n{\n\"a\":3}", "!" + malformed},
-		{"skip_error and ignore_errors", JSON, Options{SkipError: true, IgnoreErrors: true}, "[{\"a\":1},\n{\"a\":\n{\"a\":3}]", "1 skipped 1: "},
-		{"invalid UTF-8", JSON, strict, "{\"a\":1}\n{\"a\":\"\xff\"}", "!" + malformed + "invalid UTF-8 at line 2 column 7 (byte offset 14)"},
+		{
+			"skip_error and ignore_errors", JSON,
+			Options{SkipError: true, IgnoreErrors: true},
+			"[{\"a\":1},\n{\"a\":\n{\"a\":3}]", "1 skipped 1: ",
+		},
+		{
+			"invalid UTF-8", JSON, strict, "{\"a\":1}\n{\"a\":\"\xff\"}",
+			"!" + malformed + "invalid UTF-8 at line 2 column 7 (byte offset 14)",
+		},
 		{"invalid UTF-8 between values", JSON, strict, "{\"a\":1} \xff", "!" + malformed + "invalid UTF-8"},
-		{"an earlier fault comes first", JSON, strict, "{\"a\":}\xff", "!" + malformed + "unexpected character '}', expected a value"},
+		{
+			"an earlier fault comes first", JSON, strict, "{\"a\":}\xff",
+			"!" + malformed + "unexpected character '}', expected a value",
+		},
 		{"invalid UTF-8, ignore_errors", JSON, ignore, "{\"a\":1}{\"a\":\"\xff\"}{\"a\":2}", "1 skipped 1: "},
-		{"invalid UTF-8, skip_error", JSON, skip, "{\"a\":1}\n{\"a\":\"\xff\"}\n{\"a\":2}\n{\"a\":\"\xc3\"}\n{\"a\":3}", "1 2 3 skipped 2: "},
-		{"too deep", JSON, strict, `[{"a":` + strings.Repeat("[", 128), "!" + malformed + "nested deeper than 128 levels at line 1 column 134 (byte offset 133); flatten the value before it is sent, or send it as text; of application/x-ndjson skip_error=true leaves such records out"},
-		{"too deep a line", NDJSON, strict, `{"a":` + strings.Repeat("[", 128), "!invalid JSON at index: 0: nested deeper than 128 levels at column 133; flatten the value before it is sent, or send it as text; skip_error=true leaves such records out"},
+		{
+			"invalid UTF-8, skip_error", JSON, skip,
+			"{\"a\":1}\n{\"a\":\"\xff\"}\n{\"a\":2}\n{\"a\":\"\xc3\"}\n{\"a\":3}", "1 2 3 skipped 2: ",
+		},
+		{
+			"too deep", JSON, strict, `[{"a":` + strings.Repeat("[", 128),
+			"!" + malformed + "nested deeper than 128 levels at line 1 column 134 (byte offset 133); " +
+				"flatten the value before it is sent, or send it as text; of application/x-ndjson skip_error=true leaves such " +
+				"records out",
+		},
+		{
+			"too deep a line", NDJSON, strict, `{"a":` + strings.Repeat("[", 128),
+			"!invalid JSON at index: 0: nested deeper than 128 levels at column 133; flatten the value before it is sent, " +
+				"or send it as text; skip_error=true leaves such records out",
+		},
 
 		{"lines", NDJSON, strict, "{\"a\":1}\n\n{\"a\":2}\r\n\r\n{\"a\":3}", "1 2 3"},
 		{"blanks around", NDJSON, strict, " {\"a\":1}\t\n", "1"},
 		{"no lines", NDJSON, strict, "", ""},
 		{"only empty lines", NDJSON, strict, "\n\r\n\n", ""},
-		{"line of spaces", NDJSON, strict, "{\"a\":1}\n\n  \n", "!invalid JSON at index: 2: unexpected end, expected a value at column 3"},
-		{"bad line", NDJSON, strict, "{\"a\":1}\n\n{\"a\":x}\n{\"a\":3}", "!invalid JSON at index: 2: unexpected character 'x', expected a value at column 6"},
-		{"bad line, ignore_errors", NDJSON, ignore, "{\"a\":1}\n{\n{\"a\":3}", "1 3 skipped 1: record 1: invalid JSON at index: 1: "},
-		{"bad line, skip_error", NDJSON, skip, "{\"a\":1}\n{\n{\"a\":3}", "1 3 skipped 1: record 1: invalid JSON at index: 1: "},
-		{"two values on a line", NDJSON, skip, "{\"a\":1}{\"a\":2}\n{\"a\":3} x\n{\"a\":4}", "4 skipped 2: record 0: invalid JSON at index: 0: unexpected character '{', expected the end of the line at column 8 | record 1: invalid JSON at index: 1: unexpected character 'x', expected the end of the line at column 9"},
-		{"a record does not go over lines", NDJSON, strict, "{\"a\":1,\n\"b\":2}", "!invalid JSON at index: 0: unexpected end"},
-		{"a string does not go over lines", NDJSON, strict, "{\"a\":\"x\ny\"}", "!invalid JSON at index: 0: unexpected end inside a string"},
+		{
+			"line of spaces", NDJSON, strict, "{\"a\":1}\n\n  \n",
+			"!invalid JSON at index: 2: unexpected end, expected a value at column 3",
+		},
+		{
+			"bad line", NDJSON, strict, "{\"a\":1}\n\n{\"a\":x}\n{\"a\":3}",
+			"!invalid JSON at index: 2: unexpected character 'x', expected a value at column 6",
+		},
+		{
+			"bad line, ignore_errors", NDJSON, ignore, "{\"a\":1}\n{\n{\"a\":3}",
+			"1 3 skipped 1: record 1: invalid JSON at index: 1: ",
+		},
+		{
+			"bad line, skip_error", NDJSON, skip, "{\"a\":1}\n{\n{\"a\":3}",
+			"1 3 skipped 1: record 1: invalid JSON at index: 1: ",
+		},
+		{
+			"two values on a line", NDJSON, skip, "{\"a\":1}{\"a\":2}\n{\"a\":3} x\n{\"a\":4}",
+			"4 skipped 2: record 0: invalid JSON at index: 0: unexpected character '{', expected the end of the line at " +
+				"column 8 | record 1: invalid JSON at index: 1: unexpected character 'x', expected the end of the line at column 9",
+		},
+		{
+			"a record does not go over lines", NDJSON, strict, "{\"a\":1,\n\"b\":2}",
+			"!invalid JSON at index: 0: unexpected end",
+		},
+		{
+			"a string does not go over lines", NDJSON, strict, "{\"a\":\"x\ny\"}",
+			"!invalid JSON at index: 0: unexpected end inside a string",
+		},
 		{"array on a line", NDJSON, strict, `[{"a":1}]`, "!record 0: Top level value must be map"},
 		{"scalar on a line", NDJSON, skip, "7\n{\"a\":1}", "1 skipped 1: record 0: Top level value must be map"},
-		{"invalid UTF-8 line", NDJSON, strict, "{\"a\":1}\n{\"a\":\"\xff\"}", "!invalid line at index: 1: it is not valid UTF-8 at column 7"},
-		{"invalid UTF-8 line, skip_error", NDJSON, skip, "{\"a\":1}\n{\"a\":\"\xff\"}\n{\"a\":2}", "1 2 skipped 1: record 1: invalid line at index: 1: it is not valid UTF-8 at column 7"},
+		{
+			"invalid UTF-8 line", NDJSON, strict, "{\"a\":1}\n{\"a\":\"\xff\"}",
+			"!invalid line at index: 1: it is not valid UTF-8 at column 7",
+		},
+		{
+			"invalid UTF-8 line, skip_error", NDJSON, skip, "{\"a\":1}\n{\"a\":\"\xff\"}\n{\"a\":2}",
+			"1 2 skipped 1: record 1: invalid line at index: 1: it is not valid UTF-8 at column 7",
+		},
 		{"byte order mark, lines", NDJSON, strict, "\xef\xbb\xbf{\"a\":1}\n", "1"},
 		{"ignore_errors does not skip records, lines", NDJSON, ignore, "{\"a\":1}\n{\"a\":\"x\"}", "!record 1: column \"a\""},
 
@@ -238,10 +312,24 @@ func TestHostile(t *testing.T) {
 		{"100,000 columns", keys(100_000, "1"), JSON, Options{}, "more than 1024 columns"},
 		{"100,000 columns of nothing", keys(100_000, "null"), JSON, Options{}, ""},
 		{"1,000,000 keys", keys(1_000_000, "1"), JSON, Options{}, "more than 262144 keys"},
-		{"1,000,000 keys in an array", join([]byte(`{"a":[`), keys(1_000_000, "1"), []byte(`]}`)), JSON, Options{}, "more than 262144 keys"},
+		{
+			"1,000,000 keys in an array", join([]byte(`{"a":[`), keys(1_000_000, "1"), []byte(`]}`)), JSON,
+			Options{},
+			"more than 262144 keys",
+		},
 		{"key of 10 MB", join([]byte(`{"`), rep("k", 10<<20), []byte(`":1}`)), JSON, Options{}, "at most 1024"},
-		{"fields below a key of 1 MB", join([]byte(`{"`), rep("k", 1<<20), []byte(`":`), keys(100_000, "1"), []byte(`}`)), JSON, Options{}, "at most 1024"},
-		{"fields below a long key, dotted", join([]byte(`{"`), rep("k", 1000), []byte(`.":`), keys(100_000, "1"), []byte(`}`)), JSON, Options{}, "names of its"},
+		{
+			"fields below a key of 1 MB",
+			join([]byte(`{"`), rep("k", 1<<20), []byte(`":`), keys(100_000, "1"), []byte(`}`)), JSON,
+			Options{},
+			"at most 1024",
+		},
+		{
+			"fields below a long key, dotted",
+			join([]byte(`{"`), rep("k", 1000), []byte(`.":`), keys(100_000, "1"), []byte(`}`)), JSON,
+			Options{},
+			"names of its",
+		},
 		{"new columns in every record", func() []byte {
 			var b []byte
 			for i := range 100_000 {
@@ -270,7 +358,10 @@ func TestHostile(t *testing.T) {
 			}
 			return b
 		}(), NDJSON, Options{}, "more than 10000"},
-		{"one wide record and many narrow ones", join(keys(1000, "1"), rep("\n{}", 1_000_000)), NDJSON, skip, "send fewer rows per request"},
+		{
+			"one wide record and many narrow ones", join(keys(1000, "1"), rep("\n{}", 1_000_000)), NDJSON, skip,
+			"send fewer rows per request",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			start := used()
@@ -302,7 +393,10 @@ func used() time.Duration {
 
 // FuzzRead holds whole bodies: no panic, and only errors that a client may see.
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"{\"a\":1}\n{\"a\":", "[{\"a\":1},{}]", "x\r\n\xff", "\xef\xbb\xbf[]", "{\"a\":[{\"b\":1}]}{}", "1 2 3", "{\"svc_ttl\":\"1d\",\"a.b\":1,\"a\":{\"b\":2}}"} {
+	for _, s := range []string{
+		"{\"a\":1}\n{\"a\":", "[{\"a\":1},{}]", "x\r\n\xff", "\xef\xbb\xbf[]", "{\"a\":[{\"b\":1}]}{}", "1 2 3",
+		"{\"svc_ttl\":\"1d\",\"a.b\":1,\"a\":{\"b\":2}}",
+	} {
 		for kind := range 3 {
 			for flags := range 4 {
 				f.Add([]byte(s), uint8(kind|flags<<2))

@@ -162,7 +162,11 @@ func (q *request) records(to *ingest.Sink) error {
 		o.Add("ScopeVersion", textValue(r.version))
 		o.Add("ScopeSchemaUrl", textValue(r.schemaURL))
 		o.Add("ResourceSchemaUrl", textValue(r.resourceURL))
-		for key, text := range map[string][]byte{"LogAttributes": r.attributes, "ScopeAttributes": r.scope.attributes, "ResourceAttributes": r.resource} {
+		for key, text := range map[string][]byte{
+			"LogAttributes":      r.attributes,
+			"ScopeAttributes":    r.scope.attributes,
+			"ResourceAttributes": r.resource,
+		} {
 			v, err := value.ParseJSON(string(text), value.JSONOptions{})
 			if err != nil {
 				return to.Refuse(q.text(), err)

@@ -38,7 +38,11 @@ func serveGRPC(t *testing.T, right access.Right) (*grpc.ClientConn, *ingesttest.
 	d, st := doortest.New(t)
 	door := NewGRPC(d)
 	mux := http.NewServeMux()
-	for path, handler := range map[string]http.HandlerFunc{PathExportLogs: door.Export, PathExportTraces: door.NoLogs, PathExportMetrics: door.NoLogs} {
+	for path, handler := range map[string]http.HandlerFunc{
+		PathExportLogs:    door.Export,
+		PathExportTraces:  door.NoLogs,
+		PathExportMetrics: door.NoLogs,
+	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			x, r := exchange.Begin(w, r, slog.New(slog.DiscardHandler))
 			x.Caller, x.Refuse = *ingesttest.Caller(right), RefuseGRPC
@@ -69,9 +73,12 @@ func TestGRPC(t *testing.T) {
 	if err != nil || answer.GetPartialSuccess() != nil {
 		t.Fatalf("%v %v", answer, err)
 	}
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-svc-log-table-name", "other", "x-svc-db-name", "shop", "x-svc-log-extract-keys", "t")
-	answer, err = client.Export(ctx, export(whole(), &logs.LogRecord{TimeUnixNano: 1 << 63}), grpc.UseCompressor(gzip.Name))
-	if err != nil || answer.GetPartialSuccess().GetRejectedLogRecords() != 1 || !strings.Contains(answer.GetPartialSuccess().GetErrorMessage(), "beyond 2262") {
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-svc-log-table-name", "other", "x-svc-db-name", "shop",
+		"x-svc-log-extract-keys", "t")
+	answer, err = client.Export(ctx, export(whole(), &logs.LogRecord{TimeUnixNano: 1 << 63}),
+		grpc.UseCompressor(gzip.Name))
+	if err != nil || answer.GetPartialSuccess().GetRejectedLogRecords() != 1 ||
+		!strings.Contains(answer.GetPartialSuccess().GetErrorMessage(), "beyond 2262") {
 		t.Fatalf("%v %v", answer, err)
 	}
 	for table, column := range map[string]string{"public.opentelemetry_logs": "body", "shop.other": "t"} {
@@ -109,11 +116,17 @@ func TestGRPCRefusals(t *testing.T) {
 		text  string
 		again bool
 	}{
-		"a reader":            {right: access.ReadOnly, code: codes.PermissionDenied, text: "may only read"},
-		"no room":             {store: func(st *ingesttest.Store) { st.Fill(errs.New(errs.StorageUnavailable, "50 %% – voll")) }, code: codes.Unavailable, text: "50 % – voll", again: true},
-		"no leader":           {store: refusing(errs.ShardNotReady), code: codes.Unavailable, again: true},
-		"a limit for a time":  {store: refusing(errs.RateLimited), code: codes.ResourceExhausted, again: true},
-		"a bad name":          {pairs: []string{"x-svc-log-table-name", strings.Repeat("a", 300)}, code: codes.InvalidArgument},
+		"a reader": {right: access.ReadOnly, code: codes.PermissionDenied, text: "may only read"},
+		"no room": {
+			store: func(st *ingesttest.Store) { st.Fill(errs.New(errs.StorageUnavailable, "50 %% – voll")) },
+			code:  codes.Unavailable, text: "50 % – voll", again: true,
+		},
+		"no leader":          {store: refusing(errs.ShardNotReady), code: codes.Unavailable, again: true},
+		"a limit for a time": {store: refusing(errs.RateLimited), code: codes.ResourceExhausted, again: true},
+		"a bad name": {
+			pairs: []string{"x-svc-log-table-name", strings.Repeat("a", 300)},
+			code:  codes.InvalidArgument,
+		},
 		"too large":           {what: large, code: codes.InvalidArgument, text: "more than"},
 		"an unknown database": {pairs: []string{"x-svc-db-name", "nope"}, code: codes.InvalidArgument, text: "nope"},
 	} {
@@ -207,21 +220,30 @@ func TestGRPCFrames(t *testing.T) {
 		"no message":                    {status: "3", text: "no message"},
 		"half a prefix":                 {body: []byte{0, 0}, status: "3", text: "no message"},
 		"cut off":                       {body: frame(0, good)[:20], status: "3", text: "unexpected EOF"},
-		"two messages":                  {body: append(frame(0, good), frame(0, good)...), status: "3", text: "more than one message"},
-		"no protobuf":                   {body: frame(0, []byte("\x0a\xff")), status: "3", text: "no protobuf"},
-		"compressed by nothing":         {body: frame(1, good), status: "3", text: "set grpc-encoding"},
-		"compressed by something":       {body: frame(1, good), headers: []string{"grpc-encoding", "snappy"}, status: "12"},
-		"no gzip":                       {body: frame(1, good), headers: []string{"grpc-encoding", "gzip"}, status: "3"},
-		"another flag":                  {body: frame(2, good), headers: []string{"grpc-encoding", "gzip"}, status: "3"},
-		"a length beyond all":           {body: []byte{0, 255, 255, 255, 255, 1}, status: "3", text: "more than"},
-		"a bad timeout":                 {body: frame(0, good), headers: []string{"grpc-timeout", "1000000000S"}, status: "3", text: "grpc-timeout"},
-		"another bad timeout":           {body: frame(0, good), headers: []string{"grpc-timeout", "é"}, status: "3", text: "grpc-timeout"},
-		"a long timeout":                {body: frame(0, good), headers: []string{"grpc-timeout", "99999999H"}, status: "0"},
+		"two messages": {
+			body:   append(frame(0, good), frame(0, good)...),
+			status: "3",
+			text:   "more than one message",
+		},
+		"no protobuf":             {body: frame(0, []byte("\x0a\xff")), status: "3", text: "no protobuf"},
+		"compressed by nothing":   {body: frame(1, good), status: "3", text: "set grpc-encoding"},
+		"compressed by something": {body: frame(1, good), headers: []string{"grpc-encoding", "snappy"}, status: "12"},
+		"no gzip":                 {body: frame(1, good), headers: []string{"grpc-encoding", "gzip"}, status: "3"},
+		"another flag":            {body: frame(2, good), headers: []string{"grpc-encoding", "gzip"}, status: "3"},
+		"a length beyond all":     {body: []byte{0, 255, 255, 255, 255, 1}, status: "3", text: "more than"},
+		"a bad timeout": {
+			body: frame(0, good), headers: []string{"grpc-timeout", "1000000000S"}, status: "3", text: "grpc-timeout",
+		},
+		"another bad timeout": {
+			body: frame(0, good), headers: []string{"grpc-timeout", "é"}, status: "3", text: "grpc-timeout",
+		},
+		"a long timeout": {body: frame(0, good), headers: []string{"grpc-timeout", "99999999H"}, status: "0"},
 	} {
 		d, st := doortest.New(t)
 		w := call(NewGRPC(d), c.body, c.headers...)
 		trailer := w.Result().Trailer
-		if w.Code != 200 && w.Code != http.StatusUnsupportedMediaType || trailer.Get("Grpc-Status") != c.status || !strings.Contains(trailer.Get("Grpc-Message"), c.text) {
+		if w.Code != 200 && w.Code != http.StatusUnsupportedMediaType || trailer.Get("Grpc-Status") != c.status ||
+			!strings.Contains(trailer.Get("Grpc-Message"), c.text) {
 			t.Errorf("%s: answer %d %v", name, w.Code, trailer)
 		}
 		if stored := len(st.Tables()) > 0; stored && c.status != "0" {
@@ -237,7 +259,8 @@ func TestGRPCOtherRequests(t *testing.T) {
 	for _, handler := range []http.HandlerFunc{g.Export, g.NoLogs} {
 		r := httptest.NewRequest(http.MethodPost, PathExportLogs, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", typeGRPC)
-		if w := doortest.Serve(handler, RefuseGRPC, r); w.Code != 415 || !strings.Contains(w.Body.String(), "--otlp-http-addr") {
+		if w := doortest.Serve(handler, RefuseGRPC, r); w.Code != 415 ||
+			!strings.Contains(w.Body.String(), "--otlp-http-addr") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}

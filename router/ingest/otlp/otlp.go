@@ -98,7 +98,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 
 // NoLogs refuses requests with traces or metrics.
 func (d *Door) NoLogs(w http.ResponseWriter, r *http.Request) {
-	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood takes logs only: send them to /v1/logs").WithStatus(http.StatusNotFound))
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood takes logs only: send them to /v1/logs").
+		WithStatus(http.StatusNotFound))
 }
 
 // Logs stores the log records in the body of a request.
@@ -141,7 +142,8 @@ func answerProto(rejected int64, why string) []byte {
 	if rejected == 0 && why == "" {
 		return nil
 	}
-	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(rejected)) //nolint:gosec // it is not negative
+	//nolint:gosec // it is not negative
+	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(rejected))
 	partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), why)
 	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
 }
@@ -225,7 +227,8 @@ func extractKeys(header string) ([]string, error) {
 		}
 	}
 	if len(keys) > maxExtract {
-		return nil, errs.New(errs.InvalidArguments, "the header x-svc-log-extract-keys names %d keys, and at most %d are allowed", len(keys), maxExtract)
+		return nil, errs.New(errs.InvalidArguments,
+			"the header x-svc-log-extract-keys names %d keys, and at most %d are allowed", len(keys), maxExtract)
 	}
 	return keys, nil
 }

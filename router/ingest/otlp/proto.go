@@ -331,7 +331,9 @@ func appendElement(to, msg []byte, depth int) ([]byte, error) {
 }
 
 // appendList appends the values of an ArrayValue or a KeyValueList.
-func appendList(to, msg []byte, depth int, open, end byte, each func(to, msg []byte, depth int) ([]byte, error)) ([]byte, error) {
+func appendList(to, msg []byte, depth int, open, end byte,
+	each func(to, msg []byte, depth int) ([]byte, error),
+) ([]byte, error) {
 	to = append(to, open)
 	var f field
 	for {

@@ -34,7 +34,8 @@ type scope struct {
 // reset empties the record for the next one, and keeps its memory.
 func (r *record) reset(s *scope) {
 	*r = record{
-		scope: s, severityText: nil, body: r.body[:0], attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0], spanID: r.spanID[:0],
+		scope: s, severityText: nil, body: r.body[:0], attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0],
+		spanID: r.spanID[:0],
 	}
 }
 

@@ -46,7 +46,8 @@ func newMetrics(protocol string, reg prometheus.Registerer) (*metrics, error) {
 			Name: prefix + "connections", Help: "Open connections of the protocol " + protocol + ".",
 		}),
 		batches: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: prefix + "batches", Help: "Batches of messages of the protocol " + protocol + " that are filled or stored now.",
+			Name: prefix + "batches", Help: "Batches of messages of the protocol " + protocol +
+				" that are filled or stored now.",
 		}),
 	}
 	var err error

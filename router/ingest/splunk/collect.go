@@ -21,7 +21,11 @@ func (d *Door) Event(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return nil, err
 		}
-		in := reading{tags: map[string]bool{"host": true, "source": true, "sourcetype": true}, names: map[string]string{}, reserve: c.Inflate}
+		in := reading{
+			tags:    map[string]bool{"host": true, "source": true, "sourcetype": true},
+			names:   map[string]string{},
+			reserve: c.Inflate,
+		}
 		if err := in.readEvents(body); err != nil {
 			return nil, err
 		}
@@ -46,7 +50,9 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 		g := at[t]
 		if g == nil {
 			if len(groups) == maxTables {
-				return nil, &eventError{codeIncorrect, i, "a request may have events for at most " + strconv.Itoa(maxTables) + " indexes"}
+				return nil, &eventError{
+					codeIncorrect, i, "a request may have events for at most " + strconv.Itoa(maxTables) + " indexes",
+				}
 			}
 			g = &group{target: t, first: i}
 			at[t], groups = g, append(groups, g)
@@ -115,7 +121,9 @@ func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r, func(c *httpdoor.Call) ([]*ingest.Batch, error) {
 		e := event{index: c.Query.Get("index"), sourcetype: c.Query.Get("sourcetype")}
 		if at := c.Query.Get("time"); at != "" && !e.setTime([]byte(at)) {
-			return nil, &eventError{codeInvalidFormat, -1, "the parameter time is no number of seconds since 1970: " + clip([]byte(at))}
+			return nil, &eventError{
+				codeInvalidFormat, -1, "the parameter time is no number of seconds since 1970: " + clip([]byte(at)),
+			}
 		}
 		if len(bytes.TrimSpace(c.Body)) == 0 {
 			return nil, &eventError{code: codeNoData, event: -1}

@@ -61,7 +61,8 @@ var texts = map[int]string{
 	codeInvalidToken: "Invalid token", codeNoData: "No data", codeInvalidFormat: "Invalid data format",
 	codeIncorrect: "Incorrect index", codeInternal: "Internal server error", codeBusy: "Server is busy",
 	codeNoChannel: "Data channel is missing", codeNoEvent: "Event field is required",
-	codeBlankEvent: "Event field cannot be blank", codeHealthy: "HEC is healthy", codeUnhealthy: "HEC is unhealthy, queues are full",
+	codeBlankEvent: "Event field cannot be blank", codeHealthy: "HEC is healthy",
+	codeUnhealthy: "HEC is unhealthy, queues are full",
 }
 
 // eventError is why a request is refused: a code of the protocol, and the number of the event.

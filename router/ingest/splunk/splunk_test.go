@@ -41,26 +41,39 @@ func TestEvents(t *testing.T) {
 		want               []ingesttest.Row
 	}{
 		{
-			"one after the other, with all keys", "/x", `{"time":1700000000.25,"host":"h","source":"s","sourcetype":"t","fields":{"env":"test","n":1},"event":{"a":1,"b":{"c":"d"}}}
+			"one after the other, with all keys", "/x",
+			`{"time":1700000000.25,"host":"h","source":"s","sourcetype":"t","fields":{"env":"test","n":1},"event":{"a":1,` +
+				`"b":{"c":"d"}}}
 			 {"event":"text","time":"1700000001"}`, "public.splunk_logs",
 			[]ingesttest.Row{
-				{"svc_timestamp": at(1700000000, 250_000_000), "host": "h", "source": "s", "sourcetype": "t", "env": "test", "n": "1", "event.a": int64(1), "event.b.c": "d"},
+				{
+					"svc_timestamp": at(1700000000, 250_000_000), "host": "h", "source": "s", "sourcetype": "t", "env": "test",
+					"n": "1", "event.a": int64(1), "event.b.c": "d",
+				},
 				{"svc_timestamp": at(1700000001, 0), "event": "text"},
 			},
 		},
 		{
-			"arrays, milliseconds, other keys", "/x", `[{"event":1,"time":1700000000123,"more":true}][{"event":2,"time":-1.5}]`, "public.splunk_logs",
+			"arrays, milliseconds, other keys", "/x", `[{"event":1,"time":1700000000123,"more":true}][{"event":2,"time":-1.5}]`,
+			"public.splunk_logs",
 			[]ingesttest.Row{
 				{"svc_timestamp": at(1700000000, 123_000_000), "event": int64(1), "more": true},
 				{"svc_timestamp": at(-2, 500_000_000), "event": int64(2)},
 			},
 		},
 		{
-			"an index whose characters no table may have", "/x", `{"event":"e","index":"9 app/web","time":1}`, "public._9_app_web",
+			"an index whose characters no table may have", "/x", `{"event":"e","index":"9 app/web","time":1}`,
+			"public._9_app_web",
 			[]ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e"}},
 		},
-		{"a parameter wins over the index", "/x?table=t&db=shop", `{"event":"e","index":"i","time":1}`, "shop.t", []ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e"}}},
-		{"numbers as host", "/x", `{"event":"e","host":7,"time":1}`, "public.splunk_logs", []ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e", "host": "7"}}},
+		{
+			"a parameter wins over the index", "/x?table=t&db=shop", `{"event":"e","index":"i","time":1}`, "shop.t",
+			[]ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e"}},
+		},
+		{
+			"numbers as host", "/x", `{"event":"e","host":7,"time":1}`, "public.splunk_logs",
+			[]ingesttest.Row{{"svc_timestamp": at(1, 0), "event": "e", "host": "7"}},
+		},
 		{"no event time", "/x?event_time=off", `{"event":"e","time":1}`, "public.splunk_logs", nil},
 	} {
 		d, st := door(t)
@@ -118,7 +131,8 @@ func TestPipelineBySourcetype(t *testing.T) {
 	d, st := door(t)
 	d.BySourcetype = true
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.event))\n        .\n")
-	if w := send(d.Event, "/x", `{"event":"a","sourcetype":"p","time":1}{"event":"a","sourcetype":"q","time":1}`); w.Code != 200 {
+	if w := send(d.Event, "/x",
+		`{"event":"a","sourcetype":"p","time":1}{"event":"a","sourcetype":"q","time":1}`); w.Code != 200 {
 		t.Fatal(w.Body)
 	}
 	rows := st.Rows("public.splunk_logs")
@@ -143,7 +157,8 @@ func TestRaw(t *testing.T) {
 		var got []string
 		for _, row := range st.Rows("public.splunk_logs") {
 			got = append(got, row["message"].(string))
-			if row["svc_timestamp"] != at(5, 0) || strings.Contains(c.target, "host=") && (row["host"] != "h" || row["sourcetype"] != "t") {
+			if row["svc_timestamp"] != at(5, 0) || strings.Contains(c.target, "host=") &&
+				(row["host"] != "h" || row["sourcetype"] != "t") {
 				t.Errorf("%s: %v", c.target, row)
 			}
 		}
@@ -165,14 +180,17 @@ func TestRefusals(t *testing.T) {
 	d, st := door(t)
 	st.Press("public.splunk_logs", true)
 	st.Refuse("public.other", errs.New(errs.RateLimited, "too much"))
-	if w := send(d.Event, "/x?table=other", `{"event":1}`); w.Code != 503 || !strings.Contains(w.Body.String(), `{"text":"Server is busy","code":9`) || w.Header().Get("Retry-After") == "" {
+	if w := send(d.Event, "/x?table=other", `{"event":1}`); w.Code != 503 ||
+		!strings.Contains(w.Body.String(), `{"text":"Server is busy","code":9`) || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}
-	if w := send(d.Event, "/x?table=t&pipeline_name=nope", `{"event":1}`); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":6`) {
+	if w := send(d.Event, "/x?table=t&pipeline_name=nope", `{"event":1}`); w.Code != 400 ||
+		!strings.Contains(w.Body.String(), `"code":6`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	reader := ingesttest.Caller(access.ReadOnly)
-	w := doortest.ServeAs(reader, d.Event, Refuse, httptest.NewRequest(http.MethodPost, "/x?table=t", strings.NewReader(`{"event":1}`)))
+	w := doortest.ServeAs(reader, d.Event, Refuse,
+		httptest.NewRequest(http.MethodPost, "/x?table=t", strings.NewReader(`{"event":1}`)))
 	if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":4`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -181,7 +199,9 @@ func TestRefusals(t *testing.T) {
 // Events that no table can take are left out and kept; if none is left, the answer says so.
 func TestUnstorableEvents(t *testing.T) {
 	d, st := door(t)
-	st.Create("public", "t", schema.Column{Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+	st.Create("public", "t", schema.Column{
+		Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true,
+	},
 		schema.Column{Name: "event", Type: schema.Int64, Semantic: schema.Field})
 	if w := send(d.Event, "/x?table=t", `{"event":1}{"event":"x"}`); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -196,14 +216,16 @@ func TestUnstorableEvents(t *testing.T) {
 
 func TestHealthAndAck(t *testing.T) {
 	d, _ := door(t)
-	if w := send(d.Health, "/health", ""); w.Code != 200 || w.Body.String() != "{\"text\":\"HEC is healthy\",\"code\":17}\n" {
+	if w := send(d.Health, "/health", ""); w.Code != 200 ||
+		w.Body.String() != "{\"text\":\"HEC is healthy\",\"code\":17}\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	w := send(d.Event, "/x", `{"event":1}`, "X-Splunk-Request-Channel", "c")
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"ackId":`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := send(d.Ack, "/ack?channel=c", `{"acks":[3,4]}`); w.Code != 200 || w.Body.String() != "{\"acks\":{\"3\":true,\"4\":true}}\n" {
+	if w := send(d.Ack, "/ack?channel=c", `{"acks":[3,4]}`); w.Code != 200 ||
+		w.Body.String() != "{\"acks\":{\"3\":true,\"4\":true}}\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := send(d.Ack, "/ack", `{"acks":[3]}`); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":10`) {

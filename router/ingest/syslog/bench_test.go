@@ -43,9 +43,20 @@ func cpu(b *testing.B) time.Duration {
 // process, the client's included.
 func BenchmarkTCP(b *testing.B) {
 	for _, c := range []struct{ name, message string }{
-		{"rfc3164", "<%d>Jul  4 08:30:%02d web-%d nginx[%d]: 203.0.113.7 - - \"GET /api/v1/orders/%d HTTP/1.1\" 200 5316 \"-\" \"curl/8.5.0\"\n"},
-		{"rfc5424", "<%d>1 2024-07-04T08:30:%02d.123456Z web-%d nginx %d - - 203.0.113.7 - - \"GET /api/v1/orders/%d HTTP/1.1\" 200 5316\n"},
-		{"rfc5424 with data", "<%d>1 2024-07-04T08:30:%02d.123456Z web-%d app %d ID47 [req@32473 id=\"%d\" user=\"ann\"] order stored\n"},
+		{
+			"rfc3164",
+			"<%d>Jul  4 08:30:%02d web-%d nginx[%d]: 203.0.113.7 - - \"GET /api/v1/orders/%d HTTP/1.1\" 200 5316 \"-\" " +
+				"\"curl/8.5.0\"\n",
+		},
+		{
+			"rfc5424",
+			"<%d>1 2024-07-04T08:30:%02d.123456Z web-%d nginx %d - - 203.0.113.7 - - \"GET /api/v1/orders/%d HTTP/1.1\" " +
+				"200 5316\n",
+		},
+		{
+			"rfc5424 with data",
+			"<%d>1 2024-07-04T08:30:%02d.123456Z web-%d app %d ID47 [req@32473 id=\"%d\" user=\"ann\"] order stored\n",
+		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			w := &counting{}

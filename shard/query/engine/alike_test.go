@@ -26,12 +26,14 @@ var alikeStatements = []string{
 	"SELECT ts::DATE AS d, count(*) FROM t GROUP BY d ORDER BY d",
 	"SELECT count(*) FROM t WHERE ts >= TIMESTAMP '%[1]s'",
 	"SELECT count(*) FROM t WHERE ts = '%[1]s' OR NOT ts < '%[1]s'",
-	"SELECT date_trunc('hour', ts) AS m, count(*) FROM t WHERE ts BETWEEN '%[1]s' AND TIMESTAMP '%[1]s' + INTERVAL 1 HOUR GROUP BY m ORDER BY m",
+	"SELECT date_trunc('hour', ts) AS m, count(*) FROM t WHERE ts BETWEEN '%[1]s' AND TIMESTAMP '%[1]s' + INTERVAL 1 " +
+		"HOUR GROUP BY m ORDER BY m",
 	"SELECT count(*) FILTER (WHERE ts > '%[1]s'), count(*) FROM t WHERE epoch(ts) != 60",
 	"SELECT count(*) FROM t WHERE date_trunc('minute', ts) = '%[1]s'",
 	"SELECT count(*) FROM t WHERE ts < now() AND ts > now() - INTERVAL 1 YEAR",
 	"WITH c AS (SELECT date_trunc('minute', ts) AS m FROM t) SELECT count(*) FROM c a JOIN c b USING (m)",
-	"SELECT m, sum(n) OVER (ORDER BY m) FROM (SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM t GROUP BY m) ORDER BY m",
+	"SELECT m, sum(n) OVER (ORDER BY m) FROM (SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM t GROUP BY m) " +
+		"ORDER BY m",
 	"SELECT (SELECT count(*) FROM t WHERE ts > '%[1]s'), 1",
 	"SELECT DISTINCT date_trunc('minute', ts) AS m FROM t ORDER BY m LIMIT 3",
 	// Other uses.
@@ -40,7 +42,8 @@ var alikeStatements = []string{
 	"SELECT count(*), min(ts), max(ts) FROM t WHERE ts > '%[1]s'",
 	"SELECT date_trunc('minute', ts) AS m, count(*), sum(n) FROM t GROUP BY m ORDER BY m",
 	"SELECT date_trunc('minute', ts) AS m, any_value(t.\"TS\") IS NULL FROM t GROUP BY m ORDER BY m",
-	"SELECT date_trunc(CASE WHEN ts > '%[1]s' THEN 'minute' ELSE 'hour' END, ts) AS m, count(*) FROM t GROUP BY m ORDER BY m",
+	"SELECT date_trunc(CASE WHEN ts > '%[1]s' THEN 'minute' ELSE 'hour' END, ts) AS m, count(*) FROM t GROUP BY m " +
+		"ORDER BY m",
 	"SELECT count(*) FROM t a, t b WHERE date_trunc('minute', a.ts) = date_trunc('minute', b.ts)",
 	"SELECT date_trunc('minute', ts) AS m, count(*) FROM (SELECT * FROM t) GROUP BY m ORDER BY m",
 	"SELECT count(*) FROM t WHERE t.ts IN ('%[1]s', '1970-01-01')",
@@ -122,9 +125,14 @@ func TestAlikeOnlyTimes(t *testing.T) {
 	tab.Segments = append(tab.Segments, fileOf(t, dir, 10, columns, []any{10}, []any{11}, []any{90}))
 	tab.Batches = append(tab.Batches, batch(t, columns, []any{100}, []any{105}))
 	for _, sql := range []string{
-		"SELECT * FROM t", "FROM t", "SELECT * FROM t WHERE true ORDER BY 1", "SELECT max(COLUMNS('t.')), min(COLUMNS(*)) FROM t", "SELECT max(#1) FROM t",
-		"SELECT count(*) FROM (SELECT DISTINCT * FROM t)", "SELECT t FROM t", "SELECT count(DISTINCT t) FROM t", "SELECT * FROM t x(y)", "SELECT max(y) FROM t x(y)", "SELECT count(*) FROM t a NATURAL JOIN (SELECT make_timestamp(10000000) AS ts)",
-		"SELECT max(c) FROM (TABLE t) x(c)", "SELECT count(*) FROM (SUMMARIZE t)", "SELECT max(x.a) FROM (SELECT unnest(t) AS a FROM t) x", "SELECT date_trunc('minute', ts) AS m, max(COLUMNS('t.')) FROM t GROUP BY m ORDER BY m",
+		"SELECT * FROM t", "FROM t", "SELECT * FROM t WHERE true ORDER BY 1",
+		"SELECT max(COLUMNS('t.')), min(COLUMNS(*)) FROM t", "SELECT max(#1) FROM t",
+		"SELECT count(*) FROM (SELECT DISTINCT * FROM t)", "SELECT t FROM t", "SELECT count(DISTINCT t) FROM t",
+		"SELECT * FROM t x(y)", "SELECT max(y) FROM t x(y)",
+		"SELECT count(*) FROM t a NATURAL JOIN (SELECT make_timestamp(10000000) AS ts)",
+		"SELECT max(c) FROM (TABLE t) x(c)", "SELECT count(*) FROM (SUMMARIZE t)",
+		"SELECT max(x.a) FROM (SELECT unnest(t) AS a FROM t) x",
+		"SELECT date_trunc('minute', ts) AS m, max(COLUMNS('t.')) FROM t GROUP BY m ORDER BY m",
 	} {
 		want, werr := request(t.Context(), plain, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
 		got, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
@@ -155,10 +163,15 @@ func TestAlikeReadsLittle(t *testing.T) {
 	}
 	tab.Batches = append(tab.Batches, batch(t, columns, []any{int64(301e9), 1}, []any{int64(math.MaxInt64), 1}))
 	for sql, want := range map[string]string{
-		"SELECT count(*) FROM t": "0 of 3 segments; 300 rows counted by the bounds of their times; 2 of 2 rows in memory; 1 of 2 columns",
-		"SELECT count(*) FROM t WHERE ts >= make_timestamp_ns(155000000000)":       "1 of 3 segments, 1 left out by time; 140 rows counted by the bounds of their times; 2 of 2 rows in memory; 1 of 2 columns",
-		"SELECT date_trunc('minute', ts) AS m, count(*) FROM t GROUP BY m":         "0 of 3 segments; 300 rows counted by the bounds of their times; 2 of 2 rows in memory; 1 of 2 columns",
-		"SELECT time_bucket(INTERVAL 1 MINUTE, ts) AS m, max(n) FROM t GROUP BY m": "3 of 3 segments; 2 of 2 rows in memory; 2 of 2 columns",
+		"SELECT count(*) FROM t": "0 of 3 segments; 300 rows counted by the bounds of their times; 2 of 2 rows in memory; " +
+			"1 of 2 columns",
+		"SELECT count(*) FROM t WHERE ts >= make_timestamp_ns(155000000000)": "1 of 3 segments, 1 left out by time; " +
+			"140 rows counted by the bounds of their times; 2 of 2 rows in memory; 1 of 2 columns",
+		"SELECT date_trunc('minute', ts) AS m, count(*) FROM t " +
+			"GROUP BY m": "0 of 3 segments; 300 rows counted by the bounds of their times; 2 of 2 rows in memory; " +
+			"1 of 2 columns",
+		"SELECT time_bucket(INTERVAL 1 MINUTE, ts) AS m, max(n) FROM t " +
+			"GROUP BY m": "3 of 3 segments; 2 of 2 rows in memory; 2 of 2 columns",
 	} {
 		got := mustQuery(t, e, "EXPLAIN "+sql, tab)[0]
 		if !strings.Contains(got, want) {

@@ -31,7 +31,8 @@ func amended(t *testing.T, in *duck.Instance, text string) string {
 func TestLambdaFunctions(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)
-	got, err := s.QueryText("SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE list_contains(parameter_types, ?)", "LAMBDA")
+	got, err := s.QueryText("SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE "+
+		"list_contains(parameter_types, ?)", "LAMBDA")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,9 @@ func (r randomExpr) make(depth, need int) (full, short string) {
 }
 
 func (r randomExpr) expr(depth int) (full, short string, level int) {
-	values := []string{"a", "t.b", "`c d`", "\"e\"", "'f'", "1", "2.5", "NULL", "TRUE", "JSON '{}'", "now()", "at", "filter"}
+	values := []string{
+		"a", "t.b", "`c d`", "\"e\"", "'f'", "1", "2.5", "NULL", "TRUE", "JSON '{}'", "now()", "at", "filter",
+	}
 	if depth == 0 {
 		v := values[r.IntN(len(values))]
 		return v, v, levelValue
@@ -154,7 +157,10 @@ func (r randomExpr) expr(depth int) (full, short string, level int) {
 		return fmt.Sprintf(form, af, bf, cf), fmt.Sprintf(form, as, bs, cs), levelValue
 	case 18:
 		f, s := r.make(depth-1, levelOr)
-		form := []string{"list_transform(l, x -> %s)", "list_filter(l, (x, y) -> %s)", "l.apply(x -> %s)", "list_filter(l, lambda x: %s)", "list_reduce(l, (x -> %s))"}[r.IntN(5)]
+		form := []string{
+			"list_transform(l, x -> %s)", "list_filter(l, (x, y) -> %s)", "l.apply(x -> %s)",
+			"list_filter(l, lambda x: %s)", "list_reduce(l, (x -> %s))",
+		}[r.IntN(5)]
 		return fmt.Sprintf(form, f), fmt.Sprintf(form, s), levelValue
 	case 19:
 		f, s := r.make(depth-1, levelOr)

@@ -25,7 +25,8 @@ func accessLog(b *testing.B, rows int) query.Table {
 			part = append(part, []any{
 				1_700_000_000_000 + i, []int{200, 200, 200, 304, 404, 500}[r.IntN(6)], r.IntN(100_000), r.ExpFloat64(),
 				fmt.Sprintf("web-%d", r.IntN(8)), fmt.Sprintf("/products/%d/details", zipf.Uint64()),
-				fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) Browser/%d.0", r.IntN(40)), fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()),
+				fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) Browser/%d.0", r.IntN(40)),
+				fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()),
 			})
 		}
 		tab.Batches = append(tab.Batches, batch(b, columns, part...))
@@ -64,7 +65,10 @@ func BenchmarkQuery(b *testing.B) {
 	dir := b.TempDir()
 	e := openEngine(b, dir)
 	tab := logs(b, dir, "logs")
-	for name, sql := range map[string]string{"constant": "SELECT 1", "table": "SELECT code, count(*) FROM logs GROUP BY code"} {
+	for name, sql := range map[string]string{
+		"constant": "SELECT 1",
+		"table":    "SELECT code, count(*) FROM logs GROUP BY code",
+	} {
 		b.Run(name, func(b *testing.B) {
 			req := &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}}
 			for b.Loop() {
@@ -82,7 +86,8 @@ func BenchmarkAnalyze(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		sql := fmt.Sprintf("SELECT date_trunc('minute', ts) AS m, level, count(*) FROM logs WHERE host = 'h%d' AND ts > now() - INTERVAL 1 HOUR GROUP BY ALL ORDER BY m", i)
+		sql := fmt.Sprintf("SELECT date_trunc('minute', ts) AS m, level, count(*) FROM logs WHERE host = 'h%d' AND ts > "+
+			"now() - INTERVAL 1 HOUR GROUP BY ALL ORDER BY m", i)
 		if _, err := e.Analyze(b.Context(), sql, "public"); err != nil {
 			b.Fatal(err)
 		}
@@ -111,7 +116,10 @@ func BenchmarkPlan(b *testing.B) {
 	tab := table("logs", columns)
 	hour := int64(3600 * 1e9)
 	for i := range int64(1000) {
-		s := query.Segment{Path: fmt.Sprintf("/data/%d.parquet", i), Rows: 100_000, MinTime: i * hour, MaxTime: (i+1)*hour - 1, Order: uint64(i) + 1}
+		s := query.Segment{
+			Path: fmt.Sprintf("/data/%d.parquet", i), Rows: 100_000, MinTime: i * hour, MaxTime: (i+1)*hour - 1,
+			Order: uint64(i) + 1,
+		}
 		for _, c := range columns {
 			s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.ID, Name: c.Name, Type: c.Type})
 		}
@@ -125,7 +133,11 @@ func BenchmarkPlan(b *testing.B) {
 		tab       query.Table
 	}{
 		{"everything", "SELECT host, count(*) FROM logs GROUP BY host", tab},
-		{"one hour", "SELECT host, count(*) FROM logs WHERE ts >= '1970-01-05 03:00:00' AND ts < '1970-01-05 04:00:00' GROUP BY host", tab},
+		{
+			"one hour",
+			"SELECT host, count(*) FROM logs WHERE ts >= '1970-01-05 03:00:00' AND ts < '1970-01-05 04:00:00' GROUP BY host",
+			tab,
+		},
 		{"memory only", "SELECT host, count(*) FROM logs WHERE ts > '1970-02-12' GROUP BY host", tab},
 		{"merging", "SELECT host, count(*) FROM logs GROUP BY host", merging},
 	} {

@@ -35,7 +35,10 @@ func TestDoubleLiterals(t *testing.T) {
 	tab := table("t", columns, fileOf(t, dir, 500, columns, rows[:1500]...), batch(t, columns, rows[1500:]...))
 	find := func(t *testing.T, condition string, want ...int) {
 		t.Helper()
-		for _, sql := range []string{"SELECT n FROM t WHERE %s ORDER BY ts", "SELECT n FROM t WHERE %s ORDER BY n + 1", "SELECT DISTINCT n FROM (SELECT f AS x, * FROM t) WHERE %s ORDER BY 1"} {
+		for _, sql := range []string{
+			"SELECT n FROM t WHERE %s ORDER BY ts", "SELECT n FROM t WHERE %s ORDER BY n + 1",
+			"SELECT DISTINCT n FROM (SELECT f AS x, * FROM t) WHERE %s ORDER BY 1",
+		} {
 			sql := fmt.Sprintf(sql, condition)
 			got := mustQuery(t, e, sql, tab)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -79,7 +82,8 @@ func TestDecimalCasts(t *testing.T) {
 			digits += strconv.Itoa(r.IntN(10))
 		}
 		sign := pick(r, []string{"", "-"})
-		list = append(list, fmt.Sprintf("'%s%s.%s'::DECIMAL(%d,%d)", sign, digits[:width-scale], digits[width-scale:], width, scale))
+		list = append(list, fmt.Sprintf("'%s%s.%s'::DECIMAL(%d,%d)", sign, digits[:width-scale], digits[width-scale:],
+			width, scale))
 		list = append(list, fmt.Sprintf("'%s%s'::HUGEINT", sign, digits))
 	}
 	list = append(list, "0::DECIMAL(38,38)", "'-170141183460469231731687303715884105728'::HUGEINT", "0::HUGEINT")
@@ -101,7 +105,8 @@ func TestDecimalCasts(t *testing.T) {
 		}
 		list = list[n:]
 	}
-	got := mustQuery(t, e, "SELECT sum(x::DOUBLE), count(x::DOUBLE), count(*) FROM (SELECT CASE WHEN i % 4 <> 0 THEN (i / 4.0)::DECIMAL(9,2) END AS x FROM range(10000) r(i))")
+	got := mustQuery(t, e, "SELECT sum(x::DOUBLE), count(x::DOUBLE), count(*) FROM (SELECT CASE WHEN i % 4 <> 0 THEN (i "+
+		"/ 4.0)::DECIMAL(9,2) END AS x FROM range(10000) r(i))")
 	if got[0] != "9375000|7500|10000" && got[0] != "9.375e+06|7500|10000" {
 		t.Errorf("with nulls: %s", got[0])
 	}
@@ -113,33 +118,51 @@ func TestBefore1970(t *testing.T) {
 	e := openEngine(t, dir)
 	columns := cols("ts:TimestampNanosecond", "n:Int64")
 	var rows [][]any
-	for i, at := range []int64{-1, -999, -1000, -1001, -1_000_000_001, 0, 1, -86400_000_000_000, -86400_000_000_001, math.MaxInt64, -math.MaxInt64} {
+	for i, at := range []int64{
+		-1, -999, -1000, -1001, -1_000_000_001, 0, 1, -86400_000_000_000, -86400_000_000_001, math.MaxInt64,
+		-math.MaxInt64,
+	} {
 		rows = append(rows, []any{at, i})
 	}
 	tab := table("t", columns, fileOf(t, dir, 4, columns, rows[:6]...), batch(t, columns, rows[6:]...))
 	for sql, want := range map[string]string{
-		"SELECT ts::TIMESTAMP::VARCHAR FROM t WHERE n < 5 ORDER BY n":                                            "[1969-12-31 23:59:59.999999 1969-12-31 23:59:59.999999 1969-12-31 23:59:59.999999 1969-12-31 23:59:59.999998 1969-12-31 23:59:58.999999]",
-		"SELECT ts::DATE::VARCHAR FROM t WHERE n IN (0, 5, 7, 8) ORDER BY n":                                     "[1969-12-31 1970-01-01 1969-12-31 1969-12-30]",
-		"SELECT ts::TIME::VARCHAR FROM t WHERE n IN (0, 5, 7, 8) ORDER BY n":                                     "[23:59:59.999999 00:00:00 00:00:00 23:59:59.999999]",
-		"SELECT year(ts), hour(ts), extract(second FROM ts) FROM t WHERE n = 0":                                  "[1969|23|59]",
-		"SELECT time_bucket(INTERVAL 1 MINUTE, ts)::VARCHAR FROM t WHERE n = 0":                                  "[1969-12-31 23:59:00]",
-		"SELECT count(*) FROM t WHERE ts < '1970-01-01'":                                                         "[8]",
-		"SELECT count(*) FROM t WHERE ts::DATE < '1970-01-01'":                                                   "[8]",
-		"SELECT epoch_us(ts) FROM t WHERE n = 0":                                                                 "[-1]",
-		"SELECT epoch_ms(ts) FROM t WHERE n < 9 ORDER BY n":                                                      "[-1 -1 -1 -1 -1001 0 0 -86400000 -86400001]",
-		"SELECT count(*) FROM t WHERE epoch_ms(ts) = -1":                                                         "[4]",
-		"SELECT ts.epoch_ms(), epoch_ms(ts::TIMESTAMP), epoch_ms(ts::TIMESTAMP::TIMESTAMPTZ) FROM t WHERE n = 0": "[-1|-1|-1]",
-		"SELECT epoch_ms(n)::VARCHAR, epoch_ms(DATE '1969-12-31'), epoch_ms(NULL) FROM t WHERE n = 1":            "[1970-01-01 00:00:00.001|-86400000|NULL]",
-		"SELECT epoch_ms(TIME '00:00:01'), epoch_ms(INTERVAL 2 SECOND), epoch_ms(1::UINTEGER)::VARCHAR":          "[1000|2000|1970-01-01 00:00:00.001]",
-		"SELECT ts::TIMESTAMP_S::VARCHAR FROM t WHERE n IN (0, 4, 5, 8) ORDER BY n":                              "[1969-12-31 23:59:59 1969-12-31 23:59:58 1970-01-01 00:00:00 1969-12-30 23:59:59]",
-		"SELECT ts::TIMESTAMP_MS::VARCHAR, ts::TIMESTAMP::TIMESTAMP_MS::VARCHAR FROM t WHERE n = 0":              "[1969-12-31 23:59:59.999|1969-12-31 23:59:59.999]",
-		"SELECT ts::TIMESTAMP::TIMESTAMP_S::VARCHAR, ts::TIMESTAMP_MS::TIMESTAMP_S::VARCHAR FROM t WHERE n = 0":  "[1969-12-31 23:59:59|1969-12-31 23:59:59]",
-		"SELECT count(*) FROM t WHERE ts::TIMESTAMP_S < '1970-01-01'":                                            "[8]",
-		"SELECT count(*) FROM t WHERE date_trunc('year', ts) < '1970-01-01'":                                     "[8]",
-		"SELECT ts::TIMESTAMP::VARCHAR FROM t WHERE n > 8 ORDER BY n":                                            "[infinity -infinity]",
-		"SELECT count(ts::TIME), count(ts::DATE), max(ts::DATE)::VARCHAR FROM t WHERE n > 8":                     "[0|2|infinity]",
-		"SELECT max(n) FROM t WHERE ts > '2262-01-01' AND isinf(ts)":                                             "[9]",
-		"SELECT date_trunc('minute', ts)::VARCHAR, count(*) FROM t GROUP BY ALL ORDER BY min(ts)":                "[-infinity|1 1969-12-30 23:59:00|1 1969-12-31 00:00:00|1 1969-12-31 23:59:00|5 1970-01-01 00:00:00|2 infinity|1]",
+		"SELECT ts::TIMESTAMP::VARCHAR FROM t WHERE n < 5 " +
+			"ORDER BY n": "[1969-12-31 23:59:59.999999 1969-12-31 23:59:59.999999 1969-12-31 23:59:59.999999 1969-12-31 " +
+			"23:59:59.999998 1969-12-31 23:59:58.999999]",
+		"SELECT ts::DATE::VARCHAR FROM t WHERE n IN (0, 5, 7, " +
+			"8) ORDER BY n": "[1969-12-31 1970-01-01 1969-12-31 1969-12-30]",
+		"SELECT ts::TIME::VARCHAR FROM t WHERE n IN (0, 5, 7, " +
+			"8) ORDER BY n": "[23:59:59.999999 00:00:00 00:00:00 23:59:59.999999]",
+		"SELECT year(ts), hour(ts), extract(second FROM ts) FROM t " +
+			"WHERE n = 0": "[1969|23|59]",
+		"SELECT time_bucket(INTERVAL 1 MINUTE, ts)::VARCHAR FROM t " +
+			"WHERE n = 0": "[1969-12-31 23:59:00]",
+		"SELECT count(*) FROM t WHERE ts < '1970-01-01'":       "[8]",
+		"SELECT count(*) FROM t WHERE ts::DATE < '1970-01-01'": "[8]",
+		"SELECT epoch_us(ts) FROM t WHERE n = 0":               "[-1]",
+		"SELECT epoch_ms(ts) FROM t WHERE n < 9 " +
+			"ORDER BY n": "[-1 -1 -1 -1 -1001 0 0 -86400000 -86400001]",
+		"SELECT count(*) FROM t WHERE epoch_ms(ts) = -1": "[4]",
+		"SELECT ts.epoch_ms(), epoch_ms(ts::TIMESTAMP), epoch_ms(ts::TIMESTAMP::TIMESTAMPTZ) FROM t " +
+			"WHERE n = 0": "[-1|-1|-1]",
+		"SELECT epoch_ms(n)::VARCHAR, epoch_ms(DATE '1969-12-31'), epoch_ms(NULL) FROM t " +
+			"WHERE n = 1": "[1970-01-01 00:00:00.001|-86400000|NULL]",
+		"SELECT epoch_ms(TIME '00:00:01'), epoch_ms(INTERVAL 2 SECOND), " +
+			"epoch_ms(1::UINTEGER)::VARCHAR": "[1000|2000|1970-01-01 00:00:00.001]",
+		"SELECT ts::TIMESTAMP_S::VARCHAR FROM t WHERE n IN (0, 4, 5, " +
+			"8) ORDER BY n": "[1969-12-31 23:59:59 1969-12-31 23:59:58 1970-01-01 00:00:00 1969-12-30 23:59:59]",
+		"SELECT ts::TIMESTAMP_MS::VARCHAR, ts::TIMESTAMP::TIMESTAMP_MS::VARCHAR FROM t " +
+			"WHERE n = 0": "[1969-12-31 23:59:59.999|1969-12-31 23:59:59.999]",
+		"SELECT ts::TIMESTAMP::TIMESTAMP_S::VARCHAR, ts::TIMESTAMP_MS::TIMESTAMP_S::VARCHAR FROM t " +
+			"WHERE n = 0": "[1969-12-31 23:59:59|1969-12-31 23:59:59]",
+		"SELECT count(*) FROM t WHERE ts::TIMESTAMP_S < '1970-01-01'":                        "[8]",
+		"SELECT count(*) FROM t WHERE date_trunc('year', ts) < '1970-01-01'":                 "[8]",
+		"SELECT ts::TIMESTAMP::VARCHAR FROM t WHERE n > 8 ORDER BY n":                        "[infinity -infinity]",
+		"SELECT count(ts::TIME), count(ts::DATE), max(ts::DATE)::VARCHAR FROM t WHERE n > 8": "[0|2|infinity]",
+		"SELECT max(n) FROM t WHERE ts > '2262-01-01' AND isinf(ts)":                         "[9]",
+		"SELECT date_trunc('minute', ts)::VARCHAR, count(*) FROM t GROUP BY ALL ORDER " +
+			"BY min(ts)": "[-infinity|1 1969-12-30 23:59:00|1 1969-12-31 00:00:00|1 1969-12-31 23:59:00|5 1970-01-01 " +
+			"00:00:00|2 infinity|1]",
 	} {
 		if got := fmt.Sprint(mustQuery(t, e, sql, tab)); got != want {
 			t.Errorf("%s:\n%s, want\n%s", sql, got, want)

@@ -21,12 +21,14 @@ func TestCounted(t *testing.T) {
 	counted := 0
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		columns := cols("ts:TimestampSecond", "i:Int64", "u:UInt64", "w:UInt32", "s:Int16", "name:String", "many:String", "f:Float64", "b:Boolean")
+		columns := cols("ts:TimestampSecond", "i:Int64", "u:UInt64", "w:UInt32", "s:Int16", "name:String", "many:String",
+			"f:Float64", "b:Boolean")
 		hidden := append(append([]schema.Column(nil), columns...), schema.DeletedColumn())
 		rows := func(n, from int, deleted bool) (out [][]any) {
 			for k := range n {
 				row := []any{
-					from + k, []any{200, 404, 500, -1, int64(math.MinInt64), nil}[r.IntN(6)], []any{0, int64(math.MaxInt64), -1}[r.IntN(3)],
+					from + k, []any{200, 404, 500, -1, int64(math.MinInt64), nil}[r.IntN(6)],
+					[]any{0, int64(math.MaxInt64), -1}[r.IntN(3)],
 					[]any{7, 1<<32 - 1, nil}[r.IntN(3)], []any{-300, 4, 5}[r.IntN(3)], []any{"it's", "", "ü", "A", nil}[r.IntN(5)],
 					fmt.Sprint(r.IntN(300)), []any{0.1, math.NaN(), nil}[r.IntN(3)], []any{true, false, nil}[r.IntN(3)],
 				}
@@ -54,13 +56,18 @@ func TestCounted(t *testing.T) {
 		}
 		for _, c := range []string{"i", "u", "w", "s", "name", "many", "f", "b"} {
 			for _, sql := range []string{
-				"SELECT %[1]s, count(*) FROM t GROUP BY %[1]s ORDER BY ALL", "SELECT count(%[1]s), count(*), min(%[1]s), max(%[1]s) FROM t",
-				"SELECT count(DISTINCT %[1]s) FROM t WHERE %[1]s IS NOT NULL", "SELECT %[1]s AS v, count(*) AS n FROM t WHERE %[1]s IS NULL OR %[1]s <> '4' GROUP BY v HAVING count(*) > 3 ORDER BY n DESC, v LIMIT 3",
+				"SELECT %[1]s, count(*) FROM t GROUP BY %[1]s ORDER BY ALL",
+				"SELECT count(%[1]s), count(*), min(%[1]s), max(%[1]s) FROM t",
+				"SELECT count(DISTINCT %[1]s) FROM t WHERE %[1]s IS NOT NULL", "SELECT %[1]s AS v, count(*) AS n FROM t WHERE " +
+					"%[1]s IS NULL OR %[1]s <> '4' GROUP BY v HAVING count(*) > 3 ORDER BY n DESC, v LIMIT 3",
 				"SELECT count(*) FILTER (WHERE %[1]s IS NULL) FROM t x",
 				// None of that kind.
-				"SELECT %[1]s, count(*), max(ts) FROM t GROUP BY %[1]s ORDER BY ALL", "SELECT list(%[1]s ORDER BY ts)[1:20] FROM t", "SELECT %[1]s FROM t ORDER BY ts LIMIT 30",
-				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-01-01 01:00:00' GROUP BY %[1]s ORDER BY ALL", "SELECT a.%[1]s, count(*) FROM t a JOIN t b USING (ts) GROUP BY 1 ORDER BY ALL",
-				"SELECT count(*) FROM (SELECT DISTINCT %[1]s FROM t)", "SELECT DISTINCT %[1]s FROM t ORDER BY 1", "SELECT %[1]s, count(*) OVER () FROM t ORDER BY ALL LIMIT 2",
+				"SELECT %[1]s, count(*), max(ts) FROM t GROUP BY %[1]s ORDER BY ALL", "SELECT list(%[1]s ORDER BY ts)[1:20] FROM t",
+				"SELECT %[1]s FROM t ORDER BY ts LIMIT 30",
+				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-01-01 01:00:00' GROUP BY %[1]s ORDER BY ALL",
+				"SELECT a.%[1]s, count(*) FROM t a JOIN t b USING (ts) GROUP BY 1 ORDER BY ALL",
+				"SELECT count(*) FROM (SELECT DISTINCT %[1]s FROM t)", "SELECT DISTINCT %[1]s FROM t ORDER BY 1",
+				"SELECT %[1]s, count(*) OVER () FROM t ORDER BY ALL LIMIT 2",
 			} {
 				sql = fmt.Sprintf(sql, c)
 				got, err := ask(e, sql, out)
@@ -75,7 +82,8 @@ func TestCounted(t *testing.T) {
 					t.Errorf("seed %d, %s: got %v, want %v", seed, sql, got.rows, want.rows)
 				}
 			}
-			if strings.Contains(mustQuery(t, e, fmt.Sprintf("EXPLAIN SELECT %[1]s, count(*) FROM t GROUP BY %[1]s", c), out)[0], "rows counted by the codes") {
+			if strings.Contains(mustQuery(t, e, fmt.Sprintf("EXPLAIN SELECT %[1]s, count(*) FROM t GROUP BY %[1]s", c), out)[0],
+				"rows counted by the codes") {
 				counted++
 				if c == "many" || c == "f" || c == "b" {
 					t.Errorf("seed %d: %s was counted", seed, c)

@@ -22,11 +22,14 @@ func TestDepth(t *testing.T) {
 		if deep {
 			depth = 200_000
 		}
-		tables[deep] = table("t", columns, batch(t, columns, []any{0, nested(depth)}, []any{1, nil}, []any{2, `{"a":"[[[\"{{{"}`}))
+		tables[deep] = table("t", columns,
+			batch(t, columns, []any{0, nested(depth)}, []any{1, nil}, []any{2, `{"a":"[[[\"{{{"}`}))
 	}
 	for _, expression := range []string{
-		"json_contains(m, '1')", "main.json_contains('[]', m)", "json_structure(m)", "json_structure(m::JSON)", "m.json_structure()", "json_pretty(m)",
-		"json_merge_patch(m, m)", "json_merge_patch('{}', m, m)", "json_merge_patch('{}', '{}', m, m)", "json_group_structure(m::JSON)",
+		"json_contains(m, '1')", "main.json_contains('[]', m)", "json_structure(m)", "json_structure(m::JSON)",
+		"m.json_structure()", "json_pretty(m)",
+		"json_merge_patch(m, m)", "json_merge_patch('{}', m, m)", "json_merge_patch('{}', '{}', m, m)",
+		"json_group_structure(m::JSON)",
 	} {
 		sql := "SELECT " + expression + " FROM t"
 		if _, err := ask(e, sql, tables[false]); err != nil {
@@ -38,7 +41,11 @@ func TestDepth(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"from_json", "from_json_strict", "json_transform", "json_transform_strict"} {
-		for depth, want := range map[int]errs.Code{duck.MaxStructureDepth: errs.Success, duck.MaxStructureDepth + 1: errs.InvalidArguments, 20_000: errs.InvalidArguments} {
+		for depth, want := range map[int]errs.Code{
+			duck.MaxStructureDepth:     errs.Success,
+			duck.MaxStructureDepth + 1: errs.InvalidArguments,
+			20_000:                     errs.InvalidArguments,
+		} {
 			structure := strings.Repeat("[", depth) + `"INT"` + strings.Repeat("]", depth)
 			if _, err := ask(e, fmt.Sprintf("SELECT %s('[]', '%s')", name, structure)); errs.CodeOf(err) != want {
 				t.Errorf("%s: structure of %d levels: %v", name, depth, err)
@@ -51,8 +58,10 @@ func TestDepth(t *testing.T) {
 	}
 	// What they return is what the engine's own return.
 	for expression, want := range map[string]string{
-		`json_contains('{"a":[1,2]}', '2')`: "true", `json_contains('[1]', '3')`: "false", `json_structure('{"a":[1]}')`: `{"a":["UBIGINT"]}`,
-		`json_merge_patch('{"a":1}', '{"a":null,"b":"[["}')`: `{"b":"[["}`, `from_json('{"a":"1"}', '{"a":"INT"}').a`: "1", `json_structure(NULL) IS NULL`: "true",
+		`json_contains('{"a":[1,2]}', '2')`: "true", `json_contains('[1]', '3')`: "false",
+		`json_structure('{"a":[1]}')`:                        `{"a":["UBIGINT"]}`,
+		`json_merge_patch('{"a":1}', '{"a":null,"b":"[["}')`: `{"b":"[["}`, `from_json('{"a":"1"}', '{"a":"INT"}').a`: "1",
+		`json_structure(NULL) IS NULL`:  "true",
 		`json_contains('"[[[\""', '1')`: "false",
 	} {
 		if got := mustQuery(t, e, "SELECT "+expression)[0]; got != want {

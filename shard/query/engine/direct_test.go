@@ -58,20 +58,29 @@ func TestDirectConditions(t *testing.T) {
 		var conditions []string
 		for _, op := range []string{"=", "<>", "<", "<=", ">", ">="} {
 			for column, values := range map[string][]string{
-				"f": {"0", "0.1", "0.3", "-1.5", "1e300", "0.30"}, "i": {"-1", "0", "5", "9223372036854775807"}, "u": {"0", "5", "9"}, "b": {"0", "200", "255"},
-				"s": {"0", "299", "-1"}, "z": {"-128", "127"}, "w": {"7"}, "y": {"65535"}, "v": {"3"}, "txt": {"''", "'ab'", "'ü'", "'b'"},
-				"ts": {"'1970-01-01 00:00:00.0007'", "'1970-01-01'"}, "g": {"0.5"}, "j": {"'x'"}, "x": {"'a'"}, "ok": {"true"}, "at": {"'1970-01-01 00:05:00'"},
+				"f": {"0", "0.1", "0.3", "-1.5", "1e300", "0.30"}, "i": {"-1", "0", "5", "9223372036854775807"},
+				"u": {"0", "5", "9"}, "b": {"0", "200", "255"},
+				"s": {"0", "299", "-1"}, "z": {"-128", "127"}, "w": {"7"}, "y": {"65535"}, "v": {"3"},
+				"txt": {"''", "'ab'", "'ü'", "'b'"},
+				"ts":  {"'1970-01-01 00:00:00.0007'", "'1970-01-01'"}, "g": {"0.5"}, "j": {"'x'"}, "x": {"'a'"}, "ok": {"true"},
+				"at": {"'1970-01-01 00:05:00'"},
 			} {
 				for _, v := range values {
-					conditions = append(conditions, fmt.Sprintf("%s %s %s", column, op, v), fmt.Sprintf("NOT (%s %s %s)", v, op, column))
+					conditions = append(conditions, fmt.Sprintf("%s %s %s", column, op, v),
+						fmt.Sprintf("NOT (%s %s %s)", v, op, column))
 				}
 			}
 		}
-		conditions = append(conditions, "ok", "NOT ok", "ok AND f > 0", "ok OR f > 0", "NOT (ok OR f > 0)", "NOT (ok AND txt = 'a')", "f IS NULL", "j IS NOT NULL",
-			"NOT x IS NULL", "i BETWEEN 0 AND 5", "i NOT BETWEEN 0 AND 5", "txt BETWEEN 'a' AND 'b'", "f NOT BETWEEN 0 AND 0.3", "i IN (1, 5, -1)",
-			"i NOT IN (1, 5)", "txt IN ('a', 'ü')", "txt NOT IN ('a', 'ab') OR txt IS NULL", "f IN (0, 0.1)", "NOT (i IN (1, 5))", "txt LIKE 'a%'", "txt LIKE '%b'", "txt LIKE '%'",
-			"txt NOT LIKE '%b%'", "txt LIKE ''", "txt LIKE 'a%b%c'", "txt LIKE 'a'", "NOT txt LIKE 'a%'", "txt LIKE 'a_b'", "txt LIKE 'long %'", "i = NULL", "txt IN ('a', NULL)", "i IN (1, 2.5)",
-			"i > 1.5", "f > 'x' || '1'", "ts > now()", "ts < now() - INTERVAL 1 HOUR", "ts >= epoch_ms(0)", "u > -1", "b = 256", "(f = 0) = ok", "txt = 'a' COLLATE NOCASE", "upper(txt) = 'A'")
+		conditions = append(conditions, "ok", "NOT ok", "ok AND f > 0", "ok OR f > 0", "NOT (ok OR f > 0)",
+			"NOT (ok AND txt = 'a')", "f IS NULL", "j IS NOT NULL",
+			"NOT x IS NULL", "i BETWEEN 0 AND 5", "i NOT BETWEEN 0 AND 5", "txt BETWEEN 'a' AND 'b'", "f NOT BETWEEN 0 AND 0.3",
+			"i IN (1, 5, -1)",
+			"i NOT IN (1, 5)", "txt IN ('a', 'ü')", "txt NOT IN ('a', 'ab') OR txt IS NULL", "f IN (0, 0.1)",
+			"NOT (i IN (1, 5))", "txt LIKE 'a%'", "txt LIKE '%b'", "txt LIKE '%'",
+			"txt NOT LIKE '%b%'", "txt LIKE ''", "txt LIKE 'a%b%c'", "txt LIKE 'a'", "NOT txt LIKE 'a%'", "txt LIKE 'a_b'",
+			"txt LIKE 'long %'", "i = NULL", "txt IN ('a', NULL)", "i IN (1, 2.5)",
+			"i > 1.5", "f > 'x' || '1'", "ts > now()", "ts < now() - INTERVAL 1 HOUR", "ts >= epoch_ms(0)", "u > -1", "b = 256",
+			"(f = 0) = ok", "txt = 'a' COLLATE NOCASE", "upper(txt) = 'A'")
 		before, refused := e.direct.Load(), 0
 		for _, c := range conditions {
 			sql := "SELECT * FROM t WHERE " + c
@@ -115,14 +124,22 @@ func TestDirectRows(t *testing.T) {
 			tab.ExpiredBefore = &before
 		}
 		id, limit := r.IntN(15_000), 1+r.IntN(50)
-		for _, list := range []string{"*", "id, host", "ts AS moment, number, fresh", "l.ok, body", "host AS ts2, *", "count(*)", "host, host", "ts, upper(host)", "id AS host", "id AS ts"} {
+		for _, list := range []string{
+			"*", "id, host", "ts AS moment, number, fresh", "l.ok, body", "host AS ts2, *", "count(*)", "host, host",
+			"ts, upper(host)", "id AS host", "id AS ts",
+		} {
 			for _, where := range []string{
-				"", fmt.Sprintf("WHERE id = 'id%d'", id), fmt.Sprintf("WHERE id IN ('id%d', 'id%d') AND ok", id, id+7), "WHERE id = 'none'",
-				fmt.Sprintf("WHERE number >= %d", r.IntN(5000)), "WHERE number < 30 AND host = 'h1'", "WHERE host = 'h1' AND k > 66000 AND f IS NOT NULL",
+				"", fmt.Sprintf("WHERE id = 'id%d'", id), fmt.Sprintf("WHERE id IN ('id%d', 'id%d') AND ok", id, id+7),
+				"WHERE id = 'none'",
+				fmt.Sprintf("WHERE number >= %d", r.IntN(5000)), "WHERE number < 30 AND host = 'h1'",
+				"WHERE host = 'h1' AND k > 66000 AND f IS NOT NULL",
 				"WHERE fresh IS NULL AND NOT ok", "WHERE ts > '1970-01-02' AND number < 900", "WHERE l.host = 'h2'",
 			} {
 				for _, order := range []string{"", "ORDER BY ts DESC", "ORDER BY ts", "ORDER BY ts DESC, id"} {
-					for _, end := range []string{"", fmt.Sprintf("LIMIT %d", limit), fmt.Sprintf("LIMIT %d OFFSET %d", limit, r.IntN(90)), "LIMIT 0", "OFFSET 10"} {
+					for _, end := range []string{
+						"", fmt.Sprintf("LIMIT %d", limit), fmt.Sprintf("LIMIT %d OFFSET %d", limit, r.IntN(90)), "LIMIT 0",
+						"OFFSET 10",
+					} {
 						if r.IntN(20) > 0 || where == "" && end == "" {
 							continue
 						}
@@ -161,7 +178,8 @@ func compareDirect(t *testing.T, e, plain *Engine, tab query.Table, sql, all, or
 		t.Errorf("%s: got %d rows, want %d", sql, len(got.rows), len(want.rows))
 		return
 	}
-	if at := got.schema.FieldIndices("ts"); order != "" && len(at) == 1 && got.schema.Field(at[0]).Type.Name() == "timestamp" {
+	if at := got.schema.FieldIndices("ts"); order != "" && len(at) == 1 &&
+		got.schema.Field(at[0]).Type.Name() == "timestamp" {
 		for i := range got.rows {
 			if a, b := strings.Split(got.rows[i], "|")[at[0]], strings.Split(want.rows[i], "|")[at[0]]; a != b {
 				t.Errorf("%s: row %d is of %s, want %s", sql, i, a, b)

@@ -15,7 +15,8 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := openEngine(t, t.TempDir())
-	columns := cols("ts:TimestampNanosecond", "host:String", "status:Int64", "took:Float64", "message:String", "extra:Json")
+	columns := cols("ts:TimestampNanosecond", "host:String", "status:Int64", "took:Float64",
+		"message:String", "extra:Json")
 	now := time.Now().Add(-time.Minute).UnixNano()
 	tab := table("logs", columns, batch(t, columns,
 		[]any{now, "web-1", 200, 0.5, "Connection refused by peer", `{"user":"ann","size":7}`},

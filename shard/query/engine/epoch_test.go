@@ -13,7 +13,9 @@ import (
 func TestIntegersAsTimes(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	for _, kind := range []schema.Type{schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond} {
+	for _, kind := range []schema.Type{
+		schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond,
+	} {
 		columns := []schema.Column{
 			{ID: 1, Name: "ts", Type: kind, Semantic: schema.Timestamp},
 			{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
@@ -54,7 +56,8 @@ func TestIntegersAsTimes(t *testing.T) {
 				t.Errorf("%s: the column is called %v, %v", kind, a, err)
 			}
 			// What is in microseconds although its argument may not be stays an error that says what to write.
-			if _, err := ask(e, "SELECT n FROM logs WHERE date_trunc('minute', ts) > 5", tab); err == nil || !strings.Contains(err.Error(), "make_timestamp") {
+			if _, err := ask(e, "SELECT n FROM logs WHERE date_trunc('minute', ts) > 5", tab); err == nil ||
+				!strings.Contains(err.Error(), "make_timestamp") {
 				t.Errorf("%s: got error %v", kind, err)
 			}
 		}

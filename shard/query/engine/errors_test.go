@@ -16,9 +16,11 @@ func TestOutsideNanos(t *testing.T) {
 	other := table("fine", fine, batch(t, fine, []any{1_000_000_000, 1}, []any{5_000_000_000, 2}))
 	for unit, scale := range map[string]int{"Second": 1, "Millisecond": 1e3, "Microsecond": 1e6} {
 		columns := cols("ts:Timestamp"+unit, "n:Int64")
-		tab := table("t", columns, batch(t, columns, []any{1 * scale, 1}, []any{253402300799 * scale, 2}, []any{-62135596800 * scale, 3}))
+		tab := table("t", columns, batch(t, columns, []any{1 * scale, 1}, []any{253402300799 * scale, 2},
+			[]any{-62135596800 * scale, 3}))
 		for _, sql := range []string{
-			"SELECT epoch_ns(ts) FROM t", "SELECT ts::TIMESTAMP_NS FROM t", "SELECT n FROM t WHERE ts > TIMESTAMP_NS '1970-01-01'",
+			"SELECT epoch_ns(ts) FROM t", "SELECT ts::TIMESTAMP_NS FROM t",
+			"SELECT n FROM t WHERE ts > TIMESTAMP_NS '1970-01-01'",
 			"SELECT t.n FROM t JOIN fine ON t.ts = fine.ts", "SELECT ts::DATE::TIMESTAMP_NS FROM t",
 		} {
 			_, err := ask(e, sql, tab, other)
@@ -27,24 +29,30 @@ func TestOutsideNanos(t *testing.T) {
 			}
 		}
 		for sql, want := range map[string]string{
-			"SELECT try_cast(ts AS TIMESTAMP_NS)::VARCHAR FROM t ORDER BY n":                              "1970-01-01 00:00:01 NULL NULL",
-			"SELECT try(epoch_ns(ts)) FROM t ORDER BY n":                                                  "1000000000 NULL NULL",
-			"SELECT epoch_us(ts) FROM t ORDER BY n":                                                       "1000000 253402300799000000 -62135596800000000",
-			"SELECT epoch_ms(ts) FROM t ORDER BY n":                                                       "1000 253402300799000 -62135596800000",
-			"SELECT t.n FROM t JOIN fine ON t.ts = fine.ts::TIMESTAMP":                                    "1",
-			"SELECT strftime(ts, '%Y') FROM t WHERE n < 3 ORDER BY n":                                     "1970 9999",
-			"SELECT n FROM (SELECT * FROM t) ORDER BY ts LIMIT 2":                                         "3 1",
-			"SELECT n FROM t ORDER BY ts DESC LIMIT 2":                                                    "2 1",
-			"SELECT date_trunc('year', ts)::VARCHAR FROM t WHERE n < 3 ORDER BY n":                        "1970-01-01 00:00:00 9999-01-01 00:00:00",
-			"SELECT time_bucket(INTERVAL 1 DAY, ts)::DATE::VARCHAR FROM t WHERE n = 2":                    "9999-12-31",
-			"SELECT n FROM t WHERE ts > now()":                                                            "2",
-			"SELECT n FROM t WHERE ts BETWEEN '0001-01-01' AND now() - INTERVAL 1 HOUR ORDER BY n":        "1 3",
-			"SELECT n FROM t WHERE ts >= '9999-12-31 23:59:59' AND ts::DATE = '9999-12-31'":               "2",
-			"SELECT year(ts) FROM t ORDER BY n":                                                           "1970 9999 1",
-			"SELECT count(*) FROM t WHERE ts IN ('1970-01-01 00:00:01', '9999-12-31 23:59:59')":           "2",
-			"SELECT count(*) FROM (SELECT count(*) FROM t GROUP BY date_trunc('hour', ts))":               "3",
-			"SELECT max(ts) > '9999-01-01', min(ts) < '0002-01-01' FROM t":                                "true|true",
-			"SELECT ts::TIMESTAMP_MS::VARCHAR, ts::TIMESTAMP_S::VARCHAR FROM t WHERE n = 2":               "9999-12-31 23:59:59|9999-12-31 23:59:59",
+			"SELECT try_cast(ts AS TIMESTAMP_NS)::VARCHAR FROM t " +
+				"ORDER BY n": "1970-01-01 00:00:01 NULL NULL",
+			"SELECT try(epoch_ns(ts)) FROM t ORDER BY n": "1000000000 NULL " +
+				"NULL",
+			"SELECT epoch_us(ts) FROM t " +
+				"ORDER BY n": "1000000 253402300799000000 -62135596800000000",
+			"SELECT epoch_ms(ts) FROM t " +
+				"ORDER BY n": "1000 253402300799000 -62135596800000",
+			"SELECT t.n FROM t JOIN fine ON t.ts = fine.ts::TIMESTAMP": "1",
+			"SELECT strftime(ts, '%Y') FROM t WHERE n < 3 ORDER BY n":  "1970 9999",
+			"SELECT n FROM (SELECT * FROM t) ORDER BY ts LIMIT 2":      "3 1",
+			"SELECT n FROM t ORDER BY ts DESC LIMIT 2":                 "2 1",
+			"SELECT date_trunc('year', ts)::VARCHAR FROM t WHERE n < 3 " +
+				"ORDER BY n": "1970-01-01 00:00:00 9999-01-01 00:00:00",
+			"SELECT time_bucket(INTERVAL 1 DAY, ts)::DATE::VARCHAR FROM t WHERE n = 2":             "9999-12-31",
+			"SELECT n FROM t WHERE ts > now()":                                                     "2",
+			"SELECT n FROM t WHERE ts BETWEEN '0001-01-01' AND now() - INTERVAL 1 HOUR ORDER BY n": "1 3",
+			"SELECT n FROM t WHERE ts >= '9999-12-31 23:59:59' AND ts::DATE = '9999-12-31'":        "2",
+			"SELECT year(ts) FROM t ORDER BY n":                                                    "1970 9999 1",
+			"SELECT count(*) FROM t WHERE ts IN ('1970-01-01 00:00:01', '9999-12-31 23:59:59')":    "2",
+			"SELECT count(*) FROM (SELECT count(*) FROM t GROUP BY date_trunc('hour', ts))":        "3",
+			"SELECT max(ts) > '9999-01-01', min(ts) < '0002-01-01' FROM t":                         "true|true",
+			"SELECT ts::TIMESTAMP_MS::VARCHAR, ts::TIMESTAMP_S::VARCHAR FROM t " +
+				"WHERE n = 2": "9999-12-31 23:59:59|9999-12-31 23:59:59",
 			"SELECT ts + INTERVAL 1 DAY > ts, date_diff('day', ts, now()) < 0 FROM t WHERE n = 2":         "true|true",
 			"SELECT n FROM t WHERE ts > (SELECT max(ts)::TIMESTAMP FROM fine) ORDER BY n":                 "2",
 			"SELECT count(*) FROM (SELECT ts FROM t UNION ALL SELECT ts::TIMESTAMP FROM fine) WHERE true": "5",
@@ -63,13 +71,14 @@ func TestAdvice(t *testing.T) {
 		columns := cols("ts:Timestamp"+unit, "n:Int64", "m:String")
 		tab := table("t", columns, batch(t, columns, []any{1, 1, "x"}))
 		for sql, want := range map[string]string{
-			"SELECT * FROM t WHERE ts + INTERVAL 1 DAY = 5":             "epoch_ms(milliseconds)",
-			"SELECT * FROM t WHERE ts > 1767600000000.5":                "make_timestamp_ns(nanoseconds)",
-			"SELECT * FROM t WHERE 5.5 < ts":                            "to_timestamp(seconds)",
-			"SELECT * FROM t WHERE ts BETWEEN 1e0 AND 2e0":              "to_timestamp(seconds)",
-			"SELECT * FROM t WHERE ts > 'garbage'":                      "time",
-			"SELECT * FROM t WHERE n = 'garbage'":                       "it is no integer",
-			"SELECT * FROM t WHERE matches_term(n, 'x')":                "search texts, not values of type BIGINT; cast the column",
+			"SELECT * FROM t WHERE ts + INTERVAL 1 DAY = 5": "epoch_ms(milliseconds)",
+			"SELECT * FROM t WHERE ts > 1767600000000.5":    "make_timestamp_ns(nanoseconds)",
+			"SELECT * FROM t WHERE 5.5 < ts":                "to_timestamp(seconds)",
+			"SELECT * FROM t WHERE ts BETWEEN 1e0 AND 2e0":  "to_timestamp(seconds)",
+			"SELECT * FROM t WHERE ts > 'garbage'":          "time",
+			"SELECT * FROM t WHERE n = 'garbage'":           "it is no integer",
+			"SELECT * FROM t WHERE matches_term(n, 'x')": "search texts, not values of type BIGINT; " +
+				"cast the column",
 			"SELECT * FROM t WHERE matches(ts, 'x AND y') AND m = 'no'": "search texts, not values of type TIMESTAMP",
 		} {
 			_, err := ask(e, sql, tab)
@@ -91,16 +100,34 @@ func TestErrorKinds(t *testing.T) {
 		status  int
 		want    string
 	}{
-		{`{"exception_type":"Out of Memory","exception_message":"could not allocate block"}`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
-		{`{"exception_type":"INTERNAL","exception_message":"Memory allocation failure"}`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
+		{
+			`{"exception_type":"Out of Memory","exception_message":"could not allocate block"}`,
+			errs.RuntimeResourcesExhausted, 503, "needs more memory",
+		},
+		{
+			`{"exception_type":"INTERNAL","exception_message":"Memory allocation failure"}`,
+			errs.RuntimeResourcesExhausted, 503, "needs more memory",
+		},
 		{`Parser Error: std::bad_alloc`, errs.RuntimeResourcesExhausted, 503, "try again"},
 		{`std::bad_alloc`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
-		{`{"exception_type":"INTERNAL","exception_message":"Information loss on integer cast: value 2147483648\nStack Trace: x"}`, errs.EngineExecuteQuery, 500, "value 2147483648"},
-		{`{"exception_type":"FATAL","exception_message":"database has been invalidated because of a previous fatal error"}`, errs.External, 503, "send the query again"},
-		{`{"exception_type":"Binder","exception_message":"Max expression depth limit of 250 exceeded. Use \"SET max_expression_depth TO x\""}`, errs.Unsupported, 400, "nested too deeply"},
+		{
+			`{"exception_type":"INTERNAL","exception_message":"Information loss on integer cast: ` +
+				`value 2147483648\nStack Trace: x"}`,
+			errs.EngineExecuteQuery, 500, "value 2147483648",
+		},
+		{
+			`{"exception_type":"FATAL","exception_message":"database has been invalidated because of a previous fatal error"}`,
+			errs.External, 503, "send the query again",
+		},
+		{
+			`{"exception_type":"Binder","exception_message":"Max expression depth limit of 250 exceeded. ` +
+				`Use \"SET max_expression_depth TO x\""}`,
+			errs.Unsupported, 400, "nested too deeply",
+		},
 	} {
 		err := errs.From(sql.ToClient(duck.EngineError(c.message, 0), nil))
-		if err.Code != c.code || err.Status() != c.status || !strings.Contains(err.ClientMessage(), c.want) || strings.Contains(err.Msg, "Stack") {
+		if err.Code != c.code || err.Status() != c.status || !strings.Contains(err.ClientMessage(), c.want) ||
+			strings.Contains(err.Msg, "Stack") {
 			t.Errorf("%s: %d, status %d, %s", c.message, err.Code, err.Status(), err.ClientMessage())
 		}
 		if c.status == 503 && err.RetryAfter == 0 {

@@ -24,8 +24,9 @@ func (r *run) summary() string {
 		lines = append(lines, p.Summary(r.sources[i]))
 		if n := r.st.shape.Newest; n != nil && n.Ref == i {
 			if list := p.Attempts(r.request.Limit); len(list) > 0 {
-				lines = append(lines, fmt.Sprintf("  the newest rows are looked for from %s on first, and before only if those are too few",
-					moment(list[0], p.View.Schema.TimeIndex())))
+				lines = append(lines,
+					fmt.Sprintf("  the newest rows are looked for from %s on first, and before only if those are too few",
+						moment(list[0], p.View.Schema.TimeIndex())))
 			}
 		}
 	}

@@ -35,24 +35,36 @@ func TestExplainSegments(t *testing.T) {
 		want string
 	}{
 		{"SELECT * FROM t", tab, "public.t: 6 of 6 segments; 36 of 36 rows in memory; 3 of 3 columns"},
-		{"SELECT n FROM t WHERE ts < '2026-01-05 01:30:00'", tab, "public.t: 1 of 6 segments, 5 left out by time; 6 of 36 rows in memory; 2 of 3 columns"},
+		{
+			"SELECT n FROM t WHERE ts < '2026-01-05 01:30:00'", tab,
+			"public.t: 1 of 6 segments, 5 left out by time; 6 of 36 rows in memory; 2 of 3 columns",
+		},
 		{"SELECT n FROM t", expired, "public.t: 3 of 6 segments, 6 parts expired; 18 of 36 rows in memory; 2 of 3 columns"},
-		{"SELECT n FROM t", merging, "public.t: 6 of 6 segments; 42 of 42 rows in memory; 7 parts overlap and are merged; 2 of 3 columns"},
-		{"SELECT * FROM t WHERE id = 'none'", ids, "public.t: 0 of 1 segments, 1 left out by bloom or token filters; 0 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
+		{
+			"SELECT n FROM t", merging,
+			"public.t: 6 of 6 segments; 42 of 42 rows in memory; 7 parts overlap and are merged; 2 of 3 columns",
+		},
+		{"SELECT * FROM t WHERE id = 'none'", ids, "public.t: 0 of 1 segments, 1 left out by bloom or token filters; " +
+			"0 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
 			"  answered without the plan below: 0 rows found, 0 looked at, 0 row groups read by the index of pages"},
-		{"SELECT id FROM t WHERE id = 'b-id' AND ts >= '1970-01-01 00:00:30' LIMIT 9", ids, "public.t: 1 of 1 segments; 4 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
-			"  answered without the plan below: 2 rows found, 4 looked at, 4 row groups read by the index of pages"},
+		{
+			"SELECT id FROM t WHERE id = 'b-id' AND ts >= '1970-01-01 00:00:30' LIMIT 9", ids,
+			"public.t: 1 of 1 segments; 4 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
+				"  answered without the plan below: 2 rows found, 4 looked at, 4 row groups read by the index of pages",
+		},
 		{
 			"SELECT a.n FROM t a JOIN t b USING (n) WHERE a.ts < '2026-01-05 00:30:00'", tab,
 			"public.t: 1 of 6 segments, 5 left out by time; 0 of 36 rows in memory; 2 of 3 columns\n" +
 				"public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns",
 		},
 		{
-			"SELECT n FROM t ORDER BY ts DESC LIMIT 3", tab, "public.t: 0 of 6 segments; 6 of 36 rows in memory; 2 of 3 columns\n" +
+			"SELECT n FROM t ORDER BY ts DESC LIMIT 3", tab,
+			"public.t: 0 of 6 segments; 6 of 36 rows in memory; 2 of 3 columns\n" +
 				"  answered without the plan below: 3 rows found, 6 looked at, 0 row groups read by the index of pages",
 		},
 		{
-			"SELECT n, 1 FROM t ORDER BY ts DESC LIMIT 3", tab, "public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns\n" +
+			"SELECT n, 1 FROM t ORDER BY ts DESC LIMIT 3", tab,
+			"public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns\n" +
 				"  the newest rows are looked for from 2026-01-05T11:00:00Z on first, and before only if those are too few",
 		},
 	} {
@@ -77,15 +89,17 @@ func TestExplainHidesPaths(t *testing.T) {
 	}
 	const sql = "SELECT id, count(*),\n'x\"y' FROM t JOIN t AS u USING (id) GROUP BY id"
 	for explain, want := range map[string]string{
-		"EXPLAIN ":                            "│",
-		"EXPLAIN ANALYZE ":                    "\nEXPLAIN ANALYZE SELECT id, count(*), 'x\"y' FROM t JOIN t AS u USING (id) GROUP BY id\n",
+		"EXPLAIN ": "│",
+		"EXPLAIN ANALYZE ": "\nEXPLAIN ANALYZE SELECT id, count(*), 'x\"y' FROM t JOIN t AS u USING " +
+			"(id) GROUP BY id\n",
 		"EXPLAIN (FORMAT json) ":              `"READ_PARQUET"`,
 		"EXPLAIN (ANALYZE, FORMAT json) ":     `SELECT id, count(*),\n'x\"y' FROM t JOIN t AS u USING (id) GROUP BY id",`,
 		"EXPLAIN (ANALYZE) /* a\ncomment */ ": "│",
 	} {
 		got := strings.Join(mustQuery(t, e, explain+sql, tab), "\n")
 		// A path is broken into pieces in the box of a scan; the name of this test is in it.
-		if strings.Contains(got, "TestExplain") || strings.Contains(got, filepath.Base(filepath.Dir(dir))) || strings.Contains(got, "/tmp") || !strings.Contains(got, want) {
+		if strings.Contains(got, "TestExplain") || strings.Contains(got, filepath.Base(filepath.Dir(dir))) ||
+			strings.Contains(got, "/tmp") || !strings.Contains(got, want) {
 			t.Errorf("%s:\n%s\nwant %s", explain, got, want)
 		}
 		if strings.Contains(got, "│") && strings.Contains(got, "parquet") {

@@ -14,13 +14,17 @@ func TestFarTimes(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	for _, kind := range []schema.Type{schema.TimestampMillisecond, schema.TimestampSecond} {
-		columns := []schema.Column{{ID: 1, Name: "ts", Type: kind, Semantic: schema.Timestamp}, {ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}}
+		columns := []schema.Column{
+			{ID: 1, Name: "ts", Type: kind, Semantic: schema.Timestamp},
+			{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+		}
 		unit := int(kind.UnitsPerSecond())
 		far := 9_200_000_000_001 * unit
 		near := [][]any{{1000 * unit, 1}, {2000 * unit, 2}}
 		for name, tab := range map[string]query.Table{
-			"batch":    table("logs", columns, batch(t, columns, append(near, []any{far, 3}, []any{-far, 4})...)),
-			"segments": table("logs", columns, fileOf(t, dir, 0, columns, near...), fileOf(t, dir, 0, columns, []any{-far, 4}), fileOf(t, dir, 0, columns, []any{far, 3})),
+			"batch": table("logs", columns, batch(t, columns, append(near, []any{far, 3}, []any{-far, 4})...)),
+			"segments": table("logs", columns, fileOf(t, dir, 0, columns, near...), fileOf(t, dir, 0, columns, []any{-far, 4}),
+				fileOf(t, dir, 0, columns, []any{far, 3})),
 		} {
 			for sql, want := range map[string]string{
 				"SELECT n FROM logs WHERE ts > '1970-01-01' ORDER BY n":                               "1 2 3",

@@ -17,8 +17,14 @@ func TestFill(t *testing.T) {
 	number, text, object, yes := "3", "'it''s'", `'{"a":1}'`, "true"
 	older := mergeColumns[:4]
 	now := append(slices.Clone(older),
-		schema.Column{ID: 20, Name: "n", Type: schema.Int64, Semantic: schema.Field, NotNull: true, Default: &number, Index: &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}},
-		schema.Column{ID: 21, Name: "s", Type: schema.String, Semantic: schema.Field, NotNull: true, Default: &text, Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}},
+		schema.Column{
+			ID: 20, Name: "n", Type: schema.Int64, Semantic: schema.Field, NotNull: true, Default: &number,
+			Index: &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)},
+		},
+		schema.Column{
+			ID: 21, Name: "s", Type: schema.String, Semantic: schema.Field, NotNull: true, Default: &text,
+			Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)},
+		},
 		schema.Column{ID: 22, Name: "j", Type: schema.JSON, Semantic: schema.Field, NotNull: true, Default: &object},
 		schema.Column{ID: 23, Name: "b", Type: schema.Boolean, Semantic: schema.Field, NotNull: true, Default: &yes},
 		schema.Column{ID: 24, Name: "null", Type: schema.Int64, Semantic: schema.Field, Default: &number})

@@ -106,7 +106,10 @@ var hostile = []struct {
 	{"SELECT (SELECT content FROM read_text('/etc/passwd'))", errs.Unsupported},
 	{"SELECT * FROM t WHERE a IN (SELECT content FROM read_text('/etc/passwd'))", errs.Unsupported},
 	{"WITH x AS (SELECT * FROM read_text('/etc/passwd')) SELECT 1", errs.Unsupported},
-	{"WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT length(content) FROM x, read_text('/etc/passwd')) SELECT * FROM x", errs.Unsupported},
+	{
+		"WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT length(content) FROM x, read_text('/etc/passwd')) SELECT * FROM x",
+		errs.Unsupported,
+	},
 	{"SELECT 1 UNION ALL SELECT content FROM read_text('/etc/passwd')", errs.Unsupported},
 	{"SELECT 1 ORDER BY (SELECT content FROM read_text('/etc/passwd'))", errs.Unsupported},
 	{"SELECT 1 LIMIT (SELECT length(content) FROM read_text('/etc/passwd'))", errs.Unsupported},
@@ -202,7 +205,8 @@ var hostile = []struct {
 	{"SELECT a::" + strings.Repeat("x", 2000) + " FROM t", errs.InvalidArguments},
 	{"SELECT " + strings.Repeat("[", 40) + "1" + strings.Repeat("]", 40), errs.Unsupported},
 	{"SELECT " + strings.Repeat("{'a': ", 40) + "1" + strings.Repeat("}", 40), errs.Unsupported},
-	{"SELECT " + strings.Repeat("[", 30) + "x" + strings.Repeat("]", 30) + " FROM (SELECT " + strings.Repeat("[", 30) + "x" + strings.Repeat("]", 30) +
+	{"SELECT " + strings.Repeat("[", 30) + "x" + strings.Repeat("]", 30) + " FROM (SELECT " + strings.Repeat("[", 30) +
+		"x" + strings.Repeat("]", 30) +
 		" AS x FROM (SELECT " + strings.Repeat("[", 30) + "1" + strings.Repeat("]", 30) + " AS x))", errs.Unsupported},
 	{"SELECT a" + strings.Repeat(".a", 120_000) + " FROM t", errs.Unsupported},
 	{"SELECT 1 FROM t WHERE t.a" + strings.Repeat(".a", 40) + " = 1", errs.Unsupported},
@@ -237,12 +241,22 @@ var hostile = []struct {
 	{"SELECT [1" + strings.Repeat(", 1", sql.MaxArguments) + "] FROM t", errs.Unsupported},
 	{"SELECT a IN (a + 1" + strings.Repeat(", a + 1", sql.MaxListed) + ") FROM t", errs.Unsupported},
 	{"SELECT CASE" + strings.Repeat(" WHEN a = 1 THEN 2", sql.MaxCases+1) + " END FROM t", errs.Unsupported},
-	{"SELECT CASE a" + strings.Repeat(" WHEN 1 THEN 2", sql.MaxCases/2) + " END, CASE a" + strings.Repeat(" WHEN 1 THEN 2", sql.MaxCases/2+1) + " END FROM t", errs.Unsupported},
+	{
+		"SELECT CASE a" + strings.Repeat(" WHEN 1 THEN 2", sql.MaxCases/2) + " END, CASE a" +
+			strings.Repeat(" WHEN 1 THEN 2", sql.MaxCases/2+1) + " END FROM t",
+		errs.Unsupported,
+	},
 	{"SELECT a FROM t ORDER BY a" + strings.Repeat(", a + 1", sql.MaxListed), errs.Unsupported},
 	{"SELECT DISTINCT ON (a" + strings.Repeat(", a + 1", sql.MaxListed) + ") a FROM t", errs.Unsupported},
 	{"SELECT sum(a) OVER (PARTITION BY a" + strings.Repeat(", a + 1", sql.MaxListed) + ") FROM t", errs.Unsupported},
-	{"SELECT sum(a) OVER (ORDER BY a)" + strings.Repeat(", sum(a) OVER (ORDER BY a + 1)", sql.MaxWindows) + " FROM t", errs.Unsupported},
-	{"SELECT 1" + strings.Repeat(", sum(a) OVER (PARTITION BY a"+strings.Repeat(", a + 1", 90)+")", 30) + " FROM t", errs.Unsupported},
+	{
+		"SELECT sum(a) OVER (ORDER BY a)" + strings.Repeat(", sum(a) OVER (ORDER BY a + 1)", sql.MaxWindows) + " FROM t",
+		errs.Unsupported,
+	},
+	{
+		"SELECT 1" + strings.Repeat(", sum(a) OVER (PARTITION BY a"+strings.Repeat(", a + 1", 90)+")", 30) + " FROM t",
+		errs.Unsupported,
+	},
 	{"SELECT * FROM (VALUES (1" + strings.Repeat(",1", sql.MaxSelected) + "))", errs.Unsupported},
 	{"SELECT a" + strings.Repeat(", a + 1", sql.MaxByName) + " FROM t UNION BY NAME SELECT 1 AS b", errs.Unsupported},
 	// Texts and trees that the parser or the planner take a power of their length for.
@@ -254,21 +268,39 @@ var hostile = []struct {
 	{"SELECT count(*) FROM t GROUP BY ROLLUP (b" + strings.Repeat(", b + 1", 30_000) + ")", errs.Unsupported},
 	{"SELECT b" + strings.Repeat(", b", 60_000) + " FROM t", errs.Unsupported},
 	{"SELECT b AS x0, x0 + x0 AS x1" + doubled(40) + " FROM t", errs.Unsupported},
-	{"SELECT b AS x0, x0 + x0 AS x1" + doubled(11) + " FROM t WHERE x11 > 0 AND x11 > 1 AND x11 > 2 AND x11 > 3 AND x11 > 4 ORDER BY x11", errs.Unsupported},
+	{
+		"SELECT b AS x0, x0 + x0 AS x1" + doubled(11) +
+			" FROM t WHERE x11 > 0 AND x11 > 1 AND x11 > 2 AND x11 > 3 AND x11 > 4 ORDER BY x11",
+		errs.Unsupported,
+	},
 	{"SELECT 1" + strings.Repeat(", count(*) FILTER (b = 1)", 1300) + " FROM t", errs.Unsupported},
 	{"SELECT 1 FROM (SELECT 1 x)" + strings.Repeat(" JOIN (SELECT 1 x) USING (x)", 140), errs.Unsupported},
 	{"SELECT 1 FROM (SELECT 1 x)" + strings.Repeat(", (SELECT 1 x)", 140), errs.Unsupported},
-	{"WITH a AS (SELECT 1 x), b AS (FROM a" + strings.Repeat(" JOIN a USING (x)", 40) + ") FROM b JOIN b c USING (x)", errs.Unsupported},
+	{
+		"WITH a AS (SELECT 1 x), b AS (FROM a" + strings.Repeat(" JOIN a USING (x)", 40) + ") FROM b JOIN b c USING (x)",
+		errs.Unsupported,
+	},
 	{"SELECT " + strings.Repeat("abs(", 600) + "1" + strings.Repeat(")", 600), errs.Unsupported},
 	{"SELECT 1" + strings.Repeat(" + 1", 5000), errs.Unsupported},
 	{"SELECT " + strings.Repeat("(", 20_000) + "1" + strings.Repeat(")", 20_000), errs.InvalidSyntax},
 	{"SELECT " + strings.Repeat("(SELECT ", 11) + "1" + strings.Repeat(")", 11), errs.Unsupported},
-	{"SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", 11) + "true" + strings.Repeat(")", 11), errs.Unsupported},
+	{
+		"SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", 11) + "true" + strings.Repeat(")", 11),
+		errs.Unsupported,
+	},
 	{"SELECT " + strings.Repeat("list_transform([1], x -> ", 11) + "1" + strings.Repeat(")", 11), errs.Unsupported},
-	{"WITH a AS (FROM t, t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, d y) FROM e x, e y", errs.Unsupported},
+	{
+		"WITH a AS (FROM t, t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, " +
+			"d y) FROM e x, e y",
+		errs.Unsupported,
+	},
 	{"SELECT *" + strings.Repeat(", *", 64) + " FROM t", errs.Unsupported},
 	{strings.Repeat("SELECT *, * FROM (", 7) + "FROM t" + strings.Repeat(")", 7), errs.Unsupported},
-	{"WITH a AS (SELECT *, * FROM t), b AS (SELECT *, *, *, * FROM a), c AS (SELECT *, *, *, * FROM b) SELECT *, *, * FROM c", errs.Unsupported},
+	{
+		"WITH a AS (SELECT *, * FROM t), b AS (SELECT *, *, *, * FROM a), c AS (SELECT *, *, *, * FROM b) SELECT *, " +
+			"*, * FROM c",
+		errs.Unsupported,
+	},
 	{"SELECT count(*) FROM t GROUP BY CUBE (a, b, a || 1, a || 2, a || 3, a || 4, a || 5)", errs.Unsupported},
 	{"SELECT * FROM " + strings.Repeat("(SELECT * FROM ", 300) + "t" + strings.Repeat(")", 300), errs.Unsupported},
 }
@@ -323,10 +355,14 @@ func TestHostileNames(t *testing.T) {
 		"SELECT * FROM temp.x":                                             "temp.x",
 		"SELECT * FROM q1_0.x":                                             "q1_0.x",
 		"WITH duckdb_settings AS (SELECT * FROM duckdb_settings) SELECT 1": "public.duckdb_settings",
-		"WITH a AS (SELECT * FROM duckdb_settings), duckdb_settings AS (SELECT 1) SELECT 1":                  "public.duckdb_settings",
-		"WITH RECURSIVE duckdb_settings AS (SELECT name FROM duckdb_settings UNION ALL SELECT 'x') SELECT 1": "public.duckdb_settings",
-		"SELECT * FROM (WITH duckdb_settings AS (SELECT 1) SELECT 2), duckdb_settings":                       "public.duckdb_settings",
-		"SELECT (WITH duckdb_settings AS (SELECT 1) SELECT 2), (SELECT name FROM duckdb_settings LIMIT 1)":   "public.duckdb_settings",
+		"WITH a AS (SELECT * FROM duckdb_settings), duckdb_settings AS (SELECT " +
+			"1) SELECT 1": "public.duckdb_settings",
+		"WITH RECURSIVE duckdb_settings AS (SELECT name FROM duckdb_settings UNION ALL SELECT " +
+			"'x') SELECT 1": "public.duckdb_settings",
+		"SELECT * FROM (WITH duckdb_settings AS (SELECT 1) SELECT 2), " +
+			"duckdb_settings": "public.duckdb_settings",
+		"SELECT (WITH duckdb_settings AS (SELECT 1) SELECT 2), (SELECT name FROM " +
+			"duckdb_settings LIMIT 1)": "public.duckdb_settings",
 	} {
 		a, err := e.Analyze(t.Context(), sql, "public")
 		if err != nil {
@@ -345,7 +381,9 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s: rows %v", sql, got.rows)
 		}
 	}
-	for _, sql := range []string{"SELECT * FROM system.information_schema.tables", "SELECT * FROM memory.main.x", "SELECT * FROM a.b.c"} {
+	for _, sql := range []string{
+		"SELECT * FROM system.information_schema.tables", "SELECT * FROM memory.main.x", "SELECT * FROM a.b.c",
+	} {
 		if _, err := e.Analyze(t.Context(), sql, "public"); errs.CodeOf(err) != errs.Unsupported {
 			t.Errorf("%s: %v", sql, err)
 		}

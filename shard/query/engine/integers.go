@@ -20,12 +20,14 @@ const (
 )
 
 // integerBeside matches what the engine says of integers and times in one condition.
-var integerBeside = regexp.MustCompile(`^Cannot (?:compare|mix) values of type (` + timeTypes + `) and (?:type )?` + integerTypes + `\b|` +
+var integerBeside = regexp.MustCompile(`^Cannot (?:compare|mix) values of type (` + timeTypes + `) and (?:type )?` +
+	integerTypes + `\b|` +
 	`^Cannot (?:compare|mix) values of type ` + integerTypes + ` and (?:type )?(` + timeTypes + `) |` +
 	`^Unimplemented type for cast \(` + integerTypes + ` -> (` + timeTypes + `)\)`)
 
 var timeOfInteger = map[string]string{
-	"TIMESTAMP": "cordwood_time_us(", "TIMESTAMP_S": "cordwood_time_s(", "TIMESTAMP_MS": "cordwood_time_ms(", "TIMESTAMP_NS": "cordwood_time_ns(",
+	"TIMESTAMP": "cordwood_time_us(", "TIMESTAMP_S": "cordwood_time_s(", "TIMESTAMP_MS": "cordwood_time_ms(",
+	"TIMESTAMP_NS": "cordwood_time_ns(",
 }
 
 var wholeNumber = regexp.MustCompile(`^-?\s*[0-9][0-9_]*`)
@@ -49,7 +51,8 @@ func (r *run) integersAsTimes(err error) (edits []sql.Edit) {
 		switch {
 		case at >= 0 && c.At != at && !slices.Contains(c.Literals, at):
 			continue
-		case at < 0 && (c.At >= 0 || !r.hasTime(c.Column, kind) || slices.ContainsFunc(r.times, func(e sql.Edit) bool { return e.From == c.Literals[0] })):
+		case at < 0 && (c.At >= 0 || !r.hasTime(c.Column, kind) ||
+			slices.ContainsFunc(r.times, func(e sql.Edit) bool { return e.From == c.Literals[0] })):
 			continue
 		}
 		for _, from := range c.Literals {

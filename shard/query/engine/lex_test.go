@@ -33,7 +33,9 @@ func TestColumnsThatDifferInCase(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	c := cols("ts:TimestampSecond", "A:Int64", "a:String")
 	b := cols("ts:TimestampSecond", "b:Int64")
-	tables := []query.Table{table("t", c, batch(t, c, []any{5, 1, "x"}, []any{6, 2, "y"})), table("u", b, batch(t, b, []any{5, 7}))}
+	tables := []query.Table{
+		table("t", c, batch(t, c, []any{5, 1, "x"}, []any{6, 2, "y"})), table("u", b, batch(t, b, []any{5, 7})),
+	}
 	for sql, want := range map[string][]string{
 		`SELECT "A", "a" FROM t ORDER BY ts`:                   {"1|x", "2|y"},
 		`SELECT A, a FROM t WHERE a = 'y'`:                     {"2|y"},

@@ -51,7 +51,10 @@ func TestTerm(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "msg:String")
 	r := rand.New(rand.NewPCG(3, 4))
-	letters := []string{"a", "B", "é", "É", "K", "k", "ſ", "s", "İ", "i", "日", "本", "1", "٣", " ", "-", "_", ".", "'", "𐐀", "𐐨", "\u0301", "ß", "ẞ"}
+	letters := []string{
+		"a", "B", "é", "É", "K", "k", "ſ", "s", "İ", "i", "日", "本", "1", "٣", " ", "-", "_", ".", "'", "𐐀", "𐐨",
+		"\u0301", "ß", "ẞ",
+	}
 	random := func(n int) string {
 		var b strings.Builder
 		for range n {
@@ -61,7 +64,8 @@ func TestTerm(t *testing.T) {
 	}
 	for _, a := range []sql.Analyzer{{}, {CaseSensitive: true}, {Chinese: true}, {CaseSensitive: true, Chinese: true}} {
 		columns[1].Index = &schema.Index{Kind: schema.FulltextIndex, Options: map[string]string{
-			schema.IndexOptionCaseSensitive: fmt.Sprint(a.CaseSensitive), schema.IndexOptionAnalyzer: map[bool]string{true: "Chinese", false: "English"}[a.Chinese],
+			schema.IndexOptionCaseSensitive: fmt.Sprint(a.CaseSensitive),
+			schema.IndexOptionAnalyzer:      map[bool]string{true: "Chinese", false: "English"}[a.Chinese],
 		}}
 		var rows [][]any
 		var texts []string
@@ -132,33 +136,37 @@ func TestMatches(t *testing.T) {
 		"conn":                                        "",
 		"(((((((connection)))))) AND (refused peer))": "1",
 	} {
-		got := strings.Join(mustQuery(t, e, "SELECT epoch(ts)::INT FROM t WHERE matches(msg, "+sql.QuoteText(query)+") ORDER BY ts", tab), " ")
+		got := strings.Join(mustQuery(t, e, "SELECT epoch(ts)::INT FROM t WHERE matches(msg, "+sql.QuoteText(query)+
+			") ORDER BY ts", tab), " ")
 		if got != want {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
 	for sql, want := range map[string]string{
-		"SELECT count(*) FROM t WHERE lower(msg).matches_term('peer')":                                         "1",
-		"SELECT matches_term('a b', 'B')":                                                                      "true",
-		"SELECT matches_term(NULL, 'B')":                                                                       "NULL",
-		"SELECT matches(NULL::VARCHAR, 'NOT b')":                                                               "NULL",
-		"SELECT matches(msg, 'NOT b') FROM t WHERE ts::BIGINT IS NOT NULL ORDER BY ts LIMIT 0":                 "",
-		"SELECT matches(msg, 'peer') FROM t ORDER BY ts LIMIT 4":                                               "true false false NULL",
-		"SELECT count(*) FROM t WHERE matches(lower(msg) || ' tail', 'tail AND refused')":                      "2",
-		"SELECT count(*) FROM t WHERE matches_term(t.other, 'it''s') OR matches_term ( public.t.msg , 'b')":    "1",
-		"SELECT count(*) FROM t x WHERE MATCHES_TERM(x.other, $$x$$)":                                          "3",
-		"SELECT count(*) FROM t WHERE NOT matches_term(msg, 'peer')":                                           "4",
-		"SELECT count(*) FILTER (WHERE matches(msg, 'peer')), count(matches(msg, 'peer')) FROM t":              "1|5",
-		"SELECT count(*) FROM t WHERE matches_term(extra, 'word')":                                             "1",
-		"SELECT count(*) FROM t WHERE matches_term(msg, '; r')":                                                "0",
-		"SELECT count(*) FROM t WHERE matches_term(msg, '; refused')":                                          "1",
-		"WITH c AS (SELECT msg AS m FROM t) SELECT count(*) FROM c WHERE matches(m, e'reset\\trefused')":       "1",
-		"SELECT count(*) FROM t WHERE msg ~ 'con.*ref' AND msg ~ '^c'":                                         "1",
-		"SELECT count(*) FROM t WHERE msg ~* '^CONN' AND msg !~ 'reset' AND msg !~* 'DIS|nope'":                "1",
-		"SELECT count(*) FROM t WHERE msg !~ 'o'":                                                              "2",
-		"SELECT count(*) FROM t WHERE NOT msg ~ 'o' OR NOT (msg ~ 'o')":                                        "2",
-		"SELECT 'a\nb' ~ 'b', 'abc' ~ 'b|x', 'abc' ~ '^b', 'ABC' ~* 'b', NULL ~ 'x', 'abc' ~ '(?i)B', 'x'~'x'": "true|true|false|true|NULL|true|true",
-		"SELECT 'abc' SIMILAR TO 'b', 'abc' NOT SIMILAR TO 'abc', regexp_full_match('abc', 'b'), 'abc' ~ NULL": "false|false|false|NULL",
+		"SELECT count(*) FROM t WHERE lower(msg).matches_term('peer')":                         "1",
+		"SELECT matches_term('a b', 'B')":                                                      "true",
+		"SELECT matches_term(NULL, 'B')":                                                       "NULL",
+		"SELECT matches(NULL::VARCHAR, 'NOT b')":                                               "NULL",
+		"SELECT matches(msg, 'NOT b') FROM t WHERE ts::BIGINT IS NOT NULL ORDER BY ts LIMIT 0": "",
+		"SELECT matches(msg, 'peer') FROM t ORDER BY " +
+			"ts LIMIT 4": "true false false NULL",
+		"SELECT count(*) FROM t WHERE matches(lower(msg) || ' tail', 'tail AND refused')":                   "2",
+		"SELECT count(*) FROM t WHERE matches_term(t.other, 'it''s') OR matches_term ( public.t.msg , 'b')": "1",
+		"SELECT count(*) FROM t x WHERE MATCHES_TERM(x.other, $$x$$)":                                       "3",
+		"SELECT count(*) FROM t WHERE NOT matches_term(msg, 'peer')":                                        "4",
+		"SELECT count(*) FILTER (WHERE matches(msg, 'peer')), count(matches(msg, 'peer')) FROM t":           "1|5",
+		"SELECT count(*) FROM t WHERE matches_term(extra, 'word')":                                          "1",
+		"SELECT count(*) FROM t WHERE matches_term(msg, '; r')":                                             "0",
+		"SELECT count(*) FROM t WHERE matches_term(msg, '; refused')":                                       "1",
+		"WITH c AS (SELECT msg AS m FROM t) SELECT count(*) FROM c WHERE matches(m, e'reset\\trefused')":    "1",
+		"SELECT count(*) FROM t WHERE msg ~ 'con.*ref' AND msg ~ '^c'":                                      "1",
+		"SELECT count(*) FROM t WHERE msg ~* '^CONN' AND msg !~ 'reset' AND msg !~* 'DIS|nope'":             "1",
+		"SELECT count(*) FROM t WHERE msg !~ 'o'":                                                           "2",
+		"SELECT count(*) FROM t WHERE NOT msg ~ 'o' OR NOT (msg ~ 'o')":                                     "2",
+		"SELECT 'a\nb' ~ 'b', 'abc' ~ 'b|x', 'abc' ~ '^b', 'ABC' ~* 'b', NULL ~ 'x', " +
+			"'abc' ~ '(?i)B', 'x'~'x'": "true|true|false|true|NULL|true|true",
+		"SELECT 'abc' SIMILAR TO 'b', 'abc' NOT SIMILAR TO 'abc', regexp_full_match('abc', 'b'), " +
+			"'abc' ~ NULL": "false|false|false|NULL",
 	} {
 		if got := strings.Join(mustQuery(t, e, sql, tab), " "); got != want {
 			t.Errorf("%s: got %s, want %s", sql, got, want)
@@ -168,7 +176,8 @@ func TestMatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(a.schema.Field(0).Name, " ", a.schema.Field(1).Name); got != "matches_term(msg, 'it''s') matches(msg, 'a OR b')" {
+	if got := fmt.Sprint(a.schema.Field(0).Name, " ", a.schema.Field(1).Name); got !=
+		"matches_term(msg, 'it''s') matches(msg, 'a OR b')" {
 		t.Errorf("names of columns: %s", got)
 	}
 }
@@ -209,7 +218,8 @@ func TestSearchErrors(t *testing.T) {
 		"SELECT msg ~ msg FROM t":                        "must be a literal text",
 		"SELECT matches(msg, '" + strings.Repeat("(", 100) + "a" + strings.Repeat(")", 100) + "') FROM t": "nested more than",
 		"SELECT matches(msg, '" + strings.Repeat("NOT ", 100) + "a') FROM t":                              "nested more than",
-		"SELECT matches(msg, '" + strings.Repeat("a ", 100) + "') FROM t":                                 "more than 64 words",
+		"SELECT matches(msg, '" + strings.Repeat("a ", 100) +
+			"') FROM t": "more than 64 words",
 	} {
 		_, err := ask(e, sql, tab)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -223,7 +233,10 @@ func TestSearchErrors(t *testing.T) {
 
 // FuzzSearchQuery looks that a query is answered, or refused before it runs.
 func FuzzSearchQuery(f *testing.F) {
-	for _, seed := range []string{"a", "a AND NOT b OR \"exact phrase\"", "((a)", "\"\\\"", "NOT", "日本 OR é", "a\x00b", "conn* AND +b -\"c d\" -(e*)", "*", "+-*"} {
+	for _, seed := range []string{
+		"a", "a AND NOT b OR \"exact phrase\"", "((a)", "\"\\\"", "NOT", "日本 OR é", "a\x00b",
+		"conn* AND +b -\"c d\" -(e*)", "*", "+-*",
+	} {
 		f.Add(seed)
 	}
 	e := openEngine(f, f.TempDir())
@@ -244,12 +257,17 @@ func indexed(t testing.TB, dir string, columns []schema.Column, groupRows int, b
 	tab := table("t", columns)
 	tab.Schema.ID = 1
 	next := uint64(0)
-	metas, err := segment.Write(segment.Config{FS: vfs.OS, Dir: dir, RowGroupRows: groupRows, NextID: func() uint64 { next++; return next }}, tab.Schema, batches)
+	metas, err := segment.Write(segment.Config{
+		FS: vfs.OS, Dir: dir, RowGroupRows: groupRows, NextID: func() uint64 { next++; return next },
+	}, tab.Schema, batches)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range metas {
-		s := query.Segment{Path: filepath.Join(dir, segment.FileName(m.ID)), CRC: m.FileCRC, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
+		s := query.Segment{
+			Path: filepath.Join(dir, segment.FileName(m.ID)), CRC: m.FileCRC, Rows: m.Rows, MinTime: m.MinTime,
+			MaxTime: m.MaxTime,
+		}
 		for _, c := range m.Columns {
 			s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 		}
@@ -322,7 +340,10 @@ func TestFilters(t *testing.T) {
 	}
 	// An index that came later says nothing of files before it, and one of another kind of
 	// words nothing of others.
-	columns[3].Index = &schema.Index{Kind: schema.FulltextIndex, Options: map[string]string{schema.IndexOptionCaseSensitive: "true"}}
+	columns[3].Index = &schema.Index{
+		Kind:    schema.FulltextIndex,
+		Options: map[string]string{schema.IndexOptionCaseSensitive: "true"},
+	}
 	for sql, want := range map[string]string{"matches_term(msg, 'Message')": "2000", "matches_term(msg, 'message')": "0"} {
 		if got := mustQuery(t, e, "SELECT count(*) FROM t WHERE "+sql, tab); got[0] != want {
 			t.Errorf("%s: got %s, want %s", sql, got[0], want)

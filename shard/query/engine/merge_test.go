@@ -125,7 +125,10 @@ func TestMerge(t *testing.T) {
 		}{
 			{"note = 'n1'", func(v []string) bool { return v[4] == "n1" }},
 			{"host = 'a' AND core = 1", func(v []string) bool { return v[1] == "a" && v[2] == "1" }},
-			{"ts >= '1970-01-01 00:00:20' AND load IS NULL", func(v []string) bool { return len(v[0]) > 1 && v[0] >= "20" && v[3] == "NULL" }},
+			{
+				"ts >= '1970-01-01 00:00:20' AND load IS NULL",
+				func(v []string) bool { return len(v[0]) > 1 && v[0] >= "20" && v[3] == "NULL" },
+			},
 			{"ts = '1970-01-01 00:00:07' OR note IS NULL", func(v []string) bool { return v[0] == "7" || v[4] == "NULL" }},
 		} {
 			n := 0
@@ -138,7 +141,8 @@ func TestMerge(t *testing.T) {
 				t.Fatalf("seed %d, merge %s, %s: got %s rows, want %d", seed, how, c.where, got, n)
 			}
 		}
-		if got := mustQuery(t, e, "SELECT * FROM m LIMIT 1", tab); len(got) == 1 && len(strings.Split(got[0], "|")) != len(mergeColumns) {
+		if got := mustQuery(t, e, "SELECT * FROM m LIMIT 1", tab); len(got) == 1 &&
+			len(strings.Split(got[0], "|")) != len(mergeColumns) {
 			t.Fatalf("seed %d: SELECT * shows %q", seed, got[0])
 		}
 	}
@@ -262,7 +266,8 @@ func sharedSegment(t testing.TB, dir string, tableID int, columns []schema.Colum
 func TestSharedSegment(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	tab := table("logs", logColumns, sharedSegment(t, dir, 9, logColumns, logRows[:3]...), fileOf(t, dir, 0, logColumns, logRows[3:4]...), batch(t, logColumns, logRows[4:]...))
+	tab := table("logs", logColumns, sharedSegment(t, dir, 9, logColumns, logRows[:3]...),
+		fileOf(t, dir, 0, logColumns, logRows[3:4]...), batch(t, logColumns, logRows[4:]...))
 	tab.Schema.ID = 9
 	for sql, want := range map[string]string{
 		"SELECT code FROM logs ORDER BY ts":                          "200 404 500 200 200",

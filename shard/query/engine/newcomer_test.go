@@ -42,12 +42,17 @@ func TestHintsForNewcomers(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", sql, err, want)
 		}
 	}
-	for _, sql := range []string{"SELECT * FROM logs WHERE host = a", "SELECT * FROM logs WHERE host = `a`", "SELECT at FROM logs", "SELECT logs.\"no\" FROM logs"} {
-		if _, err := ask(e, sql, tab); errs.CodeOf(err) != errs.ColumnNotFound || strings.Contains(err.Error(), "single quotes") {
+	for _, sql := range []string{
+		"SELECT * FROM logs WHERE host = a", "SELECT * FROM logs WHERE host = `a`", "SELECT at FROM logs",
+		"SELECT logs.\"no\" FROM logs",
+	} {
+		if _, err := ask(e, sql, tab); errs.CodeOf(err) != errs.ColumnNotFound ||
+			strings.Contains(err.Error(), "single quotes") {
 			t.Errorf("%s: got %v", sql, err)
 		}
 	}
-	if _, err := ask(e, "SELECT logs.host FROM logs PIVOT (count(*) FOR host IN ('a'))", tab); err != nil && strings.Contains(err.Error(), "PIVOT needs") {
+	if _, err := ask(e, "SELECT logs.host FROM logs PIVOT (count(*) FOR host IN ('a'))", tab); err != nil &&
+		strings.Contains(err.Error(), "PIVOT needs") {
 		t.Error(err)
 	}
 }

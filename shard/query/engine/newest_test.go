@@ -94,7 +94,9 @@ func TestNewest(t *testing.T) {
 		for _, sql := range []string{"SELECT n FROM t ORDER BY ts DESC, n", "SELECT n FROM t ORDER BY ts DESC, n LIMIT 9"} {
 			var got [2]string
 			for i, engine := range []*Engine{e, plain} {
-				a, err := request(t.Context(), engine, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Limit: 7})
+				a, err := request(t.Context(), engine, &query.Request{
+					SQL: sql, Database: "public", Tables: []query.Table{tab}, Limit: 7,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

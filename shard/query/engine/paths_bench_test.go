@@ -23,9 +23,15 @@ var pathStatements = []struct{ name, SQL string }{
 	{"count by status", `SELECT status, count(*) FROM logs GROUP BY status ORDER BY 2 DESC`},
 	{"hits per minute", `SELECT date_trunc('minute', ts) AS m, count(*) FROM logs GROUP BY m ORDER BY m`},
 	{"hits per hour", `SELECT date_trunc('hour', ts) AS m, count(*) FROM logs GROUP BY m ORDER BY m`},
-	{"errors per minute", `SELECT date_trunc('minute', ts) AS m, count(*) FROM logs WHERE status >= 500 GROUP BY m ORDER BY m`},
+	{
+		"errors per minute",
+		`SELECT date_trunc('minute', ts) AS m, count(*) FROM logs WHERE status >= 500 GROUP BY m ORDER BY m`,
+	},
 	{"rows of ten minutes", `SELECT count(*) FROM logs WHERE ts >= '2026-01-05 01:00:00' AND ts < '2026-01-05 01:10:00'`},
-	{"hosts of ten minutes", `SELECT host, count(*) FROM logs WHERE ts >= '2026-01-05 01:00:00' AND ts < '2026-01-05 01:10:00' GROUP BY host`},
+	{
+		"hosts of ten minutes",
+		`SELECT host, count(*) FROM logs WHERE ts >= '2026-01-05 01:00:00' AND ts < '2026-01-05 01:10:00' GROUP BY host`,
+	},
 	{"substring count", `SELECT count(*) FROM logs WHERE user_agent LIKE '%Firefox/12%'`},
 	{"top 10 paths", `SELECT path, count(*) AS n FROM logs GROUP BY path ORDER BY n DESC LIMIT 10`},
 	{"p99 by host", `SELECT host, quantile_cont(request_time, 0.99) FROM logs GROUP BY host`},
@@ -42,11 +48,13 @@ var pathStatements = []struct{ name, SQL string }{
 // webServerLogs is a table of rows like those of test/bench's nginx-json, as a shard has them after
 // compaction: two segments, and 20,000 rows in memory. It returns the id of one row, too.
 func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id string) {
-	columns := cols("ts:TimestampNanosecond", "host:String", "remote_addr:String", "method:String", "path:String", "protocol:String",
+	columns := cols("ts:TimestampNanosecond", "host:String", "remote_addr:String", "method:String", "path:String",
+		"protocol:String",
 		"status:Int64", "bytes:Int64", "request_time:Float64", "referer:String", "user_agent:String", "request_id:String",
 		"upstream_addr:String", "upstream_status:Int64", "upstream_time:Float64", "country:String")
 	r := rand.New(rand.NewPCG(7, 2026))
-	paths, agents, addrs := rand.NewZipf(r, 1.1, 4, 120_000), rand.NewZipf(r, 1.2, 3, 800), rand.NewZipf(r, 1.05, 8, 60_000)
+	paths, agents, addrs := rand.NewZipf(r, 1.1, 4, 120_000), rand.NewZipf(r, 1.2, 3, 800),
+		rand.NewZipf(r, 1.05, 8, 60_000)
 	statuses := []int{200, 200, 200, 200, 200, 200, 200, 201, 204, 301, 304, 400, 401, 404, 404, 429, 500, 502, 503}
 	methods := []string{"GET", "GET", "GET", "GET", "GET", "GET", "POST", "POST", "PUT", "DELETE"}
 	now := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC).UnixNano()
@@ -65,8 +73,10 @@ func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id stri
 				now, fmt.Sprintf("edge-%02d.%s.example.com", a%12, []string{"iad", "fra", "sin"}[a%3]),
 				fmt.Sprintf("%d.%d.%d.%d", 23+a*131%200, a*7%256, a*13/256%256, a%256), methods[r.IntN(len(methods))],
 				fmt.Sprintf("/api/v2/%d/%d", p%10, p), "HTTP/1.1", status, int(r.ExpFloat64() * 9000), float64(int(ms)) / 1000, "-",
-				fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Firefox/%d.0", 90+agents.Uint64()),
-				trace, fmt.Sprintf("10.42.%d.%d:8080", p%4, 10+p%40), status, float64(int(ms*0.9)) / 1000, []string{"US", "DE", "FR", "IN", "BR", "JP"}[a%6],
+				fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Firefox/%d.0", 90+
+					agents.Uint64()),
+				trace, fmt.Sprintf("10.42.%d.%d:8080", p%4, 10+p%40), status, float64(int(ms*0.9)) / 1000,
+				[]string{"US", "DE", "FR", "IN", "BR", "JP"}[a%6],
 			}
 		}
 		return batch(b, columns, list...)

@@ -49,7 +49,10 @@ func TestStatements(t *testing.T) {
 		{"SELECT code FROM logs ORDER BY ts", "200 404 500 200 200"},
 		{"SELECT code, host FROM logs ORDER BY ts", "200|a 404|b 500|a 200|NULL 200|c"},
 		{"SELECT host, code FROM logs ORDER BY ts", "a|200 b|404 a|500 NULL|200 c|200"},
-		{"SELECT took, code, took, epoch_ns(ts) FROM logs ORDER BY ts LIMIT 2", "0.5|200|0.5|1000000001 1.5|404|1.5|2000000002"},
+		{
+			"SELECT took, code, took, epoch_ns(ts) FROM logs ORDER BY ts LIMIT 2",
+			"0.5|200|0.5|1000000001 1.5|404|1.5|2000000002",
+		},
 		{"SELECT count(*) FROM logs", "5"},
 		{"SELECT count(*) FROM logs WHERE code = 200", "3"},
 		{"SELECT host FROM logs WHERE code = 404", "b"},
@@ -85,7 +88,10 @@ func TestStatements(t *testing.T) {
 		{"SELECT count(*) FROM (SELECT * FROM logs UNION ALL SELECT * FROM other.logs)", "10"},
 		{"SELECT (SELECT max(code) FROM logs)", "500"},
 		{"SELECT code FROM logs WHERE ts = (SELECT max(ts) FROM logs)", "200"},
-		{"SELECT l.code, z.zone FROM logs l ASOF JOIN hosts z ON l.host = z.host AND l.ts >= z.ts ORDER BY l.ts", "200|x 404|y 500|x"},
+		{
+			"SELECT l.code, z.zone FROM logs l ASOF JOIN hosts z ON l.host = z.host AND l.ts >= z.ts ORDER BY l.ts",
+			"200|x 404|y 500|x",
+		},
 		{"SELECT code, u.x FROM logs, unnest([1, 2]) AS u(x) WHERE code = 404 ORDER BY 2", "404|1 404|2"},
 		{"SELECT key, value FROM logs, json_each(extra) WHERE code = 500", `k|"v3"`},
 		// CTEs, also those that hide tables.
@@ -93,13 +99,22 @@ func TestStatements(t *testing.T) {
 		{"WITH logs AS (SELECT max(code) AS x FROM logs) SELECT x FROM logs", "500"},
 		{"WITH a AS (SELECT code FROM logs), b AS (SELECT max(code) AS m FROM a) SELECT m FROM b", "500"},
 		{"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT sum(n) FROM r", "10"},
-		{"WITH a AS (SELECT 1 AS x) SELECT x, (WITH a AS (SELECT 2 AS x) SELECT x FROM a), (SELECT x FROM a) FROM a", "1|2|1"},
+		{
+			"WITH a AS (SELECT 1 AS x) SELECT x, (WITH a AS (SELECT 2 AS x) SELECT x FROM a), (SELECT x FROM a) FROM a",
+			"1|2|1",
+		},
 		{"SELECT count(*) FROM (WITH hosts AS (SELECT 1) SELECT * FROM hosts), hosts", "2"},
 		// Windows, aggregates, time.
-		{"SELECT code, row_number() OVER (PARTITION BY code ORDER BY ts) FROM logs ORDER BY ts", "200|1 404|1 500|1 200|2 200|3"},
+		{
+			"SELECT code, row_number() OVER (PARTITION BY code ORDER BY ts) FROM logs ORDER BY ts",
+			"200|1 404|1 500|1 200|2 200|3",
+		},
 		{"SELECT code - lag(code) OVER (ORDER BY ts) FROM logs QUALIFY row_number() OVER (ORDER BY ts) = 2", "204"},
 		{"SELECT date_trunc('minute', ts), count(*) FROM logs GROUP BY 1", "1970-01-01T00:00:00|5"},
-		{"SELECT time_bucket(INTERVAL '2 seconds', ts) AS b, count(*) FROM logs GROUP BY b ORDER BY b LIMIT 1", "1970-01-01T00:00:00|1"},
+		{
+			"SELECT time_bucket(INTERVAL '2 seconds', ts) AS b, count(*) FROM logs GROUP BY b ORDER BY b LIMIT 1",
+			"1970-01-01T00:00:00|1",
+		},
 		{"SELECT count(*) FROM logs WHERE ts > now() - INTERVAL 1 HOUR", "0"},
 		{"SELECT count(*) FROM logs WHERE ts < current_timestamp AND ts < now() AND ts < to_timestamp(3.5)", "3"},
 		{"SELECT count(*) FROM logs WHERE ts >= '1970-01-01T00:00:03Z' AND ts < '1970-01-01 00:00:05'", "2"},
@@ -108,8 +123,15 @@ func TestStatements(t *testing.T) {
 		{"SELECT count(*) FROM logs USING SAMPLE 100%", "5"},
 		{"SELECT host FROM logs WHERE host SIMILAR TO '[bc]' ORDER BY ts", "b c"},
 		{"SELECT regexp_extract(host || code, '([a-z])([0-9]+)', 2) FROM logs WHERE code = 404", "404"},
-		{"SELECT * FROM (PIVOT logs ON code IN (200, 404) USING count(*) GROUP BY host) ORDER BY host NULLS LAST", "a|1|0 b|0|1 c|1|0 NULL|1|0"},
-		{"SELECT lpad(code::VARCHAR, 5, '0'), repeat('ab', 3), range(3), format('{:>5}', 'x'), printf('%05d', 7) FROM logs WHERE code = 404", "00404|ababab|[0,1,2]|    x|00007"},
+		{
+			"SELECT * FROM (PIVOT logs ON code IN (200, 404) USING count(*) GROUP BY host) ORDER BY host NULLS LAST",
+			"a|1|0 b|0|1 c|1|0 NULL|1|0",
+		},
+		{
+			"SELECT lpad(code::VARCHAR, 5, '0'), repeat('ab', 3), range(3), format('{:>5}', 'x'), printf('%05d', 7) FROM logs " +
+				"WHERE code = 404",
+			"00404|ababab|[0,1,2]|    x|00007",
+		},
 		{"SELECT list_transform([1, 2], x -> x + 1), [x * 2 FOR x IN [1, 2] IF x > 1]", "[2,3]|[4]"},
 		{"SELECT count(*) FROM range(100000)", "100000"},
 		{"VALUES (1), (2)", "1 2"},
@@ -180,13 +202,16 @@ func TestColumnsChange(t *testing.T) {
 		batch(t, old[:1], []any{6}),
 	)
 	want := []string{
-		`NULL|1970-01-01T00:00:00.001|10|NULL`, `{"a":1}|1970-01-01T00:00:00.002|20|0.5`, `NULL|1970-01-01T00:00:00.003|NULL|NULL`,
-		`NULL|1970-01-01T00:00:00.004|40|NULL`, `NULL|1970-01-01T00:00:00.005|50|1.5`, `NULL|1970-01-01T00:00:00.006|NULL|NULL`,
+		`NULL|1970-01-01T00:00:00.001|10|NULL`, `{"a":1}|1970-01-01T00:00:00.002|20|0.5`,
+		`NULL|1970-01-01T00:00:00.003|NULL|NULL`,
+		`NULL|1970-01-01T00:00:00.004|40|NULL`, `NULL|1970-01-01T00:00:00.005|50|1.5`,
+		`NULL|1970-01-01T00:00:00.006|NULL|NULL`,
 	}
 	if diff := cmp.Diff(want, mustQuery(t, e, "SELECT * FROM t ORDER BY ts", tab)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"6|4|2|1"}, mustQuery(t, e, "SELECT count(*), count(after), count(dropped), count(added->>'a') FROM t", tab)); diff != "" {
+	if diff := cmp.Diff([]string{"6|4|2|1"},
+		mustQuery(t, e, "SELECT count(*), count(after), count(dropped), count(added->>'a') FROM t", tab)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -194,8 +219,10 @@ func TestColumnsChange(t *testing.T) {
 func TestAwkwardColumnNames(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	columns := cols("ts:TimestampNanosecond", "A:Int64", "a:Int64", "rowid:Int64", "filename:Int64", "file_row_number:Int64",
-		"file_index:Int64", "a.b:Int64", "it's \"odd\":Int64", "ts_1:Int64", "TS:Int64", "select:Int64", "日本:Int64", " :Int64")
+	columns := cols("ts:TimestampNanosecond", "A:Int64", "a:Int64", "rowid:Int64", "filename:Int64",
+		"file_row_number:Int64",
+		"file_index:Int64", "a.b:Int64", "it's \"odd\":Int64", "ts_1:Int64", "TS:Int64", "select:Int64",
+		"日本:Int64", " :Int64")
 	row := func(n int) []any {
 		out := []any{n}
 		for i := 1; i < len(columns); i++ {
@@ -212,7 +239,8 @@ func TestAwkwardColumnNames(t *testing.T) {
 	for _, f := range a.schema.Fields() {
 		names = append(names, f.Name)
 	}
-	if diff := cmp.Diff("ts A a rowid filename file_row_number file_index a.b it's \"odd\" ts_1 TS select 日本  ", strings.Join(names, " ")); diff != "" {
+	if diff := cmp.Diff("ts A a rowid filename file_row_number file_index a.b it's \"odd\" ts_1 TS select 日本  ",
+		strings.Join(names, " ")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for i, n := range []int{1, 2} {
@@ -284,7 +312,9 @@ func TestLimit(t *testing.T) {
 		{"SELECT ts FROM many LIMIT 9000", 2047, 2047},
 		{"EXPLAIN SELECT code FROM logs", 3, 2},
 	} {
-		a, err := request(t.Context(), e, &query.Request{SQL: c.SQL, Database: "public", Tables: []query.Table{tab, many}, Limit: c.limit})
+		a, err := request(t.Context(), e, &query.Request{
+			SQL: c.SQL, Database: "public", Tables: []query.Table{tab, many}, Limit: c.limit,
+		})
 		if err != nil {
 			t.Errorf("%s: %v", c.SQL, err)
 		} else if len(a.rows) != c.want {
@@ -339,7 +369,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.60s:\n got %d %v\nwant %d …%s…", c.SQL, errs.CodeOf(err), err, c.code, c.text)
 		}
 	}
-	for zone, ok := range map[string]bool{"": true, "UTC": true, "Etc/UTC": true, "Europe/Atlantis": false, "Nowhere": false} {
+	for zone, ok := range map[string]bool{
+		"": true, "UTC": true, "Etc/UTC": true, "Europe/Atlantis": false, "Nowhere": false,
+	} {
 		_, err := request(t.Context(), e, &query.Request{SQL: "SELECT 1", Timezone: zone})
 		if (err == nil) != ok || !ok && errs.CodeOf(err) != errs.InvalidArguments {
 			t.Errorf("time zone %q: %v", zone, err)

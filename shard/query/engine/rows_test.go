@@ -37,7 +37,9 @@ func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.
 		spec.Tables = append(spec.Tables, segment.TableColumns{Table: x.Schema})
 	}
 	dir := t.TempDir()
-	w, err := segment.NewWriter(segment.Config{FS: vfs.OS, Dir: dir, RowGroupRows: groupRows, NextID: func() uint64 { return 1 }}, spec)
+	w, err := segment.NewWriter(segment.Config{
+		FS: vfs.OS, Dir: dir, RowGroupRows: groupRows, NextID: func() uint64 { return 1 },
+	}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +66,13 @@ func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.
 		t.Fatal(err)
 	}
 	span := m.Tables[1]
-	s := query.Segment{Path: filepath.Join(dir, segment.FileName(m.ID)), Shared: true, Rows: span.Rows, MinTime: span.MinTime, MaxTime: span.MaxTime}
+	s := query.Segment{
+		Path: filepath.Join(dir, segment.FileName(m.ID)), Shared: true, Rows: span.Rows, MinTime: span.MinTime,
+		MaxTime: span.MaxTime,
+	}
 	for _, c := range m.Columns {
-		if have := tab.Schema.Column(c.TableName()); have != nil && have.ID == c.ID && have.Type == c.Type && have.Semantic == c.Semantic || mark >= 0 && c.ID == schema.DeletedColumnID {
+		if have := tab.Schema.Column(c.TableName()); have != nil && have.ID == c.ID && have.Type == c.Type &&
+			have.Semantic == c.Semantic || mark >= 0 && c.ID == schema.DeletedColumnID {
 			s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 		}
 	}
@@ -78,9 +84,13 @@ func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.
 // files lack, and one that has another name by now.
 func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query.Table {
 	unit := []string{"Second", "Millisecond", "Nanosecond"}[r.IntN(3)]
-	columns := cols("ts:Timestamp"+unit, "host:String", "id:String", "n:Int64", "k:UInt32", "f:Float64", "ok:Boolean", "body:Json", "old:String")
+	columns := cols("ts:Timestamp"+unit, "host:String", "id:String", "n:Int64", "k:UInt32", "f:Float64", "ok:Boolean",
+		"body:Json", "old:String")
 	for _, i := range []int{2, 3, 4} {
-		columns[i].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
+		columns[i].Index = &schema.Index{
+			Kind:    schema.SkippingIndex,
+			Options: schema.DefaultIndexOptions(schema.SkippingIndex),
+		}
 	}
 	if merge != query.Append {
 		columns[1].Semantic = schema.Tag
@@ -102,7 +112,10 @@ func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query
 				ts = max(ts-30_000, part*20_000) // late
 			}
 			next++
-			row := []any{ts, fmt.Sprint("h", next%3), fmt.Sprintf("id%d", next%15_000), next % 5000, next % 70_000, float64(next) / 3, next%2 == 0, fmt.Sprintf(`{"a":%d}`, next), "x"}
+			row := []any{
+				ts, fmt.Sprint("h", next%3), fmt.Sprintf("id%d", next%15_000), next % 5000, next % 70_000, float64(next) / 3,
+				next%2 == 0, fmt.Sprintf(`{"a":%d}`, next), "x",
+			}
 			for c := 2; c < len(row); c++ {
 				if r.IntN(9) == 0 {
 					row[c] = nil
@@ -178,7 +191,11 @@ func TestRowsOfSegments(t *testing.T) {
 			tab.ExpiredBefore = &before
 		}
 		id, n, at := r.IntN(15_000), r.IntN(5000), r.IntN(190_000)
-		unit := map[schema.Type]string{schema.TimestampSecond: "make_timestamp(%d000000)", schema.TimestampMillisecond: "epoch_ms(%d)", schema.TimestampNanosecond: "make_timestamp_ns(%d)"}[tab.Schema.TimeIndex().Type]
+		unit := map[schema.Type]string{
+			schema.TimestampSecond:      "make_timestamp(%d000000)",
+			schema.TimestampMillisecond: "epoch_ms(%d)",
+			schema.TimestampNanosecond:  "make_timestamp_ns(%d)",
+		}[tab.Schema.TimeIndex().Type]
 		from, to := fmt.Sprintf(unit, at), fmt.Sprintf(unit, at+r.IntN(3000))
 		for _, sql := range []string{
 			fmt.Sprintf("SELECT * FROM t WHERE id = 'id%d' ORDER BY ALL", id),
@@ -195,7 +212,8 @@ func TestRowsOfSegments(t *testing.T) {
 			"SELECT count(*) FROM t WHERE host = 'h1'",
 			fmt.Sprintf("SELECT * FROM t WHERE ts BETWEEN %s AND %s ORDER BY ALL", from, to),
 			fmt.Sprintf("SELECT count(*), sum(number) FROM t WHERE ts >= %s AND ts < %s", from, to),
-			fmt.Sprintf("SELECT host, count(*) FROM t WHERE ts >= %s AND id < 'id5' AND ts < %s GROUP BY ALL ORDER BY ALL", from, to),
+			fmt.Sprintf("SELECT host, count(*) FROM t WHERE ts >= %s AND id < 'id5' AND ts < %s GROUP BY ALL ORDER BY ALL", from,
+				to),
 			fmt.Sprintf("SELECT id FROM t WHERE ts > %s AND id = 'id%d' ORDER BY ALL", from, id),
 			"SELECT * FROM t ORDER BY ts DESC, ALL LIMIT 10",
 			"SELECT ts, host, id, number FROM t ORDER BY ts DESC, host, id, number LIMIT 30 OFFSET 5",
@@ -208,7 +226,8 @@ func TestRowsOfSegments(t *testing.T) {
 				// Either both need the file, and say so, or neither does.
 				_, err := ask(whole, sql, tab)
 				_, err2 := ask(e, sql, tab)
-				if (err == nil) != (err2 == nil) || err != nil && (!strings.Contains(err.Error(), "damaged") || err.Error() != err2.Error()) {
+				if (err == nil) != (err2 == nil) ||
+					err != nil && (!strings.Contains(err.Error(), "damaged") || err.Error() != err2.Error()) {
 					t.Errorf("seed %d, %s: %v; over whole files: %v", seed, sql, err2, err)
 				}
 				if err != nil {
@@ -219,7 +238,8 @@ func TestRowsOfSegments(t *testing.T) {
 			}
 			got, want := mustQuery(t, e, sql, tab), mustQuery(t, whole, sql, tab)
 			if strings.Join(got, "\n") != strings.Join(want, "\n") {
-				t.Errorf("seed %d, merge %d, %s: got %d rows, want %d\n%s\n%s", seed, tab.Merge, sql, len(got), len(want), first(got), first(want))
+				t.Errorf("seed %d, merge %d, %s: got %d rows, want %d\n%s\n%s", seed, tab.Merge, sql, len(got), len(want),
+					first(got), first(want))
 			}
 			if aside {
 				continue // the newest rows may do without a file that the plan of all has
@@ -236,7 +256,8 @@ func TestRowsOfSegments(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("single rows were read for %d statements, for %d from shared files among others; with a file set aside %d were refused, %d answered", lent, lentShared, refused, answered)
+	t.Logf("single rows were read for %d statements, for %d from shared files among others; "+
+		"with a file set aside %d were refused, %d answered", lent, lentShared, refused, answered)
 	if lent < 20 || lentShared < 5 {
 		t.Errorf("single rows were read for %d statements, for %d from shared files among others", lent, lentShared)
 	}
@@ -257,7 +278,9 @@ func TestAnotherFile(t *testing.T) {
 	for round := range 3 {
 		var rows [][]any
 		for i := range 20_000 {
-			rows = append(rows, []any{i, fmt.Sprintf("id%08d", (i*7919+round)%20_000), 200 + (i+round)%3, fmt.Sprintf("/%d/%d", round, i%100)})
+			rows = append(rows, []any{
+				i, fmt.Sprintf("id%08d", (i*7919+round)%20_000), 200 + (i+round)%3, fmt.Sprintf("/%d/%d", round, i%100),
+			})
 		}
 		tab := indexed(t, dir, columns, 20_000, batch(t, columns, rows...))
 		for range 4 { // the last ones from what is kept

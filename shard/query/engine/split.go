@@ -38,7 +38,13 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	}
 	bare := *st.Statement
 	bare.Explain = "" // what EXPLAIN explains is taken apart
-	r := &run{ctx: ctx, engine: e, in: in, st: &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree}, request: withoutRows(req)}
+	r := &run{
+		ctx:     ctx,
+		engine:  e,
+		in:      in,
+		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree},
+		request: withoutRows(req),
+	}
 	out, err := r.split()
 	e.release(in, sql.IsBroken(err))
 	if hauled := (*split.Hauled)(nil); errors.As(err, &hauled) {
@@ -112,7 +118,8 @@ func (r *run) split() (*query.Split, error) {
 	}
 	view := r.Views[0]
 	of := &split.Statement{
-		Root: r.st.tree, SQL: r.st.SQL, Database: view.Database, Table: view.Name, Columns: view.Names, Limit: r.request.Limit, Now: r.now,
+		Root: r.st.tree, SQL: r.st.SQL, Database: view.Database, Table: view.Name, Columns: view.Names,
+		Limit: r.request.Limit, Now: r.now,
 		Sets: func() ([]any, error) { return sql.GroupingSets(r.st.SQL, r.in.WholeTree) },
 	}
 	for _, c := range want {
@@ -144,7 +151,9 @@ func (r *run) verify(p *split.Plan, want []duck.Column) error {
 		return nil
 	}
 	if p.Divides(func(column string) bool {
-		return slices.ContainsFunc(have, func(c duck.Column) bool { return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE" })
+		return slices.ContainsFunc(have, func(c duck.Column) bool {
+			return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE"
+		})
 	}) {
 		return &split.Hauled{Reason: "an average of decimals"}
 	}

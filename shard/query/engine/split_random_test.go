@@ -20,9 +20,12 @@ type statements struct{ *rand.Rand }
 func (g statements) pick(list ...string) string { return list[g.IntN(len(list))] }
 
 func (g statements) group() string {
-	return g.pick("host", "status", "ok", "path", "n", "status // 100", "date_trunc('minute', ts)", "date_trunc('hour', ts)", "upper(host)",
-		"extra->>'user'", "length(path)", "time_bucket(INTERVAL 10 MINUTE, ts)", "CASE WHEN status >= 400 THEN 'bad' ELSE 'good' END",
-		"coalesce(host, '-')", "n % 3", "ts::DATE", "took > 50", "host IS NULL", "left(path, 4)", "bytes // 100000", "lower(host) || '!'", "round(took)")
+	return g.pick("host", "status", "ok", "path", "n", "status // 100", "date_trunc('minute', ts)",
+		"date_trunc('hour', ts)", "upper(host)",
+		"extra->>'user'", "length(path)", "time_bucket(INTERVAL 10 MINUTE, ts)",
+		"CASE WHEN status >= 400 THEN 'bad' ELSE 'good' END",
+		"coalesce(host, '-')", "n % 3", "ts::DATE", "took > 50", "host IS NULL", "left(path, 4)", "bytes // 100000",
+		"lower(host) || '!'", "round(took)")
 }
 
 func (g statements) argument() string {
@@ -66,7 +69,8 @@ func (g statements) aggregate() string {
 	case 15:
 		return "count(*) * 100.0 / greatest(count(" + a + "), 1)"
 	case 16:
-		return "round(avg(" + g.pick("bytes", "status", "n") + "), 2) + 1" // of integers: a sum of doubles may be rounded either way
+		// of integers: a sum of doubles may be rounded either way
+		return "round(avg(" + g.pick("bytes", "status", "n") + "), 2) + 1"
 	}
 	if g.IntN(6) == 0 && !strings.Contains(s, "(DISTINCT") {
 		s += " FILTER (WHERE " + g.condition() + ")"
@@ -75,9 +79,12 @@ func (g statements) aggregate() string {
 }
 
 func (g statements) condition() string {
-	c := g.pick("status >= 400", "host = 'host-1'", "host IN ('host-0', 'host-3')", "took BETWEEN 10 AND 60.5", "path LIKE '/p/1%'", "path ~ '[0-4]$'",
-		"NOT ok", "ok", "n < 0", "extra->>'user' = 'u1'", "host IS NOT NULL", "status <> 200", "ts > '2023-11-14 22:30:00'", "bytes > 1e5", "false",
-		"path NOT ILIKE '%2'", "status IS DISTINCT FROM 404", "contains(path, '9')", "coalesce(n, 0) % 2 = 0", "ts < 1700005000000", "host !~ '2$'")
+	c := g.pick("status >= 400", "host = 'host-1'", "host IN ('host-0', 'host-3')", "took BETWEEN 10 AND 60.5",
+		"path LIKE '/p/1%'", "path ~ '[0-4]$'",
+		"NOT ok", "ok", "n < 0", "extra->>'user' = 'u1'", "host IS NOT NULL", "status <> 200", "ts > '2023-11-14 22:30:00'",
+		"bytes > 1e5", "false",
+		"path NOT ILIKE '%2'", "status IS DISTINCT FROM 404", "contains(path, '9')", "coalesce(n, 0) % 2 = 0",
+		"ts < 1700005000000", "host !~ '2$'")
 	switch g.IntN(6) {
 	case 0:
 		return c + " AND " + g.condition()
@@ -172,12 +179,15 @@ func (g statements) rows(where string) (string, bool) {
 	case 1:
 		return "SELECT host, took + 1, upper(path) AS p FROM logs" + where, false
 	case 2:
-		return fmt.Sprintf("SELECT * FROM logs%s ORDER BY ts DESC, host, status, took, bytes, ok, path, n, extra LIMIT %d", where, g.IntN(40)), true
+		return fmt.Sprintf("SELECT * FROM logs%s ORDER BY ts DESC, host, status, took, bytes, ok, path, n, extra LIMIT %d",
+			where, g.IntN(40)), true
 	case 3:
-		return fmt.Sprintf("SELECT %s FROM logs%s ORDER BY %s LIMIT %d OFFSET %d", all, where, strings.ReplaceAll(all, "took", "took DESC NULLS LAST"),
+		return fmt.Sprintf("SELECT %s FROM logs%s ORDER BY %s LIMIT %d OFFSET %d", all, where,
+			strings.ReplaceAll(all, "took", "took DESC NULLS LAST"),
 			g.IntN(30), g.IntN(5)), true
 	default:
-		return "SELECT DISTINCT " + g.pick("host", "status, ok", "path AS p", "upper(host), n % 2") + " FROM logs" + where, false
+		return "SELECT DISTINCT " + g.pick("host", "status, ok", "path AS p", "upper(host), n % 2") +
+			" FROM logs" + where, false
 	}
 }
 

@@ -25,14 +25,18 @@ type placed struct {
 }
 
 // placedColumns are those of the table of the tests of Split.
-var placedColumns = cols("ts:TimestampMillisecond", "host:String", "status:Int64", "took:Float64", "bytes:Int64", "ok:Boolean", "path:String", "extra:Json", "n:Int32")
+var placedColumns = cols("ts:TimestampMillisecond", "host:String", "status:Int64", "took:Float64", "bytes:Int64",
+	"ok:Boolean", "path:String", "extra:Json", "n:Int32")
 
 // place puts random rows on several nodes.
 func place(t *testing.T, rng *rand.Rand, rows, nodes int) *placed {
 	t.Helper()
 	p := &placed{columns: placedColumns}
 	table := func(batches ...*column.Batch) query.Table {
-		return query.Table{Database: "public", Name: "logs", Schema: (&schema.Table{Name: "logs", Columns: p.columns}).Index(), Batches: batches}
+		return query.Table{
+			Database: "public", Name: "logs", Schema: (&schema.Table{Name: "logs", Columns: p.columns}).Index(),
+			Batches: batches,
+		}
 	}
 	of := make([][][]any, nodes)
 	var all [][]any
@@ -94,7 +98,11 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 	var streams [][]byte
 	for _, node := range p.nodes {
 		var stream bytes.Buffer
-		err := e.Query(t.Context(), &query.Request{SQL: s.Worker, Database: "public", Tables: []query.Table{node}}, func(ipc []byte) error {
+		err := e.Query(t.Context(), &query.Request{
+			SQL:      s.Worker,
+			Database: "public",
+			Tables:   []query.Table{node},
+		}, func(ipc []byte) error {
 			stream.Write(ipc)
 			return nil
 		})
@@ -135,7 +143,8 @@ func same(got, want *answer, sorted bool) string {
 		slices.Sort(b)
 	}
 	if len(a) != len(b) {
-		return fmt.Sprintf("%d rows, one node %d\n%s\n%s", len(a), len(b), strings.Join(a[:min(5, len(a))], "\n"), strings.Join(b[:min(5, len(b))], "\n"))
+		return fmt.Sprintf("%d rows, one node %d\n%s\n%s", len(a), len(b), strings.Join(a[:min(5, len(a))], "\n"),
+			strings.Join(b[:min(5, len(b))], "\n"))
 	}
 	for i := range a {
 		if !sameRow(a[i], b[i]) {
@@ -160,7 +169,8 @@ func sameRow(a, b string) bool {
 		}
 		f, err1 := strconv.ParseFloat(a, 64)
 		g, err2 := strconv.ParseFloat(b, 64)
-		return err1 == nil && err2 == nil && strings.ContainsAny(a+b, ".e") && math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
+		return err1 == nil && err2 == nil && strings.ContainsAny(a+b, ".e") &&
+			math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
 	})
 }
 
@@ -172,30 +182,35 @@ func TestSplitStatements(t *testing.T) {
 		"SELECT count(*) FROM logs",
 		"SELECT status, count(*) AS c FROM logs GROUP BY status ORDER BY c DESC, status",
 		"SELECT status, count(*) FROM logs WHERE host = 'host-1' AND path ~ '/p/1' GROUP BY ALL ORDER BY 1 NULLS FIRST",
-		"SELECT host, sum(bytes), avg(bytes), min(took), max(took), avg(n), count(took) FROM logs GROUP BY host ORDER BY host",
+		"SELECT host, sum(bytes), avg(bytes), min(took), max(took), avg(n), count(took) FROM logs GROUP BY host " +
+			"ORDER BY host",
 		"SELECT date_trunc('minute', ts) AS minute, count(*) FROM logs GROUP BY minute ORDER BY minute LIMIT 20",
 		"SELECT count(*) FROM logs WHERE contains(path, '1') AND ts > 1700000005000",
 		"SELECT count(*) FILTER (WHERE status >= 500) * 100.0 / count(*) AS errors FROM logs",
 		"SELECT host, quantile_cont(took, 0.99), median(took) FROM logs GROUP BY host ORDER BY 1",
 		"SELECT quantile_cont(bytes, 0.5) FROM logs WHERE status = 200",
 		"SELECT count(DISTINCT path), count(*) FROM logs",
-		"SELECT host, count(DISTINCT path) AS d, sum(bytes) FROM logs GROUP BY host HAVING count(*) > 3 ORDER BY d DESC, host",
+		"SELECT host, count(DISTINCT path) AS d, sum(bytes) FROM logs GROUP BY host HAVING count(*) > 3 ORDER BY d " +
+			"DESC, host",
 		"SELECT path, count(*) AS hits FROM logs GROUP BY path ORDER BY hits DESC, path LIMIT 10 OFFSET 2",
 		"SELECT host, arg_max(path, ts), max(ts) FROM logs GROUP BY host ORDER BY host",
 		"SELECT host, status, count(*), GROUPING(host) FROM logs GROUP BY ROLLUP (host, status) ORDER BY ALL",
 		"SELECT host, status, count(*) FROM logs GROUP BY GROUPING SETS ((host), (status), ()) ORDER BY 1, 2, 3",
 		"SELECT extra->>'user' AS u, count(*) FROM logs WHERE extra->>'n' = '3' GROUP BY u ORDER BY u",
 		"SELECT bool_and(ok), bool_or(ok), bit_or(status), count_if(ok) FROM logs",
-		"SELECT count(*), sum(bytes), avg(bytes), max(host), quantile_cont(took, 0.9), count(DISTINCT took) FROM logs WHERE status = 7",
+		"SELECT count(*), sum(bytes), avg(bytes), max(host), quantile_cont(took, 0.9), count(DISTINCT took) FROM logs " +
+			"WHERE status = 7",
 		"SELECT * FROM logs ORDER BY ts DESC, bytes, path, host LIMIT 10",
 		"SELECT host, took FROM logs WHERE took IS NOT NULL ORDER BY took DESC, host, bytes LIMIT 7 OFFSET 3",
 		"SELECT DISTINCT host, ok FROM logs ORDER BY host, ok",
 		"SELECT DISTINCT status FROM logs",
 		"SELECT upper(host) AS h, bytes + 1 FROM logs WHERE took > 99",
-		"SELECT CASE WHEN status >= 400 THEN 'bad' ELSE 'good' END AS kind, count(*), round(avg(took), 2) FROM logs GROUP BY 1 ORDER BY 1",
+		"SELECT CASE WHEN status >= 400 THEN 'bad' ELSE 'good' END AS kind, count(*), round(avg(took), 2) FROM logs GROUP " +
+			"BY 1 ORDER BY 1",
 		"SELECT status // 100 AS class, count(*) FROM logs WHERE NOT ok AND path LIKE '/p/2%' GROUP BY class ORDER BY class",
 		"SELECT count(*) FROM logs WHERE ts >= now() - INTERVAL 1 DAY",
-		"SELECT l.host, count(*) FROM public.logs l WHERE l.status IN (200, 404) AND l.n BETWEEN -3 AND 10 GROUP BY l.host ORDER BY l.host",
+		"SELECT l.host, count(*) FROM public.logs l WHERE l.status IN (200, 404) AND l.n BETWEEN -3 AND 10 GROUP BY l.host " +
+			"ORDER BY l.host",
 		"SELECT count(*) FROM logs WHERE matches(path, 'p')",
 		"SELECT time_bucket(INTERVAL 5 MINUTE, ts) AS b, max(took) FROM logs GROUP BY b ORDER BY b",
 		"SELECT sum(DISTINCT status), count(DISTINCT status) FILTER (WHERE status > 200) FROM logs",

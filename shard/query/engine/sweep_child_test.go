@@ -58,7 +58,11 @@ func sweepChild(in io.Reader, out io.Writer) error {
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: sweepMemory, Max: sweepMemory}); err != nil {
 		return err
 	}
-	e, err := Open(Config{MemoryLimit: 256 << 20, Threads: sweepThreads, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	e, err := Open(Config{
+		MemoryLimit: 256 << 20,
+		Threads:     sweepThreads,
+		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,8 @@ func sweepChild(in io.Reader, out io.Writer) error {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
-		err := e.Query(ctx, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Limit: 100}, func([]byte) error { return nil })
+		err := e.Query(ctx, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Limit: 100},
+			func([]byte) error { return nil })
 		cancel()
 		result := sweepResult{Code: errs.CodeOf(err)}
 		if err != nil {
@@ -91,11 +96,15 @@ func sweepChild(in io.Reader, out io.Writer) error {
 // sweepTable has the values in columns that statements would otherwise have as literals,
 // which the engine computes on another way.
 func sweepTable() (query.Table, error) {
-	columns := cols("ts:TimestampNanosecond", "i:Int64", "u:UInt64", "f:Float64", "s:String", "j:Json", "b:Binary", "k:Int8")
+	columns := cols("ts:TimestampNanosecond", "i:Int64", "u:UInt64", "f:Float64", "s:String", "j:Json",
+		"b:Binary", "k:Int8")
 	b := build(columns, [][]any{
 		{0, 0, 0, 0.0, "", "{}", "", 0},
 		{-1, -1 << 63, -1, -1e308, strings.Repeat("[", 1<<20), `{"a":{"b":[1,2,null]}}`, "\x00\xff", -128},
-		{-1 << 63, 1<<63 - 1, 1, 1e308, strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), `[]`, "a", 127},
+		{
+			-1 << 63, 1<<63 - 1, 1, 1e308, strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), `[]`,
+			"a", 127,
+		},
 		{1<<63 - 1, 1, 1<<63 - 1, 5e-324, strings.Repeat("aé", 200_000), `"x"`, strings.Repeat("\x00", 100_000), 1},
 		{1, nil, nil, nil, nil, nil, nil, nil},
 	})

@@ -49,7 +49,8 @@ func signatures(t testing.TB) [][]signature {
 	}
 	defer s.Close()
 	text, err := s.QueryText(`SELECT string_agg(line, chr(10) ORDER BY line) FROM (
-		SELECT DISTINCT concat_ws('|', lower(function_name), function_type, array_to_string(parameter_types, ';'), coalesce(varargs, '')) AS line
+		SELECT DISTINCT concat_ws('|', lower(function_name), function_type, array_to_string(parameter_types, ';'), `+
+		`coalesce(varargs, '')) AS line
 		FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate', 'macro') AND ?::VARCHAR = '')`, "")
 	if err != nil {
 		t.Fatal(err)
@@ -96,47 +97,75 @@ func signatures(t testing.TB) [][]signature {
 var hostileValues = map[string][]string{
 	"BOOLEAN": {"true", "false", "NULL::BOOLEAN", "i > 0"},
 	"BIGINT": {
-		"0", "1", "-1", "7", "127", "128", "255", "32767", "32768", "65536", "1000000", "2147483647", "2147483648", "-2147483648", "4294967296",
+		"0", "1", "-1", "7", "127", "128", "255", "32767", "32768", "65536", "1000000", "2147483647", "2147483648",
+		"-2147483648", "4294967296",
 		"9223372036854775807", "-9223372036854775808", "NULL::BIGINT", "i", "-i", "k",
 	},
-	"HUGEINT":  {"0::HUGEINT", "170141183460469231731687303715884105727", "-170141183460469231731687303715884105727", "18446744073709551616", "i::HUGEINT * i"},
+	"HUGEINT": {
+		"0::HUGEINT", "170141183460469231731687303715884105727", "-170141183460469231731687303715884105727",
+		"18446744073709551616", "i::HUGEINT * i",
+	},
 	"UBIGINT":  {"0::UBIGINT", "18446744073709551615", "u", "NULL::UBIGINT"},
 	"UHUGEINT": {"0::UHUGEINT", "340282366920938463463374607431768211455::UHUGEINT"},
 	"DOUBLE": {
-		"0.0::DOUBLE", "'-0'::DOUBLE", "'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "1e308", "-1e308", "5e-324", "0.5::DOUBLE", "1e18", "-1.5e9", "2.5e0",
+		"0.0::DOUBLE", "'-0'::DOUBLE", "'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "1e308", "-1e308", "5e-324",
+		"0.5::DOUBLE", "1e18", "-1.5e9", "2.5e0",
 		"9.3e18", "1e300", "f", "NULL::DOUBLE",
 	},
 	"DECIMAL": {
-		"0.5", "99999999999999999999999999999999999999::DECIMAL(38,0)", "0.99999999999999999999999999999999999999::DECIMAL(38,38)", "-1.5::DECIMAL(4,1)",
+		"0.5", "99999999999999999999999999999999999999::DECIMAL(38,0)",
+		"0.99999999999999999999999999999999999999::DECIMAL(38,38)", "-1.5::DECIMAL(4,1)",
 		"(i % 1000)::DECIMAL(18,3)", "NULL::DECIMAL(5,2)",
 	},
 	"VARCHAR": {
-		"''", "'a'", "'%'", "'\\'", "'_%_%_%_%_%a'", "'(a*)*b'", "'(((((a{100}){10}){10}){10}){10})'", "'%Y-%m-%d %H:%M:%S.%f'", "'%%%999999999d'", "'{:>999}'", "'year'", "'nanosecond'",
-		"'1'", "'9223372036854775808'", "'1e999'", "'infinity'", "'-infinity'::TIMESTAMP::VARCHAR", "'{}'", "'[]'", "'$'", "'$.a'", "'$..a'", "'/a/b'", "'\"VARCHAR\"'",
-		"'{\"a\":\"JSON\"}'", "'[\"BIGINT\"]'", "'UTC'", "'Europe/Paris'", "'NULL'", "chr(0)", "'é'", "'🦫'", "repeat('a', 1000)", "repeat('[', 1000)", "repeat('9', 1000)", "'é' || chr(1114111)",
-		"'@{20000|[}@@{20000|]}@'", "'@{20000|{\"a\":}@1@{20000|}}@'", "'@{5000|(}@a@{5000|)}@'", "'@{60000|a,}@'", "'$@{20000|.a}@'", "'@{20000|{\"a\":}@\"INT\"@{20000|}}@'", "'@{20000|[}@\"INT\"@{20000|]}@'",
-		"'@{2000|STRUCT(a }@INT@{2000|)}@'", "'@{30000|NOT }@x'", "'@{50000|%}@a'", "'@{50000|%Y}@'", "s", "s || s", "reverse(s)", "left(s, 70000)", "NULL::VARCHAR",
+		"''", "'a'", "'%'", "'\\'", "'_%_%_%_%_%a'", "'(a*)*b'", "'(((((a{100}){10}){10}){10}){10})'",
+		"'%Y-%m-%d %H:%M:%S.%f'", "'%%%999999999d'", "'{:>999}'", "'year'", "'nanosecond'",
+		"'1'", "'9223372036854775808'", "'1e999'", "'infinity'", "'-infinity'::TIMESTAMP::VARCHAR", "'{}'", "'[]'", "'$'",
+		"'$.a'", "'$..a'", "'/a/b'", "'\"VARCHAR\"'",
+		"'{\"a\":\"JSON\"}'", "'[\"BIGINT\"]'", "'UTC'", "'Europe/Paris'", "'NULL'", "chr(0)", "'é'", "'🦫'",
+		"repeat('a', 1000)", "repeat('[', 1000)", "repeat('9', 1000)", "'é' || chr(1114111)",
+		"'@{20000|[}@@{20000|]}@'", "'@{20000|{\"a\":}@1@{20000|}}@'", "'@{5000|(}@a@{5000|)}@'", "'@{60000|a,}@'",
+		"'$@{20000|.a}@'", "'@{20000|{\"a\":}@\"INT\"@{20000|}}@'", "'@{20000|[}@\"INT\"@{20000|]}@'",
+		"'@{2000|STRUCT(a }@INT@{2000|)}@'", "'@{30000|NOT }@x'", "'@{50000|%}@a'", "'@{50000|%Y}@'", "s", "s || s",
+		"reverse(s)", "left(s, 70000)", "NULL::VARCHAR",
 	},
-	"JSON": {"'{}'::JSON", "'[1,2]'::JSON", "'null'::JSON", "'1e400'::JSON", "'@{20000|[}@@{20000|]}@'::JSON", "j", "s::JSON", "NULL::JSON", "to_json(i)"},
+	"JSON": {
+		"'{}'::JSON", "'[1,2]'::JSON", "'null'::JSON", "'1e400'::JSON", "'@{20000|[}@@{20000|]}@'::JSON", "j",
+		"s::JSON", "NULL::JSON", "to_json(i)",
+	},
 	"BLOB": {"''::BLOB", "'\\x00\\xFF'::BLOB", "b", "NULL::BLOB", "encode(s)"},
 	"BIT":  {"'0'::BIT", "'101'::BIT", "i::BIT", "'@{10000|01}@'::BIT", "NULL::BIT"},
-	"DATE": {"DATE '1970-01-01'", "DATE '5877642-06-25 (BC)'", "DATE '5881580-07-10'", "'infinity'::DATE", "'-infinity'::DATE", "ts::DATE", "NULL::DATE"},
+	"DATE": {
+		"DATE '1970-01-01'", "DATE '5877642-06-25 (BC)'", "DATE '5881580-07-10'", "'infinity'::DATE",
+		"'-infinity'::DATE", "ts::DATE", "NULL::DATE",
+	},
 	"TIMESTAMP": {
-		"TIMESTAMP '1970-01-01'", "TIMESTAMP '290309-12-22 (BC) 00:00:00'", "TIMESTAMP '294247-01-10 04:00:54.775806'", "'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP",
+		"TIMESTAMP '1970-01-01'", "TIMESTAMP '290309-12-22 (BC) 00:00:00'", "TIMESTAMP '294247-01-10 04:00:54.775806'",
+		"'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP",
 		"make_timestamp(-1)", "ts", "ts::TIMESTAMP", "NULL::TIMESTAMP",
 	},
-	"TIMESTAMP_NS": {"ts", "make_timestamp_ns(-1)", "make_timestamp_ns(9223372036854775806)", "make_timestamp_ns(-9223372036854775806)", "'infinity'::TIMESTAMP_NS"},
-	"TIME":         {"TIME '00:00:00'", "TIME '24:00:00'", "NULL::TIME"},
+	"TIMESTAMP_NS": {
+		"ts", "make_timestamp_ns(-1)", "make_timestamp_ns(9223372036854775806)",
+		"make_timestamp_ns(-9223372036854775806)", "'infinity'::TIMESTAMP_NS",
+	},
+	"TIME": {"TIME '00:00:00'", "TIME '24:00:00'", "NULL::TIME"},
 	"INTERVAL": {
-		"INTERVAL 0 DAY", "INTERVAL 1 MONTH", "INTERVAL '2147483647 months'", "INTERVAL '-2147483648 days'", "INTERVAL '1 microsecond'", "INTERVAL '106751991 days 4 hours'",
-		"INTERVAL (i) DAY", "to_microseconds(i)", "NULL::INTERVAL", "to_months(2147483647)", "INTERVAL '-9223372036854775808 us'",
+		"INTERVAL 0 DAY", "INTERVAL 1 MONTH", "INTERVAL '2147483647 months'", "INTERVAL '-2147483648 days'",
+		"INTERVAL '1 microsecond'", "INTERVAL '106751991 days 4 hours'",
+		"INTERVAL (i) DAY", "to_microseconds(i)", "NULL::INTERVAL", "to_months(2147483647)",
+		"INTERVAL '-9223372036854775808 us'",
 	},
 	"UUID": {"'00000000-0000-0000-0000-000000000000'::UUID", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::UUID", "NULL::UUID"},
 	"LIST": {
-		"[]", "[NULL]", "[1,2,3]", "[[1],[2]]", "['a',NULL]", "range(10000)", "[i, i]", "list_value(s)", "[f, 'nan'::DOUBLE]", "NULL::BIGINT[]", "[{'a': 1}]", "[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]",
-		"[1,2,3]::INT[3]", "array_value(1.0::DOUBLE, 'inf'::DOUBLE, -1e308)", "[1.5::FLOAT, 2]::FLOAT[2]", "'@{5000|[}@@{5000|]}@'::VARCHAR[]",
+		"[]", "[NULL]", "[1,2,3]", "[[1],[2]]", "['a',NULL]", "range(10000)", "[i, i]", "list_value(s)", "[f, 'nan'::DOUBLE]",
+		"NULL::BIGINT[]", "[{'a': 1}]", "[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]",
+		"[1,2,3]::INT[3]", "array_value(1.0::DOUBLE, 'inf'::DOUBLE, -1e308)", "[1.5::FLOAT, 2]::FLOAT[2]",
+		"'@{5000|[}@@{5000|]}@'::VARCHAR[]",
 	},
-	"STRUCT": {"{'a': 1}", "{'a': NULL}", "row(1, 'x')", "struct_pack(a := i, b := s)", "{'a': {'b': {'c': [1]}}}", "NULL::STRUCT(a INT)"},
+	"STRUCT": {
+		"{'a': 1}", "{'a': NULL}", "row(1, 'x')", "struct_pack(a := i, b := s)", "{'a': {'b': {'c': [1]}}}",
+		"NULL::STRUCT(a INT)",
+	},
 	"MAP":    {"MAP {'a': 1}", "map([], [])", "map([1,2],[3,4])", "MAP {1: NULL}", "map([i],[s])", "NULL::MAP(INT,INT)"},
 	"ENUM":   {"'a'::ENUM('a','b')", "NULL::ENUM('a')"},
 	"UNION":  {"union_value(a := 1)", "1::UNION(num INT, str VARCHAR)"},
@@ -201,9 +230,12 @@ func argument(r *rand.Rand, typ string) string {
 }
 
 var hostileTypes = []string{
-	"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL(4,1)", "DECIMAL(18,17)",
-	"DECIMAL(38,37)", "DECIMAL(38,0)", "VARCHAR", "BLOB", "BIT", "DATE", "TIME", "TIMETZ", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ", "INTERVAL", "UUID",
-	"JSON", "BIGINT[]", "VARCHAR[]", "VARCHAR[][]", "INT[3]", "DOUBLE[2]", "STRUCT(a INT)", "STRUCT(a VARCHAR, b JSON)", "MAP(VARCHAR, VARCHAR)", "MAP(INT, BIGINT)", "UNION(num INT, str VARCHAR)",
+	"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "UINTEGER", "UBIGINT", "UHUGEINT",
+	"FLOAT", "DOUBLE", "DECIMAL(4,1)", "DECIMAL(18,17)",
+	"DECIMAL(38,37)", "DECIMAL(38,0)", "VARCHAR", "BLOB", "BIT", "DATE", "TIME", "TIMETZ", "TIMESTAMP", "TIMESTAMP_S",
+	"TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ", "INTERVAL", "UUID",
+	"JSON", "BIGINT[]", "VARCHAR[]", "VARCHAR[][]", "INT[3]", "DOUBLE[2]", "STRUCT(a INT)", "STRUCT(a VARCHAR, b JSON)",
+	"MAP(VARCHAR, VARCHAR)", "MAP(INT, BIGINT)", "UNION(num INT, str VARCHAR)",
 	"ENUM('a','b')", "BIGNUM", "VARIANT", "INT[100000]", "VARCHAR[1000][1000]", "JSON[]",
 }
 
@@ -216,21 +248,31 @@ func hostileQuery(list [][]signature, seed uint64) string {
 	}
 	switch r.IntN(16) {
 	case 0: // a cast
-		return fmt.Sprintf("SELECT %s(%s AS %s)%s", pick(r, []string{"CAST", "TRY_CAST"}), argument(r, "ANY"), pick(r, hostileTypes), from)
+		return fmt.Sprintf("SELECT %s(%s AS %s)%s", pick(r, []string{"CAST", "TRY_CAST"}), argument(r, "ANY"),
+			pick(r, hostileTypes), from)
 	case 1: // a cast of a cast
-		return fmt.Sprintf("SELECT TRY_CAST(TRY_CAST(%s AS %s) AS %s)%s", argument(r, "ANY"), pick(r, hostileTypes), pick(r, hostileTypes), from)
+		return fmt.Sprintf("SELECT TRY_CAST(TRY_CAST(%s AS %s) AS %s)%s", argument(r, "ANY"), pick(r, hostileTypes),
+			pick(r, hostileTypes), from)
 	case 2: // a frame of a window
-		return fmt.Sprintf("SELECT sum(i) OVER (ORDER BY %s %s BETWEEN %s PRECEDING AND %s %s)%s", pick(r, []string{"i", "f", "ts", "s", "k", "u"}), pick(r, []string{"ROWS", "RANGE", "GROUPS"}),
-			argument(r, pick(r, []string{"BIGINT", "INTERVAL", "DOUBLE"})), argument(r, pick(r, []string{"BIGINT", "INTERVAL", "DOUBLE"})), pick(r, []string{"FOLLOWING", "PRECEDING"}), from)
+		return fmt.Sprintf("SELECT sum(i) OVER (ORDER BY %s %s BETWEEN %s PRECEDING AND %s %s)%s",
+			pick(r, []string{"i", "f", "ts", "s", "k", "u"}), pick(r, []string{"ROWS", "RANGE", "GROUPS"}),
+			argument(r, pick(r, []string{"BIGINT", "INTERVAL", "DOUBLE"})),
+			argument(r, pick(r, []string{"BIGINT", "INTERVAL", "DOUBLE"})), pick(r, []string{"FOLLOWING", "PRECEDING"}), from)
 	case 3: // what is no function
 		n := func() string { return argument(r, "BIGINT") }
 		return fmt.Sprintf(pick(r, []string{
-			"SELECT i FROM t LIMIT %s OFFSET %s", "SELECT i FROM t ORDER BY s LIMIT %s OFFSET %s", "SELECT * FROM generate_series(%s, %s) LIMIT 3", "SELECT count(*) FROM range(%s, %s)",
-			"SELECT * FROM range(" + argument(r, "TIMESTAMP") + ", " + argument(r, "TIMESTAMP") + ", " + argument(r, "INTERVAL") + ") LIMIT %s OFFSET %s",
-			"SELECT s[%s:%s] FROM t", "SELECT [1,2,3][%s:%s:" + argument(r, "BIGINT") + "]", "SELECT j->%s->%s FROM t", "SELECT i << %s, k >> %s FROM t", "SELECT max(i, %s), min(s, %s) FROM t",
-			"SELECT i FROM t LIMIT (%s) %% OFFSET %s", "SELECT count(*) FROM t TABLESAMPLE reservoir(%s ROWS) REPEATABLE (%s)", "SELECT unnest([[1,2],[3]], max_depth := %s), %s",
-			"SELECT * FROM json_each(" + argument(r, "JSON") + ") LIMIT %s OFFSET %s", "SELECT count(*) FROM t, json_tree(t.s) LIMIT %s OFFSET %s",
-			"SELECT i ** %s, i // %s, i %% 0 FROM t", "SELECT ts + INTERVAL (%s) DAY, ts - INTERVAL (%s) MONTH FROM t", "SELECT GROUPING(i), %s + %s FROM t GROUP BY CUBE(i, u)",
+			"SELECT i FROM t LIMIT %s OFFSET %s", "SELECT i FROM t ORDER BY s LIMIT %s OFFSET %s",
+			"SELECT * FROM generate_series(%s, %s) LIMIT 3", "SELECT count(*) FROM range(%s, %s)",
+			"SELECT * FROM range(" + argument(r, "TIMESTAMP") + ", " + argument(r, "TIMESTAMP") + ", " +
+				argument(r, "INTERVAL") + ") LIMIT %s OFFSET %s",
+			"SELECT s[%s:%s] FROM t", "SELECT [1,2,3][%s:%s:" + argument(r, "BIGINT") + "]", "SELECT j->%s->%s FROM t",
+			"SELECT i << %s, k >> %s FROM t", "SELECT max(i, %s), min(s, %s) FROM t",
+			"SELECT i FROM t LIMIT (%s) %% OFFSET %s", "SELECT count(*) FROM t TABLESAMPLE reservoir(%s ROWS) REPEATABLE (%s)",
+			"SELECT unnest([[1,2],[3]], max_depth := %s), %s",
+			"SELECT * FROM json_each(" + argument(r, "JSON") + ") LIMIT %s OFFSET %s",
+			"SELECT count(*) FROM t, json_tree(t.s) LIMIT %s OFFSET %s",
+			"SELECT i ** %s, i // %s, i %% 0 FROM t", "SELECT ts + INTERVAL (%s) DAY, ts - INTERVAL (%s) MONTH FROM t",
+			"SELECT GROUPING(i), %s + %s FROM t GROUP BY CUBE(i, u)",
 		}), n(), n())
 	case 4: // one function in another
 		inner := pickFunction(r, list)
@@ -267,7 +309,8 @@ func call(r *rand.Rand, sig signature, first string) string {
 		case sig.kind == "aggregate" && r.IntN(4) == 0:
 			return call + " OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"
 		case sig.kind == "aggregate" && r.IntN(6) == 0 && len(args) > 0:
-			return "list_aggregate([" + args[0] + "], '" + sig.name + "'" + strings.Join(append([]string{""}, args[1:]...), ", ") + ")"
+			return "list_aggregate([" + args[0] + "], '" + sig.name + "'" +
+				strings.Join(append([]string{""}, args[1:]...), ", ") + ")"
 		}
 		return call
 	}

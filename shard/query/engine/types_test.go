@@ -24,7 +24,8 @@ var allRows = [][]any{
 	},
 	{
 		1_700_000_000_123_456_790, false, 127, 32767, math.MaxInt32, math.MaxInt64, 255, 65535, math.MaxUint32, int64(-1),
-		1.5, math.MaxFloat64, "twelve bytes", "", `[1, 2]`, 1_700_000_000, 1_700_000_000_123, 1_700_000_000_123_456, 1_700_000_000_123_456_789,
+		1.5, math.MaxFloat64, "twelve bytes", "", `[1, 2]`, 1_700_000_000, 1_700_000_000_123, 1_700_000_000_123_456,
+		1_700_000_000_123_456_789,
 	},
 	{1_700_000_000_123_456_791, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil},
 	{1_700_000_000_123_456_792, true, 1, 1, 1, 1, 1, 1, 1, 1, 0.25, 0.1, "thirteen byte", "abc", `"é"`, 0, 0, 0, 0},
@@ -32,23 +33,30 @@ var allRows = [][]any{
 
 // allWant is how the rows look in Arrow.
 var allWant = []string{
-	`2023-11-14T22:13:20.123456789|true|-128|-32768|-2147483648|-9223372036854775808|0|0|0|0|-1.5|5e-324||AP8=|{"k":1}|1969-12-31T23:59:59|1969-12-31T23:59:59.999|1969-12-31T23:59:59.999999|1969-12-31T23:59:59.999999999`,
-	`2023-11-14T22:13:20.12345679|false|127|32767|2147483647|9223372036854775807|255|65535|4294967295|18446744073709551615|1.5|1.7976931348623157e+308|twelve bytes||[1, 2]|2023-11-14T22:13:20|2023-11-14T22:13:20.123|2023-11-14T22:13:20.123456|2023-11-14T22:13:20.123456789`,
-	`2023-11-14T22:13:20.123456791|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL`,
-	`2023-11-14T22:13:20.123456792|true|1|1|1|1|1|1|1|1|0.25|0.1|thirteen byte|YWJj|"é"|1970-01-01T00:00:00|1970-01-01T00:00:00|1970-01-01T00:00:00|1970-01-01T00:00:00`,
+	`2023-11-14T22:13:20.123456789|true|-128|-32768|-2147483648|-9223372036854775808|0|0|0|0|-1.5|5e-324||AP8=|{"k":1}|` +
+		`1969-12-31T23:59:59|1969-12-31T23:59:59.999|1969-12-31T23:59:59.999999|1969-12-31T23:59:59.999999999`,
+	`2023-11-14T22:13:20.12345679|false|127|32767|2147483647|9223372036854775807|255|65535|4294967295|` +
+		`18446744073709551615|1.5|1.7976931348623157e+308|twelve bytes||[1, ` +
+		`2]|2023-11-14T22:13:20|2023-11-14T22:13:20.123|2023-11-14T22:13:20.123456|2023-11-14T22:13:20.123456789`,
+	`2023-11-14T22:13:20.123456791|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|` +
+		`NULL|NULL|NULL`,
+	`2023-11-14T22:13:20.123456792|true|1|1|1|1|1|1|1|1|0.25|0.1|thirteen ` +
+		`byte|YWJj|"é"|1970-01-01T00:00:00|1970-01-01T00:00:00|1970-01-01T00:00:00|1970-01-01T00:00:00`,
 }
 
-const allArrow = `ts:timestamp[ns] b:bool i8:int8 i16:int16 i32:int32 i64:int64 u8:uint8 u16:uint16 u32:uint32 u64:uint64 ` +
+const allArrow = `ts:timestamp[ns] b:bool i8:int8 i16:int16 i32:int32 i64:int64 u8:uint8 u16:uint16 u32:uint32 ` +
+	`u64:uint64 ` +
 	`f32:float32 f64:float64 s:utf8 bin:binary j:utf8 t0:timestamp[s] t3:timestamp[ms] t6:timestamp[us] t9:timestamp[ns]`
 
 func TestAllTypes(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	for name, tab := range map[string]query.Table{
-		"batch":           table("t", allTypes, batch(t, allTypes, allRows...)),
-		"batches":         table("t", allTypes, batch(t, allTypes, allRows[:1]...), batch(t, allTypes, allRows[1:]...)),
-		"segment":         table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows...)),
-		"segments":        table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows[2:]...), fileOf(t, dir, 0, allTypes, allRows[:2]...)),
+		"batch":   table("t", allTypes, batch(t, allTypes, allRows...)),
+		"batches": table("t", allTypes, batch(t, allTypes, allRows[:1]...), batch(t, allTypes, allRows[1:]...)),
+		"segment": table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows...)),
+		"segments": table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows[2:]...),
+			fileOf(t, dir, 0, allTypes, allRows[:2]...)),
 		"segment + batch": table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows[:3]...), batch(t, allTypes, allRows[3])),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +82,8 @@ func TestAllTypes(t *testing.T) {
 			}
 			// The types as the engine sees them, and functions on them.
 			for sql, want := range map[string]string{
-				"SELECT typeof(any_value(j)), typeof(any_value(t0)), typeof(any_value(t3)), typeof(any_value(t6)), typeof(any_value(ts)) FROM t": "JSON|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP|TIMESTAMP_NS",
+				"SELECT typeof(any_value(j)), typeof(any_value(t0)), typeof(any_value(t3)), typeof(any_value(t6)), " +
+					"typeof(any_value(ts)) FROM t": "JSON|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP|TIMESTAMP_NS",
 				"SELECT j->>'$.k', j->'k' FROM t WHERE s = ''":                      "1|1",
 				"SELECT sum(i64), sum(u64), sum(b::int), avg(f64) > 0 FROM t":       "0|18446744073709551616|2|true",
 				"SELECT epoch_ns(max(ts)) FROM t":                                   "1700000000123456792",
@@ -96,7 +105,8 @@ func TestEncodings(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "v:Int64")
 	ranges := map[string][2]int64{
-		"width 0": {7, 1}, "width 1": {-5, 200}, "width 2": {-1000, 60_000}, "width 4": {1 << 40, 1 << 31}, "width 8": {math.MinInt64, math.MaxInt64},
+		"width 0": {7, 1}, "width 1": {-5, 200}, "width 2": {-1000, 60_000}, "width 4": {1 << 40, 1 << 31},
+		"width 8": {math.MinInt64, math.MaxInt64},
 	}
 	for name, r := range ranges {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +135,8 @@ func TestEncodings(t *testing.T) {
 				tab.Batches = append(tab.Batches, batch(t, columns, rows...))
 			}
 			got := mustQuery(t, e, `SELECT count(*), count(*) - count(v), sum(epoch(ts)::BIGINT),
-				(sum(v::HUGEINT * (epoch(ts)::BIGINT % 13)) % 18446744073709551616 + 18446744073709551616) % 18446744073709551616 FROM t`, tab)
+				(sum(v::HUGEINT * (epoch(ts)::BIGINT % 13)) % 18446744073709551616 + 18446744073709551616) % `+
+				`18446744073709551616 FROM t`, tab)
 			want := fmt.Sprintf("%d|%d|%d|%d", n, nulls, n*(n-1)/2, sum)
 			if diff := cmp.Diff([]string{want}, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

@@ -16,16 +16,21 @@ import (
 // narrowNumbers are integers and floats that the files of FuzzWidenedLiterals have, as far as their type
 // has them.
 var narrowNumbers = []float64{
-	0, 1, 2, 3, -1, -3, 100, 127, 128, -128, -129, 255, 256, 32767, -32768, 65535, 1<<31 - 1, 1 << 31, -1 << 31, 1<<32 - 1, 1 << 32,
+	0, 1, 2, 3, -1, -3, 100, 127, 128, -128, -129, 255, 256, 32767, -32768, 65535, 1<<31 - 1, 1 << 31, -1 << 31,
+	1<<32 - 1, 1 << 32,
 	1<<53 - 1, 1 << 53, -1 << 53, 0.5, -0.5, 1.5, 127.5, 0.25,
 }
 
 // literalSeeds are literals and operators.
 var literalSeeds = []string{
-	"0", "-0", "0.0", "-0.0", "1", "1.0", "1.5", "-1.5", "127", "127.0", "127.5", "128", "-128.5", "255.000", "256", "32767.5", "65535", "2147483647", "2147483648", "-2147483649",
-	"4294967295", "4294967295.5", "4294967296", "9007199254740991", "9007199254740992", "9007199254740993", "-9007199254740993", "9007199254740991.5",
-	"9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "0.1", "0.25", "0.50000000000000001",
-	"123456789012345678901234567890", "0.000000000000000000001", "1e0", "1e3", "1.5e0", "-1e300", "1e-300", "000127", "1e15", "999999999999999", "1000000000000001",
+	"0", "-0", "0.0", "-0.0", "1", "1.0", "1.5", "-1.5", "127", "127.0", "127.5", "128", "-128.5", "255.000", "256",
+	"32767.5", "65535", "2147483647", "2147483648", "-2147483649",
+	"4294967295", "4294967295.5", "4294967296", "9007199254740991", "9007199254740992", "9007199254740993",
+	"-9007199254740993", "9007199254740991.5",
+	"9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "0.1", "0.25",
+	"0.50000000000000001",
+	"123456789012345678901234567890", "0.000000000000000000001", "1e0", "1e3", "1.5e0", "-1e300", "1e-300", "000127",
+	"1e15", "999999999999999", "1000000000000001",
 }
 
 // plainLiteral reports whether a text is a number as SQL has it, and small enough for every type that
@@ -38,7 +43,8 @@ func plainLiteral(s string) bool {
 	mantissa, exponent, has := strings.Cut(s, "e")
 	whole, part, dot := strings.Cut(mantissa, ".")
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-	return digits(whole) && (!dot || digits(part)) && (!has || digits(strings.TrimPrefix(exponent, "-")) && len(exponent) < 5)
+	return digits(whole) && (!dot || digits(part)) &&
+		(!has || digits(strings.TrimPrefix(exponent, "-")) && len(exponent) < 5)
 }
 
 // FuzzWidenedLiterals compares a column of doubles with literals, in files where it has narrower types. The rows
@@ -53,9 +59,15 @@ func FuzzWidenedLiterals(f *testing.F) {
 	e := openEngine(f, dir)
 	var tables []query.Table
 	var have [][]float64
-	for _, typ := range []schema.Type{schema.Int8, schema.Uint8, schema.Int16, schema.Uint16, schema.Int32, schema.Uint32, schema.Int64, schema.Uint64, schema.Float32} {
+	for _, typ := range []schema.Type{
+		schema.Int8, schema.Uint8, schema.Int16, schema.Uint16, schema.Int32, schema.Uint32, schema.Int64,
+		schema.Uint64, schema.Float32,
+	} {
 		columns := cols("ts:TimestampSecond", "n:"+typ.String())
-		columns[1].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
+		columns[1].Index = &schema.Index{
+			Kind:    schema.SkippingIndex,
+			Options: schema.DefaultIndexOptions(schema.SkippingIndex),
+		}
 		var values []float64
 		var rows [][]any
 		for _, v := range narrowNumbers {

@@ -32,7 +32,9 @@ func widenings() map[[2]schema.Type][]any {
 
 // widened is a table whose column n was of a narrower type when some of its rows were
 // written, and the same rows as if it had always been of the type that it has.
-func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any, merge query.Merge) (mixed, plain query.Table) {
+func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any,
+	merge query.Merge,
+) (mixed, plain query.Table) {
 	columns := cols("ts:TimestampSecond", "host:String", "n:"+wide.String(), "m:String")
 	if merge != query.Append {
 		columns[1].Semantic = schema.Tag
@@ -97,14 +99,20 @@ func ofType(v any, t schema.Type) any {
 
 // widenedStatements are statements about n, with literals around the values that it has.
 func widenedStatements(wide schema.Type) (out []string) {
-	literals := []string{"0", "1", "2", "3", "5", "127", "128", "255", "-1", "-128", "300", "2147483648", "4294967295", "9007199254740992", "9007199254740991"}
+	literals := []string{
+		"0", "1", "2", "3", "5", "127", "128", "255", "-1", "-128", "300", "2147483648", "4294967295",
+		"9007199254740992", "9007199254740991",
+	}
 	if wide == schema.Float64 {
-		literals = append(literals, "1.5", "0.1", "-1.5", "0.0", "-0.0", "2.0", "1e0", "1e300", "-1e300", "127.5", "9007199254740993", "9007199254740994.0",
-			"'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "0.1::FLOAT", "0.5::FLOAT", "18446744073709551615", "-9223372036854775809")
+		literals = append(literals, "1.5", "0.1", "-1.5", "0.0", "-0.0", "2.0", "1e0", "1e300", "-1e300", "127.5",
+			"9007199254740993", "9007199254740994.0",
+			"'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "0.1::FLOAT", "0.5::FLOAT", "18446744073709551615",
+			"-9223372036854775809")
 	}
 	for _, l := range literals {
 		for _, op := range []string{"=", "<>", "<", "<=", ">", ">="} {
-			out = append(out, "SELECT ts, host, n FROM t WHERE n "+op+" "+l+" ORDER BY ALL", "SELECT count(*), count(n), min(n), max(n) FROM t WHERE "+l+" "+op+" n")
+			out = append(out, "SELECT ts, host, n FROM t WHERE n "+op+" "+l+" ORDER BY ALL",
+				"SELECT count(*), count(n), min(n), max(n) FROM t WHERE "+l+" "+op+" n")
 		}
 		out = append(out,
 			"SELECT count(*), min(ts) FROM t WHERE n IN ("+l+", 5)",
@@ -118,13 +126,18 @@ func widenedStatements(wide schema.Type) (out []string) {
 	return append(out,
 		"SELECT count(*) FROM t", "SELECT count(n) FROM t", "SELECT n FROM t ORDER BY ALL", "SELECT * FROM t ORDER BY ALL",
 		"SELECT count(*) FROM t WHERE n IS NULL", "SELECT count(*) FROM t WHERE n IS NOT NULL AND host = 'h1'",
-		"SELECT min(n), max(n), count(DISTINCT n) FROM t", "SELECT typeof(n), typeof(sum(n)), typeof(avg(n)) FROM t GROUP BY 1 ORDER BY ALL",
+		"SELECT min(n), max(n), count(DISTINCT n) FROM t",
+		"SELECT typeof(n), typeof(sum(n)), typeof(avg(n)) FROM t GROUP BY 1 ORDER BY ALL",
 		"SELECT n, count(*) FROM t GROUP BY n ORDER BY ALL", "SELECT host, max(n) FROM t GROUP BY host ORDER BY host",
 		"SELECT sum(n) FROM t WHERE n BETWEEN 0 AND 100", "SELECT avg(n) FROM t WHERE n BETWEEN 0 AND 100 AND host = 'h2'",
-		"SELECT n FROM t ORDER BY n DESC LIMIT 10", "SELECT n FROM t ORDER BY n NULLS LAST LIMIT 10", "SELECT DISTINCT n FROM t ORDER BY n",
-		"SELECT count(*) FROM t a JOIN t b ON a.n = b.n AND a.ts = b.ts", "SELECT n FROM t WHERE ts BETWEEN make_timestamp(5000000) AND make_timestamp(9000000) ORDER BY ALL",
-		"SELECT count(*) FROM t WHERE n IN (SELECT n FROM t WHERE m = 'm3')", "SELECT count(*) FROM t WHERE matches(m, 'm3') AND n < 4",
-		"SELECT n % 3 AS r, count(*) FROM t WHERE n BETWEEN 0 AND 200 GROUP BY r ORDER BY r", "SELECT n::VARCHAR FROM t ORDER BY ALL")
+		"SELECT n FROM t ORDER BY n DESC LIMIT 10", "SELECT n FROM t ORDER BY n NULLS LAST LIMIT 10",
+		"SELECT DISTINCT n FROM t ORDER BY n",
+		"SELECT count(*) FROM t a JOIN t b ON a.n = b.n AND a.ts = b.ts",
+		"SELECT n FROM t WHERE ts BETWEEN make_timestamp(5000000) AND make_timestamp(9000000) ORDER BY ALL",
+		"SELECT count(*) FROM t WHERE n IN (SELECT n FROM t WHERE m = 'm3')",
+		"SELECT count(*) FROM t WHERE matches(m, 'm3') AND n < 4",
+		"SELECT n % 3 AS r, count(*) FROM t WHERE n BETWEEN 0 AND 200 GROUP BY r ORDER BY r",
+		"SELECT n::VARCHAR FROM t ORDER BY ALL")
 }
 
 // widenedTries is how many statements each pair of types is tried with, for each way to merge.
@@ -157,9 +170,11 @@ func TestWidened(t *testing.T) {
 					case err != nil:
 						t.Errorf("%s to %s, merge %d, %s, %s: %v", pair[0], pair[1], merge, name, sql, err)
 					case !slices.Equal(got.rows, want.rows):
-						t.Errorf("%s to %s, merge %d, %s, %s: %d rows, want %d\n%s\nwant\n%s", pair[0], pair[1], merge, name, sql, len(got.rows), len(want.rows), first(rowsBut(got.rows, want.rows)), first(rowsBut(want.rows, got.rows)))
+						t.Errorf("%s to %s, merge %d, %s, %s: %d rows, want %d\n%s\nwant\n%s", pair[0], pair[1], merge, name, sql,
+							len(got.rows), len(want.rows), first(rowsBut(got.rows, want.rows)), first(rowsBut(want.rows, got.rows)))
 					case !got.schema.Equal(want.schema):
-						t.Errorf("%s to %s, merge %d, %s, %s: types %s, want %s", pair[0], pair[1], merge, name, sql, got.schema, want.schema)
+						t.Errorf("%s to %s, merge %d, %s, %s: types %s, want %s", pair[0], pair[1], merge, name, sql,
+							got.schema, want.schema)
 					}
 				}
 			}

@@ -12,7 +12,8 @@ func TestTimezone(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampMillisecond", "n:Int64", "s:String")
 	const hour, summer = 3_600_000, 1_782_864_000_000 // 2026-07-01 00:00 UTC
-	tab := table("logs", columns, batch(t, columns, []any{0, 1, "1970-01-01 00:00:00"}, []any{hour, 2, "x"}, []any{summer, 3, "x"}))
+	tab := table("logs", columns, batch(t, columns, []any{0, 1, "1970-01-01 00:00:00"}, []any{hour, 2, "x"},
+		[]any{summer, 3, "x"}))
 	for sql, want := range map[string]string{
 		"SELECT n FROM logs WHERE ts = '1970-01-01 01:00:00'":                                 "1",
 		"SELECT n FROM logs WHERE '1970-01-01T02:00' = ts":                                    "2",
@@ -33,7 +34,9 @@ func TestTimezone(t *testing.T) {
 		"SELECT n FROM logs WHERE ts > '1970-01-01 01:00:00' ORDER BY ts DESC LIMIT 1":        "3",
 		"SELECT count(*) FROM logs WHERE ts < '1970-01-01 02:00:00'":                          "1",
 	} {
-		a, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: "Europe/Berlin"})
+		a, err := request(t.Context(), e, &query.Request{
+			SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: "Europe/Berlin",
+		})
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
 		} else if got := strings.Join(a.rows, " "); got != want {
@@ -41,18 +44,29 @@ func TestTimezone(t *testing.T) {
 		}
 	}
 	for sql, want := range map[string]string{
-		"SELECT n FROM logs WHERE json_extract('{}', '$.a') = '2026-01-01 00:00:00'":     "cannot be told here: write '2026-01-01 00:00:00'::TIMESTAMP",
+		"SELECT n FROM logs WHERE json_extract('{}', " +
+			"'$.a') = '2026-01-01 00:00:00'": "cannot be told here: write '2026-01-01 00:00:00'::TIMESTAMP",
 		"SELECT n FROM (SELECT epoch_ms(ts) AS ts, n FROM logs) WHERE ts = '2026-01-01'": "cannot be told here",
 	} {
-		if _, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: "+02:00"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := request(t.Context(), e, &query.Request{
+			SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: "+02:00",
+		}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", sql, err)
 		}
 	}
-	if _, err := request(t.Context(), e, &query.Request{SQL: "SELECT 1", Timezone: "Europe/Atlantis"}); err == nil || !strings.Contains(err.Error(), "is not known") {
+	if _, err := request(t.Context(), e, &query.Request{SQL: "SELECT 1", Timezone: "Europe/Atlantis"}); err == nil ||
+		!strings.Contains(err.Error(), "is not known") {
 		t.Errorf("got %v", err)
 	}
-	needs, err := e.Needs(t.Context(), &query.Request{SQL: "SELECT n FROM logs WHERE ts < '1970-01-01 02:00:00'", Database: "public", Tables: []query.Table{tab}, Timezone: "Europe/Berlin"})
-	utc, uerr := e.Needs(t.Context(), &query.Request{SQL: "SELECT n FROM logs WHERE ts < '1970-01-01 01:00:00'", Database: "public", Tables: []query.Table{tab}})
+	needs, err := e.Needs(t.Context(), &query.Request{
+		SQL: "SELECT n FROM logs WHERE ts < '1970-01-01 02:00:00'", Database: "public", Tables: []query.Table{tab},
+		Timezone: "Europe/Berlin",
+	})
+	utc, uerr := e.Needs(t.Context(), &query.Request{
+		SQL:      "SELECT n FROM logs WHERE ts < '1970-01-01 01:00:00'",
+		Database: "public",
+		Tables:   []query.Table{tab},
+	})
 	if err != nil || uerr != nil || needs[0].Where != utc[0].Where {
 		t.Errorf("needs %v, %v; in UTC %v, %v", needs, err, utc, uerr)
 	}
@@ -66,12 +80,16 @@ func TestOffsets(t *testing.T) {
 		tab := table("logs", columns, batch(t, columns, []any{0, 1, "1970-01-01 02:00:00+02:00"}))
 		for _, zone := range []string{"", "America/New_York"} {
 			for _, sql := range []string{
-				"SELECT n FROM logs WHERE ts = '1970-01-01 02:00:00+02:00'", "SELECT n FROM logs WHERE ts = '1970-01-01T02:00:00 +02'",
+				"SELECT n FROM logs WHERE ts = '1970-01-01 02:00:00+02:00'",
+				"SELECT n FROM logs WHERE ts = '1970-01-01T02:00:00 +02'",
 				"SELECT n FROM logs WHERE ts >= '1970-01-01T01:59:59.5+0200' AND ts < '1970-01-01 00:00:00.5Z'",
-				"SELECT n FROM logs WHERE ts IN ('1969-12-31 16:30:00-07:30')", "SELECT n FROM logs WHERE ts = '1970-01-01 02:00:00+02:00'::TIMESTAMP",
+				"SELECT n FROM logs WHERE ts IN ('1969-12-31 16:30:00-07:30')",
+				"SELECT n FROM logs WHERE ts = '1970-01-01 02:00:00+02:00'::TIMESTAMP",
 				"SELECT n FROM logs WHERE s = '1970-01-01 02:00:00+02:00'",
 			} {
-				a, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: zone})
+				a, err := request(t.Context(), e, &query.Request{
+					SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: zone,
+				})
 				if err != nil || len(a.rows) != 1 {
 					t.Errorf("%s, zone %q: %s: %v, %v", unit, zone, sql, a, err)
 				}

@@ -204,7 +204,8 @@ func (s *Spool) end() error {
 func (s *Spool) write() error {
 	if s.dir.used.Load()+s.bytes > s.dir.limit {
 		return errs.New(errs.RuntimeResourcesExhausted,
-			"the rows that come from other nodes need more than the %d bytes of temporary space (--query-temp-limit); narrow the time range, or read fewer columns", s.dir.limit)
+			"the rows that come from other nodes need more than the %d bytes of temporary space (--query-temp-limit); "+
+				"narrow the time range, or read fewer columns", s.dir.limit)
 	}
 	if err := os.MkdirAll(s.dir.path, 0o700); err != nil {
 		return errs.Wrap(errs.External, err, "spool")

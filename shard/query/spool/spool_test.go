@@ -25,7 +25,10 @@ var table = (&schema.Table{ID: 7, Database: "public", Name: "t", Version: 1, Col
 // stream is an Arrow IPC stream of rows of ts and m, of which every third m is null.
 func stream(t *testing.T, rows int, text string) *bytes.Buffer {
 	t.Helper()
-	s := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "m", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}},
+		{Name: "m", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
 	var buf bytes.Buffer
 	w := ipc.NewWriter(&buf, ipc.WithSchema(s))
 	for from := 0; from < rows; from += 1000 {
@@ -77,7 +80,8 @@ func TestSpool(t *testing.T) {
 		rows, nulls := int64(0), 0
 		for _, seg := range segments {
 			rows += seg.Rows
-			if info, err := os.Stat(seg.Path); err != nil || info.Size() == 0 || len(seg.Columns) != 2 || seg.MinTime < 1_700_000_000_000 || seg.MaxTime < seg.MinTime {
+			if info, err := os.Stat(seg.Path); err != nil || info.Size() == 0 || len(seg.Columns) != 2 ||
+				seg.MinTime < 1_700_000_000_000 || seg.MaxTime < seg.MinTime {
 				t.Errorf("segment %+v: %v", seg, err)
 			}
 		}
@@ -135,7 +139,9 @@ func TestSpoolRefuses(t *testing.T) {
 // numbers is an Arrow IPC stream of a time and a number, of one type.
 func numbers[T any](t *testing.T, of arrow.DataType, build func(b array.Builder, v T), values ...T) *bytes.Buffer {
 	t.Helper()
-	s := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "n", Type: of, Nullable: true}}, nil)
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "n", Type: of, Nullable: true},
+	}, nil)
 	ts := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Millisecond})
 	n := array.NewBuilder(memory.DefaultAllocator, of)
 	for i, v := range values {
@@ -146,7 +152,8 @@ func numbers[T any](t *testing.T, of arrow.DataType, build func(b array.Builder,
 	ts.Append(arrow.Timestamp(len(values)))
 	var buf bytes.Buffer
 	w := ipc.NewWriter(&buf, ipc.WithSchema(s))
-	if err := w.Write(array.NewRecordBatch(s, []arrow.Array{ts.NewArray(), n.NewArray()}, int64(len(values)+1))); err != nil {
+	if err := w.Write(array.NewRecordBatch(s, []arrow.Array{ts.NewArray(), n.NewArray()}, int64(len(values)+1))); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -166,13 +173,19 @@ func TestWidened(t *testing.T) {
 	}{
 		{schema.Int64, schema.Float64, numbers(t, arrow.PrimitiveTypes.Float64, doubles, 1.5, -2), "[1.5 -2]"},
 		{schema.Int32, schema.Int64, numbers(t, arrow.PrimitiveTypes.Int64, int64s, 1<<40, -2), "[1.099511627776e+12 -2]"},
-		{schema.Float64, schema.Float64, numbers(t, arrow.PrimitiveTypes.Int64, int64s, 1<<53, -2), "[9.007199254740992e+15 -2]"},
+		{
+			schema.Float64, schema.Float64, numbers(t, arrow.PrimitiveTypes.Int64, int64s, 1<<53, -2),
+			"[9.007199254740992e+15 -2]",
+		},
 	} {
 		d, err := Open(t.TempDir()+"/fetched", 1<<30, 1<<30)
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := (&schema.Table{ID: 7, Columns: []schema.Column{table.Columns[0], {ID: 3, Name: "n", Type: c.have, Semantic: schema.Field}}}).Index()
+		of := (&schema.Table{
+			ID:      7,
+			Columns: []schema.Column{table.Columns[0], {ID: 3, Name: "n", Type: c.have, Semantic: schema.Field}},
+		}).Index()
 		s, err := d.New(of, []uint32{1, 3})
 		if err != nil {
 			t.Fatal(err)
@@ -187,8 +200,10 @@ func TestWidened(t *testing.T) {
 		}
 		v := batches[0].Column(3)
 		got := []float64{v.Float(0), v.Float(1)}
-		if v.Type != c.want || s.Table().Column("n").Type != c.want || fmt.Sprint(got) != c.values || v.Nulls != 1 || of.Column("n").Type != c.have {
-			t.Errorf("%s: type %s, in the table %s, values %v, %d nulls, want type %s, %s, 1", c.have, v.Type, s.Table().Column("n").Type, got, v.Nulls, c.want, c.values)
+		if v.Type != c.want || s.Table().Column("n").Type != c.want || fmt.Sprint(got) != c.values || v.Nulls != 1 ||
+			of.Column("n").Type != c.have {
+			t.Errorf("%s: type %s, in the table %s, values %v, %d nulls, want type %s, %s, 1", c.have, v.Type,
+				s.Table().Column("n").Type, got, v.Nulls, c.want, c.values)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -248,7 +248,8 @@ func TestBatchOfTheSameName(t *testing.T) {
 // TestErrorsTravel covers every field of an error, but the chain of causes.
 func TestErrorsTravel(t *testing.T) {
 	want := &errs.Error{
-		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone, Leader: "n", Err: fmt.Errorf("the cause"),
+		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone,
+		Leader: "n", Err: fmt.Errorf("the cause"),
 	}
 	v := reflect.ValueOf(*want)
 	for i := range v.NumField() {
@@ -296,7 +297,10 @@ func FuzzRequest(f *testing.F) {
 	before := int64(77)
 	e := newEncoder()
 	e.encode(&query.Request{SQL: "SELECT 1", Tables: []query.Table{{
-		Name: "t", ExpiredBefore: &before, Schema: &schema.Table{Columns: logColumns, Options: map[string]string{"ttl": "7d"}},
+		Name: "t", ExpiredBefore: &before, Schema: &schema.Table{
+			Columns: logColumns,
+			Options: map[string]string{"ttl": "7d"},
+		},
 		Segments: []query.Segment{{Path: "a", Columns: columns}, {Path: "b", Columns: columns}},
 		Batches:  []*column.Batch{logBatch(f, nil, 0, 4)},
 	}}})

@@ -134,7 +134,8 @@ func (c Config) Validate() error {
 	if c.MaxKills < 0 {
 		bad("%d processes ended by one user: give a positive number, or 0 for the default", c.MaxKills)
 	}
-	if c.KillWindow < 0 || c.RefuseFor < 0 || c.MaxWait < 0 || c.Grace < 0 || c.Drain < 0 || c.Idle < 0 || c.StartWait < 0 {
+	if c.KillWindow < 0 || c.RefuseFor < 0 || c.MaxWait < 0 || c.Grace < 0 || c.Drain < 0 || c.Idle < 0 ||
+		c.StartWait < 0 {
 		bad("waiting times must not be negative")
 	}
 	return errors.Join(faults...)

@@ -124,7 +124,8 @@ type ready struct {
 func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
 		reflect.TypeFor[analyzeRequest](),
-		reflect.TypeFor[[]query.Need](), reflect.TypeFor[query.Split](), reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
+		reflect.TypeFor[[]query.Need](), reflect.TypeFor[query.Split](), reflect.TypeFor[failure](), reflect.TypeFor[hello](),
+		reflect.TypeFor[ready]())
 }
 
 func putHeader(b []byte, kind frameKind, length int) {

@@ -23,7 +23,8 @@ func newHello(h hello) []byte {
 
 // parseHello reads the server's first message, and refuses one of another program.
 func parseHello(b []byte, build string) (hello, error) {
-	if len(b) < helloPrefix || frameKind(b[4]) != frameHello || string(b[headerSize:headerSize+len(helloMagic)]) != helloMagic {
+	if len(b) < helloPrefix || frameKind(b[4]) != frameHello ||
+		string(b[headerSize:headerSize+len(helloMagic)]) != helloMagic {
 		return hello{}, fmt.Errorf("query worker: what started it is no server of cordwood")
 	}
 	if v := binary.LittleEndian.Uint32(b[helloPrefix-4:]); v != protocolVersion {

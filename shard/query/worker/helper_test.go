@@ -94,7 +94,8 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 		if err = errors.Join(err, serr); err != nil {
 			return err
 		}
-		if _, err := unix.Mmap(-1, 0, int(limit-used)-(64<<20), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE); err != nil {
+		if _, err := unix.Mmap(-1, 0, int(limit-used)-(64<<20), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE); err != nil {
 			return err
 		}
 		return errs.New(errs.RuntimeResourcesExhausted, "no memory")

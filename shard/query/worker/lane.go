@@ -57,7 +57,8 @@ func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(),
 		case <-freed:
 		case <-timer.C:
 			return nil, nil, errs.New(errs.ShardBusy,
-				"queries of %s run apart, because of one that did not stop or ended its process, and there was no room within %s; try again later", share, w.cfg.MaxWait).WithRetryAfter(time.Second)
+				"queries of %s run apart, because of one that did not stop or ended its process, and there was no room within "+
+					"%s; try again later", share, w.cfg.MaxWait).WithRetryAfter(time.Second)
 		case <-ctx.Done():
 			return nil, nil, contextError(ctx)
 		}

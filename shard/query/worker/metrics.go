@@ -24,21 +24,24 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	m := &metrics{restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_worker_restarts_total",
-		Help: "Query workers that ended and were replaced: by crash, memory (the system gave no more), stuck (a query did not stop), start (it could not start).",
+		Help: "Query workers that ended and were replaced: by crash, memory (the system gave no more), stuck (a query did " +
+			"not stop), start (it could not start).",
 	}, []string{"reason"})}
 	for _, reason := range []string{reasonCrash, reasonMemory, reasonStuck, reasonStart} {
 		m.restarts.WithLabelValues(reason)
 	}
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_refused_total",
-		Help: "Queries refused because processes of the query worker ended: statement (it was running each time), user (queries of that user ended too many).",
+		Help: "Queries refused because processes of the query worker ended: statement (it was running each time), " +
+			"user (queries of that user ended too many).",
 	}, []string{"what"})
 	for _, what := range []string{refusedStatement, refusedUser} {
 		m.refusals.WithLabelValues(what)
 	}
 	m.pages = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_page_cache_requests_total",
-		Help: "Pages of segments that queries for single rows, and counts, read: hit (kept from another query) or miss (read from the file).",
+		Help: "Pages of segments that queries for single rows, and counts, read: hit (kept from another query) or miss " +
+			"(read from the file).",
 	}, []string{"result"})
 	m.pages.WithLabelValues("hit")
 	m.pages.WithLabelValues("miss")

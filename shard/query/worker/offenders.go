@@ -79,7 +79,8 @@ func (o *offenders) check(share string) error {
 	o.refusals.Inc()
 	left = max(left.Round(time.Second), time.Second)
 	return errs.New(errs.RateLimited,
-		"%d query processes had to be replaced within %s because of queries of %s, which are refused for %s; find the statements that do not stop in time or end the process, and write them in another way",
+		"%d query processes had to be replaced within %s because of queries of %s, which are refused for %s; "+
+			"find the statements that do not stop in time or end the process, and write them in another way",
 		len(found.ends), o.window, share, left).WithRetryAfter(left)
 }
 
@@ -124,7 +125,8 @@ func (o *offenders) note(share string, alone bool) {
 	}
 	f.last = o.now()
 	if !alone {
-		o.log.Warn("query worker: queries of this user, among those of others, ran when a process ended; they run apart for a while", "user", share, "for", o.window)
+		o.log.Warn("query worker: queries of this user, among those of others, ran when a process ended; "+
+			"they run apart for a while", "user", share, "for", o.window)
 		return
 	}
 	f.ends = append(o.recent(f), f.last)

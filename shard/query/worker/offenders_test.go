@@ -89,7 +89,8 @@ func TestAttacker(t *testing.T) {
 		t.Error("the process of all others was replaced again")
 	}
 	for _, err := range []error{attack(t, w, mallory, "SELECT 1"), analyze(t, w, mallory, "SELECT 2")} {
-		wantError(t, err, errs.RateLimited, "4 query processes", "user mallory", "refused for 5m0s", "write them in another way")
+		wantError(t, err, errs.RateLimited, "4 query processes", "user mallory", "refused for 5m0s",
+			"write them in another way")
 		if e := errs.From(err); e.Status() != 429 || e.RetryAfter != 5*time.Minute {
 			t.Errorf("status %d, retry after %s", e.Status(), e.RetryAfter)
 		}
@@ -97,7 +98,9 @@ func TestAttacker(t *testing.T) {
 	if n := counted(t, w.metrics.refusals, refusedUser); n != 2 {
 		t.Errorf("%v refusals are counted", n)
 	}
-	if text := log.String(); strings.Count(text, `user="user mallory"`) != 2*5 || !strings.Contains(text, `statement="hang 3"`) || !strings.Contains(text, "they are refused for a while") || strings.Contains(text, "user ann") {
+	if text := log.String(); strings.Count(text, `user="user mallory"`) != 2*5 ||
+		!strings.Contains(text, `statement="hang 3"`) || !strings.Contains(text, "they are refused for a while") ||
+		strings.Contains(text, "user ann") {
 		t.Errorf("the log: %s", text)
 	}
 	if err := await(t, long, "the long query"); err != nil {

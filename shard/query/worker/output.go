@@ -109,7 +109,9 @@ func (o *output) excerpt() string {
 // outOfMemory reports whether the process ended because it got no more memory.
 func (o *output) outOfMemory() bool {
 	text := o.text()
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "std::bad_alloc", "failed to create new OS thread", "Out of memory"} {
+	for _, sign := range []string{
+		"out of memory", "cannot allocate memory", "std::bad_alloc", "failed to create new OS thread", "Out of memory",
+	} {
 		if strings.Contains(text, sign) {
 			return true
 		}

@@ -497,15 +497,19 @@ func (p *process) lost() error {
 	switch {
 	case p.exhausted && p.reason == reasonMemory:
 		return errs.New(errs.External,
-			"the query worker (process %d) was replaced because other queries had used up its memory; nothing was changed: send the query again", p.pid).WithRetryAfter(time.Second)
+			"the query worker (process %d) was replaced because other queries had used up its memory; nothing was changed: "+
+				"send the query again", p.pid).WithRetryAfter(time.Second)
 	case p.reason == reasonMemory:
 		return errs.New(errs.RuntimeResourcesExhausted,
-			"the query worker (process %d) ran out of memory while the query ran, and was replaced; narrow its time range or group by fewer values, or try again when fewer queries run",
+			"the query worker (process %d) ran out of memory while the query ran, and was replaced; "+
+				"narrow its time range or group by fewer values, or try again when fewer queries run",
 			p.pid).WithRetryAfter(time.Second)
 	case p.reason == reasonStuck:
 		return errs.New(errs.External,
-			"the query worker (process %d) was killed because another query could not be stopped; send the query again", p.pid).WithRetryAfter(time.Second)
+			"the query worker (process %d) was killed because another query could not be stopped; send the query again",
+			p.pid).WithRetryAfter(time.Second)
 	}
 	return errs.New(errs.External,
-		"the query worker (process %d) ended while the query ran (%s), and was replaced; nothing was changed: send the query again", p.pid, p.status).WithRetryAfter(time.Second)
+		"the query worker (process %d) ended while the query ran (%s), and was replaced; nothing was changed: "+
+			"send the query again", p.pid, p.status).WithRetryAfter(time.Second)
 }

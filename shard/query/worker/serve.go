@@ -48,7 +48,8 @@ func openEngine(cfg engine.Config) (runner, error) { return engine.Open(cfg) }
 func run(build string, open func(engine.Config) (runner, error)) int {
 	control, err := inherited(controlFD)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "cordwood query-worker is a part of the server that runs queries: cordwood serve starts it, and it cannot be run by hand")
+		fmt.Fprintln(os.Stderr, "cordwood query-worker is a part of the server that runs queries: "+
+			"cordwood serve starts it, and it cannot be run by hand")
 		return exitByHand
 	}
 	// Ctrl-C and service managers signal whole groups; this process ends when the

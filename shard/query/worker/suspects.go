@@ -65,7 +65,8 @@ func (s *suspects) check(sql, database string) error {
 	}
 	left = max(left.Round(time.Second), time.Second)
 	return errs.New(errs.Unsupported,
-		"this statement was running each of the %d times when a query process ended, and is refused for %s; write it in another way, or narrow its time range", found.ends, left)
+		"this statement was running each of the %d times when a query process ended, and is refused for %s; "+
+			"write it in another way, or narrow its time range", found.ends, left)
 }
 
 // blame notes that the statement ran on a process that ended.

@@ -87,7 +87,8 @@ func Open(cfg Config) (*Worker, error) {
 // are many at a time: when others come, they make room.
 func newGate(cfg Config) *turns.Gate {
 	return turns.New(turns.Config{
-		Running: cfg.Concurrency, PerUser: cfg.PerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.Waiting, MaxWait: cfg.MaxWait,
+		Running: cfg.Concurrency, PerUser: cfg.PerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.Waiting,
+		MaxWait: cfg.MaxWait,
 	})
 }
 
@@ -115,7 +116,12 @@ func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	}
 	defer leave()
 	var a query.Analysis
-	if err := w.call(&exchange{ctx: ctx, leave: leave, analyze: analyzeRequest{SQL: sql, Database: database}, analysis: &a}); err != nil {
+	if err := w.call(&exchange{
+		ctx:      ctx,
+		leave:    leave,
+		analyze:  analyzeRequest{SQL: sql, Database: database},
+		analysis: &a,
+	}); err != nil {
 		return nil, err
 	}
 	w.cache.put(sql, database, &a)
@@ -218,7 +224,8 @@ func (w *Worker) call(x *exchange) error {
 		if err == nil && x.emit != nil {
 			w.suspects.clear(sql, database)
 		}
-		if !x.blamed && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p, x.share) && x.emit == nil && !again {
+		if !x.blamed && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p, x.share) &&
+			x.emit == nil && !again {
 			again = true // to understand a statement takes little: others had used up the memory
 			continue
 		}
@@ -353,7 +360,8 @@ func (w *Worker) Close() error {
 // contextError is the error of a query whose context has ended.
 func contextError(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return errs.New(errs.QueryTimeout, "query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
+		return errs.New(errs.QueryTimeout,
+			"query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
 	}
 	return errs.New(errs.Cancelled, "query: cancelled by the client")
 }

@@ -37,12 +37,17 @@ func TestRows(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Memory = pool })
 	sql := "SELECT count(*), count(n), sum(n), max(msg) FROM logs WHERE ts < '1970-01-01 00:30:00'"
 	want := []string{"1800|1620|1457460|message number 999 of the test"}
-	for name, batches := range map[string][]*column.Batch{"shared": shared, "heap": heap, "both": append(shared[:10:10], heap[10:]...)} {
+	for name, batches := range map[string][]*column.Batch{
+		"shared": shared,
+		"heap":   heap,
+		"both":   append(shared[:10:10], heap[10:]...),
+	} {
 		if diff := cmp.Diff(want, mustAsk(t, w, sql, logTable(batches...))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"0|0|NULL"}, mustAsk(t, w, "SELECT count(*), count(n), coalesce(max(msg), 'NULL') FROM logs", logTable())); diff != "" {
+	if diff := cmp.Diff([]string{"0|0|NULL"},
+		mustAsk(t, w, "SELECT count(*), count(n), coalesce(max(msg), 'NULL') FROM logs", logTable())); diff != "" {
 		t.Error(diff)
 	}
 	// Memory that is freed and used again is seen as it is now.
@@ -55,7 +60,10 @@ func TestRows(t *testing.T) {
 
 func TestAnalyze(t *testing.T) {
 	w := openWorker(t)
-	want := &query.Analysis{Tables: []query.TableName{{Database: "public", Name: "logs"}, {Database: "x", Name: "y"}}, Explain: true}
+	want := &query.Analysis{
+		Tables:  []query.TableName{{Database: "public", Name: "logs"}, {Database: "x", Name: "y"}},
+		Explain: true,
+	}
 	for range 2 { // the second is from the cache
 		got, err := w.Analyze(deadline(t), "EXPLAIN SELECT * FROM logs, x.y", "public")
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -76,7 +84,8 @@ func TestErrors(t *testing.T) {
 	w := openWorker(t)
 	_, err := ask(deadline(t), w, "fail")
 	e := errs.From(err)
-	if e.Code != errs.PlanQuery || e.Msg != "no plan" || e.HTTPStatus != 418 || e.RetryAfter != 3*time.Second || e.Reason != errs.TableGone {
+	if e.Code != errs.PlanQuery || e.Msg != "no plan" || e.HTTPStatus != 418 || e.RetryAfter != 3*time.Second ||
+		e.Reason != errs.TableGone {
 		t.Errorf("%+v", e)
 	}
 	_, err = ask(deadline(t), w, "SELECT * FROM nowhere")
@@ -343,7 +352,8 @@ func TestRunaway(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MemoryLimit, c.TempLimit = 64<<20, 64<<20 })
 	mustAsk(t, w, "SELECT 1")
 	for name, sql := range map[string]string{
-		"a text that doubles":  "WITH RECURSIVE t(s, n) AS (SELECT 'xxxxxxxxxxxxxxxx', 0 UNION ALL SELECT s || s, n + 1 FROM t WHERE n < 40) SELECT max(length(s)) FROM t",
+		"a text that doubles": "WITH RECURSIVE t(s, n) AS (SELECT 'xxxxxxxxxxxxxxxx', 0 UNION ALL SELECT s || s, " +
+			"n + 1 FROM t WHERE n < 40) SELECT max(length(s)) FROM t",
 		"a list of everything": "SELECT length(list(md5(range::VARCHAR))) FROM range(1000000000)",
 		"a wide sort":          "SELECT * FROM range(1000000000) ORDER BY md5(range::VARCHAR)",
 		"past the engine":      "allocate",
@@ -371,7 +381,10 @@ func TestCannotStart(t *testing.T) {
 	}{
 		{"no such program", func(c *Config) { c.Command = []string{filepath.Join(t.TempDir(), "nothing")} }, "no such file"},
 		{"another program", func(c *Config) { c.Command = []string{"/bin/sh", "-c", "echo not me >&2"} }, "not me"},
-		{"another build", func(c *Config) { c.Build = "a later one" }, `was built from "a later one" and the worker from "test"`},
+		{
+			"another build", func(c *Config) { c.Build = "a later one" },
+			`was built from "a later one" and the worker from "test"`,
+		},
 		{"bad settings", func(c *Config) { c.TempLimit = 1; c.Dirs = []string{"a\x00b"} }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -500,10 +513,12 @@ func TestMetrics(t *testing.T) {
 			got[f.GetName()] = g.GetValue()
 		}
 	}
-	if got["cordwood_query_running"] != 1 || got["cordwood_query_waiting"] != 0 || got["cordwood_query_worker_processes"] != 1 {
+	if got["cordwood_query_running"] != 1 || got["cordwood_query_waiting"] != 0 ||
+		got["cordwood_query_worker_processes"] != 1 {
 		t.Errorf("%v", got)
 	}
-	if r, p := got["cordwood_query_worker_resident_bytes"], got["cordwood_query_worker_private_bytes"]; p < 1<<20 || r < p {
+	if r, p := got["cordwood_query_worker_resident_bytes"], got["cordwood_query_worker_private_bytes"]; p < 1<<20 ||
+		r < p {
 		t.Errorf("memory: resident %v, private %v", r, p)
 	}
 	cancel()

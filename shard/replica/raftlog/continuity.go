@@ -54,9 +54,11 @@ func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 	}
 	switch {
 	case last > 0 && first > covered+1:
-		return damage.Errorf("the log begins with entry %d and the newest snapshot ends with entry %d: those between are lost; restore the directory from a replica or a backup", first, covered)
+		return damage.Errorf("the log begins with entry %d and the newest snapshot ends with entry %d: "+
+			"those between are lost; restore the directory from a replica or a backup", first, covered)
 	case max(last, covered) < applied:
-		return damage.Errorf("the state holds entries up to %d and the log ends with entry %d: its end is lost; restore the directory from a replica or a backup", applied, max(last, covered))
+		return damage.Errorf("the state holds entries up to %d and the log ends with entry %d: its end is lost; "+
+			"restore the directory from a replica or a backup", applied, max(last, covered))
 	}
 	if last == 0 {
 		return nil
@@ -66,7 +68,8 @@ func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return damage.Errorf("the log has entries up to %d and no current term: its stable values are lost or damaged (%w); restore the directory from a replica or a backup", last, err)
+		return damage.Errorf("the log has entries up to %d and no current term: its stable values are lost or damaged "+
+			"(%w); restore the directory from a replica or a backup", last, err)
 	}
 	return nil
 }

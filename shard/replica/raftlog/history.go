@@ -45,7 +45,8 @@ func (h *History) SetReplacing(on bool) { h.replacing.Store(on) }
 // Diverged marks the member as one that has to be made anew, and returns the error that ends
 // it, which says why and matches damage.ErrDamaged.
 func (h *History) Diverged(format string, args ...any) error {
-	why := fmt.Sprintf(format, args...) + ": a disk of this group went back in time, that of this node or of another one " +
+	why := fmt.Sprintf(format, args...) +
+		": a disk of this group went back in time, that of this node or of another one " +
 		"(a machine that was set back to a snapshot, a folder that was copied back, a disk that lost what it had synced); " +
 		"what this replica holds is kept and not used any more, and it has to be made anew from the others"
 	return errors.Join(damage.Errorf("%s", why), MarkDiverged(h.Dir, why))
@@ -61,7 +62,8 @@ func (h *History) mayDelete(from, to, last uint64) error {
 		return nil
 	}
 	if held := h.Committed(); from <= held {
-		return h.Diverged("the leader has other entries from %d on, and this replica holds what was committed up to %d", from, held)
+		return h.Diverged("the leader has other entries from %d on, and this replica holds what was committed up to %d", from,
+			held)
 	}
 	return nil
 }
@@ -73,7 +75,8 @@ func (h *History) mayStore(logs []*raft.Log) error {
 	}
 	for _, l := range logs {
 		if l.Index == h.Command && l.Term != h.Term {
-			return h.Diverged("the leader has an entry %d of term %d, and the state of this replica one of term %d", l.Index, l.Term, h.Term)
+			return h.Diverged("the leader has an entry %d of term %d, and the state of this replica one of term %d", l.Index,
+				l.Term, h.Term)
 		}
 	}
 	return nil

@@ -156,7 +156,9 @@ func (s *Log) StoreLogs(logs []*raft.Log) error {
 		stored = damage.SealEntries(logs)
 	}
 	start := time.Now()
-	err := s.change(fmt.Sprintf("append entries %d to %d", first, last), func() error { return s.backend.StoreLogs(stored) })
+	err := s.change(fmt.Sprintf("append entries %d to %d", first, last), func() error {
+		return s.backend.StoreLogs(stored)
+	})
 	if err != nil {
 		return err
 	}
@@ -228,7 +230,9 @@ func (s *Log) DeleteRange(from, to uint64) error {
 		s.guard.Latch(err)
 		return err
 	}
-	err = s.change(fmt.Sprintf("delete entries %d to %d", from, to), func() error { return s.backend.DeleteRange(from, to) })
+	err = s.change(fmt.Sprintf("delete entries %d to %d", from, to), func() error {
+		return s.backend.DeleteRange(from, to)
+	})
 	if err != nil {
 		return err
 	}

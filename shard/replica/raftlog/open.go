@@ -143,7 +143,8 @@ func (s *Log) open(cfg Config) (err error) {
 		cfg.SegmentBytes = DefaultSegmentBytes
 	}
 	log, err := walfile.Open(walfile.Config{
-		Dir: logDir(cfg.Dir), SegmentBytes: cfg.SegmentBytes, Guard: s.guard, Unneeded: cfg.Unneeded, Cut: cfg.Cut, Synced: cfg.Synced,
+		Dir: logDir(cfg.Dir), SegmentBytes: cfg.SegmentBytes, Guard: s.guard, Unneeded: cfg.Unneeded, Cut: cfg.Cut,
+		Synced: cfg.Synced,
 		Logger: cfg.Logger, Library: cfg.Library,
 	})
 	if err != nil {

@@ -85,7 +85,9 @@ func TestRecentEntriesFollowTheLog(t *testing.T) {
 			if i >= 6 {
 				want = 2
 			}
-			if gone := i <= 2 || i > 8; gone != (err == raft.ErrLogNotFound) || !gone && (err != nil || l.Index != i || l.Term != want) { //nolint:errorlint // raft compares it so
+			//nolint:errorlint // raft compares it so
+			if gone := i <= 2 || i > 8; gone != (err == raft.ErrLogNotFound) ||
+				!gone && (err != nil || l.Index != i || l.Term != want) {
 				t.Errorf("%v: entry %d: %+v, %v", kind, i, l, err)
 			}
 		}

@@ -28,7 +28,9 @@ func (s *sizes) total() int64 { return s.end - s.base }
 
 // after returns the bytes of the marks that end behind index.
 func (s *sizes) after(index uint64) int64 {
-	at, _ := slices.BinarySearchFunc(s.marks, index, func(m mark, index uint64) int { return cmp.Compare(m.index, index+1) })
+	at, _ := slices.BinarySearchFunc(s.marks, index, func(m mark, index uint64) int {
+		return cmp.Compare(m.index, index+1)
+	})
 	if at == len(s.marks) {
 		return 0
 	}

@@ -28,7 +28,9 @@ func TestEntriesTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if round != 1 { // the process may also end before anything comes in their place
-				err = s.StoreLogs([]*raft.Log{{Index: first, Term: 9, Type: raft.LogCommand, Data: []byte("another"), AppendedAt: time.Unix(1, 0)}})
+				err = s.StoreLogs([]*raft.Log{
+					{Index: first, Term: 9, Type: raft.LogCommand, Data: []byte("another"), AppendedAt: time.Unix(1, 0)},
+				})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -30,7 +30,9 @@ type Verified struct {
 // changing anything, and checks that they continue each other. It calls command with the data
 // of each command in the log, and content with the content of the newest snapshot; both may be
 // nil. It must not run beside a process that has the member open.
-func Verify(dir string, command func(index uint64, data []byte) error, content func(io.Reader) error) (v Verified, err error) {
+func Verify(dir string, command func(index uint64, data []byte) error,
+	content func(io.Reader) error,
+) (v Verified, err error) {
 	newest, err := snapshot.VerifyAll(dir)
 	if err != nil {
 		return v, err
@@ -47,7 +49,8 @@ func Verify(dir string, command func(index uint64, data []byte) error, content f
 		return v, err
 	}
 	if v.Last > 0 && v.First > v.Snapshot+1 {
-		return v, fmt.Errorf("log %s begins with entry %d, and the newest snapshot ends with %d: those between are lost", logDir(dir), v.First, v.Snapshot)
+		return v, fmt.Errorf("log %s begins with entry %d, and the newest snapshot ends with %d: those between are lost",
+			logDir(dir), v.First, v.Snapshot)
 	}
 	return v, nil
 }

@@ -16,7 +16,8 @@ const repeatLost = time.Minute
 // callFailures are the messages that raft logs for each call to a node that failed: several a
 // second, in every group, while the node is away.
 var callFailures = []string{
-	"failed to heartbeat to", "failed to appendEntries to", "failed to pipeline appendEntries", "failed to start pipeline replication to",
+	"failed to heartbeat to", "failed to appendEntries to", "failed to pipeline appendEntries",
+	"failed to start pipeline replication to",
 	"failed to make requestVote RPC", "failed to make preVote RPC", "failed to contact",
 }
 

@@ -52,7 +52,11 @@ func readHello(r io.Reader) (*hello, error) {
 	if string(head[:4]) != magic {
 		return nil, fmt.Errorf("it begins with %q, want %q: not a node's raft connection", head[:4], magic)
 	}
-	h := &hello{lowest: binary.LittleEndian.Uint16(head[4:]), highest: binary.LittleEndian.Uint16(head[6:]), class: class(head[8])}
+	h := &hello{
+		lowest:  binary.LittleEndian.Uint16(head[4:]),
+		highest: binary.LittleEndian.Uint16(head[6:]),
+		class:   class(head[8]),
+	}
 	if err := handshake.ReadNames(r, &h.cluster, &h.from, &h.to); err != nil {
 		return nil, err
 	}
@@ -112,7 +116,8 @@ func (n *Network) judge(h *hello, proven string) (version uint16, reason string)
 	case h.to != n.cfg.NodeID:
 		reason = fmt.Sprintf("node %s was dialed, this is node %s: the address is out of date", h.to, n.cfg.NodeID)
 	case h.lowest > maxVersion || h.highest < minVersion:
-		reason = fmt.Sprintf("node %s speaks protocol versions %d to %d, this node %d to %d: upgrade the older one", h.from, h.lowest, h.highest, minVersion, maxVersion)
+		reason = fmt.Sprintf("node %s speaks protocol versions %d to %d, this node %d to %d: upgrade the older one", h.from,
+			h.lowest, h.highest, minVersion, maxVersion)
 	case h.class != control && h.class != entries && h.class != bulk:
 		reason = fmt.Sprintf("connection class %d is unknown to this node", h.class)
 	default:

@@ -49,7 +49,8 @@ func (p *peer) reserve(ctx context.Context, group string, size int64) error {
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return fmt.Errorf("raft network: node %s: group %s waited for room in its window: %w", p.id, group, context.Cause(ctx))
+			return fmt.Errorf("raft network: node %s: group %s waited for room in its window: %w", p.id, group,
+				context.Cause(ctx))
 		}
 	}
 }

@@ -40,7 +40,10 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress
 	if err != nil {
 		return nil, err
 	}
-	pl := &pipeline{t: t, peer: p, link: l, sent: make(chan *future, pipelineDepth), ready: make(chan raft.AppendFuture, pipelineDepth), done: make(chan struct{}), sending: make(chan struct{}, 1)}
+	pl := &pipeline{
+		t: t, peer: p, link: l, sent: make(chan *future, pipelineDepth),
+		ready: make(chan raft.AppendFuture, pipelineDepth), done: make(chan struct{}), sending: make(chan struct{}, 1),
+	}
 	pl.ctx, pl.end = context.WithCancel(t.ctx)
 	go pl.collect()
 	return pl, nil
@@ -66,7 +69,9 @@ func (f *future) Request() *raft.AppendEntriesRequest   { return f.args }
 func (f *future) Response() *raft.AppendEntriesResponse { return f.resp }
 
 // AppendEntries sends an append. It blocks while the windows or the pipeline are full.
-func (pl *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (pl *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) (raft.AppendFuture, error) {
 	payload, err := encode(args)
 	if err != nil {
 		return nil, fmt.Errorf("raft network: encode entries of group %s: %w", pl.t.name, err)

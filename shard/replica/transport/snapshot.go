@@ -17,7 +17,9 @@ const snapshotAnswer = 10 * time.Minute
 
 // InstallSnapshot sends a snapshot over a connection of its own, and waits until it
 // is installed.
-func (t *Transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (t *Transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
 	conn, err := t.net.dial(t.ctx, string(id), bulk)
 	if err != nil {
 		return err

@@ -42,7 +42,13 @@ var (
 const inboxRequests = 256
 
 func newTransport(n *Network, name string) *Transport {
-	t := &Transport{net: n, name: name, rpcs: make(chan raft.RPC), inbox: make(chan *request, inboxRequests), votes: make(chan struct{}, 16)}
+	t := &Transport{
+		net:   n,
+		name:  name,
+		rpcs:  make(chan raft.RPC),
+		inbox: make(chan *request, inboxRequests),
+		votes: make(chan struct{}, 16),
+	}
 	t.ctx, t.end = context.WithCancel(n.ctx)
 	t.serves.Add(1)
 	go t.serveInbox()
@@ -90,7 +96,9 @@ func (t *Transport) heartbeatHandler() func(raft.RPC) {
 }
 
 // AppendEntries sends entries, or a heartbeat, and waits for the answer.
-func (t *Transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *Transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	p, err := t.net.peer(id)
 	if err != nil {
 		return err
@@ -121,17 +129,23 @@ func isHeartbeat(r *raft.AppendEntriesRequest) bool {
 }
 
 // RequestVote asks for a vote.
-func (t *Transport) RequestVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+func (t *Transport) RequestVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse,
+) error {
 	return t.askControl(id, kindVote, args, resp)
 }
 
 // RequestPreVote asks whether a vote would be given.
-func (t *Transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+func (t *Transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse,
+) error {
 	return t.askControl(id, kindPreVote, args, resp)
 }
 
 // TimeoutNow hands leadership over.
-func (t *Transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+func (t *Transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest,
+	resp *raft.TimeoutNowResponse,
+) error {
 	return t.askControl(id, kindTimeoutNow, args, resp)
 }
 

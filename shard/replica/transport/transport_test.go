@@ -28,7 +28,10 @@ type house struct {
 }
 
 func newHouse(t testing.TB, change func(*Config), ids ...string) *house {
-	h := &house{t: t, nodes: map[string]*Network{}, addrs: map[string]string{}, cut: map[string]bool{}, open: map[string][]net.Conn{}, wrote: map[string]*atomic.Int64{}}
+	h := &house{
+		t: t, nodes: map[string]*Network{}, addrs: map[string]string{}, cut: map[string]bool{},
+		open: map[string][]net.Conn{}, wrote: map[string]*atomic.Int64{},
+	}
 	for _, id := range ids {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -38,7 +41,11 @@ func newHouse(t testing.TB, change func(*Config), ids ...string) *house {
 		for _, other := range ids {
 			h.wrote[id+">"+other] = &atomic.Int64{}
 		}
-		cfg := Config{ClusterID: "c1", NodeID: id, Dial: func(ctx context.Context, to string) (net.Conn, error) { return h.dial(ctx, id, to) }}
+		cfg := Config{
+			ClusterID: "c1",
+			NodeID:    id,
+			Dial:      func(ctx context.Context, to string) (net.Conn, error) { return h.dial(ctx, id, to) },
+		}
 		if change != nil {
 			change(&cfg)
 		}
@@ -178,7 +185,8 @@ func (h *house) member(group, id string, ids []string) *member {
 	}
 	c := raft.DefaultConfig()
 	c.LocalID, c.LogLevel = raft.ServerID(id), "OFF"
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout, c.CommitTimeout = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout, c.CommitTimeout = 300*time.Millisecond,
+		300*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond
 	c.SnapshotThreshold, c.TrailingLogs = 1<<40, 4
 	m := &member{id: id, fsm: &sumFSM{}, store: raft.NewInmemStore()}
 	snaps := raft.NewInmemSnapshotStore()
@@ -296,7 +304,9 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	for _, m := range rest {
 		h.sever(old.id, m.id, false)
 	}
-	eventually(t, "the member that was away has everything", func() bool { return old.fsm.len() == l.fsm.len() && old.fsm.len() >= 12 })
+	eventually(t, "the member that was away has everything", func() bool {
+		return old.fsm.len() == l.fsm.len() && old.fsm.len() >= 12
+	})
 	apply(t, []byte("after"), members...)
 }
 

@@ -14,7 +14,9 @@ func TestFreshness(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
 	tell := func(term, prev, prevTerm, commit uint64, entries ...*raft.Log) *raft.AppendEntriesRequest {
-		return &raft.AppendEntriesRequest{Term: term, PrevLogEntry: prev, PrevLogTerm: prevTerm, LeaderCommitIndex: commit, Entries: entries}
+		return &raft.AppendEntriesRequest{
+			Term: term, PrevLogEntry: prev, PrevLogTerm: prevTerm, LeaderCommitIndex: commit, Entries: entries,
+		}
 	}
 	for _, c := range []struct {
 		name    string
@@ -25,7 +27,10 @@ func TestFreshness(t *testing.T) {
 		{"nothing was heard", func(*freshness) {}, 10, -1},
 		{"all is applied", func(f *freshness) { f.note(tell(1, 10, 1, 10), at(1)) }, 10, 1},
 		{"nothing new", func(f *freshness) { f.note(tell(1, 10, 1, 10), at(1)); f.note(tell(1, 10, 1, 10), at(7)) }, 10, 7},
-		{"some is not applied", func(f *freshness) { f.note(tell(1, 10, 1, 10), at(1)); f.note(tell(1, 12, 1, 12), at(2)) }, 11, 1},
+		{
+			"some is not applied",
+			func(f *freshness) { f.note(tell(1, 10, 1, 10), at(1)); f.note(tell(1, 12, 1, 12), at(2)) }, 11, 1,
+		},
 		{"a new leader has committed nothing of its own", func(f *freshness) {
 			f.note(tell(1, 10, 1, 10), at(1))
 			f.note(tell(2, 10, 1, 9, &raft.Log{Index: 11, Term: 2}), at(2))
@@ -34,7 +39,10 @@ func TestFreshness(t *testing.T) {
 			f.note(tell(2, 10, 1, 9, &raft.Log{Index: 11, Term: 2}), at(2))
 			f.note(tell(2, 11, 2, 11), at(3))
 		}, 11, 3},
-		{"a deposed leader", func(f *freshness) { f.note(tell(2, 11, 2, 11), at(3)); f.note(tell(1, 10, 1, 11), at(9)) }, 11, 3},
+		{
+			"a deposed leader",
+			func(f *freshness) { f.note(tell(2, 11, 2, 11), at(3)); f.note(tell(1, 10, 1, 11), at(9)) }, 11, 3,
+		},
 		{"moments close together", func(f *freshness) {
 			for i := range 10_000 {
 				n := uint64(10 + i)

@@ -33,23 +33,33 @@ func (l *loopback) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raf
 	return nil, errNoPeers
 }
 
-func (l *loopback) AppendEntries(raft.ServerID, raft.ServerAddress, *raft.AppendEntriesRequest, *raft.AppendEntriesResponse) error {
+func (l *loopback) AppendEntries(raft.ServerID, raft.ServerAddress, *raft.AppendEntriesRequest,
+	*raft.AppendEntriesResponse,
+) error {
 	return errNoPeers
 }
 
-func (l *loopback) RequestVote(raft.ServerID, raft.ServerAddress, *raft.RequestVoteRequest, *raft.RequestVoteResponse) error {
+func (l *loopback) RequestVote(raft.ServerID, raft.ServerAddress, *raft.RequestVoteRequest,
+	*raft.RequestVoteResponse,
+) error {
 	return errNoPeers
 }
 
-func (l *loopback) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPreVoteRequest, *raft.RequestPreVoteResponse) error {
+func (l *loopback) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPreVoteRequest,
+	*raft.RequestPreVoteResponse,
+) error {
 	return errNoPeers
 }
 
-func (l *loopback) InstallSnapshot(raft.ServerID, raft.ServerAddress, *raft.InstallSnapshotRequest, *raft.InstallSnapshotResponse, io.Reader) error {
+func (l *loopback) InstallSnapshot(raft.ServerID, raft.ServerAddress, *raft.InstallSnapshotRequest,
+	*raft.InstallSnapshotResponse, io.Reader,
+) error {
 	return errNoPeers
 }
 
-func (l *loopback) TimeoutNow(raft.ServerID, raft.ServerAddress, *raft.TimeoutNowRequest, *raft.TimeoutNowResponse) error {
+func (l *loopback) TimeoutNow(raft.ServerID, raft.ServerAddress, *raft.TimeoutNowRequest,
+	*raft.TimeoutNowResponse,
+) error {
 	return errNoPeers
 }
 

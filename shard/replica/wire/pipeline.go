@@ -25,7 +25,8 @@ type pipeline struct {
 
 func newPipeline(w *Wire, id raft.ServerID, below raft.AppendPipeline) *pipeline {
 	p := &pipeline{
-		AppendPipeline: below, wire: w, id: id, out: make(chan raft.AppendFuture), done: make(chan struct{}), asked: time.Now(),
+		AppendPipeline: below, wire: w, id: id, out: make(chan raft.AppendFuture), done: make(chan struct{}),
+		asked: time.Now(),
 	}
 	p.end = sync.OnceFunc(func() { close(p.done) })
 	return p
@@ -48,7 +49,8 @@ const (
 )
 
 // errBehind is why a pipeline ends.
-var errBehind = errors.New("the member is behind, and nothing is written: it is sent all that it lacks without a pipeline")
+var errBehind = errors.New("the member is behind, and nothing is written: it is sent all that it lacks without " +
+	"a pipeline")
 
 // run hands the answers on to raft.
 //
@@ -90,7 +92,9 @@ func (p *pipeline) closeBelow() { _ = p.AppendPipeline.Close() }
 // CommitTimeout, so that a member with a backlog would get a few entries a second once nothing
 // more is written, and nothing is if the commit needs this member. Without a pipeline raft sends
 // the whole backlog in a row. And it does not send what tells the member nothing new.
-func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) (raft.AppendFuture, error) {
 	if p.wire.cfg.Stuck() {
 		return nil, errStuck
 	}

@@ -27,7 +27,9 @@ type counted struct {
 	sent int
 }
 
-func (c *counted) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (c *counted) AppendEntries(args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) (raft.AppendFuture, error) {
 	c.sent++
 	return unsent{args, resp}, nil
 }
@@ -51,8 +53,11 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	send(1, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 4})
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6}) // what is committed
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
-	send(3, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6, Entries: entries}) // again: not for us to judge
-	if _, err := p.AppendEntries(&raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6}, nil); err != nil || c.sent != 4 {
+	// again: not for us to judge
+	send(3, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6, Entries: entries})
+	if _, err := p.AppendEntries(&raft.AppendEntriesRequest{
+		Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6,
+	}, nil); err != nil || c.sent != 4 {
 		t.Errorf("no timer asked for an append, and it was not sent: raft would ask again and again: %v", err)
 	}
 	c.sent--
@@ -87,7 +92,8 @@ func TestPipelineEndsWithWhoTakesItsAnswers(t *testing.T) {
 			go p.run()
 			f.answers <- unsent{&raft.AppendEntriesRequest{Term: 2}, &answer}
 			<-p.Consumer() // and nothing after it
-			if _, err := p.AppendEntries(&raft.AppendEntriesRequest{Term: 2, Entries: entries(5, 6, 2)}, nil); !errors.Is(err, raft.ErrPipelineShutdown) {
+			if _, err := p.AppendEntries(&raft.AppendEntriesRequest{Term: 2, Entries: entries(5, 6, 2)}, nil); !errors.Is(err,
+				raft.ErrPipelineShutdown) {
 				t.Errorf("an append after the last answer: %v", err)
 			}
 			if err := p.Close(); err != nil {

@@ -302,7 +302,9 @@ func (w *Wire) AppliedSince(applied func(index uint64) bool) (at time.Time, know
 }
 
 // AppendEntries sends entries, or a heartbeat.
-func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse,
+) error {
 	if w.cfg.Stuck() {
 		return errStuck
 	}

@@ -33,7 +33,8 @@ func textFile(t *testing.T, v *Values) (file []byte, e format.SchemaElement, md 
 		t.Fatal(err)
 	}
 	c := &footer.RowGroups[0].Columns[0]
-	pages, err = ReadPages(bytes.NewReader(out.Bytes()), c.OffsetIndexOffset, c.OffsetIndexOffset+int64(c.OffsetIndexLength), c.MetaData.NumValues)
+	pages, err = ReadPages(bytes.NewReader(out.Bytes()), c.OffsetIndexOffset, c.OffsetIndexOffset+
+		int64(c.OffsetIndexLength), c.MetaData.NumValues)
 	if err != nil {
 		t.Fatal(err)
 	}

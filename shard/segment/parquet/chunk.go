@@ -51,10 +51,18 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	}
 	if k.encoding == format.RLEDictionary {
 		k.md.Encoding = append(k.md.Encoding, format.Plain)
-		k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
+		k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{
+			PageType: format.DictionaryPage,
+			Encoding: format.Plain,
+			Count:    1,
+		})
 	}
 	k.md.Encoding = append(k.md.Encoding, format.RLE, k.encoding)
-	k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{PageType: format.DataPage, Encoding: k.encoding, Count: int32(len(k.index.pages.PageLocations))})
+	k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{
+		PageType: format.DataPage,
+		Encoding: k.encoding,
+		Count:    int32(len(k.index.pages.PageLocations)),
+	})
 	k.md.Statistics.NullCount = int64(k.v.Rows - used)
 	k.md.Statistics.MinValue, k.md.Statistics.MaxValue = k.stats.encoded()
 	if k.stats.none && used > 0 || k.encoding == format.RLEDictionary && len(k.index.pages.PageLocations) > 1 {
@@ -162,10 +170,15 @@ func (k *chunk) dataPage(from, to, first, last int) error {
 	size, uncompressed, err := k.w.page(&format.PageHeader{
 		Type: format.DataPage,
 		DataPageHeader: thrift.New(format.DataPageHeader{
-			NumValues: int32(to - from), Encoding: k.encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+			NumValues: int32(to - from), Encoding: k.encoding, DefinitionLevelEncoding: format.RLE,
+			RepetitionLevelEncoding: format.RLE,
 		}),
 	}, body)
-	k.index.pages.PageLocations = append(k.index.pages.PageLocations, format.PageLocation{Offset: at, CompressedPageSize: int32(size), FirstRowIndex: int64(from)})
+	k.index.pages.PageLocations = append(k.index.pages.PageLocations, format.PageLocation{
+		Offset:             at,
+		CompressedPageSize: int32(size),
+		FirstRowIndex:      int64(from),
+	})
 	k.sizes(size, uncompressed)
 	return err
 }

@@ -17,7 +17,8 @@ type Source struct {
 // not be known where all that belongs to it lies.
 func (s Source) Whole() bool {
 	md := &s.Chunk.MetaData
-	return s.Chunk.OffsetIndexLength > 0 && md.TotalCompressedSize > 0 && (md.BloomFilterOffset <= 0 || md.BloomFilterLength > 0)
+	return s.Chunk.OffsetIndexLength > 0 && md.TotalCompressedSize > 0 &&
+		(md.BloomFilterOffset <= 0 || md.BloomFilterLength > 0)
 }
 
 // CopyColumn writes the next column of the row group as it lies in another file: its
@@ -35,19 +36,22 @@ func (w *Writer) CopyColumn(s Source) error {
 func (w *Writer) copyColumn(s Source, c *Column, group, column int) error {
 	md := s.Chunk.MetaData // a copy, whose slices are not changed
 	if md.Type != c.kind() || md.NumValues != int64(w.rows) || md.Codec != format.Zstd {
-		return fmt.Errorf("%d values of type %v, compressed by %v, in a row group of %d rows of type %v", md.NumValues, md.Type, md.Codec, w.rows, c.kind())
+		return fmt.Errorf("%d values of type %v, compressed by %v, in a row group of %d rows of type %v", md.NumValues,
+			md.Type, md.Codec, w.rows, c.kind())
 	}
 	from := md.DataPageOffset
 	if d := md.DictionaryPageOffset; d > 0 && d < from {
 		from = d
 	}
 	x := pageIndex{group: group, column: column}
-	if err := readThrift(s.R, s.Chunk.OffsetIndexOffset, s.Chunk.OffsetIndexOffset+int64(s.Chunk.OffsetIndexLength), "offset index", &x.pages); err != nil {
+	if err := readThrift(s.R, s.Chunk.OffsetIndexOffset, s.Chunk.OffsetIndexOffset+int64(s.Chunk.OffsetIndexLength),
+		"offset index", &x.pages); err != nil {
 		return err
 	}
 	if s.Chunk.ColumnIndexLength > 0 {
 		x.bounds = &format.ColumnIndex{}
-		if err := readThrift(s.R, s.Chunk.ColumnIndexOffset, s.Chunk.ColumnIndexOffset+int64(s.Chunk.ColumnIndexLength), "column index", x.bounds); err != nil {
+		if err := readThrift(s.R, s.Chunk.ColumnIndexOffset, s.Chunk.ColumnIndexOffset+int64(s.Chunk.ColumnIndexLength),
+			"column index", x.bounds); err != nil {
 			return err
 		}
 	}
@@ -61,7 +65,13 @@ func (w *Writer) copyColumn(s Source, c *Column, group, column int) error {
 		md.DictionaryPageOffset += by
 	}
 	if md.BloomFilterOffset > 0 {
-		w.filters = append(w.filters, filter{group: group, column: column, from: s.R, offset: md.BloomFilterOffset, length: int64(md.BloomFilterLength)})
+		w.filters = append(w.filters, filter{
+			group:  group,
+			column: column,
+			from:   s.R,
+			offset: md.BloomFilterOffset,
+			length: int64(md.BloomFilterLength),
+		})
 		md.BloomFilterOffset = 0
 	}
 	if err := w.copy(s.R, from, md.TotalCompressedSize); err != nil {

@@ -33,7 +33,8 @@ func TestCountHybrid(t *testing.T) {
 				t.Fatalf("code %d in a dictionary of %d: no error", most, most)
 			}
 		}
-		if cut := padded(slices.Clone(src[:len(src)/2])); countHybrid(make([]int64, 1<<width), cut, len(codes), width, new(memory)) == nil {
+		if cut := padded(slices.Clone(src[:len(src)/2])); countHybrid(make([]int64, 1<<width), cut, len(codes), width,
+			new(memory)) == nil {
 			t.Fatalf("%d of %d bytes: no error", len(cut), len(src))
 		}
 	}

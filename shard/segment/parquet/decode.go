@@ -262,7 +262,8 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 	for i := range ends {
 		p, s := int(prefixes[i]), int(lengths[i])
 		if p < 0 || s < 0 || p > len(current) || s > len(src) {
-			return fmt.Errorf("byte string %d of %d: a prefix of %d of %d bytes, a suffix of %d of %d", i, n, p, len(current), s, len(src))
+			return fmt.Errorf("byte string %d of %d: a prefix of %d of %d bytes, a suffix of %d of %d", i, n, p,
+				len(current), s, len(src))
 		}
 		current = append(current[:p], src[:s]...)
 		src = src[s:]

@@ -29,7 +29,8 @@ func TestHybridPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got[from:], codes[from:to]) {
-			t.Fatalf("width %d, %d values, from %d to %d: got %v, want %v", width, len(codes), from, to, got[from:], codes[from:to])
+			t.Fatalf("width %d, %d values, from %d to %d: got %v, want %v", width, len(codes), from, to, got[from:],
+				codes[from:to])
 		}
 		var spans []Span
 		for at := r.IntN(9); at < to; {

@@ -32,9 +32,19 @@ func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 		}
 		p := &index.PageLocations[i]
 		if p.Offset < 0 || i == 0 && p.FirstRowIndex != 0 || p.FirstRowIndex >= next || next > rows {
-			return nil, &ErrCorrupt{Offset: from, Part: "offset index", Want: fmt.Sprintf("pages that follow each other, up to row %d", rows), Got: fmt.Sprintf("rows %d up to %d", p.FirstRowIndex, next)}
+			return nil, &ErrCorrupt{
+				Offset: from,
+				Part:   "offset index",
+				Want:   fmt.Sprintf("pages that follow each other, up to row %d", rows),
+				Got:    fmt.Sprintf("rows %d up to %d", p.FirstRowIndex, next),
+			}
 		}
-		pages[i] = Page{Offset: p.Offset, Bytes: int64(p.CompressedPageSize), First: int(p.FirstRowIndex), Rows: int(next - p.FirstRowIndex)}
+		pages[i] = Page{
+			Offset: p.Offset,
+			Bytes:  int64(p.CompressedPageSize),
+			First:  int(p.FirstRowIndex),
+			Rows:   int(next - p.FirstRowIndex),
+		}
 	}
 	return pages, nil
 }
@@ -97,7 +107,12 @@ func (c *ChunkReader) Page(p Page, spans []Span) (*Values, error) {
 		}
 	}
 	if p.Offset < c.md.DataPageOffset || p.Offset >= c.end {
-		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("an offset from %d up to %d", c.md.DataPageOffset, c.end), Got: fmt.Sprint(p.Offset)}
+		return nil, &ErrCorrupt{
+			Offset: p.Offset,
+			Part:   "page",
+			Want:   fmt.Sprintf("an offset from %d up to %d", c.md.DataPageOffset, c.end),
+			Got:    fmt.Sprint(p.Offset),
+		}
 	}
 	c.at, c.rows = p.Offset, int64(p.Rows)
 	loaded, err := c.load(p.Bytes)
@@ -112,7 +127,12 @@ func (c *ChunkReader) Page(p Page, spans []Span) (*Values, error) {
 		return nil, badPage(p.Offset, err)
 	}
 	if c.page.Rows != p.Rows {
-		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("%d rows", p.Rows), Got: fmt.Sprint(c.page.Rows)}
+		return nil, &ErrCorrupt{
+			Offset: p.Offset,
+			Part:   "page",
+			Want:   fmt.Sprintf("%d rows", p.Rows),
+			Got:    fmt.Sprint(c.page.Rows),
+		}
 	}
 	return &c.page, nil
 }

@@ -81,7 +81,8 @@ func TestLevels(t *testing.T) {
 			}
 		}
 	}
-	if got, ones, err := decodeLevels(nil, appendLevels(nil, nil, 0, 70), 70); err != nil || ones != 70 || got[1] != 1<<6-1 {
+	if got, ones, err := decodeLevels(nil, appendLevels(nil, nil, 0, 70), 70); err != nil || ones != 70 ||
+		got[1] != 1<<6-1 {
 		t.Errorf("a column without nulls: %d values, %v", ones, err)
 	}
 }
@@ -103,10 +104,12 @@ func TestDelta(t *testing.T) {
 			narrow[i] = int32(wide[i])
 		}
 		gotWide, gotNarrow := make([]int64, n), make([]int32, n)
-		if rest, err := decodeDelta(gotWide, padded(appendDelta(nil, wide))); err != nil || len(rest) > 0 || !slices.Equal(wide, gotWide) {
+		if rest, err := decodeDelta(gotWide, padded(appendDelta(nil, wide))); err != nil || len(rest) > 0 ||
+			!slices.Equal(wide, gotWide) {
 			t.Fatalf("%d numbers of 64 bits: %d bytes left, %v", n, len(rest), err)
 		}
-		if rest, err := decodeDelta(gotNarrow, padded(appendDelta(nil, narrow))); err != nil || len(rest) > 0 || !slices.Equal(narrow, gotNarrow) {
+		if rest, err := decodeDelta(gotNarrow, padded(appendDelta(nil, narrow))); err != nil || len(rest) > 0 ||
+			!slices.Equal(narrow, gotNarrow) {
 			t.Fatalf("%d numbers of 32 bits: %d bytes left, %v", n, len(rest), err)
 		}
 		wanted := r.IntN(n + 1)
@@ -151,13 +154,37 @@ func TestPlan(t *testing.T) {
 		{"booleans", format.Boolean, numbersOf(1000, func(i int) uint64 { return uint64(i & 1) }), format.Plain},
 		{"few numbers", format.Int64, numbersOf(1000, func(i int) uint64 { return uint64(i % 7) }), format.RLEDictionary},
 		{"too few rows", format.Int64, numbersOf(10, func(i int) uint64 { return 7 }), format.DeltaBinaryPacked},
-		{"numbers that rise", format.Int64, numbersOf(100_000, func(i int) uint64 { return uint64(i / 4) }), format.DeltaBinaryPacked},
-		{"small numbers of 32 bits", format.Int32, numbersOf(1000, func(int) uint64 { return r.Uint64N(1000) }), format.DeltaBinaryPacked},
-		{"floats in milliseconds", format.Double, numbersOf(100_000, func(int) uint64 { return math.Float64bits(float64(r.IntN(2000)) / 1000) }), format.RLEDictionary},
-		{"floats", format.Double, numbersOf(1000, func(int) uint64 { return math.Float64bits(r.NormFloat64()) }), format.ByteStreamSplit},
-		{"floats of 32 bits", format.Float, numbersOf(1000, func(int) uint64 { return uint64(math.Float32bits(float32(r.NormFloat64()))) }), format.ByteStreamSplit},
-		{"times as text", format.ByteArray, textsOf(1000, func(i int) string { return fmt.Sprintf("2026-01-05T00:00:%08.5f", float64(i)/30) }), format.DeltaByteArray},
-		{"ids", format.ByteArray, textsOf(1000, func(int) string { return fmt.Sprintf("%016x", r.Uint64()) }), format.DeltaLengthByteArray},
+		{
+			"numbers that rise", format.Int64, numbersOf(100_000, func(i int) uint64 { return uint64(i / 4) }),
+			format.DeltaBinaryPacked,
+		},
+		{
+			"small numbers of 32 bits", format.Int32, numbersOf(1000, func(int) uint64 { return r.Uint64N(1000) }),
+			format.DeltaBinaryPacked,
+		},
+		{
+			"floats in milliseconds", format.Double,
+			numbersOf(100_000, func(int) uint64 { return math.Float64bits(float64(r.IntN(2000)) / 1000) }),
+			format.RLEDictionary,
+		},
+		{
+			"floats", format.Double, numbersOf(1000, func(int) uint64 { return math.Float64bits(r.NormFloat64()) }),
+			format.ByteStreamSplit,
+		},
+		{
+			"floats of 32 bits", format.Float,
+			numbersOf(1000, func(int) uint64 { return uint64(math.Float32bits(float32(r.NormFloat64()))) }),
+			format.ByteStreamSplit,
+		},
+		{
+			"times as text", format.ByteArray,
+			textsOf(1000, func(i int) string { return fmt.Sprintf("2026-01-05T00:00:%08.5f", float64(i)/30) }),
+			format.DeltaByteArray,
+		},
+		{
+			"ids", format.ByteArray, textsOf(1000, func(int) string { return fmt.Sprintf("%016x", r.Uint64()) }),
+			format.DeltaLengthByteArray,
+		},
 		{"texts with a dictionary", format.ByteArray, repeated, format.RLEDictionary},
 	} {
 		w := &Writer{scratch: &scratch{}}
@@ -187,12 +214,16 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint8(kind), uint8(encoding), uint16(50), true, append(levels, body...))
 	}
 	for _, kind := range []format.Type{format.Int32, format.Int64, format.Float, format.Double} {
-		for _, e := range []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit} {
+		for _, e := range []format.Encoding{
+			format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit,
+		} {
 			add(kind, e, numbers)
 		}
 	}
 	add(format.Boolean, format.Plain, numbersOf(40, func(i int) uint64 { return uint64(i & 1) }))
-	for _, e := range []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaByteArray} {
+	for _, e := range []format.Encoding{
+		format.Plain, format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaByteArray,
+	} {
 		add(format.ByteArray, e, texts)
 	}
 	f.Fuzz(func(t *testing.T, kind, encoding uint8, rows uint16, optional bool, body []byte) {
@@ -202,7 +233,11 @@ func FuzzDecode(f *testing.F) {
 			dict = textsOf(5, func(i int) string { return fmt.Sprint(i) })
 		}
 		c.dict = dict
-		h := &format.DataPageHeader{NumValues: int32(rows), Encoding: format.Encoding(encoding), DefinitionLevelEncoding: format.RLE}
+		h := &format.DataPageHeader{
+			NumValues:               int32(rows),
+			Encoding:                format.Encoding(encoding),
+			DefinitionLevelEncoding: format.RLE,
+		}
 		if c.data(h, body) != nil {
 			return
 		}

@@ -41,7 +41,12 @@ func ReadFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > size-12 {
-		return nil, &ErrCorrupt{Offset: size - 8, Part: "length of the footer", Want: fmt.Sprintf("at most %d", size-12), Got: fmt.Sprint(n)}
+		return nil, &ErrCorrupt{
+			Offset: size - 8,
+			Part:   "length of the footer",
+			Want:   fmt.Sprintf("at most %d", size-12),
+			Got:    fmt.Sprint(n),
+		}
 	}
 	b := make([]byte, n)
 	if _, err := r.ReadAt(b, size-8-n); err != nil {
@@ -104,7 +109,12 @@ func NewChunkReader(r io.ReaderAt, e *format.SchemaElement, md *format.ColumnMet
 		c.at = o
 	}
 	if md.Type != c.kind || md.TotalCompressedSize < 0 || md.TotalUncompressedSize < 0 || c.at < 0 || md.NumValues < 0 {
-		return nil, &ErrCorrupt{Offset: c.at, Part: fmt.Sprintf("column %q", e.Name), Want: "a chunk of the schema's type, with an offset and sizes", Got: fmt.Sprintf("%v, %d, %d bytes", md.Type, c.at, md.TotalCompressedSize)}
+		return nil, &ErrCorrupt{
+			Offset: c.at,
+			Part:   fmt.Sprintf("column %q", e.Name),
+			Want:   "a chunk of the schema's type, with an offset and sizes",
+			Got:    fmt.Sprintf("%v, %d, %d bytes", md.Type, c.at, md.TotalCompressedSize),
+		}
 	}
 	c.end = c.at + md.TotalCompressedSize
 	return c, nil
@@ -230,8 +240,14 @@ func (c *ChunkReader) header() (*format.PageHeader, error) {
 		r := new(thrift.CompactProtocol).NewReaderFromBytes(b)
 		if last = thrift.NewDecoder(r).Decode(h); last == nil {
 			c.at = start + int64(r.BytesRead())
-			if h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || int64(h.CompressedPageSize) > c.end-c.at || int64(h.UncompressedPageSize) > c.md.TotalUncompressedSize {
-				return nil, &ErrCorrupt{Offset: start, Part: "page header", Want: fmt.Sprintf("at most %d bytes, %d uncompressed", c.end-c.at, c.md.TotalUncompressedSize), Got: fmt.Sprintf("%d, %d", h.CompressedPageSize, h.UncompressedPageSize)}
+			if h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || int64(h.CompressedPageSize) > c.end-c.at ||
+				int64(h.UncompressedPageSize) > c.md.TotalUncompressedSize {
+				return nil, &ErrCorrupt{
+					Offset: start,
+					Part:   "page header",
+					Want:   fmt.Sprintf("at most %d bytes, %d uncompressed", c.end-c.at, c.md.TotalUncompressedSize),
+					Got:    fmt.Sprintf("%d, %d", h.CompressedPageSize, h.UncompressedPageSize),
+				}
 			}
 			return h, nil
 		}
@@ -259,7 +275,12 @@ func (c *ChunkReader) body(start int64, h *format.PageHeader, dst []byte) ([]byt
 	packed = packed[:n]
 	c.at += int64(n)
 	if got := crc32.ChecksumIEEE(packed); uint32(h.CRC) != got {
-		return nil, &ErrCorrupt{Offset: start, Part: "page checksum", Want: fmt.Sprintf("%08x", uint32(h.CRC)), Got: fmt.Sprintf("%08x", got)}
+		return nil, &ErrCorrupt{
+			Offset: start,
+			Part:   "page checksum",
+			Want:   fmt.Sprintf("%08x", uint32(h.CRC)),
+			Got:    fmt.Sprintf("%08x", got),
+		}
 	}
 	body, err := decompress(dst[:0], packed, int(h.UncompressedPageSize))
 	if err != nil {
@@ -273,7 +294,8 @@ func (c *ChunkReader) Reuse(old *ChunkReader) {
 	if cap(old.packed)+cap(old.plain)+cap(old.dictPlain)+old.mem.size()+old.dictMem.size() > maxPageScratch {
 		return
 	}
-	c.packed, c.plain, c.dictPlain, c.levels, c.mem, c.dictMem = old.packed, old.plain, old.dictPlain, old.levels, old.mem, old.dictMem
+	c.packed, c.plain, c.dictPlain, c.levels, c.mem, c.dictMem = old.packed, old.plain, old.dictPlain, old.levels,
+		old.mem, old.dictMem
 }
 
 func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) error {

@@ -195,7 +195,8 @@ func (w *Writer) page(h *format.PageHeader, body []byte) (size, uncompressed int
 	return len(head) + len(w.packed), len(head) + len(body), w.err
 }
 
-// Close writes what comes behind the row groups: the page index and the footer. It does not close what the file was written to.
+// Close writes what comes behind the row groups: the page index and the footer. It does not close what the file was
+// written to.
 func (w *Writer) Close(createdBy string, metadata []format.KeyValue) error {
 	for _, x := range w.indexes {
 		if x.bounds == nil {

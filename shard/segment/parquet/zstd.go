@@ -38,7 +38,8 @@ func decompress(dst, src []byte, size int) ([]byte, error) {
 	case ok && n != uint64(size):
 		return nil, fmt.Errorf("a frame of %d bytes after decompression: it has %d", size, n)
 	case !ok && size > maxUnsized:
-		return nil, fmt.Errorf("a frame of %d bytes after decompression: one that does not say its size may have %d", size, maxUnsized)
+		return nil, fmt.Errorf("a frame of %d bytes after decompression: one that does not say its size may have %d",
+			size, maxUnsized)
 	}
 	if cap(dst) < size+padding {
 		dst = make([]byte, 0, size+padding)

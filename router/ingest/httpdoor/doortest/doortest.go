@@ -31,12 +31,16 @@ func New(t testing.TB) (httpdoor.Door, *ingesttest.Store) {
 
 // Serve has the handler answer r, of a sender who may write and read. refuse answers errors in
 // the door's words.
-func Serve(h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal), r *http.Request) *httptest.ResponseRecorder {
+func Serve(h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal),
+	r *http.Request,
+) *httptest.ResponseRecorder {
 	return ServeAs(ingesttest.Caller(access.ReadWrite), h, refuse, r)
 }
 
 // ServeAs is Serve for a request of the caller.
-func ServeAs(caller *access.Caller, h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal), r *http.Request) *httptest.ResponseRecorder {
+func ServeAs(caller *access.Caller, h http.HandlerFunc,
+	refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal), r *http.Request,
+) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	x, r := exchange.Begin(w, r, slog.New(slog.DiscardHandler))
 	x.Caller, x.Refuse = *caller, refuse

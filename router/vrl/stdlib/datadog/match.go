@@ -14,7 +14,8 @@ import (
 var matchDatadogQuery = &fn.Function{
 	Name:  "match_datadog_query",
 	Group: fn.Object,
-	Doc: "Returns whether the object is found by a query in Datadog's search language. Words alone are looked for in the " +
+	Doc: "Returns whether the object is found by a query in Datadog's search language. " +
+		"Words alone are looked for in the " +
 		"message, without regard to case; host:, source:, status:, service:, trace_id:, message:, timestamp: and tags: in " +
 		"the field of that name; @path: in the field at the path; and any other name: among the tags, which are an " +
 		"array of strings name:value. A value may be a word, a \"phrase\", have * in it, or be a range such as [1 TO 5], " +

@@ -150,7 +150,8 @@ func (rows *Rows) Summary() string {
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d of %d segments%s", p.Ref.Name, len(files), p.Pruned.Segments, p.Explain(&plan.Source{}))
-	fmt.Fprintf(&b, "; %d of %d rows in memory; %d of %d columns\n  answered without the plan below: %d rows found, %d looked at, %d row groups read by the index of pages",
+	fmt.Fprintf(&b, "; %d of %d rows in memory; %d of %d columns\n  answered without the plan below: "+
+		"%d rows found, %d looked at, %d row groups read by the index of pages",
 		memory, p.Pruned.Memtable, len(d.columnsRead()), len(p.View.Columns), d.found, d.examined, len(groups))
 	return b.String()
 }

@@ -36,7 +36,8 @@ type item struct {
 
 // Find reports whether a query is one that may be answered without the engine.
 func Find(st *sql.Statement, n sql.Node) *Shape {
-	if sql.Text(n, "type") != "SELECT_NODE" || !sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause") ||
+	if sql.Text(n, "type") != "SELECT_NODE" ||
+		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause") ||
 		sql.Text(n, "aggregate_handling") != "STANDARD_HANDLING" {
 		return nil
 	}

@@ -235,7 +235,8 @@ func (t *tester) comparison(kind string, left, right any) (rowTest, bool) {
 		return t.texts(c, func(have []byte) bool { return compares(kind, bytes.Compare(have, value)) }), true
 	case c.Type.IsInteger():
 		value, ok := sql.Integer(literal)
-		if lo, hi := c.Type.IntRange(); !ok || sql.Text(literal, "class") != "CONSTANT" || !sql.IsWhole(literal) || value < lo || value > hi {
+		if lo, hi := c.Type.IntRange(); !ok || sql.Text(literal, "class") != "CONSTANT" || !sql.IsWhole(literal) ||
+			value < lo || value > hi {
 			return nil, false
 		}
 		if c.Type == schema.Uint64 {

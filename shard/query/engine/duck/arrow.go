@@ -41,7 +41,8 @@ func asText(t duckdb.LogicalType, depth int) bool {
 	}
 	switch duckdb.GetTypeId(t) {
 	case duckdb.TypeEnum, duckdb.TypeUnion, duckdb.TypeBit, duckdb.TypeTimeTZ, duckdb.TypeUHugeInt, duckdb.TypeBigNum,
-		duckdb.TypeTimeNS, duckdb.TypeInterval, duckdb.TypeUUID, duckdb.TypeGeometry, duckdb.TypeVariant, duckdb.TypeSQLNull, duckdb.TypeAny:
+		duckdb.TypeTimeNS, duckdb.TypeInterval, duckdb.TypeUUID, duckdb.TypeGeometry, duckdb.TypeVariant, duckdb.TypeSQLNull,
+		duckdb.TypeAny:
 		return true
 	case duckdb.TypeList:
 		child := duckdb.ListTypeChildType(t)

@@ -55,7 +55,9 @@ var setupSQL = []string{
 	`CREATE MACRO get_current_timestamp() AS system.main.get_current_timestamp()::TIMESTAMP`,
 	`CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds)::TIMESTAMP`,
 	// The engine's own cuts times before 1970 towards it.
-	`CREATE MACRO epoch_ms(x TIMESTAMP) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x TIMESTAMP WITH TIME ZONE) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x BIGINT) AS system.main.epoch_ms(x), (x DATE) AS system.main.epoch_ms(x), (x TIME) AS system.main.epoch_ms(x), (x INTERVAL) AS system.main.epoch_ms(x)`,
+	`CREATE MACRO epoch_ms(x TIMESTAMP) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x TIMESTAMP WITH TIME ` +
+		`ZONE) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x BIGINT) AS system.main.epoch_ms(x), ` +
+		`(x DATE) AS system.main.epoch_ms(x), (x TIME) AS system.main.epoch_ms(x), (x INTERVAL) AS system.main.epoch_ms(x)`,
 }
 
 // guardSQL puts a bound on the depth of JSON in front of the functions that call themselves
@@ -64,10 +66,12 @@ var setupSQL = []string{
 var guardSQL = []string{
 	macro("json_contains(haystack, needle)", "system.main.json_contains(D(haystack), D(needle))"),
 	macro("json_structure(json)", "system.main.json_structure(D(json))"),
-	macro("json_group_structure(json)", fmt.Sprintf("system.main.json_structure(cordwood_depth(%d, json_group_array(json)))->0", MaxJSONDepth+1)),
+	macro("json_group_structure(json)",
+		fmt.Sprintf("system.main.json_structure(cordwood_depth(%d, json_group_array(json)))->0", MaxJSONDepth+1)),
 	macro("json_pretty(json)", "system.main.json_pretty(D(json))"),
-	macro("json_merge_patch(a, b)", "system.main.json_merge_patch(D(a), D(b)), (a, b, c) AS system.main.json_merge_patch(D(a), D(b), D(c)),"+
-		"(a, b, c, d) AS system.main.json_merge_patch(D(a), D(b), D(c), D(d))"),
+	macro("json_merge_patch(a, b)",
+		"system.main.json_merge_patch(D(a), D(b)), (a, b, c) AS system.main.json_merge_patch(D(a), D(b), D(c)),"+
+			"(a, b, c, d) AS system.main.json_merge_patch(D(a), D(b), D(c), D(d))"),
 	macro("json_transform(json, structure)", "system.main.json_transform(json, S(structure))"),
 	macro("json_transform_strict(json, structure)", "system.main.json_transform_strict(json, S(structure))"),
 	macro("from_json(json, structure)", "system.main.from_json(json, S(structure))"),
@@ -79,7 +83,8 @@ var guardSQL = []string{
 // or contains of if they are literals, and the CASE is gone when the statement is planned.
 var likeSQL = []string{
 	`CREATE MACRO "~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."~~"(a, b) ELSE cordwood_like(a, b) END`,
-	`CREATE MACRO "!~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."!~~"(a, b) ELSE NOT cordwood_like(a, b) END`,
+	`CREATE MACRO "!~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."!~~"(a, ` +
+		`b) ELSE NOT cordwood_like(a, b) END`,
 	`CREATE MACRO "~~*"(a, b) AS "~~"(lower(a), lower(b))`,
 	`CREATE MACRO "!~~*"(a, b) AS "!~~"(lower(a), lower(b))`,
 	`CREATE MACRO "~~~"(a, b) AS cordwood_glob(a, b)`,

@@ -291,7 +291,9 @@ func (p *Plan) alikeIn(s *Source, i int, timeType schema.Type) (out []alikeRows)
 }
 
 // alikeGroups returns the row groups of a segment that are alike. field is the time index.
-func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32, inFile, timeType schema.Type) (out []alikeRows) {
+func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
+	inFile, timeType schema.Type,
+) (out []alikeRows) {
 	factor, total, may, counted := int64(1), int64(0), int64(0), int64(0)
 	if inFile == schema.TimestampSecond {
 		factor = 1000 // files have milliseconds

@@ -228,7 +228,9 @@ func (p *Plan) countsOf(ctx context.Context, pt *Part, s *Source, c *schema.Colu
 
 // countGroups counts the rows of each row group of a file by the codes of a column's values; nil if that is
 // not possible. The error is that of ctx.
-func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters, c segment.Column) ([][]segment.Count, error) {
+func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters,
+	c segment.Column,
+) ([][]segment.Count, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil

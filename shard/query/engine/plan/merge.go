@@ -123,7 +123,8 @@ func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 		default:
 			// The latest value, unless it is from before the latest deletion.
 			list = append(list, fmt.Sprintf(
-				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER (WHERE %[3]s IS NOT NULL), 0)"+
+				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER "+
+					"(WHERE %[3]s IS NOT NULL), 0)"+
 					" THEN arg_max(%[1]s, %[2]s) FILTER (WHERE %[3]s IS NOT TRUE) END AS %[1]s", name, order, deleted))
 		}
 	}

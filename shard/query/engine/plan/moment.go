@@ -129,7 +129,8 @@ func (c *Constants) Moment(v any) (Span, bool) {
 func (c *Constants) present(name string) (Span, bool) {
 	at := c.Now.UnixNano()
 	switch name {
-	case "now", "current_timestamp", "get_current_timestamp", "transaction_timestamp", "current_localtimestamp", "localtimestamp":
+	case "now", "current_timestamp", "get_current_timestamp", "transaction_timestamp", "current_localtimestamp",
+		"localtimestamp":
 		return Span{at, at}.widen(clockSlack, clockSlack), true
 	case "today", "current_date":
 		return Span{at, at}.widen(clockSlack+day, clockSlack), true
@@ -175,7 +176,8 @@ func (c *Constants) momentOf(name string, args []any) (Span, bool) {
 }
 
 var momentText = regexp.MustCompile(
-	`^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,12}))?)?\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?)?\s*$`)
+	`^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,12}))?)?\s*(Z|UTC|[+-]\d{2}(?::?\d{2}` +
+		`)?)?)?\s*$`)
 
 // ParseMoment reads the text of a timestamp or a date. A second more or less, the
 // rounding to the column's unit, is within the bounds.
@@ -254,8 +256,10 @@ var units = map[string]Span{
 }
 
 var unitNames = map[string]string{
-	"us": "microseconds", "usec": "microseconds", "ms": "milliseconds", "msec": "milliseconds", "s": "seconds", "sec": "seconds",
-	"secs": "seconds", "m": "minutes", "min": "minutes", "mins": "minutes", "h": "hours", "hr": "hours", "hrs": "hours", "d": "days", "w": "weeks",
+	"us": "microseconds", "usec": "microseconds", "ms": "milliseconds", "msec": "milliseconds", "s": "seconds",
+	"sec":  "seconds",
+	"secs": "seconds", "m": "minutes", "min": "minutes", "mins": "minutes", "h": "hours", "hr": "hours", "hrs": "hours",
+	"d": "days", "w": "weeks",
 	"mon": "months", "mons": "months", "y": "years", "yr": "years", "yrs": "years",
 }
 

@@ -124,7 +124,8 @@ func explainPages(_ *Plan, s *Source) string {
 // lend reads what matters of a segment's part into batches, which take its place; ok is
 // false if the engine is to read the file. budget is how many rows may still be read.
 func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
-	if pt.Segment == nil || pt.far || pt.Segment.Damaged != "" || pt.Segment.Shared || p.timesOnly && len(need) == 1 || p.may == nil && p.From == nil {
+	if pt.Segment == nil || pt.far || pt.Segment.Damaged != "" || pt.Segment.Shared || p.timesOnly && len(need) == 1 ||
+		p.may == nil && p.From == nil {
 		return nil, false
 	}
 	columns, ok := p.PageColumns(pt.Segment, need)

@@ -40,7 +40,8 @@ func (p *Scope) predicate(v any, negated bool) predicate {
 		}
 		return p.comparison(kind, n["left"], n["right"])
 	case "FUNCTION":
-		if name := sql.Text(n, "function_name"); !negated && (strings.EqualFold(name, "matches") || strings.EqualFold(name, "matches_term")) {
+		if name := sql.Text(n, "function_name"); !negated &&
+			(strings.EqualFold(name, "matches") || strings.EqualFold(name, "matches_term")) {
 			return p.search(n)
 		}
 	case "BETWEEN":

@@ -149,7 +149,8 @@ func (s *Source) filesOf(parts []Part) []*fileGroup {
 		if p.Segment == nil {
 			continue
 		}
-		if last != nil && p.Groups == nil && before.far == p.far && last.Shared == p.Segment.Shared && slices.Equal(last.Columns, p.Segment.Columns) {
+		if last != nil && p.Groups == nil && before.far == p.far && last.Shared == p.Segment.Shared &&
+			slices.Equal(last.Columns, p.Segment.Columns) {
 			before.paths = append(before.paths, p.Segment.Path)
 			continue
 		}

@@ -28,7 +28,8 @@ func truncs(st *sql.Statement, tree any) (list []truncCall) {
 				continue
 			}
 			sql.EachNode(child, func(n sql.Node) bool {
-				if kind := sql.Text(n, "type"); kind == "SELECT_NODE" || sql.Text(n, "class") == "SUBQUERY" || sql.Text(n, "class") == "LAMBDA" {
+				if kind := sql.Text(n, "type"); kind == "SELECT_NODE" || sql.Text(n, "class") == "SUBQUERY" ||
+					sql.Text(n, "class") == "LAMBDA" {
 					return false
 				}
 				if call, ok := trunc(st, n); ok {
@@ -46,7 +47,8 @@ func truncs(st *sql.Statement, tree any) (list []truncCall) {
 // trunc returns the call that a node is.
 func trunc(st *sql.Statement, n sql.Node) (c truncCall, ok bool) {
 	list := sql.Args(n)
-	if sql.Text(n, "class") != "FUNCTION" || sql.Text(n, "function_name") != "date_trunc" || sql.Text(n, "schema") != "" || len(list) != 2 {
+	if sql.Text(n, "class") != "FUNCTION" || sql.Text(n, "function_name") != "date_trunc" || sql.Text(n, "schema") != "" ||
+		len(list) != 2 {
 		return c, false
 	}
 	at, ok := sql.Position(n)
@@ -59,7 +61,8 @@ func trunc(st *sql.Statement, n sql.Node) (c truncCall, ok bool) {
 	}
 	called, end := sql.Word(text, at)
 	last := sql.SkipLiteral(text, from)
-	if next := sql.SkipSpace(text, last); called != "date_trunc" || text[from:last] != sql.QuoteText(unit) || next >= len(text) || text[next] != ',' {
+	if next := sql.SkipSpace(text, last); called != "date_trunc" || text[from:last] != sql.QuoteText(unit) ||
+		next >= len(text) || text[next] != ',' {
 		return c, false
 	}
 	c = truncCall{

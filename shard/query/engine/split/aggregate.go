@@ -11,8 +11,10 @@ import (
 
 // aggregateNames are all aggregates of the engine, and macros and windows that are made of some.
 var aggregateNames = wordSet(`any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max
-	arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and bit_or bit_xor bitstring_agg
-	bool_and bool_or corr count count_if count_star countif covar_pop covar_samp entropy favg first fsum geomean geometric_mean
+	arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and bit_or ` +
+	`bit_xor bitstring_agg
+	bool_and bool_or corr count count_if count_star countif covar_pop covar_samp entropy favg first fsum geomean ` +
+	`geometric_mean
 	group_concat histogram histogram_exact json_group_array json_group_object json_group_structure kahan_sum kurtosis
 	kurtosis_pop last list listagg mad max max_by mean median min min_by mode product quantile quantile_cont quantile_disc
 	regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem
@@ -20,8 +22,10 @@ var aggregateNames = wordSet(`any_value approx_count_distinct approx_quantile ap
 
 // finalFunctions are the functions that the last step may call on groups and aggregates: each a function of its
 // arguments alone. A macro that hides an aggregate must not be among them.
-var finalFunctions = wordSet(`+ - * / // % ** ^ || abs ceil ceiling floor round trunc sqrt ln log log2 log10 exp pow power
-	greatest least nullif concat lower upper length substr substring left right strftime date_trunc datetrunc date_part datepart
+var finalFunctions = wordSet(`+ - * / // % ** ^ || abs ceil ceiling floor round trunc sqrt ln log log2 log10 exp pow ` +
+	`power
+	greatest least nullif concat lower upper length substr substring left right strftime date_trunc datetrunc date_part ` +
+	`datepart
 	time_bucket epoch epoch_ms epoch_us epoch_ns year month day hour minute second to_seconds to_minutes to_hours to_days
 	to_milliseconds to_microseconds make_timestamp format_bytes replace contains starts_with sign fdiv isnan isfinite`)
 
@@ -249,7 +253,8 @@ func (m *merging) partials() string {
 		partition = "PARTITION BY " + strings.Join(by, ", ")
 	}
 	n := m.count()
-	return fmt.Sprintf(`(SELECT *, CAST(sum(%[1]s) OVER (%[2]s ORDER BY %[3]s) AS BIGINT) AS "__upto", CAST(sum(%[1]s) OVER (%[2]s) AS BIGINT) AS "__total" FROM %[4]s)`,
+	return fmt.Sprintf(`(SELECT *, CAST(sum(%[1]s) OVER (%[2]s ORDER BY %[3]s) AS BIGINT) AS "__upto", CAST(sum(%[1]s) `+
+		`OVER (%[2]s) AS BIGINT) AS "__total" FROM %[4]s)`,
 		n, partition, pairsName, Partials)
 }
 

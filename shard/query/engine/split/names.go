@@ -82,7 +82,8 @@ func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
 // volatile are the functions whose value differs from call to call.
 var volatile = map[string]bool{
 	"random": true, "uuid": true, "gen_random_uuid": true, "uuidv4": true, "uuidv7": true, "get_current_time": true,
-	"current_localtime": true, "current_localtimestamp": true, "nextval": true, "error": true, "sleep_ms": true, "age": true, "ago": true,
+	"current_localtime": true, "current_localtimestamp": true, "nextval": true, "error": true, "sleep_ms": true,
+	"age": true, "ago": true,
 }
 
 // moment returns the literal for the present moment or day, nil for other names.
@@ -138,7 +139,12 @@ func (b *block) search(n sql.Node, flags string) (sql.Node, error) {
 	literal, _ := clone(pattern).(sql.Node)
 	value, _ := literal["value"].(sql.Node)
 	value["value"] = "(?s:.*)(?" + flags + ":" + given + ")(?s:.*)"
-	return sql.Node{"class": "FUNCTION", "type": "FUNCTION", "function_name": "regexp_full_match", "children": []any{subject, literal}}, nil
+	return sql.Node{
+		"class":         "FUNCTION",
+		"type":          "FUNCTION",
+		"function_name": "regexp_full_match",
+		"children":      []any{subject, literal},
+	}, nil
 }
 
 // maxResolved bounds how often aliases are put in.

@@ -221,7 +221,8 @@ func (p *printer) cast(n sql.Node) {
 var simpleTypes = map[string]bool{
 	"BOOLEAN": true, "TINYINT": true, "SMALLINT": true, "INTEGER": true, "BIGINT": true, "HUGEINT": true,
 	"UTINYINT": true, "USMALLINT": true, "UINTEGER": true, "UBIGINT": true, "FLOAT": true, "DOUBLE": true,
-	"VARCHAR": true, "DATE": true, "TIME": true, "TIMESTAMP": true, "TIMESTAMP_S": true, "TIMESTAMP_MS": true, "TIMESTAMP_NS": true, "INTERVAL": true,
+	"VARCHAR": true, "DATE": true, "TIME": true, "TIMESTAMP": true, "TIMESTAMP_S": true, "TIMESTAMP_MS": true,
+	"TIMESTAMP_NS": true, "INTERVAL": true,
 }
 
 // typeName returns a type as text; empty: it is not known here.
@@ -310,7 +311,8 @@ func decimal(digits, scale string) string {
 // quotedFunctions are those whose names the grammar has a use of its own for.
 var quotedFunctions = map[string]bool{
 	"nullif": true, "map": true, "first": true, "position": true, "substring": true, "trim": true, "overlay": true,
-	"extract": true, "row": true, "values": true, "left": true, "right": true, "struct": true, "coalesce": true, "grouping": true,
+	"extract": true, "row": true, "values": true, "left": true, "right": true, "struct": true, "coalesce": true,
+	"grouping": true,
 }
 
 // function writes a call of a function or operator.

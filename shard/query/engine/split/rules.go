@@ -11,9 +11,11 @@ import (
 var merged = map[string]string{
 	"count": "CAST(COALESCE(sum(%s), 0) AS BIGINT)", "count_star": "CAST(COALESCE(sum(%s), 0) AS BIGINT)",
 	"count_if": "CAST(sum(%s) AS HUGEINT)", "countif": "CAST(sum(%s) AS HUGEINT)",
-	"sum": "sum(%s)", "fsum": "fsum(%s)", "kahan_sum": "kahan_sum(%s)", "sumkahan": "sumkahan(%s)", "product": "product(%s)",
-	"min": "min(%s)", "max": "max(%s)", "any_value": "any_value(%s)",
-	"bool_and": "bool_and(%s)", "bool_or": "bool_or(%s)", "bit_and": "bit_and(%s)", "bit_or": "bit_or(%s)", "bit_xor": "bit_xor(%s)",
+	"sum": "sum(%s)", "fsum": "fsum(%s)", "kahan_sum": "kahan_sum(%s)", "sumkahan": "sumkahan(%s)",
+	"product": "product(%s)",
+	"min":     "min(%s)", "max": "max(%s)", "any_value": "any_value(%s)",
+	"bool_and": "bool_and(%s)", "bool_or": "bool_or(%s)", "bit_and": "bit_and(%s)", "bit_or": "bit_or(%s)",
+	"bit_xor": "bit_xor(%s)",
 }
 
 // byValue are the aggregates of the different values of a group.
@@ -168,5 +170,6 @@ func (m *merging) quantile(name string, n sql.Node) (string, error) {
 		return fmt.Sprintf(`CAST(min(%s) FILTER (WHERE CAST("__upto" AS DOUBLE) > %s(%s)) AS DOUBLE)`, pairsName, round, rank)
 	}
 	weight := fmt.Sprintf(`max(%[1]s - floor(%[1]s))`, rank)
-	return fmt.Sprintf("CASE WHEN %[1]s = %[2]s THEN %[1]s ELSE %[1]s * (1 - %[3]s) + %[2]s * %[3]s END", at("floor"), at("ceil"), weight), nil
+	return fmt.Sprintf("CASE WHEN %[1]s = %[2]s THEN %[1]s ELSE %[1]s * (1 - %[3]s) + %[2]s * %[3]s END", at("floor"),
+		at("ceil"), weight), nil
 }

@@ -94,7 +94,8 @@ type order struct {
 
 // known are the keys of a SELECT that are understood.
 var known = []string{
-	"select_list", "from_table", "where_clause", "group_expressions", "group_sets", "aggregate_handling", "having", "modifiers",
+	"select_list", "from_table", "where_clause", "group_expressions", "group_sets", "aggregate_handling",
+	"having", "modifiers",
 }
 
 func newBlock(st *Statement) (*block, error) {
@@ -106,10 +107,16 @@ func newBlock(st *Statement) (*block, error) {
 		return nil, haul("it has a WITH, QUALIFY, or SAMPLE")
 	}
 	from, _ := n["from_table"].(sql.Node)
-	if sql.Text(from, "type") != "BASE_TABLE" || !sql.OnlyKeys(from, "schema_name", "table_name", "catalog_name", "alias") {
+	if sql.Text(from, "type") != "BASE_TABLE" ||
+		!sql.OnlyKeys(from, "schema_name", "table_name", "catalog_name", "alias") {
 		return nil, haul("it does not read one table alone")
 	}
-	b := &block{Statement: st, columns: map[string]string{}, aliases: map[string]sql.Node{}, alias: sql.Text(from, "alias")}
+	b := &block{
+		Statement: st,
+		columns:   map[string]string{},
+		aliases:   map[string]sql.Node{},
+		alias:     sql.Text(from, "alias"),
+	}
 	b.from = sql.QuoteName(st.Database) + "." + sql.QuoteName(st.Table)
 	if b.alias == "" {
 		b.alias = st.Table

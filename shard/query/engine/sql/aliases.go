@@ -43,7 +43,8 @@ func aliases(query Node) error {
 }
 
 var errAliases = errs.New(errs.Unsupported,
-	"the statement names aliases of expressions that name other aliases, which makes more than %d copies of them; use a query in FROM", maxAliasCopies)
+	"the statement names aliases of expressions that name other aliases, which makes more than %d copies of them; "+
+		"use a query in FROM", maxAliasCopies)
 
 // aliasCopies adds up the sizes of the aliases that are named in v, up to a little more than the bound.
 func aliasCopies(v any, sizes map[string]int) int {

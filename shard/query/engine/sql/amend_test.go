@@ -56,7 +56,8 @@ func TestAmend(t *testing.T) {
 		}
 		// Each name is where it was.
 		for _, name := range regexp.MustCompile(`[a-z]{3,}`).FindAllString(got, -1) {
-			if at := PositionBefore(edits, strings.Index(got, name)); at != strings.Index(sql, name) && !strings.Contains(sql, "`") {
+			if at := PositionBefore(edits, strings.Index(got, name)); at != strings.Index(sql, name) &&
+				!strings.Contains(sql, "`") {
 				t.Errorf("%s: %s comes of position %d", got, name, at)
 			}
 		}
@@ -66,7 +67,8 @@ func TestAmend(t *testing.T) {
 // FuzzAmend looks for texts of which amending loses something, or takes long.
 func FuzzAmend(f *testing.F) {
 	for _, seed := range []string{
-		"a->'b'='c'", "CASE WHEN a->b END->c", "list_transform(l, (x, y) -> x->y)", "`a``b\"`->>`c", "a::b(c)[d]->-1", ")->(", "END->'a'", "x->>", "$1->$$a$$",
+		"a->'b'='c'", "CASE WHEN a->b END->c", "list_transform(l, (x, y) -> x->y)", "`a``b\"`->>`c", "a::b(c)[d]->-1", ")->(",
+		"END->'a'", "x->>", "$1->$$a$$",
 	} {
 		f.Add(seed)
 	}

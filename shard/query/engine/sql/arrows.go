@@ -19,9 +19,12 @@ var lambdaFunctions = map[string]bool{
 var separators = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, w := range strings.Fields(`all analyse analyze and any anti as asc asof asymmetric between both by check collate
-		cross default desc describe distinct do else escape except exclude exists fetch for from full glob group having ilike in
-		inner intersect into is isnull join lateral leading like limit natural not notnull offset on only or order over partition
-		pivot positional qualify rename returning select semi show similar some summarize symmetric table then to trailing union
+		cross default desc describe distinct do else escape except exclude exists fetch for from full glob group having ` +
+		`ilike in
+		inner intersect into is isnull join lateral leading like limit natural not notnull offset on only or order over ` +
+		`partition
+		pivot positional qualify rename returning select semi show similar some summarize symmetric table then to trailing ` +
+		`union
 		unpivot using values variadic when where window with within at`) {
 		m[w] = true
 	}
@@ -298,7 +301,8 @@ func (s *arrowScan) operator(i int) int {
 		l.chain = l.operand
 	}
 	if run != arrow {
-		s.edits = append(s.edits, Edit{From: i + len(arrow), To: i + len(arrow), Text: " "}) // ->-1 would be an operator of its own
+		// ->-1 would be an operator of its own
+		s.edits = append(s.edits, Edit{From: i + len(arrow), To: i + len(arrow), Text: " "})
 	}
 	s.set(arrowFirst, "", end)
 	return end

@@ -86,13 +86,15 @@ func ToClient(err error, r *Rewritten) error {
 		if strings.Contains(e.Message, "database has been invalidated") {
 			return (&errs.Error{
 				Code: errs.External, Err: err,
-				Msg: "the query engine broke down at another query that ran beside this one, and was replaced; nothing was changed: send the query again",
+				Msg: "the query engine broke down at another query that ran beside this one, and was replaced; " +
+					"nothing was changed: send the query again",
 			}).WithRetryAfter(time.Second)
 		}
 		// A fault of the engine, which this very statement brings about.
 		return &errs.Error{
 			Code: errs.EngineExecuteQuery, Err: err,
-			Msg: "the query engine breaks down at this statement (" + msg + "); write it in another way: the values and types of its arguments are the first to look at",
+			Msg: "the query engine breaks down at this statement (" + msg +
+				"); write it in another way: the values and types of its arguments are the first to look at",
 		}
 	}
 	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
@@ -141,13 +143,15 @@ var (
 	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
 		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
-	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
+	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
+		`nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
 	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
-	spanless     = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
-	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
-	likeOf       = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
-	searchOf     = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
+	spanless     = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
+		`TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
+	jsonOf   = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
+	likeOf   = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
+	searchOf = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
 // advise adds what to do to a message that does not say it.
@@ -157,10 +161,12 @@ func advise(msg string) string {
 		return msg + "; write a time as '2026-01-05 10:00:00', or make it of a number: " +
 			"to_timestamp(seconds), epoch_ms(milliseconds), make_timestamp(microseconds), make_timestamp_ns(nanoseconds)"
 	case outsideNanos.MatchString(msg):
-		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
+		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: " +
+			"TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
 			"epoch_us holds it, and to compare it with nanoseconds, cast these to TIMESTAMP"
 	case textOutside.MatchString(msg) && isOutsideNanos(textOutside.FindStringSubmatch(msg)[1]):
-		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; cast it, and what it is compared with, to TIMESTAMP",
+		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; "+
+			"cast it, and what it is compared with, to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
@@ -173,10 +179,12 @@ func advise(msg string) string {
 	}
 	if m := likeOf.FindStringSubmatch(msg); m != nil {
 		of, _, _ := strings.Cut(m[1], ", ")
-		return "LIKE, ILIKE and GLOB take texts, not values of type " + of + "; cast what is none, as in code::VARCHAR LIKE '4%'"
+		return "LIKE, ILIKE and GLOB take texts, not values of type " + of +
+			"; cast what is none, as in code::VARCHAR LIKE '4%'"
 	}
 	if m := searchOf.FindStringSubmatch(msg); m != nil {
-		return "matches and matches_term search texts, not values of type " + m[1] + "; cast the column, as in matches_term(code::VARCHAR, '404')"
+		return "matches and matches_term search texts, not values of type " + m[1] +
+			"; cast the column, as in matches_term(code::VARCHAR, '404')"
 	}
 	return msg
 }
@@ -194,7 +202,8 @@ func isOutsideNanos(s string) bool {
 // firstLine leaves out the lists of candidates and the excerpt of the statement.
 func firstLine(msg string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(msg), "\n")
-	if next, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(next, "Did you mean") || strings.HasPrefix(next, "Candidate bindings: \"") {
+	if next, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(next, "Did you mean") ||
+		strings.HasPrefix(next, "Candidate bindings: \"") {
 		line += " " + next
 	}
 	return line

@@ -58,7 +58,8 @@ func (b *textBounds) word(sql string, i int) (end int, err error) {
 	case "and", "or", "when":
 		if b.words++; b.words > maxWords {
 			return 0, errs.New(errs.Unsupported,
-				"a statement with more than %d of the words AND, OR and WHEN (position %d); compare with many values by IN (…)", maxWords, i)
+				"a statement with more than %d of the words AND, OR and WHEN (position %d); compare with many values by IN (…)",
+				maxWords, i)
 		}
 	case "by":
 		if _, before := wordBefore(sql, i); before == "group" {
@@ -77,7 +78,8 @@ func (b *textBounds) word(sql string, i int) (end int, err error) {
 func (b *textBounds) sign(c byte, i int) error {
 	if strings.IndexByte(operatorBytes, c) >= 0 {
 		if b.run++; b.run > maxOperatorRun {
-			return errs.New(errs.InvalidSyntax, "syntax error: an operator of more than %d characters (position %d)", maxOperatorRun, i-maxOperatorRun)
+			return errs.New(errs.InvalidSyntax, "syntax error: an operator of more than %d characters (position %d)",
+				maxOperatorRun, i-maxOperatorRun)
 		}
 		return nil
 	}

@@ -29,11 +29,13 @@ const (
 )
 
 var errTooDeep = errs.New(errs.Unsupported,
-	"the statement is nested too deeply; there may be %d queries, %d expressions, %d queries as expressions, and %d lambda functions in one another",
+	"the statement is nested too deeply; there may be %d queries, %d expressions, %d queries as expressions, "+
+		"and %d lambda functions in one another",
 	MaxQueryDepth, MaxExpressionDepth, MaxSubqueryDepth, MaxLambdaDepth)
 
 var errTypeTooDeep = errs.New(errs.Unsupported,
-	"the statement nests lists and structs too deeply; there may be %d in one another, %d over all its queries", maxNested, maxNestedSum)
+	"the statement nests lists and structs too deeply; there may be %d in one another, %d over all its queries",
+	maxNested, maxNestedSum)
 
 // boundSelected bounds the columns of a SELECT or VALUES.
 func (w *walker) boundSelected(columns int) error {
@@ -64,7 +66,8 @@ func (w *walker) read(tables int) error {
 		tables *= 3
 	}
 	if w.weight += tables; w.weight > MaxTables {
-		return errs.New(errs.Unsupported, "the statement reads more than %d tables, counting those of a CTE wherever it is named", MaxTables)
+		return errs.New(errs.Unsupported,
+			"the statement reads more than %d tables, counting those of a CTE wherever it is named", MaxTables)
 	}
 	return nil
 }
@@ -72,7 +75,8 @@ func (w *walker) read(tables int) error {
 // join counts joins, those of CTEs wherever they are named.
 func (w *walker) join(joins int) error {
 	if w.joins += joins; w.joins > maxJoins {
-		return errs.New(errs.Unsupported, "the statement has more than %d joins, counting those of a CTE wherever it is named", maxJoins)
+		return errs.New(errs.Unsupported,
+			"the statement has more than %d joins, counting those of a CTE wherever it is named", maxJoins)
 	}
 	return nil
 }

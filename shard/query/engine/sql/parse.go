@@ -125,7 +125,9 @@ func (t *syntaxTree) clientError(st *Statement) error {
 	if t.ErrorType == "not implemented" {
 		w, _ := Word(st.SQL, 0)
 		if i := pivot.FindStringIndex(st.SQL); i != nil {
-			return errs.New(errs.Unsupported, "PIVOT needs the values that become columns, as in PIVOT logs ON host IN ('a', 'b') USING count(*): without IN it is two statements, of which the first looks for the values (position %d)", st.clientPosition(i[0]))
+			return errs.New(errs.Unsupported, "PIVOT needs the values that become columns, as in PIVOT logs ON host IN ('a', "+
+				"'b') USING count(*): without IN it is two statements, of which the first looks for the values (position %d)",
+				st.clientPosition(i[0]))
 		}
 		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here",
 			strings.ToUpper(w))
@@ -138,7 +140,9 @@ func (t *syntaxTree) clientError(st *Statement) error {
 		return errTooDeep
 	}
 	if st.comment >= 0 && cutShort.MatchString(msg) {
-		return errs.New(errs.InvalidSyntax, "%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1", msg, st.comment)
+		return errs.New(errs.InvalidSyntax,
+			"%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1",
+			msg, st.comment)
 	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {

@@ -222,7 +222,8 @@ func (w *walker) sequence(name string, args []any) error {
 	for i, a := range args {
 		v, ok := Integer(a)
 		if !ok {
-			return errs.New(errs.Unsupported, "%s as a value needs literal numbers; put it into FROM, as in SELECT … FROM %s(…) AS g(x)", name, name)
+			return errs.New(errs.Unsupported,
+				"%s as a value needs literal numbers; put it into FROM, as in SELECT … FROM %s(…) AS g(x)", name, name)
 		}
 		numbers[i] = v
 	}
@@ -284,7 +285,8 @@ func (w *walker) template(name string, args []any) error {
 func FunctionNames() []string {
 	names := []string{"matches", "matches_term"}
 	for name, v := range Functions {
-		if v != deny && v != Unknown && !strings.HasPrefix(name, "__") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
+		if v != deny && v != Unknown && !strings.HasPrefix(name, "__") &&
+			strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
 			names = append(names, name)
 		}
 	}

@@ -35,7 +35,8 @@ func (w *walker) regex(name string, n Node) error {
 	given, isText := TextLiteral(pattern)
 	if !isText || !known {
 		return errs.New(errs.PlanQuery,
-			"the pattern of %s at position %d must be a literal text; use regexp_matches(text, pattern) for others", operator, w.st.clientPosition(at))
+			"the pattern of %s at position %d must be a literal text; use regexp_matches(text, pattern) for others", operator,
+			w.st.clientPosition(at))
 	}
 	if _, err := syntax.Parse(given, syntax.Perl); err != nil {
 		return errs.New(errs.InvalidArguments, "the pattern of %s at position %d: %s",

@@ -28,7 +28,8 @@ func (st *Statement) Rewrite(sources []string, shadowed map[string]string, more 
 		parts, ends := namePath(st.SQL, ref.at, ref.parts)
 		if len(parts) != ref.parts || parts[len(parts)-1] != ref.Name.Name {
 			return nil, errs.New(errs.Unsupported,
-				"the name of table %s at position %d cannot be read; write it as a name, in double quotes if need be", ref.Name, st.clientPosition(ref.at))
+				"the name of table %s at position %d cannot be read; write it as a name, in double quotes if need be", ref.Name,
+				st.clientPosition(ref.at))
 		}
 		r.Edits = append(r.Edits, st.putIn(ref, ends[len(ends)-1], sources[i]))
 	}
@@ -104,7 +105,8 @@ func (ref columnRef) rewrite(st *Statement) (Edit, bool) {
 		first = 1
 	}
 	for _, t := range st.Tables {
-		if t.aliased || !strings.EqualFold(t.Name.Database, ref.Path[first]) || !strings.EqualFold(t.Name.Name, ref.Path[first+1]) {
+		if t.aliased || !strings.EqualFold(t.Name.Database, ref.Path[first]) ||
+			!strings.EqualFold(t.Name.Name, ref.Path[first+1]) {
 			continue
 		}
 		parts, ends := namePath(st.SQL, ref.at, first+2)

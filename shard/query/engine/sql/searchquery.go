@@ -83,7 +83,8 @@ func (p *searchParser) sign(i int) {
 	switch {
 	case i+1 == len(p.text) || unicode.IsSpace(r) || strings.ContainsRune("+-)", r):
 		p.kind, p.end = aMistake, i+1
-		p.value = fmt.Sprintf("%q must stand directly before a word, a phrase or a parenthesis; put it in double quotes to look for it", p.text[i:i+1])
+		p.value = fmt.Sprintf("%q must stand directly before a word, a phrase or a parenthesis; "+
+			"put it in double quotes to look for it", p.text[i:i+1])
 	case p.text[i] == '-':
 		p.kind, p.end = aNot, i+1
 	default:
@@ -119,7 +120,8 @@ func (p *searchParser) word(i int) {
 		return
 	}
 	p.kind = aMistake
-	p.value = fmt.Sprintf("* is understood at the end of a word only, as in conn*; put %q in double quotes to look for it as it stands, or use LIKE or ~", excerpt(p.value))
+	p.value = fmt.Sprintf("* is understood at the end of a word only, as in conn*; put %q in double quotes to look for "+
+		"it as it stands, or use LIKE or ~", excerpt(p.value))
 }
 
 // phrase reads up to the quote; \" and \\ stand for themselves.
@@ -172,7 +174,8 @@ func (p *searchParser) and(depth int) (*term, error) {
 	list := []*term{first}
 	for p.kind != atEnd && p.kind != anOr && p.kind != aClosing {
 		if p.kind == aWord && (strings.EqualFold(p.value, "and") || strings.EqualFold(p.value, "or")) {
-			return nil, p.wrong("%s would be a word to look for; write %s for the operator, or \"%s\" in double quotes for the word", p.value, strings.ToUpper(p.value), p.value)
+			return nil, p.wrong("%s would be a word to look for; write %s for the operator, or \"%s\" in double quotes "+
+				"for the word", p.value, strings.ToUpper(p.value), p.value)
 		}
 		if p.kind == anAnd {
 			p.next()

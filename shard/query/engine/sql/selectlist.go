@@ -39,7 +39,8 @@ func OwnNames(names []string, sql string) {
 
 // selectEnds are the words that end the list of a SELECT.
 var selectEnds = map[string]bool{
-	"from": true, "where": true, "group": true, "having": true, "window": true, "qualify": true, "using": true, "order": true,
+	"from": true, "where": true, "group": true, "having": true, "window": true, "qualify": true, "using": true,
+	"order": true,
 	"limit": true, "offset": true, "union": true, "except": true, "intersect": true,
 }
 

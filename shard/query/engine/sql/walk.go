@@ -12,7 +12,8 @@ func (w *walker) statement(v any) error {
 	stmt, _ := v.(Node)
 	root, _ := stmt["node"].(Node)
 	if root == nil {
-		return errs.New(errs.Unsupported, "this kind of statement is not supported: only SELECT, and EXPLAIN of it, can be run here")
+		return errs.New(errs.Unsupported,
+			"this kind of statement is not supported: only SELECT, and EXPLAIN of it, can be run here")
 	}
 	if _, ok := stmt["named_param_map"]; ok {
 		return errs.New(errs.Unsupported, "parameters ($1, ?) are not supported; write the values into the statement")
@@ -80,7 +81,8 @@ func boundTerms(list []any) error {
 		}
 	}
 	if terms > MaxListed {
-		return errs.New(errs.Unsupported, "%d expressions in one list, or joined by AND or OR; %d are allowed, and more only of literals: compare with many values by IN (…)", terms, MaxListed)
+		return errs.New(errs.Unsupported, "%d expressions in one list, or joined by AND or OR; "+
+			"%d are allowed, and more only of literals: compare with many values by IN (…)", terms, MaxListed)
 	}
 	return nil
 }
@@ -117,7 +119,8 @@ func (w *walker) typeOf(id string, n Node) error {
 	switch id = strings.ToUpper(id); id {
 	case "VARIANT":
 		// One is made of JSON level by level, and the stack has an end.
-		return errs.New(errs.Unsupported, "the type VARIANT is not supported; keep the value as JSON, and take it apart with ->, ->> and json_extract")
+		return errs.New(errs.Unsupported,
+			"the type VARIANT is not supported; keep the value as JSON, and take it apart with ->, ->> and json_extract")
 	case "AGGREGATE_STATE", "POINTER":
 		return errs.New(errs.Unsupported, "the type %s is not supported", id)
 	}
@@ -126,8 +129,10 @@ func (w *walker) typeOf(id string, n Node) error {
 
 // nesting are the functions whose value is of a type one level deeper than that of an argument.
 var nesting = map[string]bool{
-	"list_value": true, "list_pack": true, "array_value": true, "row": true, "struct_pack": true, "map": true, "union_value": true,
-	"list": true, "array_agg": true, "histogram": true, "histogram_exact": true, "map_from_entries": true, "struct_insert": true,
+	"list_value": true, "list_pack": true, "array_value": true, "row": true, "struct_pack": true, "map": true,
+	"union_value": true,
+	"list":        true, "array_agg": true, "histogram": true, "histogram_exact": true, "map_from_entries": true,
+	"struct_insert": true,
 }
 
 // likes are the functions whose macros name an operand more than once, so that each level multiplies

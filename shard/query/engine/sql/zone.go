@@ -14,7 +14,8 @@ import (
 // that name none: those beside times are put into UTC in the statement, before anything else looks at it. So are
 // those with an offset, which the engine heeds beside nanoseconds only, and drops beside other times.
 
-var timeText = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
+var timeText = regexp.MustCompile(
+	`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
 
 // timeLayouts are the forms of such texts, without the offset.
 var timeLayouts = []string{
@@ -44,7 +45,8 @@ func (w *walker) castMoment(n Node) {
 	kind, _ := n["cast_type"].(Node)
 	child, _ := n["child"].(Node)
 	at, known := Position(child)
-	if s, ok := TextLiteral(child); ok && known && strings.HasPrefix(Text(kind, "id"), "TIMESTAMP") && timeText.MatchString(s) {
+	if s, ok := TextLiteral(child); ok && known && strings.HasPrefix(Text(kind, "id"), "TIMESTAMP") &&
+		timeText.MatchString(s) {
 		w.st.moments = append(w.st.moments, momentUse{texts: []momentLiteral{{at, s}}, certain: true})
 	}
 }
@@ -71,7 +73,8 @@ func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
 			case is == maybeTime && (offset || loc == time.UTC):
 			case is == maybeTime:
 				return nil, errs.New(errs.InvalidArguments,
-					"with the time zone %s it must be known whether '%s' is a time or a text, and that cannot be told here: write '%s'::TIMESTAMP, or give it an offset (position %d)",
+					"with the time zone %s it must be known whether '%s' is a time or a text, and that cannot be told here: "+
+						"write '%s'::TIMESTAMP, or give it an offset (position %d)",
 					req.Timezone, l.text, l.text, st.clientPosition(l.at))
 			default:
 				edits = append(edits, Edit{From: l.at, To: SkipLiteral(st.SQL, l.at), Text: QuoteText(utc)})
@@ -126,9 +129,13 @@ const (
 
 // ofTimes are functions that are times if an argument is one, textual those that never are.
 var (
-	ofTimes     = setOf("date_trunc datetrunc time_bucket min max first last any_value arbitrary arg_min arg_max coalesce greatest least lag lead + - ifnull nullif first_value last_value date_add date_sub")
-	alwaysTimes = setOf("now current_timestamp get_current_timestamp transaction_timestamp current_localtimestamp localtimestamp to_timestamp make_timestamp make_timestamp_ns make_timestamp_ms strptime try_strptime")
-	textual     = setOf("lower upper substr substring concat || strftime replace trim ltrim rtrim left right regexp_extract regexp_replace split_part ->> json_extract_string to_json format printf concat_ws string_agg reverse md5 sha256 chr hex")
+	ofTimes = setOf("date_trunc datetrunc time_bucket min max first last any_value arbitrary arg_min arg_max " +
+		"coalesce greatest least lag lead + - ifnull nullif first_value last_value date_add date_sub")
+	alwaysTimes = setOf("now current_timestamp get_current_timestamp transaction_timestamp current_localtimestamp " +
+		"localtimestamp to_timestamp make_timestamp make_timestamp_ns make_timestamp_ms strptime try_strptime")
+	textual = setOf("lower upper substr substring concat || strftime replace trim ltrim rtrim left right regexp_extract " +
+		"regexp_replace split_part ->> json_extract_string to_json format printf concat_ws string_agg reverse md5 " +
+		"sha256 chr hex")
 )
 
 func setOf(words string) map[string]bool {

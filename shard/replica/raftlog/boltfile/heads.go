@@ -71,7 +71,8 @@ func (w *walk) head(n uint64) (head, error) {
 	_, _ = sum.Write(m[:headSum]) // a hash takes everything
 	version := le.Uint32(m[4:])
 	switch {
-	case le.Uint64(page) != n || le.Uint16(page[8:]) != headPage || le.Uint32(m) != headMagic || int64(le.Uint32(m[8:])) != w.pageSize:
+	case le.Uint64(page) != n || le.Uint16(page[8:]) != headPage || le.Uint32(m) != headMagic ||
+		int64(le.Uint32(m[8:])) != w.pageSize:
 		return head{}, w.bad(n, "this is not the head of a bbolt file")
 	case sum.Sum64() != le.Uint64(m[headSum:]):
 		return head{}, w.bad(n, "the checksum of the head is %016x, want %016x", le.Uint64(m[headSum:]), sum.Sum64())

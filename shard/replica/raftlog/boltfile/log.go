@@ -80,7 +80,8 @@ func VerifyLog(path string, entry func(*raft.Log) error) (first, last uint64, er
 	}
 	return readLog(path, func(index uint64, l *raft.Log, err error) error {
 		if err != nil { // raft would panic over an entry that cannot be read
-			return damage.Errorf("log %s: entry %d is damaged: %w; restore the directory from a replica or a backup", path, index, err)
+			return damage.Errorf("log %s: entry %d is damaged: %w; restore the directory from a replica or a backup",
+				path, index, err)
 		}
 		if err := damage.OpenEntry(l); err != nil {
 			return fmt.Errorf("log %s: %w", path, err)

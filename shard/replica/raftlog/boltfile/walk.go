@@ -30,7 +30,8 @@ type ErrCorrupt struct {
 
 // Error names the file, the page and what to do.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("%s is damaged in page %d: %s; restore the directory from a replica or a backup", e.File, e.Page, e.What)
+	return fmt.Sprintf("%s is damaged in page %d: %s; restore the directory from a replica or a backup", e.File,
+		e.Page, e.What)
 }
 
 // Is reports whether target is damage.ErrDamaged.

@@ -50,7 +50,8 @@ func SealEntries(logs []*raft.Log) []*raft.Log {
 // an error that matches ErrDamaged if the entry does not match the checksum.
 func OpenEntry(l *raft.Log) error {
 	if want := entrySum(l); !bytes.Equal(l.Extensions, want) {
-		return Errorf("log: entry %d is damaged: its checksum is %x, want %x; restore the directory from a replica or a backup",
+		return Errorf("log: entry %d is damaged: its checksum is %x, want %x; restore the directory from a replica "+
+			"or a backup",
 			l.Index, l.Extensions, want)
 	}
 	l.Extensions = nil

@@ -184,7 +184,8 @@ func (g *Guard) WhileFull(what string, isFull func(error) bool, do func() error)
 	}
 	g.waiting.begin()
 	defer g.waiting.end()
-	g.cfg.Logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what", what, "error", err)
+	g.cfg.Logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what",
+		what, "error", err)
 	since := time.Now()
 	for isFull(err) {
 		g.cfg.Full(err)
@@ -194,7 +195,8 @@ func (g *Guard) WhileFull(what string, isFull func(error) bool, do func() error)
 		case <-time.After(retryFull):
 		}
 		if err = do(); err == nil {
-			g.cfg.Logger.Info("the disk has room again: the log goes on", "what", what, "waited", time.Since(since).Round(time.Millisecond))
+			g.cfg.Logger.Info("the disk has room again: the log goes on", "what", what, "waited",
+				time.Since(since).Round(time.Millisecond))
 		}
 	}
 	return err

@@ -29,7 +29,9 @@ func TestFullDiskUntilDeadline(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			g := New(Config{Deadline: 4 * retryFull, Fail: func(err error) { t.Errorf("the log failed: %v", err) }})
-			if err := g.Write("append", func() error { return g.WhileFull("append", WriteFull, fullFor(4*retryFull)) }); err != nil {
+			if err := g.Write("append", func() error {
+				return g.WhileFull("append", WriteFull, fullFor(4*retryFull))
+			}); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute) // of virtual time

@@ -61,7 +61,10 @@ func ReadHeader(r io.Reader) (Header, error) {
 // for which the header had room, never 0. See FORMAT.md.
 func notesSum(m *raft.SnapshotMeta) uint32 {
 	var b []byte
-	for _, v := range []uint64{uint64(m.Version), m.Index, m.Term, m.ConfigurationIndex, uint64(len(m.Configuration.Servers))} { //nolint:gosec // a small number
+	//nolint:gosec // a small number
+	for _, v := range []uint64{
+		uint64(m.Version), m.Index, m.Term, m.ConfigurationIndex, uint64(len(m.Configuration.Servers)),
+	} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	for _, s := range m.Configuration.Servers {

@@ -76,7 +76,8 @@ func TestSnapshotHeader(t *testing.T) {
 	if err != nil || got != h {
 		t.Errorf("read %+v, %v", got, err)
 	}
-	const golden = "CWSN\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00" // version 1, for ever
+	// version 1, for ever
+	const golden = "CWSN\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00"
 	if string(h.Encode()) != golden {
 		t.Errorf("the header is % x", h.Encode())
 	}

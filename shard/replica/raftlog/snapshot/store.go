@@ -61,7 +61,9 @@ func (s *Store) Newest() (*raft.SnapshotMeta, error) {
 
 // Create begins a snapshot, unless BeforeCreate refuses it. Raft's main goroutine calls it for
 // a snapshot of another member that it installs; nothing is appended or committed meanwhile.
-func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
+func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration,
+	membersIndex uint64, trans raft.Transport,
+) (raft.SnapshotSink, error) {
 	if s.BeforeCreate != nil {
 		if err := s.BeforeCreate(index, term); err != nil {
 			return nil, err
@@ -71,7 +73,13 @@ func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members
 	if err != nil {
 		return nil, err
 	}
-	notes := raft.SnapshotMeta{Version: version, Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex}
+	notes := raft.SnapshotMeta{
+		Version:            version,
+		Index:              index,
+		Term:               term,
+		Configuration:      members,
+		ConfigurationIndex: membersIndex,
+	}
 	return &Sink{sink, s, notesSum(&notes)}, nil
 }
 

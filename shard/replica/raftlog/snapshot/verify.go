@@ -102,7 +102,8 @@ func verify(path string) (*Verified, error) {
 		return nil, err
 	}
 	if n != notes.Size || !bytes.Equal(sum.Sum(nil), notes.CRC) {
-		return nil, damage.Errorf("%s is damaged: it has %d bytes with checksum %x, want %d with %x", stateFile, n, sum.Sum(nil), notes.Size, notes.CRC)
+		return nil, damage.Errorf("%s is damaged: it has %d bytes with checksum %x, want %d with %x", stateFile, n,
+			sum.Sum(nil), notes.Size, notes.CRC)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -132,7 +133,8 @@ func readNotes(path string) (m Notes, err error) {
 	}
 	name := filepath.Base(path)
 	var term, index uint64
-	if n, err := fmt.Sscanf(name, "%d-%d-", &term, &index); n != 2 || err != nil || term != m.Term || index != m.Index || m.ID != name {
+	if n, err := fmt.Sscanf(name, "%d-%d-", &term, &index); n != 2 || err != nil || term != m.Term || index != m.Index ||
+		m.ID != name {
 		return m, fmt.Errorf("%s: it is of term %d, index %d, id %q", notesFile, m.Term, m.Index, m.ID)
 	}
 	if !utf8.Valid(b) {
@@ -140,7 +142,8 @@ func readNotes(path string) (m Notes, err error) {
 	}
 	for _, s := range m.Configuration.Servers {
 		if string(s.ID) != string(s.Address) {
-			return m, damage.Errorf("%s is damaged: it has a member %q with the address %q, and both are the id of a node", notesFile, s.ID, s.Address)
+			return m, damage.Errorf("%s is damaged: it has a member %q with the address %q, and both are the id of a node",
+				notesFile, s.ID, s.Address)
 		}
 	}
 	if m.Version > raft.SnapshotVersionMax {

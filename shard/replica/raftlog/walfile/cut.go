@@ -64,7 +64,9 @@ func needed(files []types.SegmentInfo, index uint64) []types.SegmentInfo {
 // cutDamage cuts damage in entries up to Config.Unneeded off the log. It returns the list of
 // files that is left, which is on disk then. If needed entries are concerned it returns damage
 // itself and has changed nothing.
-func (m *meta) cutDamage(dir string, state types.PersistentState, written string, damage error) (types.PersistentState, error) {
+func (m *meta) cutDamage(dir string, state types.PersistentState, written string,
+	damage error,
+) (types.PersistentState, error) {
 	unneeded := m.cfg.Unneeded
 	if !isCuttable(unneeded, damage) {
 		return state, damage
@@ -84,7 +86,8 @@ func (m *meta) cutDamage(dir string, state types.PersistentState, written string
 	if err := m.CommitState(next); err != nil {
 		return state, err
 	}
-	m.cfg.Logger.Error("the log was damaged in entries that the state holds already: they were cut off, and no data was lost; replace the disk, and run 'cordwood doctor' while the server is stopped",
+	m.cfg.Logger.Error("the log was damaged in entries that the state holds already: they were cut off, and no data was "+
+		"lost; replace the disk, and run 'cordwood doctor' while the server is stopped",
 		"index", unneeded, "error", damage)
 	m.cfg.Cut()
 	return next, nil

@@ -27,7 +27,9 @@ const keyWritten = "cordwood-written"
 // if there is none.
 func readList(dir string) (state types.PersistentState, written string, err error) {
 	path := filepath.Join(dir, metadb.FileName)
-	err = boltfile.WalkBuckets(path, []string{metadb.StableBucket, metadb.MetaBucket}, func(bucket string, key, value []byte) error {
+	err = boltfile.WalkBuckets(path, []string{metadb.StableBucket, metadb.MetaBucket}, func(bucket string,
+		key, value []byte,
+	) error {
 		switch {
 		case key == nil:
 		case bucket == metadb.MetaBucket:
@@ -36,7 +38,10 @@ func readList(dir string) (state types.PersistentState, written string, err erro
 			dec := json.NewDecoder(bytes.NewReader(value))
 			dec.DisallowUnknownFields()
 			if err := dec.Decode(&state); err != nil || string(key) != metadb.MetaKey {
-				return &boltfile.ErrCorrupt{File: path, What: fmt.Sprintf("the list of log files, under %q, cannot be read: %v", key, err)}
+				return &boltfile.ErrCorrupt{
+					File: path,
+					What: fmt.Sprintf("the list of log files, under %q, cannot be read: %v", key, err),
+				}
 			}
 		case bucket == metadb.StableBucket:
 			val, err := damage.OpenValue(key, value)
@@ -62,7 +67,8 @@ func checkNoFiles(dir string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	return fmt.Errorf("log %s: the list of its files, %s, is missing: restore the directory from a replica or a backup", dir, metadb.FileName)
+	return fmt.Errorf("log %s: the list of its files, %s, is missing: restore the directory from a replica or a backup",
+		dir, metadb.FileName)
 }
 
 // checkFiles compares the list of segment files with the files; written is the newest one that
@@ -74,8 +80,12 @@ func checkFiles(dir string, state types.PersistentState, written string) (tail *
 			return nil, err
 		}
 	}
-	if n := len(state.Segments); n > 0 && written == segment.FileName(state.Segments[n-1]) && (tail == nil || tail.dataEnd == 0) {
-		return nil, &ErrCorrupt{File: filepath.Join(dir, written), What: "entries were written to it, and it is empty or gone"}
+	if n := len(state.Segments); n > 0 && written == segment.FileName(state.Segments[n-1]) &&
+		(tail == nil || tail.dataEnd == 0) {
+		return nil, &ErrCorrupt{
+			File: filepath.Join(dir, written),
+			What: "entries were written to it, and it is empty or gone",
+		}
 	}
 	return tail, nil
 }
@@ -119,7 +129,8 @@ func (l *listed) bad(format string, args ...any) error {
 func (l *listed) checkRow(state types.PersistentState, i int) error {
 	switch {
 	case l.Codec > wal.CodecBinaryV1:
-		return fmt.Errorf("log %s: entries are of codec %d, this program reads %d: %w", l.path(), l.Codec, wal.CodecBinaryV1, damage.ErrUnsupported)
+		return fmt.Errorf("log %s: entries are of codec %d, this program reads %d: %w", l.path(), l.Codec, wal.CodecBinaryV1,
+			damage.ErrUnsupported)
 	case l.ID >= state.NextSegmentID:
 		return l.bad("its number is %d, and the next one to be given is %d", l.ID, state.NextSegmentID)
 	case l.SealTime.IsZero() != l.tail:
@@ -136,7 +147,11 @@ func (l *listed) compare(s *scan) error {
 		return l.bad("its codec is %d, and %d by the list", s.codec, l.Codec)
 	}
 	if s.dataEnd > 0 && s.size < int64(l.SizeLimit) {
-		return &ErrCorrupt{File: s.path, Offset: s.size, What: fmt.Sprintf("it was made %d bytes long and ends here", l.SizeLimit)}
+		return &ErrCorrupt{
+			File:   s.path,
+			Offset: s.size,
+			What:   fmt.Sprintf("it was made %d bytes long and ends here", l.SizeLimit),
+		}
 	}
 	end := l.BaseIndex + uint64(s.entries) // behind the last entry
 	if l.MinIndex < l.BaseIndex || l.MinIndex > end {
@@ -148,7 +163,8 @@ func (l *listed) compare(s *scan) error {
 	// A file may hold more entries than are listed: those were taken back, because another
 	// leader did not have them, and the next file begins with their indexes.
 	if !s.sealed || l.MaxIndex < l.MinIndex || l.MaxIndex >= end || l.IndexStart != s.indexStart || s.tornBytes() > 0 {
-		return l.bad("it is a finished file of entries up to %d with an index at %d, and has %d and %d", l.MaxIndex, l.IndexStart, end-1, s.indexStart)
+		return l.bad("it is a finished file of entries up to %d with an index at %d, and has %d and %d", l.MaxIndex,
+			l.IndexStart, end-1, s.indexStart)
 	}
 	return nil
 }

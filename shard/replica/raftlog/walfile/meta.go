@@ -38,7 +38,8 @@ func (m *meta) Load(dir string) (types.PersistentState, error) {
 	}
 	for _, si := range state.Segments {
 		if !si.SealTime.IsZero() {
-			m.finished = append(m.finished, Finished{Last: si.MaxIndex, Bytes: int64(si.IndexStart)}) //nolint:gosec // an offset in a file
+			//nolint:gosec // an offset in a file
+			m.finished = append(m.finished, Finished{Last: si.MaxIndex, Bytes: int64(si.IndexStart)})
 		}
 	}
 	return state, nil
@@ -104,5 +105,7 @@ func (m *meta) CommitState(state types.PersistentState) error {
 
 // SetStable stores one of raft's values.
 func (m *meta) SetStable(key, value []byte) error {
-	return m.cfg.Guard.WhileFull("write "+string(key), guard.WriteFull, func() error { return m.BoltMetaDB.SetStable(key, value) })
+	return m.cfg.Guard.WhileFull("write "+string(key), guard.WriteFull, func() error {
+		return m.BoltMetaDB.SetStable(key, value)
+	})
 }

@@ -78,7 +78,8 @@ func Open(cfg Config) (*Log, error) {
 	m := &meta{cfg: &cfg}
 	filer := segment.NewFiler(cfg.Dir, &guardedFS{walfs.New(), &cfg, m})
 	m.filer = filer
-	log, err := wal.Open(cfg.Dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(cfg.Library), wal.WithMetaStore(m), wal.WithSegmentFiler(filer))
+	log, err := wal.Open(cfg.Dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(cfg.Library), wal.WithMetaStore(m),
+		wal.WithSegmentFiler(filer))
 	if err != nil {
 		// The library leaves the list open, and the next open would wait for its lock for ever.
 		return nil, errors.Join(err, m.Close())

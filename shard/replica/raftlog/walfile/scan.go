@@ -25,7 +25,8 @@ type ErrCorrupt struct {
 
 // Error names the file, the offset and what to do.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("log %s is damaged at offset %d: %s; entries that were acknowledged may lie behind it, so nothing is cut off: restore the directory from a replica or a backup",
+	return fmt.Sprintf("log %s is damaged at offset %d: %s; entries that were acknowledged may lie behind it, "+
+		"so nothing is cut off: restore the directory from a replica or a backup",
 		e.File, e.Offset, e.What)
 }
 
@@ -88,7 +89,8 @@ func scanFile(path string, entry func(index uint64, offset int64, b []byte) erro
 		return s, nil // made, and never written
 	}
 	if binary.LittleEndian.Uint32(b) == fileMagic && b[7] > fileVersion {
-		return nil, fmt.Errorf("log %s: format version is %d, this program reads version %d: %w", path, b[7], fileVersion, damage.ErrUnsupported)
+		return nil, fmt.Errorf("log %s: format version is %d, this program reads version %d: %w", path, b[7], fileVersion,
+			damage.ErrUnsupported)
 	}
 	return s, s.read(b, entry)
 }
