@@ -14,7 +14,7 @@ import (
 
 const benchRows = 1000
 
-// benchTable is an access log.
+// benchTable returns an access log.
 func benchTable() *schemapb.Table {
 	t := &schemapb.Table{
 		Id: 1, Database: "public", Name: "access", Version: 1, Placement: []*schemapb.Placement{{ShardId: testShard}},

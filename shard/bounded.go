@@ -14,7 +14,7 @@ import (
 // where the log can still be written:
 //
 //	MemoryLimit      a leader refuses writes (room)
-//	three halves     a follower takes no more rows from its leader, which goes on with the
+//	three halves     a follower takes no more rows from its leader, which continues with the
 //	                 other replicas; it gets them once there is room (Crowded)
 //	seven quarters   Apply flushes by itself and waits until that works (makeRoom). A log that is
 //	                 replayed comes to this: raft hands over all of it at once

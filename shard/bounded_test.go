@@ -26,7 +26,7 @@ func noise(n int) string {
 	return string(text)
 }
 
-// noSegments is a file system that makes no segments while broken is set.
+// noSegments returns a file system that makes no segments while broken is set.
 func noSegments(broken *atomic.Bool) vfs.FS {
 	return vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if broken.Load() && op.Kind == vfs.OpCreate && strings.Contains(op.Path, "segments") {
@@ -223,7 +223,7 @@ func TestReplayFlushes(t *testing.T) {
 }
 
 // TestNoMemoryForRows has the system give no memory: writes are refused as Busy, and a log that is
-// replayed is flushed and goes on. The replica does not fail.
+// replayed is flushed and continues. The replica does not fail.
 func TestNoMemoryForRows(t *testing.T) {
 	t.Parallel()
 	cfg := longLog(t, 30)

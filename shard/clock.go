@@ -17,7 +17,7 @@ import (
 //
 //   - The clock of the machine. It may be wrong, and it may jump.
 //   - The monotonic clock of the process: how long something takes.
-//   - The replicated clock, state.clock, by which sessions, keys and tombstones age. It goes on with the
+//   - The replicated clock, state.clock, by which sessions, keys and tombstones age. It continues with the
 //     monotonic clock of whoever leads, at most maxStep ahead of that in each term, and follows the
 //     clock of the machine beyond that only when others, or an hour, say that this is right.
 const (
@@ -48,7 +48,7 @@ type moment struct {
 	ticked, mono time.Duration
 }
 
-// least is what the replicated clock must have come to; mu is held.
+// least returns what the replicated clock must have come to; mu is held.
 func (p *pace) least(m moment) int64 {
 	if p.term != m.term || p.clock == 0 {
 		p.term, p.clock, p.at, p.step = m.term, m.clock, m.ticked, 0
@@ -56,7 +56,7 @@ func (p *pace) least(m moment) int64 {
 	return p.clock + int64(m.mono-p.at)
 }
 
-// next is the time of the next entry, for a machine whose clock says wall.
+// next returns the time of the next entry, for a machine whose clock says wall.
 func (p *pace) next(m moment, wall int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,18 +94,18 @@ type timekeeper struct {
 	expiry expiryClock
 }
 
-// moment is how the clocks are now.
+// moment returns how the clocks are now.
 func (tk *timekeeper) moment() moment {
 	clock, ticked := tk.tables.Replicated()
 	return moment{tk.replica.Term(), clock, ticked, tk.cfg.Monotonic()}
 }
 
-// entryTime is the time of the next entry that this replica proposes.
+// entryTime returns the time of the next entry that this replica proposes.
 func (tk *timekeeper) entryTime() int64 {
 	return tk.pace.next(tk.moment(), tk.cfg.Now().UnixNano())
 }
 
-// expiryTime is the time by which rows may expire: the clock of this machine, if it goes on as it
+// expiryTime returns the time by which rows may expire: the clock of this machine, if it continues as it
 // should; no more than a majority of the nodes say; and what it should be by what was seen
 // last, if it is far ahead of that and has not been so for long. The error says that the others
 // cannot be asked.

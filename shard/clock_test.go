@@ -116,7 +116,7 @@ func TestClockBehindAtStart(t *testing.T) {
 }
 
 // TestPaceOfClocks has leaders whose clocks differ by days, and jump, take turns: the replicated
-// clock never goes back, and in any while it goes on by about that while.
+// clock never goes back, and in any while it continues by about that while.
 func TestPaceOfClocks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -188,7 +188,7 @@ func (q *queue) remove(p *pending) bool {
 	return false
 }
 
-// size is how many bytes wait.
+// size returns how many bytes wait.
 func (q *queue) size() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

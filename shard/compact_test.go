@@ -66,7 +66,7 @@ func TestOrderOfCompaction(t *testing.T) {
 }
 
 // TestFaultsOfCompaction fails every file operation of a history of flushes, a drop and
-// compactions once, then goes on, or loses power.
+// compactions once, then continues, or loses power.
 func TestFaultsOfCompaction(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")

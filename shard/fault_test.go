@@ -79,7 +79,7 @@ func TestOrderOfFlush(t *testing.T) {
 }
 
 // TestFaults fails every file operation of a history of writes and flushes once,
-// then goes on, or loses power. Every acknowledged row is there once afterwards.
+// then continues, or loses power. Every acknowledged row is there once afterwards.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 			fail := vfs.FailNth{N: n, Err: boom}
 			cfg := testConfig(t)
 			cfg.FS = vfs.Hook(disk, fail.Fail)
-			// A failed sync of the manifest ends the process; here it goes on, which is harder.
+			// A failed sync of the manifest ends the process; here it continues, which is harder.
 			cfg.FailStop = func(err error) {
 				if !errors.Is(err, boom) {
 					t.Error(err)

@@ -35,7 +35,7 @@ const spooledOrder = 1 << 62
 // gathered is what a query may read, from wherever.
 type gathered struct {
 	tables []query.Table
-	// missing tells what is left out, in words, if that is allowed.
+	// missing reports what is left out, in words, if that is allowed.
 	missing []string
 
 	views  map[uint32]*store.View

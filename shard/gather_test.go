@@ -188,7 +188,7 @@ func (c *testNodes) ask(req *shardpb.QueryRequest) (rows, partial []string, err 
 	return rows, partial, r.Err()
 }
 
-// wideDef is a table of every kind of column whose writes go to some shards.
+// wideDef returns a table of every kind of column whose writes go to some shards.
 func wideDef(id uint64, name string, options map[string]string, shards ...uint32) *schemapb.Table {
 	d := &schemapb.Table{
 		Id: id, Database: "public", Name: name, Version: 1, MinWriterVersion: 1, Options: options,

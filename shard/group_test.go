@@ -195,7 +195,7 @@ func (c *cuttable) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// config is what the replica of a node is opened with, but for the transport.
+// config returns what the replica of a node is opened with, except the transport.
 func (g *group) config(id string, founders []string) Config {
 	n := g.node(id)
 	cfg := testConfig(g.t)
@@ -219,7 +219,7 @@ func (g *group) config(id string, founders []string) Config {
 	return cfg
 }
 
-// joined is the config of a node with a transport.
+// joined returns the config of a node with a transport.
 func (g *group) joined(n *groupNode) Config {
 	g.t.Helper()
 	var err error
@@ -284,7 +284,7 @@ func (g *group) leader() *opened {
 	}
 }
 
-// followers are the open replicas that are not o; all of them if o is nil.
+// followers returns the open replicas that are not o; all of them if o is nil.
 func (g *group) followers(o *opened) (out []*opened) {
 	ids := []string{}
 	for id, n := range g.nodes {

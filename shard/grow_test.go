@@ -132,7 +132,7 @@ func TestFarBehind(t *testing.T) {
 
 // TestFarBehindAndAlone has a new leader whose only other member lacks entries that are not in
 // its log any more: it commits nothing, and is not ready, before that member has its state, and
-// gives it all the same.
+// gives it anyway.
 func TestFarBehindAndAlone(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")

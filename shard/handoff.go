@@ -72,7 +72,7 @@ type handoff struct {
 	cancel func()
 	hold   *store.Hold // until the handoff has ended
 
-	// Of the round under way, and what it goes on from.
+	// Of the round under way, and what it continues from.
 	given   *rules.Definition // by the caller
 	through uint64            // the highest order of the segments that were read
 	merge   query.Merge

@@ -176,7 +176,7 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	}
 }
 
-// pick is the node to ask: that which took the last batch, or one after another.
+// pick returns the node to ask: that which took the last batch, or one after another.
 func (t *target) pick(try int) (string, error) {
 	if t.node != "" {
 		return t.node, nil
@@ -209,7 +209,7 @@ func (t *target) call(ctx context.Context, node string, req *shardpb.WriteReques
 	return errs.FromGRPC(err)
 }
 
-// wait notes why nothing goes on.
+// wait notes why nothing continues.
 func (t *target) wait(why string) {
 	t.h.mu.Lock()
 	t.h.state.Waits = why

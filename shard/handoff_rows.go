@@ -78,7 +78,7 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 	return out
 }
 
-// job is what is to be read: the segments, each with a reference, by rising order.
+// job returns what is to be read: the segments, each with a reference, by rising order.
 func (h *handoff) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
 	t := h.hold.Since(h.through, first)
 	live = t.Segments

@@ -70,7 +70,7 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 
 func (w *mergeWorld) table() *schema.Table { return schema.FromProto(w.def) }
 
-// widen has b take fractions. Some writers go on with the definition of before.
+// widen has b take fractions. Some writers continue with the definition of before.
 func (w *mergeWorld) widen() {
 	if w.narrow == 0 {
 		w.narrow = w.def.Version

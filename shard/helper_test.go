@@ -227,7 +227,7 @@ func (o *opened) files(dir string) []string {
 	return names
 }
 
-// counted is the sum of a counter's values.
+// counted returns the sum of a counter's values.
 func counted(t testing.TB, reg *prometheus.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := reg.Gather()

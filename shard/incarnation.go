@@ -29,7 +29,7 @@ const (
 var errRecovering = errors.New("'cordwood recover' was cut short in it: run it again for this shard; " +
 	"until then the replica is not opened, as others may go on without knowing of it")
 
-// FolderIncarnation is the incarnation of the group that the replica in a shard's folder
+// FolderIncarnation returns the incarnation of the group that the replica in a shard's folder
 // belongs to; 0 if there is no replica in it. recovered tells that the folder was made the
 // only replica of that group by Recover.
 func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err error) {

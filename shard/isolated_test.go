@@ -71,7 +71,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLearnerConfirmsNothing: a learner is no part of the majority that elects another leader, so
+// TestLearnerConfirmsNothing: a learner is not part of the majority that elects another leader, so
 // its answers do not make a read of an old leader right.
 func TestLearnerConfirmsNothing(t *testing.T) {
 	for try := range 3 {

@@ -123,7 +123,7 @@ func TestManyTables(t *testing.T) {
 	}
 }
 
-// rss is the memory of this process, or 0 where the system does not tell.
+// rss returns the memory of this process, or 0 where the system does not tell.
 func rss(t *testing.T) int64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *Shard) Leads() bool { return s.replica.IsLeader() }
 // LeadsChanged returns a channel that is closed when what Leads returns has changed.
 func (s *Shard) LeadsChanged() <-chan struct{} { return s.replica.LeadsChanged() }
 
-// Leader is the node id of the replica that leads, as far as this one knows; else empty.
+// Leader returns the node id of the replica that leads, as far as this one knows; else empty.
 func (s *Shard) Leader() string { return s.replica.Leader() }
 
 // Incarnation is that of the shard's group.
@@ -182,7 +182,7 @@ type highest struct {
 	at time.Time
 }
 
-// highestTable is the highest id of a table that the shard has, or had not long ago.
+// highestTable returns the highest id of a table that the shard has, or had not long ago.
 func (s *Shard) highestTable() uint64 {
 	h := &s.highest
 	h.mu.Lock()

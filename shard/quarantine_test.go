@@ -19,7 +19,7 @@ import (
 
 // TestDamagedSegments damages one of two segments in several ways. Whenever it is
 // found, at the start, by a query or by Verify, queries fail and name it instead of
-// answering with fewer rows; everything else goes on, and a file that was restored is
+// answering with fewer rows; everything else continues, and a file that was restored is
 // read again.
 func TestDamagedSegments(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func TestThreeReplicas(t *testing.T) {
 }
 
 // TestCutOffLeader has a leader that nobody hears: what it takes in has an unknown
-// outcome, and comes about once.
+// outcome, and is made once.
 func TestCutOffLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")

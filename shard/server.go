@@ -33,12 +33,12 @@ const (
 
 // Engine runs SQL over what a shard has. *engine.Engine is one.
 type Engine interface {
-	// Analyze tells what a statement refers to, without running it.
+	// Analyze reports what a statement refers to, without running it.
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
 	// Query runs a statement and calls emit with the bytes of an Arrow IPC stream,
 	// piece by piece. It uses the request's segments and batches until it returns.
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
-	// Needs tells what a statement reads of the request's tables, whose rows it does not
+	// Needs reports what a statement reads of the request's tables, whose rows it does not
 	// look at.
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	// Split takes a statement apart for several nodes; it does not look at rows.
@@ -104,7 +104,7 @@ func (s *server) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb
 	return &shardpb.WriteResponse{Index: index, NeedTables: need}, nil
 }
 
-// Analyze tells what a SELECT refers to.
+// Analyze reports what a SELECT refers to.
 func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	a, err := s.cfg.Engine.Analyze(query.WithShare(ctx, req.Share), req.Sql, req.Database)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 	return sh, nil
 }
 
-// notReady is the error of a read that waited in vain for the shard to be ready.
+// notReady returns the error of a read that waited in vain for the shard to be ready.
 func (s *Shard) notReady(err error, waited time.Duration) error {
 	leader := s.Leader()
 	cause := err.Error()

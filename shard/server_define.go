@@ -35,7 +35,7 @@ func (s *server) DefineTables(ctx context.Context,
 	return &shardpb.DefineTablesResponse{Index: index}, nil
 }
 
-// CheckKeys tells which batches of requests with a key were appended.
+// CheckKeys reports which batches of requests with a key were appended.
 func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (*shardpb.CheckKeysResponse, error) {
 	sh, err := s.leading(req.ShardId)
 	if err == nil && len(req.Keys) > maxCheckKeys {

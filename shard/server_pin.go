@@ -73,7 +73,7 @@ func (s *server) Pin(req *shardpb.PinRequest, stream grpc.ServerStreamingServer[
 	return errs.ToGRPC(s.pin(stream.Context(), req, stream.Send))
 }
 
-// pinnable is the shard that is to be pinned, once it can be. Whoever asks for its state is a replica
+// pinnable returns the shard that is to be pinned, once it can be. Whoever asks for its state is a replica
 // that lacks entries which are no longer in the leader's log: if the other replicas are away, the
 // leader needs that one to commit anything, and is not ready before it has the state.
 func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (*Shard, error) {

@@ -174,7 +174,7 @@ func (x *tailRun) run(ctx context.Context, qt query.Table, emit func([]byte) err
 	return x.server.cfg.Engine.Query(ctx, &query.Request{SQL: sql, Database: qt.Database, Tables: []query.Table{qt}}, emit)
 }
 
-// queryTable is the table as it is now, without rows. New rows are shown as they come:
+// queryTable returns the table as it is now, without rows. New rows are shown as they come:
 // rows of one identity do not merge.
 func (x *tailRun) queryTable() query.Table {
 	if def := x.tail.Definition(); def != nil && def.Version > x.table.Version {

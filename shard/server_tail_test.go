@@ -25,7 +25,7 @@ type tailReader struct {
 	}
 }
 
-// next is the next answer: the names of its columns, and the values of m.
+// next returns the next answer: the names of its columns, and the values of m.
 func (r *tailReader) next() (columns string, rows []string, err error) {
 	r.t.Helper()
 	var data []byte

@@ -195,7 +195,7 @@ func (s *Shard) open() (err error) {
 	return nil
 }
 
-// ID is the shard's number.
+// ID returns the shard's number.
 func (s *Shard) ID() uint32 { return s.cfg.ID }
 
 // WaitReady waits until the log is replayed and this replica leads, from when on
@@ -273,7 +273,7 @@ func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Tables
 // given up. It never holds up a write.
 func (s *Shard) Tail(tableID uint64) (*store.Tail, error) { return s.store.Tables.Tail(tableID) }
 
-// Table tells what the shard knows of a table: its version and the epoch of the
+// Table reports what the shard knows of a table: its version and the epoch of the
 // placement that takes its writes; false if it has no definition of it.
 func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) { return s.store.Tables.Table(id) }
 
@@ -300,12 +300,12 @@ func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, er
 
 // HandOver begins to copy the rows of a table into the shards that its handoff names;
 // nodes are those of each of these shards, the likely leader first. A handoff that was
-// begun already goes on.
+// begun already continues.
 func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
 	return s.handoffs.begin(table, nodes)
 }
 
-// Handoff tells how far a handoff is, after up to wait or once it has come to its end;
+// Handoff reports how far a handoff is, after up to wait or once it has come to its end;
 // ok is false if this process does not know it.
 func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string,
 	wait time.Duration,

@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// messages are the values of column m of encoded batches.
+// messages returns the values of column m of encoded batches.
 func messages(t *testing.T, encoded ...[]byte) []string {
 	t.Helper()
 	var out []string

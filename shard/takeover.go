@@ -10,7 +10,7 @@ import (
 // this one's.
 
 // Stage fetches the state that a snapshot of the leader stands for, unless this replica has it. The
-// work goes on when ctx ends before.
+// work continues when ctx ends before.
 func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte) error {
 	p, err := parseSnapshot(content)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestSkipWAL(t *testing.T) {
 	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A"))
 	see([]string{"a"}, []string{"A"})
 
-	// Nothing but such rows: they are flushed all the same.
+	// Nothing but such rows: they are flushed anyway.
 	write(batch(head(1, 9, 5), "c"))
 	s.flush()
 	s = s.reopen()

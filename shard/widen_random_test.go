@@ -114,7 +114,7 @@ func (c *changing) write() {
 	}
 }
 
-// shown are the rows that the table shows of the columns of a definition, as text.
+// shown returns the rows that the table shows of the columns of a definition, as text.
 func (c *changing) shown(d *schemapb.Table) []string {
 	last := map[string]int{}
 	var out []changingRow

@@ -17,7 +17,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// widening is a table of which column n becomes wider with a version.
+// widening returns a table of which column n becomes wider with a version.
 func widening(id uint64, version uint32, n schemapb.Type) *schemapb.Table {
 	d := def(id)
 	d.Version = version

@@ -260,7 +260,7 @@ func (wr *writer) badBatch(i int, err error) error {
 	return errs.Wrap(errs.InvalidArguments, err, "shard %d: write: batch %d", wr.cfg.ID, i).WithReason(errs.BadBatch)
 }
 
-// notDecoded is the error of a batch that could not be decoded into memory.
+// notDecoded returns the error of a batch that could not be decoded into memory.
 func (wr *writer) notDecoded(i int, err error) error {
 	if lack := (store.NoMemory{}); !errors.As(err, &lack) {
 		return wr.badBatch(i, err)
@@ -274,7 +274,7 @@ func (wr *writer) notDecoded(i int, err error) error {
 
 // DropTable forgets a table and its rows. When it returns nil the drop is on disk on
 // a majority and no new ReadView has the table; its files go once they are not read
-// any more. To drop a table that the shard does not know is no error.
+// any more. To drop a table that the shard does not know is not an error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
 	if s.store.Tables.Dropped(id) {
 		return nil

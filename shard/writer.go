@@ -42,7 +42,7 @@ type pending struct {
 	// appended before. Apply on this node uses them if mem is still the active memtable.
 	decoded []*column.Batch
 	mem     *memtable.Memtable
-	// unlogged tells which batches do not go through the log.
+	// unlogged reports which batches do not go through the log.
 	unlogged []bool
 	// crowded is since when it waits for room in memory; zero: it did not have to.
 	crowded time.Time

@@ -14,7 +14,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// newAdminCommand is the client of the administrator's port, also for hooks in containers
+// newAdminCommand returns the client of the administrator's port, also for hooks in containers
 // without a shell or curl.
 func newAdminCommand() *cobra.Command {
 	cmd := &cobra.Command{

@@ -83,7 +83,7 @@ var enumerated = map[string][]string{
 	"roles":       {"router", "meta", "shard"},
 }
 
-// valuesInHelp are the values of a flag that takes one of a few words: those that its help
+// valuesInHelp returns the values of a flag that takes one of a few words: those that its help
 // names for --output and --format, as "FORMAT: table, json or yaml".
 func valuesInHelp(f *pflag.Flag) []string {
 	if words, ok := enumerated[f.Name]; ok {
@@ -175,7 +175,7 @@ func databaseNames(cmd *cobra.Command) []string {
 	return namesBy(cmd, "SELECT schema_name FROM information_schema.schemata ORDER BY 1")
 }
 
-// tableNames are the tables of the database that --db names.
+// tableNames returns the tables of the database that --db names.
 func tableNames(cmd *cobra.Command) []string {
 	db := "public"
 	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {

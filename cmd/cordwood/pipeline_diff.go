@@ -19,7 +19,7 @@ const (
 	maxDiffCells = 4 << 20
 )
 
-// unifiedDiff is the difference of two texts in the form that diff -u made known; ""
+// unifiedDiff returns the difference of two texts in the form that diff -u made known; ""
 // if there is none.
 func unifiedDiff(labelA, labelB string, a, b []string) string {
 	edits := compareLines(a, b)
@@ -57,7 +57,7 @@ func unifiedDiff(labelA, labelB string, a, b []string) string {
 	return out.String()
 }
 
-// hunkEnd is where the differences that begin at i end, with the lines after them: two
+// hunkEnd returns where the differences that begin at i end, with the lines after them: two
 // that are near each other are shown together.
 func hunkEnd(edits []edit, i int) int {
 	last := i

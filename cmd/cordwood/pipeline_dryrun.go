@@ -210,7 +210,7 @@ func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n 
 	return d, nil
 }
 
-// countMore is how many records there are, with those that were taken, if there are more than
+// countMore returns how many records there are, with those that were taken, if there are more than
 // these: a number, or "more than" one if it takes too long or they cannot be read.
 func countMore(s ingest.Splitter, taken int) string {
 	all, read := taken, 0

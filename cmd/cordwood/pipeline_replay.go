@@ -79,7 +79,7 @@ took long is kept with the time at which it began.`,
 	return cmd
 }
 
-// rejectKinds are the values of the column kind of svc_private.rejects.
+// rejectKinds returns the values of the column kind of svc_private.rejects.
 func rejectKinds() []string {
 	var names []string
 	for _, kind := range pipeline.SkipKinds() {
@@ -88,7 +88,7 @@ func rejectKinds() []string {
 	return names
 }
 
-// where is the condition of the flags.
+// where returns the condition of the flags.
 func (o *replayOptions) where() (string, error) {
 	if o.kind != "" && !slices.Contains(rejectKinds(), o.kind) {
 		return "", cli.WrongUsage(fmt.Errorf("--kind %s: use %s", o.kind, strings.Join(rejectKinds(), ", ")))

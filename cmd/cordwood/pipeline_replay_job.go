@@ -50,7 +50,7 @@ func text(s *string) string {
 	return *s
 }
 
-// sum is the hash of all that is kept of a record.
+// sum returns the hash of all that is kept of a record.
 func (r *rejected) sum() [sha256.Size]byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.At.UnixNano()))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Index))
@@ -63,7 +63,7 @@ func (r *rejected) sum() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// rejectID is the identity of a record: its hash, and which one it is of those that are
+// rejectID returns the identity of a record: its hash, and which one it is of those that are
 // alike in everything, even in the nanosecond.
 func rejectID(sum [sha256.Size]byte, nth int) string {
 	if nth > 0 {
@@ -72,7 +72,7 @@ func rejectID(sum [sha256.Size]byte, nth int) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// line is the record on a line of its own, so that a malformed one spoils no other.
+// line returns the record on a line of its own, so that a malformed one spoils no other.
 func (r *rejected) line() []byte {
 	var out bytes.Buffer
 	if r.Format == "json" && json.Compact(&out, []byte(r.Record)) == nil {
@@ -193,7 +193,7 @@ func (j *replay) readNotes(ctx context.Context, where string) error {
 	})
 }
 
-// id is what the next record is called by.
+// id returns what the next record is called by.
 func (j *replay) id(r *rejected) string {
 	sum := r.sum()
 	if !r.At.Equal(j.last) {

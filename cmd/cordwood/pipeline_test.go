@@ -380,7 +380,7 @@ type replayServer struct {
 	keys    map[string]string
 	stored  []string // records, as often as they were stored
 	posts   []string
-	// kill tells whether the command is killed when the records of this post are stored, and
+	// kill reports whether the command is killed when the records of this post are stored, and
 	// not noted yet.
 	kill func(post int) bool
 	// sent is told of every request.

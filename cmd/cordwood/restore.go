@@ -146,7 +146,7 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// were is the beginning of a sentence about a number of things: "1 row was", "3 rows were".
+// were returns the beginning of a sentence about a number of things: "1 row was", "3 rows were".
 func were[N int | int64 | uint64](n N, thing string) string {
 	return words.Count(n, thing) + " " + words.Pick(n, "was", "were")
 }

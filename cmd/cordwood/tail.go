@@ -126,7 +126,7 @@ type finalError struct {
 
 func (e *finalError) Error() string { return fmt.Sprintf("%s (code %d)", e.Msg, e.Code) }
 
-// followAgain tells whether following again may help.
+// followAgain reports whether following again may help.
 func followAgain(err error) bool {
 	if final := (*finalError)(nil); errors.As(err, &final) {
 		switch final.Code {

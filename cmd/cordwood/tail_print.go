@@ -111,7 +111,7 @@ func (p *tailPrinter) line(cells []string) {
 
 func (p *tailPrinter) flush() error { return p.w.Flush() }
 
-// tailCells are the names and values of a row, in the order of the server.
+// tailCells returns the names and values of a row, in the order of the server.
 func tailCells(line []byte) (columns, cells []string, err error) {
 	return cli.RowCells(line, "", cli.Printable) // a row is one line, and no text moves the cursor
 }

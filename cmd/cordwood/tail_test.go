@@ -151,7 +151,7 @@ func TestTailTableOnTerminal(t *testing.T) {
 		t.Error(diff)
 	}
 	cmd := newTailCommand()
-	// the test's output is no terminal
+	// the test's output is not a terminal
 	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} {
 		if err := cmd.Flags().Set("color", when); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ var (
 	buildDate    = ""
 )
 
-// version is what this binary was built from.
+// version returns what this binary was built from.
 func version() node.Version {
 	v := node.Version{
 		Version: buildVersion,
@@ -71,7 +71,7 @@ func newVersionCommand() *cobra.Command {
 	return cmd
 }
 
-// versionText is what --version prints.
+// versionText returns what --version prints.
 func versionText(v node.Version) string {
 	branch := ""
 	if v.Branch != "" { // releases are of a commit, whatever branch it was on

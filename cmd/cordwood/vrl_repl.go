@@ -121,7 +121,7 @@ func (r *repl) complete(line string, pos int) (head string, completions []string
 	return head[:start], completions, tail
 }
 
-// fieldsOf are the fields that begin with what was typed, of the object at a path such as .a.b.
+// fieldsOf returns the fields that begin with what was typed, of the object at a path such as .a.b.
 func fieldsOf(v value.Value, path, typed string) []string {
 	if !strings.HasPrefix(path, ".") {
 		return nil // of a variable

@@ -217,7 +217,7 @@ type Query struct {
 	TempLimit ByteSize
 	// Nice is how much queries give way to ingestion for the CPU, 0 to 19. Default 5.
 	Nice int
-	// KillGrace is how long a query may go on after its end; then its process is killed.
+	// KillGrace is how long a query may continue after its end; then its process is killed.
 	// Default 2s.
 	KillGrace time.Duration
 	// KillDrain is how long the other queries of that process may go on before. Default 1m.
@@ -276,7 +276,7 @@ type Trace struct {
 	SampleRatio float64
 }
 
-// TimestampColumn is the name of the time index that the server adds.
+// TimestampColumn returns the name of the time index that the server adds.
 func (c *Config) TimestampColumn() string {
 	if c.Ingest.DefaultColumnPrefix == "" {
 		return "timestamp"
@@ -284,7 +284,7 @@ func (c *Config) TimestampColumn() string {
 	return c.Ingest.DefaultColumnPrefix + "_timestamp"
 }
 
-// Path is the path of something in the data folder.
+// Path returns the path of something in the data folder.
 func (c *Config) Path(elem ...string) string {
 	return filepath.Join(append([]string{c.DataDir}, elem...)...)
 }

@@ -141,10 +141,10 @@ func ReadKey(file string) (string, error) {
 	return key, nil
 }
 
-// Flag is the name of the flag.
+// Flag returns the name of the flag.
 func (k *Kind) Flag() string { return k.Name + "-addr" }
 
-// usage is the help of the flag.
+// usage returns the help of the flag.
 func (k *Kind) usage() string {
 	form := "`HOST:PORT?db=…&table=…`"
 	if len(k.Schemes) > 0 {
@@ -257,7 +257,7 @@ func (k *Kind) parse(text string) (Listener, error) {
 	return l, nil
 }
 
-// like is the end of a sentence about a parameter that is not known.
+// like returns the end of a sentence about a parameter that is not known.
 func like(name string, known params) string {
 	names := slices.Sorted(maps.Keys(known))
 	if like := nearest.DidYouMean("; ", name, names); like != "" {
@@ -328,7 +328,7 @@ func (l Listeners) CheckTokens() error {
 	return errors.Join(failed...)
 }
 
-// OpenListeners are those by which everybody stores logs who reaches them, others than this machine too.
+// OpenListeners returns those by which everybody stores logs who reaches them, others than this machine too.
 func (c *Config) OpenListeners() (open []Listener) {
 	for _, l := range c.Listeners {
 		if !c.Users.Known() && !Loopback(l.Addr) {

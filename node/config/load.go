@@ -93,12 +93,12 @@ func Removed(flag string) string {
 	return ""
 }
 
-// EnvName is the environment variable of a flag: CORDWOOD_HTTP_ADDR for http-addr.
+// EnvName returns the environment variable of a flag: CORDWOOD_HTTP_ADDR for http-addr.
 func EnvName(flag string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Key is the YAML key of a flag: http.addr for http-addr.
+// Key returns the YAML key of a flag: http.addr for http-addr.
 func Key(flag string) string {
 	if group, rest, ok := strings.Cut(flag, "-"); ok && groups[group] {
 		return group + "." + rest
@@ -164,7 +164,7 @@ func readYAML(file string) ([]yamlValue, error) {
 	return out, walk("", doc.Content[0])
 }
 
-// hidden is the value of a setting as it may be printed.
+// hidden returns the value of a setting as it may be printed.
 func hidden(name, value string) string {
 	if name == "user-provider" && strings.Contains(value, ":cmd:") {
 		return "static_user_provider:cmd:(hidden)"
@@ -172,7 +172,7 @@ func hidden(name, value string) string {
 	return value
 }
 
-// settings is the effective configuration as nested maps, secrets hidden.
+// settings returns the effective configuration as nested maps, secrets hidden.
 func settings(fs *pflag.FlagSet) map[string]any {
 	out := map[string]any{}
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -213,20 +213,20 @@ func settings(fs *pflag.FlagSet) map[string]any {
 	return out
 }
 
-// YAML is the effective configuration, as a file that --config takes.
+// YAML returns the effective configuration, as a file that --config takes.
 func YAML(fs *pflag.FlagSet) (string, error) {
 	b, err := yaml.Marshal(settings(fs))
 	return string(b), err
 }
 
-// TOML is the effective configuration as GET /config shows it.
+// TOML returns the effective configuration as GET /config shows it.
 func TOML(fs *pflag.FlagSet) (string, error) {
 	var b strings.Builder
 	err := toml.NewEncoder(&b).Encode(settings(fs))
 	return b.String(), err
 }
 
-// likeKey is the end of a sentence about a key of the YAML file that is not known.
+// likeKey returns the end of a sentence about a key of the YAML file that is not known.
 func likeKey(fs *pflag.FlagSet, key string) string {
 	var known []string
 	fs.VisitAll(func(f *pflag.Flag) {

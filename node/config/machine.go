@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MachineMemory is the memory that this process may use, in bytes: that of its
+// MachineMemory returns the memory that this process may use, in bytes: that of its
 // cgroup if it has a limit, else that of the machine.
 func MachineMemory() int64 {
 	limit := int64(math.MaxInt64)
@@ -32,7 +32,7 @@ func MachineMemory() int64 {
 	return limit
 }
 
-// cgroupFiles are the files that may hold a memory limit of this process, v2 and v1: of its
+// cgroupFiles returns the files that may hold a memory limit of this process, v2 and v1: of its
 // cgroup, and of those above, as a slice of systemd, whose limits hold for it as well. list is
 // /proc/self/cgroup.
 func cgroupFiles(root, list string) (files []string) {

@@ -10,7 +10,7 @@ import (
 )
 
 // TryPorts opens each port and closes it again if there is no data folder yet, so that a port
-// that is taken leaves none behind. A port that is taken a moment later is told all the same.
+// that is taken leaves none behind. A port that is taken a moment later is told anyway.
 func (c *Config) TryPorts() error {
 	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -31,7 +31,7 @@ type Port struct {
 	Packets bool
 }
 
-// Ports are all ports that the node opens.
+// Ports returns all ports that the node opens.
 func (c *Config) Ports() []Port {
 	all := []Port{
 		{What: "users", Addr: c.HTTP.Addr, Flag: "http-addr"},
@@ -61,7 +61,7 @@ func (p Port) Try() error {
 	return l.Close()
 }
 
-// unspecified tells whether addr is that of all interfaces.
+// unspecified reports whether addr is that of all interfaces.
 func unspecified(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -71,7 +71,7 @@ func unspecified(addr string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// Loopback tells whether only this machine reaches the address.
+// Loopback reports whether only this machine reaches the address.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -81,7 +81,7 @@ func Loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Reachable is an address that a client on this machine can use for one that
+// Reachable returns an address that a client on this machine can use for one that
 // listens everywhere.
 func Reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
@@ -94,7 +94,7 @@ func Reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// UserURL is where a client on this machine finds the user port.
+// UserURL returns where a client on this machine finds the user port.
 func (c *Config) UserURL() string { return c.Scheme() + "://" + Reachable(c.HTTP.Addr) }
 
 // Scheme is http or https, as the port for users speaks it.

@@ -21,7 +21,7 @@ func (c *Config) Unprotectable() error {
 		"the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
 }
 
-// SecretFile is where the secret of the cluster is: where the settings say, or in the data
+// SecretFile returns where the secret of the cluster is: where the settings say, or in the data
 // folder of a node that founded the cluster alone. Empty: nowhere.
 func (c *Config) SecretFile() string {
 	if c.RPC.SecretFile != "" {
@@ -55,7 +55,7 @@ func (c *Config) CheckProtection() error {
 	return nil
 }
 
-// SecretReadableByAll is the file of the cluster's secret if every account of this machine may
+// SecretReadableByAll returns the file of the cluster's secret if every account of this machine may
 // read it; else empty.
 func (c *Config) SecretReadableByAll() string {
 	if file := c.SecretFile(); c.RPC.TLS.Cert == "" && file != "" && secret.ReadableByAll(file) {
@@ -64,7 +64,7 @@ func (c *Config) SecretReadableByAll() string {
 	return ""
 }
 
-// Unprotected tells whether everybody who reaches the user port may read and write, and
+// Unprotected reports whether everybody who reaches the user port may read and write, and
 // others than this machine reach it.
 func (c *Config) Unprotected() bool {
 	return !Loopback(c.HTTP.Addr) && !c.Users.Known()

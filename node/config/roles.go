@@ -17,10 +17,10 @@ const (
 
 var allRoles = []string{RoleRouter, RoleMeta, RoleShard}
 
-// Has tells whether the node has a role.
+// Has reports whether the node has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
-// Place is what replicas are spread over: the zone, or the machine where there are no zones.
+// Place returns what replicas are spread over: the zone, or the machine where there are no zones.
 func (c *Config) Place() string { return cmp.Or(c.Zone, c.Machine) }
 
 // TracingOn reports whether traces are on: by the flag, or by the variables that all programs

@@ -72,7 +72,7 @@ func fillSettings(page string, fs *pflag.FlagSet) (filled string, titles []strin
 	return filled, titles
 }
 
-// settingRow is the line of a flag.
+// settingRow returns the line of a flag.
 func settingRow(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	initial := "`" + f.DefValue + "`"

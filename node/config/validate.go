@@ -342,7 +342,7 @@ func (t *Trace) check(f *faults) {
 	}
 }
 
-// LogLevel is the level of the log.
+// LogLevel returns the level of the log.
 func (c *Config) LogLevel() (slog.Level, error) {
 	l, err := ParseLevel(c.Log.Level)
 	if err != nil {

@@ -175,7 +175,7 @@ func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	return out
 }
 
-// sheltering are the shards that stay if a shard is taken away, and keep rows in at least as many replicas, by id.
+// sheltering returns the shards that stay if a shard is taken away, and keep rows in at least as many replicas, by id.
 func sheltering(snap *snapshot.Snapshot, s *metapb.Shard) []uint32 {
 	return slices.DeleteFunc(otherShards(snap, s.Id), func(id uint32) bool {
 		return snapshot.Want(snap.Shards[id]) < snapshot.Want(s)

@@ -33,7 +33,7 @@ const (
 )
 
 // Admit returns an error if a request need not be read, because it would be refused: the sender may
-// not ingest, rows are refused for want of room, or the table's shards are busy. It is asked before
+// not ingest, rows are refused for lack of room, or the table's shards are busy. It is asked before
 // the body is read, so that what cannot be stored takes no memory. With Wait it waits for busy shards.
 func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	if err := a.Caller.Require(need(a.Database, a.Table)); err != nil {
@@ -62,7 +62,7 @@ func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	return nil
 }
 
-// need is what it takes to store rows in a table.
+// need returns what it takes to store rows in a table.
 func need(database, table string) access.Need {
 	n := access.Need{Privilege: access.Insert, Action: "ingest"}
 	if table != "" {
@@ -137,7 +137,7 @@ func cutText(text string) string {
 	return strconv.Quote(text)
 }
 
-// TakesRows returns why no rows are stored at all, for want of room on a disk; nil: they are.
+// TakesRows returns why no rows are stored at all, for lack of room on a disk; nil: they are.
 func (s *Service) TakesRows() error { return s.cfg.Writable() }
 
 // HasPipeline reports whether a pipeline of the name is stored.

@@ -36,7 +36,7 @@ type Writer interface {
 	// WriteKeyed returns an error with write.ErrSchemaChanged in its chain if the pipeline
 	// should run again. The zero key is none.
 	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
-	// Pressed tells whether rows for a table would most likely be refused because its
+	// Pressed reports whether rows for a table would most likely be refused because its
 	// shards are busy, and when to try again.
 	Pressed(database, table string) (retryAfter time.Duration, yes bool)
 }
@@ -72,7 +72,7 @@ type Config struct {
 	PipelineSteps int64
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
-	// Writable returns why rows are refused, for want of room on a disk. The default value
+	// Writable returns why rows are refused, for lack of room on a disk. The default value
 	// refuses none.
 	Writable func() error
 	// Logger takes what helps to find out what happened. The default value discards it.
@@ -144,5 +144,5 @@ func New(cfg Config) (*Service, error) {
 	}, nil
 }
 
-// Running is the number of pipelines that run now.
+// Running returns the number of pipelines that run now.
 func (s *Service) Running() int { return len(s.running) }

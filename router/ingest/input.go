@@ -103,7 +103,7 @@ func (s *Sink) At(nanos int64) { s.run.At(nanos) }
 var errNotUTF8 = errs.New(errs.InvalidArguments, "the record is not valid UTF-8")
 
 // JSON takes a record as JSON text, with nothing but white space around it. It reads doc in place if a
-// line end, or body.Pad zeros, follow it in its capacity, and copies it otherwise. What is no JSON is a record
+// line end, or body.Pad zeros, follow it in its capacity, and copies it otherwise. What is not JSON is a record
 // that fails.
 func (s *Sink) JSON(doc []byte) error {
 	if !utf8.Valid(doc) {
@@ -122,7 +122,7 @@ func (s *Sink) JSON(doc []byte) error {
 // was counted, and only the caller knows where the next record begins.
 func (s *Sink) JSONAt(data []byte, pos int) (next int, err error) { return s.run.ScanRecord(data, pos) }
 
-// Text takes a line as the record {"message": line}. Bytes that are no UTF-8 become U+FFFD.
+// Text takes a line as the record {"message": line}. Bytes that are not UTF-8 become U+FFFD.
 func (s *Sink) Text(line []byte) error {
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\ufffd"))

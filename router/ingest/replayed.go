@@ -77,7 +77,7 @@ func (r *Replayed) check(out *pipeline.Output) error {
 	return nil
 }
 
-// stored are the ids of the records that were not skipped, or kept anew.
+// stored returns the ids of the records that were not skipped, or kept anew.
 func (r *Replayed) stored() []string {
 	if r.kept {
 		return r.IDs

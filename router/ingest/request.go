@@ -125,14 +125,14 @@ type Outcome struct {
 	// not refused are stored. It is an *errs.Error, or wraps one: of code ShardBusy or another of
 	// status 429 or 503 if the same batch may succeed later.
 	Err error
-	// Written tells of the rows.
+	// Written reports the rows.
 	Written write.Result
 	// Records is how many there were, those that were refused included.
 	Records int
 	// Skipped is how many records were refused, and SkippedBy at which step.
 	Skipped   int
 	SkippedBy pipeline.SkipCounts
-	// Reasons tell of the first of them, and Refused, if Batch.Each asks for it, of all, in
+	// Reasons reports the first of them, and Refused, if Batch.Each asks for it, of all, in
 	// order. A record that became several rows may be refused in part, or more than once.
 	Reasons, Refused []pipeline.Reason
 	// Kept says that refused records are in svc_private.rejects.
@@ -145,7 +145,7 @@ type Outcome struct {
 	WriteTime time.Duration
 }
 
-// paramsHash is a hash of what decides, beside the body, which rows it becomes and where they go, as the
+// paramsHash returns a hash of what decides, beside the body, which rows it becomes and where they go, as the
 // client asked for it. OnReject is not part of it: it is about records that become none.
 func (b *Batch) paramsHash() uint64 {
 	out := make([]byte, 0, 256)
@@ -164,7 +164,7 @@ func (b *Batch) paramsHash() uint64 {
 	return xxhash.Sum64(out)
 }
 
-// kind is the format of a body; 0: the records are none.
+// kind returns the format of a body; 0: the records are none.
 func (b *Batch) kind() native.Kind {
 	if body, ok := b.Input.(Body); ok {
 		return body.Kind

@@ -208,7 +208,7 @@ func (j *job) reserve(ctx context.Context, bytes int64) error {
 	return err
 }
 
-// patience is how long the request waits for a place among the running pipelines.
+// patience returns how long the request waits for a place among the running pipelines.
 func (j *job) patience() time.Duration {
 	if j.q.Wait {
 		return pressedWait
@@ -315,7 +315,7 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 // maxExpiredTables bounds the tables that one answer names because of rows that had expired.
 const maxExpiredTables = 4
 
-// expiredRows are the rows of a batch that are older than the ttl of their table: how many, and words for
+// expiredRows returns the rows of a batch that are older than the ttl of their table: how many, and words for
 // the client, who does not find them.
 func expiredRows(out *pipeline.Output) (n int, warnings []string) {
 	for _, t := range out.Tables {
@@ -329,7 +329,7 @@ func expiredRows(out *pipeline.Output) (n int, warnings []string) {
 	return n, warnings
 }
 
-// databaseTTL is the ttl of a database, or nothing.
+// databaseTTL returns the ttl of a database, or nothing.
 func databaseTTL(catalog Catalog, name string) string {
 	if db, ok := catalog.Database(name); ok {
 		return db.Options[schema.OptionTTL]

@@ -268,7 +268,7 @@ func (r *run) table(def *schema.Table, o *output) error {
 	return r.flush(def, t, o)
 }
 
-// full tells whether it is time to write the rows that are merged.
+// full reports whether it is time to write the rows that are merged.
 func (r *run) full(cursors int) bool {
 	return len(r.rows) >= maxReadRows || len(r.batches) >= 4*cursors+4 || r.bytes >= readBytes
 }
@@ -314,7 +314,7 @@ func (r *run) least(list []*cursor) (first, second *cursor) {
 }
 
 // take takes rows from a cursor for as long as they come before those of the second,
-// and tells whether it has more rows of the table.
+// and reports whether it has more rows of the table.
 func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 	table := c.b.TableID
 	var limit segment.RowRef

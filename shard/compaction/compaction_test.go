@@ -157,7 +157,7 @@ func TestCopiedGroups(t *testing.T) {
 			if m.Order != metas[len(metas)-1].Order {
 				t.Errorf("seed %d: order %d, want %d", seed, m.Order, metas[len(metas)-1].Order)
 			}
-			// No piece goes on for longer than the row group that fills it.
+			// No piece continues for longer than the row group that fills it.
 			if most := j.PieceRows + 63; j.PieceRows > 0 && m.Rows > most {
 				t.Errorf("seed %d: a file of %d rows, cut at %d", seed, m.Rows, j.PieceRows)
 			}

@@ -118,7 +118,7 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 	return nil
 }
 
-// mayCopy tells whether the next row group of an input can go into the output as it is.
+// mayCopy reports whether the next row group of an input can go into the output as it is.
 func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) bool {
 	if c.meta.Order < t.Order && g.MinTime < t.Before || !o.w.CanCopy(c.r) {
 		return false
@@ -189,7 +189,7 @@ func (r *run) load(c *cursor) error {
 	}
 }
 
-// expired tells whether the row of a cursor has expired.
+// expired reports whether the row of a cursor has expired.
 func (r *run) expired(c *cursor, t *Table) bool {
 	return c.meta.Order < t.Order && c.times.Int(c.row) < t.Before
 }
@@ -202,7 +202,7 @@ func (r *run) skip(c *cursor, t *Table) error {
 	return r.ctx.Err()
 }
 
-// ref is the next row. Of one that waits only the time counts.
+// ref returns the next row. Of one that waits only the time counts.
 func (c *cursor) ref() segment.RowRef {
 	if c.waits {
 		return segment.RowRef{Time: c.from}

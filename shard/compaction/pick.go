@@ -128,7 +128,7 @@ func longest(run []Segment, allowed func([]Segment) bool) []Segment {
 	return longest(run[len(run)/2:], allowed)
 }
 
-// better tells whether a is to be merged before b: the most files for the fewest bytes,
+// better reports whether a is to be merged before b: the most files for the fewest bytes,
 // which is what queries gain from it.
 func better(a, b []Segment) bool {
 	if b == nil {
@@ -211,7 +211,7 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 	return out
 }
 
-// rewrite tells whether a segment is to be written anew without its dead rows.
+// rewrite reports whether a segment is to be written anew without its dead rows.
 func (s *Segment) rewrite() bool {
 	if s.DeadRows > 0 && (s.Cut || s.Overdue) {
 		return true
@@ -223,7 +223,7 @@ func (s *Segment) rewrite() bool {
 	return s.DeadRows > 0 && share*s.DeadRows >= s.Rows
 }
 
-// reach is the end of the longest run from there on of segments smaller than limit
+// reach returns the end of the longest run from there on of segments smaller than limit
 // that may be merged.
 func reach(list []Segment, used []bool, from int, limit int64) int {
 	to, bytes := from, int64(0)
@@ -250,7 +250,7 @@ func reach(list []Segment, used []bool, from int, limit int64) int {
 	return to
 }
 
-// worthwhile tells whether merging the last segments of a partition does not rewrite a
+// worthwhile reports whether merging the last segments of a partition does not rewrite a
 // large one for the sake of small ones.
 func worthwhile(run []Segment) bool {
 	largest := int64(0)

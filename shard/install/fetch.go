@@ -94,7 +94,7 @@ func (n *Installer) fetchRound(ctx context.Context, client shardpb.ShardServiceC
 	return st, in.fs.SyncDir(in.dir)
 }
 
-// cause is what ended ctx, if that is why err came.
+// cause returns what ended ctx, if that is why err came.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
 		return c

@@ -66,7 +66,7 @@ func (s *State) forgetEras() {
 	s.Merging = kept
 }
 
-// eraOf is the index of the era of segments of an order; len(eras) if it is none.
+// eraOf returns the index of the era of segments of an order; len(eras) if it is none.
 func eraOf(eras []Era, order uint64) int {
 	i, _ := slices.BinarySearchFunc(eras, order, func(e Era, order uint64) int {
 		if e.Before > order {

@@ -139,7 +139,7 @@ func endRecord(b []byte, at int) []byte {
 	return b
 }
 
-// recordCRC is the checksum of a whole record: of its length and its payload.
+// recordCRC returns the checksum of a whole record: of its length and its payload.
 func recordCRC(rec []byte) uint32 {
 	return crc32.Update(crc32.Checksum(rec[4:8], castagnoli), castagnoli, rec[recordHead:])
 }

@@ -51,7 +51,7 @@ func table(id uint64, version uint32) Table {
 	return t
 }
 
-// edits is a history with every kind of change.
+// edits returns a history with every kind of change.
 func edits() []*Edit {
 	return []*Edit{
 		{
@@ -70,7 +70,7 @@ func edits() []*Edit {
 	}
 }
 
-// shared is a segment of several tables.
+// shared returns a segment of several tables.
 func shared(id uint64, spans ...segment.TableSpan) segment.Meta {
 	m := seg(id, 0)
 	m.SchemaVersion, m.Order, m.Tables = 0, id-1, spans
@@ -78,7 +78,7 @@ func shared(id uint64, spans ...segment.TableSpan) segment.Meta {
 	return m
 }
 
-// newEdits is a history with what version 2 has and version 1 has not.
+// newEdits returns a history with what version 2 has and version 1 has not.
 func newEdits() []*Edit {
 	span := func(table uint64, lo, hi int64) segment.TableSpan {
 		return segment.TableSpan{TableID: table, Rows: 7, MinTime: lo, MaxTime: hi}
@@ -107,7 +107,7 @@ func newEdits() []*Edit {
 	}
 }
 
-// newFinal is the state that edits and newEdits lead to.
+// newFinal returns the state that edits and newEdits lead to.
 func newFinal() *State {
 	return &State{
 		AppliedIndex: 13, AppliedTerm: 2, NextSegmentID: 16, Clock: 4000,
@@ -117,7 +117,7 @@ func newFinal() *State {
 	}
 }
 
-// final is the state that edits lead to.
+// final returns the state that edits lead to.
 func final() *State {
 	return &State{
 		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 5, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},

@@ -26,7 +26,7 @@ func appendKeys(b []byte, keys []Key) []byte {
 	return b
 }
 
-// keys is the inverse of appendKeys.
+// keys returns the inverse of appendKeys.
 func (r *reader) keys(b []byte) []Key {
 	keys := make([]Key, 0, len(b)/17)
 	last := int64(0)

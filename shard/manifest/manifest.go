@@ -162,10 +162,10 @@ func Read(cfg Config) (st *State, torn int64, err error) {
 
 func (m *Manifest) path() string { return filepath.Join(m.cfg.Dir, FileName) }
 
-// State is the committed state. The caller must not change it.
+// State returns the committed state. The caller must not change it.
 func (m *Manifest) State() *State { return m.state }
 
-// TornBytes is the length of an unfinished edit that Open found at the end of the
+// TornBytes returns the length of an unfinished edit that Open found at the end of the
 // file and left out. Its Commit never returned nil.
 func (m *Manifest) TornBytes() int64 { return m.torn }
 

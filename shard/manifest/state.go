@@ -85,7 +85,7 @@ type Tombstone struct {
 	At int64
 }
 
-// Forgotten tells whether the table is remembered no more when the replicated clock says clock. It is a
+// Forgotten reports whether the table is remembered no more when the replicated clock says clock. It is a
 // function of these two times, so that a replica that was restarted says the same as the others.
 func (d Tombstone) Forgotten(clock int64) bool {
 	return clock-clock%int64(tombstoneStep)-d.At > int64(TombstoneTTL)
@@ -247,7 +247,7 @@ func (s *State) segments(e *Edit) {
 
 func self(id uint64) uint64 { return id }
 
-// Dead tells which rows of segments are dead: those of tables that were dropped, and
+// Dead reports which rows of segments are dead: those of tables that were dropped, and
 // expired ones.
 type Dead struct {
 	state   *State
@@ -267,7 +267,7 @@ func (s *State) Dead() *Dead {
 	return d
 }
 
-// Segment tells whether all rows of a segment are dead.
+// Segment reports whether all rows of a segment are dead.
 func (d *Dead) Segment(m *segment.Meta) bool {
 	if !m.Shared() {
 		return d.dropped[m.TableID] || d.before(m.TableID, m.MaxTime, m.Order)
@@ -275,7 +275,7 @@ func (d *Dead) Segment(m *segment.Meta) bool {
 	return !slices.ContainsFunc(m.Tables, func(t segment.TableSpan) bool { return !d.Span(m, &t) })
 }
 
-// Span tells whether the rows of a table in a shared segment are dead. A table that
+// Span reports whether the rows of a table in a shared segment are dead. A table that
 // has no definition was dropped, perhaps so long ago that there is no tombstone.
 func (d *Dead) Span(m *segment.Meta, t *segment.TableSpan) bool {
 	if d.dropped[t.TableID] || d.before(t.TableID, t.MaxTime, m.Order) {

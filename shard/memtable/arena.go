@@ -44,7 +44,7 @@ type Pool struct {
 	shared sharedFile
 }
 
-// Mapped is the memory that the pool has from the operating system, in use or
+// Mapped returns the memory that the pool has from the operating system, in use or
 // free, in bytes.
 func (p *Pool) Mapped() int64 { return p.mapped.Load() }
 

@@ -165,13 +165,13 @@ func (m *Memtable) Table(tableID uint64) (rows, bytes int64) {
 	return 0, 0
 }
 
-// Rows is the number of rows of all tables.
+// Rows returns the number of rows of all tables.
 func (m *Memtable) Rows() int64 { return m.rows }
 
-// Empty tells whether no batch is linked.
+// Empty reports whether no batch is linked.
 func (m *Memtable) Empty() bool { return len(m.tables) == 0 }
 
-// Bytes is the memory that Alloc has handed out. It may be called concurrently.
+// Bytes returns the memory that Alloc has handed out. It may be called concurrently.
 func (m *Memtable) Bytes() int64 { return m.arena.used.Load() }
 
 // Ref takes a reference. The caller must know that one exists.

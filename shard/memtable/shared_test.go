@@ -19,7 +19,7 @@ func share(t *testing.T, p *Pool) (*os.File, int64) {
 	return f, size
 }
 
-// resident is the memory that the file takes, in bytes.
+// resident returns the memory that the file takes, in bytes.
 func resident(t *testing.T, f *os.File) int64 {
 	t.Helper()
 	var st unix.Stat_t

@@ -49,7 +49,7 @@ func (x *Identity) Reset() {
 	}
 }
 
-// Equal tells whether two rows have one identity.
+// Equal reports whether two rows have one identity.
 func (x *Identity) Equal(a, b segment.RowRef) bool { return a.Time == b.Time && x.Compare(a, b) == 0 }
 
 // Compare compares two rows by tags, null first, and by time.

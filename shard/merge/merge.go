@@ -96,7 +96,7 @@ func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,
 	return m.batches, out
 }
 
-// typesOf are the types of a table's columns, by id.
+// typesOf returns the types of a table's columns, by id.
 func typesOf(table *schema.Table) map[uint32]schema.Type {
 	types := make(map[uint32]schema.Type, len(table.Columns))
 	for i := range table.Columns {
@@ -105,7 +105,7 @@ func typesOf(table *schema.Table) map[uint32]schema.Type {
 	return types
 }
 
-// end is the end of the rows of one identity that begin at from.
+// end returns the end of the rows of one identity that begin at from.
 func (m *merger) end(rows []segment.RowRef, from int) int {
 	to := from + 1
 	for to < len(rows) && m.id.Equal(rows[from], rows[to]) {
@@ -159,7 +159,7 @@ type merger struct {
 	at      uint32 // index that the batch of joined gets
 }
 
-// mark is the hidden column of a row: known is false for null. A row that takes the
+// mark returns the hidden column of a row: known is false for null. A row that takes the
 // place of those before it begins anew, marked or not.
 func (m *merger) mark(r segment.RowRef) (deleted, known bool) {
 	anew := m.modes != nil && m.modes[r.Batch] == query.LastRow
@@ -178,7 +178,7 @@ func (m *merger) isDeleted(r segment.RowRef) bool {
 	return deleted
 }
 
-// join makes one row of several of one identity, the last of which is no deletion.
+// join makes one row of several of one identity, the last of which is not a deletion.
 func (m *merger) join(rows []segment.RowRef) segment.RowRef {
 	// Only what comes from the latest marked row on counts; a deletion has no values.
 	begins, after := false, false // at a marked row; after a deletion

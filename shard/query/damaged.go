@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// DamagedError is the answer to a query that needs the rows of a damaged segment: an
+// DamagedError returns the answer to a query that needs the rows of a damaged segment: an
 // answer without them would be wrong, and look right.
 func DamagedError(t *Table, s *Segment) error {
 	return errs.New(errs.TableUnavailable,

@@ -37,7 +37,7 @@ type TableName struct {
 	Database, Name string
 }
 
-// String is the name as a statement may give it.
+// String returns the name as a statement may give it.
 func (n TableName) String() string { return n.Database + "." + n.Name }
 
 // Analysis is what a statement refers to.
@@ -123,7 +123,7 @@ type Table struct {
 	// than those of a lower Order. One segment has at most one row of an identity.
 	//
 	// Segments and batches may have the hidden column schema.DeletedColumnID, a
-	// Boolean. It is no column of Schema and no statement may see it.
+	// Boolean. It is not a column of Schema and no statement may see it.
 	Merge Merge
 	// Eras are those before the table came to merge as Merge says: what was written in
 	// one merges by its rule.
@@ -147,7 +147,7 @@ const (
 	LastNonNull
 )
 
-// String is the name of the way.
+// String returns the name of the way.
 func (m Merge) String() string {
 	switch m {
 	case Append:
@@ -176,7 +176,7 @@ type Era struct {
 // Eras are in the order in which they were, the oldest first.
 type Eras []Era
 
-// Segment is how the rows of a segment merge, if those of no era do as now.
+// Segment returns how the rows of a segment merge, if those of no era do as now.
 func (e Eras) Segment(order uint64, now Merge) Merge {
 	for i := range e {
 		if order < e[i].Before {
@@ -186,7 +186,7 @@ func (e Eras) Segment(order uint64, now Merge) Merge {
 	return now
 }
 
-// Batch is how the rows of the table's i-th batch merge.
+// Batch returns how the rows of the table's i-th batch merge.
 func (e Eras) Batch(i int, now Merge) Merge {
 	for j := range e {
 		if i < e[j].Batches {
@@ -201,7 +201,7 @@ func (t *Table) Merges() bool {
 	return t.Merge != Append || slices.ContainsFunc(t.Eras, func(e Era) bool { return e.Merge != Append })
 }
 
-// MergeOf is how the rows of a table merge.
+// MergeOf returns how the rows of a table merge.
 func MergeOf(t *schema.Table) Merge {
 	switch {
 	case t.AppendMode():

@@ -44,7 +44,7 @@ func (c *cutOff) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.
 
 // TestAppendsWaitForAMemberToComeBack has a member be away for many heartbeats: appends to
 // it are not tried meanwhile, because each failure would make raft wait longer before the
-// next one, up to 10 s, and they go on when it answers again.
+// next one, up to 10 s, and they continue when it answers again.
 func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*cutOff{}

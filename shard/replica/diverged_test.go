@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// lateSnapshot opens a group of two, has the leader take a snapshot and goes on. It returns the
+// lateSnapshot opens a group of two, has the leader take a snapshot and continues. It returns the
 // follower and its state machine, and what sends the snapshot once more, which a test may change.
 func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list,
 	send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error),

@@ -98,18 +98,18 @@ type Bounded interface {
 // haltError is the result of an Apply that ends the replica.
 type haltError struct {
 	err error
-	// ending says that this is no failure: the state machine is being closed.
+	// ending says that this is not a failure: the state machine is being closed.
 	ending bool
 }
 
 func (h *haltError) Error() string { return "state machine halted: " + h.err.Error() }
 func (h *haltError) Unwrap() error { return h.err }
 
-// Halt is what Apply returns for an entry that it cannot apply, such as a command
+// Halt returns what Apply returns for an entry that it cannot apply, such as a command
 // of a newer version: the replica stops there, for good.
 func Halt(err error) any { return &haltError{err: err} }
 
-// Abandon is what Apply returns for an entry that it does not apply because the state machine
+// Abandon returns what Apply returns for an entry that it does not apply because the state machine
 // is being closed: it gets no more, and no snapshot is taken.
 func Abandon() any { return &haltError{err: ErrClosed, ending: true} }
 

@@ -50,7 +50,7 @@ func (l *list) all() []string {
 	return append(append([]string{}, l.durable...), l.seen...)
 }
 
-// reopened is the state machine after a restart: only what is durable.
+// reopened returns the state machine after a restart: only what is durable.
 func (l *list) reopened() *list {
 	return &list{durable: l.durable, durableIndex: l.durableIndex, applied: l.durableIndex}
 }

@@ -51,7 +51,7 @@ func stopped(t *testing.T, dir string, behind int) *list {
 }
 
 // TestDamageThatNobodyNeeds damages each file of the log of a group of one in many places. It
-// opens with everything, and goes on, if the damage is in entries that the state holds; it
+// opens with everything, and continues, if the damage is in entries that the state holds; it
 // says that the log is damaged else, and changes nothing. With another member in the
 // snapshot nothing is cut at all.
 func TestDamageThatNobodyNeeds(t *testing.T) {
@@ -213,7 +213,7 @@ func BenchmarkVerifyLog(b *testing.B) {
 	b.ReportMetric((cpuTime(b)-before).Seconds()/float64(b.N)*(1<<30)/size, "cpu-s/GiB")
 }
 
-// cpuTime is the time that this process has had of the processors.
+// cpuTime returns the time that this process has had of the processors.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

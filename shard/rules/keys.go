@@ -125,7 +125,7 @@ func (w *keyWindow) add(id BatchID, now int64) {
 	heap.Fix(&w.most, u.at)
 }
 
-// place is where another key may be put.
+// place returns where another key may be put.
 func (w *keyWindow) place() int32 {
 	if n := len(w.free); n > 0 {
 		at := w.free[n-1]

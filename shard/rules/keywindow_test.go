@@ -133,7 +133,7 @@ func TestKeysOfUsersModel(t *testing.T) {
 	}
 }
 
-// forgotten is the place of the key that goes.
+// forgotten returns the place of the key that goes.
 func forgotten(keys []manifest.Key, byUser bool) int {
 	if !byUser {
 		return 0

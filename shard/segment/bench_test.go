@@ -75,7 +75,7 @@ func accessLog(tb testing.TB, rows int) (*schema.Table, []*column.Batch) {
 	return tab, batches
 }
 
-// cpu is the CPU time that the process has taken.
+// cpu returns the CPU time that the process has taken.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -13,7 +13,7 @@ const (
 	minFalsePositives = 1e-6
 )
 
-// bloomBits is the size of the bloom filter that a column has in every row group, in
+// bloomBits returns the size of the bloom filter that a column has in every row group, in
 // bits per value; 0 if it has none. The indexes inverted and skipping ask for one, on
 // whole values: it lets an engine skip row groups in a search for one value.
 func bloomBits(c *schema.Column) uint {
@@ -30,7 +30,7 @@ func bloomBits(c *schema.Column) uint {
 // for. A search for one value in ten million rows meets about a hundred of them.
 const autoFalsePositives = "0.001"
 
-// autoBloomBits is the size of the bloom filters that a column without an index gets in
+// autoBloomBits returns the size of the bloom filters that a column without an index gets in
 // row groups where its values look like identifiers; 0 if it never does.
 func autoBloomBits(c *schema.Column) uint {
 	if c.Index != nil || c.Type != schema.String {
@@ -39,7 +39,7 @@ func autoBloomBits(c *schema.Column) uint {
 	return filterBits(map[string]string{schema.IndexOptionFalsePositiveRate: autoFalsePositives})
 }
 
-// filterBits is the size of a split block bloom filter in bits per value, for the
+// filterBits returns the size of a split block bloom filter in bits per value, for the
 // rate of false positives that an index's options ask for; 0 for a rate of 1.
 func filterBits(options map[string]string) uint {
 	p, err := strconv.ParseFloat(options[schema.IndexOptionFalsePositiveRate], 64)

@@ -84,7 +84,7 @@ func check(fsys vfs.FS, path string, m *Meta, whole bool) error {
 	return nil
 }
 
-// footerCRC is the checksum of the Parquet footer, its length and the magic behind
+// footerCRC returns the checksum of the Parquet footer, its length and the magic behind
 // it. A footer that is not there has the checksum of what is in its place.
 func footerCRC(f io.ReaderAt, size int64) (uint32, error) {
 	tail := make([]byte, min(8, size))

@@ -73,7 +73,7 @@ func (r *Reader) SkipGroup() {
 	}
 }
 
-// CanCopy tells whether CopyGroup can copy the row group that r.NextGroup tells of: the
+// CanCopy reports whether CopyGroup can copy the row group that r.NextGroup tells of: the
 // columns of both files agree, it has the filters that the file is to have, and it was
 // written by a version that notes where all of its parts lie.
 func (w *Writer) CanCopy(r *Reader) bool {
@@ -191,13 +191,13 @@ func (w *Writer) copyGroup(r *Reader) error {
 	return nil
 }
 
-// Staged is how many rows wait for their row group to become full.
+// Staged returns how many rows wait for their row group to become full.
 func (w *Writer) Staged() int { return w.rows }
 
-// GroupRows is the most rows of a row group.
+// GroupRows returns the most rows of a row group.
 func (w *Writer) GroupRows() int { return w.cfg.RowGroupRows }
 
-// LacksIndex tells whether a segment of one table, which is as m says, lacks the filters of an
+// LacksIndex reports whether a segment of one table, which is as m says, lacks the filters of an
 // index that the table has.
 func LacksIndex(fsys vfs.FS, path string, m *Meta, table *schema.Table) (lacks bool, err error) {
 	wanted := map[uint32]*schema.Column{}
@@ -220,7 +220,7 @@ func LacksIndex(fsys vfs.FS, path string, m *Meta, table *schema.Table) (lacks b
 	return lacks, r.Close()
 }
 
-// lacks tells whether the next row group lacks a filter of one of the columns.
+// lacks reports whether the next row group lacks a filter of one of the columns.
 func (r *Reader) lacks(wanted map[uint32]*schema.Column) bool {
 	g := &r.md.RowGroups[r.group+1]
 	for i := range r.m.Columns {

@@ -154,7 +154,7 @@ func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData) (c c
 	return c, nil
 }
 
-// Size is about how many bytes of memory f takes.
+// Size estimates how many bytes of memory f takes.
 func (f *Filters) Size() int { return f.size }
 
 // Bounds returns the smallest and the largest value of a row group in a column of
@@ -164,12 +164,12 @@ func (f *Filters) Bounds(field uint32, group int) (lo, hi int64, ok bool) {
 	return c.min, c.max, c.bounded
 }
 
-// HasBloom tells whether a column has a bloom filter in a row group.
+// HasBloom reports whether a column has a bloom filter in a row group.
 func (f *Filters) HasBloom(field uint32, group int) bool {
 	return f.Groups[group].columns[field].bloomBytes > 0
 }
 
-// MayHave tells whether a row group may have a value in a column: the bytes of a text
+// MayHave reports whether a row group may have a value in a column: the bytes of a text
 // or the little-endian bytes of a number as it lies in the file. It is true without a
 // filter. r is the file.
 func (f *Filters) MayHave(r io.ReaderAt, field uint32, group int, value []byte) (bool, error) {

@@ -93,7 +93,7 @@ type search struct {
 // hashOf tells values apart, mostly.
 func hashOf(value []byte) uint32 { return uint32(xxhash.Sum64(value)) }
 
-// candidates are the pages that have a row whose hash is that of one of the values.
+// candidates returns the pages that have a row whose hash is that of one of the values.
 func candidates(pages []parquet.Page, hashes []uint32, values [][]byte) (out []parquet.Page) {
 	wanted := make([]uint32, len(values))
 	var low [256]bool // by the lowest byte
@@ -161,7 +161,7 @@ func hashPage(hashes []uint32, v *parquet.Values) {
 	}
 }
 
-// matching are the numbers of the values of a page that are one of some.
+// matching returns the numbers of the values of a page that are one of some.
 func matching(v *parquet.Values, values [][]byte) (out []int) {
 	among := func(b []byte) bool {
 		for _, value := range values {
@@ -222,7 +222,7 @@ func matching(v *parquet.Values, values [][]byte) (out []int) {
 	return out
 }
 
-// rowOf is the row of a page that has value n.
+// rowOf returns the row of a page that has value n.
 func rowOf(v *parquet.Values, n int) int {
 	if v.Valid == nil {
 		return n

@@ -86,7 +86,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// readRows are the rows that a Reader gives.
+// readRows returns the rows that a Reader gives.
 func readRows(dir string, m *Meta) ([]string, error) {
 	r, err := Open(vfs.OS, filepath.Join(dir, FileName(m.ID)), m)
 	if err != nil {

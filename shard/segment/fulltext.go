@@ -159,7 +159,7 @@ type fulltextJSON struct {
 	Filters [][]byte `json:"filters"`
 }
 
-// fulltextMetadata is the value of KeyFulltext; empty without such columns.
+// fulltextMetadata returns the value of KeyFulltext; empty without such columns.
 func fulltextMetadata(cols []*fileColumn) (string, error) {
 	var list []fulltextJSON
 	for _, c := range cols {
@@ -205,7 +205,7 @@ func parseFulltext(text string) (*Fulltext, error) {
 	return t, nil
 }
 
-// MayContain tells whether a row group may have a row whose text has all tokens of
+// MayContain reports whether a row group may have a row whose text has all tokens of
 // text in the column, which is told by its Column.FieldID. It is true for columns and row groups without a filter.
 func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
 	c := t.columns[fieldID]
@@ -219,7 +219,7 @@ func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
 	return may
 }
 
-// Analyzer tells how the tokens of a column were told apart; ok is false if it has no
+// Analyzer reports how the tokens of a column were told apart; ok is false if it has no
 // filters.
 func (t *Fulltext) Analyzer(field uint32) (chinese, caseSensitive, ok bool) {
 	c := t.columns[field]

@@ -51,7 +51,7 @@ func (g *gathered) reset(plain bool, rows int) {
 	g.dict.reset()
 }
 
-// footprint is about the memory that g keeps.
+// footprint estimates the memory that g keeps.
 func (g *gathered) footprint() int {
 	return cap(g.Data) + cap(g.spareData) + 8*cap(g.Numbers) +
 		4*(cap(g.Ends)+cap(g.spareEnds)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
@@ -369,7 +369,7 @@ func (t *codeTables) reset(batches int) {
 	}
 }
 
-// of is the table of a batch.
+// of returns the table of a batch.
 func (t *codeTables) of(batch, entries int) []uint32 {
 	at := int(t.starts[batch])
 	if at < 0 {
@@ -385,7 +385,7 @@ func (t *codeTables) of(batch, entries int) []uint32 {
 // the first rows, in percent; after all rows one for two.
 const maxDictionaryBytes = 1 << 20
 
-// tooMany tells whether the byte strings repeat too little for a dictionary.
+// tooMany reports whether the byte strings repeat too little for a dictionary.
 func (g *gathered) tooMany() bool {
 	n, entries := len(g.Codes), len(g.Ends)
 	switch {

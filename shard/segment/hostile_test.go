@@ -20,7 +20,7 @@ import (
 // This file writes and reads rows whose sizes have nothing to do with one another, and
 // holds the memory that it takes against that of the rows.
 
-// sizedBatch is a batch of rows whose texts have so many bytes, in the column msg. Of
+// sizedBatch returns a batch of rows whose texts have so many bytes, in the column msg. Of
 // texts that are not random there are few different ones of a size.
 func sizedBatch(t testing.TB, tab *schema.Table, r *rand.Rand, sizes []int, random bool) *column.Batch {
 	t.Helper()
@@ -45,7 +45,7 @@ func sizedBatch(t testing.TB, tab *schema.Table, r *rand.Rand, sizes []int, rand
 	return batch
 }
 
-// allocated is how many bytes f takes from the heap, garbage included.
+// allocated returns how many bytes f takes from the heap, garbage included.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -54,7 +54,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// textBytes are the bytes of the texts of batches.
+// textBytes returns the bytes of the texts of batches.
 func textBytes(batches []*column.Batch) (n int) {
 	for _, b := range batches {
 		for i := range b.Cols {
@@ -66,7 +66,7 @@ func textBytes(batches []*column.Batch) (n int) {
 	return n
 }
 
-// memoryFor is the most garbage that writing, or reading, such texts may make: some for
+// memoryFor returns the most garbage that writing, or reading, such texts may make: some for
 // each file, and each text a few times, in the row group, as it grows, and in pages.
 func memoryFor(texts int) uint64 { return 48<<20 + 12*uint64(texts) }
 

@@ -38,7 +38,7 @@ type Meta struct {
 	// Tables are, for a shared file, the tables that have rows in it, ascending by id,
 	// as their rows are; nil for a file of one table.
 	Tables []TableSpan
-	// Raw tells that the file is no Parquet file: it has batches as they lay in memory.
+	// Raw tells that the file is not a Parquet file: it has batches as they lay in memory.
 	// Its rows are read into memory when the shard is opened.
 	Raw bool
 }
@@ -51,7 +51,7 @@ type TableSpan struct {
 	MinTime, MaxTime int64
 }
 
-// Shared tells whether the file is one of several tables.
+// Shared reports whether the file is one of several tables.
 func (m *Meta) Shared() bool { return len(m.Tables) > 0 }
 
 // Column is a column as it lies in a segment.
@@ -74,10 +74,10 @@ type Column struct {
 // Suffix ends the names of segment files.
 const Suffix = ".parquet"
 
-// FileName is the base name of the file of a segment that is not raw.
+// FileName returns the base name of the file of a segment that is not raw.
 func FileName(id uint64) string { return fmt.Sprintf("%016d%s", id, Suffix) }
 
-// FileName is the base name of the segment's file.
+// FileName returns the base name of the segment's file.
 func (m *Meta) FileName() string {
 	if m.Raw {
 		return fmt.Sprintf("%016d%s", m.ID, RawSuffix)
@@ -88,11 +88,11 @@ func (m *Meta) FileName() string {
 // tempSuffix ends the name under which a segment is written.
 const tempSuffix = ".tmp"
 
-// IsTemp tells whether name is that of a segment, or any other file of a shard, that
+// IsTemp reports whether name is that of a segment, or any other file of a shard, that
 // was not finished.
 func IsTemp(name string) bool { return strings.HasSuffix(name, tempSuffix) }
 
-// TempName is the name under which a file is written before it gets its own.
+// TempName returns the name under which a file is written before it gets its own.
 func TempName(name string) string { return name + tempSuffix }
 
 // TableColumn is the first column of a shared file: the id of the row's table. It is
@@ -103,7 +103,7 @@ const TableColumn = "cordwood_table"
 // smaller ones. It is part of the format.
 const TableFieldID = math.MaxInt32
 
-// TableName is the column's name in the table when the segment was written.
+// TableName returns the column's name in the table when the segment was written.
 func (c *Column) TableName() string {
 	if c.Logical != "" {
 		return c.Logical

@@ -30,7 +30,7 @@ func (w *Writer) sorting() []format.SortingColumn {
 	return by
 }
 
-// metadata is the key-value metadata of the file.
+// metadata returns the key-value metadata of the file.
 func (w *Writer) metadata() ([]format.KeyValue, error) {
 	type jsonColumn struct {
 		ID       uint32 `json:"id"`
@@ -72,7 +72,7 @@ func (w *Writer) metadata() ([]format.KeyValue, error) {
 	return kv, nil
 }
 
-// tablesJSON is the metadata of the tables, and its key.
+// tablesJSON returns the metadata of the tables, and its key.
 func (w *Writer) tablesJSON() (string, []byte, error) {
 	var list []map[string]any
 	for _, t := range w.spec.Tables {

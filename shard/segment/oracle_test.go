@@ -19,7 +19,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// value is a value of a view as text, in the form of the file: seconds as
+// value returns a value of a view as text, in the form of the file: seconds as
 // milliseconds, numbers of less than 32 bits as 32, floats as their bits.
 func value(v *column.View, row int) string {
 	switch {
@@ -39,7 +39,7 @@ func value(v *column.View, row int) string {
 	return fmt.Sprint(int32(v.Int(row)))
 }
 
-// wide is a table with a column of every type, and more of those that have several
+// wide returns a table with a column of every type, and more of those that have several
 // encodings.
 func wide(t testing.TB) *schema.Table {
 	words := []string{"ts:TimestampNanosecond:TIMESTAMP"}
@@ -161,7 +161,7 @@ func random(r *rand.Rand, c *column.Col, row int, k style) {
 	}
 }
 
-// expected are the values of a file's column in the order of the file.
+// expected returns the values of a file's column in the order of the file.
 func expected(id uint32, batches []*column.Batch, rows []RowRef) []string {
 	var want []string
 	views := make([]*column.View, len(batches))

@@ -29,7 +29,7 @@ func (m *Meta) ToProto() *shardpb.PinnedSegment {
 	return p
 }
 
-// FromProto is the Meta that p describes.
+// FromProto returns the Meta that p describes.
 func FromProto(p *shardpb.PinnedSegment) Meta {
 	m := Meta{
 		ID: p.Id, TableID: p.TableId, SchemaVersion: p.SchemaVersion, Order: p.Order, Rows: p.Rows, Bytes: p.Bytes,

@@ -191,7 +191,7 @@ func goldenTable(t testing.TB) *schema.Table {
 		"few:String", "Few:Int64")
 }
 
-// goldenRows are what is in it.
+// goldenRows returns what is in it.
 func goldenRows() []row {
 	var rows []row
 	for i := range 500 {

@@ -96,7 +96,7 @@ func (b *builder) complete(out *column.Batch, spots []sections) {
 	slices.SortFunc(out.Cols, func(x, y column.View) int { return int(int64(x.ID) - int64(y.ID)) })
 }
 
-// times are the smallest and the largest of the numbers at hand, of a view.
+// times returns the smallest and the largest of the numbers at hand, of a view.
 func (b *builder) times() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	for _, t := range b.numbers {

@@ -66,7 +66,7 @@ func placeOf(e *format.SchemaElement, c *format.ColumnChunk) chunkPlace {
 // segments ever wrote one of half as many.
 const maxGroupRows = 1 << 22
 
-// within tells what is wrong if the chunk or an index of it is not within a file of so
+// within reports what is wrong if the chunk or an index of it is not within a file of so
 // many bytes. What is read of it takes as much memory as it says.
 func (p *chunkPlace) within(size int64) error {
 	start := p.data
@@ -84,10 +84,10 @@ func (p *chunkPlace) within(size int64) error {
 	return nil
 }
 
-// hasDict tells whether values may be codes of a dictionary.
+// hasDict reports whether values may be codes of a dictionary.
 func (p *chunkPlace) hasDict() bool { return p.dict > 0 && p.dict < p.data }
 
-// indexBytes is about how many bytes of memory the index of its pages takes.
+// indexBytes estimates how many bytes of memory the index of its pages takes.
 func (p *chunkPlace) indexBytes() int { return int(3*(p.pagesEnd-p.pages) + p.boundsEnd - p.bounds) }
 
 // pageIndex are the pages of a chunk; bounds are nil if they were not asked for, or
@@ -229,7 +229,7 @@ const (
 	minColumns = 2
 )
 
-// cost is about how long a column of a row group takes to read, in bytes.
+// cost estimates how long a column of a row group takes to read, in bytes.
 func (f *Filters) cost(group int, c Column) int64 {
 	return f.Groups[group].columns[c.FieldID].chunk.bytes
 }
@@ -340,7 +340,7 @@ func (c *pageCursor) seek(row int) error {
 	return nil
 }
 
-// wanted are the rows of a page, no earlier one than before, that are wanted.
+// wanted returns the rows of a page, no earlier one than before, that are wanted.
 func (c *pageCursor) wanted(p parquet.Page) []parquet.Span {
 	c.spans = c.spans[:0]
 	for len(c.runs) > 0 {

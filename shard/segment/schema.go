@@ -26,7 +26,7 @@ type fileColumn struct {
 	staged *gathered
 }
 
-// parquet is the column as it is written.
+// parquet returns the column as it is written.
 func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	p := parquet.Column{Element: element(&c.Column, c.required)}
 	switch c.Type {
@@ -40,7 +40,7 @@ func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	return p
 }
 
-// element is a column in the Parquet schema. This mapping is part of the format.
+// element returns a column in the Parquet schema. This mapping is part of the format.
 func element(c *Column, required bool) format.SchemaElement {
 	e := format.SchemaElement{Name: c.Name, FieldID: int32(c.FieldID), RepetitionType: thrift.New(format.Optional)}
 	if required {

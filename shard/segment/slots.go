@@ -103,7 +103,7 @@ func Columns(batches []*column.Batch) []uint32 {
 	return ids
 }
 
-// nanoseconds is a time in the unit of a time index in nanoseconds, or the nearest
+// nanoseconds returns a time in the unit of a time index in nanoseconds, or the nearest
 // number there is.
 func nanoseconds(t int64, typ schema.Type) int64 {
 	factor := 1_000_000_000 / typ.UnitsPerSecond()

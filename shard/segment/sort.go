@@ -245,7 +245,7 @@ func sortTimes(rows []RowRef) []RowRef {
 	return buf
 }
 
-// rising are the longest parts of rows that are in order.
+// rising returns the longest parts of rows that are in order.
 func rising(rows []RowRef) [][2]int {
 	var runs [][2]int
 	from := 0

@@ -23,7 +23,7 @@ const (
 	shortEntry = 64
 )
 
-// groupRows is the most rows of a row group, whatever their size.
+// groupRows returns the most rows of a row group, whatever their size.
 func (w *Writer) groupRows() int {
 	return min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
 }

@@ -89,7 +89,7 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 	return w, nil
 }
 
-// ID is the id of the segment.
+// ID returns the id of the segment.
 func (w *Writer) ID() uint64 { return w.meta.ID }
 
 // Append appends rows of a table's batches; Batch and Row of a RowRef say where the

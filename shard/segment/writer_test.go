@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// cells are the rows of a batch as text, the columns by id.
+// cells returns the rows of a batch as text, the columns by id.
 func cells(b *column.Batch) []string {
 	var lines []string
 	for row := range b.Rows {

@@ -101,7 +101,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 	return nil, ofRead(errs.Wrap(errs.ShardUnreachable, &last, "%s", req.what))
 }
 
-// patience is how long a node may take until its first sign of life; 0: there is no other
+// patience returns how long a node may take until its first sign of life; 0: there is no other
 // node to ask.
 func patience(try leader.Try) time.Duration {
 	switch {
@@ -140,7 +140,7 @@ func unreachable(err error) bool {
 	return e.Reason == errs.NotLeader
 }
 
-// ofRead is the error of a call that changes nothing: also where the connection broke there is
+// ofRead returns the error of a call that changes nothing: also where the connection broke there is
 // no outcome that could be unknown.
 func ofRead(e *errs.Error) *errs.Error {
 	if e.Reason == errs.OutcomeUnknown {
@@ -149,7 +149,7 @@ func ofRead(e *errs.Error) *errs.Error {
 	return e
 }
 
-// reason is an error for people: of a connection, what became of it.
+// reason returns an error for people: of a connection, what became of it.
 func reason(err error) string {
 	text := errs.From(err).Msg
 	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && leader.Broken(err) {

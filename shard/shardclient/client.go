@@ -125,7 +125,7 @@ type target struct {
 	group *leader.Group
 }
 
-// load is how many bytes are on their way to all shards, or wait.
+// load returns how many bytes are on their way to all shards, or wait.
 func (c *Client) load() int64 {
 	c.mu.Lock()
 	targets := slices.Collect(maps.Values(c.shards))
@@ -160,7 +160,7 @@ func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
 	return c.target(shard).queue.pressed()
 }
 
-// Load is how many bytes are on their way to a shard, or wait to be.
+// Load returns how many bytes are on their way to a shard, or wait to be.
 func (c *Client) Load(shard uint32) int64 { return c.target(shard).queue.load() }
 
 // Ailing reports whether no replica of a shard has answered as its leader for a while, so that

@@ -147,7 +147,7 @@ func TestBusyShardIsNotAskedForEver(t *testing.T) {
 }
 
 // TestWritesShareTheLookForALeader: of the writes that wait for a leader one looks for it
-// soon, whatever their pauses are, and the others go on when it is found.
+// soon, whatever their pauses are, and the others continue when it is found.
 func TestWritesShareTheLookForALeader(t *testing.T) {
 	node := &scripted{index: 5}
 	for range 12 {

@@ -98,7 +98,7 @@ func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err e
 	return func(o outcome) { w.leave(n, o) }, nil // it got its room at the last moment
 }
 
-// fits tells whether n more bytes may go; mu is held.
+// fits reports whether n more bytes may go; mu is held.
 func (w *window) fits(n int64) bool { return w.used == 0 || w.used+n <= w.limit }
 
 // admit lets those go that fit, in order; mu is held.
@@ -146,13 +146,13 @@ func (w *window) note(n int64, now time.Time) {
 	}
 }
 
-// full is the error of a write that found no room; mu is held.
+// full returns the error of a write that found no room; mu is held.
 func (w *window) full() error {
 	return errs.New(errs.ShardBusy, "its queue is full (%d bytes under way, %d wait); retry later", w.used, w.queued).
 		WithReason(errs.Busy).WithRetryAfter(w.drain())
 }
 
-// drain is about how long it takes until what is here has gone, 1 to 30 s; mu is held.
+// drain estimates how long it takes until what is here has gone, 1 to 30 s; mu is held.
 func (w *window) drain() time.Duration {
 	if w.rate <= 0 {
 		return time.Second
@@ -161,7 +161,7 @@ func (w *window) drain() time.Duration {
 	return min(max(time.Duration(d*float64(time.Second)), time.Second), 30*time.Second)
 }
 
-// pressed tells whether another write would most likely be refused: as much waits as is
+// pressed reports whether another write would most likely be refused: as much waits as is
 // under way, or the first that waits has done so for half of its time.
 func (w *window) pressed() (retryAfter time.Duration, yes bool) {
 	w.mu.Lock()
@@ -172,7 +172,7 @@ func (w *window) pressed() (retryAfter time.Duration, yes bool) {
 	return w.drain(), true
 }
 
-// load is how many bytes are under way or wait.
+// load returns how many bytes are under way or wait.
 func (w *window) load() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

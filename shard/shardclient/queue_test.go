@@ -86,7 +86,7 @@ func TestWindowQueues(t *testing.T) {
 			t.Errorf("%v went in, %d used, %d wait", got, w.used, w.queued)
 		}
 
-		// One that finds no room in time is refused; the one behind it goes on.
+		// One that finds no room in time is refused; the one behind it continues.
 		first = enter(t, w, 70)
 		var errFirst error
 		wg.Go(func() { _, errFirst = w.enter(context.Background(), 40) })

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Analyze tells what a SELECT refers to. Any node can; the first that answers does.
+// Analyze reports what a SELECT refers to. Any node can; the first that answers does.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
 	_, err := c.ask(ctx, readRequest{what: "analyze", nodes: c.healthy}, func(ctx context.Context,

@@ -100,7 +100,7 @@ func (r *TailReader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-// Err is why the tail ended; nil if it did not.
+// Err returns why the tail ended; nil if it did not.
 func (r *TailReader) Err() error { return r.err }
 
 // Close ends the tail. It may be called twice.

@@ -229,7 +229,7 @@ func firstMissing(ids []uint64, defs []*schemapb.Table) (uint64, bool) {
 	return 0, false
 }
 
-// fail is the error of a call that is given up.
+// fail returns the error of a call that is given up.
 func (w *leaderCall) fail(ctx context.Context, so *leader.Failure) error {
 	last := so.Err
 	if cerr := ctx.Err(); cerr != nil && so.Verdict.Retry {

@@ -68,7 +68,7 @@ func (sl *segmentLists) hideAside(l *LiveSegment) {
 	}
 }
 
-// asideMems are the rows of a table that are set aside, the oldest first; mu is held.
+// asideMems returns the rows of a table that are set aside, the oldest first; mu is held.
 func (sl *segmentLists) asideMems(table uint64) (mems []*memtable.Memtable) {
 	for _, l := range sl.aside[table] {
 		mems = append(mems, l.rows)
@@ -76,7 +76,7 @@ func (sl *segmentLists) asideMems(table uint64) (mems []*memtable.Memtable) {
 	return mems
 }
 
-// asideBytes is the memory of all rows that are set aside; mu is held.
+// asideBytes returns the memory of all rows that are set aside; mu is held.
 func (sl *segmentLists) asideBytes() (bytes int64) {
 	for _, list := range sl.aside {
 		for _, l := range list {
@@ -109,7 +109,7 @@ func (sl *segmentLists) asideRows() (out []*metapb.AsideRows) {
 // reasonBytes is the most of a reason that is kept.
 const reasonBytes = 1000
 
-// untried are the tables whose rows are not to be tried in this flush, and why: what they
+// untried returns the tables whose rows are not to be tried in this flush, and why: what they
 // have goes aside.
 func (fl *Flusher) untried() map[uint64]string {
 	out := map[uint64]string{}
@@ -160,7 +160,7 @@ func (fl *Flusher) setAside(u *unsettled, raws []*segment.Raw) error {
 	return fl.cfg.FS.SyncDir(fl.segmentDir)
 }
 
-// rawsOf are the rows of frozen memtables that go aside; mu is held.
+// rawsOf returns the rows of frozen memtables that go aside; mu is held.
 func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		raw := &segment.Raw{TableID: id, Reason: tables[id]}
@@ -177,7 +177,7 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	return raws
 }
 
-// asideAgain are the rows that are set aside and are tried again, as frozen memtables that
+// asideAgain returns the rows that are set aside and are tried again, as frozen memtables that
 // come before all others. The edit takes their raw segments away. mu is held.
 func (fl *Flusher) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
 	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.aside)) {

@@ -108,7 +108,7 @@ func (tb *Tables) Dropped(id uint64) bool {
 	return gone
 }
 
-// Newer returns those of the definitions that are newer than what the shard has, and the index
+// Newer returns the ones of the definitions that are newer than what the shard has, and the index
 // that has been applied.
 func (tb *Tables) Newer(tables []*schemapb.Table, defs []*rules.Definition) (news []*schemapb.Table, index uint64) {
 	tb.mu.RLock()
@@ -190,7 +190,8 @@ func (tb *Tables) Admit(headers []column.Header, defs []*rules.Definition) (a ad
 		case rules.Admitted:
 			if h := &headers[i]; rules.Keyed(h) && tb.State.KeyReused(h) {
 				return a, errs.New(errs.InvalidArguments,
-					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
+					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of "+
+						"this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
 					WithStatus(http.StatusUnprocessableEntity)
 			}
 			a.Fresh[i], a.Some = true, true
@@ -259,7 +260,8 @@ func (tb *Tables) Outdated(tables []*schemapb.Table) error {
 	for i, t := range tables {
 		epoch := epochs[i]
 		if d := tb.State.Tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
-			return errs.New(errs.TableUnavailable, "shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
+			return errs.New(errs.TableUnavailable,
+				"shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
 				tb.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
 		}
 	}
@@ -277,7 +279,8 @@ func (tb *Tables) TookOver(tableID uint64) bool {
 }
 
 func TableGone(shard uint32, table uint64) error {
-	return errs.New(errs.TableNotFound, "shard %d: table id %d was dropped or truncated", shard, table).WithReason(errs.TableGone)
+	return errs.New(errs.TableNotFound, "shard %d: table id %d was dropped or truncated", shard,
+		table).WithReason(errs.TableGone)
 }
 
 func containsID(ids []uint64, id uint64) bool {
@@ -315,7 +318,8 @@ func (tb *Tables) Takes(table uint64) error {
 		return nil
 	}
 	tb.metrics.Busy.Inc()
-	return errs.New(errs.StorageUnavailable, "shard %d: table id %d takes no rows on node %s: %s; start a newer version, which tries again, or drop the table",
+	return errs.New(errs.StorageUnavailable,
+		"shard %d: table id %d takes no rows on node %s: %s; start a newer version, which tries again, or drop the table",
 		tb.cfg.ID, table, tb.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
 }
 

@@ -222,7 +222,7 @@ func (cp *compactor) pick() []compaction.Segment {
 	return picked
 }
 
-// candidate is a segment as compaction sees it. It holds mu for one segment at a time,
+// candidate returns a segment as compaction sees it. It holds mu for one segment at a time,
 // because there may be tens of thousands of tables in each.
 func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Segment, ok bool) {
 	cp.tables.mu.RLock()

@@ -71,7 +71,7 @@ type Config struct {
 
 	// Now is the clock, which tests set. The default value is time.Now.
 	Now func() time.Time
-	// Monotonic tells how much time has passed since some moment, and is not set by anybody. The
+	// Monotonic reports how much time has passed since some moment, and is not set by anybody. The
 	// default value is the monotonic clock of the process, or, if Now is set, goes by that.
 	Monotonic func() time.Duration
 	// Seen is what the clock of the node said last before this process, as far as that is

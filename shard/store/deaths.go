@@ -110,14 +110,14 @@ func (d *deathbook) end(done ...uint64) {
 	d.write()
 }
 
-// deaths is how often a process died over something.
+// deaths returns how often a process died over something.
 func (d *deathbook) deaths(id uint64) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.page.Deaths[id]
 }
 
-// suspects are what processes died over, at least so often.
+// suspects returns what processes died over, at least so often.
 func (d *deathbook) suspects(times int) (ids []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

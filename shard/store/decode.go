@@ -24,7 +24,7 @@ func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	return column.Decode(data, mem)
 }
 
-// HeaderOf is the header of b, or, if there is none, of the encoded batch.
+// HeaderOf returns the header of b, or, if there is none, of the encoded batch.
 func HeaderOf(b *column.Batch, data []byte) (column.Header, error) {
 	if b != nil {
 		return b.Header, nil

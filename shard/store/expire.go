@@ -77,7 +77,7 @@ func (lt *Lifetimes) overdue(d *rules.Definition, newest int64, now time.Time) b
 	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, lt.cfg.FlushAge)
 }
 
-// deadRows is how many rows of a segment of one table are in row groups that have
+// deadRows returns how many rows of a segment of one table are in row groups that have
 // expired before a time; none if all the rest does within a flush interval, so that the
 // file soon goes by itself.
 func (lt *Lifetimes) deadRows(l *LiveSegment, before int64, index schema.Type) (rows int64) {
@@ -139,7 +139,7 @@ func (lt *Lifetimes) hasExpiredWhole(d *rules.Definition, before int64) (yes boo
 	return yes, partly
 }
 
-// instant is a time index as a time, or the nearest that is one.
+// instant returns a time index as a time, or the nearest that is one.
 func instant(t, unit int64) time.Time {
 	seconds := floorDiv(t, unit)
 	const most = 1 << 40 // some 35,000 years
@@ -157,7 +157,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// ttl is the ttl of a table that is in force.
+// ttl returns the ttl of a table that is in force.
 func (lt *Lifetimes) ttl(t *schema.Table) schema.TTL {
 	if lt.cfg.TTL == nil {
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], "")
@@ -165,7 +165,7 @@ func (lt *Lifetimes) ttl(t *schema.Table) schema.TTL {
 	return lt.cfg.TTL(t)
 }
 
-// ttlOf is how long rows of a table are kept; 0 if for ever, and of no table.
+// ttlOf returns how long rows of a table are kept; 0 if for ever, and of no table.
 func (lt *Lifetimes) ttlOf(d *rules.Definition) time.Duration {
 	if d == nil {
 		return 0
@@ -173,7 +173,7 @@ func (lt *Lifetimes) ttlOf(d *rules.Definition) time.Duration {
 	return lt.ttl(d.Table).D
 }
 
-// expiredRows is how many rows of a segment of one table are in row groups that have
+// expiredRows returns how many rows of a segment of one table are in row groups that have
 // expired.
 func (lt *Lifetimes) expiredRows(l *LiveSegment) int64 {
 	lt.tables.mu.RLock()

@@ -23,7 +23,7 @@ func (n *ingested) add(table uint64, bytes int) {
 	n.tables[table] += int64(bytes)
 }
 
-// Busiest are the tables with the most bytes, the first one first.
+// Busiest returns the tables with the most bytes, the first one first.
 func (tb *Tables) Busiest(most int) []*metapb.TableIngest {
 	tb.mu.RLock()
 	out := make([]*metapb.TableIngest, 0, len(tb.Ingested.tables))

@@ -110,7 +110,7 @@ func (cp *compactor) between(table uint64, list []compaction.Segment) (j joining
 	return j, !several || j.oldest
 }
 
-// eraAt is the number of the era of segments of an order.
+// eraAt returns the number of the era of segments of an order.
 func eraAt(eras query.Eras, order uint64) int {
 	for i := range eras {
 		if order < eras[i].Before {

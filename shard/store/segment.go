@@ -47,7 +47,7 @@ func (l *LiveSegment) Unref() {
 	}
 }
 
-// Span is what the segment has of a table.
+// Span returns what the segment has of a table.
 func (l *LiveSegment) Span(tableID uint64) segment.TableSpan {
 	if !l.Shared() {
 		return segment.TableSpan{TableID: l.TableID, Rows: l.Rows, MinTime: l.MinTime, MaxTime: l.MaxTime}

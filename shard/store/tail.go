@@ -70,7 +70,7 @@ func (t *Tail) TakeView() *View {
 	return v
 }
 
-// Definition is the newest definition of the table that the shard has; nil if it has none.
+// Definition returns the newest definition of the table that the shard has; nil if it has none.
 func (t *Tail) Definition() *schema.Table {
 	t.tables.mu.RLock()
 	defer t.tables.mu.RUnlock()
@@ -99,7 +99,7 @@ func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
 	}
 }
 
-// Waiting is how many encoded bytes Next could return.
+// Waiting returns how many encoded bytes Next could return.
 func (t *Tail) Waiting() int64 {
 	t.tables.mu.RLock()
 	defer t.tables.mu.RUnlock()

@@ -100,7 +100,7 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	return nil
 }
 
-// garbageOf are the segments whose files are dead once st is not the state any more.
+// garbageOf returns the segments whose files are dead once st is not the state any more.
 func (lg *Ledger) garbageOf(st *manifest.State) []uint64 {
 	ids := map[uint64]bool{}
 	for i := range st.Segments {

@@ -19,14 +19,14 @@ func (tb *Tables) clockNanos() int64 {
 	return tb.State.Clock + int64(tb.cfg.Monotonic()-tb.ticked)
 }
 
-// clockNow is the replicated clock as it should be now.
+// clockNow returns the replicated clock as it should be now.
 func (tb *Tables) clockNow() time.Time {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	return time.Unix(0, tb.clockNanos())
 }
 
-// Seen is the time by what the shard, and the node before this process, saw last, and by the monotonic
+// Seen returns the time by what the shard, and the node before this process, saw last, and by the monotonic
 // clock since; zero if neither saw anything.
 func (tb *Tables) Seen(mono time.Duration) (t time.Time) {
 	tb.mu.RLock()

@@ -22,7 +22,7 @@ type Segment struct {
 	Path string
 	// Damaged is why the file must not be read, if it is set: its rows are missing.
 	Damaged string
-	// Layouts tells which columns of a shared file are whose.
+	// Layouts reports which columns of a shared file are whose.
 	Layouts func() segment.Layouts
 }
 
@@ -112,7 +112,7 @@ func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
 	}
 }
 
-// AppliedIndex is the index of the log that the View shows.
+// AppliedIndex returns the index of the log that the View shows.
 func (v *View) AppliedIndex() uint64 { return v.index }
 
 // Segments returns the segments of a table by rising Order.
@@ -170,7 +170,7 @@ func Widened(table, newest *schema.Table) *schema.Table {
 	return out
 }
 
-// Merging tells how the rows of a table merge, and those that were written before it
+// Merging reports how the rows of a table merge, and those that were written before it
 // came to be so; false if the shard does not know the table, and so has no rows of it.
 func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
 	m, ok := v.merging[tableID]

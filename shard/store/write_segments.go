@@ -179,7 +179,7 @@ func newPart(t *flushTable, rows []segment.RowRef) part {
 	return p
 }
 
-// fitting is how many of the parts fit into one shared file by their columns.
+// fitting returns how many of the parts fit into one shared file by their columns.
 func fitting(parts []part) int {
 	type slot struct {
 		id       uint32

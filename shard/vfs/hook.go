@@ -32,7 +32,7 @@ type Op struct {
 	Bytes int
 }
 
-// Changes tells whether the operation is one of those that publish a file or
+// Changes reports whether the operation is one of those that publish a file or
 // remove one: the ones whose order matters.
 func (o Op) Changes() bool {
 	switch o.Kind {
@@ -42,7 +42,7 @@ func (o Op) Changes() bool {
 	return false
 }
 
-// String is the operation as a line of a transcript, with base names only.
+// String returns the operation as a line of a transcript, with base names only.
 func (o Op) String() string {
 	if o.Kind == OpRename {
 		return fmt.Sprintf("%s %s -> %s", o.Kind, filepath.Base(o.Path), filepath.Base(o.To))
@@ -101,7 +101,7 @@ type FailNth struct {
 	hit  bool
 }
 
-// Fail is the hook.
+// Fail returns the hook.
 func (f *FailNth) Fail(op Op) error {
 	if !op.Changes() {
 		return nil
@@ -116,7 +116,7 @@ func (f *FailNth) Fail(op Op) error {
 	return nil
 }
 
-// Hit tells whether an operation was failed.
+// Hit reports whether an operation was failed.
 func (f *FailNth) Hit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

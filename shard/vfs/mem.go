@@ -281,7 +281,7 @@ type memHandle struct {
 	closed bool
 }
 
-// check tells whether the handle may be used; m.mu is held.
+// check reports whether the handle may be used; m.mu is held.
 func (h *memHandle) check(op string) error {
 	if h.closed || h.gen != h.m.gen {
 		return &fs.PathError{Op: op, Path: h.name, Err: fs.ErrClosed}

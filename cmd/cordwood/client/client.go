@@ -35,7 +35,7 @@ type Config struct {
 	UserAgent string
 	// Attempts is how often each server is sent a request in all; 0 is 10.
 	Attempts int
-	// Forever lifts the bound of attempts, also while no connection comes about.
+	// Forever lifts the bound of attempts, also while no connection is made.
 	Forever bool
 	// OnRetry, if not nil, is told of each wait before it starts; 0: the next server is asked.
 	OnRetry func(cause error, wait time.Duration)
@@ -121,7 +121,7 @@ func parseServer(address, user string) (server, error) {
 	return s, nil
 }
 
-// Server is the address that requests go to first, without credentials.
+// Server returns the address that requests go to first, without credentials.
 func (c *Client) Server() string { return c.servers[c.current.Load()].base }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -94,7 +94,7 @@ type doing struct {
 	cause error
 }
 
-// request is what is sent next.
+// request returns what is sent next.
 func (d *doing) request() Request {
 	r := d.r
 	if d.tries++; d.tries > 1 && r.Limit > 0 {
@@ -109,7 +109,7 @@ func (d *doing) request() Request {
 
 func (d *doing) left() time.Duration { return d.r.Limit - d.c.now().Sub(d.start) }
 
-// patience is how long the next try waits for an answer; 0: without a bound.
+// patience returns how long the next try waits for an answer; 0: without a bound.
 func (d *doing) patience() time.Duration {
 	if d.r.Limit == 0 {
 		return 0
@@ -165,18 +165,18 @@ func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	return wait, d.round < d.c.cfg.Attempts
 }
 
-// late tells whether a try after a wait would begin too late.
+// late reports whether a try after a wait would begin too late.
 func (d *doing) late(wait time.Duration) bool {
 	return d.r.Within > 0 && d.c.now().Add(wait).Sub(d.start) >= d.r.Within
 }
 
-// forgotten tells whether servers may have forgotten the key of a request that may have been
+// forgotten reports whether servers may have forgotten the key of a request that may have been
 // done. Who wants it to be sent forever wants that even so.
 func (d *doing) forgotten() bool {
 	return d.kind == keyed && d.unknown && !d.c.cfg.Forever && d.c.now().Sub(d.start) > keyMemory
 }
 
-// end is the error of a request that is given up.
+// end returns the error of a request that is given up.
 func (d *doing) end(err error) error {
 	if timeUp(err) && d.cause != nil {
 		err = d.cause // which tells what the time went by with

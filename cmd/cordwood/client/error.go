@@ -34,7 +34,7 @@ type Error struct {
 	retryAfter time.Duration
 }
 
-// Error is the server's reason, and behind it how it answered.
+// Error returns the server's reason, and behind it how it answered.
 func (e *Error) Error() string {
 	answer := fmt.Sprintf("server answered %d", e.Status)
 	if e.Code != 0 {
@@ -120,7 +120,7 @@ func retryAfter(v string, now time.Time) time.Duration {
 	return 0
 }
 
-// dialing tells whether err is that of a connection that did not come about.
+// dialing reports whether err is that of a connection that did not come about.
 func dialing(err error) bool {
 	op := (*net.OpError)(nil)
 	return errors.As(err, &op) && op.Op == "dial"

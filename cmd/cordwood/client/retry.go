@@ -90,7 +90,7 @@ var rules = map[failure]rule{
 	{status: http.StatusGatewayTimeout, stored: true}: {keyed: true, unknown: true, elsewhere: true},
 }
 
-// failureOf tells how a try failed.
+// failureOf reports how a try failed.
 func failureOf(err error) failure {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return failure{status: e.Status, stored: e.Partial != "" || e.Unknown}
@@ -101,7 +101,7 @@ func failureOf(err error) failure {
 	return failure{status: noAnswer}
 }
 
-// timeUp tells whether a try failed because the time of the request was over.
+// timeUp reports whether a try failed because the time of the request was over.
 func timeUp(err error) bool {
 	return failureOf(err).status == http.StatusRequestTimeout || errors.Is(err, errPatience)
 }
@@ -111,14 +111,14 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// misdirected tells whether an error is that of an address at which no such server is:
+// misdirected reports whether an error is that of an address at which no such server is:
 // another try meets it again.
 func misdirected(err error) bool {
 	certificate := (*tls.CertificateVerificationError)(nil)
 	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &certificate)
 }
 
-// MayBeDone tells whether what a request was to do may have been done, in whole or in part,
+// MayBeDone reports whether what a request was to do may have been done, in whole or in part,
 // although Do returned the error.
 func MayBeDone(err error) bool {
 	var u *unknownError

@@ -122,7 +122,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestNextServer tells which failures the next server is asked after, and how.
+// TestNextServer reports which failures the next server is asked after, and how.
 func TestNextServer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -255,7 +255,7 @@ func TestForgottenKeys(t *testing.T) {
 	}
 }
 
-// TestMayBeDone tells of the end of a request what is known of its effect.
+// TestMayBeDone checks what the error of a request says about its effect.
 func TestMayBeDone(t *testing.T) {
 	unknown := answer{503, map[string]string{"X-Svc-Outcome": "unknown"}, ""}
 	for _, tt := range []struct {

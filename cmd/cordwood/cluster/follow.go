@@ -66,7 +66,7 @@ func (a *api) wait(cmd *cobra.Command, id uint64) error {
 				"'cordwood cluster cancel %d' cancels it\n", id, id, id)
 			return cli.ExitWith(cli.ExitFailed)
 		case err != nil:
-			// While a node restarts or a leader is elected, the operation goes on.
+			// While a node restarts or a leader is elected, the operation continues.
 			if e := (*client.Error)(nil); errors.As(err, &e) && e.Status < 500 || failures >= 30 {
 				return fmt.Errorf("operation %d goes on, but cannot be looked at: %w", id, err)
 			}

@@ -164,7 +164,7 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	return err
 }
 
-// hintList is the value of the header x-svc-hints. Whether the options are known is for the server to say.
+// hintList returns the value of the header x-svc-hints. Whether the options are known is for the server to say.
 func hintList(hints []string) (string, error) {
 	for _, hint := range hints {
 		key, value, ok := strings.Cut(hint, "=")
@@ -179,7 +179,7 @@ func hintList(hints []string) (string, error) {
 	return strings.Join(hints, ","), nil
 }
 
-// query is the part of each request that says where its records go.
+// query returns the part of each request that says where its records go.
 func (o *ingestOptions) query() url.Values {
 	q := url.Values{"db": {o.db}, "table": {o.table}, "pipeline_name": {o.pipeline}}
 	if o.version != "" {
@@ -216,7 +216,7 @@ func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 		cli.Count(j.written, "row"), j.skipped, cli.FormatSize(j.sent), seconds, float64(j.written)/seconds)
 }
 
-// totalSize is the size of all files together, or -1 if it cannot be known.
+// totalSize returns the size of all files together, or -1 if it cannot be known.
 func totalSize(files []string) int64 {
 	total := int64(0)
 	for _, f := range files {

@@ -361,7 +361,7 @@ func TestIngestReports(t *testing.T) {
 	}
 }
 
-// What is not what its name says, and what is no text, is refused before any of it is sent.
+// What is not what its name says, and what is not a text, is refused before any of it is sent.
 func TestIngestRefusesGarbage(t *testing.T) {
 	garbage := append([]byte("\x89PNG\r\n"), make([]byte, 3000)...)
 	for name, content := range map[string][]byte{

@@ -203,7 +203,7 @@ type Ingested struct {
 	Output []struct {
 		AffectedRows int64 `json:"affectedrows"`
 	} `json:"output"`
-	// Skipped tells of the records that were dropped, of the first of them why.
+	// Skipped reports the records that were dropped, of the first of them why.
 	Skipped struct {
 		Reasons []struct {
 			Index int64  `json:"index"`

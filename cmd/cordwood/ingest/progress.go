@@ -103,7 +103,7 @@ func (p *progress) sent(file string, rows int64) {
 	p.rows += rows
 }
 
-// line is what is shown after some time: how far it is, and how fast on average.
+// line returns what is shown after some time: how far it is, and how fast on average.
 func (p *progress) line(after time.Duration) string {
 	n := p.position()
 	seconds := max(after.Seconds(), 1)
@@ -125,7 +125,7 @@ func (p *progress) line(after time.Duration) string {
 	return b.String()
 }
 
-// position is what was read: never more than the size, for a file may grow.
+// position returns what was read: never more than the size, for a file may grow.
 func (p *progress) position() int64 {
 	n := p.read.Load()
 	if p.total >= 0 {

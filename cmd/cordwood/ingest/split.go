@@ -49,7 +49,7 @@ const (
 	peekBytes = 64 << 10
 )
 
-// packedByName is how a file of that name is compressed: gzip, zstd, or "" if it does not say.
+// packedByName returns how a file of that name is compressed: gzip, zstd, or "" if it does not say.
 func packedByName(file string) string {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".gz", ".gzip":
@@ -61,7 +61,7 @@ func packedByName(file string) string {
 }
 
 // checkText returns an error if the start of a file has a NUL byte, as no log has, and nearly
-// every file that is no text.
+// every file that is not a text.
 func checkText(r *bufio.Reader) error {
 	head, err := r.Peek(peekBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -107,7 +107,7 @@ func GuessFormat(r *bufio.Reader) (InputFormat, error) {
 	return formatOf(head), nil
 }
 
-// formatOf tells what starts like head.
+// formatOf reports what starts like head.
 func formatOf(head []byte) InputFormat {
 	start := bytes.TrimLeft(head, " \t\r\n")
 	if len(start) == 0 {
@@ -137,7 +137,7 @@ func SkipByteOrderMark(r *bufio.Reader) error {
 	return nil
 }
 
-// looksLikeJSON tells whether text, perhaps cut off, starts as JSON does: a log line may
+// looksLikeJSON reports whether text, perhaps cut off, starts as JSON does: a log line may
 // start with a bracket too.
 func looksLikeJSON(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))

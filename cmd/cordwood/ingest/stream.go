@@ -96,7 +96,7 @@ func (s *stream) end() {
 	s.timer, s.expired = nil, false
 }
 
-// late tells whether the batch should go as soon as it can.
+// late reports whether the batch should go as soon as it can.
 func (s *stream) late() bool { return s != nil && s.expired }
 
 func (s *stream) Read(b []byte) (int, error) {
@@ -155,7 +155,7 @@ func (s *stream) expire() error {
 	return errPause
 }
 
-// Flows tells whether an input may stand still: whatever is no regular file.
+// Flows reports whether an input may stand still: whatever is not a regular file.
 func Flows(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -189,7 +189,7 @@ func peekLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// hasLine tells whether text has the end of a line that is not blank.
+// hasLine reports whether text has the end of a line that is not blank.
 func hasLine(text []byte) bool {
 	blank := true
 	for _, c := range text {

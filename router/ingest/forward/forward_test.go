@@ -42,19 +42,22 @@ func server(t testing.TB, change ...func(*Config)) (string, *socktest.Fixture) {
 
 var at = time.UnixMilli(1720081858500).UTC()
 
-// eventTimeOf is a time as an EventTime.
+// eventTimeOf returns a time as an EventTime.
 func eventTimeOf(at time.Time) []byte {
 	sec, nsec := uint32(at.Unix()), uint32(at.Nanosecond()) //nolint:gosec // they fit
-	return []byte{0xd7, 0, byte(sec >> 24), byte(sec >> 16), byte(sec >> 8), byte(sec), byte(nsec >> 24), byte(nsec >> 16), byte(nsec >> 8), byte(nsec)}
+	return []byte{
+		0xd7, 0, byte(sec >> 24), byte(sec >> 16), byte(sec >> 8), byte(sec), byte(nsec >> 24), byte(nsec >> 16),
+		byte(nsec >> 8), byte(nsec),
+	}
 }
 
-// entry is an entry of the modes Forward and PackedForward.
+// entry returns an entry of the modes Forward and PackedForward.
 func entry(text string) []byte {
 	b := append(msgp.AppendArrayHeader(nil, 2), eventTimeOf(at)...)
 	return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "msg"), text)
 }
 
-// option is the options of a message, of texts.
+// option returns the options of a message, of texts.
 func option(pairs ...string) []byte {
 	b := msgp.AppendMapHeader(nil, uint32(len(pairs)/2))
 	for _, text := range pairs {
@@ -143,7 +146,8 @@ func TestModes(t *testing.T) {
 		},
 		{"Forward", messageOf("a", entries(entry("x"), entry("y"))), []ingesttest.Row{row("a", "x"), row("a", "y")}},
 		{
-			"Fluent Bit with metadata", messageOf("a", entries(slices(0x92, 0x92, eventTimeOf(at), 0x80, entry("x")[11:])), option("fluent_signal", "0")),
+			"Fluent Bit with metadata", messageOf("a", entries(slices(0x92, 0x92, eventTimeOf(at), 0x80, entry("x")[11:])),
+				option("fluent_signal", "0")),
 			[]ingesttest.Row{row("a", "x")},
 		},
 		{"PackedForward", messageOf("a", packedOf(entry("x"), entry("y"))), []ingesttest.Row{row("a", "x"), row("a", "y")}},
@@ -152,16 +156,19 @@ func TestModes(t *testing.T) {
 			[]ingesttest.Row{row("a", "x")},
 		},
 		{
-			"CompressedPackedForward", messageOf("a", msgp.AppendBytes(nil, gzipped(append(entry("x"), entry("y")...))), option("compressed", "gzip")),
+			"CompressedPackedForward", messageOf("a", msgp.AppendBytes(nil, gzipped(append(entry("x"), entry("y")...))),
+				option("compressed", "gzip")),
 			[]ingesttest.Row{row("a", "x"), row("a", "y")},
 		},
 		{
 			"CompressedPackedForward, several streams",
-			messageOf("a", msgp.AppendBytes(nil, append(gzipped(entry("x")), gzipped(entry("y"))...)), option("compressed", "gzip")),
+			messageOf("a", msgp.AppendBytes(nil, append(gzipped(entry("x")), gzipped(entry("y"))...)),
+				option("compressed", "gzip")),
 			[]ingesttest.Row{row("a", "x"), row("a", "y")},
 		},
 		{
-			"CompressedPackedForward, zstd", messageOf("a", msgp.AppendBytes(nil, zstded(t, entry("x"))), option("compressed", "zstd")),
+			"CompressedPackedForward, zstd",
+			messageOf("a", msgp.AppendBytes(nil, zstded(t, entry("x"))), option("compressed", "zstd")),
 			[]ingesttest.Row{row("a", "x")},
 		},
 		{
@@ -171,15 +178,21 @@ func TestModes(t *testing.T) {
 		{
 			"values of all kinds",
 			messageOf("a", msgp.AppendFloat64(nil, 1.5), slices(0x88,
-				0xa1, 'u', msgp.AppendUint64(nil, 1<<63+1), 0xa1, 'f', msgp.AppendFloat32(nil, 0.5), 0xa1, 'n', []byte{0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0},
-				0xa1, 'b', msgp.AppendBytes(nil, []byte("a\xff")), 0xa1, 't', eventTimeOf(at), 0xa1, 'e', []byte{0xd4, 9, 1}, 0xa1, 'm', 0x80,
+				0xa1, 'u', msgp.AppendUint64(nil, 1<<63+1), 0xa1, 'f', msgp.AppendFloat32(nil, 0.5), 0xa1, 'n',
+				[]byte{0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0},
+				0xa1, 'b', msgp.AppendBytes(nil, []byte("a\xff")), 0xa1, 't', eventTimeOf(at), 0xa1, 'e', []byte{0xd4, 9, 1},
+				0xa1, 'm', 0x80,
 				7, 0xa1, 'k')),
 			[]ingesttest.Row{{
-				"svc_timestamp": time.UnixMilli(1500).UTC(), "tag": "a", "u": uint64(1<<63 + 1), "f": 0.5, "b": "a\ufffd", "t": "2024-07-04T08:30:58.5Z",
+				"svc_timestamp": time.UnixMilli(1500).UTC(), "tag": "a", "u": uint64(1<<63 + 1), "f": 0.5, "b": "a\ufffd",
+				"t": "2024-07-04T08:30:58.5Z",
 				"e": "AQ==", "7": "k",
 			}},
 		},
-		{"an empty record", messageOf("a", msgp.AppendInt(nil, 7), []byte{0x80}), []ingesttest.Row{{"svc_timestamp": time.Unix(7, 0).UTC(), "tag": "a"}}},
+		{
+			"an empty record", messageOf("a", msgp.AppendInt(nil, 7), []byte{0x80}),
+			[]ingesttest.Row{{"svc_timestamp": time.Unix(7, 0).UTC(), "tag": "a"}},
+		},
 		{"signs of life", "\xc0\xc0" + messageOf("a", packedOf(entry("x"))), []ingesttest.Row{row("a", "x")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -216,7 +229,9 @@ func TestAck(t *testing.T) {
 	c := socktest.Dial(t, "tcp", address)
 	chunk := messageOf("a", packedOf(entry("x"), entry("y")), option("chunk", "p1", "size", "2"))
 	socktest.Write(t, c, chunk)
-	socktest.Await(t, "it is said that rows cannot be stored", func() bool { return strings.Contains(f.Log.String(), "cannot be stored yet") })
+	socktest.Await(t, "it is said that rows cannot be stored", func() bool {
+		return strings.Contains(f.Log.String(), "cannot be stored yet")
+	})
 	if n := len(f.Store.Rows(table)); n != 0 {
 		t.Fatalf("%d rows are stored", n)
 	}
@@ -228,7 +243,8 @@ func TestAck(t *testing.T) {
 		socktest.Write(t, c, chunk)
 	}
 	// Other records under the same name are not lost, nor a chunk of another tag.
-	socktest.Write(t, c, messageOf("a", packedOf(entry("z")), option("chunk", "p1"))+messageOf("b", packedOf(entry("z")), option("chunk", "p1")))
+	socktest.Write(t, c, messageOf("a", packedOf(entry("z")), option("chunk", "p1"))+
+		messageOf("b", packedOf(entry("z")), option("chunk", "p1")))
 	for range 3 {
 		acked(t, c)
 	}
@@ -373,7 +389,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// What is wrong with one entry, or one message, does not keep the others away; what makes the stream unreadable ends it.
+// What is wrong with one entry, or one message, does not keep the others away; what makes the stream unreadable ends
+// it.
 func TestHostile(t *testing.T) {
 	deep := append(bytes.Repeat([]byte{0x81, 0xa1, 'a'}, 33), 0x80)
 	good := messageOf("a", packedOf(entry("good")), option("chunk", "p"))
@@ -390,16 +407,30 @@ func TestHostile(t *testing.T) {
 		{"a long array", "\x95\xa1a\x01\x80\x80\x80", malformed, false},
 		{"a tag that is no text", "\x93\x01\x01\x80", malformed, false},
 		{"options that are none", messageOf("a", packedOf(entry("x")), []byte{1}), malformed, false},
-		{"a long name of a chunk", messageOf("a", packedOf(entry("x")), option("chunk", strings.Repeat("c", maxChunk+1))), malformed, false},
+		{
+			"a long name of a chunk",
+			messageOf("a", packedOf(entry("x")), option("chunk", strings.Repeat("c", maxChunk+1))), malformed, false,
+		},
 		{"a time that is none", messageOf("a", []byte{0xa1, 'x'}, []byte{0x80}), malformed, true},
 		{"a time beyond all", messageOf("a", msgp.AppendFloat64(nil, 1e300), []byte{0x80}), malformed, true},
 		{"packed entries that are none", messageOf("a", msgp.AppendBytes(nil, []byte("\xc1\xc1"))), malformed, true},
 		{"packed entries that lie", messageOf("a", msgp.AppendBytes(nil, []byte("\xdd\xff\xff\xff\xff"))), malformed, true},
-		{"an entry that lies", messageOf("a", msgp.AppendBytes(nil, append([]byte("\x92\x01\xdf\xff\xff\xff\xff"), 0)), option("chunk", "q")), malformed, true},
+		{
+			"an entry that lies",
+			messageOf("a", msgp.AppendBytes(nil, append([]byte("\x92\x01\xdf\xff\xff\xff\xff"), 0)), option("chunk", "q")),
+			malformed, true,
+		},
 		{"no gzip", messageOf("a", msgp.AppendBytes(nil, []byte("no")), option("compressed", "gzip")), malformed, true},
-		{"half a gzip", messageOf("a", msgp.AppendBytes(nil, gzipped(entry("x"))[:20]), option("compressed", "gzip")), malformed, true},
+		{
+			"half a gzip", messageOf("a", msgp.AppendBytes(nil, gzipped(entry("x"))[:20]), option("compressed", "gzip")),
+			malformed, true,
+		},
 		{"an unknown compression", messageOf("a", packedOf(entry("x")), option("compressed", "lzma")), malformed, true},
-		{"a bomb", messageOf("a", msgp.AppendBytes(nil, gzipped(make([]byte, MaxBytes+1))), option("compressed", "gzip", "chunk", "q")), tooLarge, true},
+		{
+			"a bomb",
+			messageOf("a", msgp.AppendBytes(nil, gzipped(make([]byte, MaxBytes+1))), option("compressed", "gzip", "chunk", "q")),
+			tooLarge, true,
+		},
 		{"a record that is none", messageOf("a", msgp.AppendInt(nil, 1), []byte{7}), "", true},
 		{"a record too deep", messageOf("a", msgp.AppendInt(nil, 1), deep), "", true},
 	} {

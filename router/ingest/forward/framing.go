@@ -18,7 +18,7 @@ var (
 	errTooLarge  = errors.New("a message is longer than 64 MiB")
 )
 
-// framing finds the messages in a stream: each is one value of MessagePack. It goes on where it stopped when more
+// framing finds the messages in a stream: each is one value of MessagePack. It continues where it stopped when more
 // bytes come, so that each byte is looked at once.
 type framing struct {
 	// pos is how far it has come in the message, and open how many values its open containers still lack.

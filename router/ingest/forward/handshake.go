@@ -23,7 +23,7 @@ func newHandshake(key, name string) *handshake {
 	return &handshake{key: key, name: name, nonce: hex.AppendEncode(nil, random[:])}
 }
 
-// helo is the greeting of the server.
+// helo returns the greeting of the server.
 func (h *handshake) helo() []byte {
 	b := msgp.AppendArrayHeader(nil, 2)
 	b = msgp.AppendString(b, "HELO")
@@ -58,7 +58,7 @@ func (h *handshake) ping(b []byte) (pong []byte, err error) {
 	return h.pong(salt, err), err
 }
 
-// pong is the answer to a PING.
+// pong returns the answer to a PING.
 func (h *handshake) pong(salt string, err error) []byte {
 	reason, digest := "", ""
 	if err != nil {

@@ -149,7 +149,7 @@ func (c *converter) extension(b []byte) (rest []byte, ok bool) {
 	return rest, err == nil
 }
 
-// object appends a map. A key that is no text is taken as it would be written.
+// object appends a map. A key that is not a text is taken as it would be written.
 func (c *converter) object(b []byte, depth int) (rest []byte, ok bool) {
 	n, b, err := msgp.ReadMapHeaderBytes(b)
 	if err != nil {

@@ -49,7 +49,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 }
 
 // split returns the messages of a body, which must be valid UTF-8: one, those of an array, or several, one after
-// another. A line that is no JSON is a message that will be refused. The error is that an array is malformed.
+// another. A line that is not JSON is a message that will be refused. The error is that an array is malformed.
 func split(body []byte) (messages [][]byte, err error) {
 	w := jsonwalk.New(body)
 	one := func(int) error {

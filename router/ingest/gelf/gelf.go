@@ -29,7 +29,7 @@ const MaxBytes = 2 << 20
 const (
 	// tooLarge: a message has more than MaxBytes.
 	tooLarge sockdoor.Reason = "too_large"
-	// malformed: a datagram is no chunk as it should be, or cannot be decompressed.
+	// malformed: a datagram is not a chunk as it should be, or cannot be decompressed.
 	malformed sockdoor.Reason = "malformed"
 	// incomplete: chunks of a message did not come in time, or there were too many of others.
 	incomplete sockdoor.Reason = "incomplete"

@@ -80,7 +80,7 @@ func zlibbed(t testing.TB, text string) []byte {
 	return packed(t, zlib.NewWriter(&out), &out, text)
 }
 
-// chunk is a chunk of a message.
+// chunk returns a chunk of a message.
 func chunk(id string, number, count int, data []byte) []byte {
 	return append(append([]byte("\x1e\x0f"+id), byte(number), byte(count)), data...)
 }
@@ -169,7 +169,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// What is no message is kept among the rejects.
+// What is not a message is kept among the rejects.
 func TestRejects(t *testing.T) {
 	s, f := server(t)
 	socktest.Send(t, socktest.TCP(t, s), "hello\x00[1]\x00"+docker+"\x00{\"short_message\":\x00")
@@ -185,7 +185,8 @@ func TestPipeline(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Table: "t", Pipeline: "p"} })
 	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        . = {\"got\": encode_json(.)}\n")
 	socktest.Send(t, socktest.TCP(t, s), pygelf+"\x00")
-	const want = `{"_host":"other","full_message":"hello\nworld","host":"box","id":"a","level":4,"line":3,"message":"hello",` +
+	const want = `{"_host":"other","full_message":"hello\nworld","host":"box","id":"a","level":4,"line":3,` +
+		`"message":"hello",` +
 		`"obj":{"a":[1]},"ok":true,"svc_timestamp":"2024-07-04T08:30:58.500Z","took":1.5}`
 	if diff := cmp.Diff(want, f.Rows(t, "public.t", 1)[0]["got"]); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
@@ -285,7 +286,7 @@ func FuzzDatagram(f *testing.F) {
 	})
 }
 
-// FuzzFraming holds that messages do not depend on how the bytes come, and that the framing goes on.
+// FuzzFraming holds that messages do not depend on how the bytes come, and that the framing continues.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte(docker+"\x00"+pygelf+"\x00"), uint8(7))
 	f.Add([]byte("\x00 \x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\x00b"), uint8(3))

@@ -96,8 +96,8 @@ func (m *message) fields() ([]value.Field, int64, error) {
 	return out, nanos, nil
 }
 
-// columnName is the name of the column of a field. An additional field loses its underscore, unless that is the name of
-// another field.
+// columnName returns the name of the column of a field. An additional field loses its underscore, unless that is the
+// name of another field.
 func columnName(o *value.Fields, key string) string {
 	if key == "short_message" {
 		return "message"
@@ -119,7 +119,7 @@ func columnName(o *value.Fields, key string) string {
 	return name
 }
 
-// moment is a time in seconds since 1970, to the microsecond.
+// moment returns a time in seconds since 1970, to the microsecond.
 func moment(v value.Value) (int64, bool) {
 	f, ok := v.Number()
 	if v.IsString() {
@@ -192,7 +192,7 @@ func put(to *pipeline.Direct, f value.Field, json []byte) []byte {
 	return json
 }
 
-// text is the message that fill is at, for the rejects.
+// text returns the message that fill is at, for the rejects.
 func (in *input) text() []byte {
 	return append(jsonscan.AppendQuotedBytes([]byte(`{"raw":`), in.at.data), '}')
 }

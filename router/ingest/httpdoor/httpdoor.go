@@ -136,7 +136,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// Target is where records go of which the protocol says named.
+// Target returns where records go of which the protocol says named.
 func (c *Call) Target(named Target) Target {
 	t := c.Explicit.Or(named).Or(c.door.Defaults)
 	if t.Database == "" {

@@ -115,7 +115,7 @@ func (s *Store) Tables() []string {
 	return out
 }
 
-// Writes is how often rows were sent, the writes that were refused included.
+// Writes returns how often rows were sent, the writes that were refused included.
 func (s *Store) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Store) Press(table string, busy bool) {
 	s.pressed[table] = busy
 }
 
-// Fill has all rows be refused for want of room on a disk; nil: no more.
+// Fill has all rows be refused for lack of room on a disk; nil: no more.
 func (s *Store) Fill(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

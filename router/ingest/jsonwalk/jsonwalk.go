@@ -38,8 +38,8 @@ func (w *Walker) Reset(data []byte) {
 	w.pos = w.text.Space(0)
 }
 
-// Kind is what the value at the position is, by its first byte: '{', '[', '"', 't', 'f', 'n', '0' for
-// a number, and 0 for what is no value.
+// Kind returns what the value at the position is, by its first byte: '{', '[', '"', 't', 'f', 'n', '0' for
+// a number, and 0 for what is not a value.
 func (w *Walker) Kind() byte {
 	switch c := w.src[w.pos]; {
 	case c == '{', c == '[', c == '"', c == 't', c == 'f', c == 'n':
@@ -56,7 +56,7 @@ func (w *Walker) AtEnd() bool {
 	return w.pos >= w.text.Len()
 }
 
-// Pos is the offset of the position in the document.
+// Pos returns the offset of the position in the document.
 func (w *Walker) Pos() int { return w.pos }
 
 // Expect returns an error if the value at the position is not of the kind; want names it.

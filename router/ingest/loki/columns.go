@@ -218,7 +218,7 @@ func (p *push) records(to *ingest.Sink) error {
 	})
 }
 
-// textValue is a text of the body as a value, valid UTF-8.
+// textValue returns a text of the body as a value, valid UTF-8.
 func textValue(b []byte) value.Value {
 	if !utf8.Valid(b) {
 		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))

@@ -74,7 +74,7 @@ func readPairs(w *jsonwalk.Walker, to *[]pair) error {
 var errEntry = errors.New(`an entry is no list such as ["1700000000000000000","a line"], with the time in nanoseconds`)
 
 // eachValue goes through the entries of a stream's values, which are checked to be JSON. bad is called
-// for what is no entry, with its text.
+// for what is not an entry, with its text.
 func eachValue(values []byte, w *jsonwalk.Walker, e *entry, each func() error, bad func(text []byte) error) error {
 	w.Reset(values)
 	return w.Array(func(int) error {

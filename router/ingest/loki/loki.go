@@ -84,7 +84,7 @@ func appendAnswer(to []byte, out *ingest.Outcome, millis int64) []byte {
 	return append(strconv.AppendInt(to, millis, 10), '}')
 }
 
-// push is the way of a request.
+// push returns the way of a request.
 func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	isJSON, err := isJSON(r.Header)
 	if err != nil {

@@ -36,7 +36,7 @@ func number(to []byte, field protowire.Number, v int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(v))
 }
 
-// protobuf is a push of one stream, before snappy.
+// protobuf returns a push of one stream, before snappy.
 func protobuf(labels string, entries ...pushed) []byte {
 	stream := message(nil, 1, []byte(labels))
 	for _, e := range entries {

@@ -210,7 +210,7 @@ func (s *reader) textLine(line []byte, _ int) error {
 	return s.run.TextRecord(line)
 }
 
-// invalidAt is the offset of the first byte that is not valid UTF-8.
+// invalidAt returns the offset of the first byte that is not valid UTF-8.
 func invalidAt(b []byte) int {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])

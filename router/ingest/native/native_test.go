@@ -381,7 +381,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// used is the time that this process has had a processor, in all threads: unlike the clock it
+// used returns the time that this process has had a processor, in all threads: unlike the clock it
 // does not depend on what else the machine does.
 func used() time.Duration {
 	var u syscall.Rusage

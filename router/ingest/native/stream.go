@@ -163,7 +163,7 @@ func (s *reader) linesOfJSON(pos int) error {
 	return nil
 }
 
-// restOfLine is the body from pos to the end of its line.
+// restOfLine returns the body from pos to the end of its line.
 func (s *reader) restOfLine(pos int) []byte {
 	rest := s.body[pos:]
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {

@@ -122,7 +122,7 @@ func (r *record) extract(to *pipeline.Direct, key string) error {
 	return nil
 }
 
-// find is the text of a member of an object, whose key is compared without regard to case; nil: it has none.
+// find returns the text of a member of an object, whose key is compared without regard to case; nil: it has none.
 func find(object []byte, key string) (found []byte) {
 	w := jsonwalk.New(object)
 	// The text was made here: there are no errors.

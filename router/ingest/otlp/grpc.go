@@ -99,7 +99,7 @@ func (g *GRPC) NoLogs(w http.ResponseWriter, r *http.Request) {
 		WithStatus(http.StatusNotImplemented))
 }
 
-// export is the way of a call.
+// export returns the way of a call.
 func (g *GRPC) export(r *http.Request) (*ingest.Outcome, error) {
 	if err := unframe(r); err != nil {
 		return nil, g.door.Ingestion.Failed(g.door.Protocol, ingest.StageBody, err)
@@ -112,7 +112,7 @@ func isGRPC(h http.Header) bool {
 	return media == typeGRPC || media == typeGRPC+"+proto"
 }
 
-// refuseOther answers a request that is no call by gRPC.
+// refuseOther answers a request that is not a call by gRPC.
 func refuseOther(w http.ResponseWriter, r *http.Request) {
 	exchange.Of(r).Refuse = nil
 	err := errs.New(errs.Unsupported, "this address takes OTLP by gRPC, with HTTP/2 and the Content-Type %s; "+

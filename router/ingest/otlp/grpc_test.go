@@ -201,7 +201,7 @@ func call(g *GRPC, body []byte, headers ...string) *httptest.ResponseRecorder {
 	return doortest.Serve(g.Export, RefuseGRPC, r)
 }
 
-// frame is a message as it goes over the wire.
+// frame returns a message as it goes over the wire.
 func frame(flag byte, message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{flag}, uint32(len(message))), message...)
 }
@@ -252,7 +252,7 @@ func TestGRPCFrames(t *testing.T) {
 	}
 }
 
-// A request that is no call is told in the shape of HTTP.
+// A request that is not a call is told in the shape of HTTP.
 func TestGRPCOtherRequests(t *testing.T) {
 	d, _ := doortest.New(t)
 	g := NewGRPC(d)

@@ -142,7 +142,7 @@ func ownString(w *jsonwalk.Walker) ([]byte, error) {
 	return bytes.Clone(text), err
 }
 
-// fieldError is why a record of JSON cannot be read.
+// fieldError returns why a record of JSON cannot be read.
 func fieldError(key, want string) error { return errors.New(key + " is " + want) }
 
 // readJSON reads a log record, which is JSON. Its error is why the record cannot be stored.

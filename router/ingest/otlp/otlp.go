@@ -48,7 +48,7 @@ func New(d httpdoor.Door) *Door {
 	return &Door{d}
 }
 
-// mediaType is the type of a request's body, typeProto, typeJSON, or another.
+// mediaType returns the type of a request's body, typeProto, typeJSON, or another.
 func mediaType(h http.Header) string {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
@@ -57,8 +57,8 @@ func mediaType(h http.Header) string {
 	return media
 }
 
-// codeOf is the code of an error. Clients send again what is Unavailable, and over HTTP what is answered 429, 502, 503
-// or 504; they drop what is answered 500.
+// codeOf returns the code of an error. Clients send again what is Unavailable, and over HTTP what is answered 429, 502,
+// 503 or 504; they drop what is answered 500.
 func codeOf(why *exchange.Refusal) codes.Code {
 	switch {
 	case why.Status == http.StatusUnauthorized:
@@ -127,7 +127,7 @@ func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answerProto(rejected, why))
 }
 
-// reasons are the first reasons of records that were left out.
+// reasons returns the first reasons of records that were left out.
 func reasons(out *ingest.Outcome) string {
 	const most = 3
 	var parts []string
@@ -137,7 +137,7 @@ func reasons(out *ingest.Outcome) string {
 	return strings.ToValidUTF8(strings.Join(parts, "; "), "\uFFFD")
 }
 
-// answerProto is a message ExportLogsServiceResponse.
+// answerProto returns a message ExportLogsServiceResponse.
 func answerProto(rejected int64, why string) []byte {
 	if rejected == 0 && why == "" {
 		return nil
@@ -157,7 +157,7 @@ func answerJSON(rejected int64, why string) []byte {
 	return append(exchange.AppendJSONString(out, why), "}}"...)
 }
 
-// store is the way of a request, over HTTP or by gRPC. Its body is JSON or protobuf.
+// store returns the way of a request, over HTTP or by gRPC. Its body is JSON or protobuf.
 func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	call, err := d.Begin(r)
 	if err != nil {
@@ -218,7 +218,7 @@ func (q *request) each(do func(r *record, err error) error) error {
 // maxExtract bounds the attributes that a request has as columns.
 const maxExtract = 64
 
-// extractKeys are the keys of attributes that become columns.
+// extractKeys returns the keys of attributes that become columns.
 func extractKeys(header string) ([]string, error) {
 	var keys []string
 	for key := range strings.SplitSeq(header, ",") {

@@ -100,7 +100,7 @@ func whole() *logs.LogRecord {
 	}
 }
 
-// forms are the request as protobuf and as JSON.
+// forms returns the request as protobuf and as JSON.
 func forms(t testing.TB, q *collector.ExportLogsServiceRequest) map[string][]byte {
 	t.Helper()
 	p, err := proto.Marshal(q)

@@ -48,7 +48,7 @@ func (r *record) end(eventName []byte) {
 	r.attributes = append(r.attributes, '}')
 }
 
-// moment is the time of the record: when it happened, or else when it was observed; ok is false if
+// moment returns the time of the record: when it happened, or else when it was observed; ok is false if
 // nothing says. It is an error if 64 bits of nanoseconds since 1970 with a sign do not hold it.
 func (r *record) moment() (ns int64, ok bool, err error) {
 	t := r.time
@@ -99,7 +99,7 @@ func appendHex(to, data []byte) []byte { return hex.AppendEncode(to, data) }
 // severities are the names of severity numbers, of which each comes with 2, 3 and 4 behind it, too.
 var severities = []string{"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 
-// severityOf is the number of a name such as SEVERITY_NUMBER_INFO2.
+// severityOf returns the number of a name such as SEVERITY_NUMBER_INFO2.
 func severityOf(name string) (int64, bool) {
 	const prefix = "SEVERITY_NUMBER_"
 	if len(name) <= len(prefix) || name[:len(prefix)] != prefix {

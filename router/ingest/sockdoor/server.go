@@ -239,7 +239,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// addressOf is the address of a peer; zero for one that has none, as in tests with pipes.
+// addressOf returns the address of a peer; zero for one that has none, as in tests with pipes.
 func addressOf(a net.Addr) netip.Addr {
 	if t, ok := a.(*net.TCPAddr); ok {
 		return t.AddrPort().Addr().Unmap()

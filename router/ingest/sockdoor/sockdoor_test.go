@@ -397,7 +397,7 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// Over TLS the sender is asked for with the client's certificates; what is no TLS is closed.
+// Over TLS the sender is asked for with the client's certificates; what is not a TLS is closed.
 func TestTLS(t *testing.T) {
 	cert := certificate(t)
 	roots := x509.NewCertPool()

@@ -74,7 +74,7 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
 
-// orStore is what becomes of events that are left out: the answer cannot tell which they are.
+// orStore returns what becomes of events that are left out: the answer cannot tell which they are.
 func orStore(asked string) string {
 	if asked == "" {
 		return ingest.StoreRejects
@@ -106,7 +106,7 @@ func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, events []event, body []b
 // padding follows a record, so that it is read in place.
 const padding = "\n               "
 
-// target is where an event goes.
+// target returns where an event goes.
 func (d *Door) target(c *httpdoor.Call, e *event) httpdoor.Target {
 	named := httpdoor.Target{Table: httpdoor.TableName(e.index)}
 	if d.BySourcetype && e.sourcetype != "" && c.HasPipeline(e.sourcetype) {
@@ -181,7 +181,7 @@ func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte
 	return nil
 }
 
-// serve is the way of a request; decode makes batches of its body.
+// serve returns the way of a request; decode makes batches of its body.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) {
 	err := d.collect(r, decode)
 	fault := (*eventError)(nil)
@@ -237,7 +237,7 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 	return nil
 }
 
-// channel is the data channel of a request, which asks for acknowledgements.
+// channel returns the data channel of a request, which asks for acknowledgements.
 func channel(r *http.Request) string {
 	if c := r.Header.Get("X-Splunk-Request-Channel"); c != "" {
 		return c

@@ -177,7 +177,7 @@ func (e *event) setTime(raw []byte) bool {
 	return ok
 }
 
-// parseSeconds is a decimal number of seconds since 1970, or of milliseconds from 10^12 on, in nanoseconds.
+// parseSeconds returns a decimal number of seconds since 1970, or of milliseconds from 10^12 on, in nanoseconds.
 func parseSeconds(text string) (int64, bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if strings.ContainsAny(text, "eE") { // as few write it
@@ -265,7 +265,7 @@ func (e *event) appendRecord(to []byte, body []byte, withTime bool) []byte {
 	return append(to, '}')
 }
 
-// asText is a JSON value as a JSON string, since it becomes a tag; null stays.
+// asText returns a JSON value as a JSON string, since it becomes a tag; null stays.
 func asText(raw []byte) []byte {
 	if len(raw) == 0 || raw[0] == '"' || string(raw) == "null" {
 		return raw

@@ -30,7 +30,7 @@ func (w *counting) WriteKeyed(_ context.Context, out *pipeline.Output, _ write.K
 	return write.Result{Rows: n}, nil
 }
 
-// cpu is the processor time of this process so far.
+// cpu returns the processor time of this process so far.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -87,7 +87,7 @@ func appendData(to []byte, d syslog.Data) []byte {
 	return append(to, '}')
 }
 
-// same is how many parameters at the beginning of list have one name.
+// same returns how many parameters at the beginning of list have one name.
 func same(list []param) int {
 	n := 1
 	for n < len(list) && !list[n].empty && list[n].id == list[0].id && list[n].name == list[0].name {

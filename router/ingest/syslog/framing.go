@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxDigits bounds the digits of a length: what has more is no length.
+	// maxDigits bounds the digits of a length: what has more is not a length.
 	maxDigits = 9
 	// maxPrefix is the most bytes before a message that say how long it is.
 	maxPrefix = maxDigits + 1

@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzFraming holds that messages do not depend on how the bytes come, that none is longer than it may be, and that
-// the framing goes on.
+// the framing continues.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("5 <13>x<13>line\r\n\x0012 <13>xxxxxxxx\n"), uint8(3))
 	f.Add([]byte("99 <13>half"), uint8(1))

@@ -118,7 +118,7 @@ func put(to *pipeline.Direct, column int, text string) {
 	}
 }
 
-// text is the message that fill is at, for the rejects.
+// text returns the message that fill is at, for the rejects.
 func (in *input) text() []byte {
 	return append(jsonscan.AppendQuotedBytes([]byte(`{"raw":`), in.at.Data), '}')
 }
@@ -162,7 +162,7 @@ func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b))
 // bytesOf returns the bytes of a text, which must not be changed.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// textValue is a text as a value, valid UTF-8.
+// textValue returns a text as a value, valid UTF-8.
 func textValue(s string) value.Value {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")

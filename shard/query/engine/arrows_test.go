@@ -27,7 +27,7 @@ func amended(t *testing.T, in *duck.Instance, text string) string {
 	return last // the tables and functions need not exist
 }
 
-// The list of functions that take a lambda function is the engine's: in their calls an arrow is no operator.
+// The list of functions that take a lambda function is the engine's: in their calls an arrow is not an operator.
 func TestLambdaFunctions(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)
@@ -52,7 +52,7 @@ func TestLambdaFunctions(t *testing.T) {
 
 var locations = regexp.MustCompile(`"query_location":\d+,?`)
 
-// meaning is the syntax tree of a SELECT of the expression, without positions.
+// meaning returns the syntax tree of a SELECT of the expression, without positions.
 func meaning(t *testing.T, in *duck.Instance, sql string) string {
 	t.Helper()
 	text, err := in.SyntaxTree(sql)

@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/query/engine/plan"
 )
 
-// accessLog is a table of rows like those of a web server's log, in batches of 1000.
+// accessLog returns a table of rows like those of a web server's log, in batches of 1000.
 func accessLog(b *testing.B, rows int) query.Table {
 	columns := cols("ts:TimestampMillisecond", "status:Int64", "bytes:Int64", "took:Float64", "host:String",
 		"path:String", "agent:String", "trace:String")

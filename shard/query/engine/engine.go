@@ -233,7 +233,7 @@ func (e *Engine) release(in *database, broken bool) {
 	<-e.slots
 }
 
-// contextError is the error of a query whose context has ended.
+// contextError returns the error of a query whose context has ended.
 func contextError(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errs.New(errs.QueryTimeout,

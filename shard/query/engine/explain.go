@@ -33,7 +33,7 @@ func (r *run) summary() string {
 	return strings.Join(lines, "\n")
 }
 
-// moment is a value of a time index as text.
+// moment returns a value of a time index as text.
 func moment(v int64, c *schema.Column) string {
 	units := c.Type.UnitsPerSecond()
 	seconds := v / units
@@ -43,7 +43,7 @@ func moment(v int64, c *schema.Column) string {
 	return time.Unix(seconds, (v-seconds*units)*(plan.Second/units)).UTC().Format(time.RFC3339Nano)
 }
 
-// withoutPaths is a text of EXPLAIN as the client may read it.
+// withoutPaths returns a text of EXPLAIN as the client may read it.
 func (r *run) withoutPaths(text string) string {
 	ran, written := r.text.SQL, r.st.Explain+r.st.SQL
 	flat := strings.NewReplacer("\n", " ") // as the engine prints it above a plan
@@ -88,7 +88,7 @@ func blankFileNames(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// inJSON is a text as it stands between the quotes of JSON.
+// inJSON returns a text as it stands between the quotes of JSON.
 func inJSON(text string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -202,7 +202,7 @@ type fileRoot struct {
 
 func (r fileRoot) Fields() []parquet.Field { return r.fields }
 
-// parquetNode is the Parquet form of a column as segments have it.
+// parquetNode returns the Parquet form of a column as segments have it.
 func parquetNode(c schema.Column) parquet.Node {
 	var n parquet.Node
 	switch c.Type {
@@ -300,7 +300,7 @@ func parquetValue(c *column.Col, row int) parquet.Value {
 	return parquet.Int64Value(c.Int(row))
 }
 
-// table is a table of the database public.
+// table returns a table of the database public.
 func table(name string, columns []schema.Column, parts ...any) query.Table {
 	t := query.Table{Database: "public", Name: name, Schema: (&schema.Table{Name: name, Columns: columns}).Index()}
 	for _, p := range parts {

@@ -19,7 +19,7 @@ var hostile = []struct {
 	SQL  string
 	code errs.Code
 }{
-	// Statements that are no SELECT.
+	// Statements that are not SELECT.
 	{"COPY t TO '/tmp/out.csv'", errs.Unsupported},
 	{"COPY (SELECT 1) TO '/tmp/out.csv' (FORMAT csv)", errs.Unsupported},
 	{"COPY t FROM '/etc/passwd'", errs.Unsupported},

@@ -47,7 +47,7 @@ func (r mergeRow) values(hidden bool) []any {
 	return out
 }
 
-// mergeModel is what a table shows of rows in the order of their writing.
+// mergeModel returns what a table shows of rows in the order of their writing.
 func mergeModel(rows []mergeRow) []string {
 	type state struct {
 		row     mergeRow

@@ -45,7 +45,7 @@ var pathStatements = []struct{ name, SQL string }{
 	{"one second, whole rows", `SELECT * FROM logs WHERE ts >= '2026-01-05 01:00:00' AND ts < '2026-01-05 01:00:01'`},
 }
 
-// webServerLogs is a table of rows like those of test/bench's nginx-json, as a shard has them after
+// webServerLogs returns a table of rows like those of test/bench's nginx-json, as a shard has them after
 // compaction: two segments, and 20,000 rows in memory. It returns the id of one row, too.
 func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id string) {
 	columns := cols("ts:TimestampNanosecond", "host:String", "remote_addr:String", "method:String", "path:String",
@@ -102,7 +102,7 @@ func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id stri
 	return tab, id
 }
 
-// cpuTime is what the process has used so far.
+// cpuTime returns what the process has used so far.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/query/engine/plan"
 )
 
-// hourly is a table of one segment and one batch an hour from base on, in turn.
+// hourly returns a table of one segment and one batch an hour from base on, in turn.
 func hourly(t testing.TB, dir, unit string, base time.Time, hours int) query.Table {
 	columns := cols("ts:Timestamp"+unit, "n:Int64", "host:String")
 	tab := table("t", columns)

@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// logs is a table of two rows in a segment and three in memory.
+// logs returns a table of two rows in a segment and three in memory.
 func logs(t testing.TB, dir, name string) query.Table {
 	return table(name, logColumns, fileOf(t, dir, 0, logColumns, logRows[:2]...), batch(t, logColumns, logRows[2:]...))
 }

@@ -79,7 +79,7 @@ func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.
 	return s
 }
 
-// segmented is a table of a few segments as shards write them, some of which may be shared
+// segmented returns a table of a few segments as shards write them, some of which may be shared
 // with others, and a batch: with nulls, late rows, rows marked deleted, a column that some
 // files lack, and one that has another name by now.
 func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query.Table {

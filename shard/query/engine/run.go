@@ -195,7 +195,7 @@ func (r *run) bind(f func() error) error {
 		err = f()
 	}
 	if (!r.st.Whole || len(r.Truncs) > 0) && !r.ran && sql.IsBinding(err) {
-		// A name that is no column: the engine's message is to know all columns.
+		// A name that is not a column: the engine's message is to know all columns.
 		r.Truncs = nil
 		if err := r.rewrite(true); err != nil {
 			return err

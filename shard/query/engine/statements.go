@@ -107,7 +107,7 @@ func (c *cache) put(key string, st *studied) {
 	c.kept.Put(key, st, 1)
 }
 
-// Needs tells what a statement reads of the request's tables, for who has to fetch rows
+// Needs reports what a statement reads of the request's tables, for who has to fetch rows
 // from elsewhere: which columns, and a condition that all rows meet that matter. Both may
 // be more than need be. The segments and batches of the request are not looked at.
 func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {

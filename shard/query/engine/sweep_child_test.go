@@ -214,7 +214,7 @@ func (s *sweeper) run(sql string) (sweepResult, error) {
 	}
 }
 
-// used is the time of the processor that the child has used.
+// used returns the time of the processor that the child has used.
 func (s *sweeper) used() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^s.cmd.Process.Pid<<3|2), &ts); err != nil { // clock_getcpuclockid(3)

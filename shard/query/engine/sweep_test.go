@@ -351,7 +351,7 @@ func checkHostile(t *testing.T, s *sweeper, sql string) {
 	}
 }
 
-// sweepSeeds is how many statements run in every test; make fuzz goes on from there.
+// sweepSeeds is how many statements run in every test; make fuzz continues from there.
 const sweepSeeds = 400
 
 // FuzzFunctions calls every function that queries may call with hostile arguments, in a

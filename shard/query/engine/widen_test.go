@@ -30,7 +30,7 @@ func widenings() map[[2]schema.Type][]any {
 	}
 }
 
-// widened is a table whose column n was of a narrower type when some of its rows were
+// widened returns a table whose column n was of a narrower type when some of its rows were
 // written, and the same rows as if it had always been of the type that it has.
 func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any,
 	merge query.Merge,
@@ -89,7 +89,7 @@ func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any,
 	return mixed, plain
 }
 
-// ofType is a value as build takes it for a column of a type.
+// ofType returns a value as build takes it for a column of a type.
 func ofType(v any, t schema.Type) any {
 	if i, ok := v.(int); ok && t.IsFloat() {
 		return float64(i)

@@ -53,7 +53,7 @@ func Open(path string, limit, memory int64) (*Dir, error) {
 	return &Dir{path: path, limit: limit, memory: memory}, nil
 }
 
-// Used is how many bytes lie in the folder.
+// Used returns how many bytes lie in the folder.
 func (d *Dir) Used() int64 { return d.used.Load() }
 
 // Spool is the rows of one table that one query has fetched.
@@ -177,7 +177,7 @@ var arrowTypes = map[arrow.Type]schema.Type{
 	arrow.UINT16: schema.Uint16, arrow.UINT32: schema.Uint32, arrow.UINT64: schema.Uint64, arrow.FLOAT64: schema.Float64,
 }
 
-// Table is the table as its rows were read: with the wider types that some columns have where
+// Table returns the table as its rows were read: with the wider types that some columns have where
 // they come from.
 func (s *Spool) Table() *schema.Table { return s.table }
 

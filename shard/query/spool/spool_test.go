@@ -22,7 +22,7 @@ var table = (&schema.Table{ID: 7, Database: "public", Name: "t", Version: 1, Col
 	{ID: 3, Name: "m", Type: schema.String, Semantic: schema.Field},
 }}).Index()
 
-// stream is an Arrow IPC stream of rows of ts and m, of which every third m is null.
+// stream returns an Arrow IPC stream of rows of ts and m, of which every third m is null.
 func stream(t *testing.T, rows int, text string) *bytes.Buffer {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{
@@ -136,7 +136,7 @@ func TestSpoolRefuses(t *testing.T) {
 	}
 }
 
-// numbers is an Arrow IPC stream of a time and a number, of one type.
+// numbers returns an Arrow IPC stream of a time and a number, of one type.
 func numbers[T any](t *testing.T, of arrow.DataType, build func(b array.Builder, v T), values ...T) *bytes.Buffer {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{

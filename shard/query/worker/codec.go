@@ -279,7 +279,7 @@ func (c *codec) structure(t reflect.Type) {
 	}
 }
 
-// fingerprint is a number of how values of the given types travel: of the names and
+// fingerprint returns a number of how values of the given types travel: of the names and
 // types of all their fields.
 func fingerprint(types ...reflect.Type) uint64 {
 	h := fnv.New64a()

@@ -17,7 +17,7 @@ import (
 type Memory interface {
 	// Share returns a descriptor of the file in memory, and its size.
 	Share() (*os.File, int64, error)
-	// Locate tells where in the file mem lies.
+	// Locate reports where in the file mem lies.
 	Locate(mem []byte) (offset int64, ok bool)
 }
 
@@ -52,7 +52,7 @@ type Config struct {
 	// Default: none is shared.
 	Memory Memory
 
-	// Grace is how long a query may go on after it was told to stop. The process is
+	// Grace is how long a query may continue after it was told to stop. The process is
 	// replaced then. Default: 2 s.
 	Grace time.Duration
 	// Drain is how long the other queries of such a process may go on. Default: 1 min.
@@ -155,7 +155,7 @@ type settings struct {
 	Debug bool
 }
 
-// hardLimit is the memory that a process may have beyond what it starts with.
+// hardLimit returns the memory that a process may have beyond what it starts with.
 func (c Config) hardLimit() int64 {
 	const stack = 8 << 20 // of each thread, by the usual limit
 	threads := int64(2*c.Concurrency + c.Threads + 8)

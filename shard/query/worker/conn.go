@@ -255,7 +255,7 @@ func (x *exchange) blame() {
 	p.blame(x.share)
 }
 
-// statement is what the request is about.
+// statement returns what the request is about.
 func (x *exchange) statement() (sql, database string) {
 	if x.query != nil {
 		return x.query.SQL, x.query.Database

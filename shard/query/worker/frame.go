@@ -25,7 +25,7 @@ const headerSize = 8
 // maxMessage bounds a message, without the bodies of batches.
 const maxMessage = 1 << 30
 
-// frameKind tells what a frame is.
+// frameKind reports what a frame is.
 type frameKind uint8
 
 // The kinds of frames; the numbers are part of the format.
@@ -120,7 +120,7 @@ type ready struct {
 	Limit int64
 }
 
-// messageTypes is the fingerprint of the types of all messages.
+// messageTypes returns the fingerprint of the types of all messages.
 func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
 		reflect.TypeFor[analyzeRequest](),
@@ -133,7 +133,7 @@ func putHeader(b []byte, kind frameKind, length int) {
 	b[4], b[5], b[6], b[7] = byte(kind), 0, 0, 0
 }
 
-// message is a frame with v in it.
+// message returns a frame with v in it.
 func message(kind frameKind, v any) []byte {
 	e := encoder{buf: make([]byte, headerSize, 256)}
 	e.encode(v)

@@ -11,7 +11,7 @@ import (
 
 const (
 	// leastFree is the part of Config.hardLimit that a process must have left after a query
-	// failed for want of memory: what DuckDB may take by its own limit leaves a third.
+	// failed for lack of memory: what DuckDB may take by its own limit leaves a third.
 	leastFree = 4
 	// probeWait is how long a healthy process may take for probeSQL.
 	probeWait = time.Second
@@ -20,7 +20,7 @@ const (
 // probeSQL takes a parse, a plan and some threads, but little time and memory.
 const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 
-// examine looks at a process after a query of it failed for want of memory, and has it
+// examine looks at a process after a query of it failed for lack of memory, and has it
 // replaced if others would fail too: what it has given back may stay counted, in pieces that
 // are of no use. It tells whether the process is replaced. The user whose query it was is
 // watched then, and not to blame: what others took may not have come back either.

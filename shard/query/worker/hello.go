@@ -11,7 +11,7 @@ const helloMagic = "CWQW"
 
 const helloPrefix = headerSize + len(helloMagic) + 4
 
-// newHello is the server's first message.
+// newHello returns the server's first message.
 func newHello(h hello) []byte {
 	e := encoder{buf: make([]byte, headerSize, 512)}
 	e.buf = append(e.buf, helloMagic...)

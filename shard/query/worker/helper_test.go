@@ -110,7 +110,7 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 	return d.runner.Query(ctx, req, emit)
 }
 
-// dataLimit is how much memory this process may have.
+// dataLimit returns how much memory this process may have.
 func dataLimit() (int64, error) {
 	var l unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_DATA, &l)
@@ -200,7 +200,7 @@ func mustAsk(t testing.TB, w *Worker, sql string, tables ...query.Table) []strin
 	return rows
 }
 
-// deadline is a context that no test should need to the end.
+// deadline returns a context that no test should need to the end.
 func deadline(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
@@ -244,7 +244,7 @@ func await[T any](t testing.TB, c <-chan T, what string) T {
 	}
 }
 
-// currentPID is the process that takes queries.
+// currentPID returns the process that takes queries.
 func currentPID(w *Worker) int {
 	w.mu.Lock()
 	p := w.main.current
@@ -281,13 +281,13 @@ func wantError(t testing.TB, err error, code errs.Code, words ...string) {
 	}
 }
 
-// restarts is how many processes were replaced for a reason.
+// restarts returns how many processes were replaced for a reason.
 func restarts(t testing.TB, w *Worker, reason string) float64 {
 	t.Helper()
 	return counted(t, w.metrics.restarts, reason)
 }
 
-// counted is the value of a counter with one label.
+// counted returns the value of a counter with one label.
 func counted(t testing.TB, vec *prometheus.CounterVec, label string) float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -354,7 +354,7 @@ func logBatch(t testing.TB, m *memtable.Memtable, from, rows int) *column.Batch 
 	return batch
 }
 
-// waitingNow is how many queries wait for their turn.
+// waitingNow returns how many queries wait for their turn.
 func waitingNow(w *Worker) int {
 	_, waiting := w.queries.Counts()
 	return waiting

@@ -101,7 +101,7 @@ func (w *Worker) leaveLane(l *lane) {
 	}
 }
 
-// drain lets the other queries of a process that is to go on for Config.Drain, unless
+// drain lets the other queries of a process that is to continue for Config.Drain, unless
 // there are too many such processes: then that which has had most of its time goes.
 func (w *Worker) drain(p *process) {
 	w.mu.Lock()

@@ -61,7 +61,7 @@ func limitMemory(more int64) (int64, error) {
 	return int64(limit), nil
 }
 
-// dataSize is what RLIMIT_DATA counts of a process, in bytes.
+// dataSize returns what RLIMIT_DATA counts of a process, in bytes.
 func dataSize(status string) (int64, error) { return statusField(status, "VmData") }
 
 // statusField reads a size from a file like /proc/self/status, in bytes.

@@ -14,7 +14,7 @@ import (
 type encoder struct {
 	buf  []byte
 	last map[reflect.Type]lastSlice
-	// locate tells where memory lies in the shared file; nil: nothing is shared.
+	// locate reports where memory lies in the shared file; nil: nothing is shared.
 	locate func([]byte) (int64, bool)
 	// bodies are the memory of batches that travels behind the message.
 	bodies [][]byte

@@ -20,7 +20,7 @@ const (
 	bob     = "user bob"
 )
 
-// as is a context for a user, that no test should need to the end.
+// as returns a context for a user, that no test should need to the end.
 func as(t testing.TB, share string) context.Context { return query.WithShare(deadline(t), share) }
 
 // attack sends a statement and goes away when its first bytes come. It returns what became of it.

@@ -89,14 +89,14 @@ func (o *output) relay(line []byte) bool {
 	return true
 }
 
-// text is what the process wrote besides its log.
+// text returns what the process wrote besides its log.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return string(o.kept)
 }
 
-// excerpt is its first line, for an error.
+// excerpt returns its first line, for an error.
 func (o *output) excerpt() string {
 	o.wait()
 	line, _, _ := strings.Cut(o.text(), "\n")

@@ -202,7 +202,7 @@ func (p *process) start() error {
 	return nil
 }
 
-// cfg is what holds for the process: one apart has half of the room, and gives way.
+// cfg returns what holds for the process: one apart has half of the room, and gives way.
 func (p *process) cfg() Config {
 	cfg := p.w.cfg
 	if p.lane.apart {
@@ -254,7 +254,7 @@ func (p *process) greet() error {
 	return nil
 }
 
-// notReady is the error of a child that does not answer the greeting.
+// notReady returns the error of a child that does not answer the greeting.
 func (p *process) notReady(err error) error {
 	return fmt.Errorf("it ended or said nothing before it was ready%s (%w)", p.output.excerpt(), err)
 }
@@ -267,7 +267,7 @@ func (p *process) settle(err error) {
 	close(p.settled)
 }
 
-// failure is why the process takes no queries.
+// failure returns why the process takes no queries.
 func (p *process) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -484,7 +484,7 @@ func (p *process) brokeDown() bool {
 	return !p.exhausted && (p.reason == reasonMemory || p.reason == reasonCrash && p.killed.IsZero())
 }
 
-// lost is the error of a query that the process took along.
+// lost returns the error of a query that the process took along.
 func (p *process) lost() error {
 	select {
 	case <-p.ended:

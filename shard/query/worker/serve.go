@@ -30,7 +30,7 @@ const (
 // exitByHand is the status of a query worker that no server started.
 const exitByHand = 2
 
-// Main is the whole of the process that `cordwood serve` starts as `cordwood
+// Main runs the process that `cordwood serve` starts as `cordwood
 // query-worker`. It returns the status to exit with. build is what Config.Build must be.
 func Main(build string) int { return run(build, openEngine) }
 

@@ -104,7 +104,7 @@ func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
 	return nil, err
 }
 
-// Analyze tells what a statement refers to, without running it. The result may be
+// Analyze reports what a statement refers to, without running it. The result may be
 // shared: it must not be changed.
 func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
 	if a := w.cache.get(sql, database); a != nil {
@@ -128,7 +128,7 @@ func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	return &a, nil
 }
 
-// Needs tells what a statement reads of the request's tables, as engine.Engine does. The
+// Needs reports what a statement reads of the request's tables, as engine.Engine does. The
 // tables need no rows.
 func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
 	leave, err := enter(ctx, w.parses)
@@ -164,7 +164,7 @@ func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, e
 // when processes ended lately, errs.RateLimited for a user whose queries brought that about too
 // often, errs.ShardBusy if too many queries wait,
 // errs.External if the process ended while the query ran, and
-// errs.RuntimeResourcesExhausted if that was for want of memory. A query that does not
+// errs.RuntimeResourcesExhausted if that was for lack of memory. A query that does not
 // stop when its context ends costs the process; Query returns when it is dead.
 func (w *Worker) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
 	leave, err := enter(ctx, w.queries)
@@ -357,7 +357,7 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// contextError is the error of a query whose context has ended.
+// contextError returns the error of a query whose context has ended.
 func contextError(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return errs.New(errs.QueryTimeout,

@@ -372,7 +372,7 @@ func TestRunaway(t *testing.T) {
 	}
 }
 
-// TestCannotStart tells why, and does not start processes without pause.
+// TestCannotStart reports why, and does not start processes without pause.
 func TestCannotStart(t *testing.T) {
 	for _, test := range []struct {
 		name   string

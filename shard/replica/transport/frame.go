@@ -136,7 +136,7 @@ func encode(v any) ([]byte, error) {
 
 func decode(b []byte, v any) error { return codec.NewDecoderBytes(b, handle).Decode(v) }
 
-// newCommand is an empty command of the kind, or nil if it is none.
+// newCommand returns an empty command of the kind, or nil if it is none.
 func newCommand(k kind) any {
 	switch k {
 	case kindAppend, kindHeartbeat:

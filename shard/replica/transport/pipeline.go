@@ -125,7 +125,7 @@ func (pl *pipeline) finish(f *future) {
 	close(f.answer)
 }
 
-// Consumer is where raft takes the answered appends from.
+// Consumer returns where raft takes the answered appends from.
 func (pl *pipeline) Consumer() <-chan raft.AppendFuture { return pl.ready }
 
 // Close gives up what is under way. It may be called twice.

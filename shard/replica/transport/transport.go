@@ -70,16 +70,16 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// Consumer is where the member gets requests of others from.
+// Consumer returns where the member gets requests of others from.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.rpcs }
 
-// LocalAddr is the node's id.
+// LocalAddr returns the node's id.
 func (t *Transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t.net.cfg.NodeID) }
 
 // EncodePeer returns the node's id: addresses are looked up at every dial.
 func (t *Transport) EncodePeer(id raft.ServerID, _ raft.ServerAddress) []byte { return []byte(id) }
 
-// DecodePeer is the inverse of EncodePeer.
+// DecodePeer returns the inverse of EncodePeer.
 func (t *Transport) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
 
 // SetHeartbeatHandler has heartbeats answered without waiting for the member's loop.

@@ -100,7 +100,7 @@ func (w *writer) run() {
 	}
 }
 
-// waits tells whether all that is queued may wait for more.
+// waits reports whether all that is queued may wait for more.
 func (w *writer) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,7 @@ func (w *Wire) noteLost(id raft.ServerID, term uint64) {
 
 // awaitBack waits, if a member did not answer the last append, until it answers a heartbeat.
 // Raft would try the append again and again, with pauses that grow to 10 s, and would sleep
-// through the return of a member that was away for long; heartbeats go on at half of their
+// through the return of a member that was away for long; heartbeats continue at half of their
 // timeout at the longest. term is the one that this member leads in.
 func (w *Wire) awaitBack(id raft.ServerID, term uint64) error {
 	w.mu.Lock()

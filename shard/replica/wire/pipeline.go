@@ -54,7 +54,7 @@ var errBehind = errors.New("the member is behind, and nothing is written: it is 
 
 // run hands the answers on to raft.
 //
-// It ends, and closes the pipeline below, with the first answer that is no success: raft takes
+// It ends, and closes the pipeline below, with the first answer that is not a success: raft takes
 // no more answers after it, but may go on sending, and would wait for room in the pipeline for
 // ever. It does not hand on an append that was not answered, because raft would take that for
 // contact with the member; raft finds the pipeline closed when it sends the next one.

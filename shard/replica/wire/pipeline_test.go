@@ -80,7 +80,7 @@ func (f *full) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResp
 func (f *full) Consumer() <-chan raft.AppendFuture { return f.answers }
 func (f *full) Close() error                       { f.once.Do(func() { close(f.closed) }); return nil }
 
-// After an answer that is no success raft takes no more of them. What it sends nevertheless
+// After an answer that is not a success raft takes no more of them. What it sends nevertheless
 // must not wait for ever: raft could not be stopped any more.
 func TestPipelineEndsWithWhoTakesItsAnswers(t *testing.T) {
 	for name, answer := range map[string]raft.AppendEntriesResponse{

@@ -112,7 +112,7 @@ func (b *bounds) bytes(data []byte, ends []uint32, first, last int) {
 	b.string(hi)
 }
 
-// head are the first eight bytes of a string as a number that compares as they do.
+// head returns the first eight bytes of a string as a number that compares as they do.
 func head(v []byte) uint64 {
 	if len(v) >= 8 {
 		return binary.BigEndian.Uint64(v)
@@ -170,7 +170,7 @@ func (b *bounds) add(p *bounds) {
 	b.number(p.hi)
 }
 
-// order is the order in which pages were added.
+// order returns the order in which pages were added.
 func (b *bounds) order() format.BoundaryOrder {
 	switch {
 	case !b.notAscending:
@@ -181,7 +181,7 @@ func (b *bounds) order() format.BoundaryOrder {
 	return format.Unordered
 }
 
-// encoded are the bounds as plain values; nil if there are none.
+// encoded returns the bounds as plain values; nil if there are none.
 func (b *bounds) encoded() (lo, hi []byte) {
 	if b.none {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// textFile is a file of one column of texts, its chunk and its pages.
+// textFile returns a file of one column of texts, its chunk and its pages.
 func textFile(t *testing.T, v *Values) (file []byte, e format.SchemaElement, md *format.ColumnMetaData, pages []Page) {
 	t.Helper()
 	e = format.SchemaElement{Name: "c", Type: thrift.New(format.ByteArray), RepetitionType: thrift.New(format.Required)}
@@ -55,7 +55,7 @@ func (c *counter) ReadAt(b []byte, at int64) (int, error) {
 	return c.Reader.ReadAt(b, at)
 }
 
-// texts are the texts of a page.
+// texts returns the texts of a page.
 func texts(v *Values) (out []string) {
 	for i := range v.Rows {
 		if v.Dict {

@@ -215,7 +215,7 @@ const (
 	identifierSample = 256
 )
 
-// identifying tells whether the values look like those that rows are searched by: short
+// identifying reports whether the values look like those that rows are searched by: short
 // texts that hardly repeat, in no order. Of values in order, bounds say enough.
 func (k *chunk) identifying(values int) bool {
 	if k.numbers() || k.encoding == format.RLEDictionary || values < identifierSample {
@@ -269,7 +269,7 @@ func (k *chunk) filter(values int) {
 	k.w.filters = append(k.w.filters, filter{group: k.group, column: k.column, bits: bits})
 }
 
-// codeWidth is the number of bits that codes of a dictionary are packed in: no more
+// codeWidth returns the number of bits that codes of a dictionary are packed in: no more
 // than they need. Whole bytes, which the entropy coder behind would see, save half a
 // percent of a file, and cost its readers an entropy decoder for what is now a copy.
 func codeWidth(entries int) uint { return uint(bits.Len(uint(max(entries-1, 0)))) }

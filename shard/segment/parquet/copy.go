@@ -13,7 +13,7 @@ type Source struct {
 	Chunk *format.ColumnChunk
 }
 
-// Whole tells whether CopyColumn can copy the chunk: of files of earlier versions it may
+// Whole reports whether CopyColumn can copy the chunk: of files of earlier versions it may
 // not be known where all that belongs to it lies.
 func (s Source) Whole() bool {
 	md := &s.Chunk.MetaData

@@ -19,7 +19,7 @@ type decoder struct {
 	spans []Span
 }
 
-// wanted are the first of n values that is wanted, and the one before which the last is;
+// wanted returns the first of n values that is wanted, and the one before which the last is;
 // few tells that those in between are mostly not.
 func (d *decoder) wanted(n int) (from, to int, few bool) {
 	if len(d.spans) == 0 {

@@ -60,7 +60,7 @@ func appendDelta[T integer](dst []byte, values []T) []byte {
 	return dst
 }
 
-// unsigned are the bits of v, in as many as its type has.
+// unsigned returns the bits of v, in as many as its type has.
 func unsigned[T integer](v T) uint64 {
 	switch v := any(v).(type) {
 	case int32:

@@ -37,7 +37,7 @@ func (k *chunk) appendValues(dst []byte, first, last int) []byte {
 	return appendPlainBytes(dst, v.Data, v.Ends, first, last)
 }
 
-// bytes is the size of a plain number.
+// bytes returns the size of a plain number.
 func (k *chunk) bytes() int {
 	if kind := k.c.kind(); kind == format.Int32 || kind == format.Float {
 		return 4
@@ -130,7 +130,7 @@ func appendDeltaBytes(dst, data []byte, ends []uint32, first, last int) []byte {
 	return dst
 }
 
-// common is the number of bytes with which both begin.
+// common returns the number of bytes with which both begin.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0

@@ -62,7 +62,7 @@ func (k *chunk) plan() {
 	k.encoding = format.DeltaBinaryPacked
 }
 
-// sharing tells whether each byte string mostly begins as the one before it.
+// sharing reports whether each byte string mostly begins as the one before it.
 func sharing(v *Values) bool {
 	n := len(v.Ends)
 	if n < 2 {
@@ -77,7 +77,7 @@ func sharing(v *Values) bool {
 	return all > 0 && 2*shared >= all
 }
 
-// deltaBytes is about the size of numbers as differences.
+// deltaBytes estimates the size of numbers as differences.
 func deltaBytes(numbers []uint64) int {
 	const blocks = 8
 	step := max(blockValues, len(numbers)/blocks)
@@ -90,7 +90,7 @@ func deltaBytes(numbers []uint64) int {
 	return int(int64(size) * int64(len(numbers)) / int64(max(sampled, 1)))
 }
 
-// signed are the same numbers as signed ones.
+// signed returns the same numbers as signed ones.
 func signed(numbers []uint64) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers))
 }
@@ -111,7 +111,7 @@ func (d *numberDict) reset(slots int) {
 	d.values = d.values[:0]
 }
 
-// slotOf is where to look for v, in as many bits as there are slots.
+// slotOf returns where to look for v, in as many bits as there are slots.
 func slotOf(v uint64) uint64 {
 	h := v * 0x9E3779B97F4A7C15
 	return h ^ h>>32

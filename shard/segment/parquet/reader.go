@@ -148,7 +148,7 @@ func (c *ChunkReader) Next() (*Values, error) {
 	return nil, io.EOF
 }
 
-// badPage is the error for a page whose content makes no sense.
+// badPage returns the error for a page whose content makes no sense.
 func badPage(offset int64, err error) error {
 	return &ErrCorrupt{Offset: offset, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
 }
@@ -199,7 +199,7 @@ func (c *ChunkReader) load(size int64) (*loadedPage, error) {
 }
 
 // ahead reads n bytes of the chunk, which are a page, so that its header and body need
-// not be read one by one. A wrong n is no error.
+// not be read one by one. A wrong n is not an error.
 func (c *ChunkReader) ahead(at, n int64) error {
 	c.window = nil
 	if n <= 0 || n > c.end-at || n > maxPageScratch {

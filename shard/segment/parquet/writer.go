@@ -50,7 +50,7 @@ type Column struct {
 	AutoBloomBits uint
 }
 
-// kind is the column's physical type.
+// kind returns the column's physical type.
 func (c *Column) kind() format.Type { return c.Element.Type.V }
 
 func (c *Column) required() bool { return c.Element.RepetitionType.V == format.Required }

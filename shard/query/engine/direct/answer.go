@@ -76,7 +76,7 @@ func (rows *Rows) Answer(send func(ipc []byte) error) error {
 	return send(buf.Bytes())
 }
 
-// array is a column of the answer.
+// array returns a column of the answer.
 func (d *Run) array(rows *Rows, c *outColumn, t arrow.DataType) arrow.Array {
 	b := array.NewBuilder(arrowmem.DefaultAllocator, t)
 	defer b.Release()

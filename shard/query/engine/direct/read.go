@@ -170,7 +170,7 @@ type Rows struct {
 	bytes  int
 }
 
-// places are the rows that may matter, in the order of the table's parts.
+// places returns the rows that may matter, in the order of the table's parts.
 func (d *Run) places(out *Rows) (places []*place, ok bool) {
 	p := d.Plan
 	for _, part := range p.Parts() {
@@ -199,7 +199,7 @@ func (d *Run) places(out *Rows) (places []*place, ok bool) {
 	return places, true
 }
 
-// placesOf are the places of a segment: rows that were looked up by a value, or row groups.
+// placesOf returns the places of a segment: rows that were looked up by a value, or row groups.
 func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 	filters := d.Plan.Filters.Get(pt.Segment)
 	if filters == nil || len(filters.Groups) == 0 {
@@ -345,7 +345,7 @@ func (d *Run) read(out *Rows, pl *place) bool {
 	return ok
 }
 
-// columnsRead are the indexes of the columns that are read, of some rows at least.
+// columnsRead returns the indexes of the columns that are read, of some rows at least.
 func (d *Run) columnsRead() []int {
 	need := slices.Clone(d.filter)
 	if d.order != "" {
@@ -358,7 +358,7 @@ func (d *Run) columnsRead() []int {
 	return slices.Compact(need)
 }
 
-// at is the index of a column in the view.
+// at returns the index of a column in the view.
 func (d *Run) at(c *schema.Column) int {
 	return slices.IndexFunc(d.Plan.View.Columns, func(have schema.Column) bool { return have.ID == c.ID })
 }

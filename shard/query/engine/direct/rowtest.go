@@ -30,7 +30,7 @@ const (
 // rowTest writes the verdicts on the rows of a batch into out.
 type rowTest func(b *column.Batch, out []truth)
 
-// both is true where both are; nil is always true.
+// both returns true where both are; nil is always true.
 func both(a, b rowTest) rowTest {
 	if a == nil || b == nil {
 		if a == nil {

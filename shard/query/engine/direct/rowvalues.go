@@ -5,7 +5,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// columnOf is a column of a batch; nil if it is null throughout.
+// columnOf returns a column of a batch; nil if it is null throughout.
 func columnOf(b *column.Batch, id uint32) *column.View {
 	if v := b.Column(id); v != nil && v.Nulls < b.Rows {
 		return v

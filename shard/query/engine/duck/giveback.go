@@ -12,7 +12,7 @@ import "C"
 // otherwise keeps the addresses for ever.
 const AllocatorSettings = "DUCKDB_JE_MALLOC_CONF=retain:false"
 
-// GiveBackAfter returns unused memory to the system after a query that failed for want of it,
+// GiveBackAfter returns unused memory to the system after a query that failed for lack of it,
 // or was stopped while it took ever more.
 func GiveBackAfter(err error) {
 	switch errs.CodeOf(err) {

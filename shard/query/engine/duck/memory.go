@@ -74,7 +74,7 @@ func LendBatches(names []string, columns []schema.Column, batches []plan.Part) (
 	return r, nil
 }
 
-// ID is the argument of cordwood_scan.
+// ID returns the argument of cordwood_scan.
 func (r *relation) ID() uint64 { return uint64(r.c.id) }
 
 // Release takes the batches back.
@@ -126,7 +126,7 @@ func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p plan.Par
 	return nil
 }
 
-// doublesFrom tells how values of a narrower type become those of a column. Integers need
+// doublesFrom reports how values of a narrower type become those of a column. Integers need
 // nothing but to be written in the width of the column.
 func doublesFrom(narrow, wide schema.Type) C.uint8_t {
 	switch {

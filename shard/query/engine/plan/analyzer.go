@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// analyzerOf is how words of a column are told apart: as its fulltext index says, else
+// analyzerOf returns how words of a column are told apart: as its fulltext index says, else
 // without regard to case.
 func analyzerOf(c *schema.Column) sql.Analyzer {
 	if c == nil || c.Index == nil || c.Index.Kind != schema.FulltextIndex {

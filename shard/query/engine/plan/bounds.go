@@ -105,7 +105,7 @@ func (p *Scope) readersOf(n sql.Node) []indistinct {
 	return nil
 }
 
-// bucketOf is about a function that puts the time index into buckets.
+// bucketOf handles a function that puts the time index into buckets.
 func (p *Scope) bucketOf(n sql.Node) indistinct {
 	list := sql.Args(n)
 	if len(list) != 2 || !p.isTimeIndex(list[1]) {
@@ -123,7 +123,7 @@ func (p *Scope) bucketOf(n sql.Node) indistinct {
 	return nil
 }
 
-// readerOf is about the comparison of an expression of the time index with a constant.
+// readerOf handles the comparison of an expression of the time index with a constant.
 func (p *Scope) readerOf(expr, constant any) indistinct {
 	at, back, forth, ok := p.compared(expr, constant)
 	if !ok {
@@ -133,7 +133,7 @@ func (p *Scope) readerOf(expr, constant any) indistinct {
 	return func(times Span) bool { return !times.Meets(border) }
 }
 
-// sameUnit is about date_trunc.
+// sameUnit handles date_trunc.
 func sameUnit(v any) indistinct {
 	n, _ := v.(sql.Node)
 	value, _ := n["value"].(sql.Node)
@@ -161,7 +161,7 @@ func sameUnit(v any) indistinct {
 	return nil
 }
 
-// sameBucket is about buckets of so many nanoseconds of which one begins at origin.
+// sameBucket handles buckets of so many nanoseconds of which one begins at origin.
 func sameBucket(size, origin int64) indistinct {
 	floor := func(v int64) int64 {
 		v -= origin

@@ -242,7 +242,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
 		wg.Go(func() {
 			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
-				// Values that are no codes, or damage: the engine reads the file.
+				// Values that are not codes, or damage: the engine reads the file.
 				var err error
 				if lists[g], err = filters.Counts(file, g, c, maxCounted); err != nil {
 					failed.Add(1)
@@ -260,7 +260,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 	return lists, nil
 }
 
-// literalOf is a value of a column in SQL, of which the file has a value of type t.
+// literalOf returns a value of a column in SQL, of which the file has a value of type t.
 func literalOf(c *schema.Column, t schema.Type, value []byte) (string, bool) {
 	kind := "::" + EngineTypes[c.Type].SQL
 	switch {

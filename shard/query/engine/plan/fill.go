@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Fill is the default that rows show that are older than a column which must not be
+// Fill returns the default that rows show that are older than a column which must not be
 // null; ok is false for other columns. A row that was written since the column came has a
 // value in it, so that a null can only be an older row's, in whatever file it is by now.
 func Fill(c *schema.Column) (value string, ok bool) {
@@ -29,7 +29,7 @@ func Fill(c *schema.Column) (value string, ok bool) {
 	return "", false
 }
 
-// filled is the query of rows with defaults where rows older than their column have none.
+// filled returns the query of rows with defaults where rows older than their column have none.
 func (s *Source) filled(rows string) string {
 	if !slices.ContainsFunc(s.need, func(at int) bool { _, ok := Fill(&s.Columns[at]); return ok }) {
 		return rows
@@ -51,7 +51,7 @@ func (s *Source) filled(rows string) string {
 	return "SELECT " + strings.Join(list, ", ") + " FROM (" + rows + ")"
 }
 
-// mayFill reports whether rows that do not have a value may show it all the same.
+// mayFill reports whether rows that do not have a value may show it anyway.
 func mayFill(c *schema.Column, value string) bool {
 	have, ok := Fill(c)
 	if !ok || have == value {

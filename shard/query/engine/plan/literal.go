@@ -113,7 +113,7 @@ func (l *literal) bytes(t schema.Type) (values [][]byte, ok bool) {
 	return [][]byte{binary.LittleEndian.AppendUint32(nil, uint32(i))}, true
 }
 
-// within is about a column of doubles on the left and a number, where files have the column
+// within handles a column of doubles on the left and a number, where files have the column
 // in a narrower type: the engine, which casts its values, does not look at their bounds.
 func (p *Scope) within(kind string, left, right any) predicate {
 	n, _ := left.(sql.Node)
@@ -152,7 +152,7 @@ func (p *Scope) within(kind string, left, right any) predicate {
 	}
 }
 
-// zeros is a number, or both zeros, which are equal.
+// zeros returns a number, or both zeros, which are equal.
 func zeros(f float64) []float64 {
 	if f == 0 {
 		return []float64{0, math.Copysign(0, -1)}

@@ -73,7 +73,7 @@ type View struct {
 	Columns []schema.Column
 }
 
-// timeType is the type of the table's time index.
+// timeType returns the type of the table's time index.
 func (v *View) timeType() schema.Type {
 	if c := v.Schema.TimeIndex(); c != nil {
 		return c.Type
@@ -96,7 +96,7 @@ const (
 	Year9999 = 253402300799
 )
 
-// since is the condition that a row's time index is at least before.
+// since returns the condition that a row's time index is at least before.
 func (v *View) since(before int64) string {
 	for i, c := range v.Columns {
 		units := c.Type.UnitsPerSecond()

@@ -88,7 +88,7 @@ func (p *Plan) times() Span {
 	return out
 }
 
-// within is the conditions that a row's time index lies in a span of nanoseconds.
+// within returns the conditions that a row's time index lies in a span of nanoseconds.
 func (v *View) within(s Span) []string {
 	if s.Lo > s.Hi {
 		return []string{"false"}
@@ -120,7 +120,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// literals is those of the reference's conditions that compare a column with literals, as
+// literals returns the ones of the reference's conditions that compare a column with literals, as
 // text; empty: none.
 func (p *Plan) literals(now time.Time) string {
 	var out []string
@@ -159,7 +159,7 @@ func (p *Scope) literals(v any) (out []string) {
 	return out
 }
 
-// in is the condition that a column has one of some literal values, as text.
+// in returns the condition that a column has one of some literal values, as text.
 func (p *Scope) in(left any, values ...any) string {
 	var b strings.Builder
 	for i, v := range values {

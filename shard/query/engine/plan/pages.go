@@ -35,7 +35,7 @@ type key struct {
 	values []*literal
 }
 
-// in are the values in the bytes that bloom filters hash, in a file where the column has
+// in returns the values in the bytes that bloom filters hash, in a file where the column has
 // that type; none if the column cannot have any of them. ok is false if that is not known.
 func (k *key) in(t schema.Type) (values [][]byte, ok bool) {
 	for _, value := range k.values {
@@ -159,7 +159,7 @@ func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	return out, true
 }
 
-// PageColumns are the columns to be read, as the segment has them.
+// PageColumns returns the columns to be read, as the segment has them.
 func (p *Plan) PageColumns(s *query.Segment, need []int) ([]segment.Column, bool) {
 	var out []segment.Column
 	add := func(c *schema.Column) bool {
@@ -324,7 +324,7 @@ func (l *RowFinder) Matters(lo, hi int64) bool {
 	return l.may == nil || l.may(&probe{times: Span{Nanoseconds(lo, l.TimeType), Nanoseconds(hi, l.TimeType)}})
 }
 
-// FileFactor is how many times as large a value of the time index is in files: those of
+// FileFactor returns how many times as large a value of the time index is in files: those of
 // seconds have milliseconds.
 func FileFactor(t schema.Type) int64 {
 	if t == schema.TimestampSecond {

@@ -96,7 +96,7 @@ func (p *Plan) Parts() []Part {
 	return parts
 }
 
-// probe is what is known of a part without a look at its file.
+// probe returns what is known of a part without a look at its file.
 func (p *Plan) probe(pt *Part, identity bool) *probe {
 	return &probe{
 		times:    Span{Nanoseconds(pt.min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())},

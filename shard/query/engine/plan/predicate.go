@@ -28,7 +28,7 @@ var Mirrored = map[string]string{
 	"COMPARE_GREATERTHAN": "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
 }
 
-// every is true where every part is.
+// every returns true where every part is.
 func every(parts []predicate) predicate {
 	known := parts[:0:0]
 	for _, part := range parts {
@@ -49,7 +49,7 @@ func every(parts []predicate) predicate {
 	}
 }
 
-// either is true where one part is.
+// either returns true where one part is.
 func either(parts []predicate) predicate {
 	for _, part := range parts {
 		if part == nil {
@@ -87,7 +87,7 @@ func (p *Scope) comparison(kind string, left, right any) predicate {
 	return every([]predicate{pr, bounds})
 }
 
-// timeComparison is about an expression of the time index on the left and a constant.
+// timeComparison handles an expression of the time index on the left and a constant.
 func (p *Scope) timeComparison(kind string, left, right any) predicate {
 	bounds, ok := p.TimeBounds(kind, left, right)
 	if !ok {
@@ -97,7 +97,7 @@ func (p *Scope) timeComparison(kind string, left, right any) predicate {
 	return func(pr *probe) bool { return pr.times.Meets(bounds) }
 }
 
-// TimeBounds are those of the times for which such a comparison can be true.
+// TimeBounds returns the ones of the times for which such a comparison can be true.
 func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) {
 	at, back, forth, ok := p.compared(left, right)
 	if !ok {
@@ -178,7 +178,7 @@ func isDay(v any) bool {
 	return err == nil
 }
 
-// timeExpression tells how much an expression of the time index is less or more than
+// timeExpression reports how much an expression of the time index is less or more than
 // it at most, in nanoseconds; unit is not 0 if it is a number, of so many nanoseconds.
 func (p *Scope) timeExpression(v any) (back, forth, unit int64, ok bool) {
 	n, _ := v.(sql.Node)
@@ -257,7 +257,7 @@ func (p *Scope) Named(name string) *schema.Column {
 	return found
 }
 
-// equality is about a column on the left and a literal.
+// equality handles a column on the left and a literal.
 func (p *Scope) equality(left, right any) predicate {
 	c, l := p.literal(left, right)
 	if c == nil {
@@ -270,7 +270,7 @@ func (p *Scope) equality(left, right any) predicate {
 	}
 }
 
-// search is about a call of matches or matches_term.
+// search handles a call of matches or matches_term.
 func (p *Scope) search(n sql.Node) predicate {
 	at, _ := sql.Position(n)
 	for _, call := range p.searches {

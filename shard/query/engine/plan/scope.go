@@ -85,6 +85,6 @@ type Scope struct {
 	Alone  bool
 	// searches are the statement's.
 	searches []sql.Search
-	// used tells what the predicates look at.
+	// used reports what the predicates look at.
 	used reasons
 }

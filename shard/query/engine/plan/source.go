@@ -119,7 +119,7 @@ type Lent interface {
 // Lend lends DuckDB the batches of parts, under the given names of the columns.
 type Lend func(names []string, columns []schema.Column, parts []Part) (Lent, error)
 
-// null is a null of a column's type.
+// null returns a null of a column's type.
 func (s *Source) null(at int) string {
 	c := s.Columns[at]
 	if c.Type == schema.JSON {
@@ -217,7 +217,7 @@ func (s *Source) casts(c query.SegmentColumn) bool {
 	return false
 }
 
-// hidden is the condition that leaves out rows that are marked deleted, or empty.
+// hidden returns the condition that leaves out rows that are marked deleted, or empty.
 func (s *Source) hidden(columns []query.SegmentColumn) string {
 	if slices.ContainsFunc(columns, func(c query.SegmentColumn) bool { return c.ID == schema.DeletedColumnID }) {
 		return sql.QuoteName(deletedName) + " IS NOT TRUE"
@@ -235,7 +235,7 @@ func isFar(lo, hi int64, t schema.Type) bool {
 	return units > 0 && units <= 1000 && (lo < -farSeconds*units || hi > farSeconds*units)
 }
 
-// near is the time index with times beyond what the engine compares taken for the last and
+// near returns the time index with times beyond what the engine compares taken for the last and
 // the first moment: one stored row must not have queries fail.
 func (s *Source) near(at int) string {
 	const moment = "make_timestamp(%s%d)::%s"

@@ -258,7 +258,7 @@ func (m *merging) partials() string {
 		n, partition, pairsName, Partials)
 }
 
-// count is the part that counts the values of pairs.
+// count returns the part that counts the values of pairs.
 func (m *merging) count() string { return m.part("count(" + m.pairs + ")") }
 
 // final returns an expression over the partials, as text.

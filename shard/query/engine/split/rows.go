@@ -79,7 +79,7 @@ func isStar(n sql.Node) bool {
 	return sql.Text(n, "class") == "STAR" && sql.OnlyKeys(n)
 }
 
-// sortKey is the name of a column that is only there to sort by.
+// sortKey returns the name of a column that is only there to sort by.
 func sortKey(i int) string { return fmt.Sprintf(`"__s%d"`, i) }
 
 // sorted returns ORDER BY of both statements, and the columns that are added to sort by.

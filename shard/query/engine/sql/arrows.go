@@ -15,7 +15,7 @@ var lambdaFunctions = map[string]bool{
 	"list_reduce": true, "array_reduce": true, "reduce": true,
 }
 
-// separators are words that are no part of an operand, and are no functions when a parenthesis follows.
+// separators are words that are not part of an operand, and are not functions when a parenthesis follows.
 var separators = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, w := range strings.Fields(`all analyse analyze and any anti as asc asof asymmetric between both by check collate
@@ -142,7 +142,7 @@ func (s *arrowScan) set(t arrowToken, word string, end int) {
 // end notes that a part of an operand ends.
 func (s *arrowScan) end(t arrowToken, end int) { s.set(t, "", end) }
 
-// begin notes that something begins at i that may be an operand or go on with one.
+// begin notes that something begins at i that may be an operand or continue with one.
 func (s *arrowScan) begin(i int) {
 	l := s.top()
 	switch s.last {
@@ -166,7 +166,7 @@ func (s *arrowScan) endChain(end int) {
 	l.chain = -1
 }
 
-// separate notes that the token at i is no part of an operand.
+// separate notes that the token at i is not part of an operand.
 func (s *arrowScan) separate(i int) {
 	s.endChain(s.lastEnd)
 	l := s.top()

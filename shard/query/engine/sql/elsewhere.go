@@ -66,7 +66,7 @@ var elsewhere = map[string]string{
 	"multiif":                 "CASE WHEN a THEN x WHEN b THEN y ELSE z END",
 }
 
-// suggestion is the end of a sentence about a function that does not exist.
+// suggestion returns the end of a sentence about a function that does not exist.
 func suggestion(name string) string {
 	if write, ok := elsewhere[strings.ToLower(name)]; ok {
 		return "; write " + write
@@ -77,7 +77,7 @@ func suggestion(name string) string {
 // missingName are errors for a path of names of which the engine does not know the first, or the second.
 var missingName = regexp.MustCompile(`^Referenced table ".*" not found|does not have a column named`)
 
-// DottedName is the end of a sentence about a.b where a column "a.b" exists, which is one name. Ingestion
+// DottedName returns the end of a sentence about a.b where a column "a.b" exists, which is one name. Ingestion
 // makes such columns of objects.
 func DottedName(err error, r *Rewritten, tables []query.Table) string {
 	e := (*EngineError)(nil)

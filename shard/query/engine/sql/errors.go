@@ -107,13 +107,13 @@ var memorySigns = []string{
 	"failed to allocate", "could not allocate",
 }
 
-// isOutOfMemory reports whether e is for want of memory.
+// isOutOfMemory reports whether e is for lack of memory.
 func isOutOfMemory(e *EngineError) bool {
 	return strings.EqualFold(e.Kind, "out of memory") ||
 		slices.ContainsFunc(memorySigns, func(sign string) bool { return strings.Contains(e.Message, sign) })
 }
 
-// noMemory is the error for a client whose statement got no more memory.
+// noMemory returns the error for a client whose statement got no more memory.
 func noMemory(cause error, msg string) error {
 	text := "the query needs more memory than the engine has (" + msg + ")"
 	if strings.Contains(msg, "failed to offload data block") {

@@ -110,7 +110,7 @@ func skipQuoted(sql string, i int) int {
 	return i
 }
 
-// quotedLen is the length of the text in quotes that text begins with. escapes: a backslash takes the
+// quotedLen returns the length of the text in quotes that text begins with. escapes: a backslash takes the
 // byte behind it along.
 func quotedLen(text string, escapes bool) int {
 	for k := 1; k < len(text); k++ {
@@ -127,7 +127,7 @@ func quotedLen(text string, escapes bool) int {
 	return len(text)
 }
 
-// commentLen is the length of the comment that text begins with, comments within it included.
+// commentLen returns the length of the comment that text begins with, comments within it included.
 func commentLen(text string) int {
 	depth := 0
 	for k := 0; k < len(text); k++ {
@@ -146,7 +146,7 @@ func commentLen(text string) int {
 	return len(text)
 }
 
-// dollarLen is the length of the text in dollar quotes that text begins with, or 0 if it is something else.
+// dollarLen returns the length of the text in dollar quotes that text begins with, or 0 if it is something else.
 func dollarLen(text string) int {
 	k := 1
 	for k < len(text) && IsNameByte(text[k]) && text[k] != '$' {

@@ -74,7 +74,7 @@ func (b *textBounds) word(sql string, i int) (end int, err error) {
 	return max(end, i+1), nil
 }
 
-// sign counts a character that is no part of a word.
+// sign counts a character that is not part of a word.
 func (b *textBounds) sign(c byte, i int) error {
 	if strings.IndexByte(operatorBytes, c) >= 0 {
 		if b.run++; b.run > maxOperatorRun {

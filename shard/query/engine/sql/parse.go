@@ -119,8 +119,8 @@ func (p parser) tree(sql string) (*syntaxTree, error) {
 	return tree, nil
 }
 
-// clientError is the error for a text that the engine's parser did not take, or that
-// is no SELECT.
+// clientError returns the error for a text that the engine's parser did not take, or that
+// is not a SELECT.
 func (t *syntaxTree) clientError(st *Statement) error {
 	if t.ErrorType == "not implemented" {
 		w, _ := Word(st.SQL, 0)

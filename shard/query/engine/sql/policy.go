@@ -46,7 +46,7 @@ func parseFunctions(list string) map[string]Verdict {
 	return out
 }
 
-// call checks a call of a function that is no table function.
+// call checks a call of a function that is not a table function.
 func (w *walker) call(n Node) error {
 	name := strings.ToLower(Text(n, "function_name"))
 	if export, _ := n["export_state"].(bool); export {

@@ -76,7 +76,7 @@ func (st *Statement) putIn(ref TableRef, end int, source string) Edit {
 	return e
 }
 
-// alias is the name that the reference has in the rewritten statement if the client
+// alias returns the name that the reference has in the rewritten statement if the client
 // gave it none: that of the table, or, beside a table of the same name, with the
 // database in front.
 func (ref TableRef) alias() string {
@@ -86,7 +86,7 @@ func (ref TableRef) alias() string {
 	return ref.Name.Name
 }
 
-// CalledAs is the name by which the statement qualifies the reference's columns.
+// CalledAs returns the name by which the statement qualifies the reference's columns.
 func (ref TableRef) CalledAs() string {
 	if ref.Given != "" {
 		return ref.Given

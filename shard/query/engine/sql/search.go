@@ -34,7 +34,7 @@ type term struct {
 // Analyzer is how a column's words are told apart.
 type Analyzer struct{ CaseSensitive, Chinese bool }
 
-// program is the form of t that match.c reads.
+// program returns the form of t that match.c reads.
 func (t *term) program(a Analyzer) string {
 	flags := 0
 	if a.CaseSensitive {
@@ -125,7 +125,7 @@ func (w *walker) search(name string, n Node) error {
 	return nil
 }
 
-// wholeTerm is the query for a text as it stands.
+// wholeTerm returns the query for a text as it stands.
 func wholeTerm(text string) (*term, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("there is no word to look for")
@@ -142,7 +142,7 @@ type Search struct {
 	Analyzer
 }
 
-// Edits are what a call is replaced by in the text.
+// Edits returns what a call is replaced by in the text.
 func (c Search) Edits() []Edit {
 	name, argument := c.Name, c.argument
 	name.Text, argument.Text = "cordwood_matches", QuoteText(c.Query.program(c.Analyzer))

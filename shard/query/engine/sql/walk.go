@@ -68,7 +68,7 @@ func (w *walker) walk(v any, s *scope) error {
 	return nil
 }
 
-// boundTerms bounds the expressions of a list that are no literals: the engine compares those of an AND or OR
+// boundTerms bounds the expressions of a list that are not literals: the engine compares those of an AND or OR
 // with each other, and makes a column of each of an ORDER BY.
 func boundTerms(list []any) error {
 	if len(list) <= MaxListed {
@@ -139,7 +139,7 @@ var nesting = map[string]bool{
 // what the engine plans.
 var likes = map[string]bool{"~~": true, "!~~": true, "~~*": true, "!~~*": true}
 
-// excerpt is the beginning of a text of the client, for an error.
+// excerpt returns the beginning of a text of the client, for an error.
 func excerpt(s string) string {
 	const most = 100
 	if len(s) <= most {

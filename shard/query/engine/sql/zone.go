@@ -112,7 +112,7 @@ func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	return "", offset, false
 }
 
-// momentTypes tells which expressions are times, as far as names and functions show it.
+// momentTypes reports which expressions are times, as far as names and functions show it.
 type momentTypes struct {
 	st     *Statement
 	tables []query.Table

@@ -22,7 +22,7 @@ type Config struct {
 	// Full is called, again and again, while a write waits for room. It must not block. The
 	// default value does nothing.
 	Full func(error)
-	// Logger gets a line when a write begins to wait for room and when it goes on. The default
+	// Logger gets a line when a write begins to wait for room and when it continues. The default
 	// value discards.
 	Logger *slog.Logger
 }
@@ -165,7 +165,7 @@ var ErrClosed = errors.New("closed while it waited for room on the disk")
 // retryFull is how long a write waits before it tries a full disk again.
 const retryFull = 250 * time.Millisecond
 
-// WaitForRoom calls do until it does not fail for want of room, and returns its error; a do
+// WaitForRoom calls do until it does not fail for lack of room, and returns its error; a do
 // that fails must leave nothing behind. It calls full, if not nil, after each such failure. It
 // ends when stop is closed, with an error that matches ErrClosed. what names the write in
 // logger, which may be nil.

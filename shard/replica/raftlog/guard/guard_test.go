@@ -106,7 +106,7 @@ func TestDeadlineAndEnd(t *testing.T) {
 }
 
 // TestFullDisk has no room for a while: nothing fails, nothing is latched, and the
-// log goes on when there is room.
+// log continues when there is room.
 func TestFullDisk(t *testing.T) {
 	told := make(chan error, 100)
 	g := New(Config{

@@ -26,7 +26,7 @@ import (
 // is sent.
 const Kept = 2
 
-// unfinished ends the names of directories that are no snapshots yet, or not any more.
+// unfinished ends the names of directories that are not snapshots yet, or not any more.
 const unfinished = ".tmp"
 
 // Store is the snapshot store that raft uses. Its methods may be called concurrently.
