@@ -82,6 +82,11 @@ const (
 	ShardAway Reason = "SHARD_AWAY"
 )
 
+// Reasons lists all reasons.
+func Reasons() []Reason {
+	return []Reason{NotLeader, Busy, WrongEpoch, SchemaStale, OutcomeUnknown, BadBatch, TableGone, ShardAway}
+}
+
 // Error is an error that may be shown to a client.
 type Error struct {
 	Code Code
