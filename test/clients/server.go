@@ -142,7 +142,13 @@ func (s *server) check(table, mark string) {
 	s.t.Helper()
 	sql := fmt.Sprintf("SELECT count(*), count(DISTINCT %s) FROM %s WHERE CAST(%s AS BIGINT) BETWEEN 0 AND %d", mark,
 		table, mark, Records-1)
-	want := fmt.Sprint([]string{fmt.Sprint(Records), fmt.Sprint(Records)})
+	s.await(sql, fmt.Sprint(Records), fmt.Sprint(Records))
+}
+
+// await waits until the first row of a statement has the values that are wanted.
+func (s *server) await(sql string, values ...string) {
+	s.t.Helper()
+	want := fmt.Sprint(values)
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -154,7 +160,7 @@ func (s *server) check(table, mark string) {
 		}
 		select {
 		case <-ctx.Done():
-			s.t.Errorf("%s has %v rows and marks (%v), want %s", table, got, err, want)
+			s.t.Errorf("%s: %v (%v), want %s", sql, got, err, want)
 			return
 		case <-ticker.C:
 		}

@@ -18,25 +18,15 @@ const (
 	maxDatagram = 64 << 10
 	// askAgain is how long datagrams are dropped before it is asked again whether they may be stored.
 	askAgain = time.Second
-	// drainPackets is for how long Shutdown reads the datagrams that came before it.
-	drainPackets = 50 * time.Millisecond
 )
 
 // ServePacket takes datagrams from p until Shutdown, and returns ErrClosed then, or the error of p. It closes p.
 func (s *Server) ServePacket(p net.PacketConn) error {
-	defer func() { _ = p.Close() }()
-	if !s.open(p) {
+	if !s.open(p, &s.serving) {
+		_ = p.Close()
 		return ErrClosed
 	}
-	defer s.closed(p)
-	s.mu.Lock()
-	if s.closing {
-		s.mu.Unlock()
-		return ErrClosed
-	}
-	s.serving.Add(1)
-	s.mu.Unlock()
-	defer s.serving.Done()
+	defer s.closed(p, &s.serving)
 	if buffered, ok := p.(interface{ SetReadBuffer(n int) error }); ok {
 		_ = buffered.SetReadBuffer(socketBuffer) // the system may allow less
 	}

@@ -31,13 +31,15 @@ type Server struct {
 	slots, storing chan struct{}
 	stores         sync.WaitGroup
 
-	mu      sync.Mutex // guards all below
-	closing bool
-	sockets map[io.Closer]struct{}
-	conns   map[*Conn]struct{}
-	queues  map[access.Sender]*queue
-	serving sync.WaitGroup // connections, and calls of ServePacket
-	stopped chan struct{}  // nil before Shutdown; closed when it has ended
+	mu sync.Mutex // guards all below
+	// closing: Shutdown was called. draining: no more connections come.
+	closing, draining bool
+	sockets           map[io.Closer]struct{}
+	conns             map[*Conn]struct{}
+	queues            map[access.Sender]*queue
+	accepting         sync.WaitGroup // calls of Serve
+	serving           sync.WaitGroup // connections, and calls of ServePacket
+	stopped           chan struct{}  // nil before Shutdown; closed when it has ended
 }
 
 // ErrClosed is what Serve and ServePacket return after Shutdown.
@@ -74,20 +76,17 @@ func (s *Server) Drop(why Reason, n int) {
 // Serve takes connections from l until Shutdown, and returns ErrClosed then, or the error of the listener. It
 // closes l.
 func (s *Server) Serve(l net.Listener) error {
-	defer l.Close()
+	if !s.open(l, &s.accepting) {
+		l.Close()
+		return ErrClosed
+	}
+	defer s.closed(l, &s.accepting)
 	if s.cfg.TLS != nil {
 		l = tls.NewListener(l, s.cfg.TLS)
 	}
-	if !s.open(l) {
-		return ErrClosed
-	}
-	defer s.closed(l)
 	for wait := time.Duration(0); ; {
 		nc, err := l.Accept()
-		if s.isClosing() {
-			if err == nil {
-				nc.Close()
-			}
+		if err != nil && s.isClosing() {
 			return ErrClosed
 		}
 		if err != nil {
@@ -112,7 +111,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) accept(nc net.Conn) {
 	c := &Conn{Server: s, nc: nc, Peer: Peer{Address: addressOf(nc.RemoteAddr())}, active: time.Now()}
 	s.mu.Lock()
-	if s.closing || !s.roomFor(c) {
+	if s.draining || !s.roomFor(c) {
 		s.mu.Unlock()
 		s.Drop(Full, 1)
 		s.say("too many connections: one was refused", c.Peer.Address, "max", s.cfg.MaxConnections)
@@ -174,20 +173,25 @@ func (s *Server) queueFor(caller *access.Caller, from Peer) *queue {
 	return q
 }
 
-func (s *Server) open(socket io.Closer) bool {
+// open notes a socket that is served. It reports false after Shutdown.
+func (s *Server) open(socket io.Closer, calls *sync.WaitGroup) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return false
 	}
 	s.sockets[socket] = struct{}{}
+	calls.Add(1)
 	return true
 }
 
-func (s *Server) closed(socket io.Closer) {
+// closed closes a socket that is no longer served.
+func (s *Server) closed(socket io.Closer, calls *sync.WaitGroup) {
+	_ = socket.Close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.sockets, socket)
+	s.mu.Unlock()
+	calls.Done()
 }
 
 func (s *Server) isClosing() bool {
@@ -205,16 +209,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if first {
 		s.stopped = make(chan struct{})
 		for socket := range s.sockets {
-			if p, ok := socket.(net.PacketConn); ok {
-				_ = p.SetReadDeadline(time.Now().Add(drainPackets)) // then ServePacket ends, and closes it
-				continue
-			}
-			_ = socket.Close()
-		}
-		for c := range s.conns {
-			c.drain(s.cfg.Drain)
+			end(socket)
 		}
 		go func() {
+			s.accepting.Wait()
+			s.drain()
 			s.serving.Wait()
 			s.flush()
 			s.stores.Wait()
@@ -237,6 +236,37 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 	<-stopped
 	return ctx.Err()
+}
+
+// lastOnes is for how long Shutdown takes the connections and datagrams that wait in the kernel: what their clients
+// have sent would be lost.
+const lastOnes = 50 * time.Millisecond
+
+// end has the goroutine of a socket end, and close it, once nothing waits there any more.
+func end(socket io.Closer) {
+	until := time.Now().Add(lastOnes)
+	var err error
+	switch socket := socket.(type) {
+	case interface{ SetReadDeadline(t time.Time) error }: // net.PacketConn
+		err = socket.SetReadDeadline(until)
+	case interface{ SetDeadline(t time.Time) error }: // *net.TCPListener
+		err = socket.SetDeadline(until)
+	default:
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		_ = socket.Close()
+	}
+}
+
+// drain has all connections end. No more come.
+func (s *Server) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	for c := range s.conns {
+		c.drain(s.cfg.Drain)
+	}
 }
 
 // addressOf returns the address of a peer; zero for one that has none, as in tests with pipes.

@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -444,4 +445,52 @@ func TestConfig(t *testing.T) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
+}
+
+// A connection that waits in the kernel when the server stops is still taken: its client has sent already.
+func TestShutdownTakesWaiting(t *testing.T) {
+	s, f := server(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := socktest.Dial(t, "tcp", l.Addr().String())
+	socktest.Write(t, c, "one\n")
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	late := &lateListener{TCPListener: l.(*net.TCPListener), asked: make(chan struct{}), goOn: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(late) }()
+	<-late.asked
+	go func() {
+		socktest.Await(t, "the server stops", func() bool { return late.stopping.Load() })
+		close(late.goOn)
+	}()
+	socktest.Stop(t, s)
+	if err := <-ended; !errors.Is(err, sockdoor.ErrClosed) {
+		t.Errorf("serving ended with %v", err)
+	}
+	f.Rows(t, table, 1)
+}
+
+// lateListener accepts the first connection once the server stops.
+type lateListener struct {
+	*net.TCPListener
+	once        sync.Once
+	stopping    atomic.Bool
+	asked, goOn chan struct{}
+}
+
+func (l *lateListener) Accept() (net.Conn, error) {
+	l.once.Do(func() {
+		close(l.asked)
+		<-l.goOn
+	})
+	return l.TCPListener.Accept()
+}
+
+func (l *lateListener) SetDeadline(t time.Time) error {
+	l.stopping.Store(true)
+	return l.TCPListener.SetDeadline(t)
 }
