@@ -24,7 +24,8 @@ func TestIngestHints(t *testing.T) {
 	}))
 	defer s.Close()
 	file := writeFile(t, "one", []byte("line\n"))
-	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=7d", "--hint", "append_mod=false", "--hint", "on_type_conflict=aside")
+	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=7d", "--hint",
+		"append_mod=false", "--hint", "on_type_conflict=aside")
 	if err != nil || !slices.Equal(got, []string{"map[on_type_conflict:aside ttl:7d]"}) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -48,26 +48,56 @@ func init() {
 	promptCommands = []*promptCommand{
 		{`\q`, "", "leave (also exit, quit, Ctrl-D)", func(*prompt, context.Context, string) error { return errLeave }, nil},
 		{`\?`, "", "this list", (*prompt).help, nil},
-		{`\h`, "[STATEMENT]", `how statements are written, such as \h CREATE TABLE`, (*prompt).syntax, func(_ *completer, typed string) []string { return matchingWords(typed, syntaxNames()) }},
+		{
+			`\h`, "[STATEMENT]", `how statements are written, such as \h CREATE TABLE`, (*prompt).syntax,
+			func(_ *completer, typed string) []string { return matchingWords(typed, syntaxNames()) },
+		},
 		{`\d`, "[TABLE]", "list the tables, or describe one", (*prompt).describe, tables},
-		{`\l`, "", "list the databases", func(p *prompt, ctx context.Context, _ string) error { p.run(ctx, "SHOW DATABASES"); return nil }, nil},
-		{`\c`, "DB", "use another database (also USE DB)", (*prompt).connect, func(c *completer, typed string) []string { return matching(typed, quoteNames(c.names.databases())) }},
+		{
+			`\l`, "", "list the databases",
+			func(p *prompt, ctx context.Context, _ string) error { p.run(ctx, "SHOW DATABASES"); return nil }, nil,
+		},
+		{
+			`\c`, "DB", "use another database (also USE DB)", (*prompt).connect,
+			func(c *completer, typed string) []string { return matching(typed, quoteNames(c.names.databases())) },
+		},
 		{`\conninfo`, "", "print the server, the database and the time zone", (*prompt).connection, nil},
-		{`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson; or into a file, until \\o alone", (*prompt).output, func(_ *completer, typed string) []string {
-			if strings.ContainsAny(typed, "./~") {
-				return fileNames(typed)
-			}
-			return matching(typed, outputNames())
-		}},
-		{`\x`, "[on|off|auto]", "print a line for each column, if they do not fit on the screen with auto", (*prompt).expand, words("on", "off", "auto")},
+		{
+			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson; or into a file, until \\o alone",
+			(*prompt).output, func(_ *completer, typed string) []string {
+				if strings.ContainsAny(typed, "./~") {
+					return fileNames(typed)
+				}
+				return matching(typed, outputNames())
+			},
+		},
+		{
+			`\x`, "[on|off|auto]", "print a line for each column, if they do not fit on the screen with auto",
+			(*prompt).expand, words("on", "off", "auto"),
+		},
 		{`\timing`, "[on|off]", "print how long statements take", (*prompt).timing, words("on", "off")},
-		{`\pset`, "pager [on|off|always]", "show output that is longer than the screen by $PAGER", (*prompt).pset, words("pager", "on", "off", "always")},
-		{`\i`, "FILE", "run the statements of a file", (*prompt).include, func(_ *completer, typed string) []string { return fileNames(typed) }},
-		{`\e`, "[FILE]", "write a statement, or change the last one, by $EDITOR", (*prompt).edit, func(_ *completer, typed string) []string { return fileNames(typed) }},
-		{`\g`, "", "run the statement so far, or the last one again", func(p *prompt, ctx context.Context, _ string) error { p.again(ctx); return nil }, nil},
+		{
+			`\pset`, "pager [on|off|always]", "show output that is longer than the screen by $PAGER", (*prompt).pset,
+			words("pager", "on", "off", "always"),
+		},
+		{
+			`\i`, "FILE", "run the statements of a file", (*prompt).include,
+			func(_ *completer, typed string) []string { return fileNames(typed) },
+		},
+		{
+			`\e`, "[FILE]", "write a statement, or change the last one, by $EDITOR", (*prompt).edit,
+			func(_ *completer, typed string) []string { return fileNames(typed) },
+		},
+		{
+			`\g`, "", "run the statement so far, or the last one again",
+			func(p *prompt, ctx context.Context, _ string) error { p.again(ctx); return nil }, nil,
+		},
 		{`\watch`, "[SECONDS]", "run it again every two seconds, or so many, until Ctrl-C", (*prompt).watch, nil},
 		{`\p`, "", "print the statement so far, or the last one", (*prompt).print, nil},
-		{`\r`, "", "drop the statement so far (also Ctrl-C)", func(p *prompt, _ context.Context, _ string) error { p.pending = ""; return nil }, nil},
+		{
+			`\r`, "", "drop the statement so far (also Ctrl-C)",
+			func(p *prompt, _ context.Context, _ string) error { p.pending = ""; return nil }, nil,
+		},
 	}
 }
 
@@ -175,7 +205,8 @@ func (p *prompt) connect(ctx context.Context, name string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	c := p.session.client
-	found, err := cli.FirstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata WHERE schema_name = "+cli.Literal(name))
+	found, err := cli.FirstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata WHERE schema_name = "+
+		cli.Literal(name))
 	if err != nil {
 		return fmt.Errorf("%w; still in %s", err, p.session.db)
 	}
@@ -196,7 +227,8 @@ func (p *prompt) connection(context.Context, string) error {
 	if zone == "" {
 		zone = "UTC"
 	}
-	_, err := fmt.Fprintf(p.session.out, "Connected to %s, database %s. Times without a zone are of %s.\n", p.session.client.Server(), p.session.db, zone)
+	_, err := fmt.Fprintf(p.session.out, "Connected to %s, database %s. Times without a zone are of %s.\n",
+		p.session.client.Server(), p.session.db, zone)
 	return err
 }
 
@@ -265,7 +297,9 @@ func (p *prompt) expand(_ context.Context, argument string) error {
 	default:
 		return fmt.Errorf(`\x %s: use on, off or auto`, argument)
 	}
-	fmt.Fprintf(p.session.errOut, "rows are printed %s\n", [...]string{"as a table", "a line for each column", "a line for each column if they do not fit on the screen"}[s.expanded])
+	fmt.Fprintf(p.session.errOut, "rows are printed %s\n", [...]string{
+		"as a table", "a line for each column", "a line for each column if they do not fit on the screen",
+	}[s.expanded])
 	return nil
 }
 
@@ -284,7 +318,12 @@ func (p *prompt) timing(_ context.Context, argument string) error {
 
 func (p *prompt) pset(_ context.Context, argument string) error {
 	name, value, _ := strings.Cut(argument, " ")
-	mode, ok := map[string]pagerMode{"": pagerOn, "on": pagerOn, "off": pagerOff, "always": pagerAlways}[strings.TrimSpace(value)]
+	mode, ok := map[string]pagerMode{
+		"":       pagerOn,
+		"on":     pagerOn,
+		"off":    pagerOff,
+		"always": pagerAlways,
+	}[strings.TrimSpace(value)]
 	if name != "pager" || !ok {
 		return fmt.Errorf(`\pset %s: there is \pset pager on, off or always`, argument)
 	}

@@ -32,12 +32,18 @@ type catalogNames interface {
 
 // sqlKeywords are those that statements are written with, the ones that begin one first.
 var (
-	sqlVerbs    = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE SET USE VALUES SUMMARIZE PIVOT UNPIVOT")
-	sqlKeywords = strings.Fields(`ADD ALL ANALYZE AND ANTI ANY AS ASC ASOF BETWEEN BY CASCADE CASE CAST COLUMN COLUMNS CREATE CROSS CURRENT DATABASE
-		DATABASES DAY DEFAULT DELETE DESC DESCRIBE DISTINCT DROP ELSE END ENGINE ESCAPE EXCEPT EXCLUDE EXISTS EXPLAIN EXTRACT FALSE FILTER FIRST
-		FOLLOWING FROM FULL FULLTEXT GROUP HAVING HOUR IF ILIKE IN INDEX INNER INSERT INTERSECT INTERVAL INTO INVERTED IS JOIN KEY LAST LATERAL LEFT LIKE LIMIT
-		MINUTE MODIFY MONTH NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT PRECEDING PRIMARY QUALIFY RANGE RECURSIVE RENAME
-		REPLACE RIGHT ROWS SAMPLE SECOND SELECT SEMI SET SHOW SIMILAR SKIPPING TABLE TABLES THEN TIME TIMESTAMP TO TRUE TRUNCATE UNBOUNDED UNION
+	sqlVerbs = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE SET " +
+		"USE VALUES SUMMARIZE PIVOT UNPIVOT")
+	sqlKeywords = strings.Fields(`ADD ALL ANALYZE AND ANTI ANY AS ASC ASOF BETWEEN BY CASCADE CASE CAST COLUMN COLUMNS ` +
+		`CREATE CROSS CURRENT DATABASE
+		DATABASES DAY DEFAULT DELETE DESC DESCRIBE DISTINCT DROP ELSE END ENGINE ESCAPE EXCEPT EXCLUDE EXISTS EXPLAIN ` +
+		`EXTRACT FALSE FILTER FIRST
+		FOLLOWING FROM FULL FULLTEXT GROUP HAVING HOUR IF ILIKE IN INDEX INNER INSERT INTERSECT INTERVAL INTO INVERTED IS ` +
+		`JOIN KEY LAST LATERAL LEFT LIKE LIMIT
+		MINUTE MODIFY MONTH NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT PRECEDING PRIMARY QUALIFY ` +
+		`RANGE RECURSIVE RENAME
+		REPLACE RIGHT ROWS SAMPLE SECOND SELECT SEMI SET SHOW SIMILAR SKIPPING TABLE TABLES THEN TIME TIMESTAMP TO TRUE ` +
+		`TRUNCATE UNBOUNDED UNION
 		UNNEST UNSET USING VALUES WEEK WHEN WHERE WINDOW WITH YEAR` + " " + strings.Join(sqlTypes, " "))
 )
 
@@ -76,7 +82,8 @@ func (c *completer) command(line string) (start int, list []string) {
 	if pc == nil || pc.arguments == nil {
 		return start, nil
 	}
-	if i := strings.LastIndexByte(argument, ' '); i >= 0 && name == `\pset` { // the others take one name, perhaps with spaces
+	// the others take one name, perhaps with spaces
+	if i := strings.LastIndexByte(argument, ' '); i >= 0 && name == `\pset` {
 		start, argument = start+i+1, argument[i+1:]
 	}
 	return start, pc.arguments(c, argument)
@@ -194,7 +201,8 @@ func isName(t statement.Token) bool {
 }
 
 func isWord(t statement.Token, words ...string) bool {
-	return t.Kind == statement.TokenWord && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(t.Value, w) })
+	return t.Kind == statement.TokenWord &&
+		slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(t.Value, w) })
 }
 
 // listsTables tells whether the comma at the end is one between tables.
@@ -234,7 +242,8 @@ func (c *completer) mentioned(tokens []statement.Token) []mention {
 		if next < len(tokens) && isWord(tokens[next], "AS") {
 			next++
 		}
-		if next < len(tokens) && isName(tokens[next]) && (tokens[next].Kind == statement.TokenName || !slices.Contains(sqlKeywords, strings.ToUpper(tokens[next].Value))) {
+		if next < len(tokens) && isName(tokens[next]) &&
+			(tokens[next].Kind == statement.TokenName || !slices.Contains(sqlKeywords, strings.ToUpper(tokens[next].Value))) {
 			m.alias = tokens[next].Value
 		}
 		out = append(out, m)
@@ -247,7 +256,8 @@ func quoteNames(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = name
-		plain := name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && (name[0] < '0' || name[0] > '9')
+		plain := name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_") == "" &&
+			(name[0] < '0' || name[0] > '9')
 		if !plain || slices.Contains(sqlKeywords, strings.ToUpper(name)) {
 			out[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		}
@@ -370,7 +380,8 @@ func (s *serverNames) databases() []string {
 }
 
 func (s *serverNames) tables(db string) []string {
-	return s.list("SELECT table_name FROM information_schema.tables WHERE table_schema = " + cli.Literal(db) + " ORDER BY 1")
+	return s.list("SELECT table_name FROM information_schema.tables WHERE table_schema = " + cli.Literal(db) +
+		" ORDER BY 1")
 }
 
 func (s *serverNames) columns(db, table string) []string {

@@ -11,7 +11,8 @@ import (
 
 var (
 	// sqlTypes are the types of columns that are offered.
-	sqlTypes   = strings.Fields("BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS UINT64 VARCHAR")
+	sqlTypes = strings.Fields("BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS " +
+		"UINT64 VARCHAR")
 	indexKinds = []string{"FULLTEXT INDEX", "INVERTED INDEX", "SKIPPING INDEX"}
 )
 
@@ -34,7 +35,12 @@ func (c *completer) alterations(typed string, tokens []statement.Token) (list []
 	verb := strings.ToUpper(rest[0].Value)
 	rest = rest[1:]
 	if len(rest) == 0 {
-		words := map[string][]string{"ADD": {"COLUMN"}, "DROP": {"COLUMN"}, "MODIFY": {"COLUMN"}, "RENAME": {"COLUMN", "TO"}}[verb]
+		words := map[string][]string{
+			"ADD":    {"COLUMN"},
+			"DROP":   {"COLUMN"},
+			"MODIFY": {"COLUMN"},
+			"RENAME": {"COLUMN", "TO"},
+		}[verb]
 		return matchingWords(typed, words), words != nil
 	}
 	if !isWord(rest[0], "COLUMN") || !slices.Contains([]string{"DROP", "MODIFY", "RENAME"}, verb) {

@@ -28,7 +28,11 @@ func (fixedNames) tables(db string) []string {
 }
 
 func (fixedNames) columns(db, table string) []string {
-	return map[string][]string{"public.access": {"at", "status", "Status Text"}, "public.app": {"level", "at"}, "shop.carts": {"items"}}[db+"."+strings.ToLower(table)]
+	return map[string][]string{
+		"public.access": {"at", "status", "Status Text"},
+		"public.app":    {"level", "at"},
+		"shop.carts":    {"items"},
+	}[db+"."+strings.ToLower(table)]
 }
 
 func TestCompletion(t *testing.T) {
@@ -127,14 +131,16 @@ func TestCompletion(t *testing.T) {
 func TestCompletionKeepsWhatWasTyped(t *testing.T) {
 	c := &completer{names: fixedNames{}, db: func() string { return "public" }, pending: func() string { return "" }}
 	for _, line := range []string{
-		"SELECT * FR", "SELECT * fr", "SELECT * Fr", "SELECT * LI", "SELECT 1 FROM access GR", "SELECT 1 FROM access ORD", "SELECT 1 FROM access WHERE ST", "SELECT 1 FROM access WHERE s",
+		"SELECT * FR", "SELECT * fr", "SELECT * Fr", "SELECT * LI", "SELECT 1 FROM access GR", "SELECT 1 FROM access ORD",
+		"SELECT 1 FROM access WHERE ST", "SELECT 1 FROM access WHERE s",
 		"ALTER TABLE access RE", "SELECT * FROM O", "SELECT * FROM g", "SELECT CA", "SELECT AR", "SELECT ISN", "DESC",
 	} {
 		head, list, _ := c.complete(line, len([]rune(line)))
 		if len(list) == 0 {
 			continue
 		}
-		if got := head + commonPrefix(list, false); len(got) < len(line) || !strings.EqualFold(strings.ReplaceAll(got, `"`, "")[:len(line)], line) {
+		if got := head + commonPrefix(list, false); len(got) < len(line) ||
+			!strings.EqualFold(strings.ReplaceAll(got, `"`, "")[:len(line)], line) {
 			t.Errorf("%q becomes %q, of %.200q", line, got, list)
 		}
 	}
@@ -163,8 +169,10 @@ func TestCompletionKeepsWhatWasTyped(t *testing.T) {
 func TestSyntaxIsTaken(t *testing.T) {
 	i := slices.IndexFunc(syntaxes, func(s struct{ name, text string }) bool { return s.name == "ALTER TABLE" })
 	for line := range strings.Lines(syntaxes[i].text) {
-		text := strings.NewReplacer("TYPE", "BIGINT", "{FULLTEXT | INVERTED | SKIPPING}", "SKIPPING", "[IF EXISTS]", "IF EXISTS", "[IF NOT EXISTS]", "IF NOT EXISTS",
-			"[WITH ('option'='value', …)]", "", "[DEFAULT literal]", "DEFAULT 1", "ALTER TABLE table", "ALTER TABLE app", "COLUMN column", "COLUMN a").Replace(strings.TrimSpace(line))
+		text := strings.NewReplacer("TYPE", "BIGINT", "{FULLTEXT | INVERTED | SKIPPING}", "SKIPPING", "[IF EXISTS]",
+			"IF EXISTS", "[IF NOT EXISTS]", "IF NOT EXISTS",
+			"[WITH ('option'='value', …)]", "", "[DEFAULT literal]", "DEFAULT 1", "ALTER TABLE table", "ALTER TABLE app",
+			"COLUMN column", "COLUMN a").Replace(strings.TrimSpace(line))
 		if _, err := statement.Parse(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -228,12 +236,14 @@ func TestHistoryEntry(t *testing.T) {
 // TestHistoryIsBounded: a file that has grown is written anew with the last statements.
 func TestHistoryIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
-	if err := os.WriteFile(path, []byte(strings.Repeat("SELECT 1;\n", 3*maxHistory)+"SELECT 2;\n\xff\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat("SELECT 1;\n", 3*maxHistory)+"SELECT 2;\n\xff\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	h := &history{path: path}
 	var got []string
-	if err := h.load(func(entry string) { got = append(got, entry) }); err != nil || len(got) != maxHistory || got[maxHistory-1] != "SELECT 2;" {
+	if err := h.load(func(entry string) { got = append(got, entry) }); err != nil || len(got) != maxHistory ||
+		got[maxHistory-1] != "SELECT 2;" {
 		t.Errorf("%d entries, %v", len(got), err)
 	}
 	text, err := os.ReadFile(path)
@@ -246,7 +256,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	if err := h.save("SELECT 3;"); err != nil {
 		t.Error(err)
 	}
-	if text, err = os.ReadFile(path); err != nil || !strings.HasSuffix(string(text), "\nSELECT 2;\nSELECT 3;\n") || strings.HasSuffix(string(text), "SELECT 2;\nSELECT 2;\nSELECT 3;\n") {
+	if text, err = os.ReadFile(path); err != nil || !strings.HasSuffix(string(text), "\nSELECT 2;\nSELECT 3;\n") ||
+		strings.HasSuffix(string(text), "SELECT 2;\nSELECT 2;\nSELECT 3;\n") {
 		t.Errorf("the end: %q, %v", text[len(text)-40:], err)
 	}
 }
@@ -258,12 +269,16 @@ func TestPromptRefusesDatabases(t *testing.T) {
 	if err := p.loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`error: there is no database "shp"; did you mean "shop"? still in public`, "error: no such table (server answered 400, code 4001); still in public"} {
+	for _, want := range []string{
+		`error: there is no database "shp"; did you mean "shop"? still in public`,
+		"error: no such table (server answered 400, code 4001); still in public",
+	} {
 		if !strings.Contains(errOut.String(), want) {
 			t.Errorf("no %q in %q", want, errOut)
 		}
 	}
-	if all := strings.Join(asked(), "\n"); !strings.Contains(all, "SELECT 1 [public table]") || !strings.Contains(all, "SELECT 2 [public table]") {
+	if all := strings.Join(asked(), "\n"); !strings.Contains(all, "SELECT 1 [public table]") ||
+		!strings.Contains(all, "SELECT 2 [public table]") {
 		t.Errorf("asked %s", all)
 	}
 }
@@ -271,18 +286,21 @@ func TestPromptRefusesDatabases(t *testing.T) {
 func TestPromptWritesFiles(t *testing.T) {
 	s, asked := sqlServer(t)
 	file := filepath.Join(t.TempDir(), "rows.txt")
-	p, _, _, errOut := newPrompt(t, s.URL, `\watch`, `\o `+file, "SELECT 1;", "SELECT 2 \\g", `\g`, "SELECT 'a\\b' \\p", `\r`,
+	p, _, _, errOut := newPrompt(t, s.URL, `\watch`, `\o `+file, "SELECT 1;", "SELECT 2 \\g", `\g`,
+		"SELECT 'a\\b' \\p", `\r`,
 		`\o /no/such/folder/x`, `\watch 0`, `\h nope`, `\h drop`, `\x maybe`, `\q now`, "INSERT INTO t VALUES (1) \\watch")
 	if err := p.loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	want := "<SELECT 1>\n<SELECT 2>\n<SELECT 2>\nSELECT 'a\\b' \nDROP DATABASE [IF EXISTS] database [CASCADE]\n\nDROP TABLE [IF EXISTS] table\n\n\n"
+	want := "<SELECT 1>\n<SELECT 2>\n<SELECT 2>\nSELECT 'a\\b' \nDROP DATABASE [IF EXISTS] database [CASCADE]\n\nDROP " +
+		"TABLE [IF EXISTS] table\n\n\n"
 	if diff := cmp.Diff(want, string(text)); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for _, want := range []string{
-		"there is no statement yet to watch", "no such file", "want a number of seconds", "there is no help on NOPE", "use on, off or auto", `\q takes no argument`,
+		"there is no statement yet to watch", "no such file", "want a number of seconds", "there is no help on NOPE",
+		"use on, off or auto", `\q takes no argument`,
 		"only statements that read can be watched",
 	} {
 		if !strings.Contains(errOut.String(), want) {

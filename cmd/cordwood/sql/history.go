@@ -179,5 +179,6 @@ func historyEntry(typed string) (entry string, keep bool) {
 	}
 	entry = strings.TrimSpace(b.String())
 	// The prompt of a terminal shows no control characters.
-	return entry, entry != "" && len(entry) <= maxEntry && !strings.ContainsFunc(entry, func(r rune) bool { return r < ' ' && r != '\t' })
+	return entry, entry != "" && len(entry) <= maxEntry &&
+		!strings.ContainsFunc(entry, func(r rune) bool { return r < ' ' && r != '\t' })
 }

@@ -94,5 +94,6 @@ func explainUnknown(err error, r *client.Request) error {
 	if key == "" {
 		return err
 	}
-	return fmt.Errorf("%w; rows may be stored: run the same statement within 15 minutes with --idempotency-key %s, and they are stored once", err, cli.ShellWord(key))
+	return fmt.Errorf("%w; rows may be stored: run the same statement within 15 minutes with --idempotency-key %s, "+
+		"and they are stored once", err, cli.ShellWord(key))
 }

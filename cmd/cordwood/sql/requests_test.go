@@ -23,7 +23,8 @@ func TestInsertOfUnknownOutcome(t *testing.T) {
 	defer s.Close()
 	const text = "INSERT INTO t VALUES (1); SELECT 1; INSERT INTO t VALUES (1)"
 	_, _, err := execute(t, "", "sql", text, "--server", s.URL, "--idempotency-key", "it's", "--timeout", "1ms")
-	if err == nil || !strings.Contains(err.Error(), `rows may be stored: run the same statement within 15 minutes with --idempotency-key 'it'\''s 3', and they are stored once`) {
+	if err == nil || !strings.Contains(err.Error(), `rows may be stored: run the same statement within 15 minutes with `+
+		`--idempotency-key 'it'\''s 3', and they are stored once`) {
 		t.Errorf("the error says %v", err)
 	}
 	if got := fmt.Sprintf("%q", keys); got != `["it's" "" "it's 3"]` {
@@ -39,7 +40,8 @@ func TestServers(t *testing.T) {
 		{"--server", "http://127.0.0.1:1", "--server", s.URL},
 		{"--server", s.URL + ", http://127.0.0.1:1"},
 	} {
-		if _, errOut, err := execute(t, "", append([]string{"sql", "SELECT 1"}, args...)...); err != nil || len(asked()) != i+1 || (i < 2) != strings.Contains(errOut, "trying the next server") {
+		if _, errOut, err := execute(t, "", append([]string{"sql", "SELECT 1"}, args...)...); err != nil ||
+			len(asked()) != i+1 || (i < 2) != strings.Contains(errOut, "trying the next server") {
 			t.Errorf("%v: %v, %q", args, err, errOut)
 		}
 	}
@@ -62,11 +64,19 @@ func TestReadFlags(t *testing.T) {
 		w.Header().Add("X-Svc-Warnings", "the table merges rows")
 	}))
 	defer s.Close()
-	_, errOut, err := execute(t, "", "sql", "SELECT 1", "--server", s.URL, "--consistency", "any", "--max-staleness", "1m", "--allow-partial")
-	if err != nil || query != "allow_partial=true&consistency=any&db=public&format=table&max_staleness=1m" || !strings.Contains(errOut, "without: shard 3: no leader") || !strings.Contains(errOut, "warning: the table merges rows\n") {
+	_, errOut, err := execute(t, "", "sql", "SELECT 1", "--server", s.URL, "--consistency", "any", "--max-staleness", "1m",
+		"--allow-partial")
+	if err != nil || query != "allow_partial=true&consistency=any&db=public&format=table&max_staleness=1m" ||
+		!strings.Contains(errOut, "without: shard 3: no leader") ||
+		!strings.Contains(errOut, "warning: the table merges rows\n") {
 		t.Errorf("%v, %q, %q", err, query, errOut)
 	}
-	for _, args := range [][]string{{"--consistency", "strong"}, {"--max-staleness", "1m"}, {"--consistency", "any", "--max-staleness", "soon"}, {"--idempotency-key", strings.Repeat("k", 300)}} {
+	for _, args := range [][]string{
+		{"--consistency", "strong"},
+		{"--max-staleness", "1m"},
+		{"--consistency", "any", "--max-staleness", "soon"},
+		{"--idempotency-key", strings.Repeat("k", 300)},
+	} {
 		if code := run(append([]string{"sql", "SELECT 1", "--server", s.URL}, args...), io.Discard); code != cli.ExitUsage {
 			t.Errorf("%v: status %d", args, code)
 		}

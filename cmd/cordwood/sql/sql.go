@@ -72,12 +72,18 @@ start: it is the zone of times that are written without one. Answers are in UTC.
 	f := cmd.Flags()
 	f.StringVar(&o.db, "db", "public", "`DATABASE` of tables that are named without one")
 	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT` of rows: table, json, yaml, csv or ndjson")
-	f.StringVar(&o.zone, "timezone", "", "`ZONE` of times that are written without one, such as Europe/Berlin or +01:00; UTC by default")
-	f.StringVar(&o.timeout, "timeout", "", "`DURATION` after which a statement is given up, with all its tries, such as 5m; 30s by default")
-	f.StringVar(&o.read.consistency, "consistency", "", "`HOW` new the rows are that are read: linear, everything that was acknowledged (default), or any, what some replica has")
-	f.StringVar(&o.read.maxStaleness, "max-staleness", "", "with --consistency any, rows may be older by this `DURATION`, from 2s to 24h; 10s by default")
-	f.BoolVar(&o.read.allowPartial, "allow-partial", false, "leave out what cannot be read, and say so, instead of failing")
-	f.StringVar(&o.key, "idempotency-key", "", "`KEY` by which the INSERTs of the text are known for 15 minutes: run again with it, they store nothing twice; a random one by default")
+	f.StringVar(&o.zone, "timezone", "",
+		"`ZONE` of times that are written without one, such as Europe/Berlin or +01:00; UTC by default")
+	f.StringVar(&o.timeout, "timeout", "",
+		"`DURATION` after which a statement is given up, with all its tries, such as 5m; 30s by default")
+	f.StringVar(&o.read.consistency, "consistency", "", "`HOW` new the rows are that are read: "+
+		"linear, everything that was acknowledged (default), or any, what some replica has")
+	f.StringVar(&o.read.maxStaleness, "max-staleness", "",
+		"with --consistency any, rows may be older by this `DURATION`, from 2s to 24h; 10s by default")
+	f.BoolVar(&o.read.allowPartial, "allow-partial", false,
+		"leave out what cannot be read, and say so, instead of failing")
+	f.StringVar(&o.key, "idempotency-key", "", "`KEY` by which the INSERTs of the text are known for 15 minutes: "+
+		"run again with it, they store nothing twice; a random one by default")
 	return cmd
 }
 
@@ -123,9 +129,13 @@ func newSQLSession(cmd *cobra.Command, o *sqlOptions) (*sqlSession, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(o.key) != o.key || len(o.key) > maxKey {
-		return nil, cli.WrongUsage(fmt.Errorf("--idempotency-key: want 1 to %d characters, without a space at the ends", maxKey))
+		return nil, cli.WrongUsage(fmt.Errorf("--idempotency-key: want 1 to %d characters, without a space at the ends",
+			maxKey))
 	}
-	s := &sqlSession{db: o.db, output: o.output, timeout: timeout, key: o.key, zone: strings.TrimSpace(o.zone), read: o.read, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
+	s := &sqlSession{
+		db: o.db, output: o.output, timeout: timeout, key: o.key, zone: strings.TrimSpace(o.zone), read: o.read,
+		out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(),
+	}
 	s.client, err = cli.NewClient(cmd, func(text string) { fmt.Fprintln(s.errOut, text) })
 	return s, err
 }

@@ -34,7 +34,8 @@ func sqlServer(t *testing.T) (*httptest.Server, func() []string) {
 		if zone != "" {
 			zone = " in " + zone
 		}
-		asked = append(asked, fmt.Sprintf("%s [%s %s%s%s]", statement, r.URL.Query().Get("db"), r.URL.Query().Get("format"), r.Header.Get("x-svc-timeout"), zone))
+		asked = append(asked, fmt.Sprintf("%s [%s %s%s%s]", statement, r.URL.Query().Get("db"), r.URL.Query().Get("format"),
+			r.Header.Get("x-svc-timeout"), zone))
 		mu.Unlock()
 		switch {
 		case r.Header.Get("Content-Type") != "application/sql" || r.URL.Path != "/v1/sql":
@@ -51,7 +52,8 @@ func sqlServer(t *testing.T) (*httptest.Server, func() []string) {
 				_, _ = io.WriteString(w, `{"schema_name":"shop"}`+"\n")
 			}
 		case r.URL.Query().Get("format") == "ndjson":
-			_, _ = io.WriteString(w, "{\"b\":1,\"a\":\"x: y\\nz\",\"t\":true,\"f\":1.50,\"n\":null,\"yes\":\"yes\"}\n{\"b\":-9223372036854775808,\"a\":[1,{\"k\":\"😀\"}]}\n")
+			_, _ = io.WriteString(w, "{\"b\":1,\"a\":\"x: y\\nz\",\"t\":true,\"f\":1.50,\"n\":null,\"yes\":\"yes\"}"+
+				"\n{\"b\":-9223372036854775808,\"a\":[1,{\"k\":\"😀\"}]}\n")
 		default:
 			fmt.Fprintf(w, "<%s>\n", statement)
 		}
@@ -74,8 +76,16 @@ func TestSQLOutput(t *testing.T) {
 		{"ndjson", "none", ""},
 		{"json", "none", "[]\n"},
 		{"yaml", "none", "[]\n"},
-		{"json", "SELECT 1", "[\n  {\"b\":1,\"a\":\"x: y\\nz\",\"t\":true,\"f\":1.50,\"n\":null,\"yes\":\"yes\"},\n  {\"b\":-9223372036854775808,\"a\":[1,{\"k\":\"😀\"}]}\n]\n"},
-		{"yaml", "SELECT 1", "- b: 1\n  a: |-\n    x: y\n    z\n  t: true\n  f: 1.50\n  \"n\": null\n  \"yes\": \"yes\"\n- b: -9223372036854775808\n  a:\n    - 1\n    - k: \"\\U0001F600\"\n"},
+		{
+			"json", "SELECT 1",
+			"[\n  {\"b\":1,\"a\":\"x: y\\nz\",\"t\":true,\"f\":1.50,\"n\":null,\"yes\":\"yes\"},\n  " +
+				"{\"b\":-9223372036854775808,\"a\":[1,{\"k\":\"😀\"}]}\n]\n",
+		},
+		{
+			"yaml", "SELECT 1",
+			"- b: 1\n  a: |-\n    x: y\n    z\n  t: true\n  f: 1.50\n  \"n\": null\n  \"yes\": \"yes\"\n- b: " +
+				"-9223372036854775808\n  a:\n    - 1\n    - k: \"\\U0001F600\"\n",
+		},
 	} {
 		stdout, stderr, err := execute(t, "", "sql", tt.statement, "--server", s.URL, "--output", tt.output)
 		if err != nil || stderr != "" {
@@ -93,20 +103,25 @@ func TestSQLOutput(t *testing.T) {
 
 func TestSQLScript(t *testing.T) {
 	s, asked := sqlServer(t)
-	stdout, _, err := execute(t, "SELECT ';' ; -- one; two\n;;SELECT 2;\nfail; SELECT 3", "sql", "--server", s.URL, "--db", "shop", "--timeout", "5m")
+	stdout, _, err := execute(t, "SELECT ';' ; -- one; two\n;;SELECT 2;\nfail; SELECT 3", "sql", "--server", s.URL, "--db",
+		"shop", "--timeout", "5m")
 	if err == nil || err.Error() != "no\nsuch table (server answered 400, code 4001)" {
 		t.Errorf("got %v", err)
 	}
 	if stdout != "<SELECT ';'>\n<SELECT 2>\n" {
 		t.Errorf("printed %q", stdout)
 	}
-	if diff := cmp.Diff([]string{"SELECT ';' [shop table5m0s]", "SELECT 2 [shop table5m0s]", "fail [shop table5m0s]"}, asked()); diff != "" {
+	if diff := cmp.Diff([]string{"SELECT ';' [shop table5m0s]", "SELECT 2 [shop table5m0s]", "fail [shop table5m0s]"},
+		asked()); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, err := execute(t, "", "sql", "cut", "--server", s.URL, "-o", "json"); err == nil || !strings.Contains(err.Error(), "broke the answer off") {
+	if _, _, err := execute(t, "", "sql", "cut", "--server", s.URL, "-o", "json"); err == nil ||
+		!strings.Contains(err.Error(), "broke the answer off") {
 		t.Errorf("a broken answer: %v", err)
 	}
-	for _, args := range [][]string{{"sql", " ; -- nothing"}, {"sql", "SELECT 1", "-o", "xml"}, {"sql", "SELECT 1", "--server", "ftp://x"}} {
+	for _, args := range [][]string{
+		{"sql", " ; -- nothing"}, {"sql", "SELECT 1", "-o", "xml"}, {"sql", "SELECT 1", "--server", "ftp://x"},
+	} {
 		_, _, err := execute(t, "", args...)
 		if cli.ExitStatus(err) != cli.ExitUsage {
 			t.Errorf("%v: %v", args, err)
@@ -146,33 +161,41 @@ func newPrompt(t *testing.T, server string, lines ...string) (p *prompt, person 
 		t.Fatal(err)
 	}
 	out, errOut, person = &bytes.Buffer{}, &bytes.Buffer{}, &typed{lines: lines}
-	return &prompt{session: &sqlSession{client: c, db: "public", output: "table", out: out, errOut: errOut}, in: person}, person, out, errOut
+	return &prompt{
+		session: &sqlSession{client: c, db: "public", output: "table", out: out, errOut: errOut},
+		in:      person,
+	}, person, out, errOut
 }
 
 func TestPrompt(t *testing.T) {
 	s, asked := sqlServer(t)
 	p, person, out, errOut := newPrompt(t, s.URL,
-		"SELECT", "1; SELECT 2;", "SELECT 3", "^C", "", "fail;", `\d`, `\d app;`, `\l`, "use shop;", "SELECT 4; -- done", `\o csv`, "SELECT 5;",
+		"SELECT", "1; SELECT 2;", "SELECT 3", "^C", "", "fail;", `\d`, `\d app;`, `\l`, "use shop;", "SELECT 4; -- done",
+		`\o csv`, "SELECT 5;",
 		`\o xml`, `\xx`, `\c`, `\timng`, `\?`, "exit", "SELECT 6;")
 	if err := p.loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"SELECT\n1 [public table]", "SELECT 2 [public table]", "fail [public table]", "SHOW TABLES [public table]", "DESCRIBE app [public table]",
-		"SHOW DATABASES [public table]", "SELECT schema_name FROM information_schema.schemata WHERE schema_name = 'shop' [ ndjson]",
+		"SELECT\n1 [public table]", "SELECT 2 [public table]", "fail [public table]", "SHOW TABLES [public table]",
+		"DESCRIBE app [public table]",
+		"SHOW DATABASES [public table]",
+		"SELECT schema_name FROM information_schema.schemata WHERE schema_name = 'shop' [ ndjson]",
 		"SELECT 4 [shop table]", "SELECT 5 [shop csvWithNames]",
 	}
 	if diff := cmp.Diff(want, asked()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"public> ", "     -> ", "public> ", "     -> ", "public> "}, person.prompts[:5]); diff != "" {
+	if diff := cmp.Diff([]string{"public> ", "     -> ", "public> ", "     -> ", "public> "},
+		person.prompts[:5]); diff != "" {
 		t.Error(diff)
 	}
 	if !strings.Contains(out.String(), "<SELECT 2>\n") || !strings.Contains(out.String(), `  \watch [SECONDS] `) {
 		t.Errorf("printed %q", out)
 	}
 	for _, text := range []string{
-		"error: no such table (server answered 400, code 4001)\n", "error: output xml: use table", `error: there is no command \xx: did you mean \x?`,
+		"error: no such table (server answered 400, code 4001)\n", "error: output xml: use table",
+		`error: there is no command \xx: did you mean \x?`,
 		`error: there is no command \timng: did you mean \timing?`, "error: name the database", " ms\n",
 	} {
 		if !strings.Contains(errOut.String(), text) {
@@ -181,7 +204,8 @@ func TestPrompt(t *testing.T) {
 	}
 	// A statement is one entry, on however many lines it was typed.
 	wantHistory := []string{
-		"SELECT 1; SELECT 2;", "SELECT 3", "fail;", `\d`, `\d app;`, `\l`, "use shop;", "SELECT 4; -- done", `\o csv`, "SELECT 5;", `\o xml`, `\xx`, `\c`, `\timng`, `\?`, "exit",
+		"SELECT 1; SELECT 2;", "SELECT 3", "fail;", `\d`, `\d app;`, `\l`, "use shop;", "SELECT 4; -- done", `\o csv`,
+		"SELECT 5;", `\o xml`, `\xx`, `\c`, `\timng`, `\?`, "exit",
 	}
 	if diff := cmp.Diff(wantHistory, person.history); diff != "" {
 		t.Error(diff)
@@ -200,21 +224,26 @@ func TestTimeZoneHolds(t *testing.T) {
 	if err := os.WriteFile(file, []byte("SET time_zone = 'Asia/Tokyo'; SELECT 4"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, _, out, _ := newPrompt(t, s.URL, `\conninfo`, `\i `+file, "SELECT 5;", "SET TIME ZONE 'fail';", "SELECT 'SET TIME ZONE ''x''';", `\conninfo`, "SET TIME ZONE DEFAULT;", "SELECT 6;")
+	p, _, out, _ := newPrompt(t, s.URL, `\conninfo`, `\i `+file, "SELECT 5;", "SET TIME ZONE 'fail';",
+		"SELECT 'SET TIME ZONE ''x''';", `\conninfo`, "SET TIME ZONE DEFAULT;", "SELECT 6;")
 	if err := p.loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"SELECT 1 [public table in +01:00]", "set local time zone 'Europe/Berlin' [public table in +01:00]", "SELECT 2 [public table in Europe/Berlin]",
+		"SELECT 1 [public table in +01:00]", "set local time zone 'Europe/Berlin' [public table in +01:00]",
+		"SELECT 2 [public table in Europe/Berlin]",
 		"SET TIME ZONE 'fail' [public table in Europe/Berlin]",
-		"SET time_zone = 'Asia/Tokyo' [public table]", "SELECT 4 [public table in Asia/Tokyo]", "SELECT 5 [public table in Asia/Tokyo]",
+		"SET time_zone = 'Asia/Tokyo' [public table]", "SELECT 4 [public table in Asia/Tokyo]",
+		"SELECT 5 [public table in Asia/Tokyo]",
 		"SET TIME ZONE 'fail' [public table in Asia/Tokyo]", "SELECT 'SET TIME ZONE ''x''' [public table in Asia/Tokyo]",
 		"SET TIME ZONE DEFAULT [public table in Asia/Tokyo]", "SELECT 6 [public table]",
 	}
 	if diff := cmp.Diff(want, asked()); diff != "" {
 		t.Error(diff)
 	}
-	for _, text := range []string{"database public. Times without a zone are of UTC.\n", "Times without a zone are of Asia/Tokyo.\n"} {
+	for _, text := range []string{
+		"database public. Times without a zone are of UTC.\n", "Times without a zone are of Asia/Tokyo.\n",
+	} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("no %q in %q", text, out)
 		}
@@ -225,11 +254,15 @@ func TestTimeZoneHolds(t *testing.T) {
 // of it, so it is not run.
 func TestPromptDropsTheRest(t *testing.T) {
 	s, asked := sqlServer(t)
-	p, _, _, errOut := newPrompt(t, s.URL, `fail; DROP TABLE app;`, `INSERT INTO t VALUES (e'don\'t run; DROP TABLE app; --');`, "SELECT 1;", "exit")
+	p, _, _, errOut := newPrompt(t, s.URL, `fail; DROP TABLE app;`,
+		`INSERT INTO t VALUES (e'don\'t run; DROP TABLE app; --');`, "SELECT 1;", "exit")
 	if err := p.loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"fail [public table]", `INSERT INTO t VALUES (e'don\'t run; DROP TABLE app; --') [public table]`, "SELECT 1 [public table]"}
+	want := []string{
+		"fail [public table]", `INSERT INTO t VALUES (e'don\'t run; DROP TABLE app; --') [public table]`,
+		"SELECT 1 [public table]",
+	}
 	if diff := cmp.Diff(want, asked()); diff != "" {
 		t.Error(diff)
 	}

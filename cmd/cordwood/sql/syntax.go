@@ -11,7 +11,12 @@ import (
 
 // syntaxes are how statements are written, for \h.
 var syntaxes = []struct{ name, text string }{
-	{"SELECT", "[WITH name AS (SELECT …), …]\nSELECT [DISTINCT] expression [AS name], … FROM table [JOIN table ON condition]\n  [WHERE condition] [GROUP BY …] [HAVING condition] [ORDER BY … [DESC]] [LIMIT n [OFFSET n]]\nIt is DuckDB's dialect: window functions, PIVOT, QUALIFY, lists and JSON, too."},
+	{
+		"SELECT",
+		"[WITH name AS (SELECT …), …]\nSELECT [DISTINCT] expression [AS name], … FROM table [JOIN table ON condition]\n  " +
+			"[WHERE condition] [GROUP BY …] [HAVING condition] [ORDER BY … [DESC]] [LIMIT n [OFFSET n]]\nIt is DuckDB's " +
+			"dialect: window functions, PIVOT, QUALIFY, lists and JSON, too.",
+	},
 	{"EXPLAIN", "EXPLAIN [ANALYZE] SELECT …"},
 	{"SHOW DATABASES", "SHOW DATABASES [LIKE 'pattern']"},
 	{"SHOW TABLES", "SHOW [FULL] TABLES [FROM database] [LIKE 'pattern']"},
@@ -19,10 +24,26 @@ var syntaxes = []struct{ name, text string }{
 	{"DESCRIBE", "DESCRIBE [TABLE] table"},
 	{"CREATE DATABASE", "CREATE DATABASE [IF NOT EXISTS] database [WITH ('ttl'='30d')]"},
 	{"DROP DATABASE", "DROP DATABASE [IF EXISTS] database [CASCADE]"},
-	{"CREATE TABLE", "CREATE TABLE [IF NOT EXISTS] table (\n  column TYPE [NULL | NOT NULL] [DEFAULT literal] [TIME INDEX] [FULLTEXT INDEX | INVERTED INDEX | SKIPPING INDEX], …,\n  [TIME INDEX (column),] [PRIMARY KEY (column, …)]\n) [WITH ('ttl'='7d', 'append_mode'='true', …)]"},
-	{"ALTER TABLE", "ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column TYPE [DEFAULT literal]\nALTER TABLE table DROP COLUMN [IF EXISTS] column\nALTER TABLE table RENAME COLUMN column TO name\nALTER TABLE table MODIFY COLUMN column TYPE\nALTER TABLE table MODIFY COLUMN column SET {FULLTEXT | INVERTED | SKIPPING} INDEX [WITH ('option'='value', …)]\nALTER TABLE table MODIFY COLUMN column UNSET {FULLTEXT | INVERTED | SKIPPING} INDEX\nALTER TABLE table SET 'option'='value'\nALTER TABLE table UNSET 'option'\nALTER TABLE table RENAME TO name"},
+	{
+		"CREATE TABLE",
+		"CREATE TABLE [IF NOT EXISTS] table (\n  column TYPE [NULL | NOT NULL] [DEFAULT literal] [TIME INDEX] [FULLTEXT " +
+			"INDEX | INVERTED INDEX | SKIPPING INDEX], …,\n  [TIME INDEX (column),] [PRIMARY KEY (column, …)]\n) [WITH " +
+			"('ttl'='7d', 'append_mode'='true', …)]",
+	},
+	{
+		"ALTER TABLE",
+		"ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column TYPE [DEFAULT literal]\nALTER TABLE table DROP COLUMN [IF " +
+			"EXISTS] column\nALTER TABLE table RENAME COLUMN column TO name\nALTER TABLE table MODIFY COLUMN column " +
+			"TYPE\nALTER TABLE table MODIFY COLUMN column SET {FULLTEXT | INVERTED | SKIPPING} INDEX [WITH " +
+			"('option'='value', …)]\nALTER TABLE table MODIFY COLUMN column UNSET {FULLTEXT | INVERTED | SKIPPING} " +
+			"INDEX\nALTER TABLE table SET 'option'='value'\nALTER TABLE table UNSET 'option'\nALTER TABLE table RENAME TO name",
+	},
 	{"ALTER DATABASE", "ALTER DATABASE database SET 'option'='value'\nALTER DATABASE database UNSET 'option'"},
-	{"SET TIME ZONE", "SET TIME ZONE {'zone' | DEFAULT}\nThe zone of times that are written without one in the statements behind it, such as 'Europe/Berlin' or '+01:00'."},
+	{
+		"SET TIME ZONE",
+		"SET TIME ZONE {'zone' | DEFAULT}\nThe zone of times that are written without one in the statements behind it, " +
+			"such as 'Europe/Berlin' or '+01:00'.",
+	},
 	{"DROP TABLE", "DROP TABLE [IF EXISTS] table"},
 	{"TRUNCATE TABLE", "TRUNCATE TABLE table"},
 	{"INSERT", "INSERT INTO table [(column, …)] VALUES (literal, …), …"},
@@ -50,7 +71,8 @@ func (p *prompt) syntax(_ context.Context, name string) error {
 	case name == "":
 		fmt.Fprintf(&b, "There is help on %s: \\h SELECT.\n", strings.Join(syntaxNames(), ", "))
 	case b.Len() == 0:
-		return fmt.Errorf("there is no help on %s%s; there is on %s", name, nearest.DidYouMean(": ", name, syntaxNames()), strings.Join(syntaxNames(), ", "))
+		return fmt.Errorf("there is no help on %s%s; there is on %s", name, nearest.DidYouMean(": ", name, syntaxNames()),
+			strings.Join(syntaxNames(), ", "))
 	}
 	_, err := io.WriteString(p.session.out, b.String())
 	return err

@@ -155,7 +155,8 @@ func TestBadDatagrams(t *testing.T) {
 func TestLong(t *testing.T) {
 	s, f := server(t)
 	text := strings.Repeat("b", MaxBytes-30)
-	socktest.Send(t, socktest.TCP(t, s), strings.Repeat("a", 3*MaxBytes)+"\x00"+docker+"\x00"+`{"short_message":"`+text+`"}`)
+	socktest.Send(t, socktest.TCP(t, s), strings.Repeat("a", 3*MaxBytes)+"\x00"+docker+"\x00"+
+		`{"short_message":"`+text+`"}`)
 	want := []string{"GET / 200", text}
 	if diff := cmp.Diff(want, socktest.Texts(f.Rows(t, "public.gelf_logs", 2), "message")); diff != "" {
 		t.Errorf("messages (-want +got):\n%.1000s", diff)

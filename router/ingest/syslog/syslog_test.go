@@ -46,28 +46,33 @@ var forms = []struct {
 		"rsyslog, RSYSLOG_SyslogProtocol23Format",
 		"<86>1 2024-07-04T08:30:59.123456+02:00 web-1 sshd 812 - - pam_unix(sshd:session): session opened for user root",
 		ingesttest.Row{
-			"svc_timestamp": at("2024-07-04T06:30:59.123456Z"), "hostname": "web-1", "appname": "sshd", "procid": "812", "facility": "authpriv",
+			"svc_timestamp": at("2024-07-04T06:30:59.123456Z"), "hostname": "web-1", "appname": "sshd", "procid": "812",
+			"facility": "authpriv",
 			"severity": "info", "priority": int64(86), "message": "pam_unix(sshd:session): session opened for user root",
 		},
 	},
 	{
 		"rsyslog, RSYSLOG_TraditionalForwardFormat", "<13>Jul  4 08:30:58 web-1 app[7]: hello  world",
 		ingesttest.Row{
-			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "web-1", "appname": "app", "procid": "7", "facility": "user",
+			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "web-1", "appname": "app", "procid": "7",
+			"facility": "user",
 			"severity": "notice", "priority": int64(13), "message": "hello  world",
 		},
 	},
 	{
 		"rsyslog, RSYSLOG_ForwardFormat", "<30>2024-07-04T08:30:58.000001+00:00 web-1 systemd[1]: Started x.",
 		ingesttest.Row{
-			"svc_timestamp": at("2024-07-04T08:30:58.000001Z"), "hostname": "web-1", "appname": "systemd", "procid": "1", "facility": "daemon",
+			"svc_timestamp": at("2024-07-04T08:30:58.000001Z"), "hostname": "web-1", "appname": "systemd", "procid": "1",
+			"facility": "daemon",
 			"severity": "info", "priority": int64(30), "message": "Started x.",
 		},
 	},
 	{
-		"syslog-ng, syslog()", "<38>1 2024-07-04T08:30:58+00:00 web-1 su 9 ID47 [timeQuality tzKnown=\"1\" isSynced=\"0\"][meta sequenceId=\"1\"] \ufeff'su root' failed",
+		"syslog-ng, syslog()", "<38>1 2024-07-04T08:30:58+00:00 web-1 su 9 ID47 [timeQuality tzKnown=\"1\" " +
+			"isSynced=\"0\"][meta sequenceId=\"1\"] \ufeff'su root' failed",
 		ingesttest.Row{
-			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "web-1", "appname": "su", "procid": "9", "msgid": "ID47", "facility": "auth",
+			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "web-1", "appname": "su", "procid": "9", "msgid": "ID47",
+			"facility": "auth",
 			"severity": "info", "priority": int64(38), "message": "'su root' failed",
 			"structured_data": `{"timeQuality":{"tzKnown":"1","isSynced":"0"},"meta":{"sequenceId":"1"}}`,
 		},
@@ -75,12 +80,14 @@ var forms = []struct {
 	{
 		"logger --rfc5424", `<13>1 2024-07-04T08:30:58.518217+00:00 box ann - - [timeQuality tzKnown="1" isSynced="0"] hello`,
 		ingesttest.Row{
-			"svc_timestamp": at("2024-07-04T08:30:58.518217Z"), "hostname": "box", "appname": "ann", "facility": "user", "severity": "notice",
+			"svc_timestamp": at("2024-07-04T08:30:58.518217Z"), "hostname": "box", "appname": "ann", "facility": "user",
+			"severity": "notice",
 			"priority": int64(13), "message": "hello", "structured_data": `{"timeQuality":{"tzKnown":"1","isSynced":"0"}}`,
 		},
 	},
 	{
-		"Docker, syslog-format=rfc5424micro", "<30>1 2024-07-04T08:30:58.123456Z box shop/web/0f3a 4711 shop/web/0f3a - GET / 200",
+		"Docker, syslog-format=rfc5424micro",
+		"<30>1 2024-07-04T08:30:58.123456Z box shop/web/0f3a 4711 shop/web/0f3a - GET / 200",
 		ingesttest.Row{
 			"svc_timestamp": at("2024-07-04T08:30:58.123456Z"), "hostname": "box", "appname": "shop/web/0f3a", "procid": "4711",
 			"msgid": "shop/web/0f3a", "facility": "daemon", "severity": "info", "priority": int64(30), "message": "GET / 200",
@@ -89,36 +96,41 @@ var forms = []struct {
 	{
 		"Docker without a format", "<30>Jul  4 08:30:58 0f3a9c[4711]: GET / 200",
 		ingesttest.Row{
-			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "127.0.0.1", "appname": "0f3a9c", "procid": "4711", "facility": "daemon",
+			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "127.0.0.1", "appname": "0f3a9c", "procid": "4711",
+			"facility": "daemon",
 			"severity": "info", "priority": int64(30), "message": "GET / 200",
 		},
 	},
 	{
 		"Python's SysLogHandler", "<11>something broke",
 		ingesttest.Row{
-			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "user", "severity": "err", "priority": int64(11),
-			"message": "something broke",
+			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "user", "severity": "err",
+			"priority": int64(11),
+			"message":  "something broke",
 		},
 	},
 	{
 		"a repeated parameter", `<13>1 - h a - - [origin ip="10.0.0.1" ip="10.0.0.2"][origin x="q\"\\\]"][e] m`,
 		ingesttest.Row{
-			"svc_timestamp": ingesttest.Now, "hostname": "h", "appname": "a", "facility": "user", "severity": "notice", "priority": int64(13),
-			"message": "m", "structured_data": `{"e":{},"origin":{"ip":["10.0.0.1","10.0.0.2"],"x":"q\"\\]"}}`,
+			"svc_timestamp": ingesttest.Now, "hostname": "h", "appname": "a", "facility": "user", "severity": "notice",
+			"priority": int64(13),
+			"message":  "m", "structured_data": `{"e":{},"origin":{"ip":["10.0.0.1","10.0.0.2"],"x":"q\"\\]"}}`,
 		},
 	},
 	{
 		"a header that is broken", "<34>1 yesterday h a - - - x",
 		ingesttest.Row{
-			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "auth", "severity": "crit", "priority": int64(34),
-			"message": "1 yesterday h a - - - x",
+			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "auth", "severity": "crit",
+			"priority": int64(34),
+			"message":  "1 yesterday h a - - - x",
 		},
 	},
 	{
 		"a time that nanoseconds cannot tell", "<13>1 9999-01-01T00:00:00Z h a - - - x",
 		ingesttest.Row{
-			"svc_timestamp": ingesttest.Now, "hostname": "h", "appname": "a", "facility": "user", "severity": "notice", "priority": int64(13),
-			"message": "x",
+			"svc_timestamp": ingesttest.Now, "hostname": "h", "appname": "a", "facility": "user", "severity": "notice",
+			"priority": int64(13),
+			"message":  "x",
 		},
 	},
 	{
@@ -126,13 +138,18 @@ var forms = []struct {
 		ingesttest.Row{"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "message": `{"level":"info"}`},
 	},
 	{
-		"a priority too high", "<999>x", ingesttest.Row{"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "message": "<999>x"},
+		"a priority too high", "<999>x", ingesttest.Row{
+			"svc_timestamp": ingesttest.Now,
+			"hostname":      "127.0.0.1",
+			"message":       "<999>x",
+		},
 	},
 	{
 		"no UTF-8", "<13>caf\xe9",
 		ingesttest.Row{
-			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "user", "severity": "notice", "priority": int64(13),
-			"message": "caf\ufffd",
+			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "user", "severity": "notice",
+			"priority": int64(13),
+			"message":  "caf\ufffd",
 		},
 	},
 }
@@ -226,12 +243,16 @@ func TestPipeline(t *testing.T) {
 	s, f := server(t, func(c *Config) {
 		c.Target = httpdoor.Target{Database: "shop", Table: "boxes", Pipeline: "p"}
 	})
-	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .got = encode_json(.)\n        . = {\"got\": .got}\n")
+	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .got = encode_json(.)\n        . "+
+		"= {\"got\": .got}\n")
 	socktest.Send(t, socktest.TCP(t, s), forms[3].text+"\n")
 	row := f.Rows(t, "shop.boxes", 1)[0]
-	const want = `{"appname":"su","facility":"auth","hostname":"web-1","message":"'su root' failed","msgid":"ID47","priority":38,"procid":"9",` +
-		`"raw":"<38>1 2024-07-04T08:30:58+00:00 web-1 su 9 ID47 [timeQuality tzKnown=\"1\" isSynced=\"0\"][meta sequenceId=\"1\"] ` + "\ufeff" + `'su root' failed",` +
-		`"severity":"info","source":"127.0.0.1","structured_data":{"meta":{"sequenceId":"1"},"timeQuality":{"isSynced":"0","tzKnown":"1"}},"svc_timestamp":"2024-07-04T08:30:58Z"}`
+	const want = `{"appname":"su","facility":"auth","hostname":"web-1","message":"'su root' ` +
+		`failed","msgid":"ID47","priority":38,"procid":"9",` +
+		`"raw":"<38>1 2024-07-04T08:30:58+00:00 web-1 su 9 ID47 [timeQuality tzKnown=\"1\" isSynced=\"0\"][meta ` +
+		`sequenceId=\"1\"] ` + "\ufeff" + `'su root' failed",` +
+		`"severity":"info","source":"127.0.0.1","structured_data":{"meta":{"sequenceId":"1"},"timeQuality":{"isSynced":"0",` +
+		`"tzKnown":"1"}},"svc_timestamp":"2024-07-04T08:30:58Z"}`
 	if diff := cmp.Diff(ingesttest.Row{"svc_timestamp": at("2024-07-04T08:30:58Z"), "got": want}, row); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}

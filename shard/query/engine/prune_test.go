@@ -93,10 +93,16 @@ func TestPrune(t *testing.T) {
 		{"SELECT count(*) FROM t WHERE ts > current_timestamp - INTERVAL 100 YEARS AND ts < current_date", 12},
 		{"SELECT count(*) FROM t WHERE ts > '2026-01-05 13:30:00+02:00'", 12},
 		// Each reference by itself.
-		{"SELECT count(*) FROM t a JOIN t b ON a.n = b.n AND a.ts < '2026-01-05 01:30:00' WHERE b.ts < '2026-01-05 00:30:00'", 3},
+		{
+			"SELECT count(*) FROM t a JOIN t b ON a.n = b.n AND a.ts < '2026-01-05 01:30:00' WHERE b.ts < '2026-01-05 00:30:00'",
+			3,
+		},
 		{"SELECT count(*) FROM t a LEFT JOIN t b ON a.n = b.n AND a.ts < '2026-01-05 00:30:00'", 24},
 		{"SELECT count(*), count(b.n) FROM t a LEFT JOIN t b ON a.n = b.n + 1 WHERE a.ts < '2026-01-05 00:30:00'", 13},
-		{"SELECT count(*), count(b.n) FROM t a LEFT JOIN t b ON a.n = b.n WHERE b.ts < '2026-01-05 00:30:00' OR b.ts IS NULL", 24},
+		{
+			"SELECT count(*), count(b.n) FROM t a LEFT JOIN t b ON a.n = b.n WHERE b.ts < '2026-01-05 00:30:00' OR b.ts IS NULL",
+			24,
+		},
 		{"SELECT count(*), count(a.n) FROM t a FULL JOIN t b ON a.n = b.n + 1 WHERE a.ts < '2026-01-05 00:30:00'", 24},
 		{"SELECT count(*), sum(b.n) FROM t a ASOF JOIN t b ON a.ts >= b.ts WHERE b.ts > '2026-01-05 11:30:00'", 24},
 		{"SELECT count(*) FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE b.ts < '2026-01-05 00:30:00' AND b.n = t.n)", 13},
@@ -151,22 +157,24 @@ func TestNeed(t *testing.T) {
 	columns := cols("ts:TimestampSecond", "a:Int64", "b:Int64", "c:Int64", "Big:Int64")
 	tab := table("t", columns, batch(t, columns, []any{1, 2, 3, 4, 5}))
 	for sql, want := range map[string]int{
-		"SELECT count(*) FROM t":                                  1,
-		"SELECT a FROM t WHERE b = 3":                             3,
-		"SELECT big FROM t":                                       2,
-		"SELECT * FROM t":                                         5,
-		"FROM t":                                                  5,
-		"SELECT t FROM t":                                         5,
-		"SELECT x FROM t x":                                       5,
-		"SELECT * EXCLUDE (a) FROM t":                             5,
-		"SELECT COLUMNS('a|b') FROM t":                            5,
-		"SELECT x.a FROM t x JOIN t y USING (b)":                  3,
-		"SELECT a FROM t NATURAL JOIN t x":                        5,
-		"SELECT z FROM t x(z)":                                    5,
+		"SELECT count(*) FROM t":                 1,
+		"SELECT a FROM t WHERE b = 3":            3,
+		"SELECT big FROM t":                      2,
+		"SELECT * FROM t":                        5,
+		"FROM t":                                 5,
+		"SELECT t FROM t":                        5,
+		"SELECT x FROM t x":                      5,
+		"SELECT * EXCLUDE (a) FROM t":            5,
+		"SELECT COLUMNS('a|b') FROM t":           5,
+		"SELECT x.a FROM t x JOIN t y USING (b)": 3,
+		"SELECT a FROM t NATURAL JOIN t x":       5,
+		"SELECT z FROM t x(z)":                   5,
+
 		"SELECT count(*) FROM (PIVOT t ON a IN (2) USING sum(b))": 5,
-		"SUMMARIZE t":                                             5,
-		"SELECT c FROM t ORDER BY a":                              3,
-		"SELECT a FROM t ORDER BY #1":                             5,
+
+		"SUMMARIZE t":                 5,
+		"SELECT c FROM t ORDER BY a":  3,
+		"SELECT a FROM t ORDER BY #1": 5,
 	} {
 		planned := plansOf(t, e, sql, tab)
 		if got := len(planned.Plans[0].Need(planned.Plans[0].St.Whole)); got != want {
@@ -174,7 +182,8 @@ func TestNeed(t *testing.T) {
 		}
 		mustQuery(t, e, sql, tab)
 	}
-	if _, err := ask(e, "SELECT d FROM t", tab); err == nil || !strings.Contains(err.Error(), `"a"`) && !strings.Contains(err.Error(), `"b"`) {
+	if _, err := ask(e, "SELECT d FROM t", tab); err == nil ||
+		!strings.Contains(err.Error(), `"a"`) && !strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("a name that is no column: %v, want the columns that there are", err)
 	}
 }
@@ -183,13 +192,17 @@ func TestNeed(t *testing.T) {
 func TestMomentBounds(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, text := range []string{
-		"'2026-01-05'", "'2026-1-5 1:02:03'", "'2026-01-05T01:02:03.999999999Z'", "'2026-01-05 01:02:03+02'", "'2026-01-05 01:02:03-11:30'",
+		"'2026-01-05'", "'2026-1-5 1:02:03'", "'2026-01-05T01:02:03.999999999Z'", "'2026-01-05 01:02:03+02'",
+		"'2026-01-05 01:02:03-11:30'",
 		"TIMESTAMP '2024-02-29 23:59:59.9'", "DATE '2024-02-29'", "CAST('2024-02-29 12:00:00' AS DATE)",
 		"TIMESTAMP '2024-03-31' - INTERVAL 1 MONTH", "TIMESTAMP '2024-03-31' - INTERVAL '1 year 2 months 3 days 04 hours'",
-		"TIMESTAMP '2024-01-31' + INTERVAL 13 MONTHS", "INTERVAL 2 WEEKS + TIMESTAMP '2024-01-31'", "TIMESTAMP '2024-01-31' + INTERVAL 1 QUARTER",
-		"make_timestamp(1767607200000001)", "to_timestamp(1767607200.75)", "epoch_ms(1767607200123)", "make_timestamp_ns(-5)", "to_timestamp(-1)",
+		"TIMESTAMP '2024-01-31' + INTERVAL 13 MONTHS", "INTERVAL 2 WEEKS + TIMESTAMP '2024-01-31'",
+		"TIMESTAMP '2024-01-31' + INTERVAL 1 QUARTER",
+		"make_timestamp(1767607200000001)", "to_timestamp(1767607200.75)", "epoch_ms(1767607200123)", "make_timestamp_ns(-5)",
+		"to_timestamp(-1)",
 		"date_trunc('month', TIMESTAMP '2024-01-31 10:11:12')", "date_trunc('decade', TIMESTAMP '2029-12-31 10:11:12')",
-		"now()", "current_timestamp - INTERVAL '90 minutes'", "current_date", "today() + INTERVAL 1 DAY", "now() - to_days(3)", "now() - to_hours(-3)",
+		"now()", "current_timestamp - INTERVAL '90 minutes'", "current_date", "today() + INTERVAL 1 DAY",
+		"now() - to_days(3)", "now() - to_hours(-3)",
 	} {
 		st, err := e.parse(t.Context(), "SELECT 1 FROM t WHERE ts = "+text, "public")
 		if err != nil {

@@ -66,7 +66,8 @@ func TestExplain(t *testing.T) {
 		if len(got) == 0 || !strings.Contains(got[len(got)-1], want) {
 			t.Errorf("%s: no %q in\n%s", sql, want, got)
 		}
-		if text := !strings.Contains(sql, "json"); len(got) != 1+map[bool]int{true: 1}[text] || text && !strings.HasPrefix(got[0], "segments|"+segments) {
+		if text := !strings.Contains(sql, "json"); len(got) != 1+map[bool]int{true: 1}[text] ||
+			text && !strings.HasPrefix(got[0], "segments|"+segments) {
 			t.Errorf("%s: %d rows, the first %s", sql, len(got), got[0])
 		}
 	}
@@ -76,10 +77,12 @@ func TestAnalyze(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for sql, want := range map[string]string{
 		"SELECT 1": "[]",
+
 		"SELECT * FROM b, a, B, b, other.a, main.b": "[d.b d.a d.B other.a main.b]",
 		"WITH b AS (FROM c) SELECT * FROM b, a":     "[d.c d.a]",
 		`SELECT * FROM "d"."a", a`:                  "[d.a]",
 		"SELECT * FROM cordwood.x.a":                "[x.a]",
+
 		"SELECT (SELECT 1 FROM a WHERE EXISTS (FROM b)) ORDER BY (SELECT max(x) FROM c)": "[d.a d.b d.c]",
 	} {
 		for range 2 { // the second time from the cache
@@ -97,24 +100,30 @@ func TestAnalyze(t *testing.T) {
 // Statements at the limits of size and depth must not exhaust the stack.
 func TestLarge(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	tab := table("t", cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), batch(t, cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), []any{0, 1, true}))
+	tab := table("t", cols("ts:TimestampSecond", "a:Int64", "b:Boolean"),
+		batch(t, cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), []any{0, 1, true}))
 	n := sql.MaxExpressionDepth - 30
 	for name, sql := range map[string]string{
-		"sum":        "SELECT a" + strings.Repeat(" + a", n) + " FROM t",
-		"calls":      "SELECT " + strings.Repeat("abs(", n) + "a" + strings.Repeat(")", n) + " FROM t",
-		"not":        "SELECT " + strings.Repeat("NOT ", n) + "b FROM t",
-		"case":       "SELECT " + strings.Repeat("CASE WHEN b THEN ", n/2) + "1" + strings.Repeat(" END", n/2) + " FROM t",
-		"lists":      "SELECT " + strings.Repeat("[", 100) + "a" + strings.Repeat("]", 100) + " FROM t",
-		"casts":      "SELECT a" + strings.Repeat("::VARCHAR::INT", n/2) + " FROM t",
-		"and":        "SELECT count(*) FROM t WHERE b" + strings.Repeat(" AND b", 5000),
-		"in":         "SELECT count(*) FROM t WHERE a IN (1" + strings.Repeat(", 2", 20000) + ")",
-		"union all":  "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", 1000),
-		"subqueries": strings.Repeat("SELECT * FROM (", sql.MaxQueryDepth-5) + "SELECT a FROM t" + strings.Repeat(")", sql.MaxQueryDepth-5),
-		"scalar":     strings.Repeat("SELECT (", sql.MaxSubqueryDepth) + "SELECT a FROM t" + strings.Repeat(")", sql.MaxSubqueryDepth),
-		"exists":     "SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", sql.MaxSubqueryDepth) + "true" + strings.Repeat(")", sql.MaxSubqueryDepth),
-		"lambdas":    "SELECT " + strings.Repeat("list_transform([1], x -> ", sql.MaxLambdaDepth) + "1" + strings.Repeat(")", sql.MaxLambdaDepth),
-		"cube":       "SELECT count(*) FROM t GROUP BY CUBE (ts, a, b, a + 1, a + 2, a + 3)",
-		"cte tree":   "WITH a AS (FROM t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, d y) SELECT count(*) FROM e x, e y",
+		"sum":       "SELECT a" + strings.Repeat(" + a", n) + " FROM t",
+		"calls":     "SELECT " + strings.Repeat("abs(", n) + "a" + strings.Repeat(")", n) + " FROM t",
+		"not":       "SELECT " + strings.Repeat("NOT ", n) + "b FROM t",
+		"case":      "SELECT " + strings.Repeat("CASE WHEN b THEN ", n/2) + "1" + strings.Repeat(" END", n/2) + " FROM t",
+		"lists":     "SELECT " + strings.Repeat("[", 100) + "a" + strings.Repeat("]", 100) + " FROM t",
+		"casts":     "SELECT a" + strings.Repeat("::VARCHAR::INT", n/2) + " FROM t",
+		"and":       "SELECT count(*) FROM t WHERE b" + strings.Repeat(" AND b", 5000),
+		"in":        "SELECT count(*) FROM t WHERE a IN (1" + strings.Repeat(", 2", 20000) + ")",
+		"union all": "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", 1000),
+		"subqueries": strings.Repeat("SELECT * FROM (", sql.MaxQueryDepth-5) + "SELECT a FROM t" +
+			strings.Repeat(")", sql.MaxQueryDepth-5),
+		"scalar": strings.Repeat("SELECT (", sql.MaxSubqueryDepth) + "SELECT a FROM t" +
+			strings.Repeat(")", sql.MaxSubqueryDepth),
+		"exists": "SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", sql.MaxSubqueryDepth) + "true" +
+			strings.Repeat(")", sql.MaxSubqueryDepth),
+		"lambdas": "SELECT " + strings.Repeat("list_transform([1], x -> ", sql.MaxLambdaDepth) + "1" +
+			strings.Repeat(")", sql.MaxLambdaDepth),
+		"cube": "SELECT count(*) FROM t GROUP BY CUBE (ts, a, b, a + 1, a + 2, a + 3)",
+		"cte tree": "WITH a AS (FROM t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, " +
+			"d y) SELECT count(*) FROM e x, e y",
 		"ctes": "WITH c0 AS (FROM t)" + func() string {
 			s := ""
 			for i := range 40 {
@@ -145,7 +154,8 @@ func TestLarge(t *testing.T) {
 }
 
 // endless runs until it is stopped.
-const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * 7 + b.range * 13) % 1000003 = 5"
+const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * 7 + b.range * 13) % " +
+	"1000003 = 5"
 
 func TestCancel(t *testing.T) {
 	e := openEngine(t, t.TempDir())
@@ -177,7 +187,8 @@ func TestCancel(t *testing.T) {
 				time.AfterFunc(after, cancel)
 			}
 			start := time.Now()
-			err := e.Query(ctx, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}}, func([]byte) error { return nil })
+			err := e.Query(ctx, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}},
+				func([]byte) error { return nil })
 			took := time.Since(start)
 			cancel()
 			if errs.CodeOf(err) != c.code {
@@ -268,7 +279,9 @@ func TestStream(t *testing.T) {
 	}
 	// A failure at the last row comes before the first piece of a small answer.
 	called := false
-	err = e.Query(t.Context(), &query.Request{SQL: "SELECT CASE WHEN range = 9999 THEN error('late') ELSE 1 END FROM range(10000)"},
+	err = e.Query(t.Context(), &query.Request{
+		SQL: "SELECT CASE WHEN range = 9999 THEN error('late') ELSE 1 END FROM range(10000)",
+	},
 		func([]byte) error { called = true; return nil })
 	if errs.CodeOf(err) != errs.InvalidArguments || called {
 		t.Errorf("late failure: %v, emitted: %t", err, called)
@@ -320,7 +333,10 @@ func TestNothingLeft(t *testing.T) {
 	e := openEngine(t, dir)
 	tab := logs(t, dir, "logs")
 	for i := range 50 {
-		sql := []string{"SELECT * FROM logs", "SELECT nope FROM logs", "SELECT host::INT FROM logs", "EXPLAIN ANALYZE SELECT * FROM logs"}[i%4]
+		sql := []string{
+			"SELECT * FROM logs", "SELECT nope FROM logs", "SELECT host::INT FROM logs",
+			"EXPLAIN ANALYZE SELECT * FROM logs",
+		}[i%4]
 		_, _ = ask(e, sql, tab)
 	}
 	s := openSession(t, e)
@@ -390,7 +406,8 @@ func TestClose(t *testing.T) {
 	if _, err := ask(e, "SELECT 1"); errs.CodeOf(err) != errs.IllegalState {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := Open(Config{Threads: -1, MemoryLimit: 5, TempLimit: -1}); err == nil || strings.Count(err.Error(), "\n") != 2 {
+	if _, err := Open(Config{Threads: -1, MemoryLimit: 5, TempLimit: -1}); err == nil ||
+		strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("a bad configuration: %v", err)
 	}
 }
