@@ -83,7 +83,7 @@ var (
 	overHTTP = params{"event_time": oneOf("on", "off"), "dedupe": oneOf("body")}
 )
 
-// and returns both.
+// and returns the parameters of both.
 func (p params) and(more params) params {
 	all := maps.Clone(p)
 	maps.Copy(all, more)

@@ -124,7 +124,7 @@ func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) 
 		return false
 	}
 	if len(r.job.Inputs) == 1 {
-		// Its rows are merged already; of the marks of deletions some may go.
+		// Its rows are merged already, but some marks of deletions may be dropped.
 		return t.Merge == query.Append || !t.DropDeleted ||
 			!slices.ContainsFunc(c.meta.Columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID })
 	}

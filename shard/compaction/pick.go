@@ -57,7 +57,7 @@ type Segment struct {
 	// and one dead row group is enough.
 	DeadRows       int64
 	Droppable, Cut bool
-	// Stale tells that it lacks an index that its table has by now.
+	// Stale reports that the segment lacks an index that its table has now.
 	Stale bool
 	// Overdue tells that all rows of one of its tables expired a good while ago.
 	Overdue bool

@@ -202,27 +202,7 @@ func (w *round) ingest(t *table) {
 		return
 	}
 	rows := t.some(w.Rand, 1+w.IntN(30))
-	fractions, wides := w.IntN(3) > 0, f.typ.IsInteger() && w.IntN(4) == 0 || w.IntN(12) == 0
-	fraction, wide := false, false
-	for _, row := range rows {
-		for _, o := range t.fields {
-			if o.tag || o.name == "id" {
-				continue
-			}
-			if delete(row.cells, o); o.missing != nil {
-				row.cells[o] = o.missing
-			}
-		}
-		switch {
-		case fractions && w.IntN(2) == 0:
-			row.cells[f], fraction = one(w.grammar, 0.5, 1.5, -2.25, 1e3, 42.0), true
-		case wides && f.typ.Widens(schema.Float64) != schema.WidensAlways && w.IntN(4) == 0, wides &&
-			f.typ == schema.Float64 && w.IntN(4) == 0:
-			row.cells[f], wide = int64(1<<53+1+2*w.IntN(9)), true
-		case w.IntN(4) > 0:
-			row.cells[f] = int64(w.IntN(100))
-		}
-	}
+	fraction, wide := w.renumber(t, f, rows)
 	widens := f.typ.IsInteger() && fraction
 	becomesFloat := widens || f.typ == schema.Float64
 	taken := !becomesFloat || !wide && (!widens || !f.wide)
@@ -245,6 +225,32 @@ func (w *round) ingest(t *table) {
 		}
 	}
 	t.take(rows)
+}
+
+// renumber gives rows other values of column f, and of other columns only what they have without one. It
+// reports whether the values have a fraction, and whether an integer is beyond ±2^53.
+func (w *round) renumber(t *table, f *field, rows []*record) (fraction, wide bool) {
+	fractions, wides := w.IntN(3) > 0, f.typ.IsInteger() && w.IntN(4) == 0 || w.IntN(12) == 0
+	for _, row := range rows {
+		for _, o := range t.fields {
+			if o.tag || o.name == "id" {
+				continue
+			}
+			if delete(row.cells, o); o.missing != nil {
+				row.cells[o] = o.missing
+			}
+		}
+		switch {
+		case fractions && w.IntN(2) == 0:
+			row.cells[f], fraction = one(w.grammar, 0.5, 1.5, -2.25, 1e3, 42.0), true
+		case wides && f.typ.Widens(schema.Float64) != schema.WidensAlways && w.IntN(4) == 0,
+			wides && f.typ == schema.Float64 && w.IntN(4) == 0:
+			row.cells[f], wide = int64(1<<53+1+2*w.IntN(9)), true
+		case w.IntN(4) > 0:
+			row.cells[f] = int64(w.IntN(100))
+		}
+	}
+	return fraction, wide
 }
 
 // send ingests rows as JSON by the pipeline that takes types from the data. Columns that have their default are

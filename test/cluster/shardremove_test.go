@@ -27,7 +27,7 @@ type shownOperation struct {
 	State, Step, Reason string
 }
 
-// start begins an operation. It is asked for again while no node leads the metadata.
+// start begins an operation. It asks again while no node leads the metadata.
 func (c clusterCalls) start(request string) (id uint64) {
 	c.t.Helper()
 	Eventually(c.t, 30*time.Second, func() error {

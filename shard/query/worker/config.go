@@ -55,7 +55,7 @@ type Config struct {
 	// Grace is how long a query may continue after it was told to stop. The process is
 	// replaced then. Default: 2 s.
 	Grace time.Duration
-	// Drain is how long the other queries of such a process may go on. Default: 1 min.
+	// Drain is how long the other queries of such a process may continue. Default: 1 min.
 	Drain time.Duration
 	// MaxKills is how many processes may end within KillWindow because of queries of one
 	// user, whose queries are then refused for RefuseFor. Defaults: 5, 10 min, 5 min.
