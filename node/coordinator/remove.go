@@ -157,8 +157,8 @@ func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 		n, err := strconv.Atoi(t.Options[schema.OptionPartitions])
 		if err == nil && n > others && slices.Contains(t.Writable().Shards(), s.Id) {
 			return fmt.Sprintf("shard %d cannot be taken away: table %s.%s has the option partitions=%d, and %s would stay; "+
-				"add shards with 'cordwood shard add', or change the option",
-				s.Id, t.Database, t.Name, n, words.Count(others, "other shard"))
+				"add shards with 'cordwood shard add', or run 'cordwood table set %s partitions=%d'",
+				s.Id, t.Database, t.Name, n, words.Count(others, "other shard"), schema.FormatTableName(t.Database, t.Name), others)
 		}
 	}
 	return ""

@@ -44,7 +44,8 @@ func TestShardRemoveRefused(t *testing.T) {
 		}, clusterapi.Request{Shard: 2}, "there is no other shard that stays; add one with 'cordwood shard add'"},
 		{"a table needs three", func(w *world) {
 			w.table(10, map[string]string{"append_mode": "true", "partitions": "3"}, 1, 2, 3)
-		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and 2 other shards would stay"},
+		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and 2 other shards would stay; " +
+			"add shards with 'cordwood shard add', or run 'cordwood table set public.t10 partitions=2'"},
 		{
 			"its rows would have fewer replicas", func(w *world) {
 				w.shards[2].Want = 3
