@@ -28,6 +28,8 @@ func newTailCommand() *cobra.Command {
 that are stored already and not older come first; none is missed and none is printed
 twice where they meet the new ones.
 
+A tail follows one table. To follow several, run one command for each.
+
 --where is a condition as in SQL, on the columns of the table. It is applied by the server.
 
 If the connection breaks, or the server says that this reader is too slow, tail follows
@@ -37,8 +39,11 @@ says so on standard error. It ends when the table is dropped.`,
   cordwood tail nginx --where 'status >= 500' --since 10m
   cordwood tail --db prod app --where "matches_term(message, 'timeout')" | jq .message
   cordwood tail app -o table --where "level = 'error'"`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.WrongUsage(fmt.Errorf("a tail follows one table, and %d are named: run one command for each", len(args)))
+			}
 			if output != "table" && output != "ndjson" {
 				return cli.WrongUsage(fmt.Errorf("--output %s: use ndjson or table", output))
 			}

@@ -46,6 +46,11 @@ func TestWrongUsage(t *testing.T) {
 			"table lst --output",
 			`cordwood table: there is no command "lst": did you mean 'cordwood table list'? (see 'cordwood table --help')`,
 		},
+		{
+			"tail app nginx",
+			`cordwood tail: a tail follows one table, and 2 are named: run one command for each (see 'cordwood tail --help')`,
+		},
+		{"tail", `cordwood tail: want TABLE, got nothing (see 'cordwood tail --help')`},
 		{"sql -z", `cordwood sql: there is no flag -z (see 'cordwood sql --help')`},
 		{"sql --timeout", `cordwood sql: --timeout needs a value: --timeout DURATION (see 'cordwood sql --help')`},
 		{
