@@ -10,6 +10,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/elasticsearch"
 	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/loki"
@@ -85,6 +86,9 @@ var protocols = []protocol{
 		},
 	},
 	{
+		name: ingest.Elasticsearch, refuse: elasticsearch.Refuse, prefixes: []string{"/v1/elasticsearch"}, routes: elasticsearchRoutes,
+	},
+	{
 		name: ingest.Splunk, refuse: splunk.Refuse, credentials: splunk.Credentials, prefixes: []string{"/v1/splunk"},
 		routes: func(d httpdoor.Door) []doorRoute {
 			door := splunk.New(d)
@@ -107,6 +111,33 @@ var protocols = []protocol{
 			return out
 		},
 	},
+}
+
+// index is a variable of paths: the name of an index, which does not begin as Elasticsearch's own paths.
+const index = "/{index:[^_/][^/]*}"
+
+// elasticsearchRoutes are the paths of documents, and of what clients ask and set up before they send any.
+func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
+	door := elasticsearch.New(d)
+	var out []doorRoute
+	add := func(methods []string, needs access.Privilege, action string, handler http.HandlerFunc, paths ...string) {
+		for _, path := range paths {
+			out = append(out, doorRoute{methods: methods, path: path, needs: needs, action: action, handler: handler})
+		}
+	}
+	add(postPut, access.Insert, "ingest", door.Bulk, "/_bulk", index+"/_bulk")
+	add(postPut, access.Insert, "ingest", door.Document, index+"/_doc", index+"/_doc/{id}", index+"/_create/{id}")
+	add(get, access.Open, "", door.Info, "", "/")
+	add(get, access.Open, "", door.License, "/_license")
+	add(get, access.Open, "", door.XPack, "/_xpack")
+	add(get, access.Open, "", door.Nodes, "/_nodes", "/_nodes/{what:.*}")
+	add(get, access.Open, "", door.Health, "/_cluster/health", "/_cluster/health/{what:.*}")
+	add(get, access.Open, "", door.CatHealth, "/_cat/health")
+	add(getPostPut, access.Open, "", door.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}", "/_component_template/{what:.*}",
+		"/_ilm/policy/{what:.*}", "/_ingest/{what:.*}", "/_data_stream/{what:.*}", "/_alias/{what:.*}", "/_logstash/{what:.*}",
+		"/logstash/{what:.*}", index, index+"/_alias/{what:.*}")
+	add(getPost, access.Open, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search", index+"/_count", index+"/_mapping")
+	return out
 }
 
 // basicOf gives a request whose protocol has credentials of its own the header of HTTP's.
@@ -137,6 +168,9 @@ func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 	d.Ingestion, d.Bodies = s.ingestion, s.cfg.Bodies
 	var out []route
 	for _, r := range p.routes(d) {
+		if prefix+r.path == "" {
+			continue
+		}
 		out = append(out, route{
 			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler),
 			refuse: s.held(p.refuse), credentials: p.credentials,

@@ -56,6 +56,9 @@ var (
 	post    = []string{http.MethodPost}
 	del     = []string{http.MethodDelete}
 	getPost = []string{http.MethodGet, http.MethodHead, http.MethodPost}
+
+	postPut    = []string{http.MethodPost, http.MethodPut}
+	getPostPut = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut}
 )
 
 // routes returns every URL that there is.

@@ -1,0 +1,178 @@
+package elasticsearch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/router/httpapi/exchange"
+)
+
+func appendInt(to []byte, v int) []byte { return strconv.AppendInt(to, int64(v), 10) }
+
+// parts says which parts of the answer to a bulk request are wanted.
+type parts struct{ took, errors, items, whole bool }
+
+// partsOf reads the parameter filter_path. It knows the paths that clients send.
+func partsOf(r *http.Request) parts {
+	text := r.URL.Query().Get("filter_path")
+	if text == "" {
+		return parts{took: true, errors: true, items: true, whole: true}
+	}
+	var p parts
+	for path := range strings.SplitSeq(text, ",") {
+		switch {
+		case path == "took":
+			p.took = true
+		case path == "errors":
+			p.errors = true
+		case path == "items" || path == "items.*" || path == "items.**":
+			p.items, p.whole = true, true
+		case strings.HasPrefix(path, "items."):
+			p.items = true
+		}
+	}
+	return p
+}
+
+// answerBulk answers with an item for each operation. If all may pass later the status is 503, which all clients
+// understand.
+func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) {
+	failed, rejected := 0, 0
+	for i := range operations {
+		if operations[i].status >= http.StatusBadRequest {
+			failed++
+		}
+		if operations[i].status == http.StatusTooManyRequests {
+			rejected++
+		}
+	}
+	if rejected > 0 && rejected == len(operations) {
+		w.Header().Set("Retry-After", "1")
+		write(w, r, http.StatusServiceUnavailable, appendRefused(nil, operations, appendError(nil, typeRejected, operations[0].reason)))
+		return
+	}
+	p := partsOf(r)
+	out := make([]byte, 0, 64+len(operations)*itemBytes)
+	out = append(out, '{')
+	if p.took {
+		out = append(strconv.AppendInt(append(out, `"took":`...), exchange.Of(r).Millis(), 10), ',')
+	}
+	if p.errors {
+		out = append(strconv.AppendBool(append(out, `"errors":`...), failed > 0), ',')
+	}
+	if p.items {
+		out = append(out, `"items":[`...)
+		for i := range operations {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = operations[i].appendItem(append(out, '{', '"'), p.whole)
+		}
+		out = append(out, ']', ',')
+	}
+	write(w, r, http.StatusOK, append(bytes.TrimSuffix(out, []byte{','}), '}'))
+}
+
+// appendItem appends the item of an operation, after the beginning of its object.
+func (o *operation) appendItem(to []byte, whole bool) []byte {
+	to = append(append(to, o.verb...), `":`...)
+	return append(o.appendResult(to, whole), '}')
+}
+
+// appendResult appends what became of an operation.
+func (o *operation) appendResult(to []byte, whole bool) []byte {
+	to = append(to, '{')
+	if whole {
+		to = o.appendName(to)
+	}
+	if whole && o.status < http.StatusBadRequest {
+		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,`...)
+	}
+	to = appendInt(append(to, `"status":`...), o.status)
+	if o.kind != "" {
+		to = appendError(append(to, `,"error":`...), o.kind, o.reason)
+	}
+	return append(to, '}')
+}
+
+// appendName appends index and id, with a comma behind them.
+func (o *operation) appendName(to []byte) []byte {
+	to = exchange.AppendJSONString(append(to, `"_index":`...), o.index)
+	to = append(to, `,"_id":`...)
+	if o.id != nil {
+		to = exchange.AppendJSONString(to, string(o.id))
+	} else {
+		to = append(appendMadeID(append(to, '"')), '"')
+	}
+	return append(to, ',')
+}
+
+const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// appendMadeID appends an id of 20 characters, as Elasticsearch makes for a document without one.
+func appendMadeID(to []byte) []byte {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], rand.Uint64())  //nolint:gosec // it is no secret
+	binary.LittleEndian.PutUint64(b[8:], rand.Uint64()) //nolint:gosec // as above
+	for i := range 20 {
+		bit := i * 6
+		to = append(to, idLetters[(uint16(b[bit/8])|uint16(b[bit/8+1])<<8)>>(bit%8)&63])
+	}
+	return to
+}
+
+// appendRefused appends the answer to a bulk request none of whose documents is stored now.
+func appendRefused(to []byte, operations []operation, detail []byte) []byte {
+	to = append(append(to, `{"took":0,"errors":true,"status":503,"error":`...), detail...)
+	to = append(to, `,"items":[`...)
+	for i := range operations {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(append(append(to, '{', '"'), operations[i].verb...), `":{`...)
+		to = operations[i].appendName(to)
+		to = append(append(append(to, `"status":429,"error":`...), detail...), `}}`...)
+	}
+	return append(to, `]}`...)
+}
+
+// answerDocument answers for a single document.
+func answerDocument(w http.ResponseWriter, r *http.Request, operations []operation) {
+	o := &operations[0]
+	if o.kind == "" {
+		write(w, r, http.StatusCreated, o.appendResult(nil, true))
+		return
+	}
+	out := appendError([]byte(`{"error":`), o.kind, o.reason)
+	write(w, r, o.status, append(appendInt(append(out, `,"status":`...), o.status), '}'))
+}
+
+const (
+	// peekBytes is how much of a refused body is looked through for its commands, and peekTime how long it
+	// may take to come.
+	peekBytes = 64 << 10
+	peekTime  = time.Second
+)
+
+// peek reads the beginning of a body that is refused, for the items of the answer.
+func peek(w http.ResponseWriter, r *http.Request) []operation {
+	if r.Header.Get("Content-Encoding") != "" || r.Body == nil {
+		return nil
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(peekTime)) // where it can be set
+	body, _ := io.ReadAll(io.LimitReader(r.Body, peekBytes+1))
+	if len(body) > peekBytes {
+		body = body[:bytes.LastIndexByte(body[:peekBytes], '\n')+1]
+	}
+	operations, err := readBulk(body, "")
+	if err != nil {
+		return nil
+	}
+	return operations
+}

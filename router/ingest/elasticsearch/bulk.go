@@ -1,0 +1,390 @@
+package elasticsearch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"unsafe"
+
+	"github.com/gorilla/mux"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/jsonwalk"
+)
+
+// operation is a command of a bulk request with its document.
+type operation struct {
+	verb        string
+	index       string // as it was sent
+	id          []byte // nil: none was sent
+	pipeline    string
+	document    []byte
+	refused     string // why it is not stored, if that is known before
+	status      int    // of its item
+	kind        string // of the error of its item
+	reason      string
+	group, next int32 // the batch that it belongs to, and the next operation of that; -1: none
+}
+
+// maxTables bounds the indexes of one request.
+const maxTables = 1000
+
+// itemBytes is about what an item takes in an answer.
+const itemBytes = 256
+
+// readBulk reads the commands and documents of a body. byDefault is the index of commands that name none.
+func readBulk(body []byte, byDefault string) ([]operation, error) {
+	var (
+		out   []operation
+		walk  jsonwalk.Walker
+		names = map[string]string{}
+		last  []byte // the command before, and what came of it
+		same  operation
+	)
+	for number := 1; len(body) > 0; number++ {
+		var line []byte
+		line, body = cutLine(body)
+		if len(line) == 0 {
+			continue
+		}
+		op := same
+		if last == nil || !bytes.Equal(line, last) {
+			op = operation{index: byDefault, group: -1, next: -1}
+			if err := op.readCommand(&walk, line, names); err != nil {
+				return nil, errs.New(errs.InvalidArguments, "line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
+			}
+			last, same = line, op
+		}
+		if op.verb == "delete" {
+			op.refused = "delete is not supported: rows expire by the ttl of their table, and SQL deletes them"
+			out = append(out, op)
+			continue
+		}
+		for len(op.document) == 0 && len(body) > 0 {
+			op.document, body = cutLine(body)
+			number++
+		}
+		if len(op.document) == 0 {
+			break // a last command without a document is none
+		}
+		switch {
+		case op.verb == "update":
+			op.refused = "update is not supported: send the whole document with index"
+		case op.document[0] != '{':
+			op.refused = "the document is no JSON object"
+		case op.index == "":
+			op.refused = "an index is missing: name it as _index of the command, or in the path"
+		}
+		out = append(out, op)
+	}
+	return out, nil
+}
+
+// cutLine returns the first line without white space at its ends, and the rest.
+func cutLine(body []byte) (line, rest []byte) {
+	end := bytes.IndexByte(body, '\n')
+	if end < 0 {
+		return bytes.Trim(body, " \t\r"), nil
+	}
+	return bytes.Trim(body[:end], " \t\r"), body[end+1:]
+}
+
+// readCommand reads a command. names keeps texts that come again.
+func (o *operation) readCommand(w *jsonwalk.Walker, line []byte, names map[string]string) error {
+	w.Reset(line)
+	text := func(to *string) error {
+		if w.Kind() != '"' {
+			return w.Skip()
+		}
+		s, _, err := w.String()
+		if err != nil || len(s) == 0 {
+			return err
+		}
+		known, ok := names[string(s)]
+		if !ok {
+			known = string(s)
+			names[known] = known
+		}
+		*to = known
+		return nil
+	}
+	err := w.Object(func(key []byte) error {
+		if o.verb != "" {
+			return errs.New(errs.InvalidArguments, "it names two actions")
+		}
+		switch string(key) {
+		case "create", "index", "update", "delete":
+			o.verb = map[string]string{"create": "create", "index": "index", "update": "update", "delete": "delete"}[string(key)]
+		default:
+			return errs.New(errs.InvalidArguments, "its action must be create or index")
+		}
+		return w.Object(func(key []byte) error {
+			switch string(key) {
+			case "_index":
+				return text(&o.index)
+			case "pipeline":
+				return text(&o.pipeline)
+			case "_id":
+				return o.readID(w)
+			}
+			return w.Skip()
+		})
+	})
+	switch {
+	case err != nil:
+		return err
+	case !w.AtEnd():
+		return errs.New(errs.InvalidArguments, "something follows it on its line")
+	case o.verb == "":
+		return errs.New(errs.InvalidArguments, "it names no action")
+	}
+	return nil
+}
+
+// maxID bounds an _id, as Elasticsearch does.
+const maxID = 512
+
+// readID reads an _id, which is a text or a number; null is none.
+func (o *operation) readID(w *jsonwalk.Walker) error {
+	if w.Kind() != '"' {
+		if w.Null() {
+			return nil
+		}
+		raw, err := w.Raw()
+		o.id = raw
+		return err
+	}
+	s, inPlace, err := w.String()
+	if err != nil || len(s) == 0 {
+		return err
+	}
+	if !inPlace {
+		s = bytes.Clone(s)
+	}
+	if o.id = s; len(s) > maxID {
+		o.id = s[:maxID]
+		return errs.New(errs.InvalidArguments, "its _id has %d bytes, and at most %d are allowed", len(s), maxID)
+	}
+	return nil
+}
+
+// Bulk stores the documents of a bulk request.
+func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
+		lines := bytes.Count(c.Body, []byte{'\n'})/2 + 1
+		if err := c.Inflate(int64(lines) * int64(unsafe.Sizeof(operation{})+itemBytes)); err != nil {
+			return nil, err
+		}
+		return readBulk(c.Body, mux.Vars(r)["index"])
+	}, answerBulk)
+}
+
+// Document stores one document.
+func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
+		vars := mux.Vars(r)
+		op := operation{verb: "index", index: vars["index"], document: bytes.TrimSpace(c.Body), group: -1, next: -1}
+		if id := vars["id"]; id != "" {
+			op.id = []byte(id)
+		}
+		if len(op.document) == 0 || op.document[0] != '{' {
+			return nil, errs.New(errs.InvalidArguments, "the body is no JSON object")
+		}
+		return []operation{op}, nil
+	}, answerDocument)
+}
+
+// serve is the way of a request.
+func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, error), answer func(http.ResponseWriter, *http.Request, []operation)) {
+	c, err := d.Begin(r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	defer c.Release()
+	if p := r.URL.Query().Get("pipeline"); p != "" && c.Explicit.Pipeline == "" {
+		c.Explicit.Pipeline = p
+	}
+	if c.Explicit.Pipeline == "_none" {
+		c.Explicit.Pipeline = ingest.IdentityPipeline
+	}
+	if err := c.Receive(c.Target(httpdoor.Target{Table: d.tableOf(c, mux.Vars(r)["index"])})); err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	operations, err := read(c)
+	if err != nil {
+		exchange.WriteError(w, r, c.Refuse(err))
+		return
+	}
+	for _, warning := range d.store(c, operations) {
+		w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
+	}
+	answer(w, r, operations)
+}
+
+// tableOf is the table of an index.
+func (d *Door) tableOf(c *httpdoor.Call, index string) string {
+	keep := d.KeepDates
+	switch c.Query.Get("index_date") {
+	case "keep":
+		keep = true
+	case "strip":
+		keep = false
+	}
+	if !keep {
+		index = withoutDate(index)
+	}
+	return httpdoor.TableName(index)
+}
+
+// group is the documents of a request that go to one place.
+type group struct {
+	target      httpdoor.Target
+	first, last int32
+	records     int
+	ids         bool // all have an id
+	bytes       int64
+}
+
+// store stores the documents and sets the status of each operation.
+func (d *Door) store(c *httpdoor.Call, operations []operation) (warnings []string) {
+	groups := d.groups(c, operations)
+	batches := make([]*ingest.Batch, len(groups))
+	field := c.Query.Get("msg_field")
+	for i, g := range groups {
+		b := c.Batch(g.target)
+		b.Each, b.Bytes = true, g.bytes
+		if g.ids && b.Key == "" {
+			b.Key = g.key(operations)
+		}
+		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, operations, field) })
+		batches[i] = b
+	}
+	if len(batches) == 0 {
+		return nil
+	}
+	for i, out := range c.Store(batches...) {
+		groups[i].settle(operations, &out)
+		warnings = append(warnings, out.Warnings...)
+	}
+	return warnings
+}
+
+// groups makes a group for each place that documents go to, in the order in which the request mentions them.
+func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group) {
+	type place struct{ index, pipeline string }
+	at := map[place]int32{} // by table
+	tables := map[string]string{}
+	var before place
+	var found int32 = -1
+	for i := range operations {
+		o := &operations[i]
+		if o.refused != "" {
+			o.fail(http.StatusBadRequest, typeParsing, o.refused)
+			continue
+		}
+		if p := (place{o.index, o.pipeline}); found < 0 || p != before {
+			table, known := tables[o.index]
+			if !known {
+				table = d.tableOf(c, o.index)
+				tables[o.index] = table
+			}
+			k, ok := at[place{table, o.pipeline}]
+			if !ok && len(groups) == maxTables {
+				o.fail(http.StatusBadRequest, typeArgument, "a request may have documents for at most "+strconv.Itoa(maxTables)+" indexes")
+				continue
+			}
+			if !ok {
+				k = int32(len(groups)) //nolint:gosec // at most maxTables
+				named := httpdoor.Target{Table: table, Pipeline: o.pipeline}
+				if named.Pipeline == "_none" {
+					named.Pipeline = ingest.IdentityPipeline
+				}
+				groups = append(groups, &group{target: c.Target(named), first: -1, ids: true})
+				at[place{table, o.pipeline}] = k
+			}
+			before, found = p, k
+		}
+		g := groups[found]
+		if g.first < 0 {
+			g.first = int32(i) //nolint:gosec // bounded by the body
+		} else {
+			operations[g.last].next = int32(i) //nolint:gosec // as above
+		}
+		g.last, o.group = int32(i), found //nolint:gosec // as above
+		g.records++
+		g.ids, g.bytes = g.ids && o.id != nil, g.bytes+int64(len(o.document))
+	}
+	return groups
+}
+
+// key is that of documents which all have an id: the same ones, sent again, are stored once.
+func (g *group) key(operations []operation) string {
+	h := sha256.New()
+	var n [8]byte
+	part := func(b []byte) {
+		binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
+		_, _ = h.Write(n[:]) // a hash takes everything
+		_, _ = h.Write(b)
+	}
+	part([]byte(g.target.Database))
+	part([]byte(g.target.Table))
+	for i := g.first; i >= 0; i = operations[i].next {
+		part(operations[i].id)
+		part(operations[i].document)
+	}
+	return string(ingest.Elasticsearch) + "-" + hex.EncodeToString(h.Sum(nil))
+}
+
+// feed gives the documents of a group to its pipeline.
+func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, operations []operation, field string) error {
+	now := c.X.Start.UnixNano()
+	for i, n := g.first, int64(0); i >= 0; i, n = operations[i].next, n+1 {
+		document := operations[i].document
+		at := now + n // the rows keep their order
+		if c.EventTime {
+			if t, ok := timeOf(document); ok {
+				at = t
+			}
+		}
+		to.At(at)
+		if field != "" {
+			document = inner(document, field)
+		}
+		if err := to.JSON(document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle sets the status of the operations of a group.
+func (g *group) settle(operations []operation, out *ingest.Outcome) {
+	if out.Err != nil {
+		status, kind := statusOf(out.Err)
+		reason := errs.From(out.Err).ClientMessage()
+		for i := g.first; i >= 0; i = operations[i].next {
+			operations[i].fail(status, kind, reason)
+		}
+		return
+	}
+	refused := out.Refused
+	for i, n := g.first, 0; i >= 0; i, n = operations[i].next, n+1 {
+		operations[i].status = http.StatusCreated
+		for len(refused) > 0 && refused[0].Index == n {
+			operations[i].fail(http.StatusBadRequest, typeParsing, refused[0].Error)
+			refused = refused[1:]
+		}
+	}
+}
+
+func (o *operation) fail(status int, kind, reason string) {
+	o.status, o.kind, o.reason = status, kind, reason
+}

@@ -1,0 +1,327 @@
+package elasticsearch
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/mux"
+
+	"cordwood/proto/errs"
+	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/ingesttest"
+)
+
+func door(t testing.TB) (*Door, *ingesttest.Store) {
+	t.Helper()
+	d, st := doortest.New(t)
+	return New(d), st
+}
+
+// bulk sends a bulk request; vars are variables of the path.
+func bulk(d *Door, query, body string, vars ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/_bulk"+query, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	named := map[string]string{}
+	for i := 0; i+1 < len(vars); i += 2 {
+		named[vars[i]] = vars[i+1]
+	}
+	return doortest.Serve(d.Bulk, Refuse, mux.SetURLVars(r, named))
+}
+
+// result is the answer to a bulk request.
+type result struct {
+	Errors bool `json:"errors"`
+	Items  []map[string]struct {
+		Index  string `json:"_index"`
+		ID     string `json:"_id"`
+		Status int    `json:"status"`
+		Error  struct {
+			Type, Reason string
+		} `json:"error"`
+	} `json:"items"`
+}
+
+func parse(t testing.TB, w *httptest.ResponseRecorder) (out result) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	return out
+}
+
+// statuses are those of the items, by verb.
+func statuses(r result) (out []string) {
+	for _, item := range r.Items {
+		for verb, it := range item {
+			out = append(out, strings.TrimSpace(verb+" "+http.StatusText(it.Status)+" "+it.Error.Type))
+		}
+	}
+	return out
+}
+
+// TestItems: each document has an item of its own, and a fault of one keeps no other away.
+func TestItems(t *testing.T) {
+	d, st := door(t)
+	w := bulk(d, "", `{"create":{"_index":"logs-2026.11.22","_id":"a"}}
+{"@timestamp":"2024-01-02T03:04:05.5Z","n":1}
+
+{"index":{"_index":"logs-000001","_type":"_doc","routing":7}}
+{"n":"no number"}
+{"update":{"_index":"logs","_id":"1"}}
+{"doc":{"n":1}}
+{"delete":{"_index":"logs","_id":"1"}}
+{"index":{"_index":"Other Index","_id":null}}
+{"n":2}`+"\r\n"+`{"index":{"_index":"logs"}}
+[1]
+{"index":{}}
+{"n":3}
+{"index":{"_index":"logs"}}
+{"n":
+{"index":{"_index":"logs"}}`)
+	got := parse(t, w)
+	want := []string{
+		"create Created", "index Bad Request document_parsing_exception", "update Bad Request document_parsing_exception",
+		"delete Bad Request document_parsing_exception", "index Created", "index Bad Request document_parsing_exception",
+		"index Bad Request document_parsing_exception", "index Bad Request document_parsing_exception",
+	}
+	if diff := cmp.Diff(want, statuses(got)); diff != "" || w.Code != 200 || !got.Errors {
+		t.Errorf("%d %s (-want +got):\n%s", w.Code, w.Body, diff)
+	}
+	if got.Items[0]["create"].ID != "a" || got.Items[0]["create"].Index != "logs-2026.11.22" || len(got.Items[4]["index"].ID) != 20 {
+		t.Errorf("names of items: %s", w.Body)
+	}
+	rows := st.Rows("public.logs")
+	if len(rows) != 1 || rows[0]["svc_timestamp"] != time.Date(2024, 1, 2, 3, 4, 5, 5e8, time.UTC) || rows[0]["@timestamp"] != "2024-01-02T03:04:05.5Z" {
+		t.Errorf("rows %v", rows)
+	}
+	if other := st.Rows("public.Other_Index"); len(other) != 1 {
+		t.Errorf("tables %v", st.Tables())
+	}
+	if w.Header().Get("X-Elastic-Product") != "Elasticsearch" {
+		t.Error("the answer does not name the product")
+	}
+}
+
+// TestForms: the index of the path, parameters, and how the answer is cut to size.
+func TestForms(t *testing.T) {
+	const one = "{\"index\":{}}\n{\"message\":\"{\\\"a\\\":1}\",\"b\":2}\n"
+	for _, c := range []struct {
+		name, query, body, table string
+		vars                     []string
+		columns                  string
+	}{
+		{"an index in the path", "", one, "public.app", []string{"index", "app"}, "b message"},
+		{"a date that stays", "?index_date=keep", one, "public.app-2026.11", []string{"index", "app-2026.11"}, "b message"},
+		{"a table", "?table=t&db=public", one, "public.t", []string{"index", "app"}, "b message"},
+		{"an inner document", "?msg_field=message", one, "public.app", []string{"index", "app"}, "a"},
+		{"an inner text", "?msg_field=message", "{\"index\":{}}\n{\"message\":\"plain\",\"b\":2}\n", "public.app", []string{"index", "app"}, "message"},
+		{"without the time of the event", "?event_time=off", "{\"index\":{}}\n{\"@timestamp\":\"2001-01-01\"}\n", "public.app", []string{"index", "app"}, "@timestamp"},
+		{"no pipeline", "?pipeline=_none", one, "public.app", []string{"index", "app"}, "b message"},
+	} {
+		d, st := door(t)
+		w := bulk(d, c.query, c.body, c.vars...)
+		rows := st.Rows(c.table)
+		if len(rows) != 1 {
+			t.Errorf("%s: %d %s: tables %v", c.name, w.Code, w.Body, st.Tables())
+			continue
+		}
+		for _, name := range strings.Fields(c.columns) {
+			if rows[0][name] == nil {
+				t.Errorf("%s: no %s in %v", c.name, name, rows[0])
+			}
+		}
+		if c.query == "?event_time=off" && rows[0]["svc_timestamp"] == time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC) {
+			t.Errorf("%s: row %v", c.name, rows[0])
+		}
+	}
+	d, _ := door(t)
+	if w := bulk(d, "?filter_path=errors,items.*.status", one, "index", "app"); strings.TrimSpace(w.Body.String()) != `{"errors":false,"items":[{"index":{"status":201}}]}` {
+		t.Errorf("filter_path: %s", w.Body)
+	}
+	if w := bulk(d, "?pipeline=missing", one, "index", "app"); statuses(parse(t, w))[0] != "index Bad Request illegal_argument_exception" {
+		t.Errorf("an unknown pipeline: %s", w.Body)
+	}
+}
+
+// TestBodiesThatAreNone are refused as a whole.
+func TestBodiesThatAreNone(t *testing.T) {
+	for _, body := range []string{"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n", "{\"index\":{\"_id\":\"" + strings.Repeat("x", 600) + "\"}}\n{}\n"} {
+		d, st := door(t)
+		w := bulk(d, "", body, "index", "app")
+		if w.Code != 400 || !strings.Contains(w.Body.String(), "line 1 of the body") || st.Writes() > 0 {
+			t.Errorf("%.40q: %d %s", body, w.Code, w.Body)
+		}
+	}
+	d, _ := door(t)
+	if w := bulk(d, "", ""); w.Code != 200 || len(parse(t, w).Items) != 0 {
+		t.Errorf("nothing: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestPressed: what may pass later is answered so that clients send it again: 503 with an item of 429 for each
+// document if nothing was stored, else an item of 429 for those.
+func TestPressed(t *testing.T) {
+	d, st := door(t)
+	st.Refuse("public.full", errs.New(errs.RateLimited, "too many new tables"))
+	const two = "{\"index\":{\"_index\":\"full\"}}\n{\"n\":1}\n{\"create\":{\"_index\":\"full\",\"_id\":\"x\"}}\n{\"n\":2}\n"
+	w := bulk(d, "", two)
+	if got := parse(t, w); w.Code != 503 || w.Header().Get("Retry-After") == "" ||
+		!cmp.Equal(statuses(got), []string{"index Too Many Requests es_rejected_execution_exception", "create Too Many Requests es_rejected_execution_exception"}) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	w = bulk(d, "", two+"{\"index\":{\"_index\":\"fine\"}}\n{\"n\":1}\n")
+	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 3 || got[2] != "index Created" || !strings.Contains(got[0], "Too Many") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	// Refused before the body was read.
+	st.Fill(errs.New(errs.StorageUnavailable, "the disk is full"))
+	w = bulk(d, "", two)
+	if got := parse(t, w); w.Code != 503 || len(got.Items) != 2 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestKeys: documents that all have an id are known by these and their contents when they come again.
+func TestKeys(t *testing.T) {
+	d, st := door(t)
+	for _, body := range []string{
+		"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"n\":1}\n",
+		"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_index\":\"b\"}}\n{\"n\":1}\n",
+		"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"n\":2}\n",
+	} {
+		bulk(d, "", body)
+	}
+	texts := map[string]int{}
+	for _, k := range st.Keys() {
+		texts[k.Text]++
+	}
+	if len(texts) != 2 || texts[""] != 0 {
+		t.Errorf("keys %v: want one that came twice, and one of another document", texts)
+	}
+}
+
+// TestDocument stores a single document, and says what is wrong with one.
+func TestDocument(t *testing.T) {
+	d, st := door(t)
+	send := func(body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPut, "/app/_doc/5", strings.NewReader(body))
+		return doortest.Serve(d.Document, Refuse, mux.SetURLVars(r, map[string]string{"index": "app", "id": "5"}))
+	}
+	if w := send(`{"n":1}`); w.Code != 201 || !strings.Contains(w.Body.String(), `"_id":"5"`) || len(st.Rows("public.app")) != 1 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, body := range []string{`[1]`, `{"n":`} {
+		if w := send(body); w.Code != 400 || !strings.Contains(w.Body.String(), `"error":{"type":"`) {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}
+
+// TestTimes reads the forms of @timestamp.
+func TestTimes(t *testing.T) {
+	at := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano()
+	for document, want := range map[string]int64{
+		`{"@timestamp":"2024-01-02T03:04:05Z"}`:                               at,
+		`{"a":{"@timestamp":"2001-01-01"},"@timestamp":1704164645}`:           at,
+		`{"@timestamp":1704164645000}`:                                        at,
+		`{"@timestamp":1704164645000000}`:                                     at,
+		`{"@timestamp":1704164645000000000}`:                                  at,
+		`{"@timestamp":"2024-01-02T04:04:05+0100"}`:                           at,
+		`{"@timestamp":"2024-01-02 03:04:05"}`:                                at,
+		`{"@timestamp":1704164645.5}`:                                         at + 5e8,
+		`{"a":"@timestamp"}`:                                                  0,
+		`{"a":{"@timestamp":"2024-01-02T03:04:05Z"}}`:                         0,
+		`{"@timestamp":"9999-01-01T00:00:00Z"}`:                               0,
+		`{"@timestamp":"soon"}`:                                               0,
+		`{"@timestamp":null}`:                                                 0,
+		`{"@timestamp":`:                                                      0,
+		`{"@timestamp":1e300}`:                                                0,
+		`{"@timestamp":["2024-01-02T03:04:05Z"]}`:                             0,
+		"{\"\\u0040timestamp\":\"2024-01-02T03:04:05Z\",\"@timestamp\":\"\"}": at,
+	} {
+		if got, ok := timeOf([]byte(document)); got != want && ok || ok != (want != 0) {
+			t.Errorf("%s: %d %v, want %d", document, got, ok, want)
+		}
+	}
+	for index, want := range map[string]string{"logs-2026.11.22": "logs", "logs-2026.11": "logs", "logs-000001": "logs", "-000001": "-000001", "a-1": "a-1", "2026.11.22": "2026.11.22"} {
+		if got := withoutDate(index); got != want {
+			t.Errorf("%s: %s, want %s", index, got, want)
+		}
+	}
+}
+
+// TestHandshake: what clients ask before they send documents.
+func TestHandshake(t *testing.T) {
+	d, _ := door(t)
+	d.Version = "7.17.0"
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    string
+	}{
+		{"info", d.Info, `"number":"7.17.0"`}, {"license", d.License, `"type":"basic"`}, {"xpack", d.XPack, `"ilm"`}, {"nodes", d.Nodes, `"publish_address"`},
+		{"health", d.Health, `"status":"green"`}, {"cat", d.CatHealth, "green"}, {"set-up", d.SetUp, "{}"}, {"search", d.Unsupported, "unsupported_operation_exception"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Accept", "application/vnd.elasticsearch+json; compatible-with=8")
+		w := doortest.Serve(c.handler, Refuse, r)
+		if !strings.Contains(w.Body.String(), c.want) || w.Header().Get("X-Elastic-Product") != "Elasticsearch" {
+			t.Errorf("%s: %d %v %s", c.name, w.Code, w.Header(), w.Body)
+		}
+		if body := w.Body.Bytes(); c.name != "cat" && (!json.Valid(body) || w.Header().Get("Content-Type") != r.Header.Get("Accept")) {
+			t.Errorf("%s: %v %s", c.name, w.Header(), body)
+		}
+	}
+	r := httptest.NewRequest(http.MethodPut, "/_template/x", strings.NewReader("{}"))
+	if w := doortest.Serve(d.SetUp, Refuse, r); !strings.Contains(w.Body.String(), `"acknowledged":true`) {
+		t.Errorf("a template: %s", w.Body)
+	}
+}
+
+// FuzzBulk: whatever a body is, there is an answer with an item for each of its documents, or an error.
+func FuzzBulk(f *testing.F) {
+	f.Add([]byte("{\"index\":{\"_index\":\"a\"}}\n{\"n\":1}\n"))
+	f.Add([]byte("{\"create\":{\"_index\":\"a\",\"_id\":\"\\u0041\"}}\r\n\n{\"@timestamp\":1}"))
+	f.Add([]byte("{\"delete\":{}}\n{\"update\":{\"_id\":7}}\n[\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		operations, err := readBulk(bytes.Clone(body), "default")
+		for i := range operations {
+			if o := &operations[i]; o.verb == "" || err != nil && o.status != 0 {
+				t.Errorf("operation %+v", o)
+			}
+			timeOf(operations[i].document)
+			inner(operations[i].document, "message")
+		}
+		d, _ := door(t)
+		w := bulk(d, "", string(body), "index", "x")
+		if w.Code == 200 {
+			if got := parse(t, w); len(got.Items) != len(operations) {
+				t.Errorf("%d items for %d operations", len(got.Items), len(operations))
+			}
+		} else if w.Code != 400 && w.Code != 503 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// BenchmarkBulk stores 1,000 documents without writing them.
+func BenchmarkBulk(b *testing.B) {
+	var body strings.Builder
+	for range 1000 {
+		body.WriteString("{\"create\":{\"_index\":\"logs-2026.11.24\"}}\n{\"@timestamp\":\"2026-11-24T10:00:00.123Z\",\"level\":\"info\",\"message\":\"request done\",\"status\":200,\"took\":12.5,\"path\":\"/a/b\"}\n")
+	}
+	d, _ := door(b)
+	text := body.String()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if w := bulk(d, "", text); w.Code != 200 {
+			b.Fatal(w.Body)
+		}
+	}
+}
