@@ -93,7 +93,7 @@ generate: ## Generate the protobuf code, the reference of VRL functions and the 
 	cd proto && $(BUF) generate --timeout 15m
 	$(MAKE) --no-print-directory build
 	$(BIN) vrl help --markdown > docs/vrl-functions.md
-	$(GO) test $(TESTFLAGS) -count 1 -run 'Test(Metrics|Settings)Page' ./node -update
+	$(GO) test $(TESTFLAGS) -count 1 -run 'Test(Metrics|Settings)Page' ./node ./node/config -update
 	$(GO) test $(TESTFLAGS) -count 1 -run TestErrorsPage ./proto/errs -update
 
 generate-check: generate ## Fail if generated code is not what is committed

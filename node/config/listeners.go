@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,10 @@ type params map[string]func(value string) error
 
 // Kinds are all protocols with ports of their own, in the order in which they are shown.
 var Kinds = []*Kind{
+	{
+		Name: "elasticsearch", Protocol: "elasticsearch", What: "Elasticsearch's bulk API", Port: 9200,
+		params: overHTTP.and(params{"index_date": oneOf("strip", "keep"), "elasticsearch_version": elasticVersion}),
+	},
 	{Name: "loki", Protocol: "loki", What: "Loki's push API", Port: 3100, params: overHTTP},
 	{
 		Name: "splunk", Protocol: "splunk", What: "Splunk's HTTP event collector", Port: 8088,
@@ -91,6 +96,14 @@ func (p params) and(more params) params {
 }
 
 func anything(string) error { return nil }
+
+// elasticVersion checks the version of Elasticsearch that clients are told.
+func elasticVersion(text string) error {
+	if !regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}$`).MatchString(text) {
+		return errors.New("want a version such as 7.17.0")
+	}
+	return nil
+}
 
 func oneOf(words ...string) func(string) error {
 	return func(value string) error {

@@ -31,13 +31,13 @@ type Door struct {
 	KeepDates bool
 }
 
-// New returns a door: d.Defaults says where documents go that name no index. Of d.Options it reads version and
-// index_date.
+// New returns a door: d.Defaults says where documents go that name no index. Of d.Options it reads
+// elasticsearch_version and index_date.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Elasticsearch
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Pipeline: ingest.IdentityPipeline})
 	door := &Door{Door: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep"}
-	if v := d.Options["version"]; v != "" {
+	if v := d.Options["elasticsearch_version"]; v != "" {
 		door.Version = v
 	}
 	return door

@@ -44,6 +44,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
      port, that of the service. Those without HTTP have a scheme, and store logs as the user of a token. */}}
 {{- define "cordwood.listeners" -}}
 {{- $all := list
+  (dict "key" "elasticsearch" "name" "elasticsearch" "flag" "elasticsearch-addr" "containerPort" 9200)
   (dict "key" "loki" "name" "loki" "flag" "loki-addr" "containerPort" 3100)
   (dict "key" "splunk" "name" "splunk" "flag" "splunk-addr" "containerPort" 8088)
   (dict "key" "otlpHttp" "name" "otlp-http" "flag" "otlp-http-addr" "containerPort" 4318)
