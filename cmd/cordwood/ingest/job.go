@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -118,6 +119,9 @@ func checkFiles(files []string) error {
 			}
 		}
 		if err != nil {
+			if path := (*fs.PathError)(nil); errors.As(err, &path) {
+				err = path.Err // it names the file again
+			}
 			return fmt.Errorf("%s: %w; nothing was sent", file, err)
 		}
 	}
