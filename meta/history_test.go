@@ -21,7 +21,7 @@ import (
 )
 
 // A history is what clients asked of single tables and were answered, with times. The
-// checker says whether a table that does one thing after another could have answered so.
+// checker says whether a table that does one operation at a time could have given these answers.
 
 // ask is what a client asked.
 type ask struct {

@@ -61,8 +61,9 @@ type Shards interface {
 	// Load is how many bytes are on their way to a shard.
 	Load(shard uint32) int64
 	// Pressed reports whether a write to a shard would most likely be refused because it is
-	// busy, and when to try again; Ailing, whether it has no leader for a while.
+	// busy, and when to try again.
 	Pressed(shard uint32) (retryAfter time.Duration, yes bool)
+	// Ailing reports whether the shard has had no leader for a while.
 	Ailing(shard uint32) bool
 }
 
