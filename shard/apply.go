@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,7 +164,9 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 // applyWrite decodes those batches of a write that are to be appended, unless have has
 // them, and adds them to link. An error means that the entry is not what a leader
 // proposes.
-func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
+func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch,
+	out *outcome,
+) ([]*column.Batch, error) {
 	for j, data := range w.Batches {
 		var b *column.Batch
 		if have != nil {
@@ -179,7 +182,9 @@ func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link [
 			out.duplicates++
 			continue
 		case rules.NeedsTable:
-			out.need = store.AppendNew(out.need, h.TableID)
+			if !slices.Contains(out.need, h.TableID) {
+				out.need = append(out.need, h.TableID)
+			}
 			continue
 		case rules.Refused:
 			out.err = err

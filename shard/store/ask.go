@@ -186,7 +186,7 @@ func (tb *Tables) Admit(headers []column.Header, defs []*rules.Definition) (a ad
 		case rules.Refused:
 			return a, err
 		case rules.NeedsTable:
-			a.Need = AppendNew(a.Need, headers[i].TableID)
+			a.Need = appendNew(a.Need, headers[i].TableID)
 		case rules.Admitted:
 			if h := &headers[i]; rules.Keyed(h) && tb.State.KeyReused(h) {
 				return a, errs.New(errs.InvalidArguments,
@@ -207,6 +207,8 @@ func (tb *Tables) Admit(headers []column.Header, defs []*rules.Definition) (a ad
 	return a, nil
 }
 
+// Table returns the version of the definition that the replica has applied, and the epoch in which
+// the table takes rows here.
 func (tb *Tables) Table(id uint64) (version, epoch uint32, known bool) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
@@ -217,6 +219,7 @@ func (tb *Tables) Table(id uint64) (version, epoch uint32, known bool) {
 	return d.Version, d.Writable().Epoch, true
 }
 
+// TableIDs returns the tables that the replica has a definition of, in no order.
 func (tb *Tables) TableIDs() []uint64 {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
@@ -227,6 +230,7 @@ func (tb *Tables) TableIDs() []uint64 {
 	return ids
 }
 
+// HasKey reports whether a batch of a request with a key was appended. A key is forgotten after rules.KeyTTL.
 func (tb *Tables) HasKey(session, seq uint64) bool {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
@@ -278,25 +282,17 @@ func (tb *Tables) TookOver(tableID uint64) bool {
 	return d != nil && d.Writable().Epoch > 1
 }
 
+// TableGone returns the refusal of a table that was dropped or truncated. The caller takes the table's new
+// definition from the metadata and tries again, if there is one.
 func TableGone(shard uint32, table uint64) error {
 	return errs.New(errs.TableNotFound, "shard %d: table id %d was dropped or truncated", shard,
 		table).WithReason(errs.TableGone)
 }
 
-func containsID(ids []uint64, id uint64) bool {
-	for _, have := range ids {
-		if have == id {
-			return true
-		}
-	}
-	return false
-}
-
-func AppendNew(ids []uint64, id uint64) []uint64 {
-	for _, have := range ids {
-		if have == id {
-			return ids
-		}
+// appendNew appends an id unless it is listed.
+func appendNew(ids []uint64, id uint64) []uint64 {
+	if slices.Contains(ids, id) {
+		return ids
 	}
 	return append(ids, id)
 }
@@ -323,6 +319,7 @@ func (tb *Tables) Takes(table uint64) error {
 		tb.cfg.ID, table, tb.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
 }
 
+// Unreachable returns the refusal of a node that has no open replica of the shard.
 func Unreachable(id uint32) *errs.Error {
 	return errs.New(errs.ShardUnreachable, "shard %d is not open on this node", id)
 }

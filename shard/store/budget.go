@@ -34,6 +34,7 @@ func (b *Budget) Add(bytes int64) {
 	}
 }
 
+// Exhausted reports whether the memtables of all shards together leave no room for writes.
 func (b *Budget) Exhausted() bool { return b != nil && b.used.Load() >= b.limit }
 
 // share is the size from which on a memtable should be flushed: no bound while less

@@ -85,7 +85,8 @@ func (lg *Ledger) commit(u *unsettled) error {
 }
 
 // ErrReplaced is the error of work on a state that is not the shard's any more.
-var ErrReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, or the state of another replica, took their place meanwhile")
+var ErrReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, " +
+	"or the state of another replica, took their place meanwhile")
 
 // listed reports whether the manifest lists all of the segments; mu is held. A
 // compaction whose commit had an unknown outcome may have been done a second time.
@@ -97,6 +98,8 @@ func (lg *Ledger) listed(ids []uint64) bool {
 	})
 }
 
+// GenerationNow returns how often the whole state was replaced by another replica's. Work on segments of an
+// earlier generation ends with ErrReplaced.
 func (lg *Ledger) GenerationNow() uint64 {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -200,6 +203,7 @@ func (lg *Ledger) publish(u *unsettled) {
 	if u.n > 0 {
 		lg.wakeCompactor()
 		lg.metrics.flushBytes.Add(float64(bytes))
-		lg.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
+		lg.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows,
+			"bytes", bytes)
 	}
 }

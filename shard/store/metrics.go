@@ -26,6 +26,7 @@ type Metrics struct {
 	QueueSeconds, CommitSeconds, ApplySeconds prometheus.Histogram
 }
 
+// NewMetrics makes the metrics of a shard, which are not exported before Register.
 func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m := &Metrics{}
 	if reg != nil {
@@ -38,25 +39,36 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	}
 	m.Entries = counter("cordwood_shard_entries_total", "Entries of writes applied.")
 	m.Rows = counter("cordwood_shard_rows_total", "Rows applied.")
-	m.Duplicates = counter("cordwood_shard_duplicate_batches_total", "Batches that had been appended before and were left out.")
+	m.Duplicates = counter("cordwood_shard_duplicate_batches_total",
+		"Batches that had been appended before and were left out.")
 	m.Busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
 	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were given up because their reader was too slow.")
 	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
 	m.compactIn = counter("cordwood_shard_compaction_read_bytes_total", "Bytes of segments that compactions replaced.")
 	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
-	m.ClockLeaps = counter("cordwood_shard_clock_leaps_total", "Times that the clock leapt ahead, by which rows would have expired.")
+	m.ClockLeaps = counter("cordwood_shard_clock_leaps_total",
+		"Times that the clock leapt ahead, by which rows would have expired.")
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 		m.all = append(m.all, h)
 		return h
 	}
 	short := prometheus.ExponentialBuckets(0.0001, 2, 17) // 0.1 ms to 6.5 s
-	m.QueueSeconds = histogram("cordwood_shard_queue_seconds", "Time that the oldest write of an entry waited in the leader's queue.", short)
-	m.CommitSeconds = histogram("cordwood_shard_commit_seconds", "Time from the proposal of an entry of writes until it is on a majority and applied; on the leader.", short)
+	m.QueueSeconds = histogram("cordwood_shard_queue_seconds",
+		"Time that the oldest write of an entry waited in the leader's queue.", short)
+	m.CommitSeconds = histogram("cordwood_shard_commit_seconds",
+		"Time from the proposal of an entry of writes until it is on a majority and applied; on the leader.", short)
 	m.ApplySeconds = histogram("cordwood_shard_apply_seconds", "Time of the apply of one entry of writes.", short)
-	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Time of a compaction that came to its end.", prometheus.ExponentialBuckets(0.01, 2, 14))
-	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_compactions_total", Help: "Compactions, by result: ok or error."}, []string{"result"})
-	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes, by why there was one and by result: ok or error."}, []string{"reason", "result"})
+	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Time of a compaction that came to its end.",
+		prometheus.ExponentialBuckets(0.01, 2, 14))
+	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_shard_compactions_total",
+		Help: "Compactions, by result: ok or error.",
+	}, []string{"result"})
+	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_shard_flushes_total",
+		Help: "Flushes, by why there was one and by result: ok or error.",
+	}, []string{"reason", "result"})
 	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "cordwood_shard_flush_seconds", Help: "Time of a flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
 	})
@@ -92,6 +104,7 @@ func (m *Metrics) Register() error {
 	return nil
 }
 
+// Flushed counts a flush and why it was made; an error counts as a failure and not as a flush.
 func (m *Metrics) Flushed(reason string, d time.Duration, err error) {
 	result := "ok"
 	if err != nil {

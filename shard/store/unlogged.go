@@ -11,14 +11,18 @@ import (
 
 // LinkUnlogged appends batches, whose memory is that of mem, outside of the log. sole says that there is no
 // other replica.
-func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte, sole bool) (r unloggedResult, err error) {
+func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte,
+	sole bool,
+) (r unloggedResult, err error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if tb.closing {
-		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID, tb.cfg.NodeID).WithReason(errs.NotLeader)
+		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID,
+			tb.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	if tb.shared || !sole {
-		return r, errs.New(errs.ShardBusy, "shard %d: a replica is being added; resend rows of tables with skip_wal", tb.cfg.ID).
+		return r, errs.New(errs.ShardBusy, "shard %d: a replica is being added; resend rows of tables with skip_wal",
+			tb.cfg.ID).
 			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)
 	}
 	if tb.Mem.Active != mem {
@@ -35,7 +39,7 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 			r.Duplicates++
 			continue
 		case rules.NeedsTable:
-			r.Need = AppendNew(r.Need, b.TableID)
+			r.Need = appendNew(r.Need, b.TableID)
 			continue
 		case rules.Refused:
 			return r, err

@@ -61,7 +61,7 @@ func (tb *Tables) readViewLocked(tableIDs ...uint64) *View {
 	v.index, v.readers = tb.AppliedIndex, &tb.Readers
 	v.readers.Add(1)
 	for i, id := range tableIDs {
-		if containsID(tableIDs[:i], id) {
+		if slices.Contains(tableIDs[:i], id) {
 			continue
 		}
 		for _, mem := range tb.segs.asideMems(id) {
@@ -92,7 +92,7 @@ func (tb *Tables) readViewLocked(tableIDs ...uint64) *View {
 func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
 	held := false
 	for i, id := range tableIDs {
-		if containsID(tableIDs[:i], id) {
+		if slices.Contains(tableIDs[:i], id) {
 			continue
 		}
 		list := m.Batches(id)
