@@ -14,7 +14,10 @@ type Group struct {
 var Groups = []Group{
 	{"Folder and process", "data-dir node-name shutdown-grace config print-config"},
 	{"Ports for users", "http- trusted-proxies proxy-protocol metrics-open admin-addr"},
-	{"Ports for protocols of other systems", "elasticsearch-addr loki-addr splunk-addr otlp- syslog-addr gelf-addr forward-addr"},
+	{
+		"Ports for protocols of other systems",
+		"elasticsearch-addr loki-addr splunk-addr otlp- syslog-addr gelf-addr forward-addr",
+	},
 	{"Users and TLS", "user-file user-provider tls-"},
 	{"Cluster", "roles seeds meta-bootstrap-expect cluster-id shards replication zone machine partition-"},
 	{"Port for nodes", "rpc- advertise-addr cluster-secret-file"},

@@ -86,7 +86,8 @@ var protocols = []protocol{
 		},
 	},
 	{
-		name: ingest.Elasticsearch, refuse: elasticsearch.Refuse, prefixes: []string{"/v1/elasticsearch"}, routes: elasticsearchRoutes,
+		name: ingest.Elasticsearch, refuse: elasticsearch.Refuse, prefixes: []string{"/v1/elasticsearch"},
+		routes: elasticsearchRoutes,
 	},
 	{
 		name: ingest.Splunk, refuse: splunk.Refuse, credentials: splunk.Credentials, prefixes: []string{"/v1/splunk"},
@@ -133,10 +134,13 @@ func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 	add(get, access.Open, "", door.Nodes, "/_nodes", "/_nodes/{what:.*}")
 	add(get, access.Open, "", door.Health, "/_cluster/health", "/_cluster/health/{what:.*}")
 	add(get, access.Open, "", door.CatHealth, "/_cat/health")
-	add(getPostPut, access.Open, "", door.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}", "/_component_template/{what:.*}",
-		"/_ilm/policy/{what:.*}", "/_ingest/{what:.*}", "/_data_stream/{what:.*}", "/_alias/{what:.*}", "/_logstash/{what:.*}",
+	add(getPostPut, access.Open, "", door.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}",
+		"/_component_template/{what:.*}",
+		"/_ilm/policy/{what:.*}", "/_ingest/{what:.*}", "/_data_stream/{what:.*}", "/_alias/{what:.*}",
+		"/_logstash/{what:.*}",
 		"/logstash/{what:.*}", index, index+"/_alias/{what:.*}")
-	add(getPost, access.Open, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search", index+"/_count", index+"/_mapping")
+	add(getPost, access.Open, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
+		index+"/_count", index+"/_mapping")
 	return out
 }
 

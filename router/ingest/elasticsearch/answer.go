@@ -54,7 +54,8 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	}
 	if rejected > 0 && rejected == len(operations) {
 		w.Header().Set("Retry-After", "1")
-		write(w, r, http.StatusServiceUnavailable, appendRefused(nil, operations, appendError(nil, typeRejected, operations[0].reason)))
+		write(w, r, http.StatusServiceUnavailable,
+			appendRefused(nil, operations, appendError(nil, typeRejected, operations[0].reason)))
 		return
 	}
 	p := partsOf(r)
@@ -92,7 +93,8 @@ func (o *operation) appendResult(to []byte, whole bool) []byte {
 		to = o.appendName(to)
 	}
 	if whole && o.status < http.StatusBadRequest {
-		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,`...)
+		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,`+
+			`"_primary_term":1,`...)
 	}
 	to = appendInt(append(to, `"status":`...), o.status)
 	if o.kind != "" {

@@ -57,7 +57,8 @@ func readBulk(body []byte, byDefault string) ([]operation, error) {
 		if last == nil || !bytes.Equal(line, last) {
 			op = operation{index: byDefault, group: -1, next: -1}
 			if err := op.readCommand(&walk, line, names); err != nil {
-				return nil, errs.New(errs.InvalidArguments, "line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
+				return nil, errs.New(errs.InvalidArguments,
+					"line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
 			}
 			last, same = line, op
 		}
@@ -201,7 +202,9 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve is the way of a request.
-func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, error), answer func(http.ResponseWriter, *http.Request, []operation)) {
+func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, error),
+	answer func(http.ResponseWriter, *http.Request, []operation),
+) {
 	c, err := d.Begin(r)
 	if err != nil {
 		exchange.WriteError(w, r, err)
@@ -298,7 +301,8 @@ func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group
 			}
 			k, ok := at[place{table, o.pipeline}]
 			if !ok && len(groups) == maxTables {
-				o.fail(http.StatusBadRequest, typeArgument, "a request may have documents for at most "+strconv.Itoa(maxTables)+" indexes")
+				o.fail(http.StatusBadRequest, typeArgument, "a request may have documents for at most "+
+					strconv.Itoa(maxTables)+" indexes")
 				continue
 			}
 			if !ok {

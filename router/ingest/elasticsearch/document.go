@@ -41,7 +41,10 @@ func timeOf(document []byte) (nanos int64, ok bool) {
 }
 
 // layouts are the forms of times as texts; a time without a zone is UTC, as in Elasticsearch.
-var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02"}
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999",
+	"2006-01-02 15:04:05.999999999", "2006-01-02",
+}
 
 func parseTime(text string) (int64, bool) {
 	for _, layout := range layouts {

@@ -48,7 +48,8 @@ func begin(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Elastic-Product", "Elasticsearch")
 	contentType := "application/json"
-	if accept := r.Header.Get("Accept"); strings.HasPrefix(accept, "application/vnd.elasticsearch+json") && len(accept) < 100 {
+	if accept := r.Header.Get("Accept"); strings.HasPrefix(accept, "application/vnd.elasticsearch+json") &&
+		len(accept) < 100 {
 		contentType = accept
 	}
 	h.Set("Content-Type", contentType)
@@ -101,7 +102,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 
 // Unsupported answers requests that ask for documents.
 func (d *Door) Unsupported(w http.ResponseWriter, r *http.Request) {
-	out := appendError([]byte(`{"error":`), typeUnsupported, "cordwood stores documents that come by this API, and answers SQL at POST /v1/sql")
+	out := appendError([]byte(`{"error":`), typeUnsupported,
+		"cordwood stores documents that come by this API, and answers SQL at POST /v1/sql")
 	write(w, r, http.StatusBadRequest, append(out, `,"status":400}`...))
 }
 

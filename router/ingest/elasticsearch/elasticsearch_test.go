@@ -93,11 +93,13 @@ func TestItems(t *testing.T) {
 	if diff := cmp.Diff(want, statuses(got)); diff != "" || w.Code != 200 || !got.Errors {
 		t.Errorf("%d %s (-want +got):\n%s", w.Code, w.Body, diff)
 	}
-	if got.Items[0]["create"].ID != "a" || got.Items[0]["create"].Index != "logs-2026.11.22" || len(got.Items[4]["index"].ID) != 20 {
+	if got.Items[0]["create"].ID != "a" || got.Items[0]["create"].Index != "logs-2026.11.22" ||
+		len(got.Items[4]["index"].ID) != 20 {
 		t.Errorf("names of items: %s", w.Body)
 	}
 	rows := st.Rows("public.logs")
-	if len(rows) != 1 || rows[0]["svc_timestamp"] != time.Date(2024, 1, 2, 3, 4, 5, 5e8, time.UTC) || rows[0]["@timestamp"] != "2024-01-02T03:04:05.5Z" {
+	if len(rows) != 1 || rows[0]["svc_timestamp"] != time.Date(2024, 1, 2, 3, 4, 5, 5e8, time.UTC) ||
+		rows[0]["@timestamp"] != "2024-01-02T03:04:05.5Z" {
 		t.Errorf("rows %v", rows)
 	}
 	if other := st.Rows("public.Other_Index"); len(other) != 1 {
@@ -120,8 +122,17 @@ func TestForms(t *testing.T) {
 		{"a date that stays", "?index_date=keep", one, "public.app-2026.11", []string{"index", "app-2026.11"}, "b message"},
 		{"a table", "?table=t&db=public", one, "public.t", []string{"index", "app"}, "b message"},
 		{"an inner document", "?msg_field=message", one, "public.app", []string{"index", "app"}, "a"},
-		{"an inner text", "?msg_field=message", "{\"index\":{}}\n{\"message\":\"plain\",\"b\":2}\n", "public.app", []string{"index", "app"}, "message"},
-		{"without the time of the event", "?event_time=off", "{\"index\":{}}\n{\"@timestamp\":\"2001-01-01\"}\n", "public.app", []string{"index", "app"}, "@timestamp"},
+		{
+			"an inner text", "?msg_field=message", "{\"index\":{}}\n{\"message\":\"plain\",\"b\":2}\n", "public.app",
+			[]string{"index", "app"},
+			"message",
+		},
+		{
+			"without the time of the event", "?event_time=off", "{\"index\":{}}\n{\"@timestamp\":\"2001-01-01\"}\n",
+			"public.app",
+			[]string{"index", "app"},
+			"@timestamp",
+		},
 		{"no pipeline", "?pipeline=_none", one, "public.app", []string{"index", "app"}, "b message"},
 	} {
 		d, st := door(t)
@@ -141,17 +152,22 @@ func TestForms(t *testing.T) {
 		}
 	}
 	d, _ := door(t)
-	if w := bulk(d, "?filter_path=errors,items.*.status", one, "index", "app"); strings.TrimSpace(w.Body.String()) != `{"errors":false,"items":[{"index":{"status":201}}]}` {
+	if w := bulk(d, "?filter_path=errors,items.*.status", one, "index",
+		"app"); strings.TrimSpace(w.Body.String()) != `{"errors":false,"items":[{"index":{"status":201}}]}` {
 		t.Errorf("filter_path: %s", w.Body)
 	}
-	if w := bulk(d, "?pipeline=missing", one, "index", "app"); statuses(parse(t, w))[0] != "index Bad Request illegal_argument_exception" {
+	if w := bulk(d, "?pipeline=missing", one, "index",
+		"app"); statuses(parse(t, w))[0] != "index Bad Request illegal_argument_exception" {
 		t.Errorf("an unknown pipeline: %s", w.Body)
 	}
 }
 
 // TestBodiesThatAreNone are refused as a whole.
 func TestBodiesThatAreNone(t *testing.T) {
-	for _, body := range []string{"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n", "{\"index\":{\"_id\":\"" + strings.Repeat("x", 600) + "\"}}\n{}\n"} {
+	for _, body := range []string{
+		"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n",
+		"{\"index\":{\"_id\":\"" + strings.Repeat("x", 600) + "\"}}\n{}\n",
+	} {
 		d, st := door(t)
 		w := bulk(d, "", body, "index", "app")
 		if w.Code != 400 || !strings.Contains(w.Body.String(), "line 1 of the body") || st.Writes() > 0 {
@@ -169,14 +185,19 @@ func TestBodiesThatAreNone(t *testing.T) {
 func TestPressed(t *testing.T) {
 	d, st := door(t)
 	st.Refuse("public.full", errs.New(errs.RateLimited, "too many new tables"))
-	const two = "{\"index\":{\"_index\":\"full\"}}\n{\"n\":1}\n{\"create\":{\"_index\":\"full\",\"_id\":\"x\"}}\n{\"n\":2}\n"
+	const two = "{\"index\":{\"_index\":\"full\"}}\n{\"n\":1}\n{\"create\":{\"_index\":\"full\",\"_id\":\"x\"}}" +
+		"\n{\"n\":2}\n"
 	w := bulk(d, "", two)
 	if got := parse(t, w); w.Code != 503 || w.Header().Get("Retry-After") == "" ||
-		!cmp.Equal(statuses(got), []string{"index Too Many Requests es_rejected_execution_exception", "create Too Many Requests es_rejected_execution_exception"}) {
+		!cmp.Equal(statuses(got), []string{
+			"index Too Many Requests es_rejected_execution_exception",
+			"create Too Many Requests es_rejected_execution_exception",
+		}) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	w = bulk(d, "", two+"{\"index\":{\"_index\":\"fine\"}}\n{\"n\":1}\n")
-	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 3 || got[2] != "index Created" || !strings.Contains(got[0], "Too Many") {
+	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 3 || got[2] != "index Created" ||
+		!strings.Contains(got[0], "Too Many") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	// Refused before the body was read.
@@ -213,7 +234,8 @@ func TestDocument(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPut, "/app/_doc/5", strings.NewReader(body))
 		return doortest.Serve(d.Document, Refuse, mux.SetURLVars(r, map[string]string{"index": "app", "id": "5"}))
 	}
-	if w := send(`{"n":1}`); w.Code != 201 || !strings.Contains(w.Body.String(), `"_id":"5"`) || len(st.Rows("public.app")) != 1 {
+	if w := send(`{"n":1}`); w.Code != 201 || !strings.Contains(w.Body.String(), `"_id":"5"`) ||
+		len(st.Rows("public.app")) != 1 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for _, body := range []string{`[1]`, `{"n":`} {
@@ -249,7 +271,10 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d", document, got, ok, want)
 		}
 	}
-	for index, want := range map[string]string{"logs-2026.11.22": "logs", "logs-2026.11": "logs", "logs-000001": "logs", "-000001": "-000001", "a-1": "a-1", "2026.11.22": "2026.11.22"} {
+	for index, want := range map[string]string{
+		"logs-2026.11.22": "logs", "logs-2026.11": "logs", "logs-000001": "logs", "-000001": "-000001", "a-1": "a-1",
+		"2026.11.22": "2026.11.22",
+	} {
 		if got := withoutDate(index); got != want {
 			t.Errorf("%s: %s, want %s", index, got, want)
 		}
@@ -265,8 +290,14 @@ func TestHandshake(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		{"info", d.Info, `"number":"7.17.0"`}, {"license", d.License, `"type":"basic"`}, {"xpack", d.XPack, `"ilm"`}, {"nodes", d.Nodes, `"publish_address"`},
-		{"health", d.Health, `"status":"green"`}, {"cat", d.CatHealth, "green"}, {"set-up", d.SetUp, "{}"}, {"search", d.Unsupported, "unsupported_operation_exception"},
+		{"info", d.Info, `"number":"7.17.0"`},
+		{"license", d.License, `"type":"basic"`},
+		{"xpack", d.XPack, `"ilm"`},
+		{"nodes", d.Nodes, `"publish_address"`},
+		{"health", d.Health, `"status":"green"`},
+		{"cat", d.CatHealth, "green"},
+		{"set-up", d.SetUp, "{}"},
+		{"search", d.Unsupported, "unsupported_operation_exception"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("Accept", "application/vnd.elasticsearch+json; compatible-with=8")
@@ -274,7 +305,8 @@ func TestHandshake(t *testing.T) {
 		if !strings.Contains(w.Body.String(), c.want) || w.Header().Get("X-Elastic-Product") != "Elasticsearch" {
 			t.Errorf("%s: %d %v %s", c.name, w.Code, w.Header(), w.Body)
 		}
-		if body := w.Body.Bytes(); c.name != "cat" && (!json.Valid(body) || w.Header().Get("Content-Type") != r.Header.Get("Accept")) {
+		if body := w.Body.Bytes(); c.name != "cat" &&
+			(!json.Valid(body) || w.Header().Get("Content-Type") != r.Header.Get("Accept")) {
 			t.Errorf("%s: %v %s", c.name, w.Header(), body)
 		}
 	}
@@ -314,7 +346,8 @@ func FuzzBulk(f *testing.F) {
 func BenchmarkBulk(b *testing.B) {
 	var body strings.Builder
 	for range 1000 {
-		body.WriteString("{\"create\":{\"_index\":\"logs-2026.11.24\"}}\n{\"@timestamp\":\"2026-11-24T10:00:00.123Z\",\"level\":\"info\",\"message\":\"request done\",\"status\":200,\"took\":12.5,\"path\":\"/a/b\"}\n")
+		body.WriteString("{\"create\":{\"_index\":\"logs-2026.11.24\"}}\n{\"@timestamp\":\"2026-11-24T10:00:00.123Z\"," +
+			"\"level\":\"info\",\"message\":\"request done\",\"status\":200,\"took\":12.5,\"path\":\"/a/b\"}\n")
 	}
 	d, _ := door(b)
 	text := body.String()

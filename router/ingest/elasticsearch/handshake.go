@@ -12,15 +12,20 @@ const clusterID = "cordwoodcordwoodcordwo"
 
 // Info says which version of Elasticsearch the server takes the place of.
 func (d *Door) Info(w http.ResponseWriter, r *http.Request) {
-	out := append([]byte(`{"name":"cordwood","cluster_name":"cordwood","cluster_uuid":"`+clusterID+`","version":{"number":`),
+	out := append([]byte(`{"name":"cordwood","cluster_name":"cordwood","cluster_uuid":"`+clusterID+
+		`","version":{"number":`),
 		exchange.AppendJSONString(nil, d.Version)...)
-	write(w, r, http.StatusOK, append(out, `,"build_flavor":"default","build_type":"tar","build_snapshot":false,"lucene_version":"9.12.0",`+
-		`"minimum_wire_compatibility_version":"7.17.0","minimum_index_compatibility_version":"7.0.0"},"tagline":"You Know, for Search"}`...))
+	write(w, r, http.StatusOK, append(out,
+		`,"build_flavor":"default","build_type":"tar","build_snapshot":false,"lucene_version":"9.12.0",`+
+			`"minimum_wire_compatibility_version":"7.17.0","minimum_index_compatibility_version":"7.0.0"},"tagline":"You `+
+			`Know, for Search"}`...))
 }
 
 // license is in the answers of License and XPack.
-const license = `{"status":"active","uid":"` + clusterID + `","type":"basic","mode":"basic","issue_date":"2024-01-01T00:00:00.000Z",` +
-	`"issue_date_in_millis":1704067200000,"max_nodes":1000,"max_resource_units":null,"issued_to":"cordwood","issuer":"cordwood","start_date_in_millis":-1}`
+const license = `{"status":"active","uid":"` + clusterID +
+	`","type":"basic","mode":"basic","issue_date":"2024-01-01T00:00:00.000Z",` +
+	`"issue_date_in_millis":1704067200000,"max_nodes":1000,"max_resource_units":null,"issued_to":"cordwood",` +
+	`"issuer":"cordwood","start_date_in_millis":-1}`
 
 // License answers with a license that does not end.
 func (d *Door) License(w http.ResponseWriter, r *http.Request) {
@@ -30,23 +35,27 @@ func (d *Door) License(w http.ResponseWriter, r *http.Request) {
 // XPack says which features there are: those that clients set up, and nothing comes of.
 func (d *Door) XPack(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"build":{"hash":"unknown","date":"2024-01-01T00:00:00.000Z"},"license":`+license+
-		`,"features":{"ilm":{"available":true,"enabled":true},"security":{"available":true,"enabled":true}},"tagline":"You know, for X"}`))
+		`,"features":{"ilm":{"available":true,"enabled":true},"security":{"available":true,"enabled":true}},"tagline":"You `+
+		`know, for X"}`))
 }
 
 // Nodes names one node: the address that the client asked.
 func (d *Door) Nodes(w http.ResponseWriter, r *http.Request) {
 	address := exchange.AppendJSONString(nil, r.Host)
-	out := []byte(`{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"cordwood","nodes":{"` + clusterID + `":{"name":"cordwood","version":`)
-	out = append(append(out, exchange.AppendJSONString(nil, d.Version)...), `,"roles":["data","ingest","master"],"http":{"bound_address":[`...)
+	out := []byte(`{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"cordwood","nodes":{"` + clusterID +
+		`":{"name":"cordwood","version":`)
+	out = append(append(out, exchange.AppendJSONString(nil, d.Version)...),
+		`,"roles":["data","ingest","master"],"http":{"bound_address":[`...)
 	out = append(append(append(out, address...), `],"publish_address":`...), address...)
 	write(w, r, http.StatusOK, append(out, `}}}}`...))
 }
 
 // Health says that all is well: a server that is not refuses documents.
 func (d *Door) Health(w http.ResponseWriter, r *http.Request) {
-	write(w, r, http.StatusOK, []byte(`{"cluster_name":"cordwood","status":"green","timed_out":false,"number_of_nodes":1,"number_of_data_nodes":1,`+
-		`"active_primary_shards":1,"active_shards":1,"relocating_shards":0,"initializing_shards":0,"unassigned_shards":0,`+
-		`"active_shards_percent_as_number":100.0}`))
+	write(w, r, http.StatusOK,
+		[]byte(`{"cluster_name":"cordwood","status":"green","timed_out":false,"number_of_nodes":1,"number_of_data_nodes":1,`+
+			`"active_primary_shards":1,"active_shards":1,"relocating_shards":0,"initializing_shards":0,"unassigned_shards":0,`+
+			`"active_shards_percent_as_number":100.0}`))
 }
 
 // CatHealth is Health for people, which rsyslog asks for.
@@ -55,10 +64,12 @@ func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	x := exchange.Of(r)
 	if _, asked := r.URL.Query()["format"]; asked {
-		write(w, r, http.StatusOK, []byte(`[{"cluster":"cordwood","status":"green","node.total":"1","node.data":"1","shards":"1","pri":"1"}]`))
+		write(w, r, http.StatusOK,
+			[]byte(`[{"cluster":"cordwood","status":"green","node.total":"1","node.data":"1","shards":"1","pri":"1"}]`))
 		return
 	}
-	_, _ = w.Write([]byte(strconv.FormatInt(x.Start.Unix(), 10) + " " + x.Start.UTC().Format("15:04:05") + " cordwood green 1 1 1 1 0 0 0 0 - 100.0%\n"))
+	_, _ = w.Write([]byte(strconv.FormatInt(x.Start.Unix(), 10) + " " + x.Start.UTC().Format("15:04:05") +
+		" cordwood green 1 1 1 1 0 0 0 0 - 100.0%\n"))
 }
 
 // SetUp answers what clients set up before they send documents, such as templates, policies, pipelines and
