@@ -2,10 +2,12 @@ package pipeline
 
 import (
 	"bytes"
+	"net/http"
 	"sync"
 	"unicode/utf8"
 
 	"cordwood/proto/column"
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 )
 
@@ -34,10 +36,15 @@ type Direct struct {
 	named  map[string]int
 	err    error // of the row under way
 	load   int   // bytes of the row under way
+	total  int   // bytes of all rows
 	// repaired are texts that were not valid UTF-8.
 	repaired int
 	val      cell
 }
+
+// maxDirectBytes bounds the values of one request. A body of some MiB may have a million records that share
+// a long text, each of which becomes a value of a row.
+const maxDirectBytes = 1 << 30
 
 // directColumn is a column that Direct puts values into.
 type directColumn struct {
@@ -57,7 +64,7 @@ func NewDirect(q *Request, l *Layout) (*Direct, error) {
 		return nil, err
 	}
 	r.req.TimeIndex = nil
-	r.layout, r.ownTime = l, true
+	r.layout, r.ownTime, r.total = l, true, 0
 	r.timeName, r.timeUnit = l.Time, schema.TimestampNanosecond
 	if r.timeName == "" {
 		r.timeName = r.req.TimestampColumn
@@ -189,6 +196,12 @@ func (r *Direct) put(i int) {
 func (r *Direct) End() error {
 	d, err, load := r.home, r.err, r.load
 	r.err, r.load = nil, 0
+	if r.total += load; r.total > maxDirectBytes {
+		e := errs.New(errs.InvalidArguments, "the rows of the request have more than %d bytes, because its records repeat "+
+			"what they share, such as the attributes of a resource: send fewer records in a request", maxDirectBytes)
+		e.HTTPStatus = http.StatusRequestEntityTooLarge
+		return e
+	}
 	if err == nil {
 		err = d.err
 	}

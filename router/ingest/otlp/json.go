@@ -259,6 +259,9 @@ func appendAttributesJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, err
 			return nil
 		}
 		to, err = appendValueJSON(to, jsonwalk.New(value), depth)
+		if err == nil && len(to) > maxAttributes {
+			err = errLong
+		}
 		return err
 	})
 	return to, err

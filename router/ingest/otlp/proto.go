@@ -205,6 +205,9 @@ func (r *record) read(msg []byte, s *scope) error {
 			r.body, err = appendBody(r.body[:0], f.data)
 		case 6:
 			r.attributes, err = appendKeyValue(r.attributes, f.data, 1)
+			if len(r.attributes) > maxAttributes {
+				return errLong
+			}
 		case 8:
 			r.flags = f.bits
 		case 9:
@@ -236,6 +239,9 @@ func appendAttributes(to, msg []byte, number protowire.Number) ([]byte, error) {
 		if f.isBytes(number) {
 			if to, err = appendKeyValue(to, f.data, 1); err != nil {
 				return to, err
+			}
+			if len(to) > maxAttributes {
+				return to, errLong
 			}
 		}
 	}

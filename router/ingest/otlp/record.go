@@ -63,9 +63,13 @@ func (r *record) moment() (ns int64, ok bool, err error) {
 
 var (
 	errTime  = errors.New("its time is beyond 2262, the last year that nanoseconds in 64 bits hold")
+	errLong  = errors.New("its attributes take more than 16 MiB as JSON")
 	errDepth = errors.New("its attributes or its body are nested too deep")
 	errProto = errors.New("the body is no protobuf message ExportLogsServiceRequest")
 )
+
+// maxAttributes bounds the attributes of a record, a scope or a resource, in bytes of JSON.
+const maxAttributes = 16 << 20
 
 // maxDepth bounds how deep values may be nested.
 const maxDepth = 32

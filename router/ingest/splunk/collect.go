@@ -269,6 +269,9 @@ func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, append(out, "}}"...))
 }
 
+// maxAcks bounds a body that asks for acknowledgements: it is answered in memory.
+const maxAcks = 1 << 20
+
 // readAcks reads the ids that a request asks for.
 func (d *Door) readAcks(r *http.Request) ([]int64, error) {
 	c, err := d.Begin(r)
@@ -278,6 +281,9 @@ func (d *Door) readAcks(r *http.Request) ([]int64, error) {
 	defer c.Release()
 	if err := c.Receive(httpdoor.Target{}); err != nil {
 		return nil, err
+	}
+	if len(c.Body) > maxAcks {
+		return nil, &eventError{codeInvalidFormat, -1, "the body has more than " + strconv.Itoa(maxAcks) + " bytes: ask for fewer ids at once"}
 	}
 	var q struct {
 		Acks []int64 `json:"acks"`
