@@ -186,7 +186,8 @@ func (d *distribution) run(ctx context.Context,
 	ctx, span := tracing.Start(ctx, "ask nodes")
 	span.Number("nodes", int64(len(d.parts)))
 	defer func() { span.End(err) }()
-	if d.split.Final == "" && d.split.Explain == "" {
+	// What is missing stands in front of an answer, so rows are only passed on if nothing may be missing.
+	if d.split.Final == "" && d.split.Explain == "" && !d.req.AllowPartial {
 		return d.passOn(ctx, stream)
 	}
 	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
@@ -236,31 +237,56 @@ func (d *distribution) ask(ctx context.Context) error {
 		group.Go(func() error {
 			begin := time.Now()
 			defer func() { p.took = time.Since(begin) }()
-			r, err := d.open(gctx, p)
-			if err != nil {
-				return err
+			for try := 1; ; try++ {
+				err := d.fill(gctx, p)
+				if err == nil || try == scanTries || gctx.Err() != nil || !away(err) {
+					return err
+				}
+				// The node was lost in the middle: another one may have the rows by now.
 			}
-			defer r.Close()
-			var buf bytes.Buffer
-			if _, err := buf.ReadFrom(&bounded{r, &d.bytes}); err != nil {
-				return err
-			}
-			p.ipc = buf.Bytes()
-			return nil
 		})
 	}
 	return group.Wait()
 }
 
-// open asks one node, and takes note of what its answer lacks.
-func (d *distribution) open(ctx context.Context, p *part) (ScanReader, error) {
-	r, err := d.server.cfg.Ask(ctx, d.request(p))
+// fill asks one node and keeps what it returns.
+func (d *distribution) fill(ctx context.Context, p *part) error {
+	r, err := d.open(ctx, p)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer r.Close()
+	var buf bytes.Buffer
+	if _, err := buf.ReadFrom(&bounded{r, &d.bytes}); err != nil {
+		d.bytes.Add(-int64(buf.Len()))
+		return d.ofPart(ctx, p, err)
+	}
+	p.ipc = buf.Bytes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missing = append(d.missing, r.Partial()...)
+	return nil
+}
+
+// ofPart says which shards an error of a part is about, if these cannot be asked.
+func (d *distribution) ofPart(ctx context.Context, p *part, err error) error {
+	if ctx.Err() != nil || !away(err) {
+		return err
+	}
+	names := make([]string, len(p.shards))
+	for i, id := range p.shards {
+		names[i] = fmt.Sprintf("shard %d", id)
+	}
+	return errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in %s", d.split.Table, strings.Join(names, ", ")).
+		WithReason(errs.ShardAway)
+}
+
+// open asks one node.
+func (d *distribution) open(ctx context.Context, p *part) (ScanReader, error) {
+	r, err := d.server.cfg.Ask(ctx, d.request(p))
+	if err != nil {
+		return nil, d.ofPart(ctx, p, err)
+	}
 	return r, nil
 }
 

@@ -390,6 +390,12 @@ func TestMissingShard(t *testing.T) {
 	if err != nil || !slices.Equal(rows, []string{"3"}) || len(partial) != 1 || !strings.Contains(partial[0], "shard 2") {
 		t.Fatal(rows, partial, err)
 	}
+	plain := req(true)
+	plain.Sql = "SELECT ts FROM logs"
+	rows, partial, err = c.ask(plain)
+	if err != nil || len(rows) != 3 || len(partial) != 1 || !strings.Contains(partial[0], "shard 2") {
+		t.Fatal(rows, partial, err)
+	}
 	if _, _, err := c.ask(req(false)); errs.CodeOf(err) != errs.ShardUnreachable || errs.From(err).Status() != 503 ||
 		!strings.Contains(err.Error(), "shard 2") {
 		t.Fatal(err)
