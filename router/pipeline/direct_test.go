@@ -264,3 +264,23 @@ func BenchmarkDirect(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "rows/s")
 }
+
+// TestDirectTotal: a text that all records of a request share is bounded as often as it becomes a value, also where
+// records that fail are left out.
+func TestDirectTotal(t *testing.T) {
+	shared := bytes.Repeat([]byte("x"), 4<<20)
+	rows := 0
+	got := direct(&Request{Database: "public", Table: "t", SkipError: true}, func(r *Direct) error {
+		for range maxDirectBytes/len(shared) + 1 {
+			r.Text(0, shared)
+			if err := r.End(); err != nil {
+				return err
+			}
+			rows++
+		}
+		return nil
+	})
+	if !strings.Contains(got, "send fewer records in a request") || rows != maxDirectBytes/len(shared) {
+		t.Errorf("%d rows: %.300s", rows, got)
+	}
+}

@@ -22,6 +22,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	rawbody "cordwood/router/body"
 	"cordwood/router/ingest/httpdoor/doortest"
 	"cordwood/router/ingest/ingesttest"
 )
@@ -394,5 +395,29 @@ func TestRejectsAreWhole(t *testing.T) {
 		if diff := cmp.Diff(want.Rows("public.opentelemetry_logs"), st.Rows("public.opentelemetry_logs")); diff != "" {
 			t.Errorf("%s: the row of the mended reject (-want +got):\n%s", contentType, diff)
 		}
+	}
+}
+
+// TestManyAttributes: a record whose attributes would take much more memory than the body is refused, alone.
+func TestManyAttributes(t *testing.T) {
+	good, bad := whole(), whole()
+	for range 1 << 21 {
+		bad.Attributes = append(bad.Attributes, &common.KeyValue{})
+	}
+	d, st := door(t)
+	w := send(d, typeProto, forms(t, export(good))[typeProto])
+	body, err := proto.Marshal(export(bad))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Bodies, err = rawbody.New(rawbody.Config{MaxBytes: 16 << 20, MaxInFlight: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w = send(d, typeProto, body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "16 MiB") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := len(st.Rows("public.opentelemetry_logs")); n != 1 {
+		t.Errorf("%d rows", n)
 	}
 }

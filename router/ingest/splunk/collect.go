@@ -283,7 +283,8 @@ func (d *Door) readAcks(r *http.Request) ([]int64, error) {
 		return nil, err
 	}
 	if len(c.Body) > maxAcks {
-		return nil, &eventError{codeInvalidFormat, -1, "the body has more than " + strconv.Itoa(maxAcks) + " bytes: ask for fewer ids at once"}
+		why := "the body has more than " + strconv.Itoa(maxAcks) + " bytes: ask for fewer ids at once"
+		return nil, &eventError{codeInvalidFormat, -1, why}
 	}
 	var q struct {
 		Acks []int64 `json:"acks"`
