@@ -216,7 +216,8 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 	var first string
 	for _, out := range c.Store(batches...) {
 		if out.Err != nil {
-			if err == nil || errs.From(out.Err).Status() >= http.StatusInternalServerError {
+			// What may pass later decides: the client has to send the events again.
+			if err == nil || passing(out.Err) && !passing(err) {
 				err = out.Err
 			}
 			continue
@@ -236,6 +237,9 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 	}
 	return nil
 }
+
+// passing reports whether the same events may be stored later.
+func passing(err error) bool { return (&exchange.Refusal{Status: errs.From(err).Status()}).Passing() }
 
 // channel returns the data channel of a request, which asks for acknowledgements.
 func channel(r *http.Request) string {

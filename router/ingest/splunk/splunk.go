@@ -123,7 +123,11 @@ func answerError(w http.ResponseWriter, r *http.Request, e *eventError) {
 	if e.event >= 0 {
 		more = `,"invalid-event-number":` + strconv.Itoa(e.event)
 	}
-	answer(w, http.StatusBadRequest, e.code, e.why, more)
+	status := http.StatusBadRequest
+	if e.code == codeIncorrect && e.event < 0 {
+		status = http.StatusForbidden // an index that the sender may not write
+	}
+	answer(w, status, e.code, e.why, more)
 }
 
 // Health answers whether events are taken.

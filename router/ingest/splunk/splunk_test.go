@@ -3,6 +3,7 @@ package splunk
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -261,4 +262,22 @@ func FuzzEvents(f *testing.F) {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// TestSeveralIndexes: if some events may be stored later, the answer asks for all again, whatever is wrong with others. An
+// index that the sender may not write is 403.
+func TestSeveralIndexes(t *testing.T) {
+	d, st := door(t)
+	st.Refuse("public.secret", errs.New(errs.PermissionDenied, "not yours"))
+	st.Refuse("public.full", errs.New(errs.RateLimited, "too much"))
+	for body, want := range map[string]string{
+		`{"index":"secret","event":1}{"index":"full","event":2}`: `503 {"text":"Server is busy","code":9`,
+		`{"index":"full","event":2}{"index":"secret","event":1}`: `503 {"text":"Server is busy","code":9`,
+		`{"index":"secret","event":1}{"index":"fine","event":2}`: `403 {"text":"Incorrect index","code":7`,
+	} {
+		w := send(d.Event, "/x", body)
+		if got := strconv.Itoa(w.Code) + " " + w.Body.String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
 }
