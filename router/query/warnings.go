@@ -133,7 +133,7 @@ func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
 	}
 	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
 		return []string{
-			fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: a column has one index", c.Name,
+			fmt.Sprintf("column %s of table %s.%s had an index of the kind %s, which the %s index replaces: a column has one index", c.Name,
 				t.Database, t.Name, c.Index.Kind, kind),
 		}
 	}

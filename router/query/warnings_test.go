@@ -123,7 +123,7 @@ func TestAlterTellsThatRowsExpire(t *testing.T) {
 func TestIndexReplaced(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs MODIFY COLUMN host SET SKIPPING INDEX": "column host of table " +
-			"public.logs had a FULLTEXT index, which the SKIPPING index replaces: a column has one index",
+			"public.logs had an index of the kind FULLTEXT, which the SKIPPING index replaces: a column has one index",
 		"ALTER TABLE logs MODIFY COLUMN host SET FULLTEXT INDEX WITH (analyzer='English')": "",
 		"ALTER TABLE logs MODIFY COLUMN host UNSET FULLTEXT INDEX":                         "",
 	} {

@@ -104,7 +104,7 @@ func (m *Metrics) Register() error {
 	return nil
 }
 
-// Flushed counts a flush and why it was made; an error counts as a failure and not as a flush.
+// Flushed counts a flush by its reason and by whether it succeeded, and notes how long it took.
 func (m *Metrics) Flushed(reason string, d time.Duration, err error) {
 	result := "ok"
 	if err != nil {

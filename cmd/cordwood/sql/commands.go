@@ -63,7 +63,7 @@ func init() {
 		},
 		{`\conninfo`, "", "print the server, the database and the time zone", (*prompt).connection, nil},
 		{
-			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson; or into a file, until \\o alone",
+			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson, or into a file; alone: as a table on the terminal",
 			(*prompt).output, func(_ *completer, typed string) []string {
 				if strings.ContainsAny(typed, "./~") {
 					return fileNames(typed)
@@ -245,6 +245,7 @@ func (p *prompt) output(_ context.Context, argument string) error {
 	switch {
 	case argument == "":
 		p.closeFile()
+		p.session.output = "table"
 		return nil
 	case outputFormats[argument] != "":
 		p.session.output = argument
