@@ -133,8 +133,8 @@ func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
 	}
 	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
 		return []string{
-			fmt.Sprintf("column %s of table %s.%s had an index of the kind %s, which the %s index replaces: a column has one index", c.Name,
-				t.Database, t.Name, c.Index.Kind, kind),
+			fmt.Sprintf("column %s of table %s.%s had an index of the kind %s, which the %s index replaces: "+
+				"a column has one index", c.Name, t.Database, t.Name, c.Index.Kind, kind),
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func init() {
 		},
 		{`\conninfo`, "", "print the server, the database and the time zone", (*prompt).connection, nil},
 		{
-			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson, or into a file; alone: as a table on the terminal",
+			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson, or into a file; alone: a table again",
 			(*prompt).output, func(_ *completer, typed string) []string {
 				if strings.ContainsAny(typed, "./~") {
 					return fileNames(typed)

@@ -405,7 +405,7 @@ func TestManyAttributes(t *testing.T) {
 		bad.Attributes = append(bad.Attributes, &common.KeyValue{})
 	}
 	d, st := door(t)
-	w := send(d, typeProto, forms(t, export(good))[typeProto])
+	send(d, typeProto, forms(t, export(good))[typeProto])
 	body, err := proto.Marshal(export(bad))
 	if err != nil {
 		t.Fatal(err)
@@ -414,7 +414,7 @@ func TestManyAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w = send(d, typeProto, body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "16 MiB") {
+	if w := send(d, typeProto, body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "16 MiB") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if n := len(st.Rows("public.opentelemetry_logs")); n != 1 {

@@ -264,8 +264,8 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// TestSeveralIndexes: if some events may be stored later, the answer asks for all again, whatever is wrong with others. An
-// index that the sender may not write is 403.
+// TestSeveralIndexes: if some events may be stored later, the answer asks for all again, whatever is wrong with
+// others. An index that the sender may not write is 403.
 func TestSeveralIndexes(t *testing.T) {
 	d, st := door(t)
 	st.Refuse("public.secret", errs.New(errs.PermissionDenied, "not yours"))
