@@ -159,7 +159,7 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		{options{}, "-bin, -licences and one of"},
-		{options{bin: text, licences: texts(t), oci: text + "2"}, "no program for Linux"},
+		{options{bin: text, licences: texts(t), oci: text + "2"}, "not a program for Linux"},
 		{options{bin: program(t), licences: texts(t), oci: t.TempDir(), sysroot: "/"}, "exists"},
 		{options{bin: program(t), licences: texts(t), oci: text + "2", sysroot: t.TempDir()}, "give -sysroot"},
 	} {
