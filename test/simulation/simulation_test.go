@@ -1,11 +1,14 @@
 package simulation
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -215,6 +218,10 @@ func TestMutants(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			if test.want == "" && os.Getenv(apart) == "" {
+				runApart(t)
+				return
+			}
 			for seed := test.seed; seed < test.seed+12; seed++ {
 				opt := Draw(seed)
 				opt.Faults, opt.Mutant, opt.Duration, opt.Pause = test.faults, test.mutant,
@@ -235,6 +242,32 @@ func TestMutants(t *testing.T) {
 			}
 			t.Error("nothing was found")
 		})
+	}
+}
+
+// apart is set in the environment of a process that runs one mutant.
+const apart = "CORDWOOD_SIMULATION_APART"
+
+// runApart runs the test in a process of its own. The mutant loses entries of the log, and raft ends a process
+// that finds an entry gone which it has committed: then the fault was found, too.
+func runApart(t *testing.T) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, name, _ := strings.Cut(t.Name(), "/")
+	run := "^" + regexp.QuoteMeta(parent) + "$/^" + regexp.QuoteMeta(name) + "$"
+	cmd := exec.CommandContext(t.Context(), program, "-test.run", run, "-test.v", "-test.count", "1")
+	cmd.Env = append(os.Environ(), apart+"=1")
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil && bytes.Contains(out, []byte("panic: log not found")):
+		t.Log("found: raft ended the process, because an entry that it had committed was gone")
+	case err != nil:
+		t.Errorf("%v\n%s", err, out)
+	default:
+		t.Logf("%s", out)
 	}
 }
 
