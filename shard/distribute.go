@@ -36,6 +36,8 @@ const (
 	partsAtATime = 24
 	// maxPartials bounds the partial results of a query, in bytes. Beyond it rows are fetched, to disk.
 	maxPartials = 64 << 20
+	// maxAllPartials bounds those of all queries of this node, in bytes.
+	maxAllPartials = 256 << 20
 	// largeFor is how long rows are fetched for a statement whose partial results were too large.
 	largeFor = 10 * time.Minute
 	// largeKept is how many of such statements are remembered.
@@ -66,6 +68,10 @@ func (l *large) has(sql string) bool {
 // errTooLarge ends the reading of partial results.
 var errTooLarge = errs.New(errs.Internal, "query: the partial results of the nodes have more than %d bytes",
 	maxPartials)
+
+// errTooMany ends it if other queries hold too much.
+var errTooMany = errs.New(errs.Internal, "query: the partial results of all queries have more than %d bytes",
+	maxAllPartials)
 
 // distribution is a statement on its way to the nodes that have its rows.
 type distribution struct {
@@ -190,6 +196,7 @@ func (d *distribution) run(ctx context.Context,
 	if d.split.Final == "" && d.split.Explain == "" && !d.req.AllowPartial {
 		return d.passOn(ctx, stream)
 	}
+	defer func() { d.server.partials.Add(-d.bytes.Load()) }()
 	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
 		if err := d.ask(ctx); err != nil {
 			return d.instead(ctx, err)
@@ -257,8 +264,9 @@ func (d *distribution) fill(ctx context.Context, p *part) error {
 	}
 	defer r.Close()
 	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(&bounded{r, &d.bytes}); err != nil {
+	if _, err := buf.ReadFrom(&bounded{r, &d.bytes, &d.server.partials}); err != nil {
 		d.bytes.Add(-int64(buf.Len()))
+		d.server.partials.Add(-int64(buf.Len()))
 		return d.ofPart(ctx, p, err)
 	}
 	p.ipc = buf.Bytes()
@@ -292,14 +300,17 @@ func (d *distribution) open(ctx context.Context, p *part) (ScanReader, error) {
 
 // bounded reads partial results up to their bound.
 type bounded struct {
-	r   io.Reader
-	sum *atomic.Int64
+	r        io.Reader
+	sum, all *atomic.Int64 // bytes of this query, and of all
 }
 
 func (c *bounded) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	if c.sum.Add(int64(n)) > maxPartials {
+	switch sum, all := c.sum.Add(int64(n)), c.all.Add(int64(n)); {
+	case sum > maxPartials:
 		return n, errTooLarge
+	case all > maxAllPartials:
+		return n, errTooMany
 	}
 	return n, err
 }

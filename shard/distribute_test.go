@@ -162,7 +162,7 @@ func TestLargePartials(t *testing.T) {
 	}
 	d := &distribution{server: &server{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}}
 	d.bytes.Store(maxPartials)
-	if _, err := (&bounded{strings.NewReader("x"), &d.bytes}).Read(make([]byte, 1)); err == nil {
+	if _, err := (&bounded{strings.NewReader("x"), &d.bytes, &d.server.partials}).Read(make([]byte, 1)); err == nil {
 		t.Fatal("more than the bound is read")
 	} else if done, err := d.instead(t.Context(), err); done || err != nil || !l.has("SELECT 3") {
 		t.Errorf("the rows are not fetched: %v %v", done, err)

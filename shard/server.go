@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -79,6 +80,8 @@ type server struct {
 	stored, live chan struct{}
 	pins         pins
 	large        *large
+	// partials are the bytes of partial results that queries hold.
+	partials atomic.Int64
 }
 
 // NewServer returns the gRPC service of a shard node.

@@ -2,6 +2,7 @@ package elasticsearch
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -182,7 +183,7 @@ func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
 		if err := c.Inflate(int64(lines) * int64(unsafe.Sizeof(operation{})+itemBytes)); err != nil {
 			return nil, err
 		}
-		return readBulk(c.Body, mux.Vars(r)["index"])
+		return readBulk(c.Body, cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table))
 	}, answerBulk)
 }
 

@@ -121,6 +121,7 @@ func TestForms(t *testing.T) {
 		{"an index in the path", "", one, "public.app", []string{"index", "app"}, "b message"},
 		{"a date that stays", "?index_date=keep", one, "public.app-2026.11", []string{"index", "app-2026.11"}, "b message"},
 		{"a table", "?table=t&db=public", one, "public.t", []string{"index", "app"}, "b message"},
+		{"a table and no index", "?table=t", one, "public.t", nil, "b message"},
 		{"an inner document", "?msg_field=message", one, "public.app", []string{"index", "app"}, "a"},
 		{
 			"an inner text", "?msg_field=message", "{\"index\":{}}\n{\"message\":\"plain\",\"b\":2}\n", "public.app",

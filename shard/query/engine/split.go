@@ -15,6 +15,9 @@ import (
 	"cordwood/shard/query/engine/plan"
 	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/engine/sql"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // Split takes a statement over one table apart, for nodes that each have some of the table's rows. The segments
@@ -193,6 +196,35 @@ func (r *run) partialTable(worker string) ([]duck.Column, error) {
 	return columns, r.session.CreateTable(split.Partials, w.text.SQL)
 }
 
+// partialSchema makes the table of partials, and returns the columns that the statement for nodes answers with.
+func (r *run) partialSchema(worker string) (*arrow.Schema, error) {
+	if _, err := r.partialTable(worker); err != nil {
+		return nil, err
+	}
+	st, err := r.parseWorker(worker)
+	if err != nil {
+		return nil, err
+	}
+	var none bytes.Buffer
+	w := &run{
+		ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, session: r.session,
+		emit: func(ipc []byte) error { none.Write(ipc); return nil },
+	}
+	if err := w.plan(); err != nil {
+		return nil, err
+	}
+	defer w.release()
+	if err := w.bind(w.execute); err != nil {
+		return nil, err
+	}
+	in, err := ipc.NewReader(&none)
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "query: the columns of partial results")
+	}
+	defer in.Release()
+	return in.Schema(), nil
+}
+
 // parseWorker returns the checked statement for nodes. It does not wait for a place: the caller has one.
 func (r *run) parseWorker(worker string) (*studied, error) {
 	st, root, err := sql.Parse(worker, r.request.Database, r.in.SyntaxTree)
@@ -211,11 +243,12 @@ func (r *run) finish() error {
 		return err
 	}
 	defer r.session.Watch(r.ctx)()
-	if _, err := r.partialTable(r.st.SQL); err != nil {
+	want, err := r.partialSchema(r.st.SQL)
+	if err != nil {
 		return err
 	}
 	for _, stream := range partials.Streams {
-		if _, err := r.session.Append(split.Partials, bytes.NewReader(stream)); err != nil {
+		if _, err := r.session.Append(split.Partials, want, bytes.NewReader(stream)); err != nil {
 			return err
 		}
 		if err := r.ctx.Err(); err != nil {

@@ -235,3 +235,35 @@ func TestSplitStatements(t *testing.T) {
 		}
 	}
 }
+
+// TestWiderPartials: what a node answers in a wider type than is expected, because it knows a newer definition of the
+// table, is an error and not rounded.
+func TestWiderPartials(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	table := func(kind string, rows ...[]any) query.Table {
+		columns := cols("ts:TimestampMillisecond", "n:"+kind)
+		out := query.Table{Database: "public", Name: "logs", Schema: (&schema.Table{Name: "logs", Columns: columns}).Index()}
+		if len(rows) > 0 {
+			out.Batches = []*column.Batch{batch(t, columns, rows...)}
+		}
+		return out
+	}
+	bare := table("Int64")
+	const sql = "SELECT max(n) FROM logs"
+	s, err := e.Split(t.Context(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{bare}})
+	if err != nil || s.Reason != "" {
+		t.Fatal(s, err)
+	}
+	var stream bytes.Buffer
+	wide := &query.Request{SQL: s.Worker, Database: "public", Tables: []query.Table{table("Float64", []any{1, 1.5})}}
+	if err := e.Query(t.Context(), wide, func(ipc []byte) error { stream.Write(ipc); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	a, err := request(t.Context(), e, &query.Request{
+		SQL: s.Worker, Database: "public", Tables: []query.Table{bare},
+		Partials: &query.Partials{Final: s.Final, Streams: [][]byte{stream.Bytes()}},
+	})
+	if err == nil {
+		t.Errorf("1.5 among integers is %v", a.rows)
+	}
+}

@@ -81,7 +81,10 @@ func (s *Session) CreateTable(name, text string) error {
 }
 
 // Append adds the rows of an Arrow IPC stream to a temporary table. Values are cast to the types of its columns.
-func (s *Session) Append(table string, stream io.Reader) (rows int64, err error) {
+//
+// It returns an error if the columns of the stream have other types than want: a cast would round what a node
+// knows in a wider type.
+func (s *Session) Append(table string, want *arrow.Schema, stream io.Reader) (rows int64, err error) {
 	// The engine reads the rows where they lie, so that must not be memory of the Go heap.
 	r, err := ipc.NewReader(stream, ipc.WithAllocator(mallocator.NewMallocator()))
 	if err != nil {
@@ -95,6 +98,12 @@ func (s *Session) Append(table string, stream io.Reader) (rows int64, err error)
 	}
 	if n := int(duckdb.AppenderColumnCount(app)); n != r.Schema().NumFields() {
 		return 0, fmt.Errorf("partial results have %d columns where %d are expected", r.Schema().NumFields(), n)
+	}
+	for i, f := range r.Schema().Fields() {
+		if i < want.NumFields() && !arrow.TypeEqual(f.Type, want.Field(i).Type) {
+			return 0, fmt.Errorf("column %d of the partial results has the type %s where %s is expected", i+1, f.Type,
+				want.Field(i).Type)
+		}
 	}
 	converted, err := s.arrowTypes(r.Schema())
 	if err != nil {

@@ -147,12 +147,23 @@ func (b *block) order(o sql.Node) error {
 		return err
 	}
 	ord := order{by: by, how: how}
-	for i, item := range b.items {
-		if key(item) == key(by) && !b.star() {
-			ord.item = i + 1
-			break
-		}
-	}
+	ord.item = b.itemOf(by)
 	b.orders = append(b.orders, ord)
 	return nil
+}
+
+// itemOf returns the position of the item that is written as an expression is, from 1; 0: there is none.
+func (b *block) itemOf(by sql.Node) int {
+	if b.itemKeys == nil {
+		b.itemKeys = make(map[string]int, len(b.items))
+		for i, item := range b.items {
+			if k := key(item); b.itemKeys[k] == 0 {
+				b.itemKeys[k] = i + 1
+			}
+		}
+	}
+	if b.star() {
+		return 0
+	}
+	return b.itemKeys[key(by)]
 }

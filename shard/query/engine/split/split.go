@@ -72,12 +72,14 @@ type block struct {
 	alias   string // of the table
 	from    string // the table, as text
 
-	items  []sql.Node
-	where  sql.Node
-	groups []sql.Node
-	sets   []any // of numbers of groups; nil: one of all
-	all    bool  // GROUP BY ALL
-	having sql.Node
+	items []sql.Node
+	// itemKeys are the positions of the items from 1, by their keys; nil until they are asked for.
+	itemKeys map[string]int
+	where    sql.Node
+	groups   []sql.Node
+	sets     []any // of numbers of groups; nil: one of all
+	all      bool  // GROUP BY ALL
+	having   sql.Node
 
 	distinct      bool
 	orders        []order
