@@ -52,7 +52,7 @@ func (p *planner) stuck() string {
 		return cmp.Or(cmp.Compare(a.replicas, b.replicas), cmp.Compare(p.score(a), p.score(b)), cmp.Compare(a.ID, b.ID))
 	})
 	switch {
-	case !slices.ContainsFunc(p.shards, func(s *Shard) bool { return !s.Busy }):
+	case !slices.ContainsFunc(p.shards, func(s *Shard) bool { return !s.Busy && !s.Leaving }):
 		return "something is done with each shard already: ask again when that has ended"
 	case least.moves >= p.limits.NodeMoves:
 		return fmt.Sprintf("node %s, which has least, takes part in %d moves: ask again when they have ended", least.ID,
@@ -122,7 +122,7 @@ const least = 1e-6
 func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
 	best, byCount := 0.0, !p.farApart()
 	for _, s := range p.shards {
-		if p.moved[s.ID] || s.Busy {
+		if p.moved[s.ID] || s.Busy || s.Leaving {
 			continue
 		}
 		for _, id := range s.Replicas {

@@ -40,6 +40,8 @@ type Shard struct {
 	Ingest float64
 	// Busy says that something is done with it already: it is left as it is.
 	Busy bool
+	// Leaving says that it will be taken away: it is not moved only to make nodes even.
+	Leaving bool
 }
 
 // Move is one step of a plan: a replica that is added, removed, or both in that order.

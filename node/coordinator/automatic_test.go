@@ -310,7 +310,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
 		{
 			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "e"},
-			"node node-e is drained: 'cordwood node undrain' lets it take part again",
+			"node node-e is drained: 'cordwood node undrain node-e' lets it take part again",
 		},
 		{
 			&metapb.Operation{Kind: operation.ReplicaRepair, ShardId: 1, FromNode: "a"},

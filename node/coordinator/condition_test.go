@@ -86,6 +86,16 @@ func TestVerdicts(t *testing.T) {
 			"ok", "up",
 		},
 		{"a shard is being taken away", func(w *world) { w.shards[1].Retiring = true }, "ok", 1, "retiring", "up"},
+		{"the last replica of a shard that is being taken away, with rows, is down", func(w *world) {
+			w.shard(1, "c").table(9, nil, 2)
+			w.shards[2].Retiring = true
+			gone(w, "c", time.Minute)
+		}, "broken", -1, "no leader", "down"},
+		{"the last replica of a shard that is being taken away, and is empty, is down", func(w *world) {
+			w.shard(1, "c").table(9, nil, 1)
+			w.shards[2].Retiring = true
+			gone(w, "c", time.Minute)
+		}, "degraded", 0, "retiring", "down"},
 		{"a node is stopping", func(w *world) { w.stopping["c"] = true }, "degraded", 0, "under-replicated", "stopping"},
 		{"a node has stopped", func(w *world) {
 			w.stopping["c"] = true

@@ -39,3 +39,22 @@ func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 		time.Sleep(time.Hour) // what happens later is over before the bubble ends
 	})
 }
+
+// TestRebalanceLeavesRetiringShards does not move what is taken away in a moment.
+func TestRebalanceLeavesRetiringShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").voting("a")
+		w.shards[1].Retiring, w.shards[2].Retiring = true, true
+		w.request(&metapb.Operation{Kind: operation.Rebalance})
+		run(t, w, time.Hour, func() bool { return w.ops[1].State == metapb.OperationState_OPERATION_STATE_DONE })
+		for _, op := range w.ops {
+			if op.Kind == operation.ShardMove && op.ShardId <= 2 {
+				t.Errorf("shard %d was moved: %s", op.ShardId, w.describe())
+			}
+		}
+		if held := append(w.shards[3].Replicas, w.shards[4].Replicas...); !slices.Contains(held, "b") {
+			t.Errorf("node b got nothing: %s", w.describe())
+		}
+		time.Sleep(time.Hour) // what happens later is over before the bubble ends
+	})
+}

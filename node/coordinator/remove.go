@@ -319,8 +319,8 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 		r := snap.Replica(id, s)
 		switch {
 		case r == nil || !snap.Alive(id) || snap.Silent(id):
-			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report", s.Id,
-				snap.Label(id))
+			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report; start "+
+				"that node again, or, if its data is lost for good, run 'cordwood shard drop %d'", s.Id, snap.Label(id), s.Id)
 		case r.Pins > 0:
 			return fmt.Sprintf("%s the replica of shard %d on node %s",
 				words.Say(int(r.Pins), "query or backup reads", "queries or backups read"), s.Id, snap.Label(id))

@@ -404,3 +404,36 @@ func TestRemovalKeepsReplicas(t *testing.T) {
 		}
 	})
 }
+
+// TestShardRemoveWithoutItsReplica takes an empty shard away although the data of its only replica is lost: the
+// shard is made anew first, which whoever waits is told.
+func TestShardRemoveWithoutItsReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 1)
+		w.keys[2] = time.Now().Add(2 * time.Minute)
+		w.request(removes(2))
+		until := time.Now().Add(50 * time.Second)
+		run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
+		w.down["b"] = time.Now()
+		until = time.Now().Add(50 * time.Second)
+		run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
+		status, err := NewAdmin(catalog{process: &process{w: w}}).Status(t.Context())
+		told := func(p clusterapi.Problem) bool {
+			return strings.Contains(p.Text, "shard 2 holds no table and is being taken away (operation 1)") &&
+				strings.Contains(p.Advice, "'cordwood shard drop 2'")
+		}
+		if err != nil || status.Health != "degraded" || !slices.ContainsFunc(status.Problems, told) {
+			t.Errorf("status %v, %v", status, err)
+		}
+		w.request(&metapb.Operation{
+			Kind: operation.ShardDrop,
+			Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{
+				ShardId: 2, Incarnation: w.shards[2].Incarnation,
+			}},
+		})
+		run(t, w, 30*time.Minute, w.idle)
+		if w.shards[2] != nil || w.ops[1].State != metapb.OperationState_OPERATION_STATE_DONE {
+			t.Errorf("not taken away: %s", w.describe())
+		}
+	})
+}

@@ -314,7 +314,9 @@ func (a *Admin) requestTable(_ *snapshot.Snapshot, op *metapb.Operation, r *clus
 	}
 	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto &&
 		op.Kind == operation.TableMove && set != strconv.Itoa(len(r.ToShards)) {
-		return bad("table %s has the option partitions=%s: give so many shards, or change the option", r.Table, set)
+		return bad("table %s has the option partitions=%s, and %s given: give as many as the option says, or change it "+
+			"with 'cordwood table set %s partitions=%d'", r.Table, set,
+			words.Say(len(r.ToShards), "shard is", "shards are"), r.Table, len(r.ToShards))
 	}
 	return nil
 }

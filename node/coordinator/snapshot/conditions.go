@@ -45,6 +45,20 @@ func (snap *Snapshot) Condition(s *metapb.Shard) string {
 	return ConditionNone
 }
 
+// Empty reports whether a shard is being taken away, and no table has rows there or is written there any more: then
+// nothing is lost with it.
+func (snap *Snapshot) Empty(s *metapb.Shard) bool {
+	if !s.Retiring {
+		return false
+	}
+	for _, t := range snap.Tables {
+		if slices.Contains(t.Shards(), s.Id) || t.Handoff != nil && slices.Contains(t.Handoff.Shards, s.Id) {
+			return false
+		}
+	}
+	return true
+}
+
 // starts reports whether a shard was made a moment ago by an operation that has not ended. Such a
 // shard holds no rows yet.
 func starts(snap *Snapshot, s *metapb.Shard) bool {

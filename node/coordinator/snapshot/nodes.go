@@ -22,7 +22,8 @@ func (snap *Snapshot) WhyNoReplicas(id string) string {
 	case !HoldsShards(n.Node):
 		return fmt.Sprintf("node %s does not hold shards: its roles are %v", snap.Name(id), n.Node.Roles)
 	case snap.Drained(id):
-		return fmt.Sprintf("node %s is drained: 'cordwood node undrain' lets it take part again", snap.Name(id))
+		return fmt.Sprintf("node %s is drained: 'cordwood node undrain %s' lets it take part again", snap.Name(id),
+			snap.Name(id))
 	case !snap.Alive(id):
 		return fmt.Sprintf("node %s does not answer", snap.Name(id))
 	case snap.Stopping(id):

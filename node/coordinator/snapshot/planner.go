@@ -74,7 +74,7 @@ func PlannerShards(snap *Snapshot) []placement.Shard {
 		}
 		out = append(out, placement.Shard{
 			ID: s.Id, Want: Want(s), Replicas: replicas, Bytes: snap.Groups[s.Id].Bytes, Ingest: snap.Rates.Shard[s.Id],
-			Busy: busy[s.Id] || len(s.Learners) > 0,
+			Busy: busy[s.Id] || len(s.Learners) > 0, Leaving: s.Retiring,
 		})
 	}
 	return out

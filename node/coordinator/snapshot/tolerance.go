@@ -20,13 +20,13 @@ func (snap *Snapshot) Tolerance(voters []string) int {
 }
 
 // ClusterTolerance returns how many more nodes may fail in the worst case, and what stops first;
-// negative: something has. It is what people are shown: shards that start, and nodes that are not
-// known yet, do not count.
+// negative: something has. It is what people are shown: shards that start or have nothing to
+// lose, and nodes that are not known yet, do not count.
 func ClusterTolerance(snap *Snapshot) (int, string) {
 	lowest, what := max(snap.MetaTolerance("", snap.MetaPresent), 0), "the metadata group" // its leader has answered
 	for _, s := range snap.Status.Shards {
 		condition := snap.Condition(s)
-		if condition == ConditionStarting || condition == ConditionUnknown {
+		if condition == ConditionStarting || condition == ConditionUnknown || snap.Empty(s) {
 			continue
 		}
 		left := shardTolerance(snap, s)

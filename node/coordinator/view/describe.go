@@ -59,7 +59,7 @@ func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 	for _, s := range snap.Status.Shards {
 		d := describeShard(snap, s)
 		if d.State != snapshot.ConditionStarting && d.State != snapshot.ConditionUnknown &&
-			len(snap.LivingReplicas(s)) < snapshot.Want(s) {
+			!snap.Empty(s) && len(snap.LivingReplicas(s)) < snapshot.Want(s) {
 			out.UnderReplicated++
 		}
 		out.Shards = append(out.Shards, d)
@@ -143,6 +143,8 @@ func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) clusterapi.Shard {
 		out.Learners = append(out.Learners, snap.Label(id))
 	}
 	switch condition := snap.Condition(s); {
+	case snap.Empty(s):
+		out.State = "retiring"
 	case condition == snapshot.ConditionNone && g.Leader != "":
 		out.State = "leader silent"
 	case condition != snapshot.ConditionLed:

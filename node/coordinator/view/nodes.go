@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
 )
 
 // stoppingNodes reports nodes that said that they stop.
@@ -22,6 +23,17 @@ func (d *diagnosis) stoppingNodes() {
 		default:
 			d.add(warning, "start it again once it has ended; no other node should be stopped before",
 				"node %s is stopping: it counts as missing", snap.Label(id))
+		}
+	}
+}
+
+// drainedNodes says of nodes that were drained what can be done with them.
+func (d *diagnosis) drainedNodes() {
+	for _, n := range d.snap.Status.Nodes {
+		if n.GetNode().GetState() == metapb.NodeState_NODE_STATE_DRAINED && !n.Down && !d.snap.Stopping(n.Node.Id) {
+			name := d.snap.Label(n.Node.Id)
+			d.add(info, fmt.Sprintf("'cordwood node undrain %s' lets it take part again; to take it out for good, run "+
+				"'cordwood node decommission %s'", name, name), "node %s is drained: it has no replicas and gets none", name)
 		}
 	}
 }

@@ -41,14 +41,16 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 	return out
 }
 
-// eta returns how long a running operation will take, by how long it took so far; nil: not known.
+// eta returns how long a running operation will take, by how long it took so far; nil: not known. What was copied in
+// the first seconds, or of the first fiftieth, says nothing about the rest.
 func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	since := op.CreatedUnixNano
 	if copying := op.GetReplicas().GetCopyingUnixNano(); copying != 0 {
 		since = copying
 	}
 	took := snap.Now.Sub(time.Unix(0, since)).Seconds()
-	if op.State != metapb.OperationState_OPERATION_STATE_RUNNING || op.DoneBytes <= 0 || op.TotalBytes <= 0 || took < 1 {
+	if op.State != metapb.OperationState_OPERATION_STATE_RUNNING || op.DoneBytes <= 0 || op.DoneBytes < op.TotalBytes/50 ||
+		took < 5 {
 		return nil
 	}
 	left := took * float64(max(op.TotalBytes-op.DoneBytes, 0)) / float64(op.DoneBytes)

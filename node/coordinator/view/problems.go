@@ -14,6 +14,7 @@ func Diagnose(snap *snapshot.Snapshot) []clusterapi.Problem {
 	d.metadata()
 	d.starting()
 	d.downNodes()
+	d.drainedNodes()
 	d.stoppingNodes()
 	d.silentNodes()
 	d.unheardNodes()

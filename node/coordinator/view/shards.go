@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cordwood/meta/placement"
+	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
@@ -46,10 +47,12 @@ func (d *diagnosis) starting() {
 func (d *diagnosis) leaderlessShards() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {
-		switch snap.Condition(s) {
-		case snapshot.ConditionElecting:
+		switch c := snap.Condition(s); {
+		case snap.Empty(s):
+			d.leaving(s)
+		case c == snapshot.ConditionElecting:
 			d.electing(s)
-		case snapshot.ConditionNone:
+		case c == snapshot.ConditionNone:
 			d.leaderless(s)
 		}
 	}
@@ -69,6 +72,25 @@ func (d *diagnosis) leaderlessShards() {
 		advice = fmt.Sprintf("start %d or more nodes with the role shard", max(snap.Status.GetSettings().GetReplication(), 1))
 	}
 	d.add(severity, advice, "there is no shard yet: rows can be neither written nor read; %d are to be made", n)
+}
+
+// leaving reports a shard without tables whose removal waits for replicas that do not report.
+func (d *diagnosis) leaving(s *metapb.Shard) {
+	away := slices.DeleteFunc(slices.Clone(s.Replicas), d.snap.Present)
+	if len(away) == 0 {
+		return
+	}
+	of := ""
+	if op := d.snap.FindRunning(func(o *metapb.Operation) bool {
+		return o.Kind == operation.ShardRemove && operation.About(o) == s.Id
+	}); op != nil {
+		of = fmt.Sprintf(" (operation %d)", op.Id)
+	}
+	d.add(warning,
+		fmt.Sprintf("start node %s again; if its data is lost for good, 'cordwood shard drop %d' lets the removal go on",
+			d.snap.Labels(away), s.Id),
+		"shard %d holds no table and is being taken away%s: that waits for its replica on node %s, which does not report",
+		s.Id, of, d.snap.Labels(away))
 }
 
 // electing reports a shard whose replicas elect a leader. If all of them are there it was handed on,
@@ -171,7 +193,7 @@ func (d *diagnosis) missingReplicas() {
 	groups, order := map[string][]string{}, []string{}
 	for _, s := range snap.Status.Shards {
 		living := len(snap.LivingReplicas(s))
-		if c := snap.Condition(s); living >= snapshot.Want(s) ||
+		if c := snap.Condition(s); living >= snapshot.Want(s) || snap.Empty(s) ||
 			c != snapshot.ConditionLed && c != snapshot.ConditionElecting {
 			continue
 		}
