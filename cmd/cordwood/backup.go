@@ -213,6 +213,9 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 	if err != nil {
 		return err
 	}
+	if r.Made() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "cordwood backup: there was no repository in %s: a new one was made\n", r.Location())
+	}
 	var p backup.Progress
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
 		return fmt.Sprintf("backing up: %s of %s, %d of %s", cli.FormatSize(p.Bytes.Load()),

@@ -42,6 +42,7 @@ type Repository struct {
 	store store.Store
 	now   func() time.Time
 	info  info
+	made  bool // when it was opened
 }
 
 // info is the repository's own file. Its bytes are those that encode returns, always.
@@ -132,8 +133,15 @@ func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 	if err := put(ctx, st, infoName, i.encode()); err != nil {
 		return nil, fmt.Errorf("make the repository %s: %w", st.Location(), err)
 	}
-	return Open(ctx, st)
+	r, err = Open(ctx, st)
+	if err == nil {
+		r.made = true
+	}
+	return r, err
 }
+
+// Made reports whether the repository was made when it was opened.
+func (r *Repository) Made() bool { return r.made }
 
 // Location names the repository for people.
 func (r *Repository) Location() string { return r.store.Location() }

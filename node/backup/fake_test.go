@@ -175,6 +175,9 @@ func dirRepository(t testing.TB) (*Repository, string) {
 		t.Fatal(err)
 	}
 	r, err := OpenOrCreate(wait(t), st)
+	if again, err := OpenOrCreate(wait(t), st); r == nil || !r.Made() || err != nil || again.Made() {
+		t.Errorf("made %v, and when it is opened again: %v, %v", r, again, err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

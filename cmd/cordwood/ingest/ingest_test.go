@@ -387,6 +387,38 @@ func TestIngestRefusesGarbage(t *testing.T) {
 	}
 }
 
+// TestIngestNamesText has lines of text where JSON should be: nothing is sent, and the format that fits is named.
+func TestIngestNamesText(t *testing.T) {
+	sent := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent++
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}]}`)
+	}))
+	defer s.Close()
+	for _, content := range []string{
+		"Nov 24 07:10:01 host app[12]: hello\n", "\n  <13>1 2026-11-24T07:10:01Z host app - - - hello", "yes",
+		"\ufefflevel=info msg=hello\n",
+	} {
+		for _, format := range []string{"json", "ndjson"} {
+			_, _, err := execute(t, "", "ingest", writeFile(t, "x.log", []byte(content)), "--server", s.URL, "--table", "t",
+				"--format", format)
+			if err == nil || !strings.Contains(err.Error(),
+				"is not JSON: if the file has lines of text, send it with --format text") {
+				t.Errorf("%q as %s: %v", content, format, err)
+			}
+		}
+	}
+	if sent > 0 {
+		t.Errorf("%d requests were sent", sent)
+	}
+	path := writeFile(t, "x.log", []byte("oops\n{}\n"))
+	if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--format", "ndjson",
+		"--skip-error"); err != nil || sent == 0 {
+		t.Errorf("with --skip-error: %v, %d requests", err, sent)
+	}
+}
+
 func TestIngestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"x"},

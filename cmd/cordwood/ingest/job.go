@@ -172,6 +172,10 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 		if format, err = guess(r); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
+	} else if format == FormatNDJSON && j.query.Get("skip_error") != "true" {
+		if err := checkJSONLines(r, guess); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	s := newLiveSplitter(r, live, format)
 	for {

@@ -309,8 +309,11 @@ func (s *valueSplitter) seek() (bool, error) {
 		case c == ',' && s.state == afterValue:
 			s.state = afterComma
 		case s.state == afterValue, c == ',', c == ']', c == '}', c == ':':
-			return false, fmt.Errorf("unexpected %q: is this JSON?", c)
+			return false, fmt.Errorf("unexpected %q: the file is not valid JSON from here on", c)
 		default:
+			if !startsValue(c) {
+				return false, s.notJSON()
+			}
 			if s.state != betweenValues {
 				s.state = afterValue // which it will be
 			}
@@ -320,6 +323,38 @@ func (s *valueSplitter) seek() (bool, error) {
 			return false, err
 		}
 	}
+}
+
+// startsValue reports whether a JSON value may start with c.
+func startsValue(c byte) bool {
+	return c >= '0' && c <= '9' || bytes.IndexByte([]byte("{[\"-tfn"), c) >= 0
+}
+
+// notJSON is the error for what comes next in the file.
+func (s *valueSplitter) notJSON() error {
+	text, _ := s.r.Peek(min(s.r.Buffered(), maxExcerpt)) // it is there: nothing is waited for
+	return notJSON(text)
+}
+
+// maxExcerpt bounds the text of a file that an error shows, in bytes.
+const maxExcerpt = 40
+
+// notJSON is the error for a file in which text stands where a JSON value should.
+func notJSON(text []byte) error {
+	text, _, _ = bytes.Cut(text[:min(len(text), maxExcerpt)], []byte("\n"))
+	return fmt.Errorf("%q is not JSON: if the file has lines of text, send it with --format text", text)
+}
+
+// checkJSONLines looks at the start of what is to be NDJSON: it must not be a line of text.
+func checkJSONLines(r *bufio.Reader, guess func(*bufio.Reader) (InputFormat, error)) error {
+	if found, err := guess(r); err != nil || found != FormatText {
+		return err
+	}
+	head, err := r.Peek(r.Buffered())
+	if start := bytes.TrimLeft(head, " \t\r\n"); err == nil && len(start) > 0 && !startsValue(start[0]) {
+		return notJSON(start)
+	}
+	return nil
 }
 
 func (s *valueSplitter) peekByte() (byte, error) {
