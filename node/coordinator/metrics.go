@@ -120,6 +120,9 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(coordinatesDesc, 1)
 	under, unavailable, down := 0, 0, 0
 	for _, s := range snap.Status.Shards {
+		if snap.Empty(s) {
+			continue // it has nothing to lose
+		}
 		switch snap.Condition(s) {
 		// there is nothing that could be missing, or it is not known
 		case snapshot.ConditionStarting, snapshot.ConditionUnknown:

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,19 +20,48 @@ func TestNodesDown(t *testing.T) {
 	}
 	w.nodes["c"].State = metapb.NodeState_NODE_STATE_DRAINING // it still has a replica
 	w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
+	if got, ok := gauges(t, w)["cordwood_cluster_nodes_down"]; !ok || got != 2 {
+		t.Errorf("%v nodes are down, %v, want 2", got, ok)
+	}
+}
+
+// TestEmptyShardAlarmsNobody: a shard that is being taken away and has no table any more neither counts as
+// unavailable nor lowers how many nodes may fail; one with a table does.
+func TestEmptyShardAlarmsNobody(t *testing.T) {
+	for _, c := range []struct {
+		name                          string
+		table                         uint32
+		under, unavailable, tolerance float64
+	}{{"empty", 1, 0, 0, 0}, {"with a table", 2, 1, 1, -1}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").voting("a").table(7, nil, c.table)
+			w.shards[2].Retiring, w.down["b"] = true, time.Now().Add(-time.Minute)
+			w.settle()
+			got := gauges(t, w)
+			if u, n, f := got["cordwood_cluster_under_replicated_shards"], got["cordwood_cluster_unavailable_shards"],
+				got["cordwood_cluster_failure_tolerance"]; u != c.under || n != c.unavailable || f != c.tolerance {
+				t.Errorf("under-replicated %v, unavailable %v, tolerance %v; want %v, %v, %v", u, n, f, c.under, c.unavailable,
+					c.tolerance)
+			}
+		})
+	}
+}
+
+// gauges returns what the metrics say of a world, by name; of those with labels, the last one.
+func gauges(t *testing.T, w *world) map[string]float64 {
+	t.Helper()
 	registry := prometheus.NewRegistry()
-	newMetrics(registry).publish(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), nil, nil))
+	tables := slices.Collect(maps.Values(w.tables))
+	newMetrics(registry).publish(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), tables, nil))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
+	out := map[string]float64{}
 	for _, f := range families {
-		if f.GetName() == "cordwood_cluster_nodes_down" {
-			if got := f.Metric[0].GetGauge().GetValue(); got != 2 {
-				t.Errorf("%v nodes are down, want 2", got)
-			}
-			return
+		for _, m := range f.Metric {
+			out[f.GetName()] = m.GetGauge().GetValue()
 		}
 	}
-	t.Error("no cordwood_cluster_nodes_down")
+	return out
 }

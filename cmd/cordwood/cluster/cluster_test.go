@@ -285,3 +285,17 @@ func TestNodeVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestShardsWithoutLeader counts no shard that is being taken away and needs none.
+func TestShardsWithoutLeader(t *testing.T) {
+	out := &bytes.Buffer{}
+	status := &clusterapi.Status{Health: "degraded", Shards: []clusterapi.Shard{
+		{ID: 1, State: "no leader"}, {ID: 2, State: "retiring"}, {ID: 3, State: "ok", Leader: "n1"},
+	}}
+	if err := printStatus(out, status, cli.Palette(false)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "3 shards, 1 without a leader"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}

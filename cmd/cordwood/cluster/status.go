@@ -176,7 +176,7 @@ func well(state string) int {
 func withoutLeader(shards []clusterapi.Shard) int {
 	n := 0
 	for _, s := range shards {
-		if s.Leader == "" {
+		if s.Leader == "" && s.State != "retiring" { // else nothing needs one: no table is on it
 			n++
 		}
 	}
