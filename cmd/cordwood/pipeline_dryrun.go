@@ -121,6 +121,10 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		Method: http.MethodPost, Path: "/v1/pipelines/_dryrun", Query: query,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Reads: true,
 	}, &answer)
+	if err != nil && o.file == "" && strings.Contains(err.Error(), "Pipeline not found") && isFile(form["pipeline_name"]) {
+		err = fmt.Errorf("%w: %s is a file: for a pipeline in a file write --file %s", err, form["pipeline_name"],
+			form["pipeline_name"])
+	}
 	if err != nil {
 		return cli.SeveralLines(err)
 	}
@@ -485,4 +489,10 @@ func (t *dryRunTable) print(out *strings.Builder) {
 		fmt.Fprintf(out, "  option %s: %s is wanted, the table has %q\n", d.Option, d.Wanted, d.Table)
 	}
 	out.WriteByte('\n')
+}
+
+// isFile reports whether there is a file of that name.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }

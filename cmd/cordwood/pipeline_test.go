@@ -151,6 +151,25 @@ func TestDryRunPrintsWarnings(t *testing.T) {
 	}
 }
 
+// TestDryRunOfFile names the flag for whoever gives a file as the name of a pipeline.
+func TestDryRunOfFile(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"code":1004,"error":"Pipeline not found, name: p.yaml, version: latest"}`))
+	}))
+	t.Cleanup(s.Close)
+	file := writeFile(t, "p.yaml", []byte("version: 2\n"))
+	_, _, err := execute(t, "x\n", "pipeline", "dryrun", file, "--server", s.URL)
+	if want := file + " is a file: for a pipeline in a file write --file " + file; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if _, _, err := execute(t, "x\n", "pipeline", "dryrun", "edge", "--server", s.URL); err == nil ||
+		strings.Contains(err.Error(), "--file") {
+		t.Errorf("a name that is no file: %v", err)
+	}
+}
+
 // pipelineServer answers as a server with the pipeline edge does, and notes requests.
 func pipelineServer(t *testing.T) (server string, asked func() []string) {
 	t.Helper()

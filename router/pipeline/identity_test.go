@@ -360,7 +360,7 @@ func TestIdentity(t *testing.T) {
 			"datestr of a number",
 			changes{timeIndex("at;datestr;%s")},
 			`[{"at":1}]`,
-			`!record 0: time index "at": expected a string, actual Int64`,
+			`!record 0: time index "at": expected a string (for times as numbers use at;epoch;s, or ms, us or ns), actual Int64`,
 		},
 		{
 			"seconds out of range",

@@ -59,6 +59,7 @@ func TestParseTimeIndex(t *testing.T) {
 		"at;Epoch;s":               "expected rfc3339, epoch or datestr",
 		"at;datestr;%Y-%m-%d":      "must have a date, an hour and a minute",
 		"at;datestr;":              "must have a date",
+		"at;datestr;iso8601":       "use at;rfc3339",
 		"at;datestr;%Q %H":         "datestr pattern",
 		strings.Repeat("x;", 1000): "parts",
 	} {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -78,8 +79,14 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q", cut(config))
 		}
 		if !f.HasDate() || !f.HasTime() {
+			advice := ""
+			if !strings.Contains(config, "%") {
+				advice = fmt.Sprintf("; for times like 2026-11-24T07:00:00Z use %s;rfc3339, and a pattern is written like "+
+					"%%Y-%%m-%%d %%H:%%M:%%S", cut(field))
+			}
 			return nil, errs.New(errs.InvalidArguments,
-				"Invalid custom_time_index: datestr pattern %q must have a date, an hour and a minute, or be %%s", cut(config))
+				"Invalid custom_time_index: datestr pattern %q must have a date, an hour and a minute, or be %%s%s", cut(config),
+				advice)
 		}
 		ti.format = f
 		if processor.CountsNanoseconds(config) {
@@ -170,7 +177,7 @@ func (ti *TimeIndex) want() string {
 	if ti.format == nil {
 		return "a number, or a string holding one"
 	}
-	return "a string"
+	return fmt.Sprintf("a string (for times as numbers use %s;epoch;s, or ms, us or ns)", ti.Field)
 }
 
 // convertTime converts v between timestamp units, rounding down. ok is false if v or
