@@ -45,11 +45,13 @@ type world struct {
 	shards map[uint32]*metapb.Shard
 	groups map[uint32]*fakeGroup
 	// retired are shards that were taken away, lastShard the highest number that one had, and reads how many
-	// queries and backups read a shard, keys until when it remembers keys of requests.
+	// queries and backups read a shard, keys until when it remembers keys of requests, keysSaid for how long its
+	// replicas say so, if not as long.
 	retired   map[uint32]*metapb.Shard
 	lastShard uint32
 	reads     map[uint32]uint32
 	keys      map[uint32]time.Time
+	keysSaid  map[uint32]time.Duration
 	tables    map[uint64]*schema.Table
 	ops       map[uint64]*metapb.Operation
 	settings  *metapb.Settings
@@ -380,7 +382,7 @@ func (w *world) status() *metapb.StatusResponse {
 				r.State, r.AppliedIndex, r.SegmentBytes = "Installing", 0, 0
 				r.InstallTotalBytes, r.InstallDoneBytes = w.bytes, w.bytes/2
 			}
-			r.Pins, r.KeysNanos = w.reads[sid], max(0, int64(w.keys[sid].Sub(now)))
+			r.Pins, r.KeysNanos = w.reads[sid], max(0, int64(w.keys[sid].Sub(now)), int64(w.keysSaid[sid]))
 			r.Aside, r.AsideTables = g.aside[id], uint32(len(g.aside[id]))
 			switch g.damaged[id] {
 			case damagedSegment:

@@ -79,16 +79,7 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 			}
 		}
 	})
-	snap.EmptyFor, l.emptySince = ages(now, l.emptySince, func(yield func(version) bool) {
-		for _, s := range status.Shards {
-			if s.Retiring && !slices.ContainsFunc(tables, func(t *schema.Table) bool {
-				return slices.Contains(t.Shards(), s.Id)
-			}) &&
-				!yield(version{uint64(s.Id), s.Version}) {
-				return
-			}
-		}
-	})
+	snap.EmptyFor, l.emptySince = emptyFor(snap, l.emptySince)
 	snap.UnchangedFor, l.unchangedSince = ages(now, l.unchangedSince, func(yield func(version) bool) {
 		for _, op := range snap.Running() {
 			if !yield(version{op.Id, op.Version}) {
@@ -120,6 +111,27 @@ func ages(now time.Time, since map[version]time.Time,
 			at = now
 		}
 		next[v], out[v.id] = at, now.Sub(at)
+	}
+	return out, next
+}
+
+// emptyFor returns for how long shards that are being taken away have had no table, by shard, and since when by the
+// clock of this leader. It continues with what leaders before have seen: meanwhile no table came, since the metadata
+// place none on such a shard before its removal has ended.
+func emptyFor(snap *snapshot.Snapshot, since map[version]time.Time) (map[uint64]time.Duration, map[version]time.Time) {
+	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
+	for _, op := range snap.Running() {
+		p := op.GetShardRemove()
+		s := snap.Shards[p.GetShardId()]
+		if s == nil || !snap.Empty(s) {
+			continue
+		}
+		v := version{op.Id, s.Id}
+		at, known := since[v]
+		if !known {
+			at = snap.Now.Add(-time.Duration(p.EmptyNanos))
+		}
+		next[v], out[uint64(s.Id)] = at, snap.Now.Sub(at)
 	}
 	return out, next
 }

@@ -27,9 +27,14 @@ const (
 	removalMoves = 2
 	// removalTries is how often a table is moved off a shard: each move makes several copies.
 	removalTries = 3
-	// emptyFor is how long a shard must have had no table: routers may use a copy of the metadata that is
+	// minEmpty is how long a shard must have had no table: routers may use a copy of the metadata that is
 	// up to ten seconds old, and what they do to a shard is in the next report of its nodes.
-	emptyFor = 10*time.Second + snapshot.SilentAfter
+	minEmpty = 10*time.Second + snapshot.SilentAfter
+	// KeysRemembered is how long a shard remembers keys of requests, as rules.KeyTTL of package shard.
+	KeysRemembered = 15 * time.Minute
+	// maxEmpty is after how long without tables a shard remembers no key, whatever its replicas say: a replica that
+	// was opened anew does not know how much time has passed since the last entry of its log.
+	maxEmpty = KeysRemembered + minEmpty
 )
 
 // removeShard is shard-remove: the tables of a shard are handed over to other shards, and then the shard
@@ -60,23 +65,34 @@ func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	total := max(op.TotalBytes, left)
 	running, ended := snap.Parts(op.Id)
 	if moves := removals(snap, s.Id); len(moves) > 0 {
-		return moveTables(snap, op, moves, running, ended).copied(total-left, total)
+		return rememberEmpty(op, 0, moveTables(snap, op, moves, running, ended).copied(total-left, total))
 	}
 	if len(running) > 0 {
 		return waitForParts(snap, op, running, ended).copied(total-left, total)
 	}
+	empty := snap.EmptyFor[uint64(s.Id)]
 	if why := whyNeeded(snap, op, s); why != "" {
-		return wait(stepQuiet, "%s", why).copied(total, total)
+		return rememberEmpty(op, empty, wait(stepQuiet, "%s", why).copied(total, total))
 	}
-	if snap.EmptyFor[uint64(s.Id)] < emptyFor {
+	if empty < minEmpty {
 		return wait(stepQuiet, "no table is on shard %d; it stays for %s, since routers may not know that yet", s.Id,
-			emptyFor).copied(total, total)
+			minEmpty).copied(total, total)
 	}
 	return call(stepRetire, fmt.Sprintf("no table needs shard %d: it is taken away", s.Id), &act{
 		what: "retire shard", propose: command(snap, func(c *metapb.Command) {
 			c.Op = &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{ShardId: s.Id, Version: s.Version}}
 		}),
 	}).copied(total, total)
+}
+
+// rememberEmpty has the record remember for how long the shard has been without tables, to the minute: each change
+// is stored.
+func rememberEmpty(op *metapb.Operation, empty time.Duration, d decision) decision {
+	nanos := int64(empty.Truncate(time.Minute))
+	if nanos == op.GetShardRemove().GetEmptyNanos() {
+		return d
+	}
+	return d.remember(func(op *metapb.Operation) { operation.ShardRemoveProgress(op).EmptyNanos = nanos })
 }
 
 func setRetiring(snap *snapshot.Snapshot, s *metapb.Shard, retiring bool) *act {
@@ -315,20 +331,23 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 				t.Database, t.Name, s.Id)
 		}
 	}
+	empty := snap.EmptyFor[uint64(s.Id)]
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {
 		r := snap.Replica(id, s)
 		switch {
+		case snap.Lost(id) && empty >= maxEmpty: // whoever read it has ended or failed long ago
 		case r == nil || !snap.Alive(id) || snap.Silent(id):
 			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report; start "+
 				"that node again, or, if its data is lost for good, run 'cordwood shard drop %d'", s.Id, snap.Label(id), s.Id)
 		case r.Pins > 0:
 			return fmt.Sprintf("%s the replica of shard %d on node %s",
 				words.Say(int(r.Pins), "query or backup reads", "queries or backups read"), s.Id, snap.Label(id))
-		case r.KeysNanos > 0:
+		case r.KeysNanos > 0 && empty < maxEmpty:
+			left := min(time.Duration(r.KeysNanos), maxEmpty-empty)
 			// Whole minutes: each change of the text is stored.
 			return fmt.Sprintf("shard %d remembers the Idempotency-Keys of requests for %s more, so that they are not stored "+
 				"twice if they are repeated",
-				s.Id, words.Count(int((time.Duration(r.KeysNanos)+time.Minute-1)/time.Minute), "minute"))
+				s.Id, words.Count(int((left+time.Minute-1)/time.Minute), "minute"))
 		}
 	}
 	return ""

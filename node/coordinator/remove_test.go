@@ -177,8 +177,9 @@ func TestShardRemoveWaits(t *testing.T) {
 			"1 query or backup reads the replica of shard 2 on node node-b",
 		},
 		{
-			"keys", func(w *world) { w.keys[2] = time.Now().Add(time.Hour) }, func(w *world) { w.keys[2] = time.Time{} },
-			"shard 2 remembers the Idempotency-Keys of requests for 60 minutes more",
+			"keys", func(w *world) { w.keys[2] = time.Now().Add(9 * time.Minute) },
+			func(w *world) { w.keys[2] = time.Time{} },
+			"shard 2 remembers the Idempotency-Keys of requests for 9 minutes more",
 		},
 		{
 			"a replica that does not report", func(w *world) { w.down["c"] = time.Now() },
@@ -433,6 +434,51 @@ func TestShardRemoveWithoutItsReplica(t *testing.T) {
 		})
 		run(t, w, 30*time.Minute, w.idle)
 		if w.shards[2] != nil || w.ops[1].State != metapb.OperationState_OPERATION_STATE_DONE {
+			t.Errorf("not taken away: %s", w.describe())
+		}
+	})
+}
+
+// TestShardRemoveTakesNoLonger: a replica that was opened anew begins its quarter of an hour again, since it does not
+// know how long ago its last entry was. The removal counts the time itself, also across leaders of the metadata.
+func TestShardRemoveTakesNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 2)
+		w.keys[2], w.keysSaid = time.Now().Add(15*time.Minute), map[uint32]time.Duration{2: 15 * time.Minute}
+		w.request(removes(2))
+		begun := time.Now()
+		for range 3 { // leaders
+			until := time.Now().Add(4*time.Minute + 20*time.Second)
+			run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
+		}
+		if w.shards[2] == nil {
+			t.Errorf("taken away after %s: %s", time.Since(begun), w.describe())
+		}
+		run(t, w, 10*time.Minute, w.idle)
+		// Each change of leaders costs what has passed since the last whole minute.
+		if took := time.Since(begun); w.shards[2] != nil || took < 15*time.Minute || took > 18*time.Minute {
+			t.Errorf("it took %s: %s", took, w.describe())
+		}
+	})
+}
+
+// TestShardRemoveWithoutSilentNode takes an empty shard away whose last replica is on a node that does not come back.
+func TestShardRemoveWithoutSilentNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 1)
+		w.keys[2] = time.Now().Add(5 * time.Minute)
+		w.request(removes(2))
+		until := time.Now().Add(time.Minute)
+		run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
+		w.down["b"] = time.Now()
+		until = time.Now().Add(14 * time.Minute)
+		run(t, w, 15*time.Minute, func() bool { return time.Now().After(until) })
+		if w.shards[2] == nil {
+			t.Errorf("taken away while its replica may be read: %s", w.describe())
+		}
+		run(t, w, 5*time.Minute, w.idle)
+		if w.shards[2] != nil || w.retired[2] == nil ||
+			!strings.Contains(w.ops[1].Reason, "node node-b deletes the replica once it is back") {
 			t.Errorf("not taken away: %s", w.describe())
 		}
 	})

@@ -4759,7 +4759,10 @@ type ShardRemoveProgress struct {
 	// names the shard there.
 	ShardId uint32 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	// Why the shard stays, in words, and what was begun is undone; empty: it is not undone.
-	Undo          string `protobuf:"bytes,2,opt,name=undo,proto3" json:"undo,omitempty"`
+	Undo string `protobuf:"bytes,2,opt,name=undo,proto3" json:"undo,omitempty"`
+	// For how long leaders of the metadata have seen the shard without tables, to the minute. Each of them
+	// measures that by its own monotonic clock, and the next one continues.
+	EmptyNanos    int64 `protobuf:"varint,3,opt,name=empty_nanos,json=emptyNanos,proto3" json:"empty_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4806,6 +4809,13 @@ func (x *ShardRemoveProgress) GetUndo() string {
 		return x.Undo
 	}
 	return ""
+}
+
+func (x *ShardRemoveProgress) GetEmptyNanos() int64 {
+	if x != nil {
+		return x.EmptyNanos
+	}
+	return 0
 }
 
 // TableProgress belongs to table-move and table-partition.
@@ -7589,10 +7599,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11ShardDropProgress\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
-	"\x04loss\x18\x03 \x01(\tR\x04loss\"D\n" +
+	"\x04loss\x18\x03 \x01(\tR\x04loss\"e\n" +
 	"\x13ShardRemoveProgress\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x12\n" +
-	"\x04undo\x18\x02 \x01(\tR\x04undo\"\x8f\x03\n" +
+	"\x04undo\x18\x02 \x01(\tR\x04undo\x12\x1f\n" +
+	"\vempty_nanos\x18\x03 \x01(\x03R\n" +
+	"emptyNanos\"\x8f\x03\n" +
 	"\rTableProgress\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +

@@ -52,7 +52,8 @@ type Observed struct {
 	ClosedFor map[uint64]time.Duration
 	// UnchangedFor is for how long the records of operations have been as they are, by operation.
 	UnchangedFor map[uint64]time.Duration
-	// EmptyFor is for how long shards that are being taken away have had no table, by shard.
+	// EmptyFor is for how long shards that are being taken away have had no table, by shard. It includes what
+	// leaders before have seen.
 	EmptyFor map[uint64]time.Duration
 	// PairedFor is for how long shards of one replica have had two voters, by operation.
 	PairedFor map[uint64]time.Duration

@@ -87,8 +87,9 @@ func (d *diagnosis) leaving(s *metapb.Shard) {
 		of = fmt.Sprintf(" (operation %d)", op.Id)
 	}
 	d.add(warning,
-		fmt.Sprintf("start node %s again; if its data is lost for good, 'cordwood shard drop %d' lets the removal go on",
-			d.snap.Labels(away), s.Id),
+		fmt.Sprintf("start node %s again; otherwise the removal goes on once the node has been silent, and the shard "+
+			"without tables, for %s; if its data is lost for good, 'cordwood shard drop %d' lets the removal go on at once",
+			d.snap.Labels(away), snapshot.Round(d.snap.Limits.ReplaceAfter), s.Id),
 		"shard %d holds no table and is being taken away%s: that waits for its replica on node %s, which does not report",
 		s.Id, of, d.snap.Labels(away))
 }
