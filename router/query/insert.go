@@ -120,7 +120,8 @@ func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
 				return nil, changed, errs.Wrap(errs.InvalidArguments, err, "row %d, column %q", row+1, c.Name)
 			}
 			if v.null && c.NotNull {
-				return nil, changed, errs.New(errs.InvalidArguments, "row %d: column %q must not be null", row+1, c.Name)
+				return nil, changed, errs.New(errs.InvalidArguments, "row %d: column %q must not be null: give it a value",
+					row+1, c.Name)
 			}
 			put(c.col, row, v)
 			changed.Add(v.changed)

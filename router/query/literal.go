@@ -95,7 +95,7 @@ func boolValue(l statement.Literal) (value, error) {
 
 func integerValue(l statement.Literal, t schema.Type) (value, error) {
 	if l.Kind != statement.Number && l.Kind != statement.Text {
-		return value{}, mismatch(l, t, "")
+		return value{}, mismatch(l, t, "; write an integer")
 	}
 	text := strings.ReplaceAll(strings.TrimSpace(l.Text), "_", "")
 	base := 10
@@ -118,12 +118,12 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 			return value{i: int64(f)}, nil
 		}
 	}
-	return value{}, mismatch(l, t, "")
+	return value{}, mismatch(l, t, "; write an integer")
 }
 
 func floatValue(l statement.Literal, t schema.Type) (value, error) {
 	if l.Kind != statement.Number && l.Kind != statement.Text {
-		return value{}, mismatch(l, t, "")
+		return value{}, mismatch(l, t, "; write a number")
 	}
 	bits := 64
 	if t == schema.Float32 {
@@ -131,7 +131,7 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 	}
 	f, err := strconv.ParseFloat(strings.TrimSpace(l.Text), bits)
 	if err != nil {
-		return value{}, mismatch(l, t, "")
+		return value{}, mismatch(l, t, "; write a number")
 	}
 	// Digits alone are meant exactly, as an id is; a fraction or an exponent says that they are not.
 	if n, ok := new(big.Int).SetString(strings.TrimSpace(l.Text), 10); ok && !math.IsInf(f, 0) {

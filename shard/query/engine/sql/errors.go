@@ -145,9 +145,11 @@ var (
 		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
 		`nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
-	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
-	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
-	spanless     = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
+	textOutside    = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	textAsNumber   = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
+	textWithNumber = regexp.MustCompile(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
+		numberTypes + ` and (type )?VARCHAR)`)
+	spanless = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
 		`TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
 	jsonOf   = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	likeOf   = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
@@ -169,7 +171,11 @@ func advise(msg string) string {
 			"cast it, and what it is compared with, to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case textAsNumber.MatchString(msg):
-		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
+		return msg + ": it is not an integer, nor a time such as '2026-01-05 10:00:00'; a time before now is written " +
+			"as now() - INTERVAL '1 day'"
+	case textWithNumber.MatchString(msg):
+		return msg + "; write the number as text, as in code = '404', or compare the text's number: " +
+			"TRY_CAST(code AS BIGINT) = 404"
 	}
 	if spanless.MatchString(msg) {
 		return strings.TrimSuffix(msg, ".") + "; a span of time is written as in now() - INTERVAL '1 hour'"
