@@ -133,6 +133,7 @@ func (n *node) openShards(shares config.Shares) error {
 	n.onStop("shards", n.host.Close)
 	service := shard.NewServer(shard.ServerConfig{
 		Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan, Ask: n.ask,
+		Name: n.nameNodes, Registerer: n.registry,
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service

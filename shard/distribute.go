@@ -120,9 +120,10 @@ func (s *server) takeApart(ctx context.Context, req *shardpb.QueryRequest) (*dis
 	}
 	switch {
 	case s.large.has(req.Sql):
-		d.split.Reason = "its partial results were too large lately"
+		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
 	case d.table == nil:
-		d.split.Reason = cmp.Or(d.split.Reason, "its table is not among those of the request")
+		const absent = "its table is not among those of the request"
+		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, absent)
 	case !s.spread(req, d.table):
 		return nil, nil // what is spread is another table, which the statement does not read
 	default:
@@ -270,6 +271,7 @@ func (d *distribution) fill(ctx context.Context, p *part) error {
 		return d.ofPart(ctx, p, err)
 	}
 	p.ipc = buf.Bytes()
+	d.server.metrics.bytes.Add(float64(buf.Len()))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missing = append(d.missing, r.Partial()...)
@@ -349,6 +351,14 @@ func (d *distribution) finish(ctx context.Context,
 	return true, err
 }
 
+// name returns what people call a node.
+func (s *server) name(node string) string {
+	if s.cfg.Name == nil {
+		return cmp.Or(node, "?")
+	}
+	return cmp.Or(s.cfg.Name(node), node, "?")
+}
+
 // note says for EXPLAIN how the statement was taken apart, or why rows are fetched.
 func (d *distribution) note() string {
 	if d.split.Reason != "" {
@@ -366,7 +376,7 @@ func (d *distribution) note() string {
 		shards, len(d.parts),
 		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
 	for _, p := range d.parts {
-		fmt.Fprintf(&b, "\nnode %s: shards %s", cmp.Or(p.node, "?"), strings.Trim(fmt.Sprint(p.shards), "[]"))
+		fmt.Fprintf(&b, "\nnode %s: shards %s", d.server.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
 		if p.ipc != nil {
 			fmt.Fprintf(&b, ", %d bytes, %s", len(p.ipc), p.took.Round(100*time.Microsecond))
 		}

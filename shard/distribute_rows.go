@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"cordwood/proto/errs"
@@ -22,6 +23,7 @@ func (d *distribution) passOn(ctx context.Context,
 	for _, p := range d.parts {
 		r, err := d.open(ctx, p)
 		if err == nil {
+			r = &countedReader{r, d.server.metrics.bytes}
 			if out.writer == nil {
 				err = d.sendMissing(stream)
 			}
@@ -38,6 +40,18 @@ func (d *distribution) passOn(ctx context.Context,
 		}
 	}
 	return true, out.end()
+}
+
+// countedReader counts the bytes that a node returns.
+type countedReader struct {
+	ScanReader
+	bytes prometheus.Counter
+}
+
+func (c *countedReader) Read(p []byte) (int, error) {
+	n, err := c.ScanReader.Read(p)
+	c.bytes.Add(float64(n))
+	return n, err
 }
 
 // joined makes one Arrow IPC stream of several with the same columns.

@@ -108,10 +108,71 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	if said := c.explained("SELECT count(*) FROM logs"); strings.Contains(said, " bytes, ") {
 		t.Errorf("EXPLAIN: %s", said)
 	}
-	for _, node := range []string{"a: shards 1 4", "b: shards 2", "c: shards 3"} {
+	for _, node := range []string{"node-a: shards 1 4", "node-b: shards 2", "node-c: shards 3"} {
 		if said := c.explained("ANALYZE SELECT count(*) FROM logs"); !strings.Contains(said, "node "+node+", ") ||
 			strings.Count(said, " bytes, ") != 3 {
 			t.Errorf("EXPLAIN ANALYZE: %s", said)
+		}
+	}
+}
+
+// counters returns the metrics of all nodes, added up, by name and label.
+func (c *spreadNodes) counters() map[string]float64 {
+	c.t.Helper()
+	out := map[string]float64{}
+	for _, n := range c.nodes {
+		families, err := n.metrics.Gather()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				name := strings.TrimPrefix(f.GetName(), "cordwood_query_")
+				for _, l := range m.Label {
+					name += " " + l.GetValue()
+				}
+				out[name] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+// TestQueryMetrics: statements are counted by how they were taken apart or why not, and so are the bytes of what nodes
+// return.
+func TestQueryMetrics(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 200)
+	for _, test := range []struct {
+		sql, metric string
+		bytes       bool
+	}{
+		{"SELECT count(*) FROM logs", "split_total aggregate", true},
+		{"SELECT * FROM logs WHERE n > 900000000", "split_total rows", true},
+		{"EXPLAIN SELECT count(*) FROM logs", "", false},
+		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "hauled_total … with ORDER BY", false},
+		{
+			"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts",
+			"hauled_total it reads several tables, or one of them several times", false,
+		},
+		{"SELECT sum(CAST(regexp_extract(s, '.') || '1' AS DOUBLE)) > 0, nothing FROM logs", "", false},
+	} {
+		before := c.counters()
+		_, _, _ = c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.spread}) // the last one fails
+		for name, n := range c.counters() {
+			d := n - before[name]
+			if name == "partial_bytes_total" {
+				if d > 0 != test.bytes {
+					t.Errorf("%s: %v bytes of partial results", test.sql, d)
+				}
+				continue
+			}
+			if want := map[bool]float64{true: 1}[name == test.metric]; d != want {
+				t.Errorf("%s: %s grew by %v, want %v", test.sql, name, d, want)
+			}
+		}
+		if _, ok := c.counters()[test.metric]; test.metric != "" && !ok {
+			t.Errorf("%s: no metric %q: %v", test.sql, test.metric, c.counters())
 		}
 	}
 }

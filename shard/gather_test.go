@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -35,6 +36,8 @@ type testNode struct {
 	shards []*opened
 	spool  *spool.Dir
 	srv    *grpc.Server
+	// metrics are those of the server.
+	metrics *prometheus.Registry
 }
 
 // testNodes are nodes that reach each other by connections in memory; a shard lies on one.
@@ -63,7 +66,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 	}
 	c.client = shardclient.New(config)
 	for id, shards := range place {
-		n := &testNode{}
+		n := &testNode{metrics: prometheus.NewRegistry()}
 		for _, shard := range shards {
 			cfg := testConfig(t)
 			cfg.ID, cfg.NodeID, cfg.Dir = shard, id, filepath.Join(c.dir, id, fmt.Sprint(shard))
@@ -92,6 +95,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 				return nil, false
 			},
 			All: func() []*Shard { return nil }, Engine: e, Spool: n.spool,
+			Registerer: n.metrics, Name: func(node string) string { return "node-" + node },
 			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error) {
 				r, err := client.Ask(ctx, req)
 				if err != nil {

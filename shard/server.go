@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
@@ -62,6 +63,10 @@ type ServerConfig struct {
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
 	// Spool keeps the rows that come from elsewhere.
 	Spool *spool.Dir
+	// Name returns what people call a node. Without it they read its id.
+	Name func(node string) string
+	// Registerer gets the metrics of the server. Without it nobody reads them.
+	Registerer prometheus.Registerer
 }
 
 // ScanReader reads the Arrow IPC stream of a scan.
@@ -82,6 +87,7 @@ type server struct {
 	large        *large
 	// partials are the bytes of partial results that queries hold.
 	partials atomic.Int64
+	metrics  *queryMetrics
 }
 
 // NewServer returns the gRPC service of a shard node.
@@ -91,6 +97,8 @@ func NewServer(cfg ServerConfig) shardpb.ShardServiceServer {
 		stored: make(chan struct{}, tailsStored),
 		live:   make(chan struct{}, tailsLive),
 		large:  newLarge(),
+
+		metrics: newQueryMetrics(cfg.Registerer),
 	}
 }
 
@@ -132,6 +140,9 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 		return errs.ToGRPC(err)
 	} else if d != nil {
 		done, err := d.run(ctx, stream)
+		if err == nil {
+			s.metrics.count(d, done)
+		}
 		if done || err != nil {
 			return errs.ToGRPC(err)
 		}

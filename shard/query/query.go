@@ -90,6 +90,9 @@ type Partials struct {
 	Streams [][]byte
 }
 
+// SplitKinds are the values of Split.Kind.
+var SplitKinds = []string{"aggregate", "pairs", "top", "limit", "distinct", "rows"}
+
 // Split is a statement that was taken apart for several nodes.
 type Split struct {
 	// Table is the only table of the statement.
@@ -105,6 +108,8 @@ type Split struct {
 	Explain string
 	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
 	Reason string
+	// Cause is the reason without names of the statement: one of few, for metrics.
+	Cause string
 }
 
 // Table is a table at one point: its segments and the batches not yet in a segment.

@@ -192,6 +192,13 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 			}
 			return r, nil
 		},
+		Ask: func(ctx context.Context, req *shardpb.QueryRequest) (shard.ScanReader, error) {
+			r, err := client.Ask(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			return r, nil
+		},
 	}))
 	c.conns[node], c.shards = c.serve(node, server), append(c.shards, all...)
 }

@@ -33,7 +33,8 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return nil, err
 	}
 	if len(st.Tables) != 1 {
-		return &query.Split{Reason: "it reads several tables, or one of them several times", Explain: st.Explain}, nil
+		const several = "it reads several tables, or one of them several times"
+		return &query.Split{Reason: several, Cause: several, Explain: st.Explain}, nil
 	}
 	in, err := e.acquire(ctx)
 	if err != nil {
@@ -51,7 +52,9 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	out, err := r.split()
 	e.release(in, sql.IsBroken(err))
 	if hauled := (*split.Hauled)(nil); errors.As(err, &hauled) {
-		return &query.Split{Reason: hauled.Reason, Explain: st.Explain}, nil
+		return &query.Split{
+			Reason: hauled.Reason, Cause: cmp.Or(hauled.Cause, hauled.Reason), Explain: st.Explain,
+		}, nil
 	}
 	if err != nil && ctx.Err() != nil {
 		return nil, contextError(ctx)
@@ -175,7 +178,7 @@ func refused(what string, err error) error {
 	if sql.IsBroken(err) {
 		return err
 	}
-	return &split.Hauled{Reason: what + " is refused: " + err.Error()}
+	return &split.Hauled{Reason: what + " is refused: " + err.Error(), Cause: what + " is refused"}
 }
 
 // partialTable makes the table of partials, which has the columns of the statement for nodes.

@@ -46,11 +46,21 @@ type Plan struct {
 func (p *Plan) Divides(f func(column string) bool) bool { return slices.ContainsFunc(p.divided, f) }
 
 // Hauled is the error for a statement that cannot be taken apart: its rows are fetched instead.
-type Hauled struct{ Reason string }
+type Hauled struct {
+	Reason string
+	// Cause is the reason without names of the statement: one of few, for metrics. Empty: the reason has none.
+	Cause string
+}
 
 func (h *Hauled) Error() string { return "not split: " + h.Reason }
 
-func haul(format string, args ...any) error { return &Hauled{Reason: fmt.Sprintf(format, args...)} }
+func haul(format string, args ...any) error {
+	cause := strings.NewReplacer(": %s", "", "%s", "…").Replace(format)
+	if format == "%s" {
+		cause = "a part of an expression"
+	}
+	return &Hauled{Reason: fmt.Sprintf(format, args...), Cause: cause}
+}
 
 // Split takes a statement apart. Its error is a *Hauled.
 func Split(st *Statement) (*Plan, error) {

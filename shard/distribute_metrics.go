@@ -1,0 +1,63 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/shard/query"
+)
+
+// queryMetrics count what became of statements whose rows lie on several nodes.
+type queryMetrics struct {
+	split, hauled *prometheus.CounterVec
+	bytes         prometheus.Counter
+}
+
+func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
+	m := &queryMetrics{
+		split: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_query_split_total",
+			Help: "Statements over several nodes that each node ran over its own rows, by kind: " +
+				"aggregate, pairs (values of each group, counted), top, limit, distinct or rows.",
+		}, []string{"kind"}),
+		hauled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_query_hauled_total",
+			Help: "Statements over several nodes whose rows were fetched from the other nodes, by reason, as EXPLAIN says it.",
+		}, []string{"reason"}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_query_partial_bytes_total",
+			Help: "Bytes of partial results that nodes, this one included, returned for statements asked here.",
+		}),
+	}
+	for _, kind := range query.SplitKinds {
+		m.split.WithLabelValues(kind)
+	}
+	m.hauled.WithLabelValues(causeLarge)
+	if reg != nil {
+		reg.MustRegister(m.split, m.hauled, m.bytes)
+	}
+	return m
+}
+
+// Causes that are found when a statement that was split runs.
+const (
+	causeLarge  = "its partial results are too large"
+	causeFailed = "a statement for nodes failed"
+)
+
+// count counts an answered statement. It leaves out EXPLAIN, which asks for no rows.
+func (m *queryMetrics) count(d *distribution, split bool) {
+	switch {
+	case d.split.Explain != "":
+	case split:
+		m.split.WithLabelValues(d.split.Kind).Inc()
+	case errors.Is(d.failed, errTooLarge), errors.Is(d.failed, errTooMany):
+		m.hauled.WithLabelValues(causeLarge).Inc()
+	case d.failed != nil:
+		m.hauled.WithLabelValues(causeFailed).Inc()
+	default:
+		m.hauled.WithLabelValues(cmp.Or(d.split.Cause, "unknown")).Inc()
+	}
+}
