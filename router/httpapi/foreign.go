@@ -13,7 +13,7 @@ var foreignPaths = []struct {
 	path, protocol string
 }{
 	{"/loki/api/v1/push", "Loki's push API"},
-	{"/loki/api/", "Loki's query API"},
+	{"/loki/api/", "Loki's API"},
 	{"/api/prom/push", "the push API of Loki's first versions, and Cortex' remote write"},
 	{"/api/prom/", "the query API of Loki's first versions"},
 	{"/_bulk", "Elasticsearch's bulk API"},

@@ -12,7 +12,9 @@ func TestForeignPaths(t *testing.T) {
 	f := newFixture(t)
 	for path, protocol := range map[string]string{
 		"/x/loki/api/v1/push":        "Loki's push API",
-		"/loki/api/v1/query_range":   "Loki's query API",
+		"/loki/api/v1/query_range":   "Loki's API",
+		"/loki/api/v1/pushed":        "Loki's API",
+		"/_bulkk":                    "",
 		"/_bulk":                     "Elasticsearch's bulk API",
 		"/logs-2026.11/_bulk/":       "Elasticsearch's bulk API",
 		"/logs/_doc/17":              "Elasticsearch's document API",

@@ -213,7 +213,7 @@ func (d *dest) wayOut(col *column.Col) string {
 	case col.Semantic != schema.Field || col.NotNull || d.rule.PutsAside():
 		return "; set skip_error=true to drop such rows"
 	}
-	return "; set on_type_conflict=aside to keep such rows, or skip_error=true to drop them"
+	return "; set the table option on_type_conflict=aside to keep such rows, or skip_error=true to drop them"
 }
 
 func (d *dest) typeError(col *column.Col, v *cell) error {

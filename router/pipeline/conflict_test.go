@@ -85,8 +85,8 @@ func TestTypeConflicts(t *testing.T) {
 		},
 		{
 			"text is not a number", nil, `[{"n":1},{"n":"1"}]`,
-			`!expected Int64 as in an earlier record, actual String: "1"; set on_type_conflict=aside to keep such rows, ` +
-				`or skip_error=true to drop them`,
+			`!expected Int64 as in an earlier record, actual String: "1"; ` +
+				`set the table option on_type_conflict=aside to keep such rows, or skip_error=true to drop them`,
 		},
 		{
 			"a number is not a boolean", nil, `[{"n":true},{"n":1}]`,

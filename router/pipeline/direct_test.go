@@ -108,8 +108,8 @@ func TestDirect(t *testing.T) {
 			"a value of another type",
 			[]func(*Request){having("svc_timestamp TimestampNanosecond ti, line Int64")},
 			twoRows,
-			`record 0: column "line" of table "t": expected Int64, actual String: "one"; set on_type_conflict=aside to keep ` +
-				`such rows, or skip_error=true to drop them`,
+			`record 0: column "line" of table "t": expected Int64, actual String: "one"; ` +
+				`set the table option on_type_conflict=aside to keep such rows, or skip_error=true to drop them`,
 		},
 		{
 			"a value that goes aside",

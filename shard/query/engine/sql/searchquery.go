@@ -241,5 +241,5 @@ func (p *searchParser) not(depth int) (*term, error) {
 	case aClosing:
 		return nil, p.wrong("a closing parenthesis where a word is expected")
 	}
-	return nil, p.wrong("a word is expected")
+	return nil, p.wrong("a word is expected; write a word, or a phrase in double quotes")
 }
