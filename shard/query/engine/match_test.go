@@ -187,7 +187,7 @@ func TestSearchErrors(t *testing.T) {
 	columns := cols("ts:TimestampSecond", "msg:String")
 	tab := table("t", columns, batch(t, columns, []any{1, "x"}))
 	for sql, want := range map[string]string{
-		"SELECT matches(msg, '') FROM t":                 "position 0: a word is expected; write a word, or a phrase in double quotes",
+		"SELECT matches(msg, '') FROM t":                 "position 0: a word is expected; write a word, or a phrase",
 		"SELECT matches(msg, 'a AND') FROM t":            "position 5: a word is expected",
 		"SELECT matches(msg, 'OR a') FROM t":             "position 0: OR without anything before it",
 		"SELECT matches(msg, 'a OR AND b') FROM t":       "position 5: AND without",
