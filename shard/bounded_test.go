@@ -126,7 +126,7 @@ func TestMajorityThatCannotFlush(t *testing.T) {
 	broken.Store(false)
 	g.put(batch(head(1, 9, 100), "after"))
 	for _, o := range g.followers(nil) {
-		g.barrier(g.leader(), o)
+		g.caughtUp(o)
 		if got := len(o.rows(1)); got <= acked {
 			t.Errorf("%d rows on %s, %d were acknowledged", got, o.cfg.NodeID, acked+1)
 		}

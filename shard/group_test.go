@@ -311,6 +311,23 @@ func (g *group) barrier(leader, o *opened) {
 	}
 }
 
+// caughtUp waits until a replica shows what was acknowledged, also if the lead changes meanwhile.
+func (g *group) caughtUp(o *opened) {
+	g.t.Helper()
+	for ctx := wait(g.t); ; {
+		index, err := g.leader().ReadBarrier(ctx)
+		if err == nil {
+			err = o.WaitApplied(ctx, index)
+		}
+		if err == nil {
+			return
+		}
+		if reason := errs.ReasonOf(err); ctx.Err() != nil || reason != errs.NotLeader && reason != errs.Busy {
+			g.t.Fatal(err)
+		}
+	}
+}
+
 // change makes a change at the leader, again while that is too early.
 func (g *group) change(o *opened, kind replica.ChangeKind, node string) {
 	g.t.Helper()
@@ -351,7 +368,7 @@ func busy(err error) bool {
 // wantRows waits until a replica shows what the leader does, and compares that.
 func (g *group) wantRows(o *opened, table uint64, want ...string) {
 	g.t.Helper()
-	g.barrier(g.leader(), o)
+	g.caughtUp(o)
 	if diff := cmp.Diff(want, o.rows(table)); diff != "" {
 		g.t.Errorf("node %s (-want +got):\n%s", o.cfg.NodeID, diff)
 	}

@@ -55,7 +55,7 @@ func TestReplicasMergeAlike(t *testing.T) {
 	want := []string{"beside", "beside too", "new", "stays"}
 	check := func(what string, o *opened) {
 		t.Helper()
-		g.barrier(g.leader(), o)
+		g.caughtUp(o)
 		p, err := o.Pin(wait(t))
 		if err != nil {
 			t.Fatal(err)

@@ -224,7 +224,7 @@ func TestRecover(t *testing.T) {
 	g.leader().flush()
 	g.put(batch(head(1, 9, 2), "b"))
 	n3 := g.node("n3")
-	g.barrier(g.leader(), n3.open)
+	g.caughtUp(n3.open)
 	for _, id := range []string{"n1", "n2", "n3"} {
 		g.stop(id)
 	}
