@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,14 +22,13 @@ func (r *runner) storeMany(v value.Value) error {
 		before, lost := top.notes, top.lost
 		d, err := r.storeElement(i, e)
 		if err != nil {
+			if e.Kind() == value.Object && !r.rec.Quiet {
+				err = &elementError{i, err}
+			}
 			if !r.skipsElement(err) {
 				return r.undo(err)
 			}
 			top.notes, top.lost = before, lost
-			if e.Kind() == value.Object && !r.rec.Quiet {
-				err = WithKind(KindOf(err), errs.Wrap(errs.InvalidArguments, err,
-					"element %d of the list that the processors made", i))
-			}
 			r.refuseElement(err)
 			continue
 		}
@@ -41,6 +41,18 @@ func (r *runner) storeMany(v value.Value) error {
 	}
 	return nil
 }
+
+// elementError is the error of one row of a record that a processor made several rows of.
+type elementError struct {
+	index int
+	err   error
+}
+
+func (e *elementError) Error() string {
+	return fmt.Sprintf("element %d of the list that the processors made: %v", e.index, e.err)
+}
+
+func (e *elementError) Unwrap() error { return e.err }
 
 func (r *runner) storeElement(i int, e value.Value) (*dest, error) {
 	if e.Kind() != value.Object {

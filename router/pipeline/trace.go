@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,6 +134,11 @@ func (t *tracer) end(r *runner, err error) {
 func (t *tracer) refused(err error) { t.record.Error = t.explain(err) }
 
 func (t *tracer) explain(err error) *StepError {
+	if f := (*elementError)(nil); errors.As(err, &f) {
+		e := t.explain(f.err)
+		e.Reason = fmt.Sprintf("element %d of the list: %s", f.index, e.Reason)
+		return e
+	}
 	e := &StepError{Pipeline: t.at.name, Position: -1, Reason: err.Error()}
 	if f := (*processor.Error)(nil); errors.As(err, &f) {
 		e.Step, e.Position = stepName(f.Position, f.Processor), f.Position

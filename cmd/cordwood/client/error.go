@@ -42,7 +42,11 @@ func (e *Error) Error() string {
 	}
 	s := answer
 	if e.Msg != "" {
-		s = e.Msg + " (" + answer + ")"
+		space := " "
+		if strings.Contains(e.Msg, "\n ") {
+			space = "\n" // below an excerpt of a program, not behind its last line
+		}
+		s = strings.TrimRight(e.Msg, "\n") + space + "(" + answer + ")"
 	}
 	if e.Status == http.StatusUnauthorized {
 		s += "; give --user NAME:PASSWORD or set CORDWOOD_USER"

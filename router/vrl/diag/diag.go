@@ -99,7 +99,10 @@ func (d *Diagnostic) render(b *strings.Builder, name, source string) {
 	b.WriteString(d.String())
 	b.WriteByte('\n')
 	if len(d.Labels) > 0 {
-		d.excerpt(b, name, source)
+		gutter := d.excerpt(b, name, source)
+		if len(d.Notes) > 0 {
+			fmt.Fprintf(b, "%s │\n", gutter)
+		}
 	}
 	for _, n := range d.Notes {
 		for i, l := range strings.Split(n, "\n") {
@@ -119,7 +122,8 @@ type mark struct {
 	primary        bool
 }
 
-func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) {
+// excerpt writes the marked lines of the source, and returns the blanks that stand for a line number.
+func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) (gutter string) {
 	line, column := Position(source, d.Labels[0].Span.Start)
 	marks := make([]mark, len(d.Labels))
 	last := 0
@@ -143,7 +147,7 @@ func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) {
 		}
 		return y.from - x.from // from the right, so that texts do not cross
 	})
-	gutter := strings.Repeat(" ", len(fmt.Sprint(last)))
+	gutter = strings.Repeat(" ", len(fmt.Sprint(last)))
 	fmt.Fprintf(b, "%s ┌─ %s:%d:%d\n%s │\n", gutter, name, line, column, gutter)
 	for i := 0; i < len(marks); {
 		j := i
@@ -155,7 +159,7 @@ func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) {
 		underline(b, gutter, marks[i:j])
 		i = j
 	}
-	fmt.Fprintf(b, "%s │\n", gutter)
+	return gutter
 }
 
 // underline writes the marks of one line, rightmost first.

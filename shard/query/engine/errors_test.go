@@ -76,6 +76,7 @@ func TestAdvice(t *testing.T) {
 			"SELECT * FROM t WHERE 5.5 < ts":                "to_timestamp(seconds)",
 			"SELECT * FROM t WHERE ts BETWEEN 1e0 AND 2e0":  "to_timestamp(seconds)",
 			"SELECT * FROM t WHERE ts > 'garbage'":          "time",
+			"SELECT * FROM t WHERE ts < '300000-01-01'":     "lies outside of what nanoseconds hold",
 			"SELECT * FROM t WHERE n = 'garbage'":           "it is not an integer, nor a time",
 			"SELECT * FROM t WHERE m > 5":                   "write the number as text, as in code = '404'",
 			"SELECT * FROM t WHERE matches_term(n, 'x')": "search texts, not values of type BIGINT; " +

@@ -146,6 +146,7 @@ var (
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
 		`nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
 	textOutside    = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	longYear       = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
 	textAsNumber   = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
 	textWithNumber = regexp.MustCompile(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
 		numberTypes + ` and (type )?VARCHAR)`)
@@ -197,6 +198,9 @@ func advise(msg string) string {
 
 // isOutsideNanos reports whether a text is of a time that nanoseconds do not hold.
 func isOutsideNanos(s string) bool {
+	if longYear.MatchString(s) {
+		return true
+	}
 	utc, _, ok := inUTC(s, time.UTC)
 	if !ok {
 		return false

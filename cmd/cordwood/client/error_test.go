@@ -1,0 +1,16 @@
+package client
+
+import "testing"
+
+// TestErrorWithExcerpt has the answer's code below an excerpt of a program, and behind a message of one line.
+func TestErrorWithExcerpt(t *testing.T) {
+	for msg, want := range map[string]string{
+		"no table t": "no table t (server answered 400, code 1004)",
+		"not valid\n  │\n1 │ .a =\n  │    ^ unexpected end\n": "not valid\n  │\n1 │ .a =\n  │    ^ unexpected end\n" +
+			"(server answered 400, code 1004)",
+	} {
+		if got := (&Error{Status: 400, Code: 1004, Msg: msg}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
