@@ -123,7 +123,7 @@ func (s *server) takeApart(ctx context.Context, req *shardpb.QueryRequest) (*dis
 		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
 	case d.table == nil:
 		const absent = "its table is not among those of the request"
-		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, absent)
+		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, causeFailed)
 	case !s.spread(req, d.table):
 		return nil, nil // what is spread is another table, which the statement does not read
 	default:

@@ -1,8 +1,8 @@
 package shard
 
 import (
-	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,7 +24,9 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 		}, []string{"kind"}),
 		hauled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_query_hauled_total",
-			Help: "Statements over several nodes whose rows were fetched from the other nodes, by reason, as EXPLAIN says it.",
+			Help: "Statements over several nodes whose rows were fetched from the other nodes, by reason: join, form (of the " +
+				"statement, such as WITH or UNION), subquery, window, volatile (functions such as random), function, " +
+				"aggregate, sort, names, type, refused, large (partial results), failed. EXPLAIN says more.",
 		}, []string{"reason"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_query_partial_bytes_total",
@@ -34,7 +36,9 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 	for _, kind := range query.SplitKinds {
 		m.split.WithLabelValues(kind)
 	}
-	m.hauled.WithLabelValues(causeLarge)
+	for _, cause := range slices.Concat(query.SplitCauses, []string{causeLarge, causeFailed}) {
+		m.hauled.WithLabelValues(cause)
+	}
 	if reg != nil {
 		reg.MustRegister(m.split, m.hauled, m.bytes)
 	}
@@ -43,8 +47,8 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 
 // Causes that are found when a statement that was split runs.
 const (
-	causeLarge  = "its partial results are too large"
-	causeFailed = "a statement for nodes failed"
+	causeLarge  = "large"
+	causeFailed = "failed"
 )
 
 // count counts an answered statement. It leaves out EXPLAIN, which asks for no rows.
@@ -58,6 +62,6 @@ func (m *queryMetrics) count(d *distribution, split bool) {
 	case d.failed != nil:
 		m.hauled.WithLabelValues(causeFailed).Inc()
 	default:
-		m.hauled.WithLabelValues(cmp.Or(d.split.Cause, "unknown")).Inc()
+		m.hauled.WithLabelValues(d.split.Cause).Inc()
 	}
 }

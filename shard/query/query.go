@@ -93,6 +93,21 @@ type Partials struct {
 // SplitKinds are the values of Split.Kind.
 var SplitKinds = []string{"aggregate", "pairs", "top", "limit", "distinct", "rows"}
 
+// SplitCauses are the values of Split.Cause.
+var SplitCauses = []string{
+	"join",      // several tables, or one of them several times
+	"form",      // a clause or a form of the statement that is not split: WITH, UNION, QUALIFY, DISTINCT ON
+	"subquery",  // a query inside of an expression
+	"window",    // window functions
+	"volatile",  // functions whose value differs from call to call
+	"function",  // a function, an operator or a literal that is not known
+	"aggregate", // an aggregate that cannot be made of parts
+	"sort",      // all rows are sorted, or by what cannot be sent
+	"names",     // names of which it is not clear whose they are
+	"type",      // values that cannot be sent
+	"refused",   // the engine refuses a statement that was made of it
+}
+
 // Split is a statement that was taken apart for several nodes.
 type Split struct {
 	// Table is the only table of the statement.
@@ -108,7 +123,7 @@ type Split struct {
 	Explain string
 	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
 	Reason string
-	// Cause is the reason without names of the statement: one of few, for metrics.
+	// Cause is the reason in a word, one of SplitCauses.
 	Cause string
 }
 

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -50,6 +51,8 @@ type cluster struct {
 	sql    *query.Service
 	shards []*shard.Shard
 	conns  map[string]*grpc.ClientConn
+	// metrics are those of the shard servers of the nodes.
+	metrics []*prometheus.Registry
 }
 
 // newCluster starts a cluster. Tables whose rows in memory have less than share bytes share
@@ -181,10 +184,12 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 	c.t.Cleanup(func() { _ = e.Close() })
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes),
 		grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
+	metrics := prometheus.NewRegistry()
+	c.metrics = append(c.metrics, metrics)
 	shardpb.RegisterShardServiceServer(server, shard.NewServer(shard.ServerConfig{
 		Shards: func(id uint32) (*shard.Shard, bool) { s, ok := open[id]; return s, ok },
 		All:    func() []*shard.Shard { return all },
-		Engine: e, Spool: rows,
+		Engine: e, Spool: rows, Registerer: metrics,
 		Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (shard.ScanReader, error) {
 			r, err := client.Scan(ctx, nodes, req)
 			if err != nil {

@@ -33,8 +33,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return nil, err
 	}
 	if len(st.Tables) != 1 {
-		const several = "it reads several tables, or one of them several times"
-		return &query.Split{Reason: several, Cause: several, Explain: st.Explain}, nil
+		return hauled(split.SeveralTables(), st.Explain), nil
 	}
 	in, err := e.acquire(ctx)
 	if err != nil {
@@ -51,10 +50,8 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	}
 	out, err := r.split()
 	e.release(in, sql.IsBroken(err))
-	if hauled := (*split.Hauled)(nil); errors.As(err, &hauled) {
-		return &query.Split{
-			Reason: hauled.Reason, Cause: cmp.Or(hauled.Cause, hauled.Reason), Explain: st.Explain,
-		}, nil
+	if out := hauled(err, st.Explain); out != nil {
+		return out, nil
 	}
 	if err != nil && ctx.Err() != nil {
 		return nil, contextError(ctx)
@@ -64,6 +61,15 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	}
 	out.Explain = st.Explain
 	return out, nil
+}
+
+// hauled returns what says why a statement was not taken apart, nil for other errors.
+func hauled(err error, explain string) *query.Split {
+	h := (*split.Hauled)(nil)
+	if !errors.As(err, &h) {
+		return nil
+	}
+	return &query.Split{Reason: h.Reason, Cause: string(h.Cause), Explain: explain}
 }
 
 // withoutRows returns a request whose tables have no rows.
@@ -112,7 +118,7 @@ func (r *run) split() (*query.Split, error) {
 		return nil, err
 	}
 	if len(r.shadowed) > 0 {
-		return nil, &split.Hauled{Reason: "the table has columns whose names differ only in case"}
+		return nil, split.SimilarNames()
 	}
 	if err := r.connect(); err != nil {
 		return nil, err
@@ -148,11 +154,11 @@ func (r *run) verify(p *split.Plan, want []duck.Column) error {
 		return refused("the statement for nodes", err)
 	}
 	if slices.ContainsFunc(have, func(c duck.Column) bool { return strings.Contains(c.Type, "STRUCT") }) {
-		return &split.Hauled{Reason: "a struct would have to be sent"}
+		return split.Types("a struct would have to be sent")
 	}
 	if p.Final == "" {
 		if !slices.Equal(have, want) {
-			return &split.Hauled{Reason: "the columns of the answer would differ"}
+			return split.Types("the columns of the answer would differ")
 		}
 		return nil
 	}
@@ -161,14 +167,14 @@ func (r *run) verify(p *split.Plan, want []duck.Column) error {
 			return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE"
 		})
 	}) {
-		return &split.Hauled{Reason: "an average of decimals"}
+		return split.Types("an average of decimals")
 	}
 	final, err := r.session.Describe(p.Final)
 	if err != nil {
 		return refused("the last step", err)
 	}
 	if !slices.Equal(final, want) {
-		return &split.Hauled{Reason: "the columns of the answer would differ"}
+		return split.Types("the columns of the answer would differ")
 	}
 	return nil
 }
@@ -178,7 +184,7 @@ func refused(what string, err error) error {
 	if sql.IsBroken(err) {
 		return err
 	}
-	return &split.Hauled{Reason: what + " is refused: " + err.Error(), Cause: what + " is refused"}
+	return split.Refused(what, err)
 }
 
 // partialTable makes the table of partials, which has the columns of the statement for nodes.

@@ -93,6 +93,9 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 		return nil, "", err
 	}
 	if s.Reason != "" {
+		if !slices.Contains(query.SplitCauses, s.Cause) {
+			t.Errorf("%s: the cause %q is not one of those that are listed", sql, s.Cause)
+		}
 		return nil, s.Reason, nil
 	}
 	var streams [][]byte

@@ -90,15 +90,15 @@ func (m *merging) part(aggregate string) string {
 
 func (b *block) splitAggregates() (*Plan, error) {
 	if b.distinct {
-		return nil, haul("DISTINCT of groups")
+		return nil, haul(causeForm, "DISTINCT of groups")
 	}
 	if b.star() {
-		return nil, haul("a star beside aggregates")
+		return nil, haul(causeForm, "a star beside aggregates")
 	}
 	m := &merging{block: b, keys: map[string]int{}}
 	for _, g := range b.groups {
 		if hasAggregate(g) {
-			return nil, haul("GROUP BY an aggregate")
+			return nil, haul(causeForm, "GROUP BY an aggregate")
 		}
 		s, err := text(g)
 		if err != nil {
@@ -284,14 +284,14 @@ func (m *merging) finalNode(n sql.Node) (sql.Node, error) {
 	switch sql.Text(n, "class") {
 	case "COLUMN_REF":
 		name, _ := bareColumn(n)
-		return nil, haul("the column %s is used outside of GROUP BY and aggregates", name)
+		return nil, haul(causeForm, "the column %s is used outside of GROUP BY and aggregates", name)
 	case "FUNCTION":
 		if name := sql.LowerASCII(sql.Text(n, "function_name")); !finalFunctions[name] {
-			return nil, haul("the function %s of a group or aggregate", name)
+			return nil, haul(causeFunction, "the function %s of a group or aggregate", name)
 		}
 	case "CONSTANT":
 		if s, ok := sql.TextLiteral(n); ok && strings.Contains(s, ".[") {
-			return nil, haul("a path of JSON in a group")
+			return nil, haul(causeFunction, "a path of JSON in a group")
 		}
 	}
 	return nil, nil

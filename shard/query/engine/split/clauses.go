@@ -22,7 +22,7 @@ func (b *block) readGroups(n sql.Node) error {
 		}
 		return nil
 	default:
-		return haul("its way of grouping")
+		return haul(causeForm, "its way of grouping")
 	}
 	list, _ := n["group_expressions"].([]any)
 	for _, v := range list {
@@ -30,13 +30,13 @@ func (b *block) readGroups(n sql.Node) error {
 		if sql.Text(g, "class") == "CONSTANT" {
 			i, ok := sql.Integer(g)
 			if !ok || i < 1 || i > int64(len(b.items)) {
-				return haul("GROUP BY a literal")
+				return haul(causeForm, "GROUP BY a literal")
 			}
 			b.groups = append(b.groups, b.items[i-1])
 			continue
 		}
 		if name, bare := bareColumn(g); bare && b.clashes(name) {
-			return haul("the name %s is a column and an alias", name)
+			return haul(causeNames, "the name %s is a column and an alias", name)
 		}
 		g, err := b.clause(g)
 		if err != nil {
@@ -49,7 +49,7 @@ func (b *block) readGroups(n sql.Node) error {
 	}
 	sets, err := b.Sets()
 	if err != nil {
-		return haul("its grouping sets: %s", err)
+		return haul(causeForm, "its grouping sets: %s", err)
 	}
 	if len(sets) > 1 || len(sets) == 1 && !wholeSet(sets[0], len(b.groups)) {
 		b.sets = sets
@@ -71,7 +71,7 @@ func (b *block) modifier(m sql.Node) error {
 	switch kind := sql.Text(m, "type"); kind {
 	case "DISTINCT_MODIFIER":
 		if !sql.OnlyKeys(m) {
-			return haul("DISTINCT ON")
+			return haul(causeForm, "DISTINCT ON")
 		}
 		b.distinct = true
 	case "ORDER_MODIFIER":
@@ -86,14 +86,14 @@ func (b *block) modifier(m sql.Node) error {
 		limit, ok := sql.RowCount(m["limit"])
 		offset, ok2 := sql.RowCount(m["offset"])
 		if !ok || !ok2 || limit > maxRows || offset > maxRows {
-			return haul("a LIMIT or OFFSET that is no literal number")
+			return haul(causeForm, "a LIMIT or OFFSET that is no literal number")
 		}
 		b.limit, b.offset, b.limited = limit, offset, m["limit"] != nil
 		if !b.limited && m["offset"] == nil {
-			return haul("a LIMIT of nothing")
+			return haul(causeForm, "a LIMIT of nothing")
 		}
 	default:
-		return haul("%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
+		return haul(causeForm, "%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (b *block) order(o sql.Node) error {
 	case "DESCENDING":
 		how = " DESC"
 	default:
-		return haul("its ORDER BY")
+		return haul(causeSort, "its ORDER BY")
 	}
 	switch sql.Text(o, "null_order") {
 	case "", "ORDER_DEFAULT":
@@ -120,7 +120,7 @@ func (b *block) order(o sql.Node) error {
 	case "NULLS LAST":
 		how += " NULLS LAST"
 	default:
-		return haul("its ORDER BY")
+		return haul(causeSort, "its ORDER BY")
 	}
 	by, _ := o["expression"].(sql.Node)
 	if sql.Text(by, "class") == "STAR" && sql.OnlyKeys(by, "columns") && !b.star() { // ORDER BY ALL
@@ -132,14 +132,14 @@ func (b *block) order(o sql.Node) error {
 	if sql.Text(by, "class") == "CONSTANT" {
 		i, ok := sql.Integer(by)
 		if !ok || i < 1 || i > int64(len(b.items)) || b.star() {
-			return haul("ORDER BY a literal")
+			return haul(causeForm, "ORDER BY a literal")
 		}
 		b.orders = append(b.orders, order{by: b.items[i-1], item: int(i), how: how})
 		return nil
 	}
 	if name, bare := bareColumn(by); bare {
 		if b.clashes(name) {
-			return haul("the name %s is a column and an alias", name)
+			return haul(causeNames, "the name %s is a column and an alias", name)
 		}
 	}
 	by, err := b.clause(by)

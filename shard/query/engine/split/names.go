@@ -43,12 +43,12 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 					return sql.Node{"class": "OPERATOR", "type": "OPERATOR_NOT", "children": []any{search}}, nil
 				}
 			}
-			return nil, haul("the operator !~ of an expression")
+			return nil, haul(causeFunction, "the operator !~ of an expression")
 		}
 	case "SUBQUERY":
-		return nil, haul("it has a query inside of an expression")
+		return nil, haul(causeSubquery, "it has a query inside of an expression")
 	case "WINDOW":
-		return nil, haul("it has window functions")
+		return nil, haul(causeWindow, "it has window functions")
 	}
 	return nil, nil
 }
@@ -68,7 +68,7 @@ func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
 		names = names[2:]
 	}
 	if len(names) != 1 {
-		return nil, haul("the name %s", strings.Join(names, "."))
+		return nil, haul(causeNames, "the name %s", strings.Join(names, "."))
 	}
 	if own, ok := b.columns[sql.LowerASCII(names[0])]; ok {
 		return columnOf(own), nil
@@ -100,7 +100,7 @@ func (b *block) moment(name string) sql.Node {
 func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
 	if volatile[name] {
-		return nil, haul("the function %s", name)
+		return nil, haul(causeVolatile, "the function %s", name)
 	}
 	if len(sql.Args(n)) == 0 {
 		if moment := b.moment(name); moment != nil {
@@ -124,12 +124,12 @@ func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 func (b *block) search(n sql.Node, flags string) (sql.Node, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
-		return nil, haul("a search by a regular expression")
+		return nil, haul(causeFunction, "a search by a regular expression")
 	}
 	pattern, _ := args[1].(sql.Node)
 	given, isText := sql.TextLiteral(pattern)
 	if !isText {
-		return nil, haul("a search by a regular expression that is no literal")
+		return nil, haul(causeFunction, "a search by a regular expression that is no literal")
 	}
 	first, _ := args[0].(sql.Node)
 	subject, err := expression(first, b.ownNode)
@@ -165,7 +165,7 @@ func (b *block) resolve(n sql.Node) (sql.Node, error) {
 		}
 		of := b.aliases[sql.LowerASCII(name)]
 		if count++; of == nil || count > maxResolved {
-			return nil, haul("the name %s", name)
+			return nil, haul(causeNames, "the name %s", name)
 		}
 		out, err := expression(of, put)
 		if err != nil {

@@ -21,7 +21,7 @@ func text(n sql.Node) (string, error) {
 	var p printer
 	p.expression(n)
 	if p.unknown != "" {
-		return "", haul("%s", p.unknown)
+		return "", haul(causeFunction, "%s", p.unknown)
 	}
 	return p.b.String(), nil
 }

@@ -26,17 +26,17 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
 	args := sql.Args(n)
 	if hasAggregate(args) {
-		return "", haul("an aggregate in an aggregate")
+		return "", haul(causeAggregate, "an aggregate in an aggregate")
 	}
 	distinct, _ := n["distinct"].(bool)
 	if orders, _ := n["order_bys"].(sql.Node); len(orders) > 1 {
-		return "", haul("%s with ORDER BY", name)
+		return "", haul(causeAggregate, "%s with ORDER BY", name)
 	}
 	switch {
 	case distinct && (name == "min" || name == "max"), distinct && byValue[name] && len(args) == 1:
 		return m.different(name, n)
 	case distinct:
-		return "", haul("%s of different values", name)
+		return "", haul(causeAggregate, "%s of different values", name)
 	}
 	switch name {
 	case "avg", "mean":
@@ -48,7 +48,7 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	}
 	rule, ok := merged[name]
 	if !ok || len(args) > 1 {
-		return "", haul("the aggregate %s", name)
+		return "", haul(causeAggregate, "the aggregate %s", name)
 	}
 	s, err := text(n)
 	if err != nil {
@@ -69,7 +69,7 @@ func call(name string, n sql.Node) (string, error) {
 // average divides the sum of the sums by that of the counts, as the engine does.
 func (m *merging) average(n sql.Node) (string, error) {
 	if len(sql.Args(n)) != 1 {
-		return "", haul("an average of several arguments")
+		return "", haul(causeAggregate, "an average of several arguments")
 	}
 	sum, err := call("sum", n)
 	if err != nil {
@@ -88,7 +88,7 @@ func (m *merging) average(n sql.Node) (string, error) {
 func (m *merging) extreme(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
-		return "", haul("%s of several rows", name)
+		return "", haul(causeAggregate, "%s of several rows", name)
 	}
 	value, err := call(name, n)
 	if err != nil {
@@ -130,7 +130,7 @@ func (m *merging) counted(n sql.Node) error {
 		m.pairs = s
 		return nil
 	}
-	return haul("the different values of two expressions")
+	return haul(causeAggregate, "the different values of two expressions")
 }
 
 // different returns an aggregate of the different values of a group.
@@ -148,17 +148,17 @@ func (m *merging) quantile(name string, n sql.Node) (string, error) {
 	q := "0.5"
 	switch {
 	case m.sets != nil:
-		return "", haul("%s of grouping sets", name)
+		return "", haul(causeAggregate, "%s of grouping sets", name)
 	case name == "median" && len(args) == 1:
 	case name == "quantile_cont" && len(args) == 2:
 		of, _ := args[1].(sql.Node)
 		s, err := text(of)
 		if sql.Text(of, "class") != "CONSTANT" || err != nil {
-			return "", haul("%s of a rank that is no literal", name)
+			return "", haul(causeAggregate, "%s of a rank that is no literal", name)
 		}
 		q = s
 	default:
-		return "", haul("the aggregate %s", name)
+		return "", haul(causeAggregate, "the aggregate %s", name)
 	}
 	if err := m.counted(sql.Node{"children": args[:1], "filter": n["filter"]}); err != nil {
 		return "", err

@@ -47,20 +47,50 @@ func (p *Plan) Divides(f func(column string) bool) bool { return slices.Contains
 
 // Hauled is the error for a statement that cannot be taken apart: its rows are fetched instead.
 type Hauled struct {
+	// Reason is for people, Cause one of few words for metrics.
 	Reason string
-	// Cause is the reason without names of the statement: one of few, for metrics. Empty: the reason has none.
-	Cause string
+	Cause  Cause
 }
 
 func (h *Hauled) Error() string { return "not split: " + h.Reason }
 
-func haul(format string, args ...any) error {
-	cause := strings.NewReplacer(": %s", "", "%s", "…").Replace(format)
-	if format == "%s" {
-		cause = "a part of an expression"
-	}
+// Cause is why a statement cannot be taken apart, in a word.
+type Cause string
+
+// Causes. They are values of a metric's label: query.SplitCauses has them all, with what they mean.
+const (
+	causeJoin      Cause = "join"
+	causeForm      Cause = "form"
+	causeSubquery  Cause = "subquery"
+	causeWindow    Cause = "window"
+	causeVolatile  Cause = "volatile"
+	causeFunction  Cause = "function"
+	causeAggregate Cause = "aggregate"
+	causeSort      Cause = "sort"
+	causeNames     Cause = "names"
+	causeType      Cause = "type"
+	causeRefused   Cause = "refused"
+)
+
+func haul(cause Cause, format string, args ...any) error {
 	return &Hauled{Reason: fmt.Sprintf(format, args...), Cause: cause}
 }
+
+// SeveralTables is the error for a statement that does not read one table once.
+func SeveralTables() error {
+	return haul(causeJoin, "it reads several tables, or one of them several times")
+}
+
+// SimilarNames is the error for a table of whose columns the engine cannot tell two apart.
+func SimilarNames() error {
+	return haul(causeNames, "the table has columns whose names differ only in case")
+}
+
+// Types is the error for values that the nodes cannot send, or whose types would change.
+func Types(reason string) error { return haul(causeType, "%s", reason) }
+
+// Refused is the error for a statement that was made here and that the engine does not take.
+func Refused(what string, err error) error { return haul(causeRefused, "%s is refused: %s", what, err) }
 
 // Split takes a statement apart. Its error is a *Hauled.
 func Split(st *Statement) (*Plan, error) {
@@ -113,15 +143,15 @@ var known = []string{
 func newBlock(st *Statement) (*block, error) {
 	n := st.Root
 	if sql.Text(n, "type") != "SELECT_NODE" {
-		return nil, haul("it is no plain SELECT")
+		return nil, haul(causeForm, "it is no plain SELECT")
 	}
 	if !sql.OnlyKeys(n, known...) {
-		return nil, haul("it has a WITH, QUALIFY, or SAMPLE")
+		return nil, haul(causeForm, "it has a WITH, QUALIFY, or SAMPLE")
 	}
 	from, _ := n["from_table"].(sql.Node)
 	if sql.Text(from, "type") != "BASE_TABLE" ||
 		!sql.OnlyKeys(from, "schema_name", "table_name", "catalog_name", "alias") {
-		return nil, haul("it does not read one table alone")
+		return nil, haul(causeForm, "it does not read one table alone")
 	}
 	b := &block{
 		Statement: st,
@@ -135,7 +165,7 @@ func newBlock(st *Statement) (*block, error) {
 	}
 	for _, c := range st.Columns {
 		if _, twice := b.columns[sql.LowerASCII(c)]; twice {
-			return nil, haul("the table has columns whose names differ only in case")
+			return nil, SimilarNames()
 		}
 		b.columns[sql.LowerASCII(c)] = c
 	}
@@ -153,7 +183,7 @@ func (b *block) read(n sql.Node) (err error) {
 		b.items = append(b.items, item)
 		if alias := sql.LowerASCII(sql.Text(item, "alias")); alias != "" {
 			if _, twice := b.aliases[alias]; twice {
-				return haul("two items have one alias")
+				return haul(causeNames, "two items have one alias")
 			}
 			b.aliases[alias] = item
 		}

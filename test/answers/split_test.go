@@ -1,0 +1,264 @@
+package answers
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cordwood/proto/schema"
+)
+
+// halved are tables whose rows lie on two nodes, and tables with the same rows in one shard. Statements name the
+// former, in braces.
+type halved struct {
+	*cluster
+	*grammar
+	names []string
+}
+
+// newHalved makes a table that appends, {a}, and one that merges rows by two tags, {m}. Each has four shards.
+func newHalved(t *testing.T, seed uint64, rows int) *halved {
+	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choices
+	h := &halved{cluster: newCluster(t, 2, []int64{1 << 10, 1 << 20}[r.IntN(2)]), grammar: &grammar{Rand: r, deep: 1}}
+	for i, name := range []string{"a", "m"} {
+		tab := &table{name: name, mode: []mode{appends, lastRow}[i], unit: schema.TimestampMillisecond, fields: fields(r, 2*i)}
+		h.create(tab, groups)
+		one := *tab
+		one.name += "_one"
+		h.create(&one, 1)
+		for range 4 {
+			if rows == 0 {
+				break
+			}
+			list := tab.some(r, rows/4)
+			h.write(tab, list)
+			h.write(&one, list)
+			if r.IntN(2) == 0 {
+				h.flush()
+			}
+		}
+		h.tables, h.names = append(h.tables, tab), append(h.names, "{"+name+"}")
+	}
+	return h
+}
+
+// askBoth compares the answers of both nodes and of one. It returns which counters grew: what became of the
+// statement; nothing if it is wrong.
+func (h *halved) askBoth(sql string, o order) (became string) {
+	h.t.Helper()
+	one := strings.NewReplacer("{", "", "}", "_one").Replace(sql)
+	want, err := h.ask(one)
+	if err != nil {
+		return ""
+	}
+	before := h.counters()
+	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
+	got, err := h.ask(several)
+	if err != nil {
+		h.t.Errorf("%s: %v; of one shard it has an answer", several, err)
+		return ""
+	}
+	if !alike(want, got, o) {
+		h.t.Errorf("%s\nof several shards: %s\n%s\nof one: %s", several, got.columns,
+			difference(lines(want.rows), lines(got.rows)), want.columns)
+	}
+	for name, n := range h.counters() {
+		if n > before[name] && strings.Contains(name, "_total ") {
+			became += strings.TrimPrefix(name, "cordwood_query_")
+		}
+	}
+	return became
+}
+
+// counters returns the metrics of the queries of all nodes, added up, by name and label.
+func (c *cluster) counters() map[string]float64 {
+	c.t.Helper()
+	out := map[string]float64{}
+	for _, node := range c.metrics {
+		families, err := node.Gather()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				name := f.GetName()
+				for _, l := range m.Label {
+					name += " " + l.GetValue()
+				}
+				out[name] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+// alike is same, but that doubles may differ in their last digits: sums of doubles do from run to run.
+func alike(want, got *answer, o order) bool {
+	if same(want, got, o) {
+		return true
+	}
+	if want.columns != got.columns || len(want.rows) != len(got.rows) {
+		return false
+	}
+	a, b := slices.Clone(want.rows), slices.Clone(got.rows)
+	if o == unordered {
+		slices.SortFunc(a, slices.Compare)
+		slices.SortFunc(b, slices.Compare)
+	}
+	return slices.EqualFunc(a, b, func(x, y []string) bool { return slices.EqualFunc(x, y, alikeCells) })
+}
+
+func alikeCells(a, b string) bool {
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return a == b || err1 == nil && err2 == nil && strings.ContainsAny(a+b, ".e") &&
+		math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y))
+}
+
+// became lists statements with what has to become of them.
+var became = []struct{ kind, sql string }{
+	{"split_total aggregate", "SELECT count(*) FROM {a}"},
+	{"split_total aggregate", "SELECT host, count(*) FROM {a} GROUP BY host"},
+	{"split_total aggregate", "SELECT host, svc, count(*), sum(i8), avg(i16), min(msg), max(ts) FROM {m} GROUP BY ALL"},
+	{"split_total aggregate", "SELECT date_trunc('minute', ts) AS m, count(*) FROM {a} GROUP BY m ORDER BY m LIMIT 20"},
+	{"split_total aggregate", "SELECT svc, count(*) AS n FROM {a} GROUP BY svc HAVING n > 3 ORDER BY n DESC, svc LIMIT 2"},
+	{"split_total aggregate", "SELECT host, svc, count(*) FROM {a} GROUP BY ROLLUP (host, svc)"},
+	{"split_total aggregate", "SELECT host, count(*) FROM {m} GROUP BY GROUPING SETS ((host), ())"},
+	{"split_total aggregate", "SELECT count(*) FROM {a} WHERE msg LIKE '%conn%'"},
+	{"split_total aggregate", "SELECT count(*) FROM {a} WHERE matches(msg, 'disk OR full')"},
+	{"split_total aggregate", "SELECT count(*) FILTER (WHERE ok) * 100.0 / count(*) FROM {a}"},
+	{"split_total aggregate", "SELECT count(*) FROM {a} WHERE ts > now() - INTERVAL '100 years'"},
+	{"split_total aggregate", "SELECT j->>'a' AS v, count(*) FROM {a} GROUP BY v"},
+	{"split_total aggregate", "SET TIME ZONE '+02:00'; SELECT count(*) FROM {a} WHERE ts > '2023-11-15 01:00:00'"},
+	{"split_total pairs", "SELECT count(DISTINCT req) FROM {a}"},
+	{"split_total pairs", "SELECT host, median(i16), quantile_cont(i16, 0.99) FROM {a} GROUP BY host"},
+	{"split_total top", "SELECT * FROM {a} ORDER BY ts DESC, id LIMIT 30"},
+	{"split_total top", "SELECT id, host FROM {m} WHERE svc = 'api' ORDER BY ts, id LIMIT 10 OFFSET 3"},
+	{"split_total limit", "SELECT 1 AS one FROM {a} LIMIT 5"},
+	{"split_total distinct", "SELECT DISTINCT host, svc FROM {a}"},
+	{"split_total rows", "SELECT * FROM {a} WHERE i8 > 3"},
+	{"split_total rows", "SELECT id + 1 AS next, upper(host) FROM {m}"},
+	{"hauled_total join", "SELECT count(*) FROM {a} AS x JOIN {m} AS y ON x.req = y.req"},
+	{"hauled_total form", "WITH c AS (SELECT * FROM {a}) SELECT count(*) FROM c"},
+	{"hauled_total join", "SELECT id FROM {a} UNION ALL SELECT id FROM {a}"},
+	{"hauled_total form", "SELECT DISTINCT ON (svc) svc, id FROM {a} ORDER BY svc, id"},
+	{"hauled_total subquery", "SELECT count(*) FROM {a} WHERE i8 IN (SELECT 3)"},
+	{"hauled_total window", "SELECT id, row_number() OVER (ORDER BY id) FROM {a}"},
+	{"hauled_total volatile", "SELECT count(*) FROM {a} WHERE random() > 2"},
+	{"hauled_total function", "SELECT md5(host), count(*) FROM {a} GROUP BY host"},
+	{"hauled_total aggregate", "SELECT string_agg(svc, ',' ORDER BY id) FROM {a}"},
+	{"hauled_total sort", "SELECT id FROM {a} ORDER BY id"},
+	{"hauled_total names", "SELECT count(*), upper(svc) AS host FROM {a} GROUP BY svc, host"},
+}
+
+// TestWhatIsSplit asks statements of each kind, and looks at the counters: what should be split is, what is not has
+// the right reason, and the answers are those of one node.
+func TestWhatIsSplit(t *testing.T) {
+	h := newHalved(t, 1, 1200)
+	for _, s := range became {
+		if got := h.askBoth(s.sql, unordered); got != s.kind {
+			t.Errorf("%s: %s, want %s", s.sql, got, s.kind)
+		}
+	}
+}
+
+// TestSplitAnswers compares random statements over rows on two nodes with one node.
+func TestSplitAnswers(t *testing.T) {
+	seed := rand.Uint64() >> 32
+	if testing.Short() {
+		seed = 7
+	}
+	all, split := 0, 0
+	for _, rows := range []int{0, 8, 1200} {
+		h := newHalved(t, seed+uint64(rows), rows) //nolint:gosec // it is small
+		for i := range 120 {
+			i %= 2
+			s := scope{table: h.tables[i], alias: "x"}
+			sql, o := h.grouped(s, h.names[i])
+			switch became := h.askBoth(sql, o); {
+			case strings.HasPrefix(became, "split_total"):
+				split++
+				fallthrough
+			case became != "":
+				all++
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if t.Logf("%d of %d statements were split", split, all); all < 250 || split*10 < all*8 {
+		t.Errorf("%d of %d statements were split", split, all)
+	}
+}
+
+// grouped makes a statement with groups or without.
+func (g *grammar) grouped(s scope, name string) (sql string, o order) {
+	var groups, items []string
+	for range g.IntN(3) {
+		if x := g.key(s); !slices.Contains(groups, x) {
+			groups = append(groups, x)
+		}
+	}
+	for i, x := range groups {
+		items = append(items, fmt.Sprintf("%s AS g%d", x, i))
+	}
+	if len(groups) == 0 || g.IntN(6) > 0 {
+		for i := range 1 + g.IntN(3) {
+			items = append(items, fmt.Sprintf("%s AS n%d", g.aggregate(s), i))
+		}
+	}
+	sql = "SELECT " + strings.Join(items, ", ") + " FROM " + name + " AS x"
+	if g.IntN(2) == 0 {
+		sql += " WHERE " + g.condition(s, 1)
+	}
+	if len(groups) == 0 {
+		return sql, unordered
+	}
+	list := strings.Join(groups, ", ")
+	sql += " GROUP BY " + one(g, list, list, list, "ALL", "ROLLUP ("+list+")", "CUBE ("+list+")")
+	if g.IntN(5) == 0 {
+		sql += " HAVING " + one(g, "count(*) > 2", "min(x.id) > 100", "count(x.host) % 2 = 0")
+	}
+	if strings.Contains(sql, "ROLLUP") || strings.Contains(sql, "CUBE") || g.IntN(2) == 0 {
+		return sql, unordered
+	}
+	for i := range groups {
+		sql += map[bool]string{true: " ORDER BY ", false: ", "}[i == 0] +
+			fmt.Sprint("g", i) + one(g, "", " DESC", " NULLS FIRST")
+	}
+	return sql + g.limit(), ordered
+}
+
+// key makes an expression to group by.
+func (g *grammar) key(s scope) string {
+	f := s.fields[g.IntN(len(s.fields))]
+	if f.typ.IsFloat() { // which of 0 and -0 a group shows is not defined
+		return g.column(s, "host")
+	}
+	col := g.column(s, f.name)
+	return one(g, col, col, col, col+" IS NULL", "date_trunc('"+one(g, "minute", "hour", "day")+"', x.ts)",
+		"time_bucket(INTERVAL '10 minutes', x.ts)", "x.i8 % 3", "upper(x.svc)", "length(x.msg)", "x.ts::DATE",
+		"CASE WHEN x.ok THEN 'yes' ELSE x.host END", "coalesce(x.svc, '-')", "x.j->>'a'", "left(x.req, 3)")
+}
+
+// aggregate makes an aggregate of a column whose sums are exact, or that is only compared.
+func (g *grammar) aggregate(s scope) string {
+	f := s.fields[g.IntN(len(s.fields))]
+	any, small := g.column(s, f.name), g.column(s, one(g, "i8", "u8", "i16", "u16"))
+	if f.typ.IsFloat() {
+		any = small
+	}
+	a := one(g, "count(*)", "count("+any+")", "count(DISTINCT "+any+")", "min("+any+")", "max("+any+")",
+		"sum("+small+")", "avg("+small+")", "sum(DISTINCT "+small+")", "median("+small+")",
+		"quantile_cont("+small+", "+one(g, "0", "0.1", "0.5", "0.99", "1")+")", "bool_and(x.ok)", "bool_or(x.ok)",
+		"bit_xor("+small+")", "bit_and("+small+")", "count_if(x.ok)", "arg_max(x.host, x.id)", "min_by("+small+", x.id)")
+	if g.IntN(5) == 0 && !strings.Contains(a, "DISTINCT") {
+		a += " FILTER (WHERE " + g.condition(s, 0) + ")"
+	}
+	return one(g, a, a, a, a, "coalesce("+a+", "+a+")")
+}
