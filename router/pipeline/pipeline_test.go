@@ -145,7 +145,8 @@ processors:
 			t
 			n Int8: - -
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
-			skipped 1 of 3: record 1: element 2 of the list that the processors made: Transform of field "n": expected Int8, found integer: 300`,
+			skipped 1 of 3: record 1: element 2 of the list that the processors made: ` +
+				`Transform of field "n": expected Int8, found integer: 300`,
 		},
 		{
 			"columns of rows taken back", "processors: [{vrl: {source: '[{\"a\": 1, \"b\": .b}, {\"a\": .x}]'}}]",
@@ -155,7 +156,8 @@ processors:
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1 now+1
 			a Int64: 1 2
 			b String: "z" -
-			skipped 1 of 2: record 0: element 1 of the list that the processors made: column "a": expected Int64 as in an earlier record, actual String: "y"`,
+			skipped 1 of 2: record 0: element 1 of the list that the processors made: ` +
+				`column "a": expected Int64 as in an earlier record, actual String: "y"`,
 		},
 		{
 			"null drops", "processors: [{vrl: {source: 'if .a == 1 { null } else { . }'}}, {letter: {field: s}}]", nil,

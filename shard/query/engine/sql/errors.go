@@ -171,6 +171,8 @@ func advise(msg string) string {
 		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; "+
 			"cast it, and what it is compared with, to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
+	case strings.HasPrefix(msg, "timestamp field value out of range: "):
+		return msg + "; write a year between -290307 and 294246"
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is not an integer, nor a time such as '2026-01-05 10:00:00'; a time before now is written " +
 			"as now() - INTERVAL '1 day'"
