@@ -14,6 +14,7 @@ import (
 	"cordwood/cmd/cordwood/ingest"
 	"cordwood/cmd/cordwood/sql"
 	"cordwood/cmd/cordwood/table"
+	"cordwood/cmd/cordwood/tail"
 )
 
 func main() {
@@ -58,7 +59,7 @@ func newRootCommand() *cobra.Command {
 	root.Version = version().Version
 	root.SetVersionTemplate(versionText(version()))
 	for _, client := range []*cobra.Command{
-		ingest.NewCommand(), sql.NewCommand(), newTailCommand(), newPipelineCommand(), table.NewCommand(),
+		ingest.NewCommand(), sql.NewCommand(), tail.NewCommand(), newPipelineCommand(), table.NewCommand(),
 		cluster.NewShardCommand(), cluster.NewNodeCommand(), cluster.NewCommand(), cluster.NewRebalanceCommand(),
 		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand(),
 	} {

@@ -1,4 +1,8 @@
-package main
+// Package tail holds the subcommand that follows the rows of a table.
+//
+// A follower (tail.go) reads the rows that the server sends, and asks again for what it missed after
+// a connection broke; a printer (print.go) writes them.
+package tail
 
 import (
 	"context"
@@ -19,7 +23,8 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-func newTailCommand() *cobra.Command {
+// NewCommand makes the command tail.
+func NewCommand() *cobra.Command {
 	var db, where, since, output string
 	cmd := &cobra.Command{
 		Use:   "tail TABLE",
@@ -66,7 +71,7 @@ says so on standard error. It ends when the table is dropped.`,
 			defer stop()
 			f := &follower{
 				client: c, query: url.Values{"db": {database}, "table": {table}, "where": {where}, "since": {since}},
-				out: newTailPrinter(cmd.OutOrStdout(), output, color), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second,
+				out: newPrinter(cmd.OutOrStdout(), output, color), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second,
 				silence: 45 * time.Second,
 			}
 			return f.run(ctx)
@@ -85,7 +90,7 @@ says so on standard error. It ends when the table is dropped.`,
 type follower struct {
 	client *client.Client
 	query  url.Values
-	out    *tailPrinter
+	out    *printer
 	errOut io.Writer
 	now    func() time.Time
 	// pause is waited before following again, silence for a sign of life.
@@ -146,9 +151,8 @@ func followAgain(err error) bool {
 	return true
 }
 
-// errSilence ends a connection on which not even a sign of life comes, which the server
-// sends every 10 s.
-var errSilence = errors.New("nothing was heard of the server for a while")
+// errSilence ends a connection on which the server stopped sending its sign of life, which is due every 10 s.
+var errSilence = errors.New("the server sent nothing for a while, not even a sign of life")
 
 // follow follows once. It never returns nil.
 func (f *follower) follow(ctx context.Context) error {
@@ -162,7 +166,7 @@ func (f *follower) follow(ctx context.Context) error {
 	f.heard = f.now()
 	dead := time.AfterFunc(f.silence, func() { cancel(errSilence) })
 	defer dead.Stop()
-	err = eachTailLine(resp.Body, func(line []byte) error {
+	err = eachLine(resp.Body, func(line []byte) error {
 		f.heard = f.now()
 		dead.Reset(f.silence)
 		if len(line) == 0 {
@@ -191,8 +195,8 @@ func (f *follower) follow(ctx context.Context) error {
 	return err
 }
 
-// parseFinal returns the error that a line is, or nil: a row that happens to have columns
-// of the same names has others too, or no number as its code.
+// parseFinal returns the error that a line holds, or nil if the line is a row. A row with columns of the
+// same names has other columns too, or its code is not a number of the server's errors.
 func parseFinal(line []byte) error {
 	if len(line) < 10 || string(line[:9]) != `{"error":` {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package tail
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func tailServer(t *testing.T, texts ...string) (*follower, *bytes.Buffer, *bytes
 	var out, errOut bytes.Buffer
 	at := time.Unix(1_700_000_000, 0)
 	return &follower{
-		client: c, query: url.Values{"table": {"app"}}, out: newTailPrinter(&out, "ndjson", false), errOut: &errOut,
+		client: c, query: url.Values{"table": {"app"}}, out: newPrinter(&out, "ndjson", false), errOut: &errOut,
 		now: func() time.Time { at = at.Add(time.Second); return at }, silence: time.Minute,
 	}, &out, &errOut, &asked
 }
@@ -67,7 +67,7 @@ func TestTailFollowsAgain(t *testing.T) {
 		t.Errorf("printed\n%swant\n%s", out, want)
 	}
 	if n := strings.Count(errOut.String(), "following again"); n != 2 {
-		t.Errorf("%d times told of, want 2:\n%s", n, errOut)
+		t.Errorf("%d reconnections reported, want 2:\n%s", n, errOut)
 	}
 	if since := (*asked)[0].Get("since"); since != "" {
 		t.Errorf("the first since is %q", since)
@@ -102,7 +102,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestTailTable(t *testing.T) {
 	var out bytes.Buffer
-	p := newTailPrinter(&out, "table", false)
+	p := newPrinter(&out, "table", false)
 	for _, line := range []string{
 		`{"ts":"2026-01-01T00:00:00Z","level":"info","msg":"a\nb\u001b[31m"}`,
 		`{"ts":"2026-01-01T00:00:01Z","level":"error","msg":null}`,
@@ -125,7 +125,7 @@ ts                    level  msg   n
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}
 	if err := p.row([]byte(`nonsense`)); err == nil {
-		t.Error("what is no row is printed")
+		t.Error("a line that is not a row is printed")
 	}
 }
 
@@ -133,7 +133,7 @@ ts                    level  msg   n
 // where they are wanted.
 func TestTailTableOnTerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newTailPrinter(&out, "table", true)
+	p := newPrinter(&out, "table", true)
 	for _, row := range []string{
 		`{"level":"info","who":"a","n":1}`, `{"level":"ERROR","who":"a longer name","n":2}`,
 		`{"level":"odd","who":"error","n":100}`,
@@ -150,7 +150,7 @@ func TestTailTableOnTerminal(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	cmd := newTailCommand()
+	cmd := NewCommand()
 	// the test's output is not a terminal
 	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} {
 		if err := cmd.Flags().Set("color", when); err != nil {
