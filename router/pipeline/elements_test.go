@@ -26,7 +26,9 @@ transform: [{field: n, type: int8}]
 			"0 transform element 1 of the list", "0 processor element 3 of the list", "1 transform element 0 of the list",
 			"1 transform element 1 of the list",
 		}},
-		{"whole records", wholeRecords, "n Int8: 5", []string{"0 transform element 1 of the list", "1 transform element 0 of the list"}},
+		{"whole records", wholeRecords, "n Int8: 5", []string{
+			"0 transform element 1 of the list", "1 transform element 0 of the list",
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Compile([]byte(source), Options{})

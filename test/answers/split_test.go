@@ -25,7 +25,9 @@ func newHalved(t *testing.T, seed uint64, rows int) *halved {
 	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choices
 	h := &halved{cluster: newCluster(t, 2, []int64{1 << 10, 1 << 20}[r.IntN(2)]), grammar: &grammar{Rand: r, deep: 1}}
 	for i, name := range []string{"a", "m"} {
-		tab := &table{name: name, mode: []mode{appends, lastRow}[i], unit: schema.TimestampMillisecond, fields: fields(r, 2*i)}
+		tab := &table{
+			name: name, mode: []mode{appends, lastRow}[i], unit: schema.TimestampMillisecond, fields: fields(r, 2*i),
+		}
 		h.create(tab, groups)
 		one := *tab
 		one.name += "_one"
@@ -249,11 +251,11 @@ func (g *grammar) key(s scope) string {
 // aggregate makes an aggregate of a column whose sums are exact, or that is only compared.
 func (g *grammar) aggregate(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
-	any, small := g.column(s, f.name), g.column(s, one(g, "i8", "u8", "i16", "u16"))
+	col, small := g.column(s, f.name), g.column(s, one(g, "i8", "u8", "i16", "u16"))
 	if f.typ.IsFloat() {
-		any = small
+		col = small
 	}
-	a := one(g, "count(*)", "count("+any+")", "count(DISTINCT "+any+")", "min("+any+")", "max("+any+")",
+	a := one(g, "count(*)", "count("+col+")", "count(DISTINCT "+col+")", "min("+col+")", "max("+col+")",
 		"sum("+small+")", "avg("+small+")", "sum(DISTINCT "+small+")", "median("+small+")",
 		"quantile_cont("+small+", "+one(g, "0", "0.1", "0.5", "0.99", "1")+")", "bool_and(x.ok)", "bool_or(x.ok)",
 		"bit_xor("+small+")", "bit_and("+small+")", "count_if(x.ok)", "arg_max(x.host, x.id)", "min_by("+small+", x.id)")
