@@ -10,6 +10,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/datadog"
 	"cordwood/router/ingest/elasticsearch"
 	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/httpdoor"
@@ -74,6 +75,18 @@ var protocols = []protocol{
 				{methods: post, path: otlp.PathExportLogs, needs: access.Insert, action: "ingest", handler: door.Export},
 				{methods: post, path: otlp.PathExportTraces, needs: access.Insert, action: "ingest", handler: door.NoLogs},
 				{methods: post, path: otlp.PathExportMetrics, needs: access.Insert, action: "ingest", handler: door.NoLogs},
+			}
+		},
+	},
+	{
+		name: ingest.Datadog, refuse: datadog.Refuse, credentials: datadog.Credentials, prefixes: []string{"", "/v1/datadog"},
+		routes: func(d httpdoor.Door) []doorRoute {
+			door := datadog.New(d)
+			return []doorRoute{
+				{methods: post, path: "/api/v2/logs", needs: access.Insert, action: "ingest", handler: door.Logs},
+				{methods: post, path: "/v1/input", needs: access.Insert, action: "ingest", handler: door.Logs},
+				{methods: post, path: "/v1/input/{key}", needs: access.Insert, action: "ingest", handler: door.Logs},
+				{methods: get, path: "/api/v1/validate", needs: access.SignedIn, handler: door.Validate},
 			}
 		},
 	},

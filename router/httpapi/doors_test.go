@@ -78,6 +78,34 @@ func TestSplunkCredentials(t *testing.T) {
 	}
 }
 
+// Datadog's API keys are users with their passwords, at its paths.
+func TestDatadogCredentials(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
+	for _, tt := range []struct {
+		path, key string
+		want      int
+	}{
+		{"/api/v2/logs", "rw:pass", 202},
+		{"/v1/datadog/api/v2/logs", "wo:pass", 202},
+		{"/v1/datadog/api/v2/logs", "ro:pass", 403},
+		{"/v1/datadog/api/v2/logs", "", 403},
+		{"/v1/input?dd-api-key=rw:pass", "", 202},
+		{"/v1/input/rw:pass", "", 202},
+		{"/v1/datadog/v1/input/bad:pass", "", 403},
+		{"/v1/ingest?table=t&pipeline_name=svc_identity", "rw:pass", 401},
+	} {
+		w := f.call("POST", tt.path, `[{"message":"m"}]`, "DD-API-KEY", tt.key, "Content-Type", "application/json")
+		if w.Code != tt.want {
+			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
+		}
+	}
+	for key, want := range map[string]int{"ro:pass": 200, "bad:pass": 403} {
+		if w := f.call("GET", "/api/v1/validate", "", "DD-API-KEY", key); w.Code != want {
+			t.Errorf("validate %s: %d %s", key, w.Code, w.Body)
+		}
+	}
+}
+
 // From the third refusal of a second on a sender waits for a second.
 func TestRefusalsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -51,6 +51,9 @@ func TestPermissions(t *testing.T) {
 		"monitor":        "rw ro", "operate": "rw", "backup": "rw ro",
 	}
 	for _, p := range paths {
+		if strings.Contains(p.path, "{key}") {
+			continue // it tells the user itself: TestDatadogCredentials
+		}
 		allowed, ok := may[p.needs.String()]
 		if !ok {
 			t.Errorf("%s %s needs %s, which no test knows", p.method, p.path, p.needs)
@@ -71,8 +74,12 @@ func TestPermissions(t *testing.T) {
 				}
 			case want != 0:
 				status := 401
-				if strings.Contains(p.path, "/services/collector") && want != 7003 {
+				switch {
+				case strings.Contains(p.path, "/services/collector") && want != 7003:
 					status = 403 // as Splunk answers a wrong token
+				case strings.HasSuffix(p.path, "/api/v2/logs") || strings.HasSuffix(p.path, "/v1/input") ||
+					strings.HasSuffix(p.path, "/api/v1/validate"):
+					status = 403 // as Datadog answers a wrong key, and none
 				}
 				if w.Code != status || code != strconv.Itoa(int(want)) || w.Header().Get("WWW-Authenticate") == "" {
 					t.Errorf("%s %s as %q: %d %s, want 401 %d", p.method, p.path, user, w.Code, code, want)

@@ -95,6 +95,8 @@ type Batch struct {
 	MaxNestedLevels int
 	// Tags are fields that become tags, if svc_identity makes columns of them and they are texts.
 	Tags map[string]bool
+	// JSON are fields that svc_identity keeps as JSON, in one column, if they are objects.
+	JSON []string
 	// Hints are table options as the client gave them, for a table that does not exist yet.
 	Hints map[string]string
 	// Key names the batch, so that it may come again and is stored once. The user is part of it.

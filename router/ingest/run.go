@@ -157,7 +157,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 		SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		DatabaseTTL: databaseTTL(s.cfg.Catalog, b.Database),
-		Tags:        b.Tags, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
+		Tags:        b.Tags, JSON: b.JSON, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
 		NoClientVariables: s.cfg.NoClientVariables,
 	}
 	j.opt = native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -14,12 +16,18 @@ func (d *dest) kindOf(name []byte) nodeKind {
 		}
 		return droppedKey
 	}
-	if d.existing != nil {
-		if c := d.existing.ColumnBytes(name); c != nil && c.Type == schema.JSON {
-			return jsonKey
-		}
+	if d.isJSON(name) {
+		return jsonKey
 	}
 	return plainKey
+}
+
+// isJSON reports whether the column of that name holds JSON, or will if it is made.
+func (d *dest) isJSON(name []byte) bool {
+	if c := d.existingColumn(name); c != nil {
+		return c.Type == schema.JSON
+	}
+	return slices.Contains(d.s.top().req.JSON, string(name))
 }
 
 // column returns the column of that name, which is made if the table has or may have
@@ -29,7 +37,10 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 		return col, nil
 	}
 	like := schema.Column{Type: typ, Semantic: schema.Field}
-	if typ == schema.String && d.s.top().req.Tags[string(name)] {
+	if d.isJSON(name) {
+		like.Type = schema.JSON
+	}
+	if like.Type == schema.String && d.s.top().req.Tags[string(name)] {
 		like.Semantic = schema.Tag
 	}
 	return d.columnLike(name, &like)

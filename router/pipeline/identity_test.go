@@ -710,3 +710,21 @@ func TestIdentityTags(t *testing.T) {
 		t.Errorf("in a table that exists\n%s%v", got, err)
 	}
 }
+
+// Fields that are named JSON are kept whole where their column is new.
+func TestIdentityJSON(t *testing.T) {
+	asJSON := func(q *Request) { q.JSON = []string{"tags", "old"} }
+	records := []string{`{"tags":{"b":[1],"a":"x"},"o":{"tags":{"p":1}}}`, `{"tags":"text"}`, `{"tags":null,"n":1}`}
+	got, err := both(t, []func(*Request){asJSON}, records)
+	want := "t\n  svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2\n" +
+		"  o.tags.p Int64: 1 - -\n  tags Json: \"{\\\"a\\\":\\\"x\\\",\\\"b\\\":[1]}\" \"\\\"text\\\"\" -\n" +
+		"  n Int64: - - 1\n"
+	if err != nil || got != want {
+		t.Errorf("got\n%s%v\nwant\n%s", got, err, want)
+	}
+	got, err = both(t, []func(*Request){asJSON, having("svc_timestamp TimestampNanosecond ti, old String")},
+		[]string{`{"old":{"c":"d"}}`})
+	if err != nil || !strings.Contains(got, "old.c String: ") {
+		t.Errorf("in a table where it is a text\n%s%v", got, err)
+	}
+}

@@ -69,6 +69,9 @@ type Request struct {
 	// Tags are fields that become tags where svc_identity makes a column of them and they are texts; others
 	// become fields. They have no effect on columns that a table has.
 	Tags map[string]bool
+	// JSON are fields that svc_identity does not spread if they are objects: a column that it makes of one holds
+	// JSON. They have no effect on columns that a table has.
+	JSON []string
 	// IgnoreErrors lets the time of processing stand in for a custom time index that
 	// a record lacks or has wrong.
 	IgnoreErrors bool

@@ -176,12 +176,13 @@ const (
 	variable            // svc_ttl and so on
 	droppedKey          // what the client sent by the name of our own time index
 	timeKey             // the custom time index
-	jsonKey             // the table has a JSON column by that name: objects are not spread
+	jsonKey             // the column by that name holds JSON: objects are not spread
 )
 
 // warmth is what the home of a request depends on, besides the table.
 type warmth struct {
 	database, timestamp string
+	json                string // the names of Request.JSON
 	levels, columns     int
 	autoCreate          bool
 	hasTime             bool

@@ -1,5 +1,7 @@
 package pipeline
 
+import "strings"
+
 // A request of a few rows costs less to scan than to prepare for: the trie learns its
 // keys, and every column is looked up in the table and made. So svc_identity keeps the
 // home of a request, with its columns and the trie that points to them, for the next
@@ -8,7 +10,7 @@ package pipeline
 func (s *sink) warmth() warmth {
 	w := warmth{
 		database: s.req.Database, timestamp: s.req.TimestampColumn, levels: s.req.MaxNestedLevels,
-		columns: s.req.MaxColumns, autoCreate: s.req.AutoCreate,
+		columns: s.req.MaxColumns, autoCreate: s.req.AutoCreate, json: strings.Join(s.req.JSON, "\x00"),
 	}
 	if ti := s.req.TimeIndex; ti != nil {
 		w.hasTime, w.time.Field, w.time.Unit = true, ti.Field, ti.Unit

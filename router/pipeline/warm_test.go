@@ -65,6 +65,27 @@ func TestWarmFollowsTheTable(t *testing.T) {
 	}
 }
 
+// TestWarmJSON: what a request keeps as JSON the next one spreads, if it does not ask for that.
+func TestWarmJSON(t *testing.T) {
+	r := newIdentity()
+	table := having("svc_timestamp TimestampNanosecond ti, a Int64")
+	q := request(table)
+	for i, names := range [][]string{nil, {"o"}, nil, {"o"}, {"o"}} {
+		q.JSON = names
+		for _, record := range []string{`{"a":1}`, `{"a":1,"o":{"p":2}}`} {
+			got, err := runOn(r, q, []string{record})
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			want, err := run(q, []string{record}, onlySlow)
+			if err != nil || got != want {
+				t.Errorf("step %d: %s%v, want %s", i, got, err, want)
+			}
+			r.renew()
+		}
+	}
+}
+
 // runOn is run with a runner of our own, which is not released.
 func runOn(r *identity, q *Request, lines []string) (string, error) {
 	if err := r.start(q); err != nil {

@@ -214,8 +214,8 @@ func TestConfigSchema(t *testing.T) {
 		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
 	}
 	chartSets := []string{
-		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "forward-addr", "gelf-addr",
-		"http.addr", "http.v1-addr", "elasticsearch-addr",
+		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "datadog-addr",
+		"forward-addr", "gelf-addr", "http.addr", "http.v1-addr", "elasticsearch-addr",
 		"loki-addr", "machine", "meta-bootstrap-expect", "node-name", "otlp-grpc-addr", "otlp-http-addr",
 		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key",
 		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace", "splunk-addr", "syslog-addr",

@@ -2,10 +2,9 @@ package elasticsearch
 
 import (
 	"bytes"
-	"math"
-	"time"
 
 	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/ingest/timefield"
 	"cordwood/router/vrl/jsonscan"
 )
 
@@ -22,57 +21,11 @@ func timeOf(document []byte) (nanos int64, ok bool) {
 		if ok || string(key) != "@timestamp" {
 			return w.Skip()
 		}
-		switch w.Kind() {
-		case '"':
-			text, _, err := w.String()
-			nanos, ok = parseTime(string(text))
-			return err
-		case '0':
-			kind, v, f, _, err := w.Number()
-			if kind == jsonscan.Int {
-				f = float64(v)
-			}
-			nanos, ok = epoch(v, f, kind == jsonscan.Int)
-			return err
-		}
-		return w.Skip()
+		var err error
+		nanos, ok, err = timefield.Read(w)
+		return err
 	})
 	return nanos, ok
-}
-
-// layouts are the forms of times as texts; a time without a zone is UTC, as in Elasticsearch.
-var layouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999", "2006-01-02",
-}
-
-func parseTime(text string) (int64, bool) {
-	for _, layout := range layouts {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UnixNano(), t.Year() >= 1678 && t.Year() <= 2261
-		}
-	}
-	return 0, false
-}
-
-// epoch is a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by its size.
-func epoch(v int64, f float64, whole bool) (int64, bool) {
-	unit := 1e9
-	switch a := math.Abs(f); {
-	case a >= 1e17:
-		unit = 1
-	case a >= 1e14:
-		unit = 1e3
-	case a >= 1e11:
-		unit = 1e6
-	}
-	if f*unit > math.MaxInt64 || f*unit < math.MinInt64 || math.IsNaN(f) {
-		return 0, false
-	}
-	if whole {
-		return v * int64(unit), true
-	}
-	return int64(f * unit), true
 }
 
 // inner returns what a document has under a field: the JSON object that its text is, else an object with that

@@ -8,6 +8,9 @@
 package jsonwalk
 
 import (
+	"bytes"
+	"errors"
+
 	"cordwood/router/vrl/jsonscan"
 )
 
@@ -58,6 +61,9 @@ func (w *Walker) AtEnd() bool {
 
 // Pos returns the offset of the position in the document.
 func (w *Walker) Pos() int { return w.pos }
+
+// Since returns the document from an offset to the position, valid as long as the document.
+func (w *Walker) Since(from int) []byte { return w.src[from:w.pos:w.pos] }
 
 // Expect returns an error if the value at the position is not of the kind; want names it.
 func (w *Walker) Expect(kind byte, want string) error {
@@ -207,4 +213,59 @@ func (w *Walker) Null() bool {
 	}
 	w.pos += len("null")
 	return true
+}
+
+// Values goes through the values of a body: one after another, and the elements of arrays instead of the arrays. each
+// must read the value at w, and give nothing away before it has: what is malformed outside of arrays is a line, for
+// which bad is called, and from then on each line must hold a value. The error is that an array is malformed, or one
+// of the callbacks'.
+func Values(body []byte, each func(w *Walker) error, bad func(line []byte, err error) error) error {
+	w := New(body)
+	for !w.AtEnd() {
+		start := w.Pos()
+		if w.Kind() == '[' {
+			if err := w.Array(func(int) error { return each(w) }); err != nil {
+				return err
+			}
+			continue
+		}
+		err := each(w)
+		if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
+			return lines(body[start:], each, bad)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines goes through a body with a value on each line.
+func lines(body []byte, each func(w *Walker) error, bad func(line []byte, err error) error) error {
+	w := &Walker{}
+	for len(body) > 0 {
+		var line []byte
+		line, body, _ = bytes.Cut(body, []byte{'\n'})
+		if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+			continue
+		}
+		w.Reset(line)
+		err := one(w, each)
+		if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
+			err = bad(line, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one reads the one value of a line. Values of a line before something malformed have been given away.
+func one(w *Walker, each func(w *Walker) error) error {
+	for {
+		if err := each(w); err != nil || w.AtEnd() {
+			return err
+		}
+	}
 }

@@ -125,3 +125,70 @@ func FuzzWalk(f *testing.F) {
 		check(t, text)
 	})
 }
+
+// TestValues: values come one after another and in arrays; what is malformed outside of arrays is a line.
+func TestValues(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                                   ``,
+		` `:                                  ``,
+		`{"a":1}`:                            `{"a":1}`,
+		`{"a":1} {"b":2}` + "\n[3,4]\r\n[]5": `{"a":1}|{"b":2}|3|4|5`,
+		"{\n\"a\":\n1}\n2":                   "{\n\"a\":\n1}|2",
+		"1\n{\"a\":\nhello\n\n 2 3 \r\n[4]":  `1|bad:{"a":|bad:hello|2|3|[4]`,
+		"x":                                  `bad:x`,
+		"[1,2":                               `1|2|error`,
+		"[1,]":                               `1|error`,
+	} {
+		var got []string
+		err := Values([]byte(body), func(w *Walker) error {
+			raw, err := w.Raw()
+			if err == nil {
+				got = append(got, string(raw))
+			}
+			return err
+		}, func(line []byte, err error) error {
+			if err == nil {
+				t.Errorf("%s: no reason", line)
+			}
+			got = append(got, "bad:"+string(line))
+			return nil
+		})
+		if err != nil {
+			got = append(got, "error")
+		}
+		if have := strings.Join(got, "|"); have != want {
+			t.Errorf("%q: %s, want %s", body, have, want)
+		}
+	}
+	stop := errors.New("stop")
+	for _, body := range []string{"1", "x", "x\n1"} {
+		end := func([]byte, error) error { return stop }
+		if body == "x\n1" {
+			end = func([]byte, error) error { return nil }
+		}
+		err := Values([]byte(body), func(w *Walker) error {
+			if err := w.Skip(); err != nil {
+				return err
+			}
+			return stop
+		}, end)
+		if !errors.Is(err, stop) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// TestValuesNested: malformed lines that open and never close do not make the rest be read again and again.
+func TestValuesNested(t *testing.T) {
+	body := []byte(strings.Repeat("[[\n", 100) + strings.Repeat("{\"a\":\n", 100_000))
+	reads := 0
+	err := Values(body, func(w *Walker) error { reads++; return w.Skip() }, func([]byte, error) error { return nil })
+	if err == nil || reads > 1 {
+		t.Errorf("%d reads, %v", reads, err)
+	}
+	body = []byte(strings.Repeat("{\"a\":\n", 100_000))
+	err = Values(body, func(w *Walker) error { reads++; return w.Skip() }, func([]byte, error) error { return nil })
+	if err != nil || reads > 100_002 {
+		t.Errorf("%d reads, %v", reads, err)
+	}
+}

@@ -1,0 +1,251 @@
+package datadog
+
+import (
+	"bytes"
+	"errors"
+	"mime"
+	"net/http"
+
+	"cordwood/proto/errs"
+	"cordwood/router/body"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/ingest/timefield"
+	"cordwood/router/vrl/jsonscan"
+)
+
+// fieldTags is the field with the tags of a log.
+const fieldTags = "ddtags"
+
+// attributes are the fields that a log gets from the query if it lacks them, and which become tags of its table.
+var attributes = [...]string{"ddsource", "service", "hostname"}
+
+// Logs stores the logs in the body of a request: an array of objects, objects one after another, or text.
+func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
+	if err := d.store(r); err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	exchange.WriteJSON(w, http.StatusAccepted, []byte("{}"))
+}
+
+func (d *Door) store(r *http.Request) error {
+	call, err := d.Begin(r)
+	if err != nil {
+		return err
+	}
+	defer call.Release()
+	target := call.Target(httpdoor.Target{})
+	if err := call.Receive(target); err != nil {
+		return err
+	}
+	text, err := call.Text()
+	if err != nil {
+		return err
+	}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is JSON
+	switch {
+	case media == "application/logplex-1":
+		return call.Refuse(errs.New(errs.Unsupported, "logs of Heroku's drains go to /v1/heroku"))
+	case len(bytes.TrimSpace(text)) == 0:
+		return call.Refuse(errs.New(errs.InvalidArguments, "the body has no logs: send an array of JSON objects"))
+	case isProbe(text):
+		return nil
+	}
+	in := &input{body: text, lines: media == "text/plain", eventTime: call.EventTime, arrival: call.X.Start.UnixNano()}
+	in.readQuery(call)
+	b := call.Batch(target)
+	if b.OnReject == "" {
+		b.OnReject = ingest.StoreRejects // the answer cannot tell which logs they are
+	}
+	b.Tags = map[string]bool{}
+	for _, name := range attributes {
+		b.Tags[name] = true
+	}
+	b.JSON = []string{fieldTags}
+	b.Input = ingest.Records(in.give)
+	return call.Store(b)[0].Err
+}
+
+// isProbe reports whether a body is the empty object that the agent sends when it starts.
+func isProbe(text []byte) bool {
+	if len(text) > len(" { } \r\n") {
+		return false
+	}
+	return string(bytes.Join(bytes.Fields(text), nil)) == "{}"
+}
+
+// input is the logs of a request. It may be read more than once.
+type input struct {
+	body      []byte
+	lines     bool // it is text: each line is a log
+	eventTime bool
+	arrival   int64 // nanoseconds since 1970
+	// query is what the query says of attributes, in quotes; nil: nothing. tags are those of the query.
+	query [len(attributes)][]byte
+	tags  []byte
+
+	sink   *ingest.Sink
+	n      int64 // logs so far
+	read   bool  // one of them was JSON
+	line   []byte
+	record []byte
+	list   []tag
+}
+
+// readQuery reads what the query says of all logs.
+func (in *input) readQuery(c *httpdoor.Call) {
+	for i, name := range attributes {
+		if v := c.Query.Get(name); v != "" {
+			in.query[i] = jsonscan.AppendQuoted(nil, v)
+		}
+	}
+	in.tags = []byte(c.Query.Get(fieldTags))
+}
+
+// give gives the logs to a pipeline.
+func (in *input) give(to *ingest.Sink) error {
+	in.sink, in.n, in.read = to, 0, false
+	if in.lines {
+		return in.giveLines()
+	}
+	err := jsonwalk.Values(in.body, in.log, in.malformed)
+	if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
+		return errs.New(errs.InvalidArguments, "the body is no array of logs: %v", err)
+	}
+	if err == nil && !in.read && in.n > 0 {
+		err = errs.New(errs.InvalidArguments, "the body has no logs: send an array of JSON objects")
+	}
+	return err
+}
+
+// malformed takes a line that is no JSON.
+func (in *input) malformed(line []byte, err error) error {
+	in.n++
+	return in.sink.Refuse(line, errs.New(errs.InvalidArguments, "the log is no valid JSON: %v", err))
+}
+
+// log reads a log and gives it to the pipeline.
+func (in *input) log(w *jsonwalk.Walker) error {
+	if w.Kind() != '{' {
+		raw, err := w.Raw()
+		if err != nil {
+			return err
+		}
+		return in.put(append(in.record[:0], raw...), in.now())
+	}
+	l, err := readLog(w)
+	if err != nil {
+		return err
+	}
+	at := in.now()
+	if l.timed && in.eventTime {
+		at = l.nanos
+	}
+	return in.put(in.appendRecord(in.record[:0], &l), at)
+}
+
+// now is the time of arrival of the next log. The rows keep their order.
+func (in *input) now() int64 { return in.arrival + in.n }
+
+// log is a log of a body, as far as it must be understood.
+type log struct {
+	text  []byte // valid as long as the body
+	nanos int64
+	timed bool
+	// tags are in text[from:to], if to > 0.
+	tags     []byte
+	from, to int
+	has      [len(attributes)]bool
+}
+
+// readLog reads a log.
+func readLog(w *jsonwalk.Walker) (log, error) {
+	var l log
+	start := w.Pos()
+	err := w.Object(func(key []byte) error {
+		switch string(key) {
+		case "timestamp":
+			var err error
+			l.nanos, l.timed, err = timefield.Read(w)
+			return err
+		case fieldTags:
+			if w.Kind() != '"' {
+				return w.Skip()
+			}
+			l.from = w.Pos() - start
+			text, inPlace, err := w.String()
+			if !inPlace {
+				text = bytes.Clone(text)
+			}
+			l.tags, l.to = text, w.Pos()-start
+			return err
+		}
+		for i, name := range attributes {
+			if string(key) == name {
+				l.has[i] = true
+			}
+		}
+		return w.Skip()
+	})
+	l.text = w.Since(start)
+	return l, err
+}
+
+// appendRecord appends the record of a log: its text, with its tags as an object, and what the query adds.
+func (in *input) appendRecord(to []byte, l *log) []byte {
+	if l.to > 0 {
+		to = append(to, l.text[:l.from]...)
+		to = in.appendTags(to, l.tags)
+		to = append(to, l.text[l.to:len(l.text)-1]...)
+	} else {
+		to = append(to, l.text[:len(l.text)-1]...)
+		if len(in.tags) > 0 {
+			to = in.appendTags(append(comma(to), `"`+fieldTags+`":`...), nil)
+		}
+	}
+	for i, v := range in.query {
+		if v != nil && !l.has[i] {
+			to = append(jsonscan.AppendQuoted(comma(to), attributes[i]), ':')
+			to = append(to, v...)
+		}
+	}
+	return append(to, '}')
+}
+
+// comma appends the comma before another member of the object under way, unless it has none.
+func comma(to []byte) []byte {
+	if last := bytes.TrimRight(to, " \t\r\n"); last[len(last)-1] == '{' {
+		return to
+	}
+	return append(to, ',')
+}
+
+// giveLines gives lines of text to the pipeline.
+func (in *input) giveLines() error {
+	for rest := in.body; len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
+		if line = bytes.TrimSuffix(line, []byte{'\r'}); len(line) == 0 {
+			continue
+		}
+		in.line = append(jsonscan.AppendQuotedBytes(append(in.line[:0], `{"message":`...), line), '}')
+		if err := in.put(in.appendRecord(in.record[:0], &log{text: in.line}), in.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// padding follows a record, so that it is read in place.
+var padding [body.Pad]byte
+
+// put gives a record to the pipeline.
+func (in *input) put(record []byte, at int64) error {
+	in.n, in.read = in.n+1, true
+	in.sink.At(at)
+	in.record = append(record, padding[:]...)
+	return in.sink.JSON(in.record[:len(record)])
+}
