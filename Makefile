@@ -27,7 +27,7 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 # Packages whose tests run several goroutines over shared state: these run under
 # the race detector, the others without it. The longest come first: what begins last ends last.
 RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
-              ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/...
+              ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/... ./shard/handoff
 
 .PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences image deb dist dist-test package-test clean
 

@@ -70,6 +70,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 		for _, shard := range shards {
 			cfg := testConfig(t)
 			cfg.ID, cfg.NodeID, cfg.Dir = shard, id, filepath.Join(c.dir, id, fmt.Sprint(shard))
+			cfg.Peers = func(id string) (grpc.ClientConnInterface, error) { return c.conns[id], nil }
 			n.shards = append(n.shards, openShard(t, cfg))
 		}
 		var err error

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/column"
@@ -42,8 +41,6 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 	}
 	for _, n := range w.nodes {
 		for _, s := range n.shards {
-			s.Shard.cfg.Peers = func(id string) (grpc.ClientConnInterface, error) { return w.conns[id], nil }
-			s.cfg.Peers = s.Shard.cfg.Peers
 			s.Shard.cfg.Compaction, s.cfg.Compaction = compaction.NewLimiter(1, 0), compaction.NewLimiter(1, 0)
 		}
 	}

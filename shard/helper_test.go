@@ -102,7 +102,7 @@ func (o *opened) crash() {
 		o.writes.queue.close()
 		o.writes.committers.Wait()
 		o.installer.Close()
-		o.handoffs.close()
+		o.handoffs.Close()
 		close(o.stop)
 		o.watching.Wait()
 		o.schedule.loops.Wait()

@@ -21,7 +21,7 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 			"shard %d: hand over: the table names no handoff", req.ShardId))
 	}
 	if req.End {
-		sh.EndHandoff(id)
+		sh.Handoffs().End(id)
 		return &shardpb.HandOverResponse{Unknown: true}, nil
 	}
 	nodes := map[uint32][]string{}
@@ -32,11 +32,11 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 		if _, err := s.ready(ctx, req.ShardId); err != nil {
 			return nil, errs.ToGRPC(err)
 		}
-		if err := sh.HandOver(req.Table, nodes); err != nil {
+		if err := sh.Handoffs().Begin(req.Table, nodes); err != nil {
 			return nil, errs.ToGRPC(err)
 		}
 	}
-	st, known := sh.Handoff(ctx, id, nodes, min(time.Duration(req.WaitMillis)*time.Millisecond, maxHandoffWait))
+	st, known := sh.Handoffs().Wait(ctx, id, nodes, min(time.Duration(req.WaitMillis)*time.Millisecond, maxHandoffWait))
 	resp := &shardpb.HandOverResponse{
 		Unknown: !known, DoneBytes: st.Done, TotalBytes: st.Total, CaughtUp: st.CaughtUp, Complete: st.Complete,
 		Waits: st.Waits,

@@ -20,14 +20,15 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/schemapb"
+	"cordwood/shard/handoff"
 	"cordwood/shard/install"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
+	"cordwood/shard/segment"
 	"cordwood/shard/store"
 )
 
@@ -54,7 +55,7 @@ type Shard struct {
 	applier  *applier
 	clock    *timekeeper
 	schedule *schedule
-	handoffs *handoffs
+	handoffs *handoff.Copies
 
 	// changing holds a token during a Change, which may wait for other nodes: one at a time.
 	changing chan struct{}
@@ -105,7 +106,7 @@ func newShard(cfg Config) *Shard {
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, store.SegmentDirName), changing: make(chan struct{}, 1),
 		opened: make(chan struct{}), stop: make(chan struct{}), ending: ending{ended: make(chan struct{})},
 	}
-	c, dir := &s.cfg, s.segmentDir
+	c := &s.cfg
 	s.metrics = store.NewMetrics(&c.Config, c.Registerer)
 	s.store = store.New(&c.Config, s.metrics, &s.operations)
 	s.schedule = &schedule{
@@ -129,11 +130,10 @@ func newShard(cfg Config) *Shard {
 		decoded: &s.writes.decoded,
 		opened:  s.opened, stop: s.stop, wakeFlusher: s.schedule.wakeFlusher, ids: map[rules.BatchID]struct{}{},
 	}
-	s.handoffs = &handoffs{
-		cfg: c, segmentDir: dir, operations: &s.operations, tables: s.store.Tables, ledger: s.store.Ledger,
-		scrub: s.store.Scrub,
-		flush: s.schedule.flush, wakeCompactor: s.store.Compactor.WakeCompactor,
-	}
+	s.handoffs = handoff.New(handoff.Config{
+		ShardID: c.ID, Segments: segment.Config{FS: c.FS, Dir: s.segmentDir}, Peers: c.Peers, Rate: c.Fetch,
+		Store: s.store, Operations: &s.operations, Flush: s.schedule.flush, Logger: c.Logger,
+	})
 	s.store.Gauges(s.metrics)
 	s.metrics.Gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.",
 		func() float64 { return float64(s.writes.queue.size()) })
@@ -246,7 +246,7 @@ func (s *Shard) close(ctx context.Context) error {
 		}
 	}
 	s.installer.Close()
-	s.handoffs.close()
+	s.handoffs.Close()
 	close(s.stop)
 	s.watching.Wait()
 	s.schedule.loops.Wait()
@@ -298,23 +298,8 @@ func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, er
 	return s.store.Scrub.Verify(tables, 0, pace)
 }
 
-// HandOver begins to copy the rows of a table into the shards that its handoff names;
-// nodes are those of each of these shards, the likely leader first. A handoff that was
-// begun already continues.
-func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
-	return s.handoffs.begin(table, nodes)
-}
-
-// Handoff reports how far a handoff is, after up to wait or once it has come to its end;
-// ok is false if this process does not know it.
-func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string,
-	wait time.Duration,
-) (st HandoffState, ok bool) {
-	return s.handoffs.ask(ctx, copyID, nodes, wait)
-}
-
-// EndHandoff ends a handoff and forgets it.
-func (s *Shard) EndHandoff(copyID uint64) { s.handoffs.end(copyID) }
+// Handoffs are the copies of its tables that the shard makes in other shards.
+func (s *Shard) Handoffs() *handoff.Copies { return s.handoffs }
 
 // Write appends batches, all or none of them. When it returns an index, every row is
 // on disk on a majority of the replicas and in every ReadView from now on; batches

@@ -1,4 +1,4 @@
-package shard
+package handoff
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // round sends the rows of the segments that are new since the last one; all of the first
 // one. Of a table that merges rows that is one row of each identity.
-func (h *handoff) round(ctx context.Context, first bool) error {
+func (h *tableCopy) round(ctx context.Context, first bool) error {
 	job, live, err := h.job(first)
 	defer func() {
 		for _, l := range live {
@@ -58,7 +58,7 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 		h.mu.Unlock()
 	}
 	if err != nil && store.IsDamage(err) {
-		h.of.scrub.FindDamaged(live)
+		h.of.cfg.Store.Scrub.FindDamaged(live)
 	}
 	return err
 }
@@ -79,11 +79,11 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 }
 
 // job returns what is to be read: the segments, each with a reference, by rising order.
-func (h *handoff) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
+func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
 	t := h.hold.Since(h.through, first)
 	live = t.Segments
 	if t.Dropped {
-		return nil, live, store.TableGone(h.of.cfg.ID, h.table)
+		return nil, live, store.TableGone(h.of.cfg.ShardID, h.table)
 	}
 	// What lies here merges by the definition that the shard has, and the copy is to do
 	// alike: it hears of a newer one as this shard does, or when it is the table.
@@ -119,7 +119,7 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*store.LiveSegmen
 		table.Modes = func(order uint64) query.Merge { return t.Eras.Segment(order, d.Merge) }
 	}
 	job = &compaction.Job{
-		Config: segment.Config{FS: h.of.cfg.FS, Dir: h.of.segmentDir},
+		Config: h.of.cfg.Segments,
 		Table: func(id uint64) *compaction.Table {
 			if id == h.table {
 				return table
@@ -135,13 +135,13 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*store.LiveSegmen
 
 // The size of a batch that is sent, in rows and, about, in bytes.
 const (
-	handoffRows  = 8192
-	handoffBytes = 1 << 20
+	batchRows  = 8192
+	batchBytes = 1 << 20
 )
 
 // splitter puts rows into a builder for each shard of the copy.
 type splitter struct {
-	h     *handoff
+	h     *tableCopy
 	table *schema.Table
 	def   *copyDef
 	// part says which shard gets a row of a table that merges them; nil: the table keeps every
@@ -155,7 +155,7 @@ type splitter struct {
 	types map[uint32]schema.Type
 }
 
-func newSplitter(h *handoff, t *compaction.Table) *splitter {
+func newSplitter(h *tableCopy, t *compaction.Table) *splitter {
 	n := len(h.copy.Shards)
 	s := &splitter{
 		h: h, table: t.Def, def: newCopyDef(t.Def, h.copy),
@@ -198,7 +198,7 @@ func (s *splitter) add(ctx context.Context, batches []*column.Batch, refs []segm
 			at = s.part.Of(int(r.Row))
 		}
 		s.copyRow(at, s.views[used], int(r.Row))
-		if b := s.parts[at]; b.Rows() >= handoffRows || b.Rows()&127 == 0 && b.ByteSize() >= handoffBytes {
+		if b := s.parts[at]; b.Rows() >= batchRows || b.Rows()&127 == 0 && b.ByteSize() >= batchBytes {
 			if err := s.send(ctx, at); err != nil {
 				return err
 			}
@@ -250,7 +250,7 @@ func (s *splitter) copyRow(at int, views map[uint32]*column.View, row int) {
 	b.EndRow()
 }
 
-// send gives the rows of a shard to who sends them.
+// send hands the rows of a shard to its target.
 func (s *splitter) send(ctx context.Context, at int) error {
 	b := s.parts[at]
 	if b == nil || b.Rows() == 0 {
