@@ -61,10 +61,19 @@ func TestCounted(t *testing.T) {
 				"SELECT count(DISTINCT %[1]s) FROM t WHERE %[1]s IS NOT NULL", "SELECT %[1]s AS v, count(*) AS n FROM t WHERE " +
 					"%[1]s IS NULL OR %[1]s <> '4' GROUP BY v HAVING count(*) > 3 ORDER BY n DESC, v LIMIT 3",
 				"SELECT count(*) FILTER (WHERE %[1]s IS NULL) FROM t x",
+				// Conditions on the time that all rows meet, those of some row groups or files, or none; times in buckets.
+				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-1-1' AND ts < now() - INTERVAL 1 DAY GROUP BY %[1]s ORDER BY ALL",
+				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-01-01 01:00:00' GROUP BY %[1]s ORDER BY ALL",
+				"SELECT %[1]s, count(*) FROM t WHERE ts BETWEEN make_timestamp(1500000000) AND '1970-01-01 02:30:00' GROUP BY " +
+					"%[1]s ORDER BY ALL",
+				"SELECT %[1]s, count(*) FROM t WHERE NOT (ts < '1970-01-01 02:00:00') OR %[1]s IS NULL GROUP BY %[1]s ORDER BY ALL",
+				"SELECT %[1]s, count(*) FROM t WHERE ts > '2030-01-01' GROUP BY %[1]s ORDER BY ALL",
+				"SELECT date_trunc('hour', ts), %[1]s, count(*) FROM t WHERE ts > '1970-01-01 00:20:00' GROUP BY ALL ORDER BY ALL",
+				"SELECT time_bucket(INTERVAL 2 HOURS, ts), count(%[1]s), count(DISTINCT %[1]s) FROM t GROUP BY 1 ORDER BY ALL",
+				"SELECT count(%[1]s) FILTER (WHERE ts < '1970-01-01 01:06:40') AS n, count(*) FROM t WHERE ts <> '1970-01-01'",
 				// None of that kind.
 				"SELECT %[1]s, count(*), max(ts) FROM t GROUP BY %[1]s ORDER BY ALL", "SELECT list(%[1]s ORDER BY ts)[1:20] FROM t",
 				"SELECT %[1]s FROM t ORDER BY ts LIMIT 30",
-				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-01-01 01:00:00' GROUP BY %[1]s ORDER BY ALL",
 				"SELECT a.%[1]s, count(*) FROM t a JOIN t b USING (ts) GROUP BY 1 ORDER BY ALL",
 				"SELECT count(*) FROM (SELECT DISTINCT %[1]s FROM t)", "SELECT DISTINCT %[1]s FROM t ORDER BY 1",
 				"SELECT %[1]s, count(*) OVER () FROM t ORDER BY ALL LIMIT 2",
@@ -89,6 +98,28 @@ func TestCounted(t *testing.T) {
 					t.Errorf("seed %d: %s was counted", seed, c)
 				}
 			}
+		}
+	}
+	counts := func(part int, where string) string {
+		columns := cols("ts:TimestampSecond", "status:Int64")
+		var rows [][]any
+		for k := range 40_000 { // more than are read by the index of pages
+			rows = append(rows, []any{k, k % 3})
+		}
+		tab := table("t", columns)
+		tab.Schema.ID = 1
+		tab.Segments = indexed(t, t.TempDir(), columns, part, batch(t, columns, rows...)).Segments
+		return mustQuery(t, e, "EXPLAIN SELECT status, count(*) FROM t WHERE "+where+" GROUP BY status", tab)[0]
+	}
+	for where, want := range map[string]string{
+		"ts >= '1969-12-31'":            "; 40000 rows counted by the codes",
+		"ts < now() - INTERVAL 30 DAYS": "; 40000 rows counted by the codes",
+		"ts >= make_timestamp(10)":      "; 35000 rows counted by the codes", // in the first second
+		"ts >= '1970-01-01 02:00:00'":   "; 30000 rows counted by the codes",
+		"ts >= '1970-01-01 10:00:00'":   "; 0 of 0 rows in memory",
+	} {
+		if got := counts(5000, where); !strings.Contains(got, want) {
+			t.Errorf("%s: EXPLAIN says %q, want %q", where, got, want)
 		}
 	}
 	if counted < 15 {

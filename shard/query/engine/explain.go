@@ -24,9 +24,11 @@ func (r *run) summary() string {
 		lines = append(lines, p.Summary(r.sources[i]))
 		if n := r.st.shape.Newest; n != nil && n.Ref == i {
 			if list := p.Attempts(r.request.Limit); len(list) > 0 {
-				lines = append(lines,
-					fmt.Sprintf("  the newest rows are looked for from %s on first, and before only if those are too few",
-						moment(list[0], p.View.Schema.TimeIndex())))
+				says := "  the newest rows are looked for from %s on first, and before only if those are too few"
+				if n.Oldest {
+					says = "  the oldest rows are looked for up to %s first, and after only if those are too few"
+				}
+				lines = append(lines, fmt.Sprintf(says, moment(list[0], p.View.Schema.TimeIndex())))
 			}
 		}
 	}

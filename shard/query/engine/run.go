@@ -208,7 +208,7 @@ func (r *run) bind(f func() error) error {
 // errLarge ends an attempt whose answer is too large to be kept.
 var errLarge = errors.New("too large to be kept")
 
-// answerNewest runs a query for the newest rows over ever more of them, until it finds all that it
+// answerNewest runs a query for the newest or the oldest rows over ever more of them, until it finds all that it
 // asks for.
 func (r *run) answerNewest() (done bool, err error) {
 	if r.st.shape.Newest == nil || r.st.Explain != "" {
@@ -225,7 +225,8 @@ func (r *run) answerNewest() (done bool, err error) {
 		want = limit
 	}
 	emit := r.emit
-	defer func() { r.emit, p.From, r.ran, r.sent, r.rows = emit, nil, false, false, 0 }()
+	defer func() { r.emit, r.ran, r.sent, r.rows = emit, false, false, 0 }()
+	defer p.EndTrying()
 	var kept [][]byte
 	size := 0
 	r.emit = func(ipc []byte) error {
@@ -235,8 +236,9 @@ func (r *run) answerNewest() (done bool, err error) {
 		kept = append(kept, bytes.Clone(ipc))
 		return nil
 	}
-	for _, from := range attempts {
-		p.From, r.rows, kept, size = &from, 0, kept[:0], 0
+	for _, at := range attempts {
+		p.Try(at)
+		r.rows, kept, size = 0, kept[:0], 0
 		if err := r.rewrite(r.st.Whole); err != nil {
 			return false, err
 		}

@@ -191,7 +191,7 @@ func (d *Run) columns(alias string) bool {
 			return false
 		}
 		name := c.Name
-		if i.alias != "" {
+		if i.alias != "" && i.alias != name {
 			// An alias that is the name of a column could be meant in its place.
 			name = i.alias
 			if pl.Named(name) != nil || strings.EqualFold(name, d.order) {

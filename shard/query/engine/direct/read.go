@@ -14,7 +14,7 @@ import (
 )
 
 // This file finds and reads the rows of a statement that is answered without the engine:
-// the columns of conditions first, row group by row group, the newest first where those
+// the columns of conditions first, row group by row group, the newest or the oldest first where those
 // are asked for, and of the others only the rows that are in the answer.
 
 const (
@@ -41,7 +41,7 @@ type place struct {
 	runs     []segment.Run // nil: all of the row group
 	found    bool          // the runs are of one row each, which was looked up
 	rows     int64
-	max      int64 // of the time index, in its unit
+	best     int64 // the largest rank of its rows
 	complete bool  // the batch has all columns
 	looked   bool  // at its rows
 }
@@ -63,7 +63,7 @@ type directFile struct {
 
 // hit is a row of the answer.
 type hit struct {
-	time  int64
+	rank  int64 // the larger, the earlier in the answer
 	place int
 	row   int32
 }
@@ -84,14 +84,14 @@ func (d *Run) Read() (*Rows, bool) {
 	if end == d.offset {
 		places = nil
 	}
-	// The newest, or the first ones in any order: not all rows need be looked at.
-	newest := d.order != "" && d.desc && end <= maxDirectRows
+	// The newest, the oldest, or the first ones in any order: not all rows need be looked at.
+	newest := d.order != "" && end <= maxDirectRows
 	first := d.order == "" && end <= maxDirectRows
 	if !newest && !first && !few(places) {
 		return nil, false
 	}
 	if newest {
-		slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
+		sortPlaces(places)
 	}
 	out.places = places
 	if !d.find(out, end, newest, first) || d.ctx.Err() != nil {
@@ -101,6 +101,19 @@ func (d *Run) Read() (*Rows, bool) {
 	out.hits = out.hits[min(d.offset, uint64(len(out.hits))):min(end, uint64(len(out.hits)))]
 	d.found = len(out.hits)
 	return out, d.fetch(out)
+}
+
+// rank returns the place of a time, in the unit of the time index, in the order of the answer.
+func (d *Run) rank(time int64) int64 {
+	if d.order != "" && !d.desc {
+		return ^time // the other way round, without an overflow
+	}
+	return time
+}
+
+// sortPlaces puts the places in front whose rows may come first.
+func sortPlaces(places []*place) {
+	slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.best, a.best) })
 }
 
 // end returns how many rows the answer is cut from, those of OFFSET included.
@@ -124,12 +137,13 @@ func (d *Run) end() uint64 {
 func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 	for i := 0; i < len(out.places); i++ {
 		if newest && d.split(out, i) {
-			// The first of its pages may come after other row groups.
-			rest := out.places[i:]
-			slices.SortStableFunc(rest, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
+			sortPlaces(out.places[i:]) // the first of its pages may come after other row groups
+		}
+		if i == len(out.places) {
+			return true // none of its pages matters
 		}
 		pl := out.places[i]
-		if enough := uint64(len(out.hits)) >= end; enough && (first || newest && out.hits[end-1].time >= pl.max) {
+		if enough := uint64(len(out.hits)) >= end; enough && (first || newest && out.hits[end-1].rank >= pl.best) {
 			return true
 		}
 		d.examined += pl.rows
@@ -152,12 +166,8 @@ func few(places []*place) bool {
 }
 
 func (d *Run) sort(hits []hit) {
-	switch {
-	case d.order == "":
-	case d.desc:
-		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.time, a.time) })
-	default:
-		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(a.time, b.time) })
+	if d.order != "" {
+		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.rank, a.rank) })
 	}
 }
 
@@ -185,7 +195,7 @@ func (d *Run) places(out *Rows) (places []*place, ok bool) {
 		}
 		if part.Batch != nil {
 			places = append(places, &place{
-				part: &part, batch: part.Batch, rows: int64(part.Batch.Rows), max: part.Max,
+				part: &part, batch: part.Batch, rows: int64(part.Batch.Rows), best: d.best(part.Min, part.Max),
 				complete: true,
 			})
 			continue
@@ -217,7 +227,7 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 			n := int64(len(c.Runs))
 			places = append(places, &place{
 				part: pt, file: file, group: c.Group, runs: c.Runs, found: true, rows: n,
-				max: pt.Max,
+				best: d.best(pt.Min, pt.Max),
 			})
 		}
 	} else {
@@ -228,9 +238,9 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 			if bounded && !l.Matters(lo, hi) {
 				return true
 			}
-			pl := &place{part: pt, file: file, group: g, rows: filters.Groups[g].Rows, max: pt.Max}
+			pl := &place{part: pt, file: file, group: g, rows: filters.Groups[g].Rows, best: d.best(pt.Min, pt.Max)}
 			if bounded {
-				pl.max = min(pl.max, hi/factor)
+				pl.best = min(pl.best, d.best(lo/factor, hi/factor))
 			}
 			places = append(places, pl)
 			return true
@@ -245,7 +255,10 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 	return places, true
 }
 
-// split puts the pages of a row group in its place, of which the newest rows may be in
+// best returns the largest rank of rows between two times.
+func (d *Run) best(least, greatest int64) int64 { return max(d.rank(least), d.rank(greatest)) }
+
+// split puts the pages of a row group in its place, those whose times can matter, of which the newest rows may be in
 // the last one, and tells whether it did.
 func (d *Run) split(out *Rows, at int) bool {
 	pl := out.places[at]
@@ -258,11 +271,16 @@ func (d *Run) split(out *Rows, at int) bool {
 		return false // what is wrong shows when it is read
 	}
 	factor := plan.FileFactor(d.index.Type)
-	parts := make([]*place, len(pages))
-	for i, p := range pages {
+	parts := make([]*place, 0, len(pages))
+	l := &plan.RowFinder{Plan: d.Plan, TimeType: d.index.Type}
+	for _, p := range pages {
+		if !l.Matters(p.Min, p.Max) {
+			continue
+		}
 		part := *pl
-		part.runs, part.rows, part.max = []segment.Run{p.Run}, int64(p.Rows), min(pl.max, p.Max/factor)
-		parts[i] = &part
+		part.runs, part.rows = []segment.Run{p.Run}, int64(p.Rows)
+		part.best = min(pl.best, d.best(p.Min/factor, p.Max/factor))
+		parts = append(parts, &part)
 	}
 	out.places = slices.Replace(out.places, at, at+1, parts...)
 	return true
@@ -291,15 +309,15 @@ func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
 	least := int64(math.MinInt64)
 	for n := range truths {
 		i := n
-		if newest {
+		if newest && d.desc {
 			i = len(truths) - 1 - n // mostly the newest come last
 		}
 		h := hit{place: at, row: int32(i)}
 		if times != nil {
-			h.time = times.Int(i)
+			h.rank = d.rank(times.Int(i))
 		}
 		switch {
-		case truths[i] == no || h.time < least:
+		case truths[i] == no || h.rank < least:
 			continue
 		case truths[i] == perhaps:
 			return false
@@ -311,7 +329,7 @@ func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
 		case newest && have >= 2*end+64:
 			d.sort(out.hits)
 			out.hits = out.hits[:end]
-			least = plan.Plus(out.hits[end-1].time, 1)
+			least = plan.Plus(out.hits[end-1].rank, 1)
 		case have > 4*maxDirectRows:
 			return false
 		}

@@ -196,21 +196,29 @@ func countByBounds(_ context.Context, p *Plan, s *Source) error {
 	timeType := p.View.timeType()
 	var units []alikeRows
 	for i := range s.Plain {
-		units = append(units, p.alikeIn(s, i, timeType)...)
+		units = append(units, p.alikeIn(s, i, &s.Columns[s.need[0]])...)
 	}
 	same := p.join(units, timeType)
 	if len(same) > maxSame {
 		slices.SortStableFunc(same, func(a, b []alikeRows) int { return cmp.Compare(rowsOf(b), rowsOf(a)) })
 		same = same[:maxSame]
 	}
-	taken := make(map[int][]rowRun) // of s.plain
-	whole := make(map[int]bool)
+	var taken []alikeRows
 	for _, list := range same {
 		s.same = append(s.same, sameRows{at: list[0].min, rows: rowsOf(list)})
-		for _, u := range list {
-			taken[u.part] = append(taken[u.part], u.run)
-			whole[u.part] = whole[u.part] || u.whole
-		}
+		taken = append(taken, list...)
+	}
+	s.take(taken)
+	return nil
+}
+
+// take leaves out rows that need not be read.
+func (s *Source) take(units []alikeRows) {
+	taken := make(map[int][]rowRun) // of s.plain
+	whole := make(map[int]bool)
+	for _, u := range units {
+		taken[u.part] = append(taken[u.part], u.run)
+		whole[u.part] = whole[u.part] || u.whole
 	}
 	var left []Part
 	for i, part := range s.Plain {
@@ -224,7 +232,6 @@ func countByBounds(_ context.Context, p *Plan, s *Source) error {
 		}
 	}
 	s.Plain = left
-	return nil
 }
 
 func explainBounds(_ *Plan, s *Source) string {
@@ -242,9 +249,11 @@ func explainBounds(_ *Plan, s *Source) string {
 type alikeRows struct {
 	part     int // in source.plain
 	whole    bool
+	group    int    // of the file, if not whole
 	run      rowRun // of the file, if not whole
 	min, max int64
 	rows     int64
+	counts   map[string]int64 // of the rows, by the literals of their values; nil: not counted
 }
 
 func rowsOf(list []alikeRows) (n int64) {
@@ -256,29 +265,28 @@ func rowsOf(list []alikeRows) (n int64) {
 
 // meets reports whether rows of a span may meet the statement's conditions.
 func (p *Plan) meets(lo, hi int64) bool {
-	return p.may == nil || p.may(p.probe(&Part{min: lo, Max: hi}, false))
+	return p.may == nil || p.may(p.probe(&Part{Min: lo, Max: hi}, false))
 }
 
 // alikeIn returns what of part i of the source is alike: all of it, or row groups.
-func (p *Plan) alikeIn(s *Source, i int, timeType schema.Type) (out []alikeRows) {
-	part := &s.Plain[i]
+func (p *Plan) alikeIn(s *Source, i int, index *schema.Column) (out []alikeRows) {
+	part, timeType := &s.Plain[i], index.Type
 	if part.far {
 		return nil
 	}
 	if part.Batch != nil {
-		if part.Batch.Column(schema.DeletedColumnID) == nil && p.alike(part.min, part.Max, timeType) {
-			out = append(out, alikeRows{part: i, whole: true, min: part.min, max: part.Max, rows: int64(part.Batch.Rows)})
+		if part.Batch.Column(schema.DeletedColumnID) == nil && p.alike(part.Min, part.Max, timeType) {
+			out = append(out, alikeRows{part: i, whole: true, min: part.Min, max: part.Max, rows: int64(part.Batch.Rows)})
 		}
 		return out
 	}
-	index := s.Columns[s.need[0]]
 	fields := fieldsOf(part.Segment)
 	_, has := fields[index.ID]
 	if _, marked := fields[schema.DeletedColumnID]; part.Groups != nil || marked || !has {
 		return nil
 	}
-	if p.alike(part.min, part.Max, timeType) {
-		return append(out, alikeRows{part: i, whole: true, min: part.min, max: part.Max, rows: part.Segment.Rows})
+	if p.alike(part.Min, part.Max, timeType) {
+		return append(out, alikeRows{part: i, whole: true, min: part.Min, max: part.Max, rows: part.Segment.Rows})
 	}
 	if part.Segment.Shared || p.hasColumn("file_row_number") {
 		return nil
@@ -287,15 +295,15 @@ func (p *Plan) alikeIn(s *Source, i int, timeType schema.Type) (out []alikeRows)
 	if f == nil {
 		return nil
 	}
-	return p.alikeGroups(part, i, f, fields[index.ID], index.Type, timeType)
+	return p.alikeGroups(part, i, f, fields[index.ID], timeType)
 }
 
 // alikeGroups returns the row groups of a segment that are alike. field is the time index.
 func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
-	inFile, timeType schema.Type,
+	timeType schema.Type,
 ) (out []alikeRows) {
 	factor, total, may, counted := int64(1), int64(0), int64(0), int64(0)
-	if inFile == schema.TimestampSecond {
+	if timeType == schema.TimestampSecond {
 		factor = 1000 // files have milliseconds
 	}
 	for g, group := range f.Groups {
@@ -305,7 +313,7 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 			may += group.Rows
 			continue
 		}
-		lo, hi = max(lo/factor, part.min), min(hi/factor, part.Max)
+		lo, hi = max(lo/factor, part.Min), min(hi/factor, part.Max)
 		if !p.meets(lo, hi) {
 			continue // DuckDB leaves these out itself, in less time
 		}
@@ -313,7 +321,7 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 		if p.alike(lo, hi, timeType) {
 			counted += group.Rows
 			out = append(out, alikeRows{
-				part: i, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi,
+				part: i, group: g, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi,
 				rows: group.Rows,
 			})
 		}

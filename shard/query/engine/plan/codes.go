@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -18,7 +19,8 @@ import (
 
 // This file counts rows by the codes of a dictionary, for statements that read one column
 // and cannot tell in which order its rows come: count by status. Of rows that have one
-// value the engine gets as many of a constant, as of those that alike.go finds.
+// value the engine gets as many of a constant, as of those that bounds.go finds. The statement may
+// ask for times as well, as long as all rows of a row group give the same answer.
 
 const (
 	// maxCounted is how many values rows are counted by; each is a part of the plan.
@@ -33,6 +35,31 @@ var unorderedFunctions = map[string]bool{
 	"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true,
 	"+": true, "-": true, "*": true, "//": true, "%": true,
 	"~~": true, "!~~": true, "lower": true, "upper": true, "length": true,
+	"date_trunc": true, "datetrunc": true, "time_bucket": true,
+}
+
+// constantFunctions are functions of which moments and intervals are made.
+var constantFunctions = map[string]bool{
+	"+": true, "-": true, "trunc": true, "now": true, "get_current_timestamp": true, "transaction_timestamp": true,
+	"today": true, "current_date": true, "current_localtimestamp": true, "make_timestamp": true,
+	"make_timestamp_ns": true, "make_timestamp_ms": true, "to_timestamp": true, "epoch_ms": true,
+	"to_microseconds": true, "to_milliseconds": true, "to_seconds": true, "to_minutes": true, "to_hours": true,
+	"to_days": true, "to_weeks": true, "to_months": true, "to_quarters": true, "to_years": true,
+}
+
+// isConstant reports whether an expression has one value for all rows.
+func isConstant(v any) bool {
+	n, _ := v.(sql.Node)
+	switch sql.Text(n, "class") {
+	case "CONSTANT":
+		return true
+	case "CAST":
+		return isConstant(n["child"])
+	case "FUNCTION":
+		return constantFunctions[sql.LowerASCII(sql.Text(n, "function_name"))] &&
+			!slices.ContainsFunc(sql.Args(n), func(arg any) bool { return !isConstant(arg) })
+	}
+	return false
 }
 
 var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
@@ -88,6 +115,9 @@ func knownExpressions(v any, calls *int) bool {
 			return !isDouble(value["type"])
 		case "FUNCTION":
 			name := sql.LowerASCII(sql.Text(v, "function_name"))
+			if constantFunctions[name] && isConstant(v) {
+				return true
+			}
 			if aggregates[name] {
 				*calls++
 			}
@@ -116,42 +146,46 @@ func isDouble(v any) bool {
 	return id == "DOUBLE" || id == "FLOAT"
 }
 
-// countByCodes takes segments out of the source whose rows can be counted by the values
-// of the only column that the statement reads.
+// countByCodes takes segments and row groups out of the source whose rows can be counted by the values
+// of the only column that the statement reads beside the time index. Of the time index it may ask what all of
+// their rows answer alike: a condition that their bounds fulfil.
 func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 	index := p.View.Schema.TimeIndex()
-	if !p.shape.unordered || len(p.St.Tables) != 1 || p.View.Merges() || p.St.Whole ||
-		index == nil || p.St.Words[sql.LowerASCII(index.Name)] > 0 {
+	if !p.shape.unordered || p.View.Merges() || index == nil || !p.timesOnly {
 		return nil
 	}
 	column := s.onlyBeside(index)
 	if column == nil {
 		return nil
 	}
-	totals := make(map[string]int64)
-	var left []Part
+	var units []alikeRows
 	for i := range s.Plain {
-		part := &s.Plain[i]
-		rows, err := p.countsOf(ctx, part, s, column)
+		list, err := p.countsOf(ctx, s, i, index, column)
 		if err != nil {
 			return err
 		}
-		if rows == nil || len(totals)+len(rows) > 2*maxCounted {
-			left = append(left, *part)
-			continue
+		units = append(units, list...)
+	}
+	var counted []countedRows
+	for _, list := range p.join(units, index.Type) {
+		totals := make(map[string]int64)
+		for _, u := range list {
+			for literal, n := range u.counts {
+				totals[literal] += n
+			}
 		}
-		for literal, n := range rows {
-			totals[literal] += n
+		for literal, n := range totals {
+			counted = append(counted, countedRows{literal: literal, at: list[0].min, rows: n})
+		}
+		if len(counted) > maxCounted {
+			return nil
 		}
 	}
-	if len(totals) > maxCounted || len(totals) == 0 {
-		return nil
-	}
-	s.Plain = left
-	for literal, n := range totals {
-		s.counted = append(s.counted, countedRows{literal, n})
-	}
-	slices.SortFunc(s.counted, func(a, b countedRows) int { return strings.Compare(a.literal, b.literal) })
+	slices.SortFunc(counted, func(a, b countedRows) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.literal, b.literal))
+	})
+	s.counted = counted
+	s.take(units)
 	return nil
 }
 
@@ -187,48 +221,79 @@ func explainCodes(_ *Plan, s *Source) string {
 	return fmt.Sprintf("; %d rows counted by the codes of their values", n)
 }
 
-// countsOf counts the rows of a part by the literals of their values; nil if that is not
-// possible. The error is that of ctx.
-func (p *Plan) countsOf(ctx context.Context, pt *Part, s *Source, c *schema.Column) (map[string]int64, error) {
-	if pt.Segment == nil || pt.Segment.Shared || pt.Groups != nil {
+// countsOf counts the rows of a part by the literals of their values: of all of it, or of the row groups whose
+// rows are alike to the statement but for these values. It returns none if that is not possible. The error is that
+// of ctx.
+func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.Column) ([]alikeRows, error) {
+	part := &s.Plain[i]
+	if part.Segment == nil || part.Segment.Shared || part.Groups != nil {
 		return nil, nil
 	}
-	if before := p.View.ExpiredBefore; before != nil && pt.min < *before {
-		return nil, nil
-	}
-	columns, ok := p.PageColumns(pt.Segment, s.need)
+	columns, ok := p.PageColumns(part.Segment, s.need)
 	if !ok || slices.ContainsFunc(columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID }) {
 		return nil, nil
 	}
 	at := slices.IndexFunc(columns, func(have segment.Column) bool { return have.ID == c.ID })
-	filters := p.Filters.Get(pt.Segment)
+	filters := p.Filters.Get(part.Segment)
 	if at < 0 || filters == nil {
 		return nil, nil
 	}
-	lists, err := p.countGroups(ctx, pt.Segment.Path, filters, columns[at])
+	units := p.alikeIn(s, i, index)
+	if len(units) == 0 {
+		return nil, nil
+	}
+	var groups []int
+	for _, u := range units {
+		groups = append(groups, u.group)
+	}
+	if len(units) == 1 && units[0].whole {
+		groups = groups[:0]
+		for g := range filters.Groups {
+			groups = append(groups, g)
+		}
+	}
+	lists, err := p.countGroups(ctx, part.Segment.Path, filters, groups, columns[at])
 	if lists == nil {
 		return nil, err
 	}
-	out, rows := make(map[string]int64), int64(0)
-	for _, list := range lists {
-		for _, count := range list {
-			literal, ok := literalOf(c, columns[at].Type, count.Value)
-			if !ok {
-				return nil, nil
-			}
-			out[literal] += count.Rows
-			rows += count.Rows
+	for k := range units {
+		u := &units[k]
+		mine := lists[k : k+1]
+		if u.whole {
+			mine = lists
+		}
+		if u.counts = countsIn(mine, c, columns[at].Type); u.counts == nil || sum(u.counts) != u.rows {
+			return nil, nil
 		}
 	}
-	if rows != pt.Segment.Rows {
-		return nil, nil
-	}
-	return out, nil
+	return units, nil
 }
 
-// countGroups counts the rows of each row group of a file by the codes of a column's values; nil if that is
+// countsIn adds up the rows of row groups by the literals of their values; nil if one cannot be written.
+func countsIn(lists [][]segment.Count, c *schema.Column, t schema.Type) map[string]int64 {
+	out := make(map[string]int64)
+	for _, list := range lists {
+		for _, count := range list {
+			literal, ok := literalOf(c, t, count.Value)
+			if !ok {
+				return nil
+			}
+			out[literal] += count.Rows
+		}
+	}
+	return out
+}
+
+func sum(counts map[string]int64) (n int64) {
+	for _, rows := range counts {
+		n += rows
+	}
+	return n
+}
+
+// countGroups counts the rows of each of some row groups of a file by the codes of a column's values; nil if that is
 // not possible. The error is that of ctx.
-func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters,
+func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters, groups []int,
 	c segment.Column,
 ) ([][]segment.Count, error) {
 	file, err := os.Open(path)
@@ -236,7 +301,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 		return nil, nil
 	}
 	defer file.Close()
-	lists := make([][]segment.Count, len(filters.Groups))
+	lists := make([][]segment.Count, len(groups))
 	var next, failed atomic.Int64
 	var wg sync.WaitGroup
 	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
@@ -244,7 +309,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
 				// Values that are not codes, or damage: the engine reads the file.
 				var err error
-				if lists[g], err = filters.Counts(file, g, c, maxCounted); err != nil {
+				if lists[g], err = filters.Counts(file, groups[g], c, maxCounted); err != nil {
 					failed.Add(1)
 				}
 			}

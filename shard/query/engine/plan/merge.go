@@ -23,16 +23,16 @@ func separate(parts []Part) (plain []Part, merges [][]Part) {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge == query.Append })
 	slices.SortStableFunc(parts, func(a, b Part) int {
 		switch {
-		case a.min < b.min:
+		case a.Min < b.Min:
 			return -1
-		case a.min > b.min:
+		case a.Min > b.Min:
 			return 1
 		}
 		return 0
 	})
 	for len(parts) > 0 {
 		n, end := 1, parts[0].Max
-		for n < len(parts) && parts[n].min <= end {
+		for n < len(parts) && parts[n].Min <= end {
 			end = max(end, parts[n].Max)
 			n++
 		}

@@ -13,9 +13,10 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file answers "the newest N rows" without reading all of them. A statement of
+// This file answers "the newest N rows" without reading all of them, also those before some moment. A statement of
 // that kind is run over the rows from some moment on; if it yields N rows, they are the
-// ones, since all others are older. If not, it is run again from an earlier moment.
+// ones, since all others are older. If not, it is run again from an earlier moment. The oldest rows are
+// found in the same way, up to some moment.
 
 const (
 	// maxNewest is the most rows for which the newest are looked for first.
@@ -31,7 +32,7 @@ const (
 	MaxKept = 16 << 20
 )
 
-// findNewest returns what a query for the newest rows asks for, or nil if it is another query.
+// findNewest returns what a query for the newest or the oldest rows asks for, or nil if it is another query.
 func findNewest(st *sql.Statement, n sql.Node) *newest {
 	if sql.Text(n, "type") != "SELECT_NODE" {
 		return nil
@@ -66,7 +67,7 @@ func findNewest(st *sql.Statement, n sql.Node) *newest {
 }
 
 // modified takes in the ORDER BY or LIMIT of the query. It returns false for other modifiers, and if the
-// order is not from the newest on.
+// order is not that of a column.
 func (q *newest) modified(m sql.Node) bool {
 	switch sql.Text(m, "type") {
 	case "ORDER_MODIFIER":
@@ -77,11 +78,17 @@ func (q *newest) modified(m sql.Node) bool {
 		first, _ := list[0].(sql.Node)
 		by, _ := first["expression"].(sql.Node)
 		path, _ := by["column_names"].([]any)
-		if sql.Text(first, "type") != "DESCENDING" || sql.Text(by, "class") != "COLUMN_REF" || len(path) != 1 {
+		if sql.Text(by, "class") != "COLUMN_REF" || len(path) != 1 {
 			return false
 		}
 		q.order, _ = path[0].(string)
-		return true
+		switch sql.Text(first, "type") {
+		case "DESCENDING":
+			return true
+		case "ASCENDING", "ORDER_DEFAULT", "":
+			q.Oldest = true
+			return true
+		}
 	case "LIMIT_MODIFIER":
 		limit, ok := sql.RowCount(m["limit"])
 		offset, fine := sql.RowCount(m["offset"])
@@ -116,8 +123,8 @@ type unit struct {
 	group   int
 }
 
-// Attempts returns the moments from which on to try, the latest first, in the unit of
-// the time index. There are none if the statement is of another kind or reads little.
+// Attempts returns the moments from which on to try, the latest first, or up to which if the oldest rows are
+// asked for, in the unit of the time index. There are none if the statement is of another kind or reads little.
 // limit is that of the request.
 func (p *Plan) Attempts(limit uint64) []int64 {
 	n := p.shape.Newest
@@ -125,8 +132,8 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 	if n.Limit == 0 {
 		rows += limit
 	}
-	if rows == 0 || rows > maxNewest {
-		return nil
+	if n.Limit == 0 && limit == 0 || rows > maxNewest {
+		return nil // OFFSET alone asks for all the rows behind it
 	}
 	index := p.View.Schema.TimeIndex()
 	if c := p.named(n.order); index == nil || c == nil || c.ID != index.ID {
@@ -137,18 +144,21 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 	p.Pruned = kept
 	var out []int64
 	want := max(firstFactor*int64(rows), p.MinAttempt)
-	if len(p.Ref.Conds) == 0 && p.View.ExpiredBefore == nil && !p.View.Merges() {
+	if p.onlyTimes && p.View.ExpiredBefore == nil && !p.View.Merges() {
 		want = int64(rows)
 	}
 	for range maxAttempts {
 		if want > total/2 {
 			break
 		}
-		at := since(units, want)
+		at := n.reach(units, want)
 		if want <= maxLentRows && !p.Off["pages"] {
-			at = since(p.pageUnits(units, at), want)
+			at = n.reach(p.pageUnits(units, at), want)
 		}
-		if len(out) == 0 || at < out[len(out)-1] {
+		if p.View.since(at) == "" {
+			break // it cannot be written in a condition
+		}
+		if len(out) == 0 || n.sooner(out[len(out)-1], at) {
 			out = append(out, at)
 		}
 		want *= growth
@@ -156,61 +166,138 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 	return out
 }
 
+// Try has the plan read the rows from a moment on, or up to it if the oldest rows are asked for.
+func (p *Plan) Try(at int64) {
+	if p.From, p.Until = &at, nil; p.shape.Newest.Oldest {
+		p.From, p.Until = nil, &at
+	}
+}
+
+// EndTrying has the plan read all rows.
+func (p *Plan) EndTrying() { p.From, p.Until = nil, nil }
+
+// outside reports whether rows of such times, in the unit of the time index, are not read in an attempt.
+func (p *Plan) outside(lo, hi int64) bool {
+	return p.From != nil && hi < *p.From || p.Until != nil && lo > *p.Until
+}
+
+// trying reports whether not all rows are read, because of an attempt.
+func (p *Plan) trying() bool { return p.From != nil || p.Until != nil }
+
+// borders returns what the comparisons of a condition with times ask, and whether the condition has nothing else.
+func (p *Scope) borders(v any) (list []indistinct, all bool) {
+	n, _ := v.(sql.Node)
+	switch sql.Text(n, "class") {
+	case "COMPARISON", "BETWEEN":
+		list = p.readersOf(n)
+		return list, list != nil
+	case "CONJUNCTION", "OPERATOR":
+		all = sql.Text(n, "type") == "CONJUNCTION_AND"
+		for _, child := range sql.Args(n) {
+			more, known := p.borders(child)
+			list, all = append(list, more...), all && known
+		}
+	}
+	return list, all
+}
+
 // named returns the table's column of that name, if it is the only one.
 func (p *Plan) named(name string) *schema.Column {
 	return (&Scope{Schema: p.View.Schema, Names: p.View.Names}).Named(name)
 }
 
-// units returns what the reference reads in pieces of known bounds, the latest first.
-// Of files with many rows the pieces are row groups.
+// units returns what the reference reads in pieces of known bounds, those that are asked for first in front.
+// Of files with many rows the pieces are row groups. What conditions on the time exclude is left out.
 func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	factor := FileFactor(index.Type)
+	add := func(u unit) {
+		if !p.meets(u.min, u.max) {
+			return
+		}
+		total += u.rows
+		units = append(units, p.sure(u))
+	}
 	for _, part := range p.Parts() {
 		if part.Batch != nil {
-			units = append(units, unit{min: part.min, max: part.Max, rows: int64(part.Batch.Rows)})
-			total += int64(part.Batch.Rows)
+			add(unit{min: part.Min, max: part.Max, rows: int64(part.Batch.Rows)})
 			continue
 		}
-		total += part.Segment.Rows
-		whole := unit{min: part.min, max: part.Max, rows: part.Segment.Rows}
+		whole := unit{min: part.Min, max: part.Max, rows: part.Segment.Rows}
 		field, _ := FieldOf(part.Segment, index.ID)
 		filters := p.Filters.Get(part.Segment)
 		if filters == nil || part.Segment.Shared || len(filters.Groups) == 0 {
-			units = append(units, whole)
+			add(whole)
 			continue
 		}
 		for g := range filters.Groups {
 			lo, hi, ok := filters.Bounds(field, g)
 			if !ok {
-				lo, hi = part.min*factor, part.Max*factor
+				lo, hi = part.Min*factor, part.Max*factor
 			}
-			units = append(units, unit{
-				max(lo/factor, part.min), min(hi/factor, part.Max), filters.Groups[g].Rows,
+			add(unit{
+				max(lo/factor, part.Min), min(hi/factor, part.Max), filters.Groups[g].Rows,
 				part.Segment, g,
 			})
 		}
 	}
-	slices.SortFunc(units, func(a, b unit) int { return cmp.Compare(b.min, a.min) })
+	p.shape.Newest.sort(units)
 	return units, total
 }
 
-// since returns the latest moment from which on there are at least so many rows.
-func since(units []unit, rows int64) int64 {
-	for _, u := range units {
-		if rows -= u.rows; rows <= 0 {
-			return u.min
+// sure returns a unit without its rows if it lies across a border of the conditions: nobody knows on which side they
+// are.
+func (p *Plan) sure(u unit) unit {
+	timeType := p.View.timeType()
+	times := Span{Nanoseconds(u.min, timeType), Nanoseconds(u.max, timeType)}
+	if slices.ContainsFunc(p.borders, func(r indistinct) bool { return !r(times) }) {
+		u.rows = 0
+	}
+	return u
+}
+
+// sort puts the units in front that have to be read first.
+func (q *newest) sort(units []unit) {
+	slices.SortFunc(units, func(a, b unit) int {
+		if q.Oldest {
+			return cmp.Compare(a.max, b.max)
 		}
+		return cmp.Compare(b.min, a.min)
+	})
+}
+
+// sooner reports whether an attempt that ends at a moment reads less than one that ends at another.
+func (q *newest) sooner(at, than int64) bool {
+	if q.Oldest {
+		return at < than
+	}
+	return at > than
+}
+
+// reach returns the moment up to which there are at least so many rows.
+func (q *newest) reach(units []unit, rows int64) int64 {
+	for _, u := range units {
+		if rows -= u.rows; rows > 0 {
+			continue
+		}
+		if q.Oldest {
+			return u.max
+		}
+		return u.min
+	}
+	if q.Oldest {
+		return math.MaxInt64
 	}
 	return math.MinInt64
 }
 
-// pageUnits returns the units that reach up to a moment or later, row groups in pieces of
-// a page each where those are known, the latest first.
-func (p *Plan) pageUnits(units []unit, from int64) (out []unit) {
+// pageUnits returns the units that lie before a moment, counted from what is asked for, or across it; row groups in
+// pieces of a page each where those are known.
+func (p *Plan) pageUnits(units []unit, at int64) (out []unit) {
+	oldest := p.shape.Newest.Oldest
 	index := p.View.Schema.TimeIndex()
 	factor := FileFactor(index.Type)
 	for _, u := range units {
-		if u.max < from {
+		if !oldest && u.max < at || oldest && u.min > at {
 			continue
 		}
 		pages := p.pagesOf(u, index)
@@ -218,10 +305,13 @@ func (p *Plan) pageUnits(units []unit, from int64) (out []unit) {
 			out = append(out, u)
 		}
 		for _, page := range pages {
-			out = append(out, unit{min: max(page.Min/factor, u.min), max: min(page.Max/factor, u.max), rows: int64(page.Rows)})
+			piece := unit{min: max(page.Min/factor, u.min), max: min(page.Max/factor, u.max), rows: int64(page.Rows)}
+			if p.meets(piece.min, piece.max) {
+				out = append(out, p.sure(piece))
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b unit) int { return cmp.Compare(b.min, a.min) })
+	p.shape.Newest.sort(out)
 	return out
 }
 

@@ -92,7 +92,7 @@ func (p *Scope) keys(v any) []key {
 
 // reduceToPages puts rows that were read here in the place of parts of which few can matter.
 func reduceToPages(_ context.Context, p *Plan, s *Source) error {
-	if p.may == nil && p.From == nil {
+	if p.may == nil && !p.trying() {
 		return nil // all of every part matters
 	}
 	budget := maxLentRows
@@ -125,7 +125,7 @@ func explainPages(_ *Plan, s *Source) string {
 // false if the engine is to read the file. budget is how many rows may still be read.
 func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	if pt.Segment == nil || pt.far || pt.Segment.Damaged != "" || pt.Segment.Shared || p.timesOnly && len(need) == 1 ||
-		p.may == nil && p.From == nil {
+		p.may == nil && !p.trying() {
 		return nil, false
 	}
 	columns, ok := p.PageColumns(pt.Segment, need)
@@ -274,7 +274,7 @@ func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int
 
 // pages chooses the pages whose times can matter, if they have no more rows than budget.
 func (l *RowFinder) pages(columns []segment.Column, budget int) (chosen []groupRuns, rows int, ok bool) {
-	if l.From == nil && !l.used.time {
+	if !l.trying() && !l.used.time {
 		return nil, 0, false
 	}
 	at := slices.IndexFunc(columns, func(c segment.Column) bool { return c.Semantic == schema.Timestamp })
@@ -318,7 +318,7 @@ func (l *RowFinder) pages(columns []segment.Column, budget int) (chosen []groupR
 func (l *RowFinder) Matters(lo, hi int64) bool {
 	factor := FileFactor(l.TimeType)
 	lo, hi = lo/factor, hi/factor
-	if l.From != nil && hi < *l.From {
+	if l.outside(lo, hi) {
 		return false
 	}
 	return l.may == nil || l.may(&probe{times: Span{Nanoseconds(lo, l.TimeType), Nanoseconds(hi, l.TimeType)}})

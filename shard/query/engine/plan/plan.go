@@ -23,8 +23,13 @@ type Plan struct {
 	used reasons
 	// keys are those of the conditions.
 	keys []key
-	// From is the moment, in the unit of the time index, before which rows do not matter.
-	From *int64
+	// From is the moment, in the unit of the time index, before which rows do not matter, Until that after which they
+	// do not; see newest.go.
+	From, Until *int64
+	// borders are what the conditions of a query for the newest rows ask of times. onlyTimes tells that they ask
+	// nothing else.
+	borders   []indistinct
+	onlyTimes bool
 	// timesOnly tells that all that the statement reads are times, by reads.
 	timesOnly bool
 	reads     []indistinct
@@ -42,10 +47,15 @@ type pruning struct {
 // predicates works out what the conditions of the plan's reference tell at a moment.
 func (p *Plan) predicates(searches []sql.Search, now time.Time) {
 	var parts []predicate
+	p.onlyTimes = true
 	for _, c := range p.Ref.Conds {
 		pl := &Scope{Schema: p.View.Schema, Names: p.View.Names, Alias: c.Alias, Alone: c.Alone, searches: searches}
 		pl.Constants = p.Constants(now)
 		parts = append(parts, pl.predicate(c.Expr, false))
+		if p.shape.Newest != nil {
+			borders, all := pl.borders(c.Expr)
+			p.borders, p.onlyTimes = append(p.borders, borders...), p.onlyTimes && all
+		}
 		p.keys = append(p.keys, pl.keys(c.Expr)...)
 		p.used.time = p.used.time || pl.used.time
 		p.used.value = p.used.value || pl.used.value
@@ -81,16 +91,16 @@ func (p *Plan) Parts() []Part {
 			p.Pruned.expired++
 			return
 		}
-		pt.Rank, pt.far = len(parts), isFar(pt.min, pt.Max, timeType)
+		pt.Rank, pt.far = len(parts), isFar(pt.Min, pt.Max, timeType)
 		parts = append(parts, pt)
 	}
 	for _, s := range segments {
-		add(Part{Segment: s, merge: v.Eras.Segment(s.Order, v.Merge), min: s.MinTime, Max: s.MaxTime})
+		add(Part{Segment: s, merge: v.Eras.Segment(s.Order, v.Merge), Min: s.MinTime, Max: s.MaxTime})
 	}
 	for i, b := range v.Batches {
 		if b.Rows > 0 {
 			p.Pruned.Memtable += int64(b.Rows)
-			add(Part{Batch: b, merge: v.Eras.Batch(i, v.Merge), min: b.MinTime, Max: b.MaxTime})
+			add(Part{Batch: b, merge: v.Eras.Batch(i, v.Merge), Min: b.MinTime, Max: b.MaxTime})
 		}
 	}
 	return parts
@@ -99,7 +109,7 @@ func (p *Plan) Parts() []Part {
 // probe returns what is known of a part without a look at its file.
 func (p *Plan) probe(pt *Part, identity bool) *probe {
 	return &probe{
-		times:    Span{Nanoseconds(pt.min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())},
+		times:    Span{Nanoseconds(pt.Min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())},
 		identity: identity,
 	}
 }

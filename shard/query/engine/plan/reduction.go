@@ -70,33 +70,36 @@ func (p *Plan) reduce(ctx context.Context, s *Source, list []reduction) error {
 	return nil
 }
 
-// hidden returns the condition that leaves out rows which have expired, or which lie before p.from, in
+// hidden returns the condition that leaves out rows which have expired, or which an attempt does not read, in
 // parts that have other rows as well.
 func (p *Plan) hidden(s *Source) string {
-	hide, cut := false, false
+	hide, before, after := false, false, false
 	for pt := range s.Parts() {
-		hide = hide || p.View.ExpiredBefore != nil && pt.min < *p.View.ExpiredBefore
-		cut = cut || p.From != nil && pt.min < *p.From
+		hide = hide || p.View.ExpiredBefore != nil && pt.Min < *p.View.ExpiredBefore
+		before = before || p.From != nil && pt.Min < *p.From
+		after = after || p.Until != nil && pt.Max > *p.Until
 	}
+	var conditions []string
 	switch {
-	case cut && (!hide || *p.From > *p.View.ExpiredBefore):
-		return p.View.since(*p.From)
+	case before && (!hide || *p.From > *p.View.ExpiredBefore):
+		conditions = append(conditions, p.View.since(*p.From))
 	case hide:
-		return p.View.since(*p.View.ExpiredBefore)
+		conditions = append(conditions, p.View.since(*p.View.ExpiredBefore))
 	}
-	return ""
+	if after {
+		conditions = append(conditions, "NOT ("+p.View.since(*p.Until+1)+")")
+	}
+	conditions = slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
+	return strings.Join(conditions, " AND ")
 }
 
 // reduceByTimes leaves out parts whose times show that no row of them can matter.
 func reduceByTimes(_ context.Context, p *Plan, s *Source) error {
-	if p.may == nil && p.From == nil {
+	if p.may == nil && !p.trying() {
 		return nil
 	}
 	s.keep(func(pt *Part, identity bool) bool {
-		if p.From != nil && pt.Max < *p.From {
-			return false
-		}
-		return p.MeetsTimes(pt, identity)
+		return !p.outside(pt.Min, pt.Max) && p.MeetsTimes(pt, identity)
 	})
 	return nil
 }

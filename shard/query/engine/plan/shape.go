@@ -4,7 +4,7 @@ import "cordwood/shard/query/engine/sql"
 
 // Shape is what the reductions conclude from the text of a statement alone.
 type Shape struct {
-	// Newest is what makes it a query for the newest rows, or nil.
+	// Newest is what makes it a query for the newest or the oldest rows, or nil.
 	Newest *newest
 	// unordered tells that it adds up the rows of one table, in whatever order they come.
 	unordered bool
@@ -15,12 +15,14 @@ type Shape struct {
 }
 
 // newest is what a statement must be like: its rows are those of one table, each by
-// itself, the latest first, and at most so many.
+// itself, the latest or the oldest first, and at most so many.
 type newest struct {
 	Ref   int    // in statement.tables
 	order string // the name by which it orders
 	rows  uint64 // LIMIT and OFFSET together; 0: no LIMIT
 	Limit uint64 // LIMIT alone
+	// Oldest tells that the oldest rows are asked for, not the newest.
+	Oldest bool
 }
 
 // A indistinct tells whether a use of the time index cannot tell moments of a span, in

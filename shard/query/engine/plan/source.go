@@ -76,8 +76,8 @@ type Part struct {
 	merge query.Merge
 	// Rank orders parts by when they were written, from 0.
 	Rank int
-	// min and max bound the time index, in its unit.
-	min, Max int64
+	// Min and Max bound the time index, in its unit.
+	Min, Max int64
 	// Groups are the runs of row numbers that matter, left the row groups; nil: all.
 	Groups []rowRun
 	Left   []int
@@ -272,8 +272,9 @@ type sameRows struct {
 	rows int64
 }
 
-// countedRows are rows of one value, as a literal.
+// countedRows are rows of one value, as a literal, and of one time, as far as the statement can tell.
 type countedRows struct {
 	literal string
+	at      int64 // in the unit of the time index
 	rows    int64
 }

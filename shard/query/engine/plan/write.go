@@ -171,15 +171,20 @@ func (s *Source) scan(b *strings.Builder, lend Lend, parts []Part, mark string) 
 	return nil
 }
 
+// moment writes a time of the time index as SQL.
+func (s *Source) moment(at int64, c *schema.Column) string {
+	moment := fmt.Sprintf("make_timestamp_ns(%d)", at)
+	if c.Type != schema.TimestampNanosecond {
+		moment = fmt.Sprintf("make_timestamp(%d)", Nanoseconds(at, c.Type)/1000)
+	}
+	return moment + "::" + EngineTypes[c.Type].SQL
+}
+
 // repeat writes the query of rows that are alike.
 func (s *Source) repeat(b *strings.Builder, same sameRows) {
-	at, c := s.need[0], s.Columns[s.need[0]]
-	moment := fmt.Sprintf("make_timestamp_ns(%d)", same.at)
-	if c.Type != schema.TimestampNanosecond {
-		moment = fmt.Sprintf("make_timestamp(%d)", Nanoseconds(same.at, c.Type)/1000)
-	}
-	name := sql.QuoteName(s.Names[at])
-	fmt.Fprintf(b, "SELECT %s::%s AS %s FROM range(%d)", moment, EngineTypes[c.Type].SQL, name, same.rows)
+	at := s.need[0]
+	fmt.Fprintf(b, "SELECT %s AS %s FROM range(%d)", s.moment(same.at, &s.Columns[at]), sql.QuoteName(s.Names[at]),
+		same.rows)
 	s.conditions(b)
 }
 
@@ -191,10 +196,11 @@ func (s *Source) repeated(b *strings.Builder, counted countedRows) {
 			b.WriteString(", ")
 		}
 		value := counted.literal
-		if s.Columns[at].Semantic == schema.Timestamp {
-			value = s.null(at) // nobody reads it
+		if c := &s.Columns[at]; c.Semantic == schema.Timestamp {
+			value = s.moment(counted.at, c)
 		}
 		b.WriteString(value + " AS " + sql.QuoteName(s.Names[at]))
 	}
 	fmt.Fprintf(b, " FROM range(%d)", counted.rows)
+	s.conditions(b)
 }
