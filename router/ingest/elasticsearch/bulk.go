@@ -227,9 +227,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdo
 		exchange.WriteError(w, r, c.Refuse(err))
 		return
 	}
-	for _, warning := range d.store(c, operations) {
-		w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
-	}
+	d.store(c, operations)
 	answer(w, r, operations)
 }
 
@@ -258,7 +256,7 @@ type group struct {
 }
 
 // store stores the documents and sets the status of each operation.
-func (d *Door) store(c *httpdoor.Call, operations []operation) (warnings []string) {
+func (d *Door) store(c *httpdoor.Call, operations []operation) {
 	groups := d.groups(c, operations)
 	batches := make([]*ingest.Batch, len(groups))
 	field := c.Query.Get("msg_field")
@@ -272,13 +270,11 @@ func (d *Door) store(c *httpdoor.Call, operations []operation) (warnings []strin
 		batches[i] = b
 	}
 	if len(batches) == 0 {
-		return nil
+		return
 	}
 	for i, out := range c.Store(batches...) {
 		groups[i].settle(operations, &out)
-		warnings = append(warnings, out.Warnings...)
 	}
-	return warnings
 }
 
 // groups makes a group for each place that documents go to, in the order in which the request mentions them.

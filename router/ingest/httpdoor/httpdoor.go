@@ -230,12 +230,15 @@ func (m memory) Reserve(ctx context.Context, n int64) error {
 
 func (m memory) TryReserve(n int64) bool { return m.content.TryReserve(m.extra + n) }
 
-// Store stores the batches and returns what became of each.
+// Store stores the batches and returns what became of each. The headers of the answer, which is not begun yet, get
+// what was stored otherwise than it came.
 func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
-	return c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
+	outs := c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},
 		Wait: true, Batches: batches,
 	})
+	tell(c.X.Header(), outs)
+	return outs
 }
 
 // Release gives the memory of the body back. Nothing that was decoded from it may be used any more.

@@ -57,9 +57,6 @@ func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	for _, warning := range out.Warnings {
-		h.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
-	}
 	if out.Skipped > 0 {
 		h.Set(exchange.HeaderSkipped, strconv.Itoa(out.Skipped))
 	}
@@ -125,9 +122,9 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 		return nil, out.Err
 	}
 	if in.unreadable > 0 {
-		out.Warnings = append(out.Warnings,
-			words.Say(in.unreadable, "stream has labels that could not be read: its entries are stored without",
-				"streams have labels that could not be read: their entries are stored without"))
+		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.unreadable,
+			"stream has labels that could not be read: its entries are stored without",
+			"streams have labels that could not be read: their entries are stored without"))
 	}
 	if out.Skipped > 0 && out.Skipped == out.Records {
 		return nil, errs.New(errs.InvalidArguments, "no entry of the request could be stored; the first: %s",

@@ -79,9 +79,6 @@ func (g *GRPC) Export(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r, err)
 		return
 	}
-	for _, warning := range out.Warnings {
-		w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
-	}
 	begin(w)
 	message := answerProto(int64(out.Skipped), reasons(out))
 	prefix := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) //nolint:gosec // it is a few kilobytes

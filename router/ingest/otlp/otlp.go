@@ -115,9 +115,6 @@ func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r, err)
 		return
 	}
-	for _, warning := range out.Warnings {
-		w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
-	}
 	rejected, why := int64(out.Skipped), reasons(out)
 	if media == typeJSON {
 		exchange.WriteJSON(w, http.StatusOK, answerJSON(rejected, why))
