@@ -35,11 +35,12 @@ func (i Columns) open(_ context.Context, j *job) (run, error) {
 	if j.kept != nil {
 		q.OnSkip = both(q.OnSkip, func(r pipeline.Reason) {
 			var text []byte
-			if i.Text != nil {
+			if i.Text != nil && j.kept.err == nil {
 				text = i.Text()
 			}
 			j.kept.add(r, text)
 		})
+		q.Stop = func() error { return j.kept.err }
 	}
 	if j.b.Replayed != nil {
 		j.b.Replayed.watch(q, j.kept != nil)

@@ -61,6 +61,9 @@ type rejects struct {
 	rows  column.Builder
 	cols  []*column.Col
 	bytes int
+	// reserve asks for memory for rows and rejects, of which these have reserved.
+	reserve  func() error
+	reserved int64
 
 	refused []byte // text of a malformed record
 	pending []pipeline.Reason
@@ -140,6 +143,9 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 			"more than %d MiB of skipped records in one request, which is too much to keep; send fewer records per request, "+
 				"or say on_reject=drop", maxRejectBytes>>20)
 	}
+	if r.err == nil {
+		r.err = r.hold()
+	}
 	if r.err != nil {
 		return
 	}
@@ -161,6 +167,23 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 	r.cols[9].SetString(row, r.format)
 	r.cols[10].SetBytes(row, text)
 	r.rows.EndRow()
+}
+
+const (
+	// rejectCopies is how often the texts are in memory while they grow and are encoded.
+	rejectCopies = 3
+	// rejectStep is the step in which memory for them is asked for.
+	rejectStep = 1 << 20
+)
+
+// hold asks for the memory of the rows.
+func (r *rejects) hold() error {
+	need := rejectCopies * int64(r.bytes)
+	if r.reserve == nil || need <= r.reserved {
+		return nil
+	}
+	r.reserved = need + rejectStep
+	return r.reserve()
 }
 
 // Finish adds the table of rejected records to what the pipeline made.

@@ -123,6 +123,7 @@ type job struct {
 	request  pipeline.Request
 	opt      native.Options
 	kept     *rejects // nil: refused records are dropped
+	rows     int64    // the memory that the pipeline asked for
 	refused  []pipeline.Reason
 	repaired int
 	leave    func() // gives back the place among the running pipelines
@@ -168,7 +169,13 @@ func (j *job) open(ctx context.Context) (run, error) {
 		j.kept = newRejects(b, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
 	}
 	if j.m != nil {
-		q.Reserve = func(bytes int64) error { return j.reserve(ctx, bytes) }
+		q.Reserve = func(bytes int64) error {
+			j.rows = bytes
+			return j.reserve(ctx)
+		}
+		if j.kept != nil {
+			j.kept.reserve = func() error { return j.reserve(ctx) }
+		}
 	}
 	return b.Input.open(ctx, j)
 }
@@ -184,16 +191,30 @@ func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 // maxTexts bounds the refused records of a batch whose error is kept in full.
 const maxTexts = 1000
 
+// failedAlike are the errors of further records, by the step.
+var failedAlike = func() map[pipeline.SkipKind]string {
+	texts := map[pipeline.SkipKind]string{}
+	for _, kind := range pipeline.SkipKinds() {
+		texts[kind] = "it failed as others of the request did, at the step " + kind.String()
+	}
+	return texts
+}()
+
 // note notes a refused record for Outcome.Refused.
 func (j *job) note(r pipeline.Reason) {
 	if len(j.refused) >= maxTexts {
-		r.Error = "it failed as others of the request did, at the step " + r.Kind.String()
+		r.Error = failedAlike[r.Kind]
 	}
 	j.refused = append(j.refused, r)
 }
 
-// reserve asks for memory for rows. Who has to wait for it leaves the place among the running pipelines meanwhile.
-func (j *job) reserve(ctx context.Context, bytes int64) error {
+// reserve asks for memory for rows and rejects. Who has to wait for it leaves the place among the running pipelines
+// meanwhile.
+func (j *job) reserve(ctx context.Context) error {
+	bytes := j.rows
+	if j.kept != nil {
+		bytes += j.kept.reserved
+	}
 	if j.m.TryReserve(bytes) {
 		return nil
 	}

@@ -196,11 +196,8 @@ func (r *Direct) put(i int) {
 func (r *Direct) End() error {
 	d, err, load := r.home, r.err, r.load
 	r.err, r.load = nil, 0
-	if r.total += load; r.total > maxDirectBytes {
-		e := errs.New(errs.InvalidArguments, "the rows of the request have more than %d bytes, because its records repeat "+
-			"what they share, such as the attributes of a resource: send fewer records in a request", maxDirectBytes)
-		e.HTTPStatus = http.StatusRequestEntityTooLarge
-		return e
+	if err := r.count(load); err != nil {
+		return err
 	}
 	if err == nil {
 		err = d.err
@@ -223,9 +220,23 @@ func (r *Direct) End() error {
 // Drop takes back the row under way and counts it as refused because of err, as Runner.Refuse does.
 // With Request.SkipError unset its error ends the request.
 func (r *Direct) Drop(err error) error {
+	load := r.load
 	r.err, r.load, r.timeSet = nil, 0, false
 	r.takeBack()
+	if err := r.count(load); err != nil {
+		return err
+	}
 	return r.refuse(err)
+}
+
+// count adds the bytes of a row, stored or not, to those of the request.
+func (r *Direct) count(load int) error {
+	if r.total += load; r.total <= maxDirectBytes {
+		return nil
+	}
+	return errs.New(errs.InvalidArguments, "the rows of the request have more than %d bytes, because its records repeat "+
+		"what they share, such as the attributes of a resource: send fewer records in a request", maxDirectBytes).
+		WithStatus(http.StatusRequestEntityTooLarge)
 }
 
 // takeBack removes the row under way, and forgets the columns that it introduced.

@@ -284,3 +284,24 @@ func TestDirectTotal(t *testing.T) {
 		t.Errorf("%d rows: %.300s", rows, got)
 	}
 }
+
+// TestDroppedRowsCount: what was put into rows that are dropped counts for the request, which would copy without end
+// otherwise.
+func TestDroppedRowsCount(t *testing.T) {
+	r, err := NewDirect(request(skipErrors), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	text := bytes.Repeat([]byte("x"), 1<<20)
+	for i := range 2 * maxDirectBytes / len(text) {
+		r.Text(0, text)
+		if err := r.Drop(errors.New("no time")); err != nil {
+			if i < maxDirectBytes/len(text) || !strings.Contains(err.Error(), "send fewer records") {
+				t.Errorf("row %d: %v", i, err)
+			}
+			return
+		}
+	}
+	t.Error("rows are dropped without end")
+}

@@ -58,6 +58,8 @@ type Request struct {
 	WholeRecords bool
 	// OnSkip, if not nil, is called with every record that is skipped.
 	OnSkip func(Reason)
+	// Stop, if not nil, is asked after OnSkip. Its error ends the request.
+	Stop func() error
 	// NoClientVariables refuses records that come with variables (svc_ttl and so on), which
 	// then only pipelines set.
 	NoClientVariables bool

@@ -91,6 +91,11 @@ func (s *sink) arrival(t int64) bool {
 func (s *sink) refuse(err error) error {
 	if s.req.SkipError {
 		s.Refuse(err)
+		if s.req.Stop != nil {
+			if err := s.req.Stop(); err != nil {
+				return err
+			}
+		}
 		return s.tick()
 	}
 	return errs.Wrap(errs.InvalidArguments, err, "record %d", s.records)

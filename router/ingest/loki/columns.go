@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"cordwood/proto/schema"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/jsonwalk"
@@ -35,9 +37,11 @@ func (p *push) fill(to *pipeline.Direct) error {
 	var buf []byte
 	columns := labelColumns{to: to, timeName: to.TimeName()}
 	return p.streams(func(s *stream) error {
-		refused := checkLabels(s.labels)
-		columns.begin(s.labels, p.labelsInJSON)
-		p.labels, p.at = s.labels, &e
+		refused := checkLabels(&s.labels)
+		if refused == nil { // what is refused makes no columns
+			p.repeated += columns.begin(s.labels.list, p.labelsInJSON)
+		}
+		p.stream, p.at = s, &e
 		bad := func(text []byte) error {
 			p.bad = text
 			return to.Drop(errEntry)
@@ -49,12 +53,14 @@ func (p *push) fill(to *pipeline.Direct) error {
 				return to.Drop(refused)
 			case e.outOfRange:
 				return to.Drop(errTime)
-			case len(e.metadata) > maxMetadata:
+			case e.metadata.n > maxMetadata:
 				return to.Drop(errMetadata)
 			}
 			to.Time(e.nanos)
 			to.Text(columnLine, e.line)
-			buf = appendObject(buf[:0], e.metadata)
+			repeated := 0
+			buf, repeated = appendObject(buf[:0], e.metadata.list, false)
+			p.repeated += repeated
 			to.JSON(columnMetadata, buf)
 			columns.put()
 			return to.End()
@@ -64,7 +70,7 @@ func (p *push) fill(to *pipeline.Direct) error {
 
 // text is a request with the entry that fill is at alone, for the rejects.
 func (p *push) text() []byte {
-	out := appendObject([]byte(`{"streams":[{"stream":`), p.labels)
+	out := p.appendLabels([]byte(`{"streams":[{"stream":`))
 	out = append(out, `,"values":[`...)
 	switch e := p.at; {
 	case p.bad != nil:
@@ -77,12 +83,38 @@ func (p *push) text() []byte {
 		at.Mul(at, big.NewInt(1_000_000_000)).Add(at, big.NewInt(e.fraction))
 		out = at.Append(out, 10)
 		out = jsonscan.AppendQuotedBytes(append(out, '"', ','), e.line)
-		if len(e.metadata) > 0 {
-			out = appendObject(append(out, ','), e.metadata)
-		}
-		out = append(out, ']')
+		out = append(e.appendMetadata(out), ']')
 	}
 	return append(out, `]}]}`...)
+}
+
+// appendLabels appends all labels of the stream as they came, as a JSON object.
+func (p *push) appendLabels(to []byte) []byte {
+	switch {
+	case len(p.stream.labelText) == 0 || p.stream.badLabels:
+		return append(to, "{}"...)
+	case p.json:
+		return append(to, p.stream.labelText...)
+	}
+	to = append(to, '{')
+	_ = parseLabels(p.stream.labelText, func(l pair) { to = appendMember(to, l) }) // it was read before
+	return append(to, '}')
+}
+
+// appendMetadata appends all metadata of an entry of the protobuf form as they came, as a JSON object after a comma.
+func (e *entry) appendMetadata(to []byte) []byte {
+	if e.metadata.n == 0 {
+		return to
+	}
+	to = append(to, ',', '{')
+	_ = fields(e.raw, func(field protowire.Number, data []byte, _ uint64) error { // it was read before
+		if field == 3 && data != nil {
+			p, _ := readPair(data)
+			to = appendMember(to, p)
+		}
+		return nil
+	})
+	return append(to, '}')
 }
 
 // labelColumns puts the labels of a stream into their columns.
@@ -98,13 +130,13 @@ type labelColumns struct {
 	jsonAt   int
 }
 
-// begin finds the columns of a stream's labels.
-func (c *labelColumns) begin(labels []pair, inJSON bool) {
+// begin finds the columns of a stream's labels. It returns how many are left out because their names come again.
+func (c *labelColumns) begin(labels []pair, inJSON bool) (left int) {
 	c.at, c.values, c.inJSON = c.at[:0], c.values[:0], inJSON
 	if inJSON {
 		c.jsonAt = c.to.Column(labelsColumn)
-		c.json = appendObject(c.json[:0], labels)
-		return
+		c.json, left = appendObject(c.json[:0], labels, true)
+		return left
 	}
 	for _, l := range labels {
 		if hidden(l.name) {
@@ -116,6 +148,7 @@ func (c *labelColumns) begin(labels []pair, inJSON bool) {
 		}
 		c.at, c.values = append(c.at, at), append(c.values, l.value)
 	}
+	return 0
 }
 
 // column finds the column of a label that was not met before in the request.
@@ -153,22 +186,29 @@ func (c *labelColumns) put() {
 	}
 }
 
-// appendObject appends pairs as a JSON object. Of pairs of one name the last counts, as in any JSON.
-func appendObject(to []byte, pairs []pair) []byte {
+// appendObject appends pairs as a JSON object. Of pairs of one name the last counts, as in any JSON: it returns how
+// many are left out. Labels of Loki's own are, too, if that is asked for.
+func appendObject(to []byte, list []pair, leaveHidden bool) (out []byte, left int) {
 	to = append(to, '{')
-	first := true
-	for i, p := range pairs {
-		if hidden(p.name) || repeated(pairs[i+1:], p.name) {
-			continue
+	for i, p := range list {
+		switch {
+		case leaveHidden && hidden(p.name):
+		case repeated(list[i+1:], p.name):
+			left++
+		default:
+			to = appendMember(to, p)
 		}
-		if !first {
-			to = append(to, ',')
-		}
-		first = false
-		to = append(jsonscan.AppendQuotedBytes(to, p.name), ':')
-		to = jsonscan.AppendQuotedBytes(to, p.value)
 	}
-	return append(to, '}')
+	return append(to, '}'), left
+}
+
+// appendMember appends a pair as a member of the object that to ends with.
+func appendMember(to []byte, p pair) []byte {
+	if to[len(to)-1] != '{' {
+		to = append(to, ',')
+	}
+	to = append(jsonscan.AppendQuotedBytes(to, p.name), ':')
+	return jsonscan.AppendQuotedBytes(to, p.value)
 }
 
 // repeated reports whether a pair of that name follows. Pairs are few (maxLabels, maxMetadata).
@@ -186,7 +226,7 @@ func (p *push) records(to *ingest.Sink) error {
 	var w jsonwalk.Walker
 	var e entry
 	return p.streams(func(s *stream) error {
-		refused := checkLabels(s.labels)
+		refused := checkLabels(&s.labels)
 		bad := func(text []byte) error { return to.Refuse(text, errEntry) }
 		return p.entries(s, &w, &e, func() error {
 			switch {
@@ -194,20 +234,22 @@ func (p *push) records(to *ingest.Sink) error {
 				return to.Refuse(e.line, refused)
 			case e.outOfRange:
 				return to.Refuse(e.line, errTime)
-			case len(e.metadata) > maxMetadata:
+			case e.metadata.n > maxMetadata:
 				return to.Refuse(e.line, errMetadata)
 			}
 			size := len(e.line)
-			o := value.MakeFields(2 + len(s.labels) + len(e.metadata))
+			o := value.MakeFields(2 + s.labels.n + e.metadata.n)
 			o.Add("svc_timestamp", value.NewUnixNano(e.nanos))
 			o.Add("loki_line", textValue(e.line))
-			for _, l := range s.labels {
+			for i, l := range s.labels.list {
 				if !hidden(l.name) {
+					p.note(s.labels.list[i+1:], l.name)
 					o.Set("loki_label_"+string(l.name), textValue(l.value))
 					size += len(l.name) + len(l.value)
 				}
 			}
-			for _, m := range e.metadata {
+			for i, m := range e.metadata.list {
+				p.note(e.metadata.list[i+1:], m.name)
 				o.Set("loki_metadata_"+string(m.name), textValue(m.value))
 				size += len(m.name) + len(m.value)
 			}
@@ -216,6 +258,13 @@ func (p *push) records(to *ingest.Sink) error {
 			return to.Record(o.Value(), size)
 		}, bad)
 	})
+}
+
+// note counts a name that comes again.
+func (p *push) note(rest []pair, name []byte) {
+	if repeated(rest, name) {
+		p.repeated++
+	}
 }
 
 // textValue returns a text of the body as a value, valid UTF-8.

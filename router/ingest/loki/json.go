@@ -11,8 +11,10 @@ import (
 var errStreams = errors.New(`the body has no list "streams": ` +
 	`expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
 
-// readJSON goes through the streams of a JSON body, as readProto does. A stream has one entry: the
-// text of its values, for eachValue.
+// maxLists bounds the lists of values of one stream, of which there should be one.
+const maxLists = 1000
+
+// readJSON goes through the streams of a JSON body, as readProto does. Their values are for eachValue.
 func readJSON(body []byte, each func(s *stream) error) error {
 	var s stream
 	found := false
@@ -23,17 +25,23 @@ func readJSON(body []byte, each func(s *stream) error) error {
 		}
 		found = true
 		return w.Array(func(int) error {
-			s.labels, s.entries = s.labels[:0], s.entries[:0]
+			s.labels.empty()
+			s.labelText, s.values = nil, s.values[:0]
 			if err := w.Expect('{', "a stream, which is an object"); err != nil {
 				return err
 			}
 			err := w.Object(func(key []byte) error {
 				switch {
 				case string(key) == "stream" && w.Kind() == '{':
-					return readPairs(w, &s.labels)
+					from := w.Pos()
+					err := readPairs(w, &s.labels)
+					s.labelText = body[from:w.Pos()]
+					return err
 				case string(key) == "values" && w.Kind() == '[':
 					raw, err := w.Raw()
-					s.entries = append(s.entries, raw)
+					if s.values = append(s.values, raw); len(s.values) > maxLists {
+						return errLists
+					}
 					return err
 				}
 				return w.Skip()
@@ -53,9 +61,15 @@ func readJSON(body []byte, each func(s *stream) error) error {
 	return err
 }
 
+var errLists = errors.New(`a stream has "values" more than 1,000 times: send one list`)
+
 // readPairs reads an object of strings. Of other values it takes the JSON text.
-func readPairs(w *jsonwalk.Walker, to *[]pair) error {
+func readPairs(w *jsonwalk.Walker, to *pairs) error {
 	return w.Object(func(key []byte) error {
+		if to.n >= maxPairs {
+			to.n++
+			return w.Skip()
+		}
 		p := pair{name: append([]byte(nil), key...)}
 		var err error
 		if w.Kind() != '"' {
@@ -66,7 +80,7 @@ func readPairs(w *jsonwalk.Walker, to *[]pair) error {
 				p.value = append([]byte(nil), p.value...)
 			}
 		}
-		*to = append(*to, p)
+		to.add(p)
 		return err
 	})
 }
@@ -96,7 +110,8 @@ func (e *entry) readJSON(w *jsonwalk.Walker) (good bool, err error) {
 	if w.Kind() != '[' {
 		return false, w.Skip()
 	}
-	e.line, e.metadata, e.outOfRange = nil, e.metadata[:0], false
+	e.line, e.outOfRange = nil, false
+	e.metadata.empty()
 	good = true
 	n, inPlace := 0, true
 	err = w.Array(func(i int) error {

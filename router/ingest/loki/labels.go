@@ -8,44 +8,44 @@ import (
 
 var errLabels = errors.New(`the labels of a stream are no text such as {app="web", env="test"}`)
 
-// parseLabels appends the labels of a text like {app="web", env="test"} to dst. Values without
+// parseLabels calls each with the labels of a text like {app="web", env="test"}. Values without
 // escapes point into text.
-func parseLabels(dst []pair, text []byte) ([]pair, error) {
+func parseLabels(text []byte, each func(pair)) error {
 	text = bytes.TrimSpace(text)
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
-		return dst, errLabels
+		return errLabels
 	}
 	text = bytes.TrimSpace(text[1 : len(text)-1])
 	for len(text) > 0 {
 		eq := bytes.IndexByte(text, '=')
 		if eq < 0 {
-			return dst, errLabels
+			return errLabels
 		}
 		p := pair{name: bytes.TrimSpace(text[:eq])}
 		if quoted := p.name; len(quoted) > 1 && quoted[0] == '"' { // names that are no identifiers, since Prometheus 3
 			name, err := strconv.Unquote(string(quoted))
 			if err != nil {
-				return dst, errLabels
+				return errLabels
 			}
 			p.name = []byte(name)
 		}
 		text = bytes.TrimLeft(text[eq+1:], " \t")
 		value, rest, err := cutQuoted(text)
 		if err != nil || len(p.name) == 0 {
-			return dst, errLabels
+			return errLabels
 		}
 		p.value = value
-		dst = append(dst, p)
+		each(p)
 		text = bytes.TrimLeft(rest, " \t")
 		if len(text) == 0 {
 			break
 		}
 		if text[0] != ',' {
-			return dst, errLabels
+			return errLabels
 		}
 		text = bytes.TrimLeft(text[1:], " \t")
 	}
-	return dst, nil
+	return nil
 }
 
 // cutQuoted returns the value of the quoted string that text begins with, and what follows it.

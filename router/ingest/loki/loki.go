@@ -126,6 +126,11 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 			"stream has labels that could not be read: its entries are stored without",
 			"streams have labels that could not be read: their entries are stored without"))
 	}
+	if in.repeated > 0 {
+		out.Warnings = append(out.Warnings, words.Say(in.repeated,
+			"key came more than once in an object: its last value was stored",
+			"keys came more than once in an object: the last value of each was stored"))
+	}
 	if out.Skipped > 0 && out.Skipped == out.Records {
 		return nil, errs.New(errs.InvalidArguments, "no entry of the request could be stored; the first: %s",
 			out.Reasons[0].Error)
@@ -189,16 +194,18 @@ type push struct {
 	labelsInJSON bool
 	// unreadable are the streams whose labels could not be read.
 	unreadable int
-	// labels and at are the stream and the entry that are read, for the rejects; bad is the text of what is
+	// repeated are the names that came more than once in the metadata or the labels of an entry.
+	repeated int
+	// stream and at are the stream and the entry that are read, for the rejects; bad is the text of what is
 	// no entry.
-	labels []pair
+	stream *stream
 	at     *entry
 	bad    []byte
 }
 
 // streams goes through the streams of the body.
 func (p *push) streams(each func(s *stream) error) error {
-	p.unreadable = 0
+	p.unreadable, p.repeated = 0, 0
 	read := readProto
 	if p.json {
 		read = readJSON
@@ -217,17 +224,11 @@ func (p *push) streams(each func(s *stream) error) error {
 
 // entries goes through the entries of a stream.
 func (p *push) entries(s *stream, w *jsonwalk.Walker, e *entry, each func() error, bad func(text []byte) error) error {
-	for _, raw := range s.entries {
-		if p.json {
-			if err := eachValue(raw, w, e, each, bad); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := e.readProto(raw); err != nil {
-			return err
-		}
-		if err := each(); err != nil {
+	if !p.json {
+		return s.eachEntry(e, each)
+	}
+	for _, raw := range s.values {
+		if err := eachValue(raw, w, e, each, bad); err != nil {
 			return err
 		}
 	}
@@ -246,13 +247,13 @@ const (
 )
 
 // checkLabels returns why entries with the labels are refused.
-func checkLabels(labels []pair) error {
-	if len(labels) > maxLabels {
+func checkLabels(labels *pairs) error {
+	if labels.n > maxLabels {
 		return errs.New(errs.InvalidArguments,
 			"the stream has %d labels, and at most %d are allowed: send what varies as structured metadata",
-			len(labels), maxLabels)
+			labels.n, maxLabels)
 	}
-	for _, l := range labels {
+	for _, l := range labels.list {
 		switch {
 		case len(l.name) > maxNameBytes:
 			return errs.New(errs.InvalidArguments, "the name of the label %q has %d bytes, and at most %d are allowed",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -369,5 +370,124 @@ func TestReplayedRejects(t *testing.T) {
 	w := again("id2", `{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
 	if notes := st.Rows("svc_private.replayed"); len(notes) != 1 || notes[0]["id"] != "id2" {
 		t.Errorf("%d %s: notes %v", w.Code, w.Body, notes)
+	}
+}
+
+// TestManyPairs: labels and metadata without number take time and memory in proportion, whatever becomes of the
+// entries. It took minutes.
+func TestManyPairs(t *testing.T) {
+	const n = 300_000
+	labels, metadata, fields := []byte("{"), []byte("{"), []byte(nil)
+	for i := range n {
+		if i > 0 {
+			labels, metadata = append(labels, ','), append(metadata, ',')
+		}
+		labels = append(strconv.AppendInt(append(labels, 'l'), int64(i), 10), `="v"`...)
+		metadata = append(strconv.AppendInt(append(metadata, `"m`...), int64(i), 10), `":"v"`...)
+		fields = message(fields, 3, message(message(nil, 1, strconv.AppendInt(nil, int64(i), 10)), 2, []byte("v")))
+	}
+	labels, metadata = append(labels, '}'), append(metadata, '}')
+	for _, c := range []struct {
+		name, contentType string
+		body              []byte
+		kept              int
+	}{
+		{"labels in protobuf", isProtobuf, s2.EncodeSnappy(nil, protobuf(string(labels), pushed{1, "x", nil})), n},
+		{
+			"labels in JSON", "application/json",
+			[]byte(`{"streams":[{"stream":` + string(metadata) + `,"values":[["1","x"]]}]}`), n,
+		},
+		{
+			"metadata in protobuf", isProtobuf,
+			s2.EncodeSnappy(nil, message(nil, 1, message(message(nil, 1, []byte("{}")), 2, fields))), n,
+		},
+		{
+			"metadata in JSON", "application/json",
+			[]byte(`{"streams":[{"stream":{},"values":[["1","x",` + string(metadata) + `]]}]}`), n,
+		},
+	} {
+		for _, headers := range [][]string{nil, {"x-svc-loki-labels", "json"}} {
+			d, records := doortest.NewLarge(t, 64<<20)
+			w := send(New(d), c.contentType, c.body, headers...)
+			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "no entry of the request") {
+				t.Errorf("%s: answer %d %s", c.name, w.Code, w.Body)
+			}
+			rejects := records.Rows("svc_private.rejects")
+			if len(rejects) != 1 || strings.Count(rejects[0]["record"].(string), `":"v"`) != c.kept {
+				t.Errorf("%s: the reject is not whole", c.name)
+			}
+			if columns := len(records.Columns("public.loki_logs")); columns != 0 {
+				t.Errorf("%s: %d columns of a refused entry", c.name, columns)
+			}
+		}
+	}
+}
+
+// TestRepeatedNames: of names that come again the last value is stored, and the answer says so. Metadata with the name
+// of a label of Loki's own are stored.
+func TestRepeatedNames(t *testing.T) {
+	metadata := []string{"a", "1", "__b__", "2", "a", "3"}
+	for name, c := range map[string]struct {
+		contentType string
+		body        []byte
+	}{
+		"protobuf": {isProtobuf, s2.EncodeSnappy(nil, protobuf(`{}`, pushed{1, "x", metadata}))},
+		"json": {
+			"application/json",
+			[]byte(`{"streams":[{"stream":{},"values":[["1","x",{"a":"1","__b__":"2","a":"3"}]]}]}`),
+		},
+	} {
+		for _, pipeline := range []string{"", "p"} {
+			d, st := door(t)
+			st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .structured_metadata = "+
+				"encode_json({\"__b__\": .loki_metadata___b__, \"a\": .loki_metadata_a})\n        .\n")
+			w := send(d, c.contentType, c.body, "x-svc-pipeline-name", pipeline)
+			rows := st.Rows("public.loki_logs")
+			if w.Code != http.StatusNoContent || len(rows) != 1 || rows[0]["structured_metadata"] != `{"__b__":"2","a":"3"}` ||
+				!strings.Contains(strings.Join(w.Header().Values("X-Svc-Warnings"), " "), "1 key came more than once") {
+				t.Errorf("%s with pipeline %q: %d %s %v %v", name, pipeline, w.Code, w.Body, w.Header(), rows)
+			}
+		}
+	}
+}
+
+// TestManyEntries: entries are read one by one, so that millions of them take no memory beside their rows.
+func TestManyEntries(t *testing.T) {
+	const n = 200_000
+	one := message(nil, 1, []byte(`{a="b"}`))
+	for range n {
+		one = message(one, 2, nil)
+	}
+	body := message(nil, 1, one)
+	count := 0
+	before := new(runtime.MemStats)
+	runtime.ReadMemStats(before)
+	err := readProto(body, func(s *stream) error {
+		var e entry
+		return s.eachEntry(&e, func() error { count++; return nil })
+	})
+	after := new(runtime.MemStats)
+	runtime.ReadMemStats(after)
+	if took := after.TotalAlloc - before.TotalAlloc; err != nil || count != n || took > 1<<20 {
+		t.Errorf("%d entries, %d bytes, %v", count, took, err)
+	}
+}
+
+// TestRejectsTakeMemory: rejects that repeat the labels of their stream take of the memory for bodies, and the request
+// ends with the first that is too much.
+func TestRejectsTakeMemory(t *testing.T) {
+	body := []byte(`{"streams":[{"stream":{`)
+	for i := range 60 {
+		body = append(strconv.AppendInt(append(body, `"l`...), int64(i), 10), `":"`...)
+		body = append(body, strings.Repeat("v", 2000)+`",`...)
+	}
+	body = append(body[:len(body)-1], `},"values":[`+strings.Repeat("1,", 100_000)+`1]}]}`...)
+	d, st := door(t)
+	w := send(d, "application/json", body)
+	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "both together may take") {
+		t.Errorf("answer %d %s", w.Code, w.Body)
+	}
+	if len(st.Tables()) > 0 {
+		t.Errorf("rows of %v", st.Tables())
 	}
 }

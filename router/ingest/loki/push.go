@@ -10,13 +10,34 @@ import (
 // pair is a label, or a piece of structured metadata.
 type pair struct{ name, value []byte }
 
+// maxPairs bounds the pairs that are kept of labels or metadata: those that may be stored, and one more. A body
+// of some megabytes may have millions, and entries with so many are refused.
+const maxPairs = max(maxLabels, maxMetadata) + 1
+
+// pairs are the labels of a stream, or the metadata of an entry.
+type pairs struct {
+	list []pair
+	n    int // how many there are, kept or not
+}
+
+func (p *pairs) empty() { p.list, p.n = p.list[:0], 0 }
+
+func (p *pairs) add(one pair) {
+	if p.n++; p.n <= maxPairs {
+		p.list = append(p.list, one)
+	}
+}
+
 // stream is the entries of one set of labels.
 type stream struct {
-	labels []pair
+	labels pairs
+	// labelText is the labels as they came: text of the protobuf form, or a JSON object.
+	labelText []byte
 	// badLabels: the text of the labels could not be read, and they are none.
 	badLabels bool
-	// entries are the entries as they came: messages of the protobuf form, or a JSON array.
-	entries [][]byte
+	// message is the stream of the protobuf form. values are the entries of the JSON form, a JSON array each.
+	message []byte
+	values  [][]byte
 }
 
 // entry is one line.
@@ -25,11 +46,10 @@ type entry struct {
 	// late or early: the time is beyond what 64 bits of nanoseconds hold.
 	outOfRange bool
 	line       []byte
-	// raw is the entry of a JSON body as it came. In the protobuf form there are seconds and fraction,
-	// in nanoseconds, instead.
+	// raw is the entry as it came. In the protobuf form there are seconds and fraction, in nanoseconds, too.
 	raw               []byte
 	seconds, fraction int64
-	metadata          []pair
+	metadata          pairs
 }
 
 var errProto = errors.New("the body is no protobuf message of logproto.PushRequest")
@@ -81,16 +101,16 @@ func readProto(body []byte, each func(s *stream) error) error {
 		if field != 1 || data == nil {
 			return nil
 		}
-		s.labels, s.badLabels, s.entries = s.labels[:0], false, s.entries[:0]
+		s.labels.empty()
+		s.labelText, s.badLabels, s.message = nil, false, data
 		err := fields(data, func(field protowire.Number, data []byte, _ uint64) error {
-			switch {
-			case field == 1 && data != nil:
-				var err error
-				if s.labels, err = parseLabels(s.labels[:0], data); err != nil {
-					s.labels, s.badLabels = s.labels[:0], true
+			if field == 1 && data != nil {
+				s.labels.empty()
+				s.labelText, s.badLabels = data, false
+				if parseLabels(data, s.labels.add) != nil {
+					s.labels.empty()
+					s.badLabels = true
 				}
-			case field == 2 && data != nil:
-				s.entries = append(s.entries, data)
 			}
 			return nil
 		})
@@ -101,10 +121,24 @@ func readProto(body []byte, each func(s *stream) error) error {
 	})
 }
 
-// readEntry reads a message logproto.EntryAdapter. Its metadata are valid until the next one.
+// eachEntry goes through the entries of a stream.
+func (s *stream) eachEntry(e *entry, each func() error) error {
+	return fields(s.message, func(field protowire.Number, data []byte, _ uint64) error {
+		if field != 2 || data == nil {
+			return nil
+		}
+		if err := e.readProto(data); err != nil {
+			return err
+		}
+		return each()
+	})
+}
+
+// readProto reads a message logproto.EntryAdapter. Its metadata are valid until the next one.
 func (e *entry) readProto(msg []byte) error {
 	var seconds, nanos int64
-	e.line, e.metadata = nil, e.metadata[:0]
+	e.line, e.raw = nil, msg
+	e.metadata.empty()
 	err := fields(msg, func(field protowire.Number, data []byte, _ uint64) error {
 		if data == nil {
 			return nil
@@ -123,23 +157,28 @@ func (e *entry) readProto(msg []byte) error {
 		case 2:
 			e.line = data
 		case 3:
-			var p pair
-			err := fields(data, func(field protowire.Number, data []byte, _ uint64) error {
-				switch field {
-				case 1:
-					p.name = data
-				case 2:
-					p.value = data
-				}
-				return nil
-			})
-			e.metadata = append(e.metadata, p)
+			p, err := readPair(data)
+			e.metadata.add(p)
 			return err
 		}
 		return nil
 	})
 	e.setTime(seconds, nanos)
 	return err
+}
+
+// readPair reads a piece of structured metadata.
+func readPair(msg []byte) (p pair, err error) {
+	err = fields(msg, func(field protowire.Number, data []byte, _ uint64) error {
+		switch field {
+		case 1:
+			p.name = data
+		case 2:
+			p.value = data
+		}
+		return nil
+	})
+	return p, err
 }
 
 // setTime sets the time from seconds and nanoseconds since 1970.

@@ -21,8 +21,14 @@ const MaxBytes = 1 << 20
 // New returns what a door is made of, on a store in memory.
 func New(t testing.TB) (httpdoor.Door, *ingesttest.Store) {
 	t.Helper()
+	return NewLarge(t, MaxBytes)
+}
+
+// NewLarge is New with bodies of at most maxBytes.
+func NewLarge(t testing.TB, maxBytes int64) (httpdoor.Door, *ingesttest.Store) {
+	t.Helper()
 	s, st := ingesttest.New(t)
-	bodies, err := body.New(body.Config{MaxBytes: MaxBytes, MaxInFlight: 8 * MaxBytes})
+	bodies, err := body.New(body.Config{MaxBytes: maxBytes, MaxInFlight: 8 * maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
