@@ -104,7 +104,7 @@ func BenchmarkApply(b *testing.B) {
 			seq++
 		}
 		data := rules.AppendEntry(nil, e)
-		if s.store.Tables.Memory() > 64<<20 {
+		if s.store.Memory.Size() > 64<<20 {
 			s.store.Tables.Freeze(index)
 			if err := s.store.Flusher.Flush(); err != nil {
 				b.Fatal(err)
@@ -146,7 +146,7 @@ func BenchmarkFlush(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	for _, l := range s.store.Tables.SegmentsOf(1) {
+	for _, l := range s.store.Status.SegmentsOf(1) {
 		written += l.Bytes
 	}
 	b.ReportMetric(float64(b.N)*perFlush*benchRows/b.Elapsed().Seconds(), "rows/s")

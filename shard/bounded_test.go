@@ -37,7 +37,7 @@ func noSegments(broken *atomic.Bool) vfs.FS {
 }
 
 func (o *opened) memory() int64 {
-	return o.store.Tables.Memory()
+	return o.store.Memory.Size()
 }
 
 // TestFollowerThatCannotFlush has the flushes of a follower fail while its log can be written: it takes

@@ -140,8 +140,8 @@ func TestFaultsOfCompaction(t *testing.T) {
 				}
 			}
 			files := s.files("segments")
-			if len(files) != len(s.store.Tables.Segments()) {
-				t.Errorf("operation %d, power cut %t: files %v for %d segments", n, power, files, len(s.store.Tables.Segments()))
+			if len(files) != len(s.store.Status.Segments()) {
+				t.Errorf("operation %d, power cut %t: files %v for %d segments", n, power, files, len(s.store.Status.Segments()))
 			}
 			if lost, err := disk.ReadDir(filepath.Join(cfg.Dir, "lost+found")); err == nil && len(lost) > 0 {
 				t.Errorf("operation %d, power cut %t: set aside: %v", n, power, lost)
@@ -258,10 +258,10 @@ func TestSplit(t *testing.T) {
 	if err := s.compactNow(); err != nil {
 		t.Fatal(err)
 	}
-	if l := s.store.Tables.SegmentsOf(2); len(l) != 1 || l[0].Shared() {
+	if l := s.store.Status.SegmentsOf(2); len(l) != 1 || l[0].Shared() {
 		t.Errorf("table 2 has %d segments", len(l))
 	}
-	if l := s.store.Tables.SegmentsOf(1); len(l) != 1 || !l[0].Shared() || len(l[0].Tables) != 2 {
+	if l := s.store.Status.SegmentsOf(1); len(l) != 1 || !l[0].Shared() || len(l[0].Tables) != 2 {
 		t.Errorf("table 1 has %d segments", len(l))
 	}
 	for range 2 {
@@ -316,7 +316,7 @@ func TestSparseColumns(t *testing.T) {
 	if err := s.compactNow(); err != nil {
 		t.Fatal(err)
 	}
-	l := s.store.Tables.SegmentsOf(1)
+	l := s.store.Status.SegmentsOf(1)
 	if len(l) != 1 || l[0].Shared() || l[0].Rows != int64(want) || len(l[0].Columns) != 1001 {
 		t.Errorf("%d segments, the first of %d rows and %d columns", len(l), l[0].Rows, len(l[0].Columns))
 	}

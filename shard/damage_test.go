@@ -85,7 +85,7 @@ func TestIsDamaged(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a", "b"))
 	s.flush()
-	path := s.store.Tables.SegmentsOf(1)[0].Path
+	path := s.store.Status.SegmentsOf(1)[0].Path
 	if r := s.Report(); r.DamagedSegments != 0 || len(r.Damaged) != 0 {
 		t.Errorf("a sound shard reports %v", r)
 	}

@@ -115,7 +115,7 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 	cfg.Now = wall.Now
 	s := openShard(t, cfg)
 	remembered := func() (dropped map[uint64]int64) {
-		s.store.Tables.Inspect(func(st *rules.State) { dropped = maps.Clone(st.Dropped) })
+		s.store.Status.Inspect(func(st *rules.State) { dropped = maps.Clone(st.Dropped) })
 		return dropped
 	}
 	seq, most := uint64(0), 0

@@ -70,7 +70,7 @@ func TestExpireRowGroups(t *testing.T) {
 		if err := s.compactNow(); err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range s.store.Tables.SegmentsOf(table) {
+		for _, l := range s.store.Status.SegmentsOf(table) {
 			rows += l.Rows
 		}
 		return rows, len(s.files("segments"))
@@ -138,10 +138,10 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 		}
 	}
 	s.flush()
-	if n := len(s.store.Tables.SegmentsOf(1)); n != 1 {
+	if n := len(s.store.Status.SegmentsOf(1)); n != 1 {
 		t.Fatalf("%d files, want 1", n)
 	}
-	size, most, seen := s.store.Tables.SegmentsOf(1)[0].Bytes, 0, map[uint64]int64{}
+	size, most, seen := s.store.Status.SegmentsOf(1)[0].Bytes, 0, map[uint64]int64{}
 	for at := time.Duration(0); ; at += s.Shard.cfg.FlushAge {
 		now := time.Unix(0, 0).Add(ttl + at)
 		time0.set(now)
@@ -153,7 +153,7 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, left := at.Milliseconds(), int64(0)
-		for _, l := range s.store.Tables.SegmentsOf(1) {
+		for _, l := range s.store.Status.SegmentsOf(1) {
 			left += l.Rows
 			seen[l.ID] = l.Bytes
 			list, err := segment.ReadGroups(s.Shard.cfg.FS, l.Path, &l.Meta)
@@ -173,7 +173,7 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 		if alive := min(rows-before/step, rows); left < alive {
 			t.Fatalf("at %v: %d rows, %d are alive", at, left, alive)
 		}
-		if most = max(most, len(s.store.Tables.SegmentsOf(1))); left == 0 {
+		if most = max(most, len(s.store.Status.SegmentsOf(1))); left == 0 {
 			break
 		}
 	}
@@ -213,7 +213,7 @@ func TestExpiredAmongOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := int64(0)
-		for _, l := range s.store.Tables.Segments() {
+		for _, l := range s.store.Status.Segments() {
 			rows += l.Rows
 		}
 		if got := s.rows(1); len(got) != 0 {

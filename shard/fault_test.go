@@ -330,11 +330,11 @@ func TestRecovery(t *testing.T) {
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	if got := s.store.Tables.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
+	if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
 		t.Errorf("empty: %q", got)
 	}
 	s.mustPut(batch(head(1, 9, 1), "a"))
-	if got := s.store.Tables.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
+	if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
 		t.Errorf("one row: %q", got)
 	}
 	tests := []struct {
@@ -344,12 +344,12 @@ func TestFlushReasons(t *testing.T) {
 		{"bytes", func(c *Config) { c.FlushBytes = 10 }},
 		{"log", func(c *Config) { c.FlushLogBytes = 10 }},
 		{"age", func(c *Config) { c.FlushAge = time.Nanosecond }},
-		{"idle", func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.store.Tables.Memory() }},
+		{"idle", func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.store.Memory.Size() }},
 		{"", func(c *Config) { c.FlushIdle = time.Nanosecond }}, // too little to be worth a segment
 		{"budget", func(c *Config) {
 			c.Budget = store.NewBudget(10)
 			c.Budget.Join(1)
-			c.Budget.Add(s.store.Tables.Memory())
+			c.Budget.Add(s.store.Memory.Size())
 		}},
 		{"", func(c *Config) { c.Budget = store.NewBudget(1 << 30) }},
 	}
@@ -358,7 +358,7 @@ func TestFlushReasons(t *testing.T) {
 	for _, test := range tests {
 		s.Shard.cfg = kept
 		test.change(&s.Shard.cfg)
-		if got := s.store.Tables.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != test.want {
+		if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}

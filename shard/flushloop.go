@@ -34,6 +34,7 @@ type schedule struct {
 	replica    *replica.Replica
 	installer  *install.Installer
 	tables     *store.Tables
+	memory     *store.Memory
 	files      *store.SegmentFiles
 	clock      *timekeeper
 	stop       <-chan struct{}
@@ -103,7 +104,7 @@ func (sd *schedule) loop() {
 			continue
 		}
 		if reason == "" {
-			reason = sd.tables.FlushReason(sd.replica.LogBytesAfter(sd.tables.Flushed.Load()))
+			reason = sd.memory.FlushReason(sd.replica.LogBytesAfter(sd.tables.Flushed.Load()))
 		}
 		if reason == "" || asked == nil && sd.cfg.Now().Before(notBefore) {
 			continue
@@ -131,7 +132,7 @@ func (sd *schedule) loop() {
 // beginLog puts an empty entry into the log if there are rows, but none that this
 // process got from the log: a replica that has applied nothing takes no snapshot.
 func (sd *schedule) beginLog() error {
-	if !sd.tables.OnlyUnlogged() {
+	if !sd.memory.OnlyUnlogged() {
 		return nil
 	}
 	e := rules.Entry{Kind: rules.KindWrite, Time: sd.clock.entryTime()}
@@ -141,11 +142,11 @@ func (sd *schedule) beginLog() error {
 
 // flushFor has the replica take a snapshot, which flushes, and counts it.
 func (sd *schedule) flushFor(reason string) error {
-	if sd.tables.Settled() {
+	if sd.memory.Settled() {
 		return nil // two snapshots of one index in one millisecond would have one name
 	}
 	start := time.Now()
-	ended := sd.operations.Begin("flush", "because of "+reason, sd.tables.Memory())
+	ended := sd.operations.Begin("flush", "because of "+reason, sd.memory.Size())
 	err := sd.beginLog()
 	if err == nil {
 		err = sd.replica.Snapshot()

@@ -95,7 +95,7 @@ func TestInstallPowerCut(t *testing.T) {
 		if lost := o.Shard.store.Files.Lost.Load(); lost > 0 {
 			t.Errorf("operation %d: %d files were set aside", n, lost)
 		}
-		if live, files := len(o.store.Tables.Segments()), len(o.files("segments")); live != files {
+		if live, files := len(o.store.Status.Segments()), len(o.files("segments")); live != files {
 			t.Errorf("operation %d: there are %d files of %d segments", n, files, live)
 		}
 		g.change(one, replica.Remove, id)

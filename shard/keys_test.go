@@ -27,7 +27,7 @@ func TestKeysByUserSince(t *testing.T) {
 	s := openShard(t, cfg)
 	see := func(want bool) {
 		t.Helper()
-		s.store.Tables.Inspect(func(st *rules.State) {
+		s.store.Status.Inspect(func(st *rules.State) {
 			if st.KeysShared() != want {
 				t.Errorf("by users: %t, want %t", st.KeysShared(), want)
 			}

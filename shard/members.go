@@ -155,8 +155,8 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		out.State, out.CaughtUp = "Installing", false
 		out.InstallDoneBytes, out.InstallTotalBytes = done, total
 	}
-	s.store.Tables.Report(out)
-	out.Pins = uint32(s.store.Tables.Readers.Load())
+	s.store.Status.Report(out)
+	out.Pins = uint32(s.store.Readers.Open.Load())
 	out.AsideTables = uint32(len(out.Aside))
 	out.Aside = out.Aside[:min(len(out.Aside), reportedAside)]
 	out.DamagedSegments = uint32(len(out.Damaged))
@@ -166,7 +166,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		d.Reason = strings.ToValidUTF8(d.Reason[:min(len(d.Reason), 300)], "")
 	}
 	if r.State == "Leader" {
-		out.Tables = s.store.Tables.Busiest(busiestTables)
+		out.Tables = s.store.Status.Busiest(busiestTables)
 	}
 	out.HighestTableId = s.highestTable()
 	return out
@@ -191,7 +191,7 @@ func (s *Shard) highestTable() uint64 {
 		return h.id
 	}
 	h.at = time.Now()
-	h.id = max(h.id, s.store.Tables.Highest())
+	h.id = max(h.id, s.store.Status.HighestTable())
 	return h.id
 }
 
@@ -201,7 +201,7 @@ const reportedAside = 16
 // Warnings says in words what an operator should do something about. Anybody may read
 // them, so that tables go by their ids.
 func (s *Shard) Warnings() (out []string) {
-	out = s.store.Tables.Warnings()
+	out = s.store.Status.Warnings()
 	if s.replica.LogWaits() {
 		out = append(out,
 			fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, "+

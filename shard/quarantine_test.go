@@ -69,7 +69,7 @@ func TestDamagedSegments(t *testing.T) {
 			s.mustPut(batch(head(1, 9, 3), "b"))
 			s.flush()
 			s.mustPut(batch(head(1, 9, 4), "c"))
-			path := s.store.Tables.SegmentsOf(1)[0].Path
+			path := s.store.Status.SegmentsOf(1)[0].Path
 			sound, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +167,7 @@ func TestVerify(t *testing.T) {
 	s.flush()
 	s.mustPut(batch(head(2, 9, 2), "b"))
 	s.flush()
-	path := s.store.Tables.SegmentsOf(2)[0].Path
+	path := s.store.Status.SegmentsOf(2)[0].Path
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint6
 	if err != nil {
 		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
 	}
-	news, index := s.store.Tables.Newer(tables, defs)
+	news, index := s.store.Definitions.Newer(tables, defs)
 	if len(news) == 0 {
 		return index, nil
 	}

@@ -133,7 +133,7 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)
 	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool {
-		return t.GetOriginId() != 0 && !sh.store.Tables.TookOver(t.Id)
+		return t.GetOriginId() != 0 && !sh.store.Definitions.TookOver(t.Id)
 	})
 }
 

@@ -110,7 +110,8 @@ func newShard(cfg Config) *Shard {
 	s.metrics = store.NewMetrics(&c.Config, c.Registerer)
 	s.store = store.New(&c.Config, s.metrics, &s.operations)
 	s.schedule = &schedule{
-		cfg: c, metrics: s.metrics, operations: &s.operations, tables: s.store.Tables, files: s.store.Files, stop: s.stop,
+		cfg: c, metrics: s.metrics, operations: &s.operations, tables: s.store.Tables,
+		memory: &s.store.Memory, files: s.store.Files, stop: s.stop,
 		wake: make(chan string, 1), requests: make(chan chan error),
 	}
 	s.clock = &timekeeper{
@@ -122,7 +123,8 @@ func newShard(cfg Config) *Shard {
 	}
 	s.schedule.clock = s.clock
 	s.writes = newWriter(&writer{
-		cfg: c, metrics: s.metrics, tables: s.store.Tables, clock: s.clock, stop: s.stop,
+		cfg: c, metrics: s.metrics, tables: s.store.Tables, memory: &s.store.Memory, definitions: &s.store.Definitions,
+		clock: s.clock, stop: s.stop,
 		wakeFlusher: s.schedule.wakeFlusher, wakeFlusherFor: s.schedule.wakeFlusherFor,
 	})
 	s.applier = &applier{
@@ -240,7 +242,7 @@ func (s *Shard) close(ctx context.Context) error {
 	s.writes.committers.Wait()
 
 	var err error
-	if s.store.Tables.Unflushed() && s.replica.Err() == nil {
+	if s.store.Memory.Unflushed() && s.replica.Err() == nil {
 		if ferr := s.Flush(ctx); ferr != nil {
 			err = fmt.Errorf("shard %d: close: the last rows are in the log, not in segments: %w", s.cfg.ID, ferr)
 		}
@@ -263,7 +265,7 @@ func (s *Shard) close(ctx context.Context) error {
 // the shard is closed.
 //
 // Close must be called soon: the View holds memory and files.
-func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Tables.ReadView(tableIDs...) }
+func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Readers.View(tableIDs...) }
 
 // Tail begins to follow a table. What was applied before is in the View of the tail,
 // what is applied later comes by Next.
@@ -271,18 +273,20 @@ func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Tables
 // The queue of a tail is bounded: if rows come faster than Next is called, by
 // Config.TailBytes or, over all tails of the shard, by four times that, the tail is
 // given up. It never holds up a write.
-func (s *Shard) Tail(tableID uint64) (*store.Tail, error) { return s.store.Tables.Tail(tableID) }
+func (s *Shard) Tail(tableID uint64) (*store.Tail, error) { return s.store.Readers.Tail(tableID) }
 
 // Table reports what the shard knows of a table: its version and the epoch of the
 // placement that takes its writes; false if it has no definition of it.
-func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) { return s.store.Tables.Table(id) }
+func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) {
+	return s.store.Definitions.Table(id)
+}
 
 // Tables lists the ids of the tables that the shard has definitions of, unsorted.
-func (s *Shard) Tables() []uint64 { return s.store.Tables.TableIDs() }
+func (s *Shard) Tables() []uint64 { return s.store.Definitions.TableIDs() }
 
 // HasKey reports whether a batch of a request with a key was appended, as far as the shard
 // remembers and this replica has applied.
-func (s *Shard) HasKey(session, seq uint64) bool { return s.store.Tables.HasKey(session, seq) }
+func (s *Shard) HasKey(session, seq uint64) bool { return s.store.Definitions.HasKey(session, seq) }
 
 // Compact merges segments until nothing is left to be merged.
 func (s *Shard) Compact(ctx context.Context) error { return s.store.Compactor.Run(ctx) }
@@ -325,7 +329,7 @@ func (s *Shard) Pin(ctx context.Context) (*store.Pinned, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, err
 	}
-	return s.store.Tables.Pin()
+	return s.store.Readers.Pin()
 }
 
 // PinState flushes the shard and pins its durable state: the segments of State are those

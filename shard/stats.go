@@ -28,7 +28,7 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 			out.Learners = append(out.Learners, m.NodeID)
 		}
 	}
-	s.store.Tables.Describe(out, req)
+	s.store.Status.Describe(out, req)
 	out.Operations = s.operations.List()
 	return out
 }

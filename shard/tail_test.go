@@ -162,7 +162,7 @@ func TestTailEnds(t *testing.T) {
 				}
 				break
 			}
-			waiting := o.store.Tables.TailBytes()
+			waiting := o.store.Status.TailBytes()
 			if waiting != 0 {
 				t.Errorf("%d bytes still wait for nobody", waiting)
 			}
@@ -201,7 +201,7 @@ func TestTailsShareMemory(t *testing.T) {
 	}
 	for i := range 60 {
 		o.mustPut(batch(head(1, 6, uint64(i+1)), strings.Repeat("y", 30)))
-		if waiting := o.store.Tables.TailBytes(); waiting > 4*cfg.TailBytes {
+		if waiting := o.store.Status.TailBytes(); waiting > 4*cfg.TailBytes {
 			t.Fatalf("%d bytes wait, the bound is %d", waiting, 4*cfg.TailBytes)
 		}
 	}

@@ -56,7 +56,7 @@ func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, ne
 		}
 		// The memtable was frozen in the meantime.
 		mem := p.mem
-		p.mem = wr.tables.RefMemtable()
+		p.mem = wr.memory.Active()
 		mem.Unref()
 		for i, data := range batches {
 			if p.decoded[i], err = store.DecodeInto(p.mem, data); err != nil {

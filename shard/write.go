@@ -132,7 +132,7 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 			p.crowded = wr.cfg.Now()
 		}
 		left := wr.cfg.roomWait - wr.cfg.Now().Sub(p.crowded)
-		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.tables.FlushFails() {
+		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.memory.FlushFails() {
 			wr.metrics.Busy.Inc()
 			return err
 		}
@@ -204,7 +204,7 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 				maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
-	a, err := wr.tables.Admit(headers, defs)
+	a, err := wr.definitions.Admit(headers, defs)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -232,7 +232,7 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	if err := wr.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
-	w.mem = wr.tables.RefMemtable()
+	w.mem = wr.memory.Active()
 	w.decoded = make([]*column.Batch, len(w.Batches))
 	for i, data := range w.Batches {
 		if !fresh[i] {
@@ -248,7 +248,7 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 		if err := wr.fits(b); err != nil {
 			return err
 		}
-		if err := wr.tables.Takes(b.TableID); err != nil {
+		if err := wr.memory.Accepts(b.TableID); err != nil {
 			return err
 		}
 		w.decoded[i] = b
@@ -276,7 +276,7 @@ func (wr *writer) notDecoded(i int, err error) error {
 // a majority and no new ReadView has the table; its files go once they are not read
 // any more. To drop a table that the shard does not know is not an error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
-	if s.store.Tables.Dropped(id) {
+	if s.store.Definitions.Dropped(id) {
 		return nil
 	}
 	e := rules.Entry{Kind: rules.KindDropTable, Time: s.clock.entryTime(), TableID: id}

@@ -15,12 +15,14 @@ import (
 // writer takes writes on the leader, before the log: it checks them, keeps them within memory,
 // and puts them into the log in groups. Package store has the contract of the locks.
 type writer struct {
-	cfg     *Config
-	metrics *store.Metrics
-	replica *replica.Replica
-	tables  *store.Tables
-	clock   *timekeeper
-	stop    <-chan struct{}
+	cfg         *Config
+	metrics     *store.Metrics
+	replica     *replica.Replica
+	tables      *store.Tables
+	memory      *store.Memory
+	definitions *store.Definitions
+	clock       *timekeeper
+	stop        <-chan struct{}
 	// wakeFlusher and wakeFlusherFor have the shard flush soon.
 	wakeFlusher    func()
 	wakeFlusherFor func(reason string)

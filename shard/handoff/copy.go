@@ -31,7 +31,7 @@ type tableCopy struct {
 	table  uint64
 	copy   *schema.Handoff
 	cancel func()
-	hold   *store.Hold // until the copy has ended
+	source *store.CopySource // until the copy has ended
 
 	// Of the round under way, and what it continues from.
 	given   *rules.Definition // by the caller
@@ -74,7 +74,7 @@ func (h *tableCopy) run(ctx context.Context) {
 	h.state.Err, h.state.Complete = err, err == nil
 	close(h.done)
 	h.mu.Unlock()
-	h.hold.Release()
+	h.source.Close()
 	cfg.Store.Compactor.WakeCompactor()
 }
 
@@ -120,7 +120,7 @@ func (h *tableCopy) rounds(ctx context.Context) error {
 		}
 		timer := time.NewTimer(roundPause)
 		select {
-		case <-h.hold.Wait():
+		case <-h.source.Changed():
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -131,7 +131,7 @@ func (h *tableCopy) rounds(ctx context.Context) error {
 // closed reports whether the log says that the shard takes no more rows of the table until
 // the copy has taken its place.
 func (h *tableCopy) closed() (bool, error) {
-	d, dropped := h.hold.Definition()
+	d, dropped := h.source.Definition()
 	if dropped {
 		return false, store.TableGone(h.of.cfg.ShardID, h.table)
 	}

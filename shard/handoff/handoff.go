@@ -105,7 +105,7 @@ func (x *Copies) Begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	switch {
 	case x.byID[d.Handoff.ID] != nil:
 		return nil
-	case x.cfg.Store.Tables.Dropped(d.ID):
+	case x.cfg.Store.Definitions.Dropped(d.ID):
 		return store.TableGone(x.cfg.ShardID, d.ID)
 	case x.closed:
 		return errs.New(errs.ShardNotReady, "shard %d: it is closing", x.cfg.ShardID)
@@ -117,7 +117,7 @@ func (x *Copies) Begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &tableCopy{
-		of: x, table: d.ID, copy: d.Handoff, cancel: cancel, hold: x.cfg.Store.Tables.Hold(d.ID), given: d,
+		of: x, table: d.ID, copy: d.Handoff, cancel: cancel, source: x.cfg.Store.Readers.CopySource(d.ID), given: d,
 		asked: time.Now(), nodes: nodes, done: make(chan struct{}),
 	}
 	x.byID[h.copy.ID] = h

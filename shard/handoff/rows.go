@@ -80,7 +80,7 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 
 // job returns what is to be read: the segments, each with a reference, by rising order.
 func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
-	t := h.hold.Since(h.through, first)
+	t := h.source.Since(h.through, first)
 	live = t.Segments
 	if t.Dropped {
 		return nil, live, store.TableGone(h.of.cfg.ShardID, h.table)

@@ -46,7 +46,7 @@ func (tb *Tables) Link(a *Addition) (rows int, full bool) {
 		rows += b.Rows
 	}
 	tb.defineUpTo(defs, len(a.Batches))
-	tb.tellTails(a.Batches, a.Encoded)
+	tb.tails.deliver(a.Batches, a.Encoded, tb.State.Tables)
 	tb.AppliedIndex, tb.AppliedTerm = a.Index, a.Term
 	if len(a.Batches) > 0 {
 		tb.Mem.last = tb.cfg.Now()
@@ -93,8 +93,8 @@ func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 	}
 	delete(tb.segs.byTable, e.TableID)
 	delete(tb.segs.aside, e.TableID)
-	tb.endTails(e.TableID, TableGone(tb.cfg.ID, e.TableID))
-	tb.wakeHolds(e.TableID)
+	tb.tails.end(e.TableID, TableGone(tb.cfg.ID, e.TableID))
+	tb.sources.notify(e.TableID)
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 

@@ -227,7 +227,7 @@ func (cp *compactor) pick() []compaction.Segment {
 func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Segment, ok bool) {
 	cp.tables.mu.RLock()
 	defer cp.tables.mu.RUnlock()
-	if cp.tables.held(l) {
+	if cp.tables.sources.have(l) {
 		return seg, false
 	}
 	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}

@@ -11,7 +11,12 @@
 //	Flusher, Compactor, Scrubber      write segments, merge them, find damaged ones
 //	    Ledger                        the manifest, and edits on their way
 //	        SegmentFiles, Lifetimes   the files of segments; what has expired
-//	            Tables                state, memtables, lists of segments
+//	            Tables                state, memtables, lists of segments, queues of tails
+//
+// Four more parts answer questions about Tables, each about one subject, and have no state of their own:
+// Readers makes views, tails, pins and sources of copies; Memory says how full the memtables are, and when
+// they are to be flushed; Definitions asks the replicated state about tables and batches; Status describes
+// the replica to operators.
 //
 // A part calls only those below it. To a part above it, it speaks through a function that it was given.
 //
@@ -24,7 +29,7 @@
 //	Flusher.mu       the one flush that writes frozen memtables
 //	Ledger.mu        the manifest, the edits that were begun, the generation. It is held while
 //	                 an edit is written to disk, never while segments are written
-//	Tables.mu        everything in Tables, memtables and segmentLists
+//	Tables.mu        everything in Tables, memtables, segmentLists, tails and copySources
 //
 // Below Tables.mu there are only locks that guard a few fields, and under which no other lock is
 // taken: those of segmentIDs, deathbook and Operations.

@@ -16,12 +16,12 @@ import (
 // before stays as it was. While such rows are in memory a cut in the memtable says which
 // they are; a flush puts them into files of their own, and the manifest says which.
 
-// Define takes over a definition if it is newer than the one known; mu is held, by the
+// define takes over a definition if it is newer than the one known; mu is held, by the
 // apply goroutine.
 func (tb *Tables) define(d *rules.Definition) {
 	old := tb.State.Tables[d.ID]
 	tb.State.Define(d)
-	tb.wakeHolds(d.ID)
+	tb.sources.notify(d.ID)
 	if old != nil && tb.State.Tables[d.ID] == d && d.Merge != old.Merge {
 		tb.Mem.Active.Cut(d.ID, old.Merge)
 	}
@@ -49,10 +49,9 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	return eras
 }
 
-// pinnedMerging returns how the rows of the tables merge that lie in segments, of the tables of
-// which some do. It is what this shard knows: the metadata may be ahead, and so may be rows
-// in memory. mu is held.
-func (tb *Tables) pinnedMerging() (out []manifest.Merging) {
+// mergingOfSegments returns how the rows in segments merge, of the tables of which some do. It is what
+// this shard knows: the metadata may be ahead, and so may be rows in memory. mu is held.
+func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 	for _, id := range slices.Sorted(maps.Keys(tb.segs.byTable)) {
 		d := tb.State.Tables[id]
 		if d == nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/proto/errs"
@@ -28,9 +29,10 @@ type Pinned struct {
 	// State is the shard's durable state; of PinState only.
 	State *manifest.State
 
-	tb   *Tables
-	live []*LiveSegment
-	once sync.Once
+	tb      *Tables
+	live    []*LiveSegment
+	readers *atomic.Int64 // of the shard; Close subtracts the Pinned
+	once    sync.Once
 }
 
 // Close lets the segments go. It may be called twice.
@@ -40,14 +42,15 @@ func (p *Pinned) Close() {
 			l.Unref()
 		}
 		if p.State == nil {
-			p.tb.Readers.Add(-1)
+			p.readers.Add(-1)
 		}
 	})
 }
 
 // Pin pins the segments that are shown.
-func (tb *Tables) Pin() (*Pinned, error) {
-	p := &Pinned{tb: tb}
+func (rd *Readers) Pin() (*Pinned, error) {
+	tb := rd.tables
+	p := &Pinned{tb: tb, readers: &rd.Open}
 	tb.mu.RLock()
 	if tb.closed {
 		tb.mu.RUnlock()
@@ -72,8 +75,8 @@ func (tb *Tables) Pin() (*Pinned, error) {
 	for _, id := range slices.Sorted(maps.Keys(tb.State.Expired)) {
 		p.Expired = append(p.Expired, tb.State.Expired[id])
 	}
-	p.Merging = tb.pinnedMerging()
-	tb.Readers.Add(1)
+	p.Merging = tb.mergingOfSegments()
+	rd.Open.Add(1)
 	tb.mu.RUnlock()
 	slices.SortFunc(p.live, func(a, b *LiveSegment) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))

@@ -22,12 +22,20 @@ type Store struct {
 	Ledger    *Ledger
 	Files     *SegmentFiles
 	Tables    *Tables
+
+	// Parts without fields of their own, which answer questions about Tables.
+	Readers     Readers
+	Memory      Memory
+	Definitions Definitions
+	Status      Status
 }
 
 // New makes the parts and connects them. Nothing is read before open.
 func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	st, dir := &Store{}, filepath.Join(cfg.Dir, SegmentDirName)
 	st.Tables = newTables(cfg, m, dir)
+	st.Readers.tables, st.Memory.tables = st.Tables, st.Tables
+	st.Definitions.tables, st.Status.tables = st.Tables, st.Tables
 	st.Files = &SegmentFiles{cfg: cfg, segmentDir: dir, tables: st.Tables}
 	st.Tables.segs.removeSegment = st.Files.removeSegment
 	st.Ledger = &Ledger{cfg: cfg, segmentDir: dir, metrics: m, tables: st.Tables, files: st.Files}
@@ -115,7 +123,7 @@ func (st *Store) Close() error {
 
 // Gauges adds the figures of all parts.
 func (st *Store) Gauges(m *Metrics) {
-	st.Tables.gauges(m.Gauge)
+	st.Status.gauges(m.Gauge)
 	m.Gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.",
 		func() float64 { return float64(st.Compactor.debt.Load()) })
 	m.Gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 {

@@ -20,8 +20,6 @@ import (
 type Tables struct {
 	cfg     *Config
 	metrics *Metrics
-	// Readers counts what reads the shard: open Views, and open Pinned of backups.
-	Readers atomic.Int64
 	// Flushed is the applied index of the manifest.
 	Flushed atomic.Uint64
 	// openedAt is when the shard was opened, by Config.Monotonic.
@@ -42,7 +40,7 @@ type Tables struct {
 	closing, closed           bool
 	tails                     tails
 	Ingested                  ingested
-	holds                     map[*Hold]struct{}
+	sources                   copySources
 	// shared is set from before another replica is added.
 	shared bool
 }
@@ -94,10 +92,13 @@ type segmentLists struct {
 }
 
 func newTables(cfg *Config, m *Metrics, segmentDir string) *Tables {
-	return &Tables{cfg: cfg, metrics: m, segs: segmentLists{
-		segmentDir: segmentDir, live: map[uint64]*LiveSegment{}, byTable: map[uint64][]*LiveSegment{},
-		aside: map[uint64][]*LiveSegment{}, loaded: map[uint64]loadedRaw{},
-	}}
+	return &Tables{
+		cfg: cfg, metrics: m, tails: tails{maxBytes: cfg.TailBytes, lost: m.tailsLost}, sources: copySources{},
+		segs: segmentLists{
+			segmentDir: segmentDir, live: map[uint64]*LiveSegment{}, byTable: map[uint64][]*LiveSegment{},
+			aside: map[uint64][]*LiveSegment{}, loaded: map[uint64]loadedRaw{},
+		},
+	}
 }
 
 // free gives up the memory of all rows. Views keep theirs.
@@ -130,6 +131,36 @@ func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 	tb.Flushed.Store(st.AppliedIndex)
 }
 
+// Applied returns the index of the last entry that was applied.
+func (tb *Tables) Applied() uint64 {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.AppliedIndex
+}
+
+// SetShared says whether all rows have to go through the log, because there is another replica or
+// will be one.
+func (tb *Tables) SetShared(shared bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.shared = shared
+}
+
+// Close ends the tails, and has new writes refused. Views can still be made.
+func (tb *Tables) Close() {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.closing = true
+	tb.tails.end(0, tailEnds(tb.cfg.ID))
+}
+
+// Abandon ends all reading: no View is made any more.
+func (tb *Tables) Abandon() {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.closed = true
+}
+
 // frozen is a memtable that takes no more rows, with the state as it was when the
 // last of them was applied.
 type frozen struct {
@@ -145,43 +176,6 @@ type frozen struct {
 
 // used returns the memory of all memtables, or of the rows' places in a flush if that is more; mu is held.
 func (tb *Tables) used() int64 { return max(tb.Mem.size(), tb.Mem.rows()*rowBytes) }
-
-// NoteFlush remembers how the last flush ended.
-func (tb *Tables) NoteFlush(err error) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if err == nil {
-		tb.flushFailing = 0
-	} else if tb.flushErr == nil {
-		tb.flushFailing = tb.cfg.Monotonic()
-	}
-	tb.flushErr = err
-}
-
-// Freeze is called between two Applies: it puts the active memtable aside, if that
-// holds anything that the last freeze or flush does not.
-func (tb *Tables) Freeze(index uint64) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	last := tb.Flushed.Load()
-	if n := len(tb.Mem.frozen); n > 0 {
-		last = tb.Mem.frozen[n-1].index
-	}
-	if index <= last && tb.Mem.Active.Empty() {
-		return
-	}
-	f := &frozen{
-		mem: tb.Mem.Active, bytes: tb.Mem.bytes, index: index, term: tb.AppliedTerm, clock: tb.State.Clock,
-		defs: map[uint64]*rules.Definition{}, changes: tb.State.TakeChanges(), sessions: tb.State.StoredSessions(),
-		keys: tb.State.StoredKeys(),
-	}
-	for _, id := range f.mem.Tables() {
-		f.defs[id] = tb.State.Tables[id]
-	}
-	tb.Mem.frozen = append(tb.Mem.frozen, f)
-	tb.Mem.Active = memtable.New(tb.cfg.Pool)
-	tb.Mem.bytes, tb.Mem.since = 0, time.Time{}
-}
 
 // rowBytes is what a row takes while it is flushed, besides its values: rows that are all
 // alike take nothing else, so that there could be a billion of them in little memory.

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/shard/rules"
 )
 
 // A Tail is told of the rows of one table from one index of the log on: none is left
@@ -29,15 +32,18 @@ type Tail struct {
 	closed bool
 }
 
-// tails are the tails of a shard, guarded by its mu.
+// tails are the tails of a shard; Tables.mu guards them.
 type tails struct {
-	byTable map[uint64][]*Tail
-	open    int
-	bytes   int64 // in all queues
+	maxBytes int64              // Config.TailBytes
+	lost     prometheus.Counter // tails that were given up
+	byTable  map[uint64][]*Tail
+	open     int
+	bytes    int64 // in all queues
 }
 
 // Tail begins to follow a table; see Shard.Tail.
-func (tb *Tables) Tail(tableID uint64) (*Tail, error) {
+func (rd *Readers) Tail(tableID uint64) (*Tail, error) {
+	tb := rd.tables
 	t := &Tail{tables: tb, table: tableID, ready: make(chan struct{}, 1)}
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -47,7 +53,7 @@ func (tb *Tables) Tail(tableID uint64) (*Tail, error) {
 	if _, gone := tb.State.Dropped[tableID]; gone {
 		return nil, TableGone(tb.cfg.ID, tableID)
 	}
-	if t.view = tb.readViewLocked(tableID); t.view == nil {
+	if t.view = rd.viewLocked(tableID); t.view == nil {
 		return nil, tailEnds(tb.cfg.ID)
 	}
 	if tb.tails.byTable == nil {
@@ -176,25 +182,25 @@ func (x *tails) remove(t *Tail) {
 	x.byTable[t.table] = list
 }
 
-// tellTails hands applied batches to the tails of their tables; encoded are the same in
-// the form of the log. It is called under mu, with what has just been linked.
+// deliver hands applied batches to the tails of their tables; encoded are the same in
+// the form of the log. It is called with what has just been linked.
 //
 // Delete markers are no rows and are left out, and so are rows that nobody will ever see.
-func (tb *Tables) tellTails(batches []*column.Batch, encoded [][]byte) {
-	if tb.tails.open == 0 {
+func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint64]*rules.Definition) {
+	if x.open == 0 {
 		return
 	}
 	for i, b := range batches {
-		list := tb.tails.byTable[b.TableID]
+		list := x.byTable[b.TableID]
 		if len(list) == 0 || b.Column(schema.DeletedColumnID) != nil {
 			continue
 		}
-		if def := tb.State.Tables[b.TableID]; def != nil && def.Instant {
+		if def := defs[b.TableID]; def != nil && def.Instant {
 			continue // thrown away at once
 		}
 		data := bytes.Clone(encoded[i]) // the log's memory is the log's
 		for _, t := range list {
-			t.push(data)
+			x.push(t, data)
 		}
 	}
 }
@@ -202,17 +208,16 @@ func (tb *Tables) tellTails(batches []*column.Batch, encoded [][]byte) {
 // tailShare is how many full queues the tails of a shard may have together.
 const tailShare = 4
 
-func (t *Tail) push(data []byte) {
+// push adds a batch to the queue of a tail, or gives the tail up.
+func (x *tails) push(t *Tail, data []byte) {
 	if t.err != nil {
 		return
 	}
-	tb := t.tables
 	t.queue = append(t.queue, data)
 	t.bytes += int64(len(data))
-	tb.tails.bytes += int64(len(data))
-	if t.bytes > tb.cfg.TailBytes || tb.tails.bytes > tailShare*tb.cfg.TailBytes &&
-		t.bytes > tb.tails.bytes/int64(max(1, tb.tails.open)) {
-		tb.metrics.tailsLost.Inc()
+	x.bytes += int64(len(data))
+	if t.bytes > x.maxBytes || x.bytes > tailShare*x.maxBytes && t.bytes > x.bytes/int64(max(1, x.open)) {
+		x.lost.Inc()
 		t.end(errs.New(errs.RateLimited,
 			"the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
 		return
@@ -220,9 +225,9 @@ func (t *Tail) push(data []byte) {
 	t.wake()
 }
 
-// endTails ends the tails of a table, or all if table is 0. mu is held.
-func (tb *Tables) endTails(table uint64, err error) {
-	for id, list := range tb.tails.byTable {
+// end ends the tails of a table, or all if table is 0.
+func (x *tails) end(table uint64, err error) {
+	for id, list := range x.byTable {
 		if table != 0 && id != table {
 			continue
 		}

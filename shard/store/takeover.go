@@ -75,7 +75,7 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.tables.AppliedIndex, lg.tables.AppliedTerm, lg.tables.Base = next.AppliedIndex, next.AppliedTerm, next.AppliedIndex
 	lg.tables.Flushed.Store(next.AppliedIndex)
 	lg.tables.flushErr, lg.tables.flushFailing = nil, 0
-	lg.tables.endTails(0, errs.New(errs.ShardNotReady,
+	lg.tables.tails.end(0, errs.New(errs.ShardNotReady,
 		"shard %d: node %s took over the state of another replica; begin again", lg.cfg.ID,
 		lg.cfg.NodeID).WithRetryAfter(time.Second))
 	lg.tables.mu.Unlock()

@@ -64,7 +64,7 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 			r.Rows += b.Rows
 		}
 	}
-	tb.tellTails(link, data)
+	tb.tails.deliver(link, data, tb.State.Tables)
 	if len(link) > 0 {
 		tb.Mem.last = now
 		if first {

@@ -40,15 +40,23 @@ type View struct {
 	once     sync.Once
 }
 
-// ReadView returns a View of the given tables; see Shard.ReadView.
-func (tb *Tables) ReadView(tableIDs ...uint64) *View {
-	tb.mu.RLock()
-	defer tb.mu.RUnlock()
-	return tb.readViewLocked(tableIDs...)
+// Readers makes what reads the rows: views, tails, pins of backups, and copies to other shards.
+type Readers struct {
+	tables *Tables
+	// Open counts open Views, and open Pinned of backups.
+	Open atomic.Int64
 }
 
-// readViewLocked is readView with mu held.
-func (tb *Tables) readViewLocked(tableIDs ...uint64) *View {
+// View returns a View of the given tables; see Shard.ReadView.
+func (rd *Readers) View(tableIDs ...uint64) *View {
+	rd.tables.mu.RLock()
+	defer rd.tables.mu.RUnlock()
+	return rd.viewLocked(tableIDs...)
+}
+
+// viewLocked is View with Tables.mu held.
+func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
+	tb := rd.tables
 	v := &View{
 		fsys:     tb.cfg.FS,
 		segments: make(map[uint64][]*LiveSegment, len(tableIDs)),
@@ -58,7 +66,7 @@ func (tb *Tables) readViewLocked(tableIDs ...uint64) *View {
 	if tb.closed {
 		return nil
 	}
-	v.index, v.readers = tb.AppliedIndex, &tb.Readers
+	v.index, v.readers = tb.AppliedIndex, &rd.Open
 	v.readers.Add(1)
 	for i, id := range tableIDs {
 		if slices.Contains(tableIDs[:i], id) {

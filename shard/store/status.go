@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,10 +13,12 @@ import (
 	"cordwood/shard/memtable"
 )
 
-// This file describes what the shard shows: for operators, for the metadata, and as metrics.
+// Status describes what the shard shows: for operators, for the metadata, and as metrics.
+type Status struct{ tables *Tables }
 
 // Describe adds what there is to say of the tables of the shard.
-func (tb *Tables) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
+func (st *Status) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
+	tb := st.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	if tb.closing {
@@ -52,13 +55,14 @@ func (tb *Tables) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 	if len(req.TableIds) > 0 {
 		wanted = slices.Values(req.TableIds)
 	}
-	tb.tableStats(out, mems, wanted, req.Segments)
+	st.tableStats(out, mems, wanted, req.Segments)
 }
 
 // tableStats adds what there is to say of the wanted tables; nil: of all. mu is held.
-func (tb *Tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64],
+func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64],
 	segments bool,
 ) {
+	tb := st.tables
 	tables := map[uint64]*shardpb.TableStats{}
 	table := func(id uint64) *shardpb.TableStats {
 		t := tables[id]
@@ -112,7 +116,8 @@ func (tb *Tables) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 }
 
 // Report adds what the metadata wants to know of the tables of the shard.
-func (tb *Tables) Report(out *metapb.ReplicaReport) {
+func (st *Status) Report(out *metapb.ReplicaReport) {
+	tb := st.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	out.AppliedIndex = tb.AppliedIndex
@@ -132,8 +137,27 @@ func (tb *Tables) Report(out *metapb.ReplicaReport) {
 	out.KeysNanos = int64(tb.State.KeysLast(tb.clockNanos()))
 }
 
+// Warnings says in words what an operator should do something about. Anybody may read
+// them, so tables are named by their ids.
+func (st *Status) Warnings() (out []string) {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for _, a := range tb.segs.asideRows() {
+		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: "+
+			"%s; start a newer version, which tries again, or drop the table",
+			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
+	}
+	if tb.flushErr != nil {
+		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s",
+			tb.cfg.ID, strings.ToValidUTF8(tb.flushErr.Error(), "\uFFFD")))
+	}
+	return out
+}
+
 // gauges calls gauge for each figure of what the shard shows.
-func (tb *Tables) gauges(gauge func(name, help string, value func() float64)) {
+func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
+	tb := st.tables
 	locked := func(value func() float64) func() float64 {
 		return func() float64 {
 			tb.mu.RLock()
@@ -185,19 +209,34 @@ func (tb *Tables) gauges(gauge func(name, help string, value func() float64)) {
 		func() float64 { return float64(tb.Flushed.Load()) })
 }
 
-// Warnings says in words what an operator should do something about. Anybody may read
-// them, so tables are named by their ids.
-func (tb *Tables) Warnings() (out []string) {
+// Busiest returns the tables with the most bytes, the first one first.
+func (st *Status) Busiest(most int) []*metapb.TableIngest {
+	tb := st.tables
+	tb.mu.RLock()
+	out := make([]*metapb.TableIngest, 0, len(tb.Ingested.tables))
+	for id, bytes := range tb.Ingested.tables {
+		out = append(out, &metapb.TableIngest{TableId: id, Bytes: bytes})
+	}
+	tb.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *metapb.TableIngest) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.TableId, b.TableId))
+	})
+	return out[:min(len(out), most)]
+}
+
+// HighestTable returns the highest id of a table that the shard has, or had not long ago.
+func (st *Status) HighestTable() (id uint64) {
+	tb := st.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
-	for _, a := range tb.segs.asideRows() {
-		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: "+
-			"%s; start a newer version, which tries again, or drop the table",
-			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
+	for have := range tb.State.Tables {
+		id = max(id, have)
 	}
-	if tb.flushErr != nil {
-		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s",
-			tb.cfg.ID, strings.ToValidUTF8(tb.flushErr.Error(), "\uFFFD")))
+	for have := range tb.State.Dropped {
+		id = max(id, have)
 	}
-	return out
+	for have := range tb.segs.byTable {
+		id = max(id, have)
+	}
+	return id
 }

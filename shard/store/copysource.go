@@ -1,0 +1,101 @@
+package store
+
+import (
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+)
+
+// CopySource is a table whose rows are being copied to other shards. Its segments are not compacted
+// meanwhile: their order says what was written since some moment, and compaction changes it.
+type CopySource struct {
+	tables  *Tables
+	table   uint64
+	changed chan struct{}
+}
+
+// copySources are the tables of a shard that are being copied; Tables.mu guards them.
+type copySources map[*CopySource]struct{}
+
+// CopySource begins to read a table for a copy. The caller closes it.
+func (rd *Readers) CopySource(table uint64) *CopySource {
+	c := &CopySource{tables: rd.tables, table: table, changed: make(chan struct{}, 1)}
+	rd.tables.mu.Lock()
+	defer rd.tables.mu.Unlock()
+	rd.tables.sources[c] = struct{}{}
+	return c
+}
+
+// Changed returns a channel that gets an element when the log brought a definition of the table,
+// or dropped it.
+func (c *CopySource) Changed() <-chan struct{} { return c.changed }
+
+// Close lets the segments of the table be compacted again.
+func (c *CopySource) Close() {
+	c.tables.mu.Lock()
+	defer c.tables.mu.Unlock()
+	delete(c.tables.sources, c)
+}
+
+// notify says that the log brought something about a table.
+func (s copySources) notify(table uint64) {
+	for c := range s {
+		if c.table == table {
+			select {
+			case c.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// have reports whether a segment has rows of a table that is being copied.
+func (s copySources) have(l *LiveSegment) bool {
+	for c := range s {
+		if l.Span(c.table).Rows > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// CopiedTable is what there is of a table that is being copied.
+type CopiedTable struct {
+	// Def is the newest definition; nil if there is none. Dropped says that the table is gone.
+	Def     *rules.Definition
+	Dropped bool
+	Eras    query.Eras
+	// Aside says that rows of the table cannot be written to segments.
+	Aside   bool
+	Expired manifest.Expiry
+	// Segments are those of the table with an order above the given one, by rising order, each with a
+	// reference that the caller gives back.
+	Segments []*LiveSegment
+}
+
+// Since returns what there is of the table, and its segments with an order above through.
+func (c *CopySource) Since(through uint64, all bool) CopiedTable {
+	tb := c.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	_, gone := tb.State.Dropped[c.table]
+	t := CopiedTable{
+		Def: tb.State.Tables[c.table], Dropped: gone, Eras: tb.erasOf(c.table),
+		Aside: len(tb.segs.aside[c.table]) > 0, Expired: tb.State.Expired[c.table],
+	}
+	for _, l := range tb.segs.byTable[c.table] {
+		if all || l.Order > through {
+			l.refs.Add(1)
+			t.Segments = append(t.Segments, l)
+		}
+	}
+	return t
+}
+
+// Definition returns the newest definition of the table, and whether it was dropped.
+func (c *CopySource) Definition() (d *rules.Definition, dropped bool) {
+	c.tables.mu.RLock()
+	defer c.tables.mu.RUnlock()
+	_, dropped = c.tables.State.Dropped[c.table]
+	return c.tables.State.Tables[c.table], dropped
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"net/http"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/rules"
+)
+
+// Definitions are the definitions of tables that the log has brought, and what they say of batches. Each
+// answer is of one moment, taken under the lock.
+type Definitions struct{ tables *Tables }
+
+// Table returns the version of the definition that the replica has applied, and the epoch in which
+// the table takes rows here.
+func (df *Definitions) Table(id uint64) (version, epoch uint32, known bool) {
+	tb := df.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	d := tb.State.Tables[id]
+	if d == nil {
+		return 0, 0, false
+	}
+	return d.Version, d.Writable().Epoch, true
+}
+
+// TableIDs returns the tables that the replica has a definition of, in no order.
+func (df *Definitions) TableIDs() []uint64 {
+	tb := df.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	ids := make([]uint64, 0, len(tb.State.Tables))
+	for id := range tb.State.Tables {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Dropped reports whether a table was dropped, as far as that is remembered.
+func (df *Definitions) Dropped(id uint64) bool {
+	tb := df.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	_, gone := tb.State.Dropped[id]
+	return gone
+}
+
+// Newer returns the ones of the definitions that are newer than what the shard has, and the index
+// that has been applied.
+func (df *Definitions) Newer(tables []*schemapb.Table,
+	defs []*rules.Definition,
+) (news []*schemapb.Table, index uint64) {
+	tb := df.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for i, d := range defs {
+		_, gone := tb.State.Dropped[d.ID]
+		if old := tb.State.Tables[d.ID]; !gone && (old == nil || d.NewerThan(old)) {
+			news = append(news, tables[i])
+		}
+	}
+	return news, tb.AppliedIndex
+}
+
+// TookOver reports whether a replica has all rows of a table that was handed over to its
+// shard: its log has told it that the copy is the table. A copy has epoch 1 and the table
+// a later one, and nobody knows of that before the last row of the copy is in the log.
+func (df *Definitions) TookOver(tableID uint64) bool {
+	tb := df.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	d := tb.State.Tables[tableID]
+	return d != nil && d.Writable().Epoch > 1
+}
+
+// admitted is what the rules say of a write before it goes into the log.
+type admitted struct {
+	Need  []uint64 // tables whose definitions are missing
+	Fresh []bool   // by batch: it was not appended before
+	Some  bool     // one of the batches is fresh
+	// Known has the definitions of the tables of fresh batches. They stay as they are; the maps
+	// of the state do not.
+	Known  rules.Admission
+	Index  uint64
+	Shared bool // there is another replica, or there will be one soon
+}
+
+// Admit asks the rules about the batches of a write that brings definitions.
+func (df *Definitions) Admit(headers []column.Header, defs []*rules.Definition) (a admitted, err error) {
+	tb := df.tables
+	a.Fresh = make([]bool, len(headers))
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	adm := rules.Admission{State: tb.State, Leader: true}
+	adm.Learn(defs)
+	for i := range headers {
+		v, err := adm.Admit(&headers[i])
+		switch v {
+		case rules.Refused:
+			return a, err
+		case rules.NeedsTable:
+			a.Need = appendNew(a.Need, headers[i].TableID)
+		case rules.Admitted:
+			if h := &headers[i]; rules.Keyed(h) && tb.State.KeyReused(h) {
+				return a, errs.New(errs.InvalidArguments,
+					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of "+
+						"this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
+					WithStatus(http.StatusUnprocessableEntity)
+			}
+			a.Fresh[i], a.Some = true, true
+		}
+	}
+	a.Known = rules.Admission{State: &rules.State{ShardID: tb.cfg.ID}, Tables: map[uint64]*rules.Definition{}}
+	for i := range headers {
+		if a.Fresh[i] {
+			a.Known.Tables[headers[i].TableID] = adm.Table(headers[i].TableID)
+		}
+	}
+	a.Index, a.Shared = tb.AppliedIndex, tb.shared
+	return a, nil
+}
+
+// HasKey reports whether a batch of a request with a key was appended. A key is forgotten after rules.KeyTTL.
+func (df *Definitions) HasKey(session, seq uint64) bool {
+	tb := df.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.State.HasKey(session, seq)
+}
+
+// Gone reports whether one of the tables was dropped here, as far as is remembered: its
+// rows may be somewhere else by another id, so a view that was taken before the call may be
+// all that there is, or may have nothing.
+func (tb *Tables) Gone(tableIDs ...uint64) error {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for _, id := range tableIDs {
+		if _, gone := tb.State.Dropped[id]; gone {
+			return TableGone(tb.cfg.ID, id)
+		}
+	}
+	return nil
+}
+
+// Outdated reports whether the shard knows a newer definition of one of the tables than the
+// given one. Who was cut off from the metadata may hold one by which the newest rows are looked
+// for where they no longer go, or without columns that were added.
+func (tb *Tables) Outdated(tables []*schemapb.Table) error {
+	epochs := make([]uint32, len(tables))
+	for i, t := range tables {
+		epochs[i] = schema.FromProto(t).Writable().Epoch
+	}
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for i, t := range tables {
+		epoch := epochs[i]
+		if d := tb.State.Tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
+			return errs.New(errs.TableUnavailable,
+				"shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
+				tb.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
+		}
+	}
+	return nil
+}
+
+// appendNew appends an id unless it is listed.
+func appendNew(ids []uint64, id uint64) []uint64 {
+	if slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
+}

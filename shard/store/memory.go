@@ -1,0 +1,165 @@
+package store
+
+import (
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
+)
+
+// This file is about the memory of rows: how much is used, when it is to be flushed, and how a
+// memtable is frozen for that.
+
+// Memory says how full the memtables are, and when they are to be flushed.
+type Memory struct{ tables *Tables }
+
+// Active returns the active memtable with a reference, for rows that will be appended.
+func (m *Memory) Active() *memtable.Memtable {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	tb.Mem.Active.Ref()
+	return tb.Mem.Active
+}
+
+// Unflushed reports whether anything was applied that is not in segments.
+func (m *Memory) Unflushed() bool {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.AppliedIndex > tb.Flushed.Load() || !tb.Mem.Active.Empty()
+}
+
+// Settled reports whether a flush would do nothing, and the last one did not fail.
+func (m *Memory) Settled() bool {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.flushErr == nil && len(tb.Mem.frozen) == 0 && tb.Mem.Active.Empty() && tb.AppliedIndex <= tb.Flushed.Load()
+}
+
+// OnlyUnlogged reports whether there are rows, but none that this process got from the log.
+func (m *Memory) OnlyUnlogged() bool {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.AppliedIndex == tb.Base && !tb.Mem.Active.Empty()
+}
+
+// Size returns the memory of all memtables.
+func (m *Memory) Size() int64 {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.Mem.size()
+}
+
+// FlushReason says why the shard should be flushed now; "" if it need not be. logBytes is the
+// size of the log behind the manifest's index.
+func (m *Memory) FlushReason(logBytes int64) string {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	now := tb.cfg.Now()
+	switch {
+	case len(tb.Mem.frozen) > 0:
+		return flushRetry
+	case tb.AppliedIndex <= tb.Flushed.Load() && tb.Mem.Active.Empty():
+		return ""
+	case tb.Mem.large(tb.cfg.FlushBytes):
+		return flushBytes
+	case logBytes >= tb.cfg.FlushLogBytes:
+		return flushLog
+	case !tb.Mem.since.IsZero() && now.Sub(tb.Mem.since) >= tb.cfg.FlushAge:
+		return flushAge
+	case tb.Mem.bytes >= tb.cfg.FlushBytes/8 && now.Sub(tb.Mem.last) >= tb.cfg.FlushIdle:
+		return flushIdle
+	case tb.Mem.bytes > 0 && tb.Mem.bytes >= tb.cfg.Budget.share():
+		return flushBudget
+	}
+	return ""
+}
+
+// FlushFails reports whether the last flush failed.
+func (m *Memory) FlushFails() bool {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.flushErr != nil
+}
+
+// Accepts refuses rows of a table of which as many are set aside as memory is meant for.
+func (m *Memory) Accepts(table uint64) error {
+	tb := m.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	list := tb.segs.aside[table]
+	if len(list) == 0 || tb.segs.asideBytes() < tb.cfg.FlushBytes {
+		return nil
+	}
+	tb.metrics.Busy.Inc()
+	return errs.New(errs.StorageUnavailable,
+		"shard %d: table id %d takes no rows on node %s: %s; start a newer version, which tries again, or drop the table",
+		tb.cfg.ID, table, tb.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
+}
+
+// Filling says how full the memory is: what is used, whether the shard is closing, and why the last
+// flush failed.
+func (tb *Tables) Filling() (used int64, closing bool, flushErr error) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.used(), tb.closing, tb.flushErr
+}
+
+// Fuller reports whether so many quarters of the memory limit are used, and why the last flush failed.
+func (tb *Tables) Fuller(quarters int64) (used int64, is bool, flushErr error) {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	used = tb.used()
+	return used, used >= tb.cfg.MemoryLimit/4*quarters, tb.flushErr
+}
+
+// HasFrozen reports whether memtables wait to be written.
+func (tb *Tables) HasFrozen() bool {
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return len(tb.Mem.frozen) > 0
+}
+
+// NoteFlush remembers how the last flush ended.
+func (tb *Tables) NoteFlush(err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if err == nil {
+		tb.flushFailing = 0
+	} else if tb.flushErr == nil {
+		tb.flushFailing = tb.cfg.Monotonic()
+	}
+	tb.flushErr = err
+}
+
+// Freeze is called between two Applies: it puts the active memtable aside, if that
+// holds anything that the last freeze or flush does not.
+func (tb *Tables) Freeze(index uint64) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	last := tb.Flushed.Load()
+	if n := len(tb.Mem.frozen); n > 0 {
+		last = tb.Mem.frozen[n-1].index
+	}
+	if index <= last && tb.Mem.Active.Empty() {
+		return
+	}
+	f := &frozen{
+		mem: tb.Mem.Active, bytes: tb.Mem.bytes, index: index, term: tb.AppliedTerm, clock: tb.State.Clock,
+		defs: map[uint64]*rules.Definition{}, changes: tb.State.TakeChanges(), sessions: tb.State.StoredSessions(),
+		keys: tb.State.StoredKeys(),
+	}
+	for _, id := range f.mem.Tables() {
+		f.defs[id] = tb.State.Tables[id]
+	}
+	tb.Mem.frozen = append(tb.Mem.frozen, f)
+	tb.Mem.Active = memtable.New(tb.cfg.Pool)
+	tb.Mem.bytes, tb.Mem.since = 0, time.Time{}
+}
