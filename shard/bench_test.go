@@ -77,7 +77,7 @@ func benchBatch(seq uint64) []byte {
 func bare(b *testing.B) *Shard {
 	cfg := Config{Config: store.Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}}.withDefaults()
 	s := newShard(cfg)
-	s.store.Connect(nil, s.writes.tellFreed)
+	s.store.Connect(nil, s.writes.notifyFreed)
 	if _, err := s.store.Open(); err != nil {
 		b.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// A clock that is wrong must not lose rows, nor what the shard remembers of batches. Three times
-// are told apart:
+// A clock that is wrong must not lose rows, nor what the shard remembers of batches. There are three
+// times:
 //
 //   - The clock of the machine. It may be wrong, and it may jump.
 //   - The monotonic clock of the process: how long something takes.
@@ -85,7 +85,7 @@ type timekeeper struct {
 	metrics *store.Metrics
 	replica *replica.Replica
 	tables  *store.Tables
-	life    *store.Lifetimes
+	life    *store.Expiry
 	// wakeFlusherFor has the shard flush soon.
 	wakeFlusherFor func(reason string)
 

@@ -33,7 +33,7 @@ type Config struct {
 
 	// The group.
 
-	// Incarnation tells groups of one shard id apart: it grows when the shard was made
+	// Incarnation distinguishes the groups of one shard id: it grows when the shard is made
 	// anew. The default value is 1.
 	Incarnation uint32
 	// Bootstrap makes an empty Dir a shard with the replicas that Founders names.

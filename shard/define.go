@@ -8,9 +8,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// DefineTable tells the shard of definitions: those that are newer than what it knows
+// DefineTable gives the shard definitions: those that are newer than what it knows
 // take effect, on all replicas, before it returns nil. Definitions that come with
-// writes do the same; DefineTable is for changes that no write tells of, as of options.
+// writes do the same; DefineTable is for changes that no write brings, such as of options.
 func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) error {
 	encoded, err := rules.MarshalTables(tables)
 	if err != nil {

@@ -424,7 +424,7 @@ func TestWriteWaitsForFlush(t *testing.T) {
 	var flushes atomic.Int64
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, ".parquet") {
-			for !ended.Load() && s.writes.room(21_000) == nil { // a write of 20,000 bytes and something has none
+			for !ended.Load() && s.writes.checkRoom(21_000) == nil { // a write of 20,000 bytes and something has none
 				runtime.Gosched()
 			}
 			flushes.Add(1)

@@ -30,8 +30,8 @@ var errRecovering = errors.New("'cordwood recover' was cut short in it: run it a
 	"until then the replica is not opened, as others may go on without knowing of it")
 
 // FolderIncarnation returns the incarnation of the group that the replica in a shard's folder
-// belongs to; 0 if there is no replica in it. recovered tells that the folder was made the
-// only replica of that group by Recover.
+// belongs to; 0 if there is no replica in it. recovered reports whether Recover made the folder
+// the only replica of that group.
 func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, recoveringFileName)); err == nil {
 		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
@@ -112,7 +112,7 @@ type Recovery struct {
 	StateIndex uint64
 	// Before and Incarnation are the incarnations of the shard.
 	Before, Incarnation uint32
-	// Unfinished tells that a Recover of the folder was cut short.
+	// Unfinished reports whether a Recover of the folder was cut short.
 	Unfinished bool
 }
 

@@ -31,25 +31,25 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 			node).WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	if kind == replica.AddLearner && s.replica.SoleMember() && node != s.cfg.NodeID {
-		if err := s.share(ctx); err != nil {
+		if err := s.endUnlogged(ctx); err != nil {
 			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: the rows that are not in the log", s.cfg.ID, kind,
 				node).WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
 	}
 	err := s.replica.Change(ctx, kind, node)
 	if err == nil && s.replica.SoleMember() {
-		s.store.Tables.SetShared(false)
+		s.store.Tables.RequireLog(false)
 	}
 	return err
 }
 
-// share has all rows go through the log from now on, and makes those durable that did
+// endUnlogged has all rows go through the log from now on, and makes those durable that did
 // not.
-func (s *Shard) share(ctx context.Context) error {
+func (s *Shard) endUnlogged(ctx context.Context) error {
 	if err := s.replica.CheckLeads(); err != nil {
 		return err
 	}
-	s.store.Tables.SetShared(true)
+	s.store.Tables.RequireLog(true)
 	// An entry of its own makes sure that there is something to take a snapshot of.
 	e := rules.Entry{Kind: rules.KindWrite, Time: s.clock.entryTime()}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// readsDamaged tells by the engine's error whether it may have met a damaged file: it
+// readsDamaged reports whether the engine's error may come from a damaged file: the error
 // does not say which.
 func readsDamaged(err error) bool {
 	e := errs.From(err)

@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// HandOver has a shard of this node copy a table into others, or tells how far it is.
+// HandOver has a shard of this node copy a table into others, or says how far the copy is.
 func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)
 	if !ok {

@@ -100,7 +100,7 @@ type tailRun struct {
 }
 
 // stored sends the rows that were there before, as far as they are asked for; if none
-// are, an answer of no rows, which tells the reader that the condition can be computed.
+// are, an answer of no rows, from which the reader knows that the condition can be computed.
 func (x *tailRun) stored(ctx context.Context) error {
 	view := x.tail.TakeView()
 	defer view.Close()

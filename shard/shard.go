@@ -1,7 +1,7 @@
 // Package shard is one shard: a replicated log of column batches, the rows that are
 // applied from it, and the files that they are flushed to. DESIGN.md explains it.
 //
-// A shard is told everything: table definitions come with writes, and it never asks
+// A shard asks nobody: table definitions come with writes, and it never asks
 // the metadata group. It runs no SQL (package query does) and does not find the
 // shard of a table (the router does).
 //
@@ -99,8 +99,8 @@ func Open(cfg Config) (*Shard, error) {
 	return s, nil
 }
 
-// newShard makes the parts of a shard and connects them. Calls go down this list; what is
-// above is told by functions.
+// newShard makes the parts of a shard and connects them. Calls go down this list; a part
+// speaks to those above it through functions.
 func newShard(cfg Config) *Shard {
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, store.SegmentDirName), changing: make(chan struct{}, 1),
@@ -118,7 +118,7 @@ func newShard(cfg Config) *Shard {
 		cfg:            c,
 		metrics:        s.metrics,
 		tables:         s.store.Tables,
-		life:           s.store.Life,
+		life:           s.store.Expiry,
 		wakeFlusherFor: s.schedule.wakeFlusherFor,
 	}
 	s.schedule.clock = s.clock
@@ -157,7 +157,7 @@ func (s *Shard) open() (err error) {
 		Full: func() bool { return s.cfg.Space() == store.SpaceFull },
 	})
 	s.schedule.installer = s.installer
-	s.store.Connect(s.installer, s.writes.tellFreed)
+	s.store.Connect(s.installer, s.writes.notifyFreed)
 	if _, err = s.store.Open(); err != nil {
 		return err
 	}
@@ -201,8 +201,8 @@ func (s *Shard) open() (err error) {
 func (s *Shard) ID() uint32 { return s.cfg.ID }
 
 // WaitReady waits until the log is replayed and this replica leads, from when on
-// ReadView has every acknowledged row and Write works; or until it follows a leader and
-// has applied what was committed when that told it first.
+// ReadView has every acknowledged row and Write works; or until it follows a leader and has
+// applied what was committed when it first heard from that leader.
 func (s *Shard) WaitReady(ctx context.Context) error {
 	if err := s.replica.WaitReady(ctx); err != nil {
 		return fmt.Errorf("shard %d: %w", s.cfg.ID, err)

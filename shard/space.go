@@ -17,9 +17,9 @@ import (
 // less of it than the log that they replace.
 const flushSpace = "space"
 
-// fits refuses a batch of rows while the disk is full. Deletes are let through, because they
+// checkDisk refuses a batch of rows while the disk is full. Deletes are let through, because they
 // are how room is made, unless the log waits for room already.
-func (wr *writer) fits(b *column.Batch) error {
+func (wr *writer) checkDisk(b *column.Batch) error {
 	if wr.replica.LogWaits() {
 		wr.metrics.Busy.Inc()
 		return errs.New(errs.StorageUnavailable,

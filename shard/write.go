@@ -120,18 +120,18 @@ const defaultRoomWait = time.Second
 // roomCheck is how often a write that waits looks for room that another shard made.
 const roomCheck = 100 * time.Millisecond
 
-// awaitRoom is room, after waiting for it if flushes go on.
+// awaitRoom is checkRoom, but waits for room while flushes go on.
 func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) error {
 	for {
 		freed := *wr.freed.Load()
-		err := wr.room(inflated)
+		err := wr.checkRoom(inflated)
 		if err == nil {
 			return nil
 		}
-		if p.crowded.IsZero() {
-			p.crowded = wr.cfg.Now()
+		if p.waiting.IsZero() {
+			p.waiting = wr.cfg.Now()
 		}
-		left := wr.cfg.roomWait - wr.cfg.Now().Sub(p.crowded)
+		left := wr.cfg.roomWait - wr.cfg.Now().Sub(p.waiting)
 		if errs.ReasonOf(err) != errs.Busy || left <= 0 || wr.memory.FlushFails() {
 			wr.metrics.Busy.Inc()
 			return err
@@ -150,15 +150,15 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 	}
 }
 
-// tellFreed wakes the writes that wait for room.
-func (wr *writer) tellFreed() {
+// notifyFreed wakes the writes that wait for room.
+func (wr *writer) notifyFreed() {
 	next := make(chan struct{})
 	close(*wr.freed.Swap(&next))
 }
 
-// room refuses a write of so many bytes if it would overfill the memtables, counting
+// checkRoom refuses a write of so many bytes if it would overfill the memtables, counting
 // what is on its way into them. An empty shard takes a write of any size.
-func (wr *writer) room(inflated int64) error {
+func (wr *writer) checkRoom(inflated int64) error {
 	used, closing, ferr := wr.tables.Filling()
 	if used += wr.promised.Load(); used > 0 {
 		used += inflated
@@ -216,7 +216,7 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 		wr.metrics.Duplicates.Add(float64(len(headers)))
 		return a.Index, nil, nil
 	}
-	alone := !a.Shared && wr.replica.SoleMember()
+	alone := !a.LogOnly && wr.replica.SoleMember()
 	w.unlogged = make([]bool, len(headers))
 	for i := range headers {
 		// What was appended of a request with a key is in the log: it must be known on
@@ -245,7 +245,7 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 		if err := known.Accept(b); err != nil {
 			return err
 		}
-		if err := wr.fits(b); err != nil {
+		if err := wr.checkDisk(b); err != nil {
 			return err
 		}
 		if err := wr.memory.Accepts(b.TableID); err != nil {

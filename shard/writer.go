@@ -46,8 +46,8 @@ type pending struct {
 	mem     *memtable.Memtable
 	// unlogged reports which batches do not go through the log.
 	unlogged []bool
-	// crowded is since when it waits for room in memory; zero: it did not have to.
-	crowded time.Time
+	// waiting is since when it waits for room in memory; zero: it did not have to.
+	waiting time.Time
 	// copied is done when the entry has a copy of the write.
 	copied sync.WaitGroup
 

@@ -98,7 +98,7 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 		return nil, live,
 			fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
-	if t.Aside {
+	if t.Raw {
 		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: "+
 			"start a newer version, or drop the table", d.Name)
 	}

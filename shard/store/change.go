@@ -92,7 +92,7 @@ func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 		f.mem.Drop(e.TableID)
 	}
 	delete(tb.segs.byTable, e.TableID)
-	delete(tb.segs.aside, e.TableID)
+	delete(tb.segs.raw, e.TableID)
 	tb.tails.end(e.TableID, TableGone(tb.cfg.ID, e.TableID))
 	tb.sources.notify(e.TableID)
 	tb.AppliedIndex, tb.AppliedTerm = index, term
@@ -122,7 +122,7 @@ func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 			continue
 		}
 		tb.Mem.Active.Expire(c.TableID, c.Before)
-		for _, mem := range tb.segs.asideMems(c.TableID) {
+		for _, mem := range tb.segs.rawMemtables(c.TableID) {
 			mem.Expire(c.TableID, c.Before)
 		}
 		for _, f := range tb.Mem.frozen {

@@ -21,8 +21,8 @@ const (
 	// compactEvery is how often a shard looks for something to compact even if it was
 	// not flushed.
 	compactEvery = time.Minute
-	// compactRest is how long segments are left alone that could not be compacted.
-	compactRest = 10 * time.Minute
+	// retryCompactionAfter is how long segments are left alone that could not be compacted.
+	retryCompactionAfter = 10 * time.Minute
 )
 
 // compactor merges segments in the background.
@@ -35,14 +35,14 @@ type compactor struct {
 	files      *SegmentFiles
 	ledger     *Ledger
 	scrub      *Scrubber
-	life       *Lifetimes
-	// book remembers what the process before this one died over, by segment.
-	book *deathbook
+	expiry     *Expiry
+	// crashes remembers what the process before this one died over, by segment.
+	crashes *crashLog
 
-	// turn holds a token of the one compaction that runs; it guards resting, which has
+	// turn holds a token of the one compaction that runs; it guards failed, which has
 	// the segments that could not be compacted.
 	turn    chan struct{}
-	resting map[uint64]time.Time
+	failed  map[uint64]time.Time
 	running atomic.Int64 // 1 while a compaction runs
 	debt    atomic.Int64
 
@@ -52,7 +52,7 @@ type compactor struct {
 }
 
 func newCompactor(cp *compactor) *compactor {
-	cp.turn, cp.waker, cp.resting = make(chan struct{}, 1), make(chan struct{}, 1), map[uint64]time.Time{}
+	cp.turn, cp.waker, cp.failed = make(chan struct{}, 1), make(chan struct{}, 1), map[uint64]time.Time{}
 	return cp
 }
 
@@ -108,7 +108,7 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	if cp.cfg.Space() != SpaceOK || len(cp.pick()) == 0 {
 		return false, nil
 	}
-	if err := cp.ledger.settle(); err != nil { // else what was merged already would be merged once more
+	if err := cp.ledger.commitPending(); err != nil { // else what was merged already would be merged once more
 		return false, fmt.Errorf("shard %d: compaction: %w", cp.cfg.ID, err)
 	}
 	if err := cp.cfg.Compaction.Begin(ctx); err != nil {
@@ -129,7 +129,7 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 		if err != nil {
 			cp.metrics.compactions.WithLabelValues("error").Inc()
 			for _, seg := range picked {
-				cp.resting[seg.ID] = start.Add(compactRest)
+				cp.failed[seg.ID] = start.Add(retryCompactionAfter)
 			}
 		}
 	}()
@@ -145,13 +145,13 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	defer func() { ended(err) }()
 	cp.running.Store(1)
 	defer cp.running.Store(0)
-	cp.book.begin(ids...)
+	cp.crashes.begin(ids...)
 	var res *compaction.Result
-	err = cp.cfg.shielded(fmt.Sprintf("compact segments %d", ids), func() error {
+	err = cp.cfg.catchPanic(fmt.Sprintf("compact segments %d", ids), func() error {
 		res, err = compaction.Run(ctx, *job)
 		return err
 	})
-	cp.book.end(ids...)
+	cp.crashes.end(ids...)
 	if err != nil {
 		if IsDamage(err) {
 			cp.scrub.FindDamaged(live)
@@ -168,7 +168,7 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 				cp.files.removeNew(res.Segments))
 		}
 	}
-	if err := cp.ledger.commit(&unsettled{edit: edit, generation: generation}); errors.Is(err, ErrReplaced) {
+	if err := cp.ledger.commit(&pendingEdit{edit: edit, generation: generation}); errors.Is(err, ErrReplaced) {
 		cp.cfg.Logger.Info("a compaction was given up", "error", err)
 		return true, nil // there may be something else to do now
 	} else if err != nil {
@@ -196,9 +196,9 @@ func (sc *Scrubber) FindDamaged(list []*LiveSegment) {
 // pick returns what should be compacted next.
 func (cp *compactor) pick() []compaction.Segment {
 	now := cp.cfg.Now()
-	for id, until := range cp.resting {
+	for id, until := range cp.failed {
 		if now.After(until) {
-			delete(cp.resting, id)
+			delete(cp.failed, id)
 		}
 	}
 	cp.tables.mu.RLock()
@@ -206,12 +206,13 @@ func (cp *compactor) pick() []compaction.Segment {
 	cp.tables.mu.RUnlock()
 	list := make([]compaction.Segment, 0, len(live))
 	for _, l := range live {
-		if _, rests := cp.resting[l.ID]; rests || l.Raw || l.Damage.Load() != nil || cp.book.deaths(l.ID) >= deathsGivenUp {
+		if _, waits := cp.failed[l.ID]; waits || l.Raw || l.Damage.Load() != nil ||
+			cp.crashes.count(l.ID) >= crashesPostponed {
 			continue
 		}
 		if seg, ok := cp.candidate(l, now); ok {
 			if !l.Shared() {
-				seg.DeadRows, seg.Droppable = max(seg.DeadRows, cp.life.expiredRows(l)), true
+				seg.DeadRows, seg.Droppable = max(seg.DeadRows, cp.expiry.expiredRows(l)), true
 				seg.Stale = cp.lacksIndex(l)
 			}
 			list = append(list, seg)
@@ -237,7 +238,7 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 		d := cp.tables.State.Tables[t.TableID]
 		if d == nil || cp.tables.State.Dead(t, l.Order) {
 			seg.DeadRows += t.Rows
-			seg.Overdue = seg.Overdue || d != nil && cp.life.overdue(d, t.MaxTime, now)
+			seg.Overdue = seg.Overdue || d != nil && cp.expiry.overdue(d, t.MaxTime, now)
 			return
 		}
 		if x, ok := cp.tables.State.Expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
@@ -274,7 +275,7 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 		add(l.Span(l.TableID))
 		seg.Group.Table = l.TableID
 		d := cp.tables.State.Tables[l.TableID]
-		if ttl := cp.life.ttlOf(d); ttl > 0 && d.Merge == query.Append {
+		if ttl := cp.expiry.ttlOf(d); ttl > 0 && d.Merge == query.Append {
 			// The sooner it expires, the shorter: what is cut is not merged again.
 			seg.MaxSpan = max(min(ttl, seg.MinTime.Add(ttl).Sub(now))/4, 1)
 			seg.Cut = len(cp.tables.erasOf(l.TableID)) == 0
@@ -345,7 +346,7 @@ func (cp *compactor) job(picked []compaction.Segment) (*compaction.Job, []*LiveS
 			Own:    bytes[id] >= cp.cfg.SplitBytes && d.Physical == "",
 		}
 		if d.Merge != query.Append || len(cp.tables.erasOf(id)) > 0 {
-			j, _ := cp.between(id, picked)
+			j, _ := cp.checkNeighbours(id, picked)
 			t.Merge, t.Modes, t.DropDeleted = j.merge, j.modes, j.oldest
 			t.Own = t.Own || j.own
 		}
@@ -370,5 +371,5 @@ func (cp *compactor) WakeCompactor() {
 func (cp *compactor) TryAgain() {
 	cp.turn <- struct{}{}
 	defer func() { <-cp.turn }()
-	clear(cp.resting)
+	clear(cp.failed)
 }

@@ -65,8 +65,8 @@ type CopiedTable struct {
 	Def     *rules.Definition
 	Dropped bool
 	Eras    query.Eras
-	// Aside says that rows of the table cannot be written to segments.
-	Aside   bool
+	// Raw says that rows of the table cannot be written to segments.
+	Raw     bool
 	Expired manifest.Expiry
 	// Segments are those of the table with an order above the given one, by rising order, each with a
 	// reference that the caller gives back.
@@ -81,7 +81,7 @@ func (c *CopySource) Since(through uint64, all bool) CopiedTable {
 	_, gone := tb.State.Dropped[c.table]
 	t := CopiedTable{
 		Def: tb.State.Tables[c.table], Dropped: gone, Eras: tb.erasOf(c.table),
-		Aside: len(tb.segs.aside[c.table]) > 0, Expired: tb.State.Expired[c.table],
+		Raw: len(tb.segs.raw[c.table]) > 0, Expired: tb.State.Expired[c.table],
 	}
 	for _, l := range tb.segs.byTable[c.table] {
 		if all || l.Order > through {

@@ -67,7 +67,7 @@ func (df *Definitions) Newer(tables []*schemapb.Table,
 }
 
 // TookOver reports whether a replica has all rows of a table that was handed over to its
-// shard: its log has told it that the copy is the table. A copy has epoch 1 and the table
+// shard: its log says that the copy is the table. A copy has epoch 1 and the table
 // a later one, and nobody knows of that before the last row of the copy is in the log.
 func (df *Definitions) TookOver(tableID uint64) bool {
 	tb := df.tables
@@ -84,9 +84,9 @@ type admitted struct {
 	Some  bool     // one of the batches is fresh
 	// Known has the definitions of the tables of fresh batches. They stay as they are; the maps
 	// of the state do not.
-	Known  rules.Admission
-	Index  uint64
-	Shared bool // there is another replica, or there will be one soon
+	Known   rules.Admission
+	Index   uint64
+	LogOnly bool // there is another replica, or there will be one soon
 }
 
 // Admit asks the rules about the batches of a write that brings definitions.
@@ -120,7 +120,7 @@ func (df *Definitions) Admit(headers []column.Header, defs []*rules.Definition) 
 			a.Known.Tables[headers[i].TableID] = adm.Table(headers[i].TableID)
 		}
 	}
-	a.Index, a.Shared = tb.AppliedIndex, tb.shared
+	a.Index, a.LogOnly = tb.AppliedIndex, tb.logOnly
 	return a, nil
 }
 

@@ -10,7 +10,7 @@
 //
 //	Flusher, Compactor, Scrubber      write segments, merge them, find damaged ones
 //	    Ledger                        the manifest, and edits on their way
-//	        SegmentFiles, Lifetimes   the files of segments; what has expired
+//	        SegmentFiles, Expiry      the files of segments; what has expired
 //	            Tables                state, memtables, lists of segments, queues of tails
 //
 // Four more parts answer questions about Tables, each about one subject, and have no state of their own:
@@ -25,14 +25,14 @@
 // This is the contract of all locks, in the order in which they are taken. A goroutine that holds one
 // takes only those below it:
 //
-//	Compactor.turn   the one compaction that runs; guards Compactor.resting
+//	Compactor.turn   the one compaction that runs; guards Compactor.failed
 //	Flusher.mu       the one flush that writes frozen memtables
 //	Ledger.mu        the manifest, the edits that were begun, the generation. It is held while
 //	                 an edit is written to disk, never while segments are written
 //	Tables.mu        everything in Tables, memtables, segmentLists, tails and copySources
 //
 // Below Tables.mu there are only locks that guard a few fields, and under which no other lock is
-// taken: those of segmentIDs, deathbook and Operations.
+// taken: those of segmentIDs, crashLog and Operations.
 //
 // Tables.mu is held for moments, never across I/O, a call to another node, or a wait. A View copies slice
 // headers under it and takes references; it needs no lock after that. Therefore lists of segments

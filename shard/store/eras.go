@@ -39,7 +39,7 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 		}
 		before += len(m.Batches(tableID))
 	}
-	for _, mem := range tb.segs.asideMems(tableID) {
+	for _, mem := range tb.segs.rawMemtables(tableID) {
 		add(mem)
 	}
 	for _, f := range tb.Mem.frozen {

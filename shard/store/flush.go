@@ -20,8 +20,8 @@ type Flusher struct {
 	tables     *Tables
 	files      *SegmentFiles
 	ledger     *Ledger
-	// book remembers what the process before this one died over, by table.
-	book *deathbook
+	// crashes remembers what the process before this one died over, by table.
+	crashes *crashLog
 
 	mu sync.Mutex // held while frozen memtables are flushed; see doc.go
 	// retry is when rows that are set aside may be tried again, by table; a table that is not here
@@ -35,7 +35,7 @@ func (fl *Flusher) Flush() error {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	for {
-		if err := fl.ledger.settle(); err != nil {
+		if err := fl.ledger.commitPending(); err != nil {
 			return fmt.Errorf("shard %d: flush: %w", fl.cfg.ID, err)
 		}
 		generation := fl.ledger.GenerationNow()
@@ -60,10 +60,10 @@ func (fl *Flusher) Flush() error {
 // durable on return, and returns the edit that makes them live. Rows of which no segment
 // can be made go aside, so that they hold up nothing else. After an error none of the
 // files is left.
-func (fl *Flusher) writeSegments(todo []*frozen) (*unsettled, error) {
-	untried := fl.untried()
+func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
+	postponed := fl.postponed()
 	for {
-		u, faults, err := fl.tryWrite(todo, untried)
+		u, faults, err := fl.tryWrite(todo, postponed)
 		if err == nil && len(faults) == 0 {
 			return u, nil
 		}
@@ -71,16 +71,16 @@ func (fl *Flusher) writeSegments(todo []*frozen) (*unsettled, error) {
 		if err = errors.Join(err, fl.files.removeNew(u.edit.Add)); err != nil {
 			return nil, err
 		}
-		maps.Copy(untried, faults)
+		maps.Copy(postponed, faults)
 	}
 }
 
-// tryWrite is writeSegments, with the rows of the untried tables put aside. It returns for
-// which other tables the rows cannot be written, and why: all of a table goes into
-// segments or nothing, so it has to be called again then.
+// tryWrite is writeSegments, with the rows of postponed tables in raw segments. It returns for
+// which other tables the rows cannot be written, and why: either all rows of a table go into
+// segments or none do, so it has to be called again then.
 func (fl *Flusher) tryWrite(todo []*frozen,
-	untried map[uint64]string,
-) (u *unsettled, faults map[uint64]string, err error) {
+	postponed map[uint64]string,
+) (u *pendingEdit, faults map[uint64]string, err error) {
 	last := todo[len(todo)-1]
 	edit := &manifest.Edit{
 		AppliedIndex: last.index,
@@ -89,7 +89,7 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 		Sessions:     last.sessions,
 		Keys:         last.keys,
 	}
-	u = &unsettled{edit: edit, raws: map[uint64]loadedRaw{}}
+	u = &pendingEdit{edit: edit, raws: map[uint64]loadedRaw{}}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}
 	fl.tables.mu.RLock() // a drop may take a table out of a frozen memtable
@@ -105,11 +105,11 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 		}
 		edit.Tombstones = append(edit.Tombstones, f.changes.Drops...)
 	}
-	again := fl.asideAgain(untried, edit)
+	again := fl.retryRaws(postponed, edit)
 	stages := fl.stages(append(again, todo...))
-	raws := rawsOf(todo, untried)
+	raws := rawsOf(todo, postponed)
 	fl.tables.mu.RUnlock()
-	for id := range untried {
+	for id := range postponed {
 		for _, st := range stages {
 			delete(st.rows, id)
 			delete(st.ends, id)
@@ -136,8 +136,8 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 		for _, st := range stages {
 			done = slices.AppendSeq(done, maps.Keys(st.rows))
 		}
-		err = fl.setAside(u, raws)
+		err = fl.writeRaws(u, raws)
 	}
-	fl.book.end(done...)
+	fl.crashes.end(done...)
 	return u, faults, err
 }

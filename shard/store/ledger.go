@@ -23,15 +23,15 @@ type Ledger struct {
 	tables     *Tables
 	files      *SegmentFiles
 	installer  *install.Installer
-	// tellFreed and wakeCompactor are called when a flush has made room, or segments.
-	tellFreed, wakeCompactor func()
+	// notifyFreed and wakeCompactor are called when a flush has made room, or segments.
+	notifyFreed, wakeCompactor func()
 
 	mu         sync.Mutex // guards everything below
 	manifest   *manifest.Manifest
-	broken     bool         // the manifest has to be opened anew
-	unsettled  []*unsettled // in the order in which they were begun
-	generation uint64       // how often the state of another replica was taken over
-	unswept    bool         // the manifest lists garbage that sweep has removed
+	broken     bool           // the manifest has to be opened anew
+	pending    []*pendingEdit // in the order in which they were begun
+	generation uint64         // how often the state of another replica was taken over
+	unswept    bool           // the manifest lists garbage that sweep has removed
 }
 
 func (lg *Ledger) manifestConfig() manifest.Config {
@@ -45,9 +45,9 @@ func (lg *Ledger) State() *manifest.State {
 	return lg.manifest.State()
 }
 
-// unsettled is an edit of the manifest that was begun. Until it is known to be on
+// pendingEdit is an edit of the manifest that was begun. Until it is known to be on
 // disk its segments must neither be removed nor be written again.
-type unsettled struct {
+type pendingEdit struct {
 	edit *manifest.Edit
 	n    int // how many of the frozen memtables it covers
 	// generation is that of the state that the edit was made for.
@@ -57,7 +57,7 @@ type unsettled struct {
 }
 
 // forget lets go of what an edit that will not be committed was to show.
-func (u *unsettled) forget() {
+func (u *pendingEdit) forget() {
 	for _, r := range u.raws {
 		r.mem.Unref()
 	}
@@ -67,10 +67,10 @@ func (u *unsettled) forget() {
 // commit makes an edit durable and shows what it changes to new views. If the edit
 // could not even be begun the files that it adds are removed; else, after an error,
 // it will be committed again.
-func (lg *Ledger) commit(u *unsettled) error {
+func (lg *Ledger) commit(u *pendingEdit) error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
-	if err := lg.settleLocked(); err != nil {
+	if err := lg.commitPendingLocked(); err != nil {
 		u.forget()
 		return errors.Join(err, lg.files.removeNew(u.edit.Add))
 	}
@@ -80,8 +80,8 @@ func (lg *Ledger) commit(u *unsettled) error {
 	}
 	u.edit.Reserved, u.edit.NextSegmentID = lg.files.IDs.reserved(u.edit.Add)
 	u.edit.Swept, lg.unswept = lg.unswept, false
-	lg.unsettled = append(lg.unsettled, u)
-	return lg.settleLocked()
+	lg.pending = append(lg.pending, u)
+	return lg.commitPendingLocked()
 }
 
 // ErrReplaced is the error of work on a state that is not the shard's any more.
@@ -106,18 +106,18 @@ func (lg *Ledger) GenerationNow() uint64 {
 	return lg.generation
 }
 
-// settle commits the edits that were begun.
-func (lg *Ledger) settle() error {
+// commitPending commits the edits that were begun.
+func (lg *Ledger) commitPending() error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
-	return lg.settleLocked()
+	return lg.commitPendingLocked()
 }
 
-// settleLocked commits the edits that were begun, in their order. An edit may be
+// commitPendingLocked commits the edits that were begun, in their order. An edit may be
 // committed twice: the second time changes nothing.
-func (lg *Ledger) settleLocked() error {
-	for len(lg.unsettled) > 0 {
-		u := lg.unsettled[0]
+func (lg *Ledger) commitPendingLocked() error {
+	for len(lg.pending) > 0 {
+		u := lg.pending[0]
 		if lg.broken {
 			m, err := manifest.Open(lg.manifestConfig())
 			if err != nil {
@@ -133,7 +133,7 @@ func (lg *Ledger) settleLocked() error {
 			u.edit.Swept = false // or, if it is on disk, what died by it would not be garbage
 			return err
 		}
-		lg.unsettled = lg.unsettled[1:]
+		lg.pending = lg.pending[1:]
 		lg.publish(u)
 	}
 	return nil
@@ -141,7 +141,7 @@ func (lg *Ledger) settleLocked() error {
 
 // publish shows new views what a committed edit changed: segments that it adds in the
 // place of frozen memtables or of other segments. mu is held.
-func (lg *Ledger) publish(u *unsettled) {
+func (lg *Ledger) publish(u *pendingEdit) {
 	listed := make(map[uint64]struct{}, len(lg.tables.segs.live)+len(u.edit.Add))
 	for i := range lg.manifest.State().Segments {
 		listed[lg.manifest.State().Segments[i].ID] = struct{}{}
@@ -169,7 +169,7 @@ func (lg *Ledger) publish(u *unsettled) {
 			dead = append(dead, l)
 			gone[l] = true
 			if l.rows != nil {
-				lg.tables.segs.hideAside(l)
+				lg.tables.segs.hideRaw(l)
 			}
 			of[l.TableID] = struct{}{}
 			for _, t := range l.Tables {
@@ -196,7 +196,7 @@ func (lg *Ledger) publish(u *unsettled) {
 		rows += f.mem.Rows()
 		f.mem.Unref()
 	}
-	lg.tellFreed()
+	lg.notifyFreed()
 	for _, seg := range dead {
 		seg.Unref()
 	}

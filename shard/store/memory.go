@@ -89,13 +89,14 @@ func (m *Memory) FlushFails() bool {
 	return tb.flushErr != nil
 }
 
-// Accepts refuses rows of a table of which as many are set aside as memory is meant for.
+// Accepts refuses rows of a table if the rows set aside, some of them its own, take as much memory as
+// a memtable may.
 func (m *Memory) Accepts(table uint64) error {
 	tb := m.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
-	list := tb.segs.aside[table]
-	if len(list) == 0 || tb.segs.asideBytes() < tb.cfg.FlushBytes {
+	list := tb.segs.raw[table]
+	if len(list) == 0 || tb.segs.rawBytes() < tb.cfg.FlushBytes {
 		return nil
 	}
 	tb.metrics.Busy.Inc()

@@ -56,7 +56,7 @@ func (rd *Readers) Pin() (*Pinned, error) {
 		tb.mu.RUnlock()
 		return nil, Unreachable(tb.cfg.ID)
 	}
-	if n := len(tb.segs.aside); n > 0 {
+	if n := len(tb.segs.raw); n > 0 {
 		tb.mu.RUnlock()
 		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be "+
 			"missing (cordwood cluster status names them): start a newer version, or drop the tables", tb.cfg.ID, n)

@@ -62,11 +62,11 @@ func (sc *Scrubber) checkSegment(m *segment.Meta) error {
 		sc.tables.segs.damaged = map[uint64]*damage{}
 	}
 	sc.tables.segs.damaged[m.ID] = &damage{err.Error()}
-	sc.tellDamage(m, path, err)
+	sc.logDamage(m, path, err)
 	return nil
 }
 
-func (sc *Scrubber) tellDamage(m *segment.Meta, path string, err error) {
+func (sc *Scrubber) logDamage(m *segment.Meta, path string, err error) {
 	sc.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; "+
 		"restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
 		"table", m.TableID, "file", path, "rows", m.Rows, "min_time", m.MinTime, "max_time", m.MaxTime, "error", err)
@@ -77,7 +77,7 @@ func (sc *Scrubber) quarantine(l *LiveSegment, err error) {
 	if !l.Damage.CompareAndSwap(nil, &damage{err.Error()}) {
 		return
 	}
-	sc.tellDamage(&l.Meta, l.Path, err)
+	sc.logDamage(&l.Meta, l.Path, err)
 	// Without the mark it is found again when it is read again.
 	if merr := writeMark(sc.cfg.FS, l.Path+DamagedSuffix, err.Error()); merr != nil {
 		sc.cfg.Logger.Warn("a damaged segment could not be marked on disk", "file", l.Path, "error", merr)

@@ -31,7 +31,7 @@ type LiveSegment struct {
 	rows   *memtable.Memtable
 	reason string
 	since  int64
-	// expired tells that its rows have; it is set when the manifest does not list it any more.
+	// expired reports whether all its rows have expired; it is set when the manifest does not list it any more.
 	expired bool
 	// gone is called with the last reference, if the manifest does not list it any more.
 	gone func(*LiveSegment)

@@ -34,8 +34,8 @@ func (st *Status) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 	for _, f := range tb.Mem.frozen {
 		mems = append(mems, f.mem)
 	}
-	for _, id := range slices.Sorted(maps.Keys(tb.segs.aside)) {
-		mems = append(mems, tb.segs.asideMems(id)...)
+	for _, id := range slices.Sorted(maps.Keys(tb.segs.raw)) {
+		mems = append(mems, tb.segs.rawMemtables(id)...)
 	}
 	out.TableCount = int64(len(tb.State.Tables))
 	for _, m := range mems {
@@ -133,7 +133,7 @@ func (st *Status) Report(out *metapb.ReplicaReport) {
 			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.Path, Rows: l.Rows, Reason: d.reason})
 		}
 	}
-	out.Aside = tb.segs.asideRows()
+	out.Aside = tb.segs.rawRows()
 	out.KeysNanos = int64(tb.State.KeysLast(tb.clockNanos()))
 }
 
@@ -143,7 +143,7 @@ func (st *Status) Warnings() (out []string) {
 	tb := st.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
-	for _, a := range tb.segs.asideRows() {
+	for _, a := range tb.segs.rawRows() {
 		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: "+
 			"%s; start a newer version, which tries again, or drop the table",
 			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
@@ -193,7 +193,7 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 	gauge("cordwood_shard_aside_rows",
 		"Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
 			n := int64(0)
-			for _, list := range tb.segs.aside {
+			for _, list := range tb.segs.raw {
 				for _, l := range list {
 					n += l.rows.Rows()
 				}
@@ -201,7 +201,7 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 			return float64(n)
 		}))
 	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.",
-		locked(func() float64 { return float64(tb.segs.asideBytes()) }))
+		locked(func() float64 { return float64(tb.segs.rawBytes()) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(tb.tails.open) }))
 	gauge("cordwood_shard_applied_index", "Index of the last entry applied.",
 		locked(func() float64 { return float64(tb.AppliedIndex) }))

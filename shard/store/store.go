@@ -13,11 +13,11 @@ import (
 )
 
 // Store is the tables of a replica with the parts that keep them on disk. Calls go down this list;
-// what is above is told by functions.
+// a part speaks to those above it through functions.
 type Store struct {
 	Compactor *compactor
 	Flusher   *Flusher
-	Life      *Lifetimes
+	Expiry    *Expiry
 	Scrub     *Scrubber
 	Ledger    *Ledger
 	Files     *SegmentFiles
@@ -40,14 +40,14 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	st.Tables.segs.removeSegment = st.Files.removeSegment
 	st.Ledger = &Ledger{cfg: cfg, segmentDir: dir, metrics: m, tables: st.Tables, files: st.Files}
 	st.Scrub = &Scrubber{cfg: cfg, segmentDir: dir, tables: st.Tables}
-	st.Life = &Lifetimes{cfg: cfg, tables: st.Tables}
+	st.Expiry = &Expiry{cfg: cfg, tables: st.Tables}
 	st.Flusher = &Flusher{
 		cfg: cfg, segmentDir: dir, metrics: m, tables: st.Tables, files: st.Files, ledger: st.Ledger,
 		retry: map[uint64]time.Time{},
 	}
 	st.Compactor = newCompactor(&compactor{
 		cfg: cfg, segmentDir: dir, metrics: m, operations: ops,
-		tables: st.Tables, files: st.Files, ledger: st.Ledger, scrub: st.Scrub, life: st.Life,
+		tables: st.Tables, files: st.Files, ledger: st.Ledger, scrub: st.Scrub, expiry: st.Expiry,
 	})
 	st.Ledger.wakeCompactor = st.Compactor.WakeCompactor
 	return st
@@ -55,8 +55,8 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 
 // Connect gives the parts what takes over the state of other replicas, and a function that is called
 // when a flush has made room. It is called once, after New.
-func (st *Store) Connect(in *install.Installer, tellFreed func()) {
-	st.Ledger.installer, st.Ledger.tellFreed = in, tellFreed
+func (st *Store) Connect(in *install.Installer, notifyFreed func()) {
+	st.Ledger.installer, st.Ledger.notifyFreed = in, notifyFreed
 }
 
 // Open reads the manifest and looks at the segments. After an error nothing is open.
@@ -65,8 +65,8 @@ func (st *Store) Open() (state *manifest.State, err error) {
 	if err := cfg.FS.MkdirAll(lg.segmentDir); err != nil {
 		return nil, err
 	}
-	st.Flusher.book = openDeathbook(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger)
-	st.Compactor.book = openDeathbook(filepath.Join(cfg.Dir, CompactingFile), cfg.Logger)
+	st.Flusher.crashes = openCrashLog(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger)
+	st.Compactor.crashes = openCrashLog(filepath.Join(cfg.Dir, CompactingFile), cfg.Logger)
 	if lg.manifest, err = manifest.Open(lg.manifestConfig()); err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ type Tables struct {
 	tails                     tails
 	Ingested                  ingested
 	sources                   copySources
-	// shared is set from before another replica is added.
-	shared bool
+	// logOnly is set from before another replica is added: no rows go beside the log.
+	logOnly bool
 }
 
 // memtables are the rows in memory; Tables.mu guards them.
@@ -81,8 +81,8 @@ type segmentLists struct {
 	// byTable are the segments that have live rows of a table, by rising order.
 	byTable map[uint64][]*LiveSegment
 	eras    map[uint64][]manifest.Era // of the manifest
-	// aside are the raw segments of a table, by rising order.
-	aside map[uint64][]*LiveSegment
+	// raw are the raw segments of a table, by rising order.
+	raw map[uint64][]*LiveSegment
 	// loaded are raw segments that newSegment has not made yet.
 	loaded map[uint64]loadedRaw
 	// damaged are the segments that were found damaged at Open, by id.
@@ -96,7 +96,7 @@ func newTables(cfg *Config, m *Metrics, segmentDir string) *Tables {
 		cfg: cfg, metrics: m, tails: tails{maxBytes: cfg.TailBytes, lost: m.tailsLost}, sources: copySources{},
 		segs: segmentLists{
 			segmentDir: segmentDir, live: map[uint64]*LiveSegment{}, byTable: map[uint64][]*LiveSegment{},
-			aside: map[uint64][]*LiveSegment{}, loaded: map[uint64]loadedRaw{},
+			raw: map[uint64][]*LiveSegment{}, loaded: map[uint64]loadedRaw{},
 		},
 	}
 }
@@ -138,12 +138,12 @@ func (tb *Tables) Applied() uint64 {
 	return tb.AppliedIndex
 }
 
-// SetShared says whether all rows have to go through the log, because there is another replica or
+// RequireLog says whether all rows have to go through the log, because there is another replica or
 // will be one.
-func (tb *Tables) SetShared(shared bool) {
+func (tb *Tables) RequireLog(required bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	tb.shared = shared
+	tb.logOnly = required
 }
 
 // Close ends the tails, and has new writes refused. Views can still be made.
@@ -187,7 +187,7 @@ func (tb *Tables) addLive(m segment.Meta) {
 	l := tb.segs.newSegment(m)
 	tb.segs.live[m.ID] = l
 	if l.rows != nil {
-		tb.addAside(l)
+		tb.addRaw(l)
 		return
 	}
 	add := func(t segment.TableSpan) {

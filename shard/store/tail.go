@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// A Tail is told of the rows of one table from one index of the log on: none is left
-// out and none comes twice. It costs Apply a copy of the encoded batches of its table.
+// A Tail gets the rows of one table from one index of the log on, each row once. It costs Apply a copy
+// of the encoded batches of its table.
 //
 // One goroutine calls Next and TakeView; Close may be called by any, also twice.
 type Tail struct {

@@ -52,8 +52,8 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 		}
 		return err
 	}
-	begun := lg.unsettled
-	lg.unsettled, lg.unswept = nil, false
+	begun := lg.pending
+	lg.pending, lg.unswept = nil, false
 	lg.generation++
 
 	lg.tables.mu.Lock()
@@ -68,7 +68,7 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.tables.Mem.frozen, lg.tables.Mem.Active = nil, memtable.New(lg.cfg.Pool)
 	lg.tables.Mem.bytes, lg.tables.Mem.since, lg.tables.Mem.last = 0, time.Time{}, time.Time{}
 	lg.tables.segs.learnEras(next.Merging)
-	lg.tables.segs.aside, lg.tables.segs.loaded = map[uint64][]*LiveSegment{}, raws
+	lg.tables.segs.raw, lg.tables.segs.loaded = map[uint64][]*LiveSegment{}, raws
 	for _, m := range next.Segments {
 		lg.tables.addLive(m)
 	}
@@ -109,7 +109,7 @@ func (lg *Ledger) garbageOf(st *manifest.State) []uint64 {
 	for _, id := range st.Garbage {
 		ids[id] = true
 	}
-	for _, u := range lg.unsettled {
+	for _, u := range lg.pending {
 		for i := range u.edit.Add {
 			ids[u.edit.Add[i].ID] = true
 		}

@@ -20,7 +20,7 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID,
 			tb.cfg.NodeID).WithReason(errs.NotLeader)
 	}
-	if tb.shared || !sole {
+	if tb.logOnly || !sole {
 		return r, errs.New(errs.ShardBusy, "shard %d: a replica is being added; resend rows of tables with skip_wal",
 			tb.cfg.ID).
 			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)

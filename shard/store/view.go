@@ -72,7 +72,7 @@ func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
 		if slices.Contains(tableIDs[:i], id) {
 			continue
 		}
-		for _, mem := range tb.segs.asideMems(id) {
+		for _, mem := range tb.segs.rawMemtables(id) {
 			v.take(mem, tableIDs[i:i+1])
 		}
 	}

@@ -34,14 +34,14 @@ type part struct {
 	columns []uint32
 	batches []*column.Batch
 	rows    []segment.RowRef
-	// day and days are the partition; own tells that the table gets a file of its own.
+	// day and days are the partition; own reports whether the table gets a file of its own.
 	day, days int64
 	own       bool
 }
 
-// sharedBy is what the tables of a shared file have in common: their physical table,
+// sharedKey is what the tables of a shared file have in common: their physical table,
 // if they have one, and the partition.
-type sharedBy struct {
+type sharedKey struct {
 	database, physical string
 	day, days          int64
 	// apart is a table that is written by itself, because a process died over it.
@@ -65,18 +65,18 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 		metas = append(metas, more...)
 		return err
 	}
-	shared := map[sharedBy][]part{}
+	shared := map[sharedKey][]part{}
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[id]
 		if t.bytes >= notedBytes {
-			fl.book.begin(id)
+			fl.crashes.begin(id)
 		}
 		parts, err := fl.partsOf(id, t)
 		if err != nil {
 			faults[id] = err.Error()
 			continue
 		}
-		apart := fl.book.deaths(id) >= deathsApart
+		apart := fl.crashes.count(id) >= crashesAlone
 		for _, p := range parts {
 			if t.def.Physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
 				p.own = true
@@ -85,7 +85,7 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 				}
 				continue
 			}
-			by := sharedBy{physical: t.def.Physical, day: p.day, days: p.days}
+			by := sharedKey{physical: t.def.Physical, day: p.day, days: p.days}
 			if by.physical != "" {
 				by.database = t.def.Database
 			}
@@ -95,9 +95,9 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 			shared[by] = append(shared[by], p)
 		}
 	}
-	for _, by := range slices.SortedFunc(maps.Keys(shared), sharedBy.compare) {
+	for _, by := range slices.SortedFunc(maps.Keys(shared), sharedKey.compare) {
 		for list := shared[by]; len(list) > 0; {
-			n := fitting(list)
+			n := countFitting(list)
 			if by.physical == "" && len(list) == 1 && list[0].merge == query.Append {
 				// Nobody to share with. A table that merges rows would have to stay by itself.
 				list[0].own = true
@@ -122,7 +122,7 @@ const notedBytes = 1 << 20
 
 // partsOf puts the rows of a table in the order of files. An error is of the rows.
 func (fl *Flusher) partsOf(id uint64, t *flushTable) (parts []part, err error) {
-	err = fl.cfg.shielded(fmt.Sprintf("put the rows of table %d in order", id), func() error {
+	err = fl.cfg.catchPanic(fmt.Sprintf("put the rows of table %d in order", id), func() error {
 		spans, err := segment.Partitions(t.def.Table, t.batches)
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func (fl *Flusher) writeParts(parts []part, faults map[uint64]string) ([]segment
 	return append(metas, more...), err
 }
 
-func (a sharedBy) compare(b sharedBy) int {
+func (a sharedKey) compare(b sharedKey) int {
 	return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.physical, b.physical), cmp.Compare(a.day, b.day),
 		cmp.Compare(a.days, b.days), cmp.Compare(a.apart, b.apart))
 }
@@ -179,8 +179,8 @@ func newPart(t *flushTable, rows []segment.RowRef) part {
 	return p
 }
 
-// fitting returns how many of the parts fit into one shared file by their columns.
-func fitting(parts []part) int {
+// countFitting returns how many of the parts fit into one shared file by their columns.
+func countFitting(parts []part) int {
 	type slot struct {
 		id       uint32
 		name     string
@@ -212,7 +212,7 @@ func (fl *Flusher) writeOne(parts []part) (segment.Meta, error) {
 		spec.Tables = append(spec.Tables, segment.TableColumns{Table: p.table, Columns: p.columns})
 		ids = append(ids, p.table.ID)
 	}
-	fl.book.begin(ids...)
+	fl.crashes.begin(ids...)
 	return fl.writeFile(cfg, spec, parts)
 }
 
@@ -221,7 +221,7 @@ func (fl *Flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part
 	if err != nil {
 		return m, err
 	}
-	err = fl.cfg.shielded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts),
+	err = fl.cfg.catchPanic(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts),
 		parts[0].table.ID), func() error {
 		if fl.cfg.BeforeWrite != nil {
 			for _, p := range parts {

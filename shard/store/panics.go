@@ -7,9 +7,9 @@ import (
 	"cordwood/shard/segment"
 )
 
-// guarded calls f and returns a panic as an error for the rows that it works on: the
+// catchPanic calls f and returns a panic as an error for the rows that it works on: the
 // tables beside them, and the node, go on.
-func (c *Config) shielded(what string, f func() error) (err error) {
+func (c *Config) catchPanic(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.Logger.Error("a fault of this program; please report it with the stack", "in", what, "panic", fmt.Sprint(p),

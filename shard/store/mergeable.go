@@ -18,16 +18,16 @@ func (cp *compactor) mayMerge(list []compaction.Segment) bool {
 	}
 	cp.tables.mu.RLock()
 	defer cp.tables.mu.RUnlock()
-	for id := range cp.merging(list) {
-		if _, ok := cp.between(id, list); !ok {
+	for id := range cp.mergingTables(list) {
+		if _, ok := cp.checkNeighbours(id, list); !ok {
 			return false
 		}
 	}
 	return true
 }
 
-// merging returns the tables of the segments that merge rows, or once did.
-func (cp *compactor) merging(list []compaction.Segment) map[uint64]struct{} {
+// mergingTables returns the tables of the segments that merge rows, or once did.
+func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{} {
 	ids := map[uint64]struct{}{}
 	note := func(id uint64) {
 		if d := cp.tables.State.Tables[id]; d != nil && (d.Merge != query.Append || len(cp.tables.erasOf(id)) > 0) {
@@ -49,24 +49,24 @@ func (cp *compactor) merging(list []compaction.Segment) map[uint64]struct{} {
 	return ids
 }
 
-// joining is how the rows of a table that merges them come together in a compaction.
-type joining struct {
+// inputMerge is how the rows of a table that merges them come together in a compaction.
+type inputMerge struct {
 	// Merge is how rows of the output merge with others.
 	merge query.Merge
 	// modes, if not nil, is how those of the inputs do, by their order: they are not alike.
 	modes func(order uint64) query.Merge
-	// own tells that the table needs a segment of its own: one that is newer than its
-	// newest input is older than the newest of all inputs, or of another era.
+	// own reports whether the table needs a segment of its own: another of its segments falls between its
+	// newest input and the newest of all inputs, or the inputs are of several eras.
 	own bool
-	// oldest tells that no segment is older than those of the inputs that merge.
+	// oldest reports whether no segment is older than the inputs that merge.
 	oldest bool
 }
 
-// between looks at the segments of a table that are not in the list, but overlap in
-// time with those that are. ok is false if the list cannot be merged: if one of them
-// lies between these in order; or if rows of several eras would come together, and they
-// are not all that there are from before the last of these eras.
-func (cp *compactor) between(table uint64, list []compaction.Segment) (j joining, ok bool) {
+// checkNeighbours says how the segments of a list are merged, as far as a table is concerned. It looks at
+// the segments of the table that are not in the list and overlap in time with those that are. ok is false
+// if the list must not be merged: one of the others lies between them in order; or rows of several eras
+// would be joined, and the list lacks a segment from before the last of these eras.
+func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j inputMerge, ok bool) {
 	eras, now := cp.tables.erasOf(table), cp.tables.State.Tables[table].Merge
 	in := make(map[uint64]bool, len(list))
 	for i := range list {

@@ -13,16 +13,15 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Lifetimes says which rows have expired.
-type Lifetimes struct {
+// Expiry says which rows have expired.
+type Expiry struct {
 	cfg    *Config
 	tables *Tables
 }
 
-// Expirable returns the cutoffs of the tables of which something can go: a segment, a
-// batch, or some row groups or half of the rows of a segment, which compaction then
-// rewrites.
-func (lt *Lifetimes) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
+// Expirable returns the cutoffs of the tables that have something to remove: a segment, a batch, or row
+// groups or half of the rows of a segment, which compaction then rewrites.
+func (lt *Expiry) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
 	lt.tables.mu.RLock()
 	defs := slices.Collect(maps.Values(lt.tables.State.Tables))
 	lt.tables.mu.RUnlock()
@@ -50,7 +49,7 @@ func (lt *Lifetimes) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
 }
 
 // hasExpired reports whether anything can go of the rows of a table before a time.
-func (lt *Lifetimes) hasExpired(d *rules.Definition, before int64) bool {
+func (lt *Expiry) hasExpired(d *rules.Definition, before int64) bool {
 	yes, partly := lt.hasExpiredWhole(d, before)
 	for _, l := range partly {
 		if !yes {
@@ -68,7 +67,7 @@ const overdueShare = 8
 
 // overdue reports whether the expired rows of a table in a shared file, of which the newest
 // has the time index newest, are that late.
-func (lt *Lifetimes) overdue(d *rules.Definition, newest int64, now time.Time) bool {
+func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool {
 	index := d.TimeIndex()
 	if index == nil {
 		return false
@@ -80,7 +79,7 @@ func (lt *Lifetimes) overdue(d *rules.Definition, newest int64, now time.Time) b
 // deadRows returns how many rows of a segment of one table are in row groups that have
 // expired before a time; none if all the rest does within a flush interval, so that the
 // file soon goes by itself.
-func (lt *Lifetimes) deadRows(l *LiveSegment, before int64, index schema.Type) (rows int64) {
+func (lt *Expiry) deadRows(l *LiveSegment, before int64, index schema.Type) (rows int64) {
 	interval := lt.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
 	if float64(l.MaxTime)-float64(before) < interval {
 		return 0
@@ -104,7 +103,7 @@ func (lt *Lifetimes) deadRows(l *LiveSegment, before int64, index schema.Type) (
 
 // hasExpiredWhole is hasExpired as far as it is known without reading files; partly are
 // the segments, each with a reference, that have to be looked at.
-func (lt *Lifetimes) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*LiveSegment) {
+func (lt *Expiry) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*LiveSegment) {
 	lt.tables.mu.RLock()
 	defer lt.tables.mu.RUnlock()
 	x, had := lt.tables.State.Expired[d.ID]
@@ -127,7 +126,7 @@ func (lt *Lifetimes) hasExpiredWhole(d *rules.Definition, before int64) (yes boo
 			partly = append(partly, l)
 		}
 	}
-	mems := append(lt.tables.segs.asideMems(d.ID), lt.tables.Mem.Active)
+	mems := append(lt.tables.segs.rawMemtables(d.ID), lt.tables.Mem.Active)
 	for _, f := range lt.tables.Mem.frozen {
 		mems = append(mems, f.mem)
 	}
@@ -158,7 +157,7 @@ func floorDiv(a, b int64) int64 {
 }
 
 // ttl returns the ttl of a table that is in force.
-func (lt *Lifetimes) ttl(t *schema.Table) schema.TTL {
+func (lt *Expiry) ttl(t *schema.Table) schema.TTL {
 	if lt.cfg.TTL == nil {
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], "")
 	}
@@ -166,7 +165,7 @@ func (lt *Lifetimes) ttl(t *schema.Table) schema.TTL {
 }
 
 // ttlOf returns how long rows of a table are kept; 0 if for ever, and of no table.
-func (lt *Lifetimes) ttlOf(d *rules.Definition) time.Duration {
+func (lt *Expiry) ttlOf(d *rules.Definition) time.Duration {
 	if d == nil {
 		return 0
 	}
@@ -175,7 +174,7 @@ func (lt *Lifetimes) ttlOf(d *rules.Definition) time.Duration {
 
 // expiredRows returns how many rows of a segment of one table are in row groups that have
 // expired.
-func (lt *Lifetimes) expiredRows(l *LiveSegment) int64 {
+func (lt *Expiry) expiredRows(l *LiveSegment) int64 {
 	lt.tables.mu.RLock()
 	d, x := lt.tables.State.Tables[l.TableID], lt.tables.State.Expired[l.TableID]
 	lt.tables.mu.RUnlock()

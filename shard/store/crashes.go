@@ -12,46 +12,45 @@ import (
 	"sync"
 )
 
-// The files that a deathbook lies in.
+// The files of crash logs.
 const (
 	FlushingFile   = "FLUSHING"
 	CompactingFile = "COMPACTING"
 )
 
 const (
-	// deathsApart is after how many deaths of the process over something that is worked on
-	// by itself, deathsGivenUp after how many it is not tried before the next attempt is due,
-	// and deathsFinal after how many not at all.
-	deathsApart   = 1
-	deathsGivenUp = 2
-	deathsFinal   = 3
+	// After crashesAlone crashes of the process over some work it is done apart from other work, after
+	// crashesPostponed only when the next attempt is due, and after crashesFinal not at all.
+	crashesAlone     = 1
+	crashesPostponed = 2
+	crashesFinal     = 3
 )
 
-// deathbook remembers, over restarts, what a process was working on when it died: memory
+// crashLog remembers, over restarts, what a process was working on when it crashed: memory
 // that the system does not have ends a Go process, and the next one would do the same
 // again. A kill at that moment counts as well, which is why one death is not enough.
 //
 // It is not synced: what kills a process leaves the system's memory of the file alone.
 // Without the file, or without room for it, nothing is remembered. Its methods may be
 // called concurrently.
-type deathbook struct {
+type crashLog struct {
 	path string
 	log  *slog.Logger
 
 	mu   sync.Mutex // guards what follows
-	page deathPage
+	page crashPage
 }
 
-// deathPage is the content of the file.
-type deathPage struct {
+// crashPage is the content of the file.
+type crashPage struct {
 	// Now is what is worked on, Deaths how often a process died over what.
 	Now    []uint64       `json:"now,omitempty"`
 	Deaths map[uint64]int `json:"deaths,omitempty"`
 }
 
-// openDeathbook reads the file and counts what the process before this one died over.
-func openDeathbook(path string, log *slog.Logger) *deathbook {
-	d := &deathbook{path: path, log: log}
+// openCrashLog reads the file and counts what the process before this one died over.
+func openCrashLog(path string, log *slog.Logger) *crashLog {
+	d := &crashLog{path: path, log: log}
 	b, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(b, &d.page)
@@ -76,7 +75,7 @@ func openDeathbook(path string, log *slog.Logger) *deathbook {
 
 // write writes the file, or removes it if there is nothing to remember; mu is held, or
 // nobody else knows d.
-func (d *deathbook) write() {
+func (d *crashLog) write() {
 	var err error
 	if len(d.page.Now)+len(d.page.Deaths) == 0 {
 		err = os.Remove(d.path)
@@ -92,7 +91,7 @@ func (d *deathbook) write() {
 }
 
 // begin notes what is worked on from now on.
-func (d *deathbook) begin(ids ...uint64) {
+func (d *crashLog) begin(ids ...uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.page.Now = ids
@@ -100,7 +99,7 @@ func (d *deathbook) begin(ids ...uint64) {
 }
 
 // end notes that nothing is worked on any more. What was done is forgiven.
-func (d *deathbook) end(done ...uint64) {
+func (d *crashLog) end(done ...uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, id := range done {
@@ -110,15 +109,15 @@ func (d *deathbook) end(done ...uint64) {
 	d.write()
 }
 
-// deaths returns how often a process died over something.
-func (d *deathbook) deaths(id uint64) int {
+// count returns how often the process crashed over something.
+func (d *crashLog) count(id uint64) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.page.Deaths[id]
 }
 
-// suspects returns what processes died over, at least so often.
-func (d *deathbook) suspects(times int) (ids []uint64) {
+// suspects returns what the process crashed over at least so many times.
+func (d *crashLog) suspects(times int) (ids []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(d.page.Deaths)) {

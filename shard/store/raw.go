@@ -16,13 +16,13 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file is about rows that cannot be written to segments for a reason of their own.
-// They are kept in raw segments and in memory, so that the log can be cut, the tables
+// This file is about rows that cannot be written to segments for a reason of their own. They are set
+// aside: kept in raw segments and in memory, so that the log can be cut, the tables
 // beside them are flushed, and queries see all rows. See DESIGN.md, *Rows set aside*.
 
-// asideRetry is how long rows that are set aside wait at least for the next attempt to
+// rawRetryAfter is how long rows that are set aside wait at least for the next attempt to
 // write them to segments.
-const asideRetry = 10 * time.Minute
+const rawRetryAfter = 10 * time.Minute
 
 // isOfRows reports whether err says that rows cannot be written, as opposed to a disk that
 // does not take them.
@@ -46,39 +46,39 @@ func fill(mem *memtable.Memtable, raw *segment.Raw) {
 	}
 }
 
-// addAside makes a raw segment one that the rows of its table are in; mu is held.
-func (tb *Tables) addAside(l *LiveSegment) {
+// addRaw makes a raw segment one that the rows of its table are in; mu is held.
+func (tb *Tables) addRaw(l *LiveSegment) {
 	if _, gone := tb.State.Dropped[l.TableID]; gone {
 		return
 	}
 	if x, ok := tb.State.Expired[l.TableID]; ok && l.Order < x.Order {
 		l.rows.Expire(l.TableID, x.Before)
 	}
-	list := append(slices.Clone(tb.segs.aside[l.TableID]), l)
+	list := append(slices.Clone(tb.segs.raw[l.TableID]), l)
 	slices.SortFunc(list, func(a, b *LiveSegment) int { return int(int64(a.Order) - int64(b.Order)) })
-	tb.segs.aside[l.TableID] = list
+	tb.segs.raw[l.TableID] = list
 }
 
-// hideAside takes a raw segment that the manifest does not list any more from its table; mu
+// hideRaw takes a raw segment that the manifest does not list any more from its table; mu
 // is held.
-func (sl *segmentLists) hideAside(l *LiveSegment) {
-	list := slices.DeleteFunc(slices.Clone(sl.aside[l.TableID]), func(x *LiveSegment) bool { return x == l })
-	if sl.aside[l.TableID] = list; len(list) == 0 {
-		delete(sl.aside, l.TableID)
+func (sl *segmentLists) hideRaw(l *LiveSegment) {
+	list := slices.DeleteFunc(slices.Clone(sl.raw[l.TableID]), func(x *LiveSegment) bool { return x == l })
+	if sl.raw[l.TableID] = list; len(list) == 0 {
+		delete(sl.raw, l.TableID)
 	}
 }
 
-// asideMems returns the rows of a table that are set aside, the oldest first; mu is held.
-func (sl *segmentLists) asideMems(table uint64) (mems []*memtable.Memtable) {
-	for _, l := range sl.aside[table] {
+// rawMemtables returns the rows of a table that are set aside, the oldest first; mu is held.
+func (sl *segmentLists) rawMemtables(table uint64) (mems []*memtable.Memtable) {
+	for _, l := range sl.raw[table] {
 		mems = append(mems, l.rows)
 	}
 	return mems
 }
 
-// asideBytes returns the memory of all rows that are set aside; mu is held.
-func (sl *segmentLists) asideBytes() (bytes int64) {
-	for _, list := range sl.aside {
+// rawBytes returns the memory of all rows that are set aside; mu is held.
+func (sl *segmentLists) rawBytes() (bytes int64) {
+	for _, list := range sl.raw {
 		for _, l := range list {
 			bytes += l.rows.Bytes()
 		}
@@ -86,11 +86,10 @@ func (sl *segmentLists) asideBytes() (bytes int64) {
 	return bytes
 }
 
-// asideRows says of each table of which rows are set aside how many there are, and why; mu
-// is held.
-func (sl *segmentLists) asideRows() (out []*metapb.AsideRows) {
-	for _, id := range slices.Sorted(maps.Keys(sl.aside)) {
-		list := sl.aside[id]
+// rawRows says for each table with rows set aside how many there are, and why; mu is held.
+func (sl *segmentLists) rawRows() (out []*metapb.AsideRows) {
+	for _, id := range slices.Sorted(maps.Keys(sl.raw)) {
+		list := sl.raw[id]
 		a := &metapb.AsideRows{
 			TableId:       id,
 			Reason:        strings.ToValidUTF8(list[0].reason, "\uFFFD"),
@@ -109,23 +108,23 @@ func (sl *segmentLists) asideRows() (out []*metapb.AsideRows) {
 // reasonBytes is the most of a reason that is kept.
 const reasonBytes = 1000
 
-// untried returns the tables whose rows are not to be tried in this flush, and why: what they
-// have goes aside.
-func (fl *Flusher) untried() map[uint64]string {
+// postponed returns the tables whose rows this flush does not try to write to segments, and why: they go
+// into raw segments.
+func (fl *Flusher) postponed() map[uint64]string {
 	out := map[uint64]string{}
 	now := fl.cfg.Now()
-	for _, id := range fl.book.suspects(deathsGivenUp) {
-		n := fl.book.deaths(id)
-		if at, known := fl.retry[id]; n >= deathsFinal || !known || now.Before(at) {
+	for _, id := range fl.crashes.suspects(crashesPostponed) {
+		n := fl.crashes.count(id)
+		if at, known := fl.retry[id]; n >= crashesFinal || !known || now.Before(at) {
 			out[id] = words.Say(n, "process ended while it wrote its rows", "processes ended while they wrote its rows")
 			if !known {
-				fl.retry[id] = now.Add(asideRetry)
+				fl.retry[id] = now.Add(rawRetryAfter)
 			}
 		}
 	}
 	fl.tables.mu.RLock()
 	defer fl.tables.mu.RUnlock()
-	for id, list := range fl.tables.segs.aside {
+	for id, list := range fl.tables.segs.raw {
 		if _, ok := out[id]; !ok && now.Before(fl.retry[id]) {
 			out[id] = list[0].reason
 		}
@@ -133,9 +132,9 @@ func (fl *Flusher) untried() map[uint64]string {
 	return out
 }
 
-// setAside writes the rows of tables that cannot be written otherwise to raw segments, and
+// writeRaws writes the rows of tables that cannot be written otherwise to raw segments, and
 // adds them to what a flush commits.
-func (fl *Flusher) setAside(u *unsettled, raws []*segment.Raw) error {
+func (fl *Flusher) writeRaws(u *pendingEdit, raws []*segment.Raw) error {
 	for _, raw := range raws {
 		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], fl.cfg.Now().UnixNano()
 		m, err := segment.WriteRaw(segment.Config{FS: fl.cfg.FS, Dir: fl.segmentDir, NextID: fl.files.IDs.Take}, raw)
@@ -149,7 +148,7 @@ func (fl *Flusher) setAside(u *unsettled, raws []*segment.Raw) error {
 			return err
 		}
 		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
-		fl.retry[raw.TableID] = fl.cfg.Now().Add(asideRetry)
+		fl.retry[raw.TableID] = fl.cfg.Now().Add(rawRetryAfter)
 		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; "+
 			"start a newer version, or drop the table",
 			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
@@ -177,15 +176,15 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	return raws
 }
 
-// asideAgain returns the rows that are set aside and are tried again, as frozen memtables that
+// retryRaws returns the rows set aside that are tried again, as frozen memtables that
 // come before all others. The edit takes their raw segments away. mu is held.
-func (fl *Flusher) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
-	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.aside)) {
+func (fl *Flusher) retryRaws(postponed map[uint64]string, edit *manifest.Edit) (again []*frozen) {
+	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.raw)) {
 		d := fl.tables.State.Tables[id]
-		if _, not := untried[id]; not || d == nil || slices.Contains(edit.Drop, id) {
+		if _, not := postponed[id]; not || d == nil || slices.Contains(edit.Drop, id) {
 			continue
 		}
-		for _, l := range fl.tables.segs.aside[id] {
+		for _, l := range fl.tables.segs.raw[id] {
 			again = append(again, &frozen{mem: l.rows, defs: map[uint64]*rules.Definition{id: d}})
 			edit.Remove = append(edit.Remove, l.ID)
 		}
