@@ -187,10 +187,9 @@ func (p *planner) gain(s *Shard, a, b *nodeState, evens bool) float64 {
 		return sum
 	}
 	before, apart := squares(), p.score(a)-p.score(b)
-	shift := func(n *nodeState, sign int64) {
-		n.Used += sign * s.Bytes
-		n.ingest += float64(sign) * s.Ingest
-		n.replicas += int(sign)
+	shift := func(n *nodeState, sign int) {
+		n.Used += int64(sign) * s.Bytes
+		n.count(s, sign)
 	}
 	shift(a, -1)
 	shift(b, 1)

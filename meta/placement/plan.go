@@ -40,7 +40,7 @@ type Shard struct {
 	Ingest float64
 	// Busy says that something is done with it already: it is left as it is.
 	Busy bool
-	// Leaving says that it will be taken away: it is not moved only to make nodes even.
+	// Leaving says that it will be taken away: it is not moved only to make nodes even, and does not count for that.
 	Leaving bool
 }
 
@@ -75,7 +75,7 @@ type Plan struct {
 // NodeLoad is what counts for the balance of nodes.
 type NodeLoad struct {
 	Node     string
-	Replicas int
+	Replicas int // without those of shards that leave
 	// Capacity and Used are bytes of its disk, Ingest what its replicas take in, in bytes a
 	// second.
 	Capacity, Used int64
@@ -156,6 +156,7 @@ type nodeState struct {
 	ingest   float64
 	replicas int
 	moves    int
+	leaving  int64 // bytes of replicas of shards that leave
 }
 
 func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
@@ -180,16 +181,28 @@ func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
 		p.shards = append(p.shards, &s)
 		for _, id := range s.Replicas {
 			p.bytes += s.Bytes
-			p.ingest += s.Ingest
-			p.count++
+			if !s.Leaving {
+				p.ingest += s.Ingest
+				p.count++
+			}
 			if n := p.byID[id]; n != nil {
-				n.ingest += s.Ingest
-				n.replicas++
+				n.count(&s, 1)
 			}
 		}
 	}
 	slices.SortFunc(p.shards, func(a, b *Shard) int { return cmp.Compare(a.ID, b.ID) })
 	return p
+}
+
+// count adds the replicas of a shard to what counts for the balance of a node, or takes them from it.
+// Nodes that are even with the replicas of a shard that leaves would not be without them.
+func (n *nodeState) count(s *Shard, replicas int) {
+	if s.Leaving {
+		n.leaving += int64(replicas) * s.Bytes
+		return
+	}
+	n.ingest += float64(replicas) * s.Ingest
+	n.replicas += replicas
 }
 
 // leastIngest is what replicas have to take in for each node, in bytes a second, to count in
@@ -200,7 +213,7 @@ const leastIngest = 1 << 20
 func (p *planner) score(n *nodeState) float64 {
 	score := 0.0
 	if n.Capacity > 0 {
-		score += 0.5 * float64(n.Used) / float64(n.Capacity)
+		score += 0.5 * float64(max(n.Used-n.leaving, 0)) / float64(n.Capacity)
 	}
 	score += 0.3 * n.ingest / max(p.ingest, leastIngest*float64(len(p.nodes)))
 	if p.count > 0 {
@@ -386,15 +399,13 @@ func (p *planner) move(s *Shard, from string, to *nodeState, reason string) {
 	if source != nil {
 		source.moves++
 		source.Used -= s.Bytes
-		source.ingest -= s.Ingest
-		source.replicas--
+		source.count(s, -1)
 	}
 	if to != nil {
 		m.To, m.Bytes = to.ID, s.Bytes
 		to.moves++
 		to.Used += s.Bytes
-		to.ingest += s.Ingest
-		to.replicas++
+		to.count(s, 1)
 		s.Replicas = append(s.Replicas, to.ID)
 		slices.Sort(s.Replicas)
 	}

@@ -190,6 +190,31 @@ func TestMake(t *testing.T) {
 			[]string{"shard 1: a -> b", "shard 2: b -> c"},
 		},
 		{
+			"replicas of shards that leave do not make a node full", house("a", "b"),
+			[]Shard{
+				{ID: 1, Want: 1, Replicas: []string{"a"}},
+				{ID: 2, Want: 1, Replicas: []string{"b"}},
+				{ID: 3, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib, Ingest: 50e6, Leaving: true},
+				{ID: 4, Want: 1, Replicas: []string{"a"}, Leaving: true},
+			},
+			[]string{},
+		},
+		{
+			"nor even", house("a", "b"),
+			[]Shard{
+				{ID: 1, Want: 1, Replicas: []string{"a"}},
+				{ID: 2, Want: 1, Replicas: []string{"a"}},
+				{ID: 3, Want: 1, Replicas: []string{"b"}, Bytes: 4 * gib, Ingest: 1000, Leaving: true},
+				{ID: 4, Want: 1, Replicas: []string{"b"}, Leaving: true},
+			},
+			[]string{"shard 1: a -> b"},
+		},
+		{
+			"a drained node loses them as well", house("a:draining", "b"),
+			[]Shard{{ID: 3, Want: 1, Replicas: []string{"a"}, Bytes: 4 * gib, Leaving: true}},
+			[]string{"shard 3: a -> b"},
+		},
+		{
 			"one large shard cannot be balanced", house("a", "b"),
 			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib}},
 			[]string{},

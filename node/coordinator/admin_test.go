@@ -271,10 +271,60 @@ func TestStatusInWords(t *testing.T) {
 				w.shard(1, "a")
 			}
 			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
+			w.began = time.Now().Add(-time.Hour)
 		}, false, []string{
-			"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on, if no node comes or " +
-				"goes before -> 'cordwood rebalance' begins now",
+			"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on; later, if a node " +
+				"comes or goes before -> 'cordwood rebalance' begins now",
 		}, "critical"},
+		{"the metadata have a new leader, which waits anew", func(w *world) {
+			w.node("a", "b").voting("a")
+			for range 6 {
+				w.shard(1, "a")
+			}
+			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
+			w.began = time.Now().Add(-time.Minute)
+		}, false, []string{"from 00:09:00 UTC on"}, "critical"},
+		{"the emptiest node was not heard of yet", func(w *world) {
+			w.node("a", "b").voting("a")
+			for range 6 {
+				w.shard(1, "a")
+			}
+			w.unheard = map[string]bool{"b": true}
+		}, false, []string{"the state of these nodes is not known yet: node-b"}, "replicas are moved"},
+		{"a voter has stopped", func(w *world) {
+			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.stopping["c"], w.down["c"] = true, time.Now().Add(-4*time.Second)
+		}, false, []string{
+			"the metadata group has 3 voters, of which node-c has stopped: if another one fails, schemas and placement cannot " +
+				"change -> start it again; a voter",
+			"node node-c has stopped, as it said; it was last heard of 4s ago -> start it again",
+		}, "is stopping"},
+		{"it stopped long ago", func(w *world) {
+			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.stopping["c"], w.down["c"] = true, time.Now().Add(-3*time.Minute)
+		}, false, []string{
+			"of which node-c has stopped",
+			"node node-c stopped, as it said, 3m ago; its replica is replaced in 12m where others are left -> start it again; " +
+				"if it is lost for good, 'cordwood node decommission node-c'\n",
+		}, "network"},
+		{"a node that is down is decommissioned", func(w *world) {
+			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.down["c"] = time.Now().Add(-3 * time.Minute)
+			w.ops[4] = &metapb.Operation{
+				Id: 4, Kind: operation.NodeDecommission, NodeId: "c", State: metapb.OperationState_OPERATION_STATE_RUNNING,
+				UpdatedUnixNano: time.Now().UnixNano(),
+			}
+		}, false, []string{
+			"node node-c has not answered for 3m; operation 4 (node-decommission) takes it out of the cluster -> nothing, if",
+		}, "'cordwood node decommission"},
+		{"the only replicas are on a node that is down", func(w *world) {
+			w.node("a", "b", "c").shard(1, "a").shard(1, "c").shard(1, "c").voting("a")
+			w.down["c"] = time.Now().Add(-time.Minute)
+		}, false, []string{"broken\n", "node node-c has not answered for 1m -> start it again"}, "replaced"},
+		{"a shard with one replica is being taken away", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
+			w.shards[2].Retiring = true
+		}, false, []string{"ok\n"}, "has one replica"},
 		{"balancing is paused", func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").voting("a")
 			w.settings.RebalancePaused = true

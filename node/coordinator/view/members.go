@@ -13,11 +13,13 @@ func (d *diagnosis) metadata() {
 		return
 	}
 	var silent, stopping []string
+	ended := true
 	for _, m := range snap.MetaVoters() {
 		switch {
 		case snap.MetaPresent(m):
 		case snap.Stopping(m.NodeId):
 			stopping = append(stopping, m.NodeId)
+			ended = ended && hasStopped(snap, m.NodeId)
 		default:
 			silent = append(silent, m.NodeId)
 		}
@@ -25,6 +27,10 @@ func (d *diagnosis) metadata() {
 	missing := slices.Concat(silent, stopping)
 	does, advice := "does not answer", "look whether other nodes reach it, and start it again if nothing runs there"
 	switch {
+	case len(silent) == 0 && ended && len(missing) == 1:
+		does, advice = "has stopped", "start it again"
+	case len(silent) == 0 && ended:
+		does, advice = "have stopped", "start them again"
 	case len(silent) == 0 && len(missing) == 1:
 		does, advice = "is stopping", "start it again once it has ended"
 	case len(silent) == 0:

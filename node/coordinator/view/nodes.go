@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
 )
@@ -17,7 +18,7 @@ func (d *diagnosis) stoppingNodes() {
 		id := n.GetNode().GetId()
 		switch {
 		case n.Down || !snap.Stopping(id):
-		case snap.Silent(id):
+		case hasStopped(snap, id):
 			d.add(warning, "start it again: nothing is lost, and no other node should be stopped before",
 				"node %s has stopped, as it said; it was last heard of %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
 		default:
@@ -25,6 +26,11 @@ func (d *diagnosis) stoppingNodes() {
 				"node %s is stopping: it counts as missing", snap.Label(id))
 		}
 	}
+}
+
+// hasStopped reports whether a node said that it stops, and is silent since.
+func hasStopped(snap *snapshot.Snapshot, id string) bool {
+	return snap.Stopping(id) && (snap.Silent(id) || !snap.Alive(id))
 }
 
 // drainedNodes says of nodes that were drained what can be done with them.
@@ -40,15 +46,6 @@ func (d *diagnosis) drainedNodes() {
 
 func (d *diagnosis) downNodes() {
 	snap := d.snap
-	blocked := blockedRepairs(snap)
-	homeless := func(id string) string {
-		for _, s := range snap.Status.Shards {
-			if slices.Contains(s.Replicas, id) && len(s.Replicas) > 1 && blocked[s.Id] != "" {
-				return blocked[s.Id]
-			}
-		}
-		return ""
-	}
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
 		if n.Refused != "" {
@@ -86,24 +83,56 @@ func (d *diagnosis) downNodes() {
 				"%s %s has not answered for %s; it holds nothing", word, snap.Label(id), snapshot.Round(snap.SilentFor(id)))
 			continue
 		}
-		next, its := "", "its replica is"
-		if replicas > 1 {
-			its = fmt.Sprintf("its %d replicas are", replicas)
-		}
-		why := strings.TrimPrefix(homeless(id), fmt.Sprintf("node %s is down; ", snap.Label(id)))
-		switch left := snap.Limits.ReplaceAfter - snap.SilentFor(id); {
-		case replicas == 0:
-		case why != "":
-			next = fmt.Sprintf("; %s not replaced: %s", its, why)
-		case left > 0:
-			next = fmt.Sprintf("; %s replaced in %s where others are left", its, snapshot.Round(left))
-		default:
-			next = fmt.Sprintf("; %s being replaced where others are left", its)
-		}
-		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'%s",
-			snap.Label(id), orNetwork(snap, id)),
-			"node %s has not answered for %s%s", snap.Label(id), snapshot.Round(snap.SilentFor(id)), next)
+		d.downNode(n, replicas)
 	}
+}
+
+// downNode reports a node that is down, and that something is still on.
+func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
+	snap, id := d.snap, n.Node.Id
+	silent := "has not answered for " + snapshot.Round(snap.SilentFor(id))
+	advice := fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'", snap.Label(id))
+	if hasStopped(snap, id) {
+		silent = "stopped, as it said, " + snapshot.Round(snap.SilentFor(id)) + " ago"
+	} else {
+		advice += orNetwork(snap, id)
+	}
+	next := d.replacement(id, replicas)
+	if op := snap.FindRunning(func(o *metapb.Operation) bool {
+		return o.Kind == operation.NodeDecommission && o.NodeId == id
+	}); op != nil {
+		next = fmt.Sprintf("; operation %d (%s) takes it out of the cluster", op.Id, op.Kind)
+		advice = "nothing, if that goes on; what it waits for is in the list of operations"
+	}
+	d.add(warning, advice, "node %s %s%s", snap.Label(id), silent, next)
+}
+
+// replacement says when the replicas of a node that is down are replaced, or why not. It is empty if none is: there
+// is no other replica to copy from, which another line says.
+func (d *diagnosis) replacement(id string, replicas int) string {
+	snap, blocked, why, copies := d.snap, blockedRepairs(d.snap), "", 0
+	for _, s := range snap.Status.Shards {
+		if len(s.Replicas) < 2 || !slices.Contains(s.Replicas, id) {
+			continue
+		}
+		copies++
+		if why == "" {
+			why = strings.TrimPrefix(blocked[s.Id], fmt.Sprintf("node %s is down; ", snap.Label(id)))
+		}
+	}
+	its := "its replica is"
+	if replicas > 1 {
+		its = fmt.Sprintf("its %d replicas are", replicas)
+	}
+	switch left := snap.Limits.ReplaceAfter - snap.SilentFor(id); {
+	case copies == 0:
+		return ""
+	case why != "":
+		return fmt.Sprintf("; %s not replaced: %s", its, why)
+	case left > 0:
+		return fmt.Sprintf("; %s replaced in %s where others are left", its, snapshot.Round(left))
+	}
+	return fmt.Sprintf("; %s being replaced where others are left", its)
 }
 
 // orNetwork returns what else may be the matter with a node that the leader of the metadata does

@@ -9,21 +9,26 @@ import (
 	"cordwood/meta/placement"
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
+	"cordwood/proto/metapb"
 )
 
 // rebalanceLater says from when on replicas are moved to nodes that hold less, if nobody asks for it
 // before: nodes have to stay as they are for a while.
 func (d *diagnosis) rebalanceLater() {
 	snap := d.snap
-	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 {
-		return
+	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
+		slices.ContainsFunc(snap.Status.Nodes, func(n *metapb.NodeStatus) bool {
+			id := n.GetNode().GetId()
+			return snapshot.HoldsShards(n.Node) && !snap.Present(id) && !snap.Emptied(id) || n.Report == nil && !n.Down
+		}) {
+		return // what a node that does not report holds is not known, and the rest begins when it comes back
 	}
 	plan := snapshot.PlanReplicas(snap, placement.Limits{Spread: snapshot.BalanceSpread})
 	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 ||
 		slices.ContainsFunc(plan.Moves, func(m placement.Move) bool { return m.From == "" || m.To == "" }) {
 		return
 	}
-	since := snap.Now.Add(-snap.SinceLast(operation.Rebalance))
+	since := snap.Now.Add(-min(snap.SinceLast(operation.Rebalance), time.Duration(snap.Status.LeadingNanos)))
 	for _, n := range snap.Status.Nodes {
 		if at := time.Unix(0, n.GetNode().GetRegisteredUnixNano()); at.After(since) {
 			since = at
@@ -31,7 +36,7 @@ func (d *diagnosis) rebalanceLater() {
 	}
 	if at := since.Add(snap.Limits.RebalanceRest); at.After(snap.Now) {
 		d.add(info, "'cordwood rebalance' begins now",
-			"replicas are moved to node %s, which holds less than others, from %s UTC on, if no node comes or goes before",
+			"replicas are moved to node %s, which holds less than others, from %s UTC on; later, if a node comes or goes before",
 			snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
 	}
 }
@@ -64,7 +69,7 @@ func (d *diagnosis) notes() {
 		}
 	}
 	for _, s := range snap.Status.Shards {
-		if snapshot.Want(s) == 1 {
+		if snapshot.Want(s) == 1 && !s.Retiring {
 			alone = append(alone, strconv.FormatUint(uint64(s.Id), 10))
 		}
 	}
