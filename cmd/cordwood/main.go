@@ -9,12 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/backup"
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/cluster"
 	"cordwood/cmd/cordwood/ingest"
+	"cordwood/cmd/cordwood/pipeline"
 	"cordwood/cmd/cordwood/sql"
 	"cordwood/cmd/cordwood/table"
 	"cordwood/cmd/cordwood/tail"
+	"cordwood/cmd/cordwood/vrl"
 )
 
 func main() {
@@ -59,15 +62,15 @@ func newRootCommand() *cobra.Command {
 	root.Version = version().Version
 	root.SetVersionTemplate(versionText(version()))
 	for _, client := range []*cobra.Command{
-		ingest.NewCommand(), sql.NewCommand(), tail.NewCommand(), newPipelineCommand(), table.NewCommand(),
+		ingest.NewCommand(), sql.NewCommand(), tail.NewCommand(), pipeline.NewCommand(), table.NewCommand(),
 		cluster.NewShardCommand(), cluster.NewNodeCommand(), cluster.NewCommand(), cluster.NewRebalanceCommand(),
-		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand(),
+		backup.NewCommand(version().Version), backup.NewRestoreCommand(), newDoctorCommand(), newHealthCommand(),
 	} {
 		cli.AddClientFlags(client)
 		root.AddCommand(client)
 	}
 	root.AddCommand(newServeCommand(), newSecretCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(),
-		newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
+		vrl.NewCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	completeArguments(root)

@@ -1,4 +1,4 @@
-package main
+package pipeline
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newPipelineRollbackCommand() *cobra.Command {
+func newRollbackCommand() *cobra.Command {
 	var version string
 	cmd := &cobra.Command{
 		Use:   "rollback NAME",
@@ -18,7 +18,7 @@ rolled back. The text is checked as 'put' checks it.`,
   cordwood pipeline rollback nginx --version '2024-07-04 08:31:00.987136'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}

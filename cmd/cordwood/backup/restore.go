@@ -1,4 +1,4 @@
-package main
+package backup
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 	"cordwood/proto/words"
 )
 
-func newRestoreCommand() *cobra.Command {
+// NewRestoreCommand makes the command restore.
+func NewRestoreCommand() *cobra.Command {
 	var repository repositoryFlags
 	var transfer transferFlags
 	var cfg backup.RestoreConfig

@@ -1,4 +1,4 @@
-package main
+package pipeline
 
 import (
 	"bytes"
@@ -105,7 +105,7 @@ type replayItem struct {
 // record alone. So the server knows a record again, whoever sends it, and whichever others
 // are sent before or after it.
 type replay struct {
-	api     *pipelineAPI
+	api     *api
 	options *replayOptions
 
 	done  map[string]bool // ids of records that were stored

@@ -1,4 +1,7 @@
-package main
+// Package vrl holds the subcommands for VRL, the language of pipelines: it runs and checks programs
+// (vrl.go), evaluates expressions at a prompt (repl.go), describes functions (help.go, reference.go),
+// and answers requests of the language's own tests (stream.go).
+package vrl
 
 import (
 	"bufio"
@@ -17,20 +20,20 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// vrlFlags are what all commands of the language have in common.
-type vrlFlags struct {
+// programFlags are what all commands of the language have in common.
+type programFlags struct {
 	timezone string
 	grants   []string
 }
 
-func (f *vrlFlags) register(cmd *cobra.Command) {
+func (f *programFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.timezone, "timezone", "UTC", "`ZONE` of times without an offset: UTC, an IANA name, or local")
 	cmd.Flags().StringSliceVar(&f.grants, "grant", []string{"environment", "files"},
 		"`WHAT` programs may use: environment, network, files")
 }
 
 // options returns what programs are compiled for.
-func (f *vrlFlags) options(stderr io.Writer) (vrl.Options, error) {
+func (f *programFlags) options(stderr io.Writer) (vrl.Options, error) {
 	o := vrl.Options{Logger: slog.New(slog.NewTextHandler(stderr, nil))}
 	zone, err := vrl.ParseZone(f.timezone)
 	if err != nil {
@@ -52,7 +55,8 @@ func (f *vrlFlags) options(stderr io.Writer) (vrl.Options, error) {
 	return o, nil
 }
 
-func newVRLCommand() *cobra.Command {
+// NewCommand makes the command vrl.
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vrl",
 		Short: "Run, check and try programs in VRL, the language of pipelines",
@@ -62,8 +66,8 @@ func newVRLCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newVRLRunCommand(), newVRLCheckCommand(), newVRLReplCommand(), newVRLTestStreamCommand(),
-		newVRLHelpCommand())
+	cmd.AddCommand(newRunCommand(), newCheckCommand(), newReplCommand(), newTestStreamCommand(),
+		newHelpCommand())
 	return cmd
 }
 
@@ -94,8 +98,8 @@ func compileProgram(cmd *cobra.Command, name, source string, o vrl.Options) (*vr
 	return p, nil
 }
 
-func newVRLRunCommand() *cobra.Command {
-	var flags vrlFlags
+func newRunCommand() *cobra.Command {
+	var flags programFlags
 	var program string
 	var result bool
 	cmd := &cobra.Command{
@@ -187,8 +191,8 @@ func runEvents(p *vrl.Program, in io.Reader, out, problems io.Writer, result boo
 	return nil
 }
 
-func newVRLCheckCommand() *cobra.Command {
-	var flags vrlFlags
+func newCheckCommand() *cobra.Command {
+	var flags programFlags
 	cmd := &cobra.Command{
 		Use:     "check PROGRAM…",
 		Short:   "Compile programs and show what is wrong with them",

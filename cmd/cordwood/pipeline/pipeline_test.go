@@ -1,4 +1,4 @@
-package main
+package pipeline
 
 import (
 	"bytes"
@@ -656,7 +656,7 @@ func TestReplayWithoutTable(t *testing.T) {
 }
 
 func TestPipelineHelp(t *testing.T) {
-	for _, sub := range newPipelineCommand().Commands() {
+	for _, sub := range NewCommand().Commands() {
 		if sub.Short == "" || sub.Example == "" {
 			t.Errorf("%s has no help", sub.Name())
 		}

@@ -1,4 +1,4 @@
-package main
+package pipeline
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type replayOptions struct {
 	count, list, again        bool
 }
 
-func newPipelineReplayCommand() *cobra.Command {
+func newReplayCommand() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay-rejects",
@@ -142,7 +142,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := newPipelineAPI(cmd)
+	a, err := newAPI(cmd)
 	if err != nil {
 		return err
 	}
@@ -204,8 +204,8 @@ func (o *replayOptions) names(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// select runs a query of the rejects. That there is no such table means that there are none.
-func (a *pipelineAPI) selectRejects(ctx context.Context, sql, format string) (io.ReadCloser, error) {
+// selectRejects runs a query of the rejects. It returns nil if there is no table of them, and so none is kept.
+func (a *api) selectRejects(ctx context.Context, sql, format string) (io.ReadCloser, error) {
 	resp, err := a.client.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"format": {format}}, Body: []byte(sql),
 		Header: http.Header{"Content-Type": {"application/sql"}, "X-Svc-Timeout": {"1h"}}, Reads: true,
@@ -220,7 +220,7 @@ func (a *pipelineAPI) selectRejects(ctx context.Context, sql, format string) (io
 	return resp.Body, nil
 }
 
-func (a *pipelineAPI) countRejects(ctx context.Context, out io.Writer, where string) error {
+func (a *api) countRejects(ctx context.Context, out io.Writer, where string) error {
 	rows, err := a.selectRejects(ctx, "SELECT pipeline, table_schema AS db, table_name, kind, count(*) AS records, "+
 		"min(rejected_at) AS first, max(rejected_at) AS last, any_value(error) AS example"+
 		" FROM svc_private.rejects WHERE "+where+" GROUP BY ALL ORDER BY records DESC", "table")

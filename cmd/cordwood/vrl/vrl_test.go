@@ -1,4 +1,4 @@
-package main
+package vrl
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 // runVRL runs `cordwood vrl` with arguments and input.
 func runVRL(t *testing.T, in string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cmd := newVRLCommand()
+	cmd := NewCommand()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var out, problems bytes.Buffer
 	cmd.SetArgs(args)

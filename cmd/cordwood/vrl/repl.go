@@ -1,4 +1,4 @@
-package main
+package vrl
 
 import (
 	"bufio"
@@ -29,8 +29,8 @@ const replHelp = `Type an expression; its value is printed. Variables and the ev
 A line that ends in \ goes on in the next one.
 `
 
-func newVRLReplCommand() *cobra.Command {
-	var flags vrlFlags
+func newReplCommand() *cobra.Command {
+	var flags programFlags
 	var event string
 	cmd := &cobra.Command{
 		Use:     "repl",

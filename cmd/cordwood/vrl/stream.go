@@ -1,4 +1,4 @@
-package main
+package vrl
 
 import (
 	"bufio"
@@ -15,8 +15,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-func newVRLTestStreamCommand() *cobra.Command {
-	var flags vrlFlags
+func newTestStreamCommand() *cobra.Command {
+	var flags programFlags
 	cmd := &cobra.Command{
 		Use:   "test-stream",
 		Short: "Answer programs and events on standard input, one JSON object a line",

@@ -1,4 +1,8 @@
-package main
+// Package backup holds the subcommands backup and restore.
+//
+// They find the repository and the cluster that the flags name (backup.go), show how far the work is
+// (progress.go), and print what became of it; the work itself is done by node/backup.
+package backup
 
 import (
 	"context"
@@ -28,8 +32,9 @@ const repositoryHelp = `A repository is a directory, as ./backups, or s3://BUCKE
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, or the
 role of the machine; other services than Amazon's are named by --s3-endpoint.`
 
-func newBackupCommand() *cobra.Command {
-	cmd := newBackupCreateCommand()
+// NewCommand makes the command backup of a program of a version, which backups record.
+func NewCommand(version string) *cobra.Command {
+	cmd := newCreateCommand(version)
 	cmd.Use = "backup REPOSITORY"
 	cmd.Short = "Back up a cluster; list, verify and remove backups"
 	cmd.Long = `Back up a cluster while it works, to a directory or a bucket.
@@ -46,8 +51,8 @@ into another cluster, with any number of shards.
   cordwood backup verify /mnt/backups
   cordwood backup prune /mnt/backups --keep-last 7
   cordwood restore /mnt/backups --server http://127.0.0.1:4000`
-	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupDeleteCommand(),
-		newBackupPruneCommand())
+	cmd.AddCommand(newCreateCommand(version), newListCommand(), newVerifyCommand(), newDeleteCommand(),
+		newPruneCommand())
 	return cmd
 }
 
@@ -151,9 +156,15 @@ func connect(ctx context.Context, cmd *cobra.Command) (*backup.Cluster, func(), 
 	}, nil
 }
 
-func newBackupCreateCommand() *cobra.Command {
-	var repository repositoryFlags
-	var transfer transferFlags
+// creation is a run of 'backup create'.
+type creation struct {
+	version    string // of this program
+	repository repositoryFlags
+	transfer   transferFlags
+}
+
+func newCreateCommand(version string) *cobra.Command {
+	c := creation{version: version}
 	cmd := &cobra.Command{
 		Use:     "create REPOSITORY",
 		Short:   "Back up a cluster: the same as 'cordwood backup REPOSITORY'",
@@ -171,16 +182,16 @@ func newBackupCreateCommand() *cobra.Command {
 					return err
 				}
 			}
-			if err := transfer.check(); err != nil {
+			if err := c.transfer.check(); err != nil {
 				return err
 			}
 			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
-			return createBackup(ctx, cmd, args[0], &repository, &transfer)
+			return c.run(ctx, cmd, args[0])
 		},
 	}
-	repository.add(cmd)
-	transfer.add(cmd)
+	c.repository.add(cmd)
+	c.transfer.add(cmd)
 	return cmd
 }
 
@@ -197,10 +208,9 @@ func checkRepositoryName(name string) error {
 		"commands are create, list, verify, delete, prune", name, name))
 }
 
-func createBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags,
-	transfer *transferFlags,
-) error {
-	st, err := repository.store(location)
+// run backs up the cluster to the repository at location, and prints what was made.
+func (c *creation) run(ctx context.Context, cmd *cobra.Command, location string) error {
+	st, err := c.repository.store(location)
 	if err != nil {
 		return err
 	}
@@ -222,15 +232,15 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 			cli.FormatSize(p.TotalBytes.Load()), p.Segments.Load(), cli.Count(p.TotalSegments.Load(), "file"))
 	})
 	made, err := r.Create(ctx, backup.CreateConfig{
-		Source: cluster, Version: version().Version, Parallel: transfer.parallel,
-		Rate: backup.NewLimiter(int64(transfer.rate)), Progress: &p,
+		Source: cluster, Version: c.version, Parallel: c.transfer.parallel,
+		Rate: backup.NewLimiter(int64(c.transfer.rate)), Progress: &p,
 		Logger: noteLogger(cmd.ErrOrStderr()),
 	})
 	stop()
 	if err != nil {
 		return err
 	}
-	err = repository.print(cmd, made, func(w io.Writer) {
+	err = c.repository.print(cmd, made, func(w io.Writer) {
 		fmt.Fprintf(w, "backup %s: %s, %s in %s (%s); %s (%s) %s new; %.1f s\n", made.ID, cli.Count(made.Tables, "table"),
 			cli.Count(made.Rows, "row"),
 			cli.Count(made.Segments, "file"), cli.FormatSize(made.Bytes), cli.Count(made.NewSegments, "file"),
@@ -244,7 +254,7 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 	return err
 }
 
-func newBackupListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var repository repositoryFlags
 	cmd := &cobra.Command{
 		Use:     "list REPOSITORY",
@@ -278,7 +288,7 @@ func newBackupListCommand() *cobra.Command {
 	return cmd
 }
 
-func newBackupVerifyCommand() *cobra.Command {
+func newVerifyCommand() *cobra.Command {
 	var repository repositoryFlags
 	var transfer transferFlags
 	var cfg backup.VerifyConfig
@@ -389,7 +399,7 @@ func printVerified(w io.Writer, v *backup.Verified) {
 	}
 }
 
-func newBackupDeleteCommand() *cobra.Command {
+func newDeleteCommand() *cobra.Command {
 	var repository repositoryFlags
 	cmd := &cobra.Command{
 		Use:   "delete REPOSITORY ID…",
@@ -414,7 +424,7 @@ func newBackupDeleteCommand() *cobra.Command {
 	return cmd
 }
 
-func newBackupPruneCommand() *cobra.Command {
+func newPruneCommand() *cobra.Command {
 	var repository repositoryFlags
 	var cfg backup.PruneConfig
 	var within string

@@ -1,4 +1,9 @@
-package main
+// Package pipeline holds the subcommands for pipelines.
+//
+// pipeline.go stores, lists and deletes versions, diff.go compares them, and dryrun.go tries one on a few
+// records. replay.go sends records that a pipeline rejected again: replay_job.go is one run of it, which
+// stores each record once.
+package pipeline
 
 import (
 	"context"
@@ -17,7 +22,8 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-func newPipelineCommand() *cobra.Command {
+// NewCommand makes the command pipeline.
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Store, compare and try pipelines",
@@ -31,29 +37,29 @@ none use the newest.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newPipelinePutCommand(), newPipelineGetCommand(), newPipelineListCommand(), newPipelineVersionsCommand(),
-		newPipelineDeleteCommand(), newPipelineDiffCommand(), newPipelineRollbackCommand(), newPipelineDryRunCommand(),
-		newPipelineReplayCommand(),
+		newPutCommand(), newGetCommand(), newListCommand(), newVersionsCommand(),
+		newDeleteCommand(), newDiffCommand(), newRollbackCommand(), newDryRunCommand(),
+		newReplayCommand(),
 	)
 	return cmd
 }
 
-// pipelineAPI is the part of the server's interface that is about pipelines.
-type pipelineAPI struct {
+// api is the part of the server's interface that is about pipelines.
+type api struct {
 	client *client.Client
 }
 
-func newPipelineAPI(cmd *cobra.Command) (*pipelineAPI, error) {
+func newAPI(cmd *cobra.Command) (*api, error) {
 	errOut := cmd.ErrOrStderr()
 	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
-	return &pipelineAPI{client: c}, err
+	return &api{client: c}, err
 }
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 256 << 20
 
 // call sends a request and reads its answer into out.
-func (a *pipelineAPI) call(ctx context.Context, r client.Request, out any) (http.Header, error) {
+func (a *api) call(ctx context.Context, r client.Request, out any) (http.Header, error) {
 	resp, err := a.client.Do(ctx, r)
 	if err != nil {
 		return nil, err
@@ -65,7 +71,7 @@ func (a *pipelineAPI) call(ctx context.Context, r client.Request, out any) (http
 	return resp.Header, nil
 }
 
-func pipelinePath(name string) string { return "/v1/pipelines/" + url.PathEscape(name) }
+func pathOf(name string) string { return "/v1/pipelines/" + url.PathEscape(name) }
 
 // versionQuery asks for a version; "" and "latest" are the newest.
 func versionQuery(version string) url.Values {
@@ -83,7 +89,7 @@ type storedVersion struct {
 }
 
 // one returns the only element of an answer's list.
-func (a *pipelineAPI) one(ctx context.Context, r client.Request) (storedVersion, []string, error) {
+func (a *api) one(ctx context.Context, r client.Request) (storedVersion, []string, error) {
 	var answer struct {
 		Pipelines []storedVersion `json:"pipelines"`
 		Warnings  []string        `json:"warnings"`
@@ -97,15 +103,15 @@ func (a *pipelineAPI) one(ctx context.Context, r client.Request) (storedVersion,
 	return answer.Pipelines[0], answer.Warnings, nil
 }
 
-func (a *pipelineAPI) get(ctx context.Context, name, version string) (storedVersion, error) {
-	p, _, err := a.one(ctx, client.Request{Method: http.MethodGet, Path: pipelinePath(name), Query: versionQuery(version)})
+func (a *api) get(ctx context.Context, name, version string) (storedVersion, error) {
+	p, _, err := a.one(ctx, client.Request{Method: http.MethodGet, Path: pathOf(name), Query: versionQuery(version)})
 	return p, err
 }
 
 // put stores a new version, and prints what the server warns of.
-func (a *pipelineAPI) put(cmd *cobra.Command, name string, source []byte) (storedVersion, error) {
+func (a *api) put(cmd *cobra.Command, name string, source []byte) (storedVersion, error) {
 	p, warnings, err := a.one(cmd.Context(), client.Request{
-		Method: http.MethodPost, Path: pipelinePath(name), Body: source,
+		Method: http.MethodPost, Path: pathOf(name), Body: source,
 		Header: http.Header{"Content-Type": {"application/x-yaml"}},
 	})
 	for _, warning := range warnings {
@@ -135,7 +141,7 @@ func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-func newPipelinePutCommand() *cobra.Command {
+func newPutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "put NAME FILE",
 		Short: "Store a pipeline as the newest version of its name",
@@ -145,7 +151,7 @@ the pipeline NAME. It is checked completely first; all its faults are listed, wi
   cordwood pipeline put nginx - < nginx.yaml`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -163,7 +169,7 @@ the pipeline NAME. It is checked completely first; all its faults are listed, wi
 	}
 }
 
-func newPipelineGetCommand() *cobra.Command {
+func newGetCommand() *cobra.Command {
 	var version string
 	cmd := &cobra.Command{
 		Use:   "get NAME",
@@ -172,7 +178,7 @@ func newPipelineGetCommand() *cobra.Command {
   cordwood pipeline get nginx --version '2024-07-04 08:31:00.987136'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -199,7 +205,7 @@ type listedPipeline struct {
 	} `json:"versions" yaml:"versions"`
 }
 
-func (a *pipelineAPI) list(ctx context.Context, name string) ([]listedPipeline, error) {
+func (a *api) list(ctx context.Context, name string) ([]listedPipeline, error) {
 	r := client.Request{Method: http.MethodGet, Path: "/v1/pipelines"}
 	if name != "" {
 		r.Query = url.Values{"name": {name}}
@@ -211,7 +217,7 @@ func (a *pipelineAPI) list(ctx context.Context, name string) ([]listedPipeline, 
 	return answer.Pipelines, err
 }
 
-func newPipelineListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -219,7 +225,7 @@ func newPipelineListCommand() *cobra.Command {
 		Example: "  cordwood pipeline list\n  cordwood pipeline list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -242,7 +248,7 @@ func newPipelineListCommand() *cobra.Command {
 	return cmd
 }
 
-func newPipelineVersionsCommand() *cobra.Command {
+func newVersionsCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "versions NAME",
@@ -250,7 +256,7 @@ func newPipelineVersionsCommand() *cobra.Command {
 		Example: "  cordwood pipeline versions nginx",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -273,7 +279,7 @@ func newPipelineVersionsCommand() *cobra.Command {
 	return cmd
 }
 
-func newPipelineDeleteCommand() *cobra.Command {
+func newDeleteCommand() *cobra.Command {
 	var version string
 	var all bool
 	cmd := &cobra.Command{
@@ -291,7 +297,7 @@ the newest. Tables stay as they are.`,
 			if (version == "") == !all {
 				return cli.WrongUsage(errors.New("say what to delete: --version V or --all"))
 			}
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
@@ -304,7 +310,7 @@ the newest. Tables stay as they are.`,
 			for _, v := range versions {
 				p, _, err := a.one(cmd.Context(), client.Request{
 					Method: http.MethodDelete,
-					Path:   pipelinePath(args[0]),
+					Path:   pathOf(args[0]),
 					Query:  url.Values{"version": {v}},
 				})
 				if err != nil {
@@ -321,7 +327,7 @@ the newest. Tables stay as they are.`,
 }
 
 // versions lists the versions of a pipeline, the oldest first.
-func (a *pipelineAPI) versions(ctx context.Context, name string) ([]string, error) {
+func (a *api) versions(ctx context.Context, name string) ([]string, error) {
 	list, err := a.list(ctx, name)
 	if err != nil {
 		return nil, err
@@ -336,7 +342,7 @@ func (a *pipelineAPI) versions(ctx context.Context, name string) ([]string, erro
 	return out, nil
 }
 
-func newPipelineDiffCommand() *cobra.Command {
+func newDiffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff NAME V1 V2",
 		Short: "Show the lines in which two versions of a pipeline differ",
@@ -346,7 +352,7 @@ a name of a file that exists stands for the document in it.`,
   cordwood pipeline diff nginx latest nginx.yaml`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newPipelineAPI(cmd)
+			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}

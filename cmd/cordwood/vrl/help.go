@@ -1,4 +1,4 @@
-package main
+package vrl
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-func newVRLHelpCommand() *cobra.Command {
+func newHelpCommand() *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
 		Use:     "help [FUNCTION]",

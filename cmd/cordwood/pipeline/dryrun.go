@@ -1,4 +1,4 @@
-package main
+package pipeline
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ type dryRunOptions struct {
 	output        string
 }
 
-func newPipelineDryRunCommand() *cobra.Command {
+func newDryRunCommand() *cobra.Command {
 	var o dryRunOptions
 	cmd := &cobra.Command{
 		Use:   "dryrun (NAME | --file F) [DATA-FILE]",
@@ -49,7 +49,7 @@ record failed.`,
   cordwood pipeline dryrun --file nginx.yaml --table access access.log
   echo '{"t":"2024-01-01T00:00:00","k":1}' | cordwood pipeline dryrun --file p.yaml`,
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return runPipelineDryRun(cmd, args, &o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runDryRun(cmd, args, &o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`FILE` with a pipeline, instead of a stored one")
@@ -62,7 +62,7 @@ record failed.`,
 	return cmd
 }
 
-func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
+func runDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 	format, err := ingest.ParseInputFormat(o.format)
 	if err != nil {
 		return cli.WrongUsage(err)
@@ -103,7 +103,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		return err
 	}
 	form["data"], form["data_type"] = first.data, first.contentType
-	a, err := newPipelineAPI(cmd)
+	a, err := newAPI(cmd)
 	if err != nil {
 		return err
 	}
