@@ -110,18 +110,18 @@ func notes(op *metapb.Operation) map[string]string {
 	n := map[string]string{}
 	switch p := op.Progress.(type) {
 	case *metapb.Operation_ShardAdd:
-		n[noteCount], n[noteInitial], n[noteBase] = textOf(p.ShardAdd.Count), flag(p.ShardAdd.Initial),
+		n[noteCount], n[noteInitial], n[noteBase] = textOf(p.ShardAdd.Count), yesIf(p.ShardAdd.Initial),
 			textIf(p.ShardAdd.Begun, p.ShardAdd.Base)
 	case *metapb.Operation_Replicas:
 		r := p.Replicas
 		n[noteUndo], n[noteCopying], n[notePromoted] = r.Undo, textOf(r.CopyingUnixNano), textOf(r.PromotedUnixNano)
 		n[noteWas], n[noteAdd], n[noteDrop] = textIf(r.Chosen, r.Was), strings.Join(r.Add, ","), strings.Join(r.Drop, ",")
-		n[noteLeaving], n[noteLeft] = flag(r.Leaving), flag(r.Left)
+		n[noteLeaving], n[noteLeft] = yesIf(r.Leaving), yesIf(r.Left)
 	case *metapb.Operation_ShardDrop:
 		n[noteShard], n[noteWas], n[noteLoss] = textOf(p.ShardDrop.ShardId), textOf(p.ShardDrop.Incarnation), p.ShardDrop.Loss
 	case *metapb.Operation_Table:
 		t := p.Table
-		n[noteName], n[noteCount], n[noteRows] = t.Name, textOf(t.Partitions), flag(t.WithRows)
+		n[noteName], n[noteCount], n[noteRows] = t.Name, textOf(t.Partitions), yesIf(t.WithRows)
 		n[noteEpoch], n[noteOld], n[noteSealed] = textIf(t.Begun, t.Epoch), join(t.Former), join(t.Sealed)
 		n[noteCopy], n[noteCopies], n[noteCopiers] = textOf(t.Copy), textOf(t.Copies), joinCopiers(t.Copiers)
 		n[noteWhy], n[noteTold] = t.Why, join(t.Told)
@@ -196,7 +196,7 @@ func textIf(set bool, n uint32) string {
 	return fmt.Sprint(n)
 }
 
-func flag(set bool) string {
+func yesIf(set bool) string {
 	if set {
 		return yes
 	}

@@ -1,0 +1,4 @@
+
+node-drain2node-aPZlead`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°º
+moderestartº
+nameweb-1

@@ -1,0 +1,3 @@
+	rebalancePZparts`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°º
+
+moves5

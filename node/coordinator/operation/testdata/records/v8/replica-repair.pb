@@ -1,0 +1,2 @@
+replica-repair :node-aBnode-dPZcopy`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°º
+copying1700000000000000001

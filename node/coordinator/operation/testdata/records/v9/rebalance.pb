@@ -1,0 +1,1 @@
+	rebalancePZparts`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°ê

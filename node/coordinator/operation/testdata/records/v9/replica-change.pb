@@ -1,0 +1,1 @@
+replica-change :node-aBnode-dPZpromote`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°Ê (2node-b2node-c:node-a

@@ -1,0 +1,1 @@
+replica-rebuild :node-aBnode-dPZremove`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°Ê@H

@@ -1,0 +1,3 @@
+
+shard-move :node-aBnode-dPZcopy`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann¨°Ê,
+node node-d is drained€¨±ãŸçË‚€¨±ãŸçË

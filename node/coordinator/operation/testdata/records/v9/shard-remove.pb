@@ -1,0 +1,1 @@
+shard-removePZquiet`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°òtable app is moved€Àõˆş

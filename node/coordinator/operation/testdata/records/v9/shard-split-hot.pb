@@ -1,0 +1,1 @@
+shard-split-hot(MJPZparts`jwaits for a replicap€€@x€€€€€€€¨±ãŸçËˆ€ä¿öŸçË˜	¢ann°

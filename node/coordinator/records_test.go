@@ -1,0 +1,66 @@
+package coordinator
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/node/coordinator/view"
+	"cordwood/proto/metapb"
+)
+
+// TestGoldenRecordsAreDecided gives the golden records of package operation to the rules, as if the program
+// had been replaced in the middle: each kind finds its rule, and one of the future is refused in words
+// and keeps what it has to remember.
+func TestGoldenRecordsAreDecided(t *testing.T) {
+	files, err := filepath.Glob("operation/testdata/records/*/*.pb")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d golden records, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimPrefix(file, "operation/testdata/records/"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := &metapb.Operation{}
+			if err := proto.Unmarshal(data, stored); err != nil {
+				t.Fatal(err)
+			}
+			status := newWorldStatus(t, func(w *world) {
+				w.node("node-a", "node-b", "node-c", "node-d").shard(1, "node-a").shard(1, "node-b")
+				w.shard(3, "node-a", "node-b", "node-c").shard(1, "node-d")
+			})
+			status.Operations = []*metapb.Operation{stored}
+			snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, nil, nil)
+			op := snap.Operations[0]
+			d := decide(snap, op)
+			const refused = "does not know operations of kind"
+			if slices.Contains(operation.Kinds, op.Kind) {
+				if strings.Contains(d.reason, refused) {
+					t.Errorf("%s has no rule: %s", op.Kind, d.reason)
+				}
+				return
+			}
+			if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, refused+` "shard-merge"`) ||
+				!strings.Contains(d.reason, "start one of the same version") {
+				t.Errorf("it ends in state %v because %q, want a refusal that names the kind and says what to start", d.end, d.reason)
+			}
+			next := record(snap, op, d, nil)
+			if !bytes.Equal(next.ProtoReflect().GetUnknown(), stored.ProtoReflect().GetUnknown()) {
+				t.Error("the record that is stored has lost the progress of the newer program")
+			}
+			if shown := view.Operation(snap, op); shown.Kind != op.Kind {
+				t.Errorf("it is shown as %v", shown)
+			}
+		})
+	}
+}
