@@ -65,7 +65,9 @@ var gated = []struct {
 	{3, shard(&metapb.ChangeShard{Change: &metapb.ChangeShard_MadeAnew{}})},
 	{9, shard(&metapb.ChangeShard{Change: &metapb.ChangeShard_Retiring{}})},
 	{2, &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: &metapb.PlaceTable{}}}},
-	{4, &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: &metapb.PlaceTable{Step: metapb.PlaceTable_STEP_BEGIN}}}},
+	{4, &metapb.Command{Op: &metapb.Command_PlaceTable{
+		PlaceTable: &metapb.PlaceTable{Step: metapb.PlaceTable_STEP_BEGIN},
+	}}},
 	{8, &metapb.Command{Op: &metapb.Command_FoundShards{FoundShards: &metapb.FoundShards{}}}},
 	{8, &metapb.Command{Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{}}}},
 	{9, &metapb.Command{Op: &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{}}}},

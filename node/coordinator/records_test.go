@@ -52,7 +52,7 @@ func TestGoldenRecordsAreDecided(t *testing.T) {
 			}
 			if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, refused+` "shard-merge"`) ||
 				!strings.Contains(d.reason, "start one of the same version") {
-				t.Errorf("it ends in state %v because %q, want a refusal that names the kind and says what to start", d.end, d.reason)
+				t.Errorf("it ends in state %v because %q, want a refusal of the kind that says what to start", d.end, d.reason)
 			}
 			next := record(snap, op, d, nil)
 			if !bytes.Equal(next.ProtoReflect().GetUnknown(), stored.ProtoReflect().GetUnknown()) {
