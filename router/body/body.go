@@ -106,6 +106,9 @@ func New(cfg Config) (*Reader, error) {
 // InFlight returns the number of bytes that are reserved now.
 func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 
+// MaxBytes returns the most bytes that a body may have, decompressed; 0: any number.
+func (r *Reader) MaxBytes() int64 { return r.cfg.MaxBytes }
+
 // Read reads and decompresses the whole body of req. At least Pad bytes of capacity
 // follow the data, and the first Pad of them are zero.
 //

@@ -12,6 +12,7 @@ import (
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/datadog"
 	"cordwood/router/ingest/elasticsearch"
+	"cordwood/router/ingest/firehose"
 	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/loki"
@@ -87,6 +88,18 @@ var protocols = []protocol{
 				{methods: post, path: "/v1/input", needs: access.Insert, action: "ingest", handler: door.Logs},
 				{methods: post, path: "/v1/input/{key}", needs: access.Insert, action: "ingest", handler: door.Logs},
 				{methods: get, path: "/api/v1/validate", needs: access.SignedIn, handler: door.Validate},
+			}
+		},
+	},
+	{
+		// Firehose takes a whole URL, so it needs no port of its own.
+		name: ingest.Firehose, refuse: firehose.Refuse, credentials: firehose.Credentials, prefixes: []string{""},
+		routes: func(d httpdoor.Door) []doorRoute {
+			return []doorRoute{
+				{
+					methods: post, path: "/v1/firehose", needs: access.Insert, action: "ingest",
+					handler: firehose.New(d).Deliver,
+				},
 			}
 		},
 	},

@@ -106,6 +106,18 @@ func TestDatadogCredentials(t *testing.T) {
 	}
 }
 
+// The access key of Firehose is a user with a password.
+func TestFirehoseCredentials(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
+	for key, want := range map[string]int{"wo:pass": 200, "ro:pass": 403, "bad:pass": 401, "": 401} {
+		w := f.call("POST", "/v1/firehose", `{"requestId":"i","records":[{"data":"eA=="}]}`, "X-Amz-Firehose-Access-Key", key,
+			"X-Amz-Firehose-Request-Id", "i", "Content-Type", "application/json")
+		if w.Code != want || !strings.HasPrefix(w.Body.String(), `{"requestId":"i","timestamp":`) {
+			t.Errorf("%s: %d %s", key, w.Code, w.Body)
+		}
+	}
+}
+
 // From the third refusal of a second on a sender waits for a second.
 func TestRefusalsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

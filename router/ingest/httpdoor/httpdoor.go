@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
 	"cordwood/router/body"
@@ -178,6 +179,17 @@ func (c *Call) Inflate(n int64) error {
 	}
 	c.extra = n
 	return nil
+}
+
+// CheckDecoded returns an error if what is decoded from the body has so many bytes that a body may not have them.
+func (c *Call) CheckDecoded(n int64) error {
+	limit := c.door.Bodies.MaxBytes()
+	if limit <= 0 || n <= limit {
+		return nil
+	}
+	return errs.New(errs.InvalidArguments,
+		"the records of the body have more than %d bytes, decompressed: send smaller requests or raise --http-body-limit",
+		limit).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
 // Refuse counts a request that is refused because its body cannot be read.

@@ -1,0 +1,191 @@
+// Package firehose takes logs that Amazon Data Firehose delivers to an HTTP endpoint, POST /v1/firehose. The forms are
+// those of https://docs.aws.amazon.com/firehose/latest/dev/httpdeliveryrequestresponse.html.
+//
+// A record of Firehose is JSON, one value or many, or lines of text, plain or compressed with gzip. What a
+// subscription of CloudWatch Logs sends becomes a row for each of its events. The id of the request is its key, so
+// that a request that is delivered again is stored once.
+//
+// Firehose repeats a request on any answer but 200, for hours, so what can never be stored is kept among the rejects.
+//
+// The package decodes, calls router/ingest, and answers.
+package firehose
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/vrl/jsonscan"
+)
+
+// DefaultTable is where records go of requests that name no table.
+const DefaultTable = "firehose_logs"
+
+// The headers of Firehose.
+const (
+	headerID     = "X-Amz-Firehose-Request-Id"
+	headerKey    = "X-Amz-Firehose-Access-Key" //nolint:gosec // the name of a header
+	headerCommon = "X-Amz-Firehose-Common-Attributes"
+)
+
+// Door answers the requests of Firehose.
+type Door struct{ httpdoor.Door }
+
+// New returns a door: d.Defaults says where the records go of requests that do not say it.
+func New(d httpdoor.Door) *Door {
+	d.Protocol = ingest.Firehose
+	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
+	return &Door{d}
+}
+
+// Credentials returns "user:password" of a request: its access key, as it is or in base64. "" says that it has none of
+// its own.
+func Credentials(r *http.Request) string {
+	key := r.Header.Get(headerKey)
+	if key == "" || strings.Contains(key, ":") {
+		return key
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(key); err == nil && strings.Contains(string(decoded), ":") {
+		return string(decoded)
+	}
+	return key
+}
+
+// Refuse answers an error in the form that Firehose writes into its log.
+func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
+	status := why.Status
+	if why.Passing() {
+		status = http.StatusServiceUnavailable
+	}
+	answer(w, status, r.Header.Get(headerID), why.Text)
+}
+
+// answer writes the one form of answers. Firehose takes 200 only, and only if the id is that of the request.
+func answer(w http.ResponseWriter, status int, id, why string) {
+	out := exchange.AppendJSONString([]byte(`{"requestId":`), id)
+	out = strconv.AppendInt(append(out, `,"timestamp":`...), time.Now().UnixMilli(), 10)
+	if why != "" {
+		out = exchange.AppendJSONString(append(out, `,"errorMessage":`...), why)
+	}
+	exchange.WriteJSON(w, status, append(out, '}'))
+}
+
+// Deliver stores the records in the body of a request.
+func (d *Door) Deliver(w http.ResponseWriter, r *http.Request) {
+	id, err := d.store(r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, id, "")
+}
+
+func (d *Door) store(r *http.Request) (id string, err error) {
+	call, err := d.Begin(r)
+	if err != nil {
+		return "", err
+	}
+	defer call.Release()
+	common, err := readCommon(r.Header.Get(headerCommon))
+	if err != nil {
+		return "", err
+	}
+	target := call.Target(common.target)
+	if err := call.Receive(target); err != nil {
+		return "", err
+	}
+	text, err := call.Text()
+	if err != nil {
+		return "", err
+	}
+	in := &input{
+		common: common.members, eventTime: call.EventTime, arrival: call.X.Start.UnixNano(),
+		reserve: call.Inflate, check: call.CheckDecoded,
+	}
+	if len(text) != len(call.Body) {
+		in.reserved = 3 * int64(len(call.Body)) // for the text
+	}
+	if err := in.readBody(text); err != nil {
+		return "", call.Refuse(err)
+	}
+	if id = r.Header.Get(headerID); id == "" {
+		id = in.id
+	}
+	b := call.Batch(target)
+	if id != "" && call.Key == "" {
+		call.SetKey(b, id)
+	}
+	if b.OnReject == "" {
+		b.OnReject = ingest.StoreRejects // the answer cannot tell which records they are
+	}
+	b.Tags = map[string]bool{fieldGroup: true, fieldStream: true}
+	b.Bytes = int64(len(in.data))
+	b.Input = ingest.Records(in.give)
+	return id, call.Store(b)[0].Err
+}
+
+// common is what Firehose sends with every request of a stream, as its owner set it.
+type common struct {
+	target httpdoor.Target
+	// members are those that every record gets.
+	members []member
+}
+
+// member is a member of an object, its value as JSON.
+type member struct {
+	name  string
+	value []byte
+}
+
+// maxCommon bounds the attributes; Firehose has at most 50.
+const maxCommon = 64
+
+// readCommon reads the header with the attributes: {"commonAttributes":{"NAME":"text"}}.
+func readCommon(header string) (common, error) {
+	var c common
+	if header == "" {
+		return c, nil
+	}
+	wrong := func(why string) error {
+		return errs.New(errs.InvalidArguments, "the header %s cannot be read: %s", headerCommon, why)
+	}
+	w := jsonwalk.New([]byte(strings.ToValidUTF8(header, "\uFFFD")))
+	err := w.Object(func(key []byte) error {
+		if string(key) != "commonAttributes" {
+			return w.Skip()
+		}
+		return w.Object(func(key []byte) error {
+			name := string(key)
+			text, _, err := w.String()
+			if err != nil {
+				return err
+			}
+			switch name {
+			case "db":
+				c.target.Database = string(text)
+			case "table":
+				c.target.Table = httpdoor.TableName(string(text))
+			case "pipeline":
+				c.target.Pipeline = string(text)
+			default:
+				c.members = append(c.members, member{name, jsonscan.AppendQuotedBytes(nil, text)})
+			}
+			return nil
+		})
+	})
+	if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
+		return c, wrong(err.Error())
+	}
+	if err == nil && len(c.members) > maxCommon {
+		err = wrong("it has more than " + strconv.Itoa(maxCommon) + " attributes")
+	}
+	return c, err
+}
