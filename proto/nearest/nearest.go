@@ -1,7 +1,10 @@
 // Package nearest finds the known name that a mistyped one was probably meant to be.
 package nearest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	// maxName bounds the length of names that are compared, in bytes. No known name is longer by much.
@@ -33,6 +36,33 @@ func Name(text string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Names returns up to most of the names among known that are like text by the measure of Name, the most alike
+// first.
+func Names(text string, known []string, most int) []string {
+	if text == "" || len(text) > maxName {
+		return nil
+	}
+	type found struct {
+		name string
+		away int
+	}
+	var list []found
+	text, limit := strings.ToLower(text), 2+len(text)/3
+	for _, name := range known[:min(len(known), maxKnown)] {
+		if d := distance(text, strings.ToLower(name), limit); d < limit {
+			list = append(list, found{name, d})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b found) int { return a.away - b.away })
+	var names []string
+	for _, f := range list {
+		if len(names) < most && !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // DidYouMean returns `did you mean "x"?` after the given separator, for the name that Name finds,

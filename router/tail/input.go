@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/explore/search"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query/statement"
 )
@@ -19,6 +20,8 @@ import (
 type input struct {
 	database, table string
 	where           string
+	// search is a text of package search; nil: none.
+	search *search.Query
 	// since is the age of the oldest stored rows that are sent; 0: none.
 	since time.Duration
 	// timeout ends the tail; 0: the client does.
@@ -32,7 +35,7 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"db", "table", "where", "since"} {
+	for _, name := range []string{"db", "table", "search", "where", "since"} {
 		if err := values.Once(name); err != nil {
 			return nil, err
 		}
@@ -58,6 +61,11 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 		in.where = ""
 	} else if err := statement.CheckCondition(in.where); err != nil {
 		return nil, errs.Wrap(errs.InvalidSyntax, err, "parameter where")
+	}
+	if text := get("search"); text != "" {
+		if in.search, err = search.Parse(text); err != nil {
+			return nil, err
+		}
 	}
 	in.events = wantsEvents(r.Header.Values("Accept"))
 	return in, nil
@@ -105,11 +113,15 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 			"table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database,
 			t.Name)
 	}
+	where, err := in.condition(t)
+	if err != nil {
+		return nil, nil, err
+	}
 	def := t.ToProto()
 	var reqs []*shardpb.TailRequest
 	for _, shard := range t.Shards() {
 		req := &shardpb.TailRequest{
-			ShardId: shard, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where,
+			ShardId: shard, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: where,
 			TtlNanos: int64(ttl.D),
 			Share:    access.From(ctx).KnownShare(),
 		}
@@ -126,6 +138,18 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 		return nil, nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 	}
 	return t, reqs, nil
+}
+
+// condition returns what the rows of t must meet, by the search and by the condition.
+func (in *input) condition(t *schema.Table) (string, error) {
+	if in.search == nil {
+		return in.where, nil
+	}
+	found, err := in.search.Condition(search.NewColumns(t, ""))
+	if err != nil || in.where == "" {
+		return found, err
+	}
+	return "(" + found + ") AND (" + in.where + "\n)", nil
 }
 
 // table finds the table. What the server keeps in tables of its own, such as

@@ -270,6 +270,21 @@ func TestNDJSON(t *testing.T) {
 	<-b.closed
 }
 
+// TestSearch has a search text become the condition, beside that of where.
+func TestSearch(t *testing.T) {
+	for query, want := range map[string]string{
+		"search=ts:*":                       "ts IS NOT NULL",
+		"search=-ts:*&where=ts>1+--+or+not": "(ts IS NULL) AND (ts>1 -- or not\n)",
+		"search=&where=ts>1":                "ts>1",
+	} {
+		r := newRig(t, nil)
+		r.get("table=t&" + query)
+		if req := <-r.reqs; req.Where != want {
+			t.Errorf("%s: the shards are asked for %q, want %q", query, req.Where, want)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	r := newRig(t, nil)
 	resp := r.get("table=t", "Accept", "text/html, text/event-stream;q=0.9", "Accept-Encoding", "gzip")
@@ -316,6 +331,9 @@ func TestRefused(t *testing.T) {
 		{"table=t&where=hidden", errs.Unsupported},
 		{"table=t&where=escapes", errs.InvalidSyntax},
 		{"table=t&where=bad", errs.ColumnNotFound},
+		{"table=t&search=%28a", errs.InvalidSyntax},
+		{"table=t&search=nope:a", errs.ColumnNotFound},
+		{"table=t&search=a&search=b", errs.InvalidArguments},
 	} {
 		resp := r.get(test.query)
 		text, _ := io.ReadAll(resp.Body)

@@ -25,7 +25,7 @@ import (
 
 // NewCommand makes the command tail.
 func NewCommand() *cobra.Command {
-	var db, where, since, output string
+	var db, searched, where, since, output string
 	cmd := &cobra.Command{
 		Use:   "tail TABLE",
 		Short: "Follow the rows of a table as they are written",
@@ -35,7 +35,8 @@ twice where they meet the new ones.
 
 A tail follows one table. To follow several, run one command for each.
 
---where is a condition as in SQL, on the columns of the table. It is applied by the server.
+--search is a text to search for: words, "phrases", begin*, field:value, level:>=warn, status:500..599,
+-not and OR. --where is a condition as in SQL, on the columns of the table. The server applies both.
 
 If the connection breaks, or the server says that this reader is too slow, tail follows
 again and asks for what it missed by time; rows that come back are not printed again. It
@@ -43,6 +44,7 @@ says so on standard error. It ends when the table is dropped.`,
 		Example: `  cordwood tail app
   cordwood tail nginx --where 'status >= 500' --since 10m
   cordwood tail --db prod app --where "matches_term(message, 'timeout')" | jq .message
+  cordwood tail app --search 'level:>=warn -host:test* "connection refused"'
   cordwood tail app -o table --where "level = 'error'"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +72,9 @@ says so on standard error. It ends when the table is dropped.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			f := &follower{
-				client: c, query: url.Values{"db": {database}, "table": {table}, "where": {where}, "since": {since}},
+				client: c, query: url.Values{
+					"db": {database}, "table": {table}, "search": {searched}, "where": {where}, "since": {since},
+				},
 				out: newPrinter(cmd.OutOrStdout(), output, color), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second,
 				silence: 45 * time.Second,
 			}
@@ -79,6 +83,7 @@ says so on standard error. It ends when the table is dropped.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&db, "db", "public", "`DATABASE` of the table")
+	f.StringVar(&searched, "search", "", "search `TEXT`, such as level:error or \"disk full\"")
 	f.StringVar(&where, "where", "", "SQL `CONDITION` on the columns of the table")
 	f.StringVar(&since, "since", "", "`AGE` of the oldest stored rows to print first, such as 10m; none by default")
 	f.StringVarP(&output, "output", "o", "ndjson", "`FORMAT` of rows: ndjson or table")

@@ -86,8 +86,43 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	out = AppendJSONString(out, msg)
 	out = append(out, `,"execution_time_ms":`...)
 	out = strconv.AppendInt(out, millis, 10)
-	out = append(out, '}')
+	out = append(appendPart(out, err), '}')
 	WriteJSON(w, status, out)
+}
+
+// located is an error about a part of a text that the client sent.
+type located interface {
+	error
+	// Part returns the part, in bytes of the text.
+	Part() (offset, length int)
+	// Candidates returns the names that what is there may have been meant to be.
+	Candidates() []string
+}
+
+// appendPart appends where in the client's text the fault is, if err knows it.
+func appendPart(out []byte, err error) []byte {
+	l := located(nil)
+	if !errors.As(err, &l) {
+		return out
+	}
+	offset, length := l.Part()
+	out = append(out, `,"at":{"offset":`...)
+	out = strconv.AppendInt(out, int64(offset), 10)
+	out = append(out, `,"length":`...)
+	out = strconv.AppendInt(out, int64(length), 10)
+	out = append(out, '}')
+	names := l.Candidates()
+	if len(names) == 0 {
+		return out
+	}
+	out = append(out, `,"nearest":[`...)
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = AppendJSONString(out, name)
+	}
+	return append(out, ']')
 }
 
 // Refusal is an error as another protocol's answer needs it. The headers x-svc-err-code, x-svc-err-msg

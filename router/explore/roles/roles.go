@@ -1,0 +1,114 @@
+// Package roles says what the columns of a table of logs are for: which one holds the level, which ones the
+// message, texts of errors, the trace and the source. It goes by their names, since logs of all programs
+// end up with the same few. It also says which values of a column mean which level.
+//
+// It reads nothing and keeps nothing: its functions are pure and may be called concurrently.
+package roles
+
+import (
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+// Role is what a column is for.
+type Role string
+
+// The roles. Most columns have none.
+const (
+	None    Role = ""
+	Time    Role = "time"
+	Level   Role = "level"
+	Message Role = "message"
+	Error   Role = "error"
+	Trace   Role = "trace"
+	Source  Role = "source"
+)
+
+// The names by which columns are known, the first that a table has wins. Case does not count.
+var (
+	levelNames = []string{
+		"level", "severity", "severity_text", "log.level", "log_level", "detected_level", "lvl", "levelname", "loglevel",
+		"severity_number", "priority",
+	}
+	messageNames = []string{"message", "msg", "line", "body", "log", "text", "event.original", "event", "raw"}
+	errorNames   = []string{
+		"error", "error.message", "exception.message", "error.stack", "exception.stacktrace", "stack",
+	}
+	traceNames  = []string{"trace_id", "traceid", "trace.id"}
+	sourceNames = []string{"kubernetes.pod", "pod", "hostname", "host", "container", "file", "service"}
+	statusNames = []string{"status", "http.status_code"}
+)
+
+// Columns are the columns of a table by their roles. A role that no column has is nil.
+type Columns struct {
+	Time    *schema.Column
+	Level   *Levels
+	Message *schema.Column
+	// Errors are all columns with texts of errors.
+	Errors []*schema.Column
+	Trace  *schema.Column
+	Source *schema.Column
+}
+
+// Of returns the roles of the columns of t. message names the column that its owner chose for the
+// message; empty: the first that has one of the usual names.
+func Of(t *schema.Table, message string) Columns {
+	byName := map[string]*schema.Column{}
+	for i := range t.Columns {
+		name := strings.ToLower(t.Columns[i].Name)
+		if _, taken := byName[name]; !taken {
+			byName[name] = &t.Columns[i]
+		}
+	}
+	c := Columns{
+		Time: t.TimeIndex(), Level: levelsOf(byName), Trace: first(byName, traceNames, isText),
+		Source: first(byName, sourceNames, isText),
+	}
+	if chosen := t.Column(message); message != "" && chosen != nil && isText(chosen) {
+		c.Message = chosen
+	} else {
+		c.Message = first(byName, messageNames, isText)
+	}
+	for _, name := range errorNames {
+		if col := byName[name]; col != nil && isText(col) && col != c.Message {
+			c.Errors = append(c.Errors, col)
+		}
+	}
+	return c
+}
+
+// RoleOf returns the role of a column of the table that c is of.
+func (c *Columns) RoleOf(col *schema.Column) Role {
+	switch {
+	case same(col, c.Time):
+		return Time
+	case c.Level != nil && (same(col, c.Level.Column) || same(col, c.Level.Number)):
+		return Level
+	case same(col, c.Message):
+		return Message
+	case same(col, c.Trace):
+		return Trace
+	case same(col, c.Source):
+		return Source
+	}
+	for _, e := range c.Errors {
+		if same(col, e) {
+			return Error
+		}
+	}
+	return None
+}
+
+func same(a, b *schema.Column) bool { return b != nil && a.Name == b.Name }
+
+func isText(c *schema.Column) bool { return c.Type == schema.String }
+
+func first(byName map[string]*schema.Column, names []string, fits func(*schema.Column) bool) *schema.Column {
+	for _, name := range names {
+		if c := byName[name]; c != nil && fits(c) {
+			return c
+		}
+	}
+	return nil
+}

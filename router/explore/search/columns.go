@@ -1,0 +1,171 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
+)
+
+// Columns are the columns of a table as searches see them. They are immutable.
+type Columns struct {
+	table *schema.Table
+	roles roles.Columns
+	// texts are the columns in which a word without a field is looked for.
+	texts []*schema.Column
+}
+
+// NewColumns returns the columns of t. message names the column of messages; empty: the one that package
+// roles finds. Without a column of messages, words are looked for in every text column.
+func NewColumns(t *schema.Table, message string) *Columns {
+	c := &Columns{table: t, roles: roles.Of(t, message)}
+	if c.roles.Message != nil {
+		c.texts = append([]*schema.Column{c.roles.Message}, c.roles.Errors...)
+		return c
+	}
+	for i := range t.Columns {
+		if t.Columns[i].Type == schema.String {
+			c.texts = append(c.texts, &t.Columns[i])
+		}
+	}
+	return c
+}
+
+// target is what the name of a field means in a table.
+type target struct {
+	// expr is its value in SQL, of type typ. What is inside of a JSON column has type String.
+	expr string
+	typ  schema.Type
+	// words: a value is looked for as a word, not compared.
+	words bool
+	// levels, if set: the field is the level.
+	levels *roles.Levels
+}
+
+func (c *Columns) of(col *schema.Column) target {
+	t := target{expr: Ident(col.Name), typ: col.Type}
+	if col.Type == schema.JSON {
+		return target{expr: "CAST(" + t.expr + " AS VARCHAR)", typ: schema.String, words: true}
+	}
+	switch c.roles.RoleOf(col) {
+	case roles.Message, roles.Error:
+		t.words = true
+	case roles.Level:
+		if col.Name == c.roles.Level.Column.Name && c.roles.Level.Scheme != roles.Status {
+			t.levels = c.roles.Level
+		}
+	}
+	if col.Index != nil && col.Index.Kind == schema.FulltextIndex {
+		t.words = true
+	}
+	return t
+}
+
+// find returns what name means, and whether it means anything. The error says that it may mean several columns.
+func (c *Columns) find(name string, at span) (t target, found bool, err error) {
+	if col := c.table.Column(name); col != nil {
+		return c.of(col), true, nil
+	}
+	if strings.EqualFold(name, "level") && c.roles.Level != nil {
+		l := c.roles.Level
+		return target{expr: Ident(l.Column.Name), typ: l.Column.Type, levels: l}, true, nil
+	}
+	if t, found := c.inside(name); found {
+		return t, true, nil
+	}
+	ends := c.similar(func(column string) bool { return strings.EqualFold(column, name) })
+	if len(ends) == 0 {
+		ends = c.similar(func(column string) bool {
+			cut := len(column) - len(name)
+			return cut > 0 && column[cut-1] == '.' && strings.EqualFold(column[cut:], name)
+		})
+	}
+	switch len(ends) {
+	case 0:
+		return target{}, false, nil
+	case 1:
+		return c.of(ends[0]), true, nil
+	}
+	var names []string
+	for _, col := range ends {
+		names = append(names, col.Name)
+	}
+	shown := names[:min(len(names), 5)]
+	return target{}, true, report(errs.ColumnNotFound, at, names,
+		fmt.Sprintf("%s may be any of %s: write the whole name", excerpt(name), strings.Join(shown, ", ")))
+}
+
+// inside returns what name means as a path into a JSON column.
+func (c *Columns) inside(name string) (target, bool) {
+	for i := len(name) - 1; i > 0; i-- {
+		if name[i] != '.' {
+			continue
+		}
+		col := c.table.Column(name[:i])
+		if col == nil || col.Type != schema.JSON {
+			continue
+		}
+		keys := strings.Split(name[i+1:], ".")
+		if slices.Contains(keys, "") {
+			return target{}, false
+		}
+		expr := Ident(col.Name)
+		for k, key := range keys {
+			arrow := "->"
+			if k == len(keys)-1 {
+				arrow = "->>"
+			}
+			expr += arrow + schema.QuoteLiteral(key)
+		}
+		return target{expr: "(" + expr + ")", typ: schema.String}, true
+	}
+	return target{}, false
+}
+
+func (c *Columns) similar(fits func(column string) bool) []*schema.Column {
+	var out []*schema.Column
+	for i := range c.table.Columns {
+		if fits(c.table.Columns[i].Name) {
+			out = append(out, &c.table.Columns[i])
+		}
+	}
+	return out
+}
+
+// unknown returns the error of a field that no table has.
+func unknown(name string, at span, tables []*Columns) error {
+	var names []string
+	for _, c := range tables {
+		for _, col := range c.table.Columns {
+			names = append(names, col.Name)
+		}
+	}
+	near := nearest.Names(name, names, 3)
+	msg := fmt.Sprintf("there is no field %s", excerpt(name))
+	if len(near) > 0 {
+		msg += "; the nearest are " + strings.Join(near, ", ")
+	}
+	return report(errs.ColumnNotFound, at, near, msg+asText)
+}
+
+// reserved are words that cannot name a column without quotes.
+var reserved = strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column
+constraint create default deferrable desc describe distinct do else end except false fetch for foreign from group having
+in initially intersect into lambda lateral leading limit not null offset on only or order pivot placing primary qualify
+references returning select show some summarize symmetric table then to trailing true union unique unpivot using
+variadic when where window with interval time timestamp date values row exists current_date current_time
+current_timestamp localtime localtimestamp user`)
+
+// Ident writes the name of a column in SQL, in double quotes if it needs them.
+func Ident(name string) string {
+	bare := name != "" && (name[0] < '0' || name[0] > '9') &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	if bare && !slices.Contains(reserved, name) {
+		return name
+	}
+	return schema.QuoteIdent(name)
+}

@@ -1,0 +1,234 @@
+package search
+
+import (
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
+)
+
+// Condition returns SQL that is true for the rows of c that q finds, and that is made of columns and literals
+// only; "TRUE" if that is all rows. among are the tables that are searched together with c: a field that only
+// they have is null in the rows of c.
+//
+// The error is an *errs.Error of code ColumnNotFound or InvalidSyntax; its cause, an *Error, says which part of
+// the text it is about.
+func (q *Query) Condition(c *Columns, among ...*Columns) (string, error) {
+	k := compiler{columns: c, among: append([]*Columns{c}, among...)}
+	sql, err := k.node(q.root, false)
+	if err != nil {
+		return "", err
+	}
+	return string(sql), nil
+}
+
+type compiler struct {
+	columns *Columns
+	among   []*Columns
+}
+
+// expr is a condition in SQL. One that is OR of others is in parentheses.
+type expr string
+
+const (
+	always expr = "TRUE"
+	never  expr = "FALSE"
+)
+
+// node compiles n, or its opposite: negation is pushed down to the leaves, which know what to do about nulls.
+func (k *compiler) node(n node, negate bool) (expr, error) {
+	switch n := n.(type) {
+	case all:
+		return k.join(n, negate, !negate)
+	case anyOf:
+		return k.join(n, negate, negate)
+	case not:
+		return k.node(n.of, !negate)
+	case text:
+		return k.text(n.value, k.columns.texts, negate)
+	case field:
+		return k.field(n, negate)
+	}
+	panic("search: a node of no known kind")
+}
+
+func (k *compiler) join(list []node, negate, and bool) (expr, error) {
+	parts := make([]expr, 0, len(list))
+	for _, n := range list {
+		e, err := k.node(n, negate)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, e)
+	}
+	if and {
+		return conjoin(parts), nil
+	}
+	return disjoin(parts), nil
+}
+
+func conjoin(parts []expr) expr { return combine(parts, " AND ", always, never) }
+
+func disjoin(parts []expr) expr {
+	e := combine(parts, " OR ", never, always)
+	if strings.Contains(string(e), " OR ") && len(parts) > 1 && e != always {
+		return "(" + e + ")"
+	}
+	return e
+}
+
+// combine joins conditions. One that is neutral says nothing; one that decides says all.
+func combine(parts []expr, operator string, neutral, decides expr) expr {
+	var kept []string
+	for _, e := range parts {
+		switch e {
+		case decides:
+			return decides
+		case neutral:
+		default:
+			kept = append(kept, string(e))
+		}
+	}
+	if len(kept) == 0 {
+		return neutral
+	}
+	return expr(strings.Join(kept, operator))
+}
+
+// leaf returns the condition yes, or its opposite, which also holds where value is null.
+func leaf(yes, value string, negate bool) expr {
+	if !negate {
+		return expr(yes)
+	}
+	return expr("(NOT " + yes + " OR " + value + " IS NULL)")
+}
+
+// text compiles a text that may be in any of columns.
+func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, error) {
+	if v.form == present {
+		return constant(!negate), nil
+	}
+	parts := make([]expr, 0, len(columns))
+	for _, col := range columns {
+		at := k.columns.of(col).expr
+		yes, err := word(at, v)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, leaf(yes, at, negate))
+	}
+	if negate {
+		return conjoin(parts), nil
+	}
+	return disjoin(parts), nil
+}
+
+func constant(b bool) expr {
+	if b {
+		return always
+	}
+	return never
+}
+
+// field compiles a condition on a field.
+func (k *compiler) field(f field, negate bool) (expr, error) {
+	if f.name == "" {
+		return k.anyField(f, negate)
+	}
+	t, found, err := k.columns.find(f.name, f.at)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		return k.absent(f, negate)
+	}
+	if yes, ok, err := levelCondition(t, f); ok || err != nil {
+		return leaf(yes, nullness(t, yes), negate), err
+	}
+	if e, ok := equalities(t, f, negate); ok {
+		return e, nil
+	}
+	parts := make([]expr, 0, len(f.values))
+	for _, v := range f.values {
+		e, err := t.condition(f, v, negate)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, e)
+	}
+	if negate {
+		return conjoin(parts), nil
+	}
+	return disjoin(parts), nil
+}
+
+// absent compiles a condition on a field that the table does not have: it is null, or no field.
+func (k *compiler) absent(f field, negate bool) (expr, error) {
+	for _, c := range k.among {
+		if _, found, _ := c.find(f.name, f.at); found {
+			return constant(negate), nil
+		}
+	}
+	if f.exact && len(f.values) == 1 {
+		return k.text(asWord(f), k.columns.texts, negate)
+	}
+	return "", unknown(f.name, f.at, k.among)
+}
+
+// asWord returns the text of a condition as it was typed: user=ann of a line of pairs is a word.
+func asWord(f field) value {
+	return value{span: f.span, form: quoted, text: f.raw}
+}
+
+// anyField compiles a condition on every field that holds text.
+func (k *compiler) anyField(f field, negate bool) (expr, error) {
+	var columns []*schema.Column
+	for i := range k.columns.table.Columns {
+		if t := k.columns.table.Columns[i].Type; t == schema.String || t == schema.JSON {
+			columns = append(columns, &k.columns.table.Columns[i])
+		}
+	}
+	parts := make([]expr, 0, len(f.values))
+	for _, v := range f.values {
+		if v.form == compare || v.form == between {
+			return "", wrong(v.span, "*: looks for text in every field; a comparison needs the name of a field")
+		}
+		e, err := k.text(v, columns, negate)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, e)
+	}
+	if negate {
+		return conjoin(parts), nil
+	}
+	return disjoin(parts), nil
+}
+
+// levelCondition compiles a condition on the level by the names of levels. ok: it is one.
+func levelCondition(t target, f field) (sql string, ok bool, err error) {
+	if t.levels == nil || f.exact {
+		return "", false, nil
+	}
+	var names []string
+	for _, v := range f.values {
+		list, ok := levelsOf(v)
+		if !ok {
+			return "", false, nil
+		}
+		names = append(names, list...)
+	}
+	if len(names) == 0 {
+		return "", false, wrong(f.span, "no level is in this range; the levels are %s, the worst first",
+			strings.Join(roles.Names, ", "))
+	}
+	return t.levels.Condition(names, Ident), true, nil
+}
+
+// nullness returns the SQL whose null says that a condition on t is null.
+func nullness(t target, yes string) string {
+	if t.levels.Number == nil {
+		return t.expr
+	}
+	return "(" + yes + ")"
+}

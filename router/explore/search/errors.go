@@ -1,0 +1,53 @@
+package search
+
+import (
+	"fmt"
+
+	"cordwood/proto/errs"
+)
+
+// An Error says what is wrong with a text, and where. It is the cause of an *errs.Error, and found by
+// errors.As.
+type Error struct {
+	// Offset and Length are the part of the text, in bytes.
+	Offset, Length int
+	// Nearest are the names that a field may have been meant to be, the likeliest first.
+	Nearest []string
+
+	msg string
+}
+
+// Error returns what is wrong.
+func (e *Error) Error() string { return e.msg }
+
+// Part returns the part of the text that is wrong, in bytes.
+func (e *Error) Part() (offset, length int) { return e.Offset, e.Length }
+
+// Candidates returns the names that a field may have been meant to be.
+func (e *Error) Candidates() []string { return e.Nearest }
+
+// asText ends the errors of what may have been meant as text.
+const asText = `; put it in double quotes to search for it as text`
+
+// wrong returns an error of the syntax.
+func wrong(at span, format string, args ...any) error {
+	return report(errs.InvalidSyntax, at, nil, fmt.Sprintf(format, args...))
+}
+
+func report(code errs.Code, at span, nearest []string, msg string) error {
+	e := &Error{Offset: at.from, Length: at.to - at.from, Nearest: nearest, msg: msg}
+	return errs.Wrap(code, e, "search text at byte %d", at.from)
+}
+
+// excerpt shortens what a client sent, for a message.
+func excerpt(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && s[cut]&0xc0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}

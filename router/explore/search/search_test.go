@@ -1,0 +1,190 @@
+package search
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// tables are the tables of the cases.
+var tables = map[string]*schema.Table{
+	"app": table("app",
+		"ts TimestampMillisecond time", "level String", "message String fulltext", "host String", "service String",
+		"status Int64", "took Float64", "ok Boolean", "at TimestampNanosecond", "extra Json", "bin Binary",
+		"error.message String", "kubernetes.namespace String", "a.id String", "b.id String", "path String", "Order String",
+	),
+	"bare": table("bare", "ts TimestampSecond time", "one String", "two String", "n Int8"),
+	"otel": table("otel", "ts TimestampNanosecond time", "severity_text String", "severity_number Int32", "body String"),
+	"web":  table("web", "ts TimestampNanosecond time", "status UInt16", "msg String"),
+	"pino": table("pino", "ts TimestampNanosecond time", "level Int64", "msg String"),
+}
+
+func table(name string, columns ...string) *schema.Table {
+	t := &schema.Table{Database: "public", Name: name}
+	for i, text := range columns {
+		parts := strings.Fields(text)
+		c := schema.Column{ID: uint32(i + 1), Name: parts[0], Semantic: schema.Field}
+		for _, typ := range schema.Types() {
+			if typ.String() == parts[1] {
+				c.Type = typ
+			}
+		}
+		switch {
+		case len(parts) == 2:
+		case parts[2] == "time":
+			c.Semantic = schema.Timestamp
+		case parts[2] == "fulltext":
+			c.Index = &schema.Index{Kind: schema.FulltextIndex}
+		}
+		t.Columns = append(t.Columns, c)
+	}
+	return t.Index()
+}
+
+// A testCase is a text and what becomes of it: SQL, or an error at a part of the text.
+type testCase struct {
+	Text   string      `json:"text"`
+	Table  string      `json:"table,omitempty"` // app by default
+	Among  []string    `json:"among,omitempty"`
+	SQL    string      `json:"sql,omitempty"`
+	Error  string      `json:"error,omitempty"` // a part of the message
+	At     *[2]int     `json:"at,omitempty"`    // offset and length of the fault, in bytes
+	Near   []string    `json:"near,omitempty"`
+	Tokens [][2]string `json:"tokens,omitempty"` // kind and text
+}
+
+func cases(t testing.TB) []testCase {
+	text, err := os.ReadFile("cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []testCase
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestCases holds the parser and the compiler to the cases, which the page's parser is held to as well.
+func TestCases(t *testing.T) {
+	for _, c := range cases(t) {
+		t.Run(c.Text, func(t *testing.T) {
+			q, sql, err := compileCase(&c)
+			if c.Error != "" {
+				checkError(t, &c, err)
+				return
+			}
+			if err != nil || sql != c.SQL {
+				t.Fatalf("%q is\n%s, %v\nwant\n%s", c.Text, sql, err, c.SQL)
+			}
+			if c.Tokens != nil {
+				if diff := cmp.Diff(c.Tokens, tokensOf(q)); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func compileCase(c *testCase) (*Query, string, error) {
+	q, err := Parse(c.Text)
+	if err != nil {
+		return nil, "", err
+	}
+	name := c.Table
+	if name == "" {
+		name = "app"
+	}
+	var among []*Columns
+	for _, other := range c.Among {
+		among = append(among, NewColumns(tables[other], ""))
+	}
+	sql, err := q.Condition(NewColumns(tables[name], ""), among...)
+	return q, sql, err
+}
+
+func checkError(t *testing.T, c *testCase, err error) {
+	t.Helper()
+	e := (*Error)(nil)
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), c.Error) {
+		t.Fatalf("the error of %q is %v, want %q in it", c.Text, err, c.Error)
+	}
+	if code := errs.CodeOf(err); code != errs.InvalidSyntax && code != errs.ColumnNotFound {
+		t.Errorf("code %d", code)
+	}
+	if got := [2]int{e.Offset, e.Length}; c.At != nil && got != *c.At {
+		t.Errorf("%q is wrong at %v, want %v", c.Text, got, *c.At)
+	}
+	if diff := cmp.Diff(c.Near, e.Nearest); c.Near != nil && diff != "" {
+		t.Error(diff)
+	}
+}
+
+func tokensOf(q *Query) [][2]string {
+	var out [][2]string
+	for _, tok := range q.Tokens {
+		out = append(out, [2]string{string(tok.Kind), q.Text[tok.Offset : tok.Offset+tok.Length]})
+	}
+	return out
+}
+
+// TestBounds holds the bounds of a text.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{strings.Repeat("a", MaxBytes+1), "at most 16384"},
+		{strings.Repeat("a ", MaxTerms+1), "more than 200 terms"},
+		{"host:(" + strings.Repeat("a OR ", MaxTerms) + "a)", "more than 200 terms"},
+		{strings.Repeat("(", MaxDepth+1) + "a" + strings.Repeat(")", MaxDepth+1), "more than 20 deep"},
+		{"a\x00b", "NUL"},
+		{"a\xffb", "UTF-8"},
+	} {
+		if _, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.20q…: %v, want %q", c.text, err, c.want)
+		}
+	}
+	for _, text := range []string{
+		strings.Repeat("a ", MaxTerms), strings.Repeat("(", MaxDepth) + "a" + strings.Repeat(")", MaxDepth),
+		strings.Repeat("a", MaxBytes),
+	} {
+		if _, err := Parse(text); err != nil {
+			t.Errorf("%.20q…: %v", text, err)
+		}
+	}
+}
+
+// FuzzParse has any text be parsed: the tokens are parts of it in order, faults lie within it, and the opposite
+// of a search compiles if the search does.
+func FuzzParse(f *testing.F) {
+	for _, c := range cases(f) {
+		f.Add(c.Text)
+	}
+	columns := NewColumns(tables["app"], "")
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := Parse(text)
+		if e := (*Error)(nil); errors.As(err, &e) && (e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(text)) {
+			t.Fatalf("the fault lies at %d, %d bytes, of %d", e.Offset, e.Length, len(text))
+		}
+		if err != nil {
+			return
+		}
+		end := 0
+		for _, tok := range q.Tokens {
+			if tok.Offset < end || tok.Length <= 0 || tok.Offset+tok.Length > len(text) {
+				t.Fatalf("token %+v after byte %d of %d", tok, end, len(text))
+			}
+			end = tok.Offset + tok.Length
+		}
+		_, err = q.Condition(columns)
+		opposite := &Query{Text: q.Text, root: not{q.root}}
+		if _, negated := opposite.Condition(columns); (err == nil) != (negated == nil) {
+			t.Fatalf("the search: %v; its opposite: %v", err, negated)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package search
+
+import (
+	"strings"
+	"time"
+
+	"cordwood/proto/schema"
+)
+
+// layouts are the forms of a time, as it is typed. A fraction of a second may follow any second.
+var layouts = []string{
+	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02",
+}
+
+// parseTime reads a time. One without a zone is in UTC; a day or a minute alone is its begin.
+func parseTime(s string) (time.Time, bool) {
+	const most = 40
+	if len(s) > most {
+		return time.Time{}, false
+	}
+	if len(s) > 10 && s[10] == ' ' {
+		s = s[:10] + "T" + s[11:]
+	}
+	s = strings.ToUpper(s)
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// ofTime compiles a value of a time. What the type of the column cannot hold exactly is rounded so that the
+// comparison has the same outcome.
+func (t target) ofTime(f field, v value, negate bool) (expr, error) {
+	low, exact, err := t.moment(f, v, cmpText(v))
+	if err != nil {
+		return "", err
+	}
+	up := low.Add(t.unit())
+	if exact {
+		up = low
+	}
+	compare := func(op string, at time.Time) expr { return leaf(t.expr+" "+op+" "+timeLiteral(at), t.expr, negate) }
+	switch v.form {
+	case between:
+		high, _, err := t.moment(f, v, v.upper)
+		return leaf(t.expr+" BETWEEN "+timeLiteral(up)+" AND "+timeLiteral(high), t.expr, negate), err
+	case plain, quoted:
+		if !exact { // no row has it
+			return constant(negate), nil
+		}
+		return oneOf(t.expr, []string{timeLiteral(low)}, negate), nil
+	}
+	if v.op == ">=" || v.op == "<" {
+		return compare(v.op, up), nil
+	}
+	return compare(v.op, low), nil
+}
+
+func cmpText(v value) string {
+	if v.form == plain || v.form == quoted {
+		return v.text
+	}
+	return v.lower
+}
+
+// unit returns how long the unit of the column's type is.
+func (t target) unit() time.Duration { return time.Second / time.Duration(t.typ.UnitsPerSecond()) }
+
+// moment reads a time, and returns it rounded down to the unit of the column, and whether that changed nothing.
+func (t target) moment(f field, v value, s string) (low time.Time, exact bool, err error) {
+	at, ok := parseTime(s)
+	if !ok {
+		return low, false, wrong(v.span, "%s is a time, and %s is none: write it as 2026-01-05, 2026-01-05T10:00 or "+
+			"2026-01-05T10:00:00.5Z; without a zone it is in UTC", excerpt(f.name), excerpt(s))
+	}
+	if t.typ == schema.TimestampNanosecond && (at.Year() < 1678 || at.Year() > 2261) {
+		return low, false, wrong(v.span, "%s has nanoseconds, so it holds times of the years 1678 to 2261, and %s is none",
+			excerpt(f.name), excerpt(s))
+	}
+	low = at.Truncate(t.unit())
+	return low, low.Equal(at), nil
+}
+
+// timeLiteral writes a time in UTC as the engine reads it.
+func timeLiteral(at time.Time) string {
+	return schema.QuoteLiteral(at.Format("2006-01-02 15:04:05.999999999"))
+}

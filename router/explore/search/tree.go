@@ -1,0 +1,91 @@
+package search
+
+// A Query is a text that was parsed. It is immutable.
+type Query struct {
+	// Text is what was parsed.
+	Text string
+	// Tokens are the parts of the text in order, without white space.
+	Tokens []Token
+	root   node
+}
+
+// Kind is what a part of a text is, for whoever colours it.
+type Kind string
+
+// The kinds of tokens.
+const (
+	KindWord     Kind = "word"
+	KindPhrase   Kind = "phrase"
+	KindRegex    Kind = "regex"
+	KindField    Kind = "field"
+	KindOperator Kind = "operator" // : and =, and what stands before the bound of a comparison
+	KindValue    Kind = "value"
+	KindKeyword  Kind = "keyword" // AND, OR, NOT and the hyphen
+	KindParen    Kind = "paren"
+)
+
+// A Token is a part of the text: Length bytes from Offset on. Field is the field that a value is of, as it
+// was typed.
+type Token struct {
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+	Kind   Kind   `json:"kind"`
+	Field  string `json:"field,omitempty"`
+}
+
+// A span is a part of the text, in bytes.
+type span struct{ from, to int }
+
+// A node is all, any, not, text or field.
+type node interface{}
+
+// all holds if each of its nodes does; without nodes it always does.
+type all []node
+
+// anyOf holds if one of its nodes does.
+type anyOf []node
+
+// not holds if its node does not.
+type not struct{ of node }
+
+// text is looked for in the message.
+type text struct {
+	span
+	value
+}
+
+// field is a condition on one field: any of its values.
+type field struct {
+	span
+	// name is empty for every field (*).
+	name   string
+	at     span // of the name
+	exact  bool // by =, not :
+	values []value
+	raw    string // the whole condition as it was typed
+}
+
+// form is how a value is compared.
+type form uint8
+
+const (
+	plain   form = iota // a word
+	quoted              // in double quotes
+	pattern             // with a star
+	regex
+	compare // by op, with lower
+	between // lower and upper, both included
+	present // * alone
+)
+
+// A value is what a field is compared with.
+type value struct {
+	span
+	form form
+	// text is a plain, quoted or regex value, or a pattern with its stars.
+	text string
+	// op and lower are the operator and the bound of a comparison; lower and upper the ends of a range.
+	op    string
+	lower string
+	upper string
+}

@@ -1,0 +1,186 @@
+package search
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
+)
+
+// equalities compiles a condition whose values are all compared by equality. ok: they are.
+func equalities(t target, f field, negate bool) (e expr, ok bool) {
+	if t.words && !f.exact || t.typ != schema.String {
+		return "", false
+	}
+	list := make([]string, 0, len(f.values))
+	for _, v := range f.values {
+		if v.form != plain && v.form != quoted && (!f.exact || v.form == regex) {
+			return "", false
+		}
+		list = append(list, schema.QuoteLiteral(v.text))
+	}
+	return oneOf(t.expr, list, negate), true
+}
+
+func oneOf(column string, literals []string, negate bool) expr {
+	if len(literals) == 1 {
+		if negate {
+			return expr("(" + column + " <> " + literals[0] + " OR " + column + " IS NULL)")
+		}
+		return expr(column + " = " + literals[0])
+	}
+	in := " IN (" + strings.Join(literals, ", ") + ")"
+	if negate {
+		return expr("(" + column + " NOT" + in + " OR " + column + " IS NULL)")
+	}
+	return expr(column + in)
+}
+
+// levelsOf returns the levels that a value means.
+func levelsOf(v value) ([]string, bool) {
+	rank := func(word string) (int, bool) {
+		level, ok := roles.Parse(word)
+		return slices.Index(roles.Names, level), ok && level != roles.Other
+	}
+	switch v.form {
+	case plain, quoted:
+		level, ok := roles.Parse(v.text)
+		return []string{level}, ok
+	case compare:
+		at, ok := rank(v.lower)
+		if !ok {
+			return nil, false
+		}
+		switch v.op { // the worst comes first
+		case ">":
+			return roles.Names[:at], true
+		case ">=":
+			return roles.Names[:at+1], true
+		case "<":
+			return roles.Names[at+1:], true
+		}
+		return roles.Names[at:], true
+	case between:
+		a, ok := rank(v.lower)
+		b, also := rank(v.upper)
+		if !ok || !also {
+			return nil, false
+		}
+		return roles.Names[min(a, b) : max(a, b)+1], true
+	}
+	return nil, false
+}
+
+// condition compiles one value of a field, or its opposite.
+func (t target) condition(f field, v value, negate bool) (expr, error) {
+	if v.form == present {
+		if negate {
+			return expr(t.expr + " IS NULL"), nil
+		}
+		return expr(t.expr + " IS NOT NULL"), nil
+	}
+	switch {
+	case t.typ == schema.String:
+		return t.ofText(v, negate)
+	case t.typ == schema.Binary:
+		return "", wrong(v.span, "%s is binary: a search finds out whether it has a value, by %s:* , and no more",
+			excerpt(f.name), excerpt(f.name))
+	case v.form == pattern, v.form == regex:
+		return t.asText(f, v, negate)
+	case t.typ == schema.Boolean:
+		return t.ofBoolean(f, v, negate)
+	}
+	literal := func(s string) (string, error) { return t.number(f, v, s) }
+	if t.typ.IsTimestamp() {
+		return t.ofTime(f, v, negate)
+	}
+	return t.ordered(v, literal, negate)
+}
+
+// ofText compiles a value of a text.
+func (t target) ofText(v value, negate bool) (expr, error) {
+	switch {
+	case v.form == compare || v.form == between:
+		return t.orderedText(v, negate)
+	case t.words:
+		yes, err := word(t.expr, v)
+		return leaf(yes, t.expr, negate), err
+	case v.form == regex:
+		yes, err := regexMatch(t.expr, v)
+		return leaf(yes, t.expr, negate), err
+	case v.form == pattern:
+		return leaf(like(t.expr, v.text), t.expr, negate), nil
+	}
+	return oneOf(t.expr, []string{schema.QuoteLiteral(v.text)}, negate), nil
+}
+
+// orderedText compares a text: as a number with numbers, else by its characters.
+func (t target) orderedText(v value, negate bool) (expr, error) {
+	if isNumber(v.lower) && (v.form == compare || isNumber(v.upper)) {
+		t.expr = "TRY_CAST(" + t.expr + " AS DOUBLE)"
+		return t.ordered(v, func(s string) (string, error) { return strings.TrimPrefix(s, "+"), nil }, negate)
+	}
+	return t.ordered(v, func(s string) (string, error) { return schema.QuoteLiteral(s), nil }, negate)
+}
+
+// ordered compiles an equality, a comparison or a range whose ends literal writes.
+func (t target) ordered(v value, literal func(string) (string, error), negate bool) (expr, error) {
+	switch v.form {
+	case compare:
+		bound, err := literal(v.lower)
+		return leaf(t.expr+" "+v.op+" "+bound, t.expr, negate), err
+	case between:
+		lower, err := literal(v.lower)
+		if err != nil {
+			return "", err
+		}
+		upper, err := literal(v.upper)
+		return leaf(t.expr+" BETWEEN "+lower+" AND "+upper, t.expr, negate), err
+	}
+	equal, err := literal(v.text)
+	return oneOf(t.expr, []string{equal}, negate), err
+}
+
+// asText compiles a pattern or a regular expression for a value that is no text.
+func (t target) asText(f field, v value, negate bool) (expr, error) {
+	if t.typ.IsTimestamp() {
+		return "", wrong(v.span, "%s is a time: use a range, as %s:2026-01-05..2026-01-06", excerpt(f.name), excerpt(f.name))
+	}
+	t.expr = "CAST(" + t.expr + " AS VARCHAR)"
+	if v.form == regex {
+		yes, err := regexMatch(t.expr, v)
+		return leaf(yes, t.expr, negate), err
+	}
+	return leaf(like(t.expr, v.text), t.expr, negate), nil
+}
+
+func (t target) ofBoolean(f field, v value, negate bool) (expr, error) {
+	if v.form != plain && v.form != quoted || !strings.EqualFold(v.text, "true") && !strings.EqualFold(v.text, "false") {
+		return "", wrong(v.span, "%s is true or false: write %s:true or %s:false", excerpt(f.name), excerpt(f.name),
+			excerpt(f.name))
+	}
+	return oneOf(t.expr, []string{strings.ToUpper(v.text)}, negate), nil
+}
+
+var numeral = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
+// isNumber reports whether s is a number that a double can be near to.
+func isNumber(s string) bool {
+	const most = 100
+	if len(s) > most || !numeral.MatchString(s) {
+		return false
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	return err == nil && !math.IsInf(n, 0)
+}
+
+func (t target) number(f field, v value, s string) (string, error) {
+	if !isNumber(s) {
+		return "", wrong(v.span, "%s is a number (%s), and %s is none", excerpt(f.name), t.typ, excerpt(s))
+	}
+	return strings.TrimPrefix(s, "+"), nil
+}

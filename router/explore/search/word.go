@@ -1,0 +1,82 @@
+package search
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+
+	"cordwood/proto/schema"
+)
+
+// word returns SQL that is true where the text of column has v in it.
+func word(column string, v value) (string, error) {
+	switch v.form {
+	case regex:
+		return regexMatch(column, v)
+	case quoted:
+		return "matches(" + column + ", " + schema.QuoteLiteral(phrase(v.text)) + ")", nil
+	case pattern:
+		return wordPattern(column, v.text), nil
+	case present:
+		return column + " IS NOT NULL", nil
+	}
+	return "matches_term(" + column + ", " + schema.QuoteLiteral(v.text) + ")", nil
+}
+
+// phrase writes a text as a phrase of the query language of matches.
+func phrase(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// What stands at the ends of a word, and what a star stands for in one, in RE2's syntax.
+const (
+	beforeWord = `(^|[^\pL\pN])`
+	afterWord  = `($|[^\pL\pN])`
+	inWord     = `[\pL\pN]*`
+)
+
+// wordPattern returns SQL that is true where a word of column is like a pattern. The beginning of a word is left
+// to the filters of words.
+func wordPattern(column, pattern string) string {
+	begin, rest, _ := strings.Cut(pattern, "*")
+	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	if rest == "" && !strings.ContainsFunc(begin, other) {
+		return "matches(" + column + ", " + schema.QuoteLiteral(pattern) + ")"
+	}
+	parts := strings.Split(pattern, "*")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	re := strings.Join(parts, inWord)
+	if parts[0] != "" {
+		re = beforeWord + re
+	}
+	if parts[len(parts)-1] != "" {
+		re += afterWord
+	}
+	return column + " ~* " + schema.QuoteLiteral(re)
+}
+
+// regexMatch returns SQL that is true where column has something that a regular expression matches.
+func regexMatch(column string, v value) (string, error) {
+	if _, err := syntax.Parse(v.text, syntax.Perl); err != nil {
+		return "", wrong(v.span, "%s is not a regular expression: %s", excerpt(v.text), err.Error())
+	}
+	return column + " ~ " + schema.QuoteLiteral(v.text), nil
+}
+
+// like returns SQL that is true where the whole text of column is like a pattern with stars.
+func like(column, pattern string) string {
+	begin, rest, _ := strings.Cut(pattern, "*")
+	if rest == "" {
+		return "starts_with(" + column + ", " + schema.QuoteLiteral(begin) + ")"
+	}
+	special := strings.ContainsAny(pattern, "%_!")
+	like := strings.NewReplacer("!", "!!", "%", "!%", "_", "!_", "*", "%").Replace(pattern)
+	sql := column + " LIKE " + schema.QuoteLiteral(like)
+	if special {
+		sql += " ESCAPE '!'"
+	}
+	return sql
+}
