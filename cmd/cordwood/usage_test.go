@@ -16,6 +16,15 @@ import (
 // TestWrongUsage pins what standard error shows, one line, and the exit status.
 func TestWrongUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
+		{
+			"operation list",
+			`cordwood: there is no command "operation": did you mean 'cordwood cluster operations'? (see 'cordwood --help')`,
+		},
+		{
+			"drain node1",
+			`cordwood: there is no command "drain": did you mean 'cordwood admin drain' or 'cordwood node drain'? ` +
+				`(see 'cordwood --help')`,
+		},
 		{"tabel list", `cordwood: there is no command "tabel": did you mean 'cordwood table'? (see 'cordwood --help')`},
 		{
 			"vrl nope",

@@ -289,6 +289,7 @@ func TestStatusInWords(t *testing.T) {
 			for range 6 {
 				w.shard(1, "a")
 			}
+			w.nodes["a"].RegisteredUnixNano, w.began = time.Now().Add(-4*time.Minute).UnixNano(), time.Now().Add(-time.Second)
 			w.unheard = map[string]bool{"b": true}
 		}, false, []string{"the state of these nodes is not known yet: node-b"}, "replicas are moved"},
 		{"a voter has stopped", func(w *world) {

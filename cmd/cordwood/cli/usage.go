@@ -82,10 +82,27 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if inner := innerCommands(cmd, name); len(inner) > 0 {
+		return fmt.Errorf("there is no command %q: did you mean '%s'?", name, strings.Join(inner, "' or '"))
+	}
 	if like := nearest.Name(name, names); like != "" {
 		return fmt.Errorf("there is no command %q: did you mean '%s %s'?", name, cmd.CommandPath(), like)
 	}
 	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
+}
+
+// innerCommands returns the commands below the subcommands of a command that have a name, in the singular or plural:
+// 'cordwood cluster operations' for 'cordwood operation'.
+func innerCommands(cmd *cobra.Command, name string) (paths []string) {
+	for _, c := range cmd.Commands() {
+		for _, inner := range c.Commands() {
+			if inner.IsAvailableCommand() && strings.TrimSuffix(inner.Name(), "s") == strings.TrimSuffix(name, "s") {
+				paths = append(paths, inner.CommandPath())
+			}
+		}
+		paths = append(paths, innerCommands(c, name)...)
+	}
+	return paths
 }
 
 // FlagFault returns what is wrong with a flag that a command was called with.

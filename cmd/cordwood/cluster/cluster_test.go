@@ -117,7 +117,7 @@ func TestClusterCommands(t *testing.T) {
 			"GET /v1/cluster ",
 		},
 		{"shard list", done, 0, []string{"2      no leader  -       n2"}, "GET /v1/cluster "},
-		{"node list", done, 0, []string{"n2    down 1m15s"}, "GET /v1/cluster "},
+		{"node list", done, 0, []string{"n2    down 1m15s  shard  -     -     0         -      -"}, "GET /v1/cluster "},
 		{
 			"shard move 3 --from n1 --to n4", done, 0,
 			[]string{"operation 7: shard-move shard 3", "--wait"},

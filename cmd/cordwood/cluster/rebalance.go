@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,8 @@ replicas by more than a fifth of the mean and by two, to nodes whose disks are a
 or up to 90 % if those of the others are as full. If nothing is to be moved it says why.
 
 The cluster does the same by itself ten minutes after nodes have come or gone, if they differ by
-three times as much.`,
+three times as much, and soon for a node that takes part again and holds nothing. If it is doing it
+now, no other rebalance is begun: --wait waits for the end of that one.`,
 		Example: "  cordwood rebalance --plan\n  cordwood rebalance --yes --wait",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,6 +59,9 @@ three times as much.`,
 			if err := printPlan(cmd.OutOrStdout(), plan); err != nil || planOnly {
 				return err
 			}
+			if op, err := a.runningRebalance(cmd.Context()); err != nil || op != nil {
+				return errors.Join(err, a.joinRebalance(cmd, op, wait))
+			}
 			if !yes {
 				question := "move them, and hot tables after them?"
 				if len(plan.Moves) == 0 {
@@ -74,6 +79,26 @@ three times as much.`,
 	waitFlag(cmd, &wait)
 	cli.ListOutput(cmd, &output)
 	return cmd
+}
+
+// runningRebalance returns the rebalance that runs, or nil: the cluster begins one by itself, too.
+func (a *api) runningRebalance(ctx context.Context) (*clusterapi.Operation, error) {
+	all, err := a.operations(ctx)
+	for _, op := range all {
+		if op.Kind == "rebalance" && op.State == "running" {
+			return &op, nil
+		}
+	}
+	return nil, err
+}
+
+// joinRebalance follows a rebalance that runs already.
+func (a *api) joinRebalance(cmd *cobra.Command, op *clusterapi.Operation, wait bool) error {
+	if op == nil {
+		return nil
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "operation %d rebalances already, begun by %s\n", op.ID, op.By)
+	return a.follow(cmd, &clusterapi.Answer{Operation: op}, wait)
 }
 
 func printPlan(w io.Writer, plan *clusterapi.Plan) error {

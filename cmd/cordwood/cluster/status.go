@@ -193,7 +193,7 @@ func nodeTable(w io.Writer, nodes []clusterapi.Node, color cli.Palette) {
 		}
 		disk := percent(n.DiskUsed, n.DiskCapacity)
 		leads, bytes := strconv.Itoa(n.Leads), cli.FormatSize(n.Bytes)
-		if n.State == "unknown" {
+		if n.State == "unknown" || n.State != "up" && n.Bytes == 0 && n.DiskCapacity == 0 { // it has not reported
 			leads, bytes = "-", "-"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, color.Like(n.State, state),

@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"cordwood/cmd/cordwood/cli"
+	"cordwood/router/httpapi/clusterapi"
+)
+
+// TestRebalanceJoins waits for a rebalance that the cluster has begun by itself, as it does after 'node undrain': a
+// second one would be refused.
+func TestRebalanceJoins(t *testing.T) {
+	rebalance := clusterapi.Operation{ID: 16, Kind: "rebalance", Subject: "cluster", State: "running", By: "cluster"}
+	ended := rebalance
+	ended.State, ended.Reason = "done", "moved 2 replicas or tables"
+	other := clusterapi.Operation{ID: 17, Kind: "rebalance", Subject: "cluster", State: "running", By: "ann"}
+	var running []clusterapi.Operation
+	begun := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = clusterapi.Answer{Operation: &ended}
+		switch {
+		case r.Method == http.MethodPost:
+			begun++
+			answer = clusterapi.Answer{Operation: &other}
+		case strings.HasSuffix(r.URL.Path, "/plan"):
+			answer = clusterapi.Plan{Even: "they are even"}
+		case strings.HasSuffix(r.URL.Path, "/operations"):
+			answer = map[string]any{"operations": running}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer s.Close()
+	move := clusterapi.Operation{ID: 15, Kind: "shard-move", State: "running"}
+	last := clusterapi.Operation{ID: 14, Kind: "rebalance", State: "done"}
+	for _, c := range []struct {
+		args    string
+		running []clusterapi.Operation
+		want    string
+		begun   int
+	}{
+		{"rebalance --yes --wait", []clusterapi.Operation{move, rebalance, last}, "done: moved 2 replicas or tables\n", 0},
+		{"rebalance --yes", []clusterapi.Operation{rebalance}, "operation 16: rebalance cluster\n", 0},
+		{"rebalance", []clusterapi.Operation{rebalance}, "operation 16 rebalances already, begun by cluster\n", 0},
+		{"rebalance --plan", []clusterapi.Operation{rebalance}, "no replica is to be moved: they are even\n", 0},
+		{"rebalance --yes", []clusterapi.Operation{move, last}, "operation 17: rebalance cluster\n", 1},
+	} {
+		running, begun = c.running, 0
+		out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", s.URL)...)
+		if status != cli.ExitOK || begun != c.begun || !strings.Contains(out+errOut, c.want) {
+			t.Errorf("%s: status %d, begun %d, want %d\n%s%s\nwant %q", c.args, status, begun, c.begun, out, errOut, c.want)
+		}
+	}
+}
