@@ -2,10 +2,14 @@ package httpapi
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
@@ -19,8 +23,10 @@ import (
 //
 // Without trace the answer is an array with an element per table:
 //
-//	[{"table_name":"dry_run","schema":[{"name","data_type","column_type","fulltext"}],
+//	[{"table_name":"dry_run","schema":[{"name","data_type","column_type","fulltext","index"}],
 //	  "rows":[[{"key","value","data_type","semantic_type"}]]}]
+//
+// "index" is fulltext, skipping or inverted; a column without an index has none.
 //
 // and a record that fails fails the request, unless skip_error is set; the headers
 // x-svc-skipped and x-svc-skip-reasons tell of those that were skipped.
@@ -149,7 +155,11 @@ func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (
 	table, database := query.Get("table"), databaseOf(r, query)
 	var source *string
 	d.data = body
-	if form := readDryRunForm(contentType, body, name != ""); form != nil {
+	form, err := readDryRunForm(contentType, body, name != "")
+	if err != nil {
+		return nil, err
+	}
+	if form != nil {
 		contentType = "application/json"
 		source = form.Pipeline
 		setIf(&contentType, form.DataType)
@@ -207,23 +217,35 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 	return err
 }
 
+// dryRunKeys are the keys of a dryRunForm.
+var dryRunKeys = []string{"pipeline", "pipeline_name", "pipeline_version", "data_type", "data", "table", "db", "trace"}
+
 // readDryRunForm returns the request's JSON form, or nil if the body is data. named says
 // that the pipeline is named outside the body, so that data may look like a form.
-func readDryRunForm(contentType string, body []byte, named bool) *dryRunForm {
+func readDryRunForm(contentType string, body []byte, named bool) (*dryRunForm, error) {
 	if kind, err := native.KindOf(contentType); err != nil || kind != native.JSON {
-		return nil
+		return nil, nil
 	}
-	form := &dryRunForm{}
-	if json.Unmarshal(body, form) != nil {
-		return nil
+	form, keys := &dryRunForm{}, map[string]json.RawMessage{}
+	if json.Unmarshal(body, form) != nil || json.Unmarshal(body, &keys) != nil {
+		return nil, nil
 	}
 	hasPipeline := form.Pipeline != nil || form.PipelineName != nil
 	hasData := len(form.Data) > 0 && string(form.Data) != "null"
-	switch {
-	case hasPipeline && hasData, !named && (hasPipeline || hasData):
-		return form
+	if !hasPipeline && !hasData || named && (!hasPipeline || !hasData) {
+		return nil, nil
 	}
-	return nil
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if slices.ContainsFunc(dryRunKeys, func(known string) bool { return strings.EqualFold(known, key) }) {
+			continue
+		}
+		if named {
+			return nil, nil // a record with fields of these names
+		}
+		return nil, errs.New(errs.InvalidArguments, "the body has the unknown key %q%s; a dry run takes %s", key,
+			nearest.DidYouMean(", ", key, dryRunKeys), strings.Join(dryRunKeys, ", "))
+	}
+	return form, nil
 }
 
 // data returns the form's records: the text in a string or, to spare people the quoting, an
@@ -252,7 +274,8 @@ func (s *Server) dryRunPipeline(r *http.Request, source *string, name, version s
 	case source != nil:
 		return s.compile([]byte(*source))
 	case name == "":
-		return nil, errs.New(errs.InvalidArguments, "pipeline or pipeline_name is required")
+		return nil, errs.New(errs.InvalidArguments, "pipeline or pipeline_name is required: %s "+
+			"stores records as they are", ingest.IdentityPipeline)
 	case name == ingest.IdentityPipeline:
 		return nil, nil
 	}
@@ -264,6 +287,7 @@ func (s *Server) dryRunPipeline(r *http.Request, source *string, name, version s
 func (s *Server) dryRunTarget(d *dryRun, database, table string) error {
 	q := &d.request
 	q.Database, q.Table, q.Catalog, q.Pipeline = database, dryRunTable, noTables{}, d.name
+	q.DatabaseTTL = ingest.DatabaseTTL(s.cfg.Catalog, database)
 	if table == "" {
 		return nil
 	}
@@ -322,11 +346,13 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 		return nil, nil, failed(err)
 	}
 	d.warnings = append(d.warnings, out.Warnings...)
-	if d.real {
-		for _, t := range out.Tables {
+	for _, t := range out.Tables {
+		if d.real {
 			d.warnings = append(d.warnings, t.AsideWarnings()...)
 		}
 	}
+	_, expired := ingest.ExpiredRows(out)
+	d.warnings = append(d.warnings, expired...)
 	return &dryOutput{runner.Release}, joinTables(out), nil
 }
 

@@ -71,7 +71,11 @@ func appendTables(out []byte, tables []*dryTable, more func(out []byte, t *dryTa
 			}
 			out = exchange.AppendJSONString(append(out, `{"name":`...), c.Name)
 			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","column_type":"`+c.Semantic.String()+`","fulltext":`...)
-			out = append(strconv.AppendBool(out, c.Index != nil && c.Index.Kind == schema.FulltextIndex), '}')
+			out = strconv.AppendBool(out, c.Index != nil && c.Index.Kind == schema.FulltextIndex)
+			if c.Index != nil {
+				out = append(out, `,"index":"`+c.Index.Kind.String()+`"`...)
+			}
+			out = append(out, '}')
 		}
 		out = append(out, `],"rows":[`...)
 		first := true

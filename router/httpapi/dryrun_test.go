@@ -433,6 +433,72 @@ func TestDryRunWarns(t *testing.T) {
 	}
 }
 
+// A dry run says that no query would show the rows, by the ttl that the table would have or has.
+func TestDryRunTellsExpiredRows(t *testing.T) {
+	f := newPipelineFixture(t)
+	f.put(t, "aged", "processors: [{epoch: {field: at, resolution: s}}]\ntransform: [{field: at, type: 'epoch, s', "+
+		"index: timestamp}]\n")
+	logs := logsTable()
+	logs.Options = map[string]string{"ttl": "1day"}
+	f.catalog.tables["public.logs"] = logs
+	for _, tt := range []struct{ query, body, table string }{
+		{"pipeline_name=aged", `{"at":3,"svc_ttl":"1d"}`, "dry_run"},
+		{"pipeline_name=aged&trace=true", `{"at":3,"svc_ttl":"1d"}`, "dry_run"},
+		{"pipeline_name=svc_identity&table=logs&custom_time_index=svc_timestamp%3Bepoch%3Bns", `{"svc_timestamp":3}`, "logs"},
+		{"pipeline_name=aged", `{"at":3}`, ""},
+	} {
+		w := f.call("POST", "/v1/pipelines/_dryrun?"+tt.query, tt.body, "Content-Type", "application/json")
+		var want []string
+		if tt.table != "" {
+			want = []string{"1 row is older than the ttl of table public." + tt.table + ": stored, shown by no query, and " +
+				"deleted soon; ALTER TABLE can set a longer ttl"}
+		}
+		if diff := gocmp.Diff(want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {
+			t.Errorf("%s %s: %d %s\n%s", tt.query, tt.body, w.Code, w.Body, diff)
+		}
+	}
+}
+
+// The schema says which index a column has, of whatever kind.
+func TestDryRunShowsIndexes(t *testing.T) {
+	f := newPipelineFixture(t)
+	f.put(t, "indexed", "transform: [{field: a, type: string, index: inverted}, {field: b, type: string, index: "+
+		"skipping}, {field: c, type: string, index: fulltext}, {field: d, type: string}]\n")
+	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=indexed", `{"a":"","b":"","c":"","d":""}`,
+		"Content-Type", "application/json")
+	for _, want := range []string{
+		`"name":"a","data_type":"STRING","column_type":"FIELD","fulltext":false,"index":"inverted"}`,
+		`"name":"b","data_type":"STRING","column_type":"FIELD","fulltext":false,"index":"skipping"}`,
+		`"name":"c","data_type":"STRING","column_type":"FIELD","fulltext":true,"index":"fulltext"}`,
+		`"name":"d","data_type":"STRING","column_type":"FIELD","fulltext":false}`,
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("no %s in %s", want, w.Body)
+		}
+	}
+}
+
+// A key of the body that has a slip is refused, but a record may have fields of any name.
+func TestDryRunBodyKeys(t *testing.T) {
+	f := newPipelineFixture(t)
+	for _, tt := range []struct{ body, want string }{
+		{`{"pipelin":"version: 2","data":"{}"}`, `unknown key \"pipelin\", did you mean \"pipeline\"?; a dry run takes`},
+		{`{"pipeline_name":"svc_identity","daat":"{}"}`, `unknown key \"daat\", did you mean \"data\"?`},
+		{`{"pipeline_name":"svc_identity","data":"{}","tabel":"t"}`, `unknown key \"tabel\", did you mean \"table\"?`},
+	} {
+		w := f.call("POST", "/v1/pipelines/_dryrun", tt.body, "Content-Type", "application/json")
+		checkError(t, w, 400, errs.InvalidArguments)
+		if !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("%s: %s, want %s", tt.body, w.Body, tt.want)
+		}
+	}
+	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"pipeline":"ci","data":"built","step":3}`,
+		"Content-Type", "application/json")
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"key":"step","value":3`) {
+		t.Errorf("a record with such fields: %d %s", w.Code, w.Body)
+	}
+}
+
 // TestDocumentWarns holds that uploads and dry runs say what a document probably does otherwise than meant.
 func TestDocumentWarns(t *testing.T) {
 	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" reads a count of " +

@@ -323,7 +323,7 @@ func TestIngestThroughStored(t *testing.T) {
 		{"&pipeline_name=edge&version=x", "Invalid pipeline version format: x"},
 		{"&pipeline_name=nope", "Pipeline not found, name: nope, version: latest"},
 		{"&pipeline_name=svc_nope", "Pipeline not found, name: svc_nope, version: latest"},
-		{"", "pipeline_name is required"},
+		{"", "pipeline_name is required: svc_identity stores records as they are"},
 	} {
 		if got := ingest(tt.query); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.query, got, tt.want)

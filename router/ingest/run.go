@@ -157,7 +157,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 		MaxNestedLevels: b.MaxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
 		SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
-		DatabaseTTL: databaseTTL(s.cfg.Catalog, b.Database),
+		DatabaseTTL: DatabaseTTL(s.cfg.Catalog, b.Database),
 		Tags:        b.Tags, JSON: b.JSON, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
 		NoClientVariables: s.cfg.NoClientVariables,
 	}
@@ -325,7 +325,7 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+
 			" says which field is the time")
 	}
-	expired, told := expiredRows(out)
+	expired, told := ExpiredRows(out)
 	return Outcome{
 		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons,
 		Refused: j.refused,
@@ -336,9 +336,9 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 // maxExpiredTables bounds the tables that one answer names because of rows that had expired.
 const maxExpiredTables = 4
 
-// expiredRows returns the rows of a batch that are older than the ttl of their table: how many, and words for
+// ExpiredRows returns the rows of a batch that are older than the ttl of their table: how many, and words for
 // the client, who does not find them.
-func expiredRows(out *pipeline.Output) (n int, warnings []string) {
+func ExpiredRows(out *pipeline.Output) (n int, warnings []string) {
 	for _, t := range out.Tables {
 		if t.Expired == 0 || t.Discard {
 			continue
@@ -350,8 +350,8 @@ func expiredRows(out *pipeline.Output) (n int, warnings []string) {
 	return n, warnings
 }
 
-// databaseTTL returns the ttl of a database, or nothing.
-func databaseTTL(catalog Catalog, name string) string {
+// DatabaseTTL returns the ttl of a database, or nothing.
+func DatabaseTTL(catalog Catalog, name string) string {
 	if db, ok := catalog.Database(name); ok {
 		return db.Options[schema.OptionTTL]
 	}
@@ -364,7 +364,7 @@ func (b *Batch) checkPipeline() error {
 		return nil
 	}
 	if b.Pipeline == "" {
-		return errs.New(errs.InvalidArguments, "pipeline_name is required")
+		return errs.New(errs.InvalidArguments, "pipeline_name is required: %s stores records as they are", IdentityPipeline)
 	}
 	if b.HasVersion {
 		if _, err := pipelines.ParseVersion(b.Version); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,20 +23,25 @@ import (
 	"cordwood/cmd/cordwood/ingest"
 )
 
-// maxDryRunRecords is the most records that a server tries at once.
-const maxDryRunRecords = 10
+const (
+	// maxDryRunRecords is the most records that a server tries at once.
+	maxDryRunRecords = 10
+	// defaultWhole is how many records are shown whole of those that do not fail, if -n does not say more.
+	defaultWhole = 2
+)
 
 // dryRunOptions are the flags of the command.
 type dryRunOptions struct {
 	file, version string
 	format        string
 	records       int
+	whole         int // how many of the records that do not fail are shown whole
 	db, table     string
 	output        string
 }
 
 func newDryRunCommand() *cobra.Command {
-	var o dryRunOptions
+	o := dryRunOptions{whole: maxDryRunRecords}
 	cmd := &cobra.Command{
 		Use:   "dryrun (NAME | --file F) [DATA-FILE]",
 		Short: "Try a pipeline and show each record after every step",
@@ -43,19 +49,26 @@ func newDryRunCommand() *cobra.Command {
 through the document in a file, and show each record after every step: fields added (+),
 changed (~) and removed (-), or the step at which it failed, and why. Nothing is stored.
 
-With --table the result is held against the table that exists. The exit status is 1 if a
-record failed.`,
+The first two records are shown whole, and every record that fails; the others are counted,
+unless -n says how many to try and show. With --table the result is compared with the table
+that exists. The exit status is 1 if a record failed.`,
 		Example: `  cordwood pipeline dryrun nginx access.log
   cordwood pipeline dryrun --file nginx.yaml --table access access.log
   echo '{"t":"2024-01-01T00:00:00","k":1}' | cordwood pipeline dryrun --file p.yaml`,
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return runDryRun(cmd, args, &o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("records") {
+				o.whole = defaultWhole
+			}
+			return runDryRun(cmd, args, &o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`FILE` with a pipeline, instead of a stored one")
 	f.StringVar(&o.version, "version", "", "`VERSION` of the stored pipeline; the newest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the data: auto, json, ndjson or text")
-	f.IntVarP(&o.records, "records", "n", maxDryRunRecords, "`NUMBER` of records to try, 10 at most")
+	f.IntVarP(&o.records, "records", "n", maxDryRunRecords,
+		"`NUMBER` of records to try, and to show whole, 10 at most")
 	f.StringVar(&o.db, "db", "public", "`DATABASE` of the table")
 	f.StringVar(&o.table, "table", "", "`TABLE` to hold the result against")
 	cli.ListOutput(cmd, &o.output)
@@ -128,7 +141,7 @@ func runDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 	if err != nil {
 		return cli.SeveralLines(err)
 	}
-	if err := printDryRun(cmd.OutOrStdout(), o.output, answer); err != nil {
+	if err := printDryRun(cmd.OutOrStdout(), o, answer); err != nil {
 		return err
 	}
 	if first.more != "" {
@@ -136,7 +149,11 @@ func runDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 		if o.records == maxDryRunRecords {
 			how = "a dry run takes no more"
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "the first %d of %s records were tried; %s\n", o.records, first.more, how)
+		tried := "first"
+		if o.records > 1 {
+			tried += " " + strconv.Itoa(o.records)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "tried the %s of %s records; %s\n", tried, first.more, how)
 	}
 	for _, w := range header.Values("X-Svc-Warnings") {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
@@ -261,6 +278,7 @@ type (
 		DataType   string `json:"data_type"`
 		ColumnType string `json:"column_type"`
 		Fulltext   bool   `json:"fulltext"`
+		Index      string `json:"index"`
 	}
 	dryRunRecord struct {
 		Index   int             `json:"index"`
@@ -288,36 +306,56 @@ type (
 )
 
 // printDryRun prints the answer of a dry run.
-func printDryRun(w io.Writer, output string, answer json.RawMessage) error {
-	if output != "table" {
+func printDryRun(w io.Writer, o *dryRunOptions, answer json.RawMessage) error {
+	if o.output != "table" {
 		var list any
 		d := json.NewDecoder(bytes.NewReader(answer))
 		d.UseNumber()
 		if err := d.Decode(&list); err != nil {
 			return fmt.Errorf("reading the server's answer: %w", err)
 		}
-		if output == "yaml" {
+		if o.output == "yaml" {
 			node, err := cli.YamlNode(jsonDecoder(answer))
 			if err != nil {
 				return fmt.Errorf("reading the server's answer: %w", err)
 			}
 			list = node
 		}
-		return cli.PrintList(w, output, list, nil)
+		return cli.PrintList(w, o.output, list, nil)
 	}
 	var a dryRunAnswer
 	if err := json.Unmarshal(answer, &a); err != nil {
 		return fmt.Errorf("reading the server's answer: %w", err)
 	}
 	var out strings.Builder
-	for _, r := range a.Records {
-		r.print(&out, a.Tables)
-	}
+	printRecords(&out, &a, o.whole)
 	for _, t := range a.Tables {
 		t.print(&out)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// printRecords prints the records that failed, and the first of the others; the rest are counted by outcome.
+func printRecords(out *strings.Builder, a *dryRunAnswer, whole int) {
+	rest := map[string]int{}
+	for _, r := range a.Records {
+		if r.Outcome != "failed" {
+			if whole == 0 {
+				rest[r.Outcome]++
+				continue
+			}
+			whole--
+		}
+		r.print(out, a.Tables)
+	}
+	var counts []string
+	for _, outcome := range slices.Sorted(maps.Keys(rest)) {
+		counts = append(counts, cli.Count(rest[outcome], "record")+" "+outcome)
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(out, "not shown: %s; -n %d shows them\n\n", strings.Join(counts, ", "), len(a.Records))
+	}
 }
 
 func jsonDecoder(text []byte) *json.Decoder {
@@ -475,8 +513,8 @@ func (t *dryRunTable) print(out *strings.Builder) {
 	out.WriteByte('\n')
 	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, c := range t.Schema {
-		notes := ""
-		if c.Fulltext {
+		notes := c.Index
+		if c.Fulltext { // a server before Index
 			notes = "fulltext"
 		}
 		if slices.Contains(t.New, c.Name) {

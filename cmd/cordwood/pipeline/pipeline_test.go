@@ -121,18 +121,55 @@ func TestDryRunTellsTheRest(t *testing.T) {
 		file, n string
 		want    string
 	}{
-		{lines, "10", "the first 10 of 3001 records were tried; a dry run takes no more\n"},
-		{lines, "3", "the first 3 of 3001 records were tried; -n tries up to 10\n"},
-		{broken, "1", "the first 1 of more than 2 records were tried; -n tries up to 10\n"},
+		{lines, "10", "tried the first 10 of 3001 records; a dry run takes no more\n"},
+		{lines, "3", "tried the first 3 of 3001 records; -n tries up to 10\n"},
+		{broken, "1", "tried the first of more than 2 records; -n tries up to 10\n"},
 		{writeFile(t, "two", []byte("x\ny\n\n")), "2", ""},
 		{
 			writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1",
-			"the first 1 of more than 65 records were tried; -n tries up to 10\n",
+			"tried the first of more than 65 records; -n tries up to 10\n",
 		},
 	} {
 		_, stderr, err := execute(t, "", "pipeline", "dryrun", "edge", tt.file, "-n", tt.n, "--server", server)
 		if err != nil && !cli.IsSilent(err) || stderr != tt.want {
 			t.Errorf("%s, %s: %q, %v, want %q", tt.file, tt.n, stderr, err, tt.want)
+		}
+	}
+}
+
+// TestDryRunShowsTwoWhole: the first two records that pass are shown, and every one that fails; -n shows all.
+func TestDryRunShowsTwoWhole(t *testing.T) {
+	var answer strings.Builder
+	answer.WriteString(`{"tables":[{"table_name":"dry_run","rows":[[]],"schema":[{"name":"host","data_type":"STRING",` +
+		`"column_type":"FIELD","fulltext":false,"index":"inverted"}]}],"records":[`)
+	for i := range 6 {
+		outcome := `"stored"`
+		switch i {
+		case 3:
+			outcome = `"failed","error":{"step":"transform","reason":"no number"}`
+		case 5:
+			outcome = `"dropped"`
+		}
+		fmt.Fprintf(&answer, `{"index":%d,"outcome":%s},`, i, outcome)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(strings.TrimSuffix(answer.String(), ",") + "]}"))
+	}))
+	defer s.Close()
+	const end = "table dry_run: 1 row, would be created\n  host  STRING  FIELD  inverted\n\n"
+	const two = "record 0: stored\n\nrecord 1: stored\n\n"
+	const failed = "record 3: failed at transform\n  ! transform: no number\n\n"
+	for _, tt := range []struct{ n, want string }{
+		{"", two + failed + "not shown: 1 record dropped, 2 records stored; -n 6 shows them\n\n" + end},
+		{"6", two + "record 2: stored\n\n" + failed + "record 4: stored\n\nrecord 5: dropped\n\n" + end},
+	} {
+		args := []string{"pipeline", "dryrun", "edge", "--server", s.URL}
+		if tt.n != "" {
+			args = append(args, "-n", tt.n)
+		}
+		out, _, err := execute(t, strings.Repeat("x\n", 6), args...)
+		if !cli.IsSilent(err) || out != tt.want {
+			t.Errorf("-n %q: %v\n%s", tt.n, err, cmp.Diff(tt.want, out))
 		}
 	}
 }
