@@ -124,7 +124,7 @@ bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benc
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \
 		./proto/column ./router/pipeline/... ./router/ingest/... ./router/vrl ./router/write ./shard/...
 
-bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3', '-nodes 3' for a cluster
+bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' for queries over three nodes beside one
 	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
 
 clients-test: build ## Send with the real clients of other systems, which are installed from npm and PyPI below test/clients

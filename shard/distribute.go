@@ -329,7 +329,7 @@ func (d *distribution) sendMissing(stream grpc.ServerStreamingServer[shardpb.Que
 func (d *distribution) finish(ctx context.Context,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) (done bool, err error) {
-	partials := &query.Partials{Final: d.split.Final, Explain: d.split.Explain}
+	partials := &query.Partials{Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment}
 	for _, p := range d.parts {
 		if p.ipc != nil {
 			partials.Streams = append(partials.Streams, p.ipc)

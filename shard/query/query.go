@@ -86,6 +86,8 @@ type Partials struct {
 	Final string
 	// Explain goes in front of Final: EXPLAIN with its options, or nothing.
 	Explain string
+	// Moment is that of Split.
+	Moment string
 	// Streams are the answers, each an Arrow IPC stream.
 	Streams [][]byte
 }
@@ -119,6 +121,8 @@ type Split struct {
 	Final string
 	// Kind says how it was taken apart: aggregate, pairs, top, limit, distinct or rows.
 	Kind string
+	// Moment is what stands in Worker and Final in the place of now(): all nodes see one moment. Empty: nothing does.
+	Moment string
 	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
 	Explain string
 	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.

@@ -20,6 +20,8 @@ type workload struct {
 	conns    int
 	batch    int
 	gzip     bool
+	// hints are options of the table, timeIndex is the field of its times; empty: none.
+	hints, timeIndex string
 	// rows, if not 0, bounds the rows sent.
 	rows int
 	// target is the figure to reach, in rows per CPU-second; replicated is the figure of three nodes
@@ -52,6 +54,7 @@ type bench struct {
 	profiles       string
 	rows, runs     int
 	nodes          int
+	replicas       int // of each row; 0: as many as there are nodes
 	settle         time.Duration
 	queries, keep  bool
 	stop           chan os.Signal

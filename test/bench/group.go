@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -30,8 +31,11 @@ func (b *bench) startGroup(dir string) (g group, err error) {
 		for i := range b.nodes {
 			seeds = append(seeds, addrs[3*i+1])
 		}
-		n := fmt.Sprint(b.nodes)
-		more = []string{"--seeds", strings.Join(seeds, ","), "--meta-bootstrap-expect", n, "--replication", n}
+		replicas := cmp.Or(b.replicas, b.nodes)
+		more = []string{
+			"--seeds", strings.Join(seeds, ","), "--meta-bootstrap-expect", fmt.Sprint(b.nodes),
+			"--replication", fmt.Sprint(replicas),
+		}
 	}
 	for i := range b.nodes {
 		s, err := b.start(filepath.Join(dir, fmt.Sprint(i)), addrs[3*i:3*i+3], more...)

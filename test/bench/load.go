@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"sync"
@@ -80,6 +81,9 @@ func (g group) load(c workload, bodies []body) (r result, err error) {
 		contentType = "text/plain"
 	}
 	path := "/v1/ingest?db=public&table=logs&pipeline_name=" + c.pipeline
+	if c.timeIndex != "" {
+		path += "&custom_time_index=" + url.QueryEscape(c.timeIndex)
+	}
 	client := &http.Client{
 		Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: c.conns, DisableCompression: true},
 	}
@@ -93,7 +97,7 @@ func (g group) load(c workload, bodies []body) (r result, err error) {
 	var wg sync.WaitGroup
 	begin := time.Now()
 	for i := range c.conns {
-		url := g[i%len(g)].url + path
+		to := g[i%len(g)].url + path
 		wg.Go(func() {
 			for failed.Load() == nil {
 				at := int(next.Add(1)) - 1
@@ -101,7 +105,7 @@ func (g group) load(c workload, bodies []body) (r result, err error) {
 					return
 				}
 				sent := time.Now()
-				if err := post(client, url, contentType, c.gzip, bodies[at].data); err != nil {
+				if err := post(client, to, contentType, c, bodies[at].data); err != nil {
 					failed.CompareAndSwap(nil, &err)
 					return
 				}
@@ -124,13 +128,16 @@ func (g group) load(c workload, bodies []body) (r result, err error) {
 	return r, nil
 }
 
-func post(client *http.Client, url, contentType string, gzipped bool, data []byte) error {
+func post(client *http.Client, url, contentType string, c workload, data []byte) error {
 	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", contentType)
-	if gzipped {
+	if c.hints != "" {
+		req.Header.Set("x-svc-hints", c.hints)
+	}
+	if c.gzip {
 		req.Header.Set("Content-Encoding", "gzip")
 	}
 	resp, err := client.Do(req)

@@ -9,6 +9,7 @@
 //	go run ./test/bench -bin bin/cordwood            all of it, some minutes
 //	go run ./test/bench -bin bin/cordwood -only app  one line of the table
 //	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
+//	go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, beside one node
 package main
 
 import (
@@ -45,6 +46,8 @@ func run() (err error) {
 	fs.StringVar(&b.profiles, "profiles", "",
 		"folder for a CPU profile of each case, from the first request to the end of its first 10 s")
 	only := fs.String("only", "", "regular expression of the cases to run")
+	spread := fs.Bool("spread", false,
+		"compare queries over a table that is spread over three nodes with the same over one node, and nothing else")
 	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json, with one server")
 	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")
 	if err := fs.Parse(os.Args[1:]); err != nil {
@@ -73,6 +76,9 @@ func run() (err error) {
 	signal.Notify(b.stop, os.Interrupt, syscall.SIGTERM)
 
 	b.queries = *queries
+	if *spread {
+		return b.runSpread()
+	}
 	fmt.Println(header)
 	for _, c := range cases {
 		if !match.MatchString(c.name) {

@@ -92,6 +92,9 @@ type Engine struct {
 	cfg   Config
 	slots chan struct{}
 	cache *cache
+	// splits and shapes are of statements that were taken apart.
+	splits *kept[keptSplit]
+	shapes *kept[partialShape]
 	// settings has the filters of segments, pages what was read of these.
 	settings *plan.Settings
 	pages    *segment.PageCache
@@ -147,6 +150,7 @@ func Open(cfg Config) (*Engine, error) {
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
+		splits: newKept[keptSplit](), shapes: newKept[partialShape](),
 		settings: &plan.Settings{
 			Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads,
 			MinAttempt: plan.MinAttempt, Off: map[string]bool{},

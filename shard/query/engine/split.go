@@ -16,7 +16,6 @@ import (
 	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/engine/sql"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
@@ -35,6 +34,10 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if len(st.Tables) != 1 {
 		return hauled(split.SeveralTables(), st.Explain), nil
 	}
+	key := splitKey(req)
+	if kept := e.splits.get(key); kept != nil {
+		return kept.at(time.Now()), nil
+	}
 	in, err := e.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +51,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree},
 		request: withoutRows(req),
 	}
-	out, err := r.split()
+	out, keep, err := r.split()
 	e.release(in, sql.IsBroken(err))
 	if out := hauled(err, st.Explain); out != nil {
 		return out, nil
@@ -60,6 +63,9 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return nil, sql.ToClient(err, r.text)
 	}
 	out.Explain = st.Explain
+	if keep {
+		e.splits.put(key, &keptSplit{*out})
+	}
 	return out, nil
 }
 
@@ -112,21 +118,22 @@ func (r *run) columns() (out []duck.Column, err error) {
 	return out, nil
 }
 
-func (r *run) split() (*query.Split, error) {
+// split takes the run's statement apart. keep tells that the result can be used again.
+func (r *run) split() (out *query.Split, keep bool, err error) {
 	defer r.close()
 	if err := r.plan(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(r.shadowed) > 0 {
-		return nil, split.SimilarNames()
+		return nil, false, split.SimilarNames()
 	}
 	if err := r.connect(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer r.session.Watch(r.ctx)()
 	want, err := r.columns()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	view := r.Views[0]
 	of := &split.Statement{
@@ -139,12 +146,16 @@ func (r *run) split() (*query.Split, error) {
 	}
 	p, err := split.Split(of)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := r.verify(p, want); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}, nil
+	out = &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}
+	if p.UsesNow {
+		out.Moment = split.Moment(r.now)
+	}
+	return out, !p.UsesDay, nil
 }
 
 // verify binds both statements, and compares the names and types of the answer.
@@ -205,9 +216,18 @@ func (r *run) partialTable(worker string) ([]duck.Column, error) {
 	return columns, r.session.CreateTable(split.Partials, w.text.SQL)
 }
 
-// partialSchema makes the table of partials, and returns the columns that the statement for nodes answers with.
-func (r *run) partialSchema(worker string) (*arrow.Schema, error) {
-	if _, err := r.partialTable(worker); err != nil {
+// shapeOf returns what the partials of a statement for nodes look like. moment is that of the split statement.
+func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
+	key := shapeKey(r.request, worker, moment)
+	if kept := r.engine.shapes.get(key); kept != nil {
+		return kept, nil
+	}
+	shape := &partialShape{}
+	var err error
+	if shape.columns, err = r.partialTable(worker); err != nil {
+		return nil, err
+	}
+	if err := r.session.Exec("DROP TABLE " + split.Partials); err != nil {
 		return nil, err
 	}
 	st, err := r.parseWorker(worker)
@@ -231,7 +251,9 @@ func (r *run) partialSchema(worker string) (*arrow.Schema, error) {
 		return nil, errs.Wrap(errs.Internal, err, "query: the columns of partial results")
 	}
 	defer in.Release()
-	return in.Schema(), nil
+	shape.schema = in.Schema()
+	r.engine.shapes.put(key, shape)
+	return shape, nil
 }
 
 // parseWorker returns the checked statement for nodes. It does not wait for a place: the caller has one.
@@ -252,12 +274,15 @@ func (r *run) finish() error {
 		return err
 	}
 	defer r.session.Watch(r.ctx)()
-	want, err := r.partialSchema(r.st.SQL)
+	shape, err := r.shapeOf(r.st.SQL, partials.Moment)
 	if err != nil {
 		return err
 	}
+	if err := r.session.Exec(shape.create()); err != nil {
+		return err
+	}
 	for _, stream := range partials.Streams {
-		if _, err := r.session.Append(split.Partials, want, bytes.NewReader(stream)); err != nil {
+		if _, err := r.session.Append(split.Partials, shape.schema, bytes.NewReader(stream)); err != nil {
 			return err
 		}
 		if err := r.ctx.Err(); err != nil {

@@ -253,9 +253,10 @@ func (m *merging) partials() string {
 		partition = "PARTITION BY " + strings.Join(by, ", ")
 	}
 	n := m.count()
+	of := "PARTITION BY " + strings.Join(append(by, pairsName), ", ")
 	return fmt.Sprintf(`(SELECT *, CAST(sum(%[1]s) OVER (%[2]s ORDER BY %[3]s) AS BIGINT) AS "__upto", CAST(sum(%[1]s) `+
-		`OVER (%[2]s) AS BIGINT) AS "__total" FROM %[4]s)`,
-		n, partition, pairsName, Partials)
+		`OVER (%[2]s) AS BIGINT) AS "__total", CAST(sum(%[1]s) OVER (%[5]s) AS BIGINT) AS "__often" FROM %[4]s)`,
+		n, partition, pairsName, Partials, of)
 }
 
 // count returns the part that counts the values of pairs.

@@ -2,6 +2,7 @@ package split
 
 import (
 	"encoding/json"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -262,8 +263,8 @@ func (p *printer) constant(n sql.Node) {
 	case "VARCHAR":
 		s, _ := sql.TextLiteral(n)
 		p.put(sql.QuoteText(s))
-	case "INTEGER", "BIGINT":
-		p.number(number.String())
+	case "INTEGER", "BIGINT", "HUGEINT":
+		p.number(digits(value["value"]))
 	case "DOUBLE":
 		x, err := strconv.ParseFloat(number.String(), 64)
 		if err != nil {
@@ -274,7 +275,7 @@ func (p *printer) constant(n sql.Node) {
 	case "DECIMAL":
 		info, _ := kind["type_info"].(sql.Node)
 		scale, _ := info["scale"].(json.Number)
-		p.number(decimal(number.String(), scale.String()))
+		p.number(decimal(digits(value["value"]), scale.String()))
 	default:
 		p.fail("a literal of type " + id)
 	}
@@ -292,10 +293,26 @@ func (p *printer) number(s string) {
 	}
 }
 
-// decimal puts the point into the digits of a decimal.
+// digits returns a whole number of a tree: one of more than 64 bits stands there in two halves.
+func digits(v any) string {
+	if n, ok := v.(json.Number); ok {
+		return n.String()
+	}
+	halves, _ := v.(sql.Node)
+	upper, _ := halves["upper"].(json.Number)
+	lower, _ := halves["lower"].(json.Number)
+	high, ok1 := new(big.Int).SetString(upper.String(), 10)
+	low, ok2 := new(big.Int).SetString(lower.String(), 10)
+	if !ok1 || !ok2 {
+		return ""
+	}
+	return high.Lsh(high, 64).Add(high, low).String()
+}
+
+// decimal puts the point into the digits of a decimal; empty if there are none.
 func decimal(digits, scale string) string {
 	n, err := strconv.Atoi(scale)
-	if err != nil || n <= 0 {
+	if err != nil || n <= 0 || digits == "" {
 		return ""
 	}
 	sign := ""

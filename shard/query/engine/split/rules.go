@@ -2,6 +2,7 @@ package split
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"cordwood/shard/query/engine/sql"
@@ -45,6 +46,12 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 		return m.extreme(name, n)
 	case "quantile_cont", "median":
 		return m.quantile(name, n)
+	case "quantile_disc":
+		return m.discrete(n)
+	case "mode":
+		return m.mode(n)
+	case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev":
+		return m.variance(name, n)
 	}
 	rule, ok := merged[name]
 	if !ok || len(args) > 1 {
@@ -147,24 +154,18 @@ func (m *merging) quantile(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	q := "0.5"
 	switch {
-	case m.sets != nil:
-		return "", haul(causeAggregate, "%s of grouping sets", name)
 	case name == "median" && len(args) == 1:
 	case name == "quantile_cont" && len(args) == 2:
-		of, _ := args[1].(sql.Node)
-		s, err := text(of)
-		if sql.Text(of, "class") != "CONSTANT" || err != nil {
-			return "", haul(causeAggregate, "%s of a rank that is no literal", name)
+		var err error
+		if q, err = share(name, args[1]); err != nil {
+			return "", err
 		}
-		q = s
 	default:
 		return "", haul(causeAggregate, "the aggregate %s", name)
 	}
-	if err := m.counted(sql.Node{"children": args[:1], "filter": n["filter"]}); err != nil {
+	if err := m.ranked(name, n); err != nil {
 		return "", err
 	}
-	m.ranks = true
-	m.count()
 	rank := fmt.Sprintf(`(CAST("__total" - 1 AS DOUBLE) * CAST(%s AS DOUBLE))`, q)
 	at := func(round string) string {
 		return fmt.Sprintf(`CAST(min(%s) FILTER (WHERE CAST("__upto" AS DOUBLE) > %s(%s)) AS DOUBLE)`, pairsName, round, rank)
@@ -172,4 +173,104 @@ func (m *merging) quantile(name string, n sql.Node) (string, error) {
 	weight := fmt.Sprintf(`max(%[1]s - floor(%[1]s))`, rank)
 	return fmt.Sprintf("CASE WHEN %[1]s = %[2]s THEN %[1]s ELSE %[1]s * (1 - %[3]s) + %[2]s * %[3]s END", at("floor"),
 		at("ceil"), weight), nil
+}
+
+// share returns the second argument of a quantile as text.
+func share(name string, arg any) (string, error) {
+	of, _ := arg.(sql.Node)
+	s, err := text(of)
+	if sql.Text(of, "class") != "CONSTANT" || err != nil {
+		return "", haul(causeAggregate, "%s of a rank that is no literal", name)
+	}
+	if q, err := strconv.ParseFloat(s, 64); err != nil || !(q >= 0 && q <= 1) {
+		return "", haul(causeAggregate, "%s of a rank that is not from 0 to 1", name) // a negative one counts from above
+	}
+	return s, nil
+}
+
+// ranked has the last step know how often each value of the first argument of n occurs in its group, and at which
+// ranks.
+func (m *merging) ranked(name string, n sql.Node) error {
+	if m.sets != nil {
+		return haul(causeAggregate, "%s of grouping sets", name)
+	}
+	if err := m.counted(sql.Node{"children": sql.Args(n)[:1], "filter": n["filter"]}); err != nil {
+		return err
+	}
+	m.ranks = true
+	m.count()
+	return nil
+}
+
+// discrete returns the value at a rank. The rank is computed as the engine does: exactly, if the share is a decimal.
+func (m *merging) discrete(n sql.Node) (string, error) {
+	args := sql.Args(n)
+	if len(args) != 2 {
+		return "", haul(causeAggregate, "the aggregate quantile_disc")
+	}
+	q, err := share("quantile_disc", args[1])
+	if err != nil {
+		return "", err
+	}
+	if err := m.ranked("quantile_disc", n); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`min(%s) FILTER (WHERE "__upto" >= greatest(1, "__total" - floor("__total" - %s * "__total")))`,
+		pairsName, q), nil
+}
+
+// mode returns the most frequent value.
+func (m *merging) mode(n sql.Node) (string, error) {
+	if len(sql.Args(n)) != 1 {
+		return "", haul(causeAggregate, "the aggregate mode of several arguments")
+	}
+	if err := m.ranked("mode", n); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`arg_max(%[1]s, "__often") FILTER (WHERE %[1]s IS NOT NULL)`, pairsName), nil
+}
+
+// spread joins two sets of numbers of which number, mean and sum of the squared deviations are known.
+const spread = `list_reduce(list(struct_pack(n := CAST(%[1]s AS DOUBLE), m := %[2]s, v := %[3]s * %[1]s)) ` +
+	`FILTER (WHERE %[1]s > 0), lambda a, b: struct_pack(n := a['n'] + b['n'], ` +
+	`m := a['m'] + (b['m'] - a['m']) * (b['n'] / (a['n'] + b['n'])), v := a['v'] + b['v'] + ` +
+	`(b['m'] - a['m']) * (b['m'] - a['m']) * (a['n'] * (b['n'] / (a['n'] + b['n'])))))`
+
+// variance joins numbers, means and variances of the nodes. What gets too large is an error, as on one node.
+func (m *merging) variance(name string, n sql.Node) (string, error) {
+	args := sql.Args(n)
+	if len(args) != 1 {
+		return "", haul(causeAggregate, "the aggregate %s", name)
+	}
+	of, _ := args[0].(sql.Node)
+	s, err := text(of)
+	if err != nil {
+		return "", err
+	}
+	number, err := call("count", n)
+	if err != nil {
+		return "", err
+	}
+	double := sql.Node{"children": []any{rawOf("CAST(" + s + " AS DOUBLE)")}}
+	if f, ok := n["filter"]; ok {
+		double["filter"] = f
+	}
+	mean, err := call("avg", double)
+	if err != nil {
+		return "", err
+	}
+	variance, err := call("var_pop", double)
+	if err != nil {
+		return "", err
+	}
+	all := fmt.Sprintf(spread, m.part(number), m.part(mean), m.part(variance))
+	out := fmt.Sprintf("(%[1]s)['v'] / (%[1]s)['n']", all)
+	if name != "var_pop" && name != "stddev_pop" {
+		out = fmt.Sprintf("CASE WHEN (%[1]s)['n'] > 1 THEN (%[1]s)['v'] / ((%[1]s)['n'] - 1) END", all)
+	}
+	if strings.HasPrefix(name, "stddev") {
+		out = "sqrt(" + out + ")"
+	}
+	return fmt.Sprintf("CASE WHEN isfinite((%s)['v']) IS NOT FALSE THEN %s "+
+		"ELSE CAST(error('%s is out of range') AS DOUBLE) END", all, out, name), nil
 }

@@ -38,6 +38,8 @@ type Plan struct {
 	Worker string
 	// Final is run over Partials; empty: the answer is what Worker returns, one node after the other.
 	Final string
+	// UsesNow tells that Moment of the statement's Now stands in it, UsesDay that the day of it does.
+	UsesNow, UsesDay bool
 	// divided are the columns of the partials of which averages are made.
 	divided []string
 }
@@ -98,10 +100,17 @@ func Split(st *Statement) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	var p *Plan
 	if b.aggregates() {
-		return b.splitAggregates()
+		p, err = b.splitAggregates()
+	} else {
+		p, err = b.splitRows()
 	}
-	return b.splitRows()
+	if err != nil {
+		return nil, err
+	}
+	p.UsesNow, p.UsesDay = b.usesNow, b.usesDay
+	return p, nil
 }
 
 // block is a SELECT over one table.
@@ -125,6 +134,8 @@ type block struct {
 	orders        []order
 	limit, offset uint64
 	limited       bool
+
+	usesNow, usesDay bool
 }
 
 // order is an expression of ORDER BY, and what stands behind it.

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"cordwood/proto/lru"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/split"
+	"cordwood/shard/query/engine/sql"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// This file keeps what taking a statement apart has found, for the next time that it is asked.
+
+// keptSplits is how many statements are kept, and how many shapes of partials.
+const keptSplits = 256
+
+// kept keeps what was used last. It is safe for concurrent use.
+type kept[V any] struct {
+	mu  sync.Mutex // guards lru
+	lru *lru.Cache[string, *V]
+}
+
+func newKept[V any]() *kept[V] { return &kept[V]{lru: lru.New[string, *V](keptSplits)} }
+
+func (k *kept[V]) get(key string) *V {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, _ := k.lru.Get(key)
+	return v
+}
+
+func (k *kept[V]) put(key string, v *V) {
+	if len(key) > 2*maxCachedSQL {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lru.Put(key, v, 1)
+}
+
+// keptSplit is a statement that was taken apart. Nobody changes it.
+type keptSplit struct{ query.Split }
+
+// at returns the statement as it is at a moment.
+func (k *keptSplit) at(now time.Time) *query.Split {
+	out := k.Split
+	if out.Moment != "" {
+		out.Moment = split.Moment(now)
+		out.Worker = strings.ReplaceAll(out.Worker, k.Moment, out.Moment)
+		out.Final = strings.ReplaceAll(out.Final, k.Moment, out.Moment)
+	}
+	return &out
+}
+
+// splitKey is what the result of Split depends on, besides the moment.
+func splitKey(req *query.Request) string {
+	return fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), req.SQL)
+}
+
+// shapeKey is what the partials of a statement for nodes depend on.
+func shapeKey(req *query.Request, worker, moment string) string {
+	if moment != "" {
+		worker = strings.ReplaceAll(worker, moment, "now()")
+	}
+	return fmt.Sprint(req.Database, "\x00", tablesKey(req), worker)
+}
+
+// tablesKey tells the columns of the request's tables from others.
+func tablesKey(req *query.Request) string {
+	var b strings.Builder
+	for i := range req.Tables {
+		t := &req.Tables[i]
+		fmt.Fprintf(&b, "%q.%q(", t.Database, t.Name)
+		for j := range t.Schema.Columns {
+			c := &t.Schema.Columns[j]
+			fmt.Fprintf(&b, "%q %d %d,", c.Name, c.Type, c.Semantic)
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// partialShape is what the partials of a statement look like: the columns of their table, and what nodes answer with.
+type partialShape struct {
+	columns []duck.Column
+	schema  *arrow.Schema
+}
+
+// create returns the statement that makes the table of partials.
+func (s *partialShape) create() string {
+	list := make([]string, len(s.columns))
+	for i, c := range s.columns {
+		list[i] = sql.QuoteName(c.Name) + " " + c.Type
+	}
+	return "CREATE TEMP TABLE " + split.Partials + " (" + strings.Join(list, ", ") + ")"
+}
