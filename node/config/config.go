@@ -109,6 +109,10 @@ type Ingest struct {
 type Limits struct {
 	// MaxColumns bounds the columns of one table. Default 4096.
 	MaxColumns int
+	// MaxColumnsByIngestion bounds the columns of a table up to which ingestion adds some. Default 2048.
+	MaxColumnsByIngestion int
+	// MaxNewColumnsPerRequest bounds the columns that one ingestion request adds. Default 1000.
+	MaxNewColumnsPerRequest int
 	// MaxTables bounds the tables of the cluster. Default 100000.
 	MaxTables int
 	// MaxNewTablesPerRequest bounds the tables that one ingestion request makes. Default 100.

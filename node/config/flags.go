@@ -145,6 +145,10 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Int64Var(&c.Ingest.PipelineRequestSteps, "pipeline-request-steps", pipeline.DefaultSteps, "work of a pipeline "+
 		"on all records of a request, in steps of about 7 ns, to which each byte of the records adds 100")
 	fs.IntVar(&c.Limits.MaxColumns, "max-columns", 4096, "columns that a table may have")
+	fs.IntVar(&c.Limits.MaxColumnsByIngestion, "max-columns-by-ingestion", 2048,
+		"columns of a table up to which ingestion adds columns; beyond them only ALTER TABLE does")
+	fs.IntVar(&c.Limits.MaxNewColumnsPerRequest, "max-new-columns-per-request", 1000,
+		"columns that one ingestion request may add to tables")
 	fs.IntVar(&c.Limits.MaxNewTablesPerRequest, "max-new-tables-per-request", 100,
 		"tables that one ingestion request may make")
 	fs.IntVar(&c.Limits.MaxNewTablesPerMinute, "max-new-tables-per-minute", 1000,

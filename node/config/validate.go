@@ -60,6 +60,8 @@ func (c *Config) checkNumbers(f *faults) {
 		{"query-threads", c.Query.Threads, 0, 4 * runtime.NumCPU()},
 		{"query-nice", c.Query.Nice, 0, 19},
 		{"max-columns", c.Limits.MaxColumns, 2, catalog.MaxColumns},
+		{"max-columns-by-ingestion", c.Limits.MaxColumnsByIngestion, 1, catalog.MaxColumns},
+		{"max-new-columns-per-request", c.Limits.MaxNewColumnsPerRequest, 1, catalog.MaxColumns},
 		{"max-tables", c.Limits.MaxTables, 1, 1_000_000},
 		{"max-new-tables-per-request", c.Limits.MaxNewTablesPerRequest, 1, 10_000},
 		{"max-new-tables-per-minute", c.Limits.MaxNewTablesPerMinute, 1, 1_000_000},

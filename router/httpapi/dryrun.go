@@ -209,6 +209,7 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 		q.SkipError = extra.SkipError
 	}
 	q.MaxNestedLevels, q.MaxColumns, q.TimestampColumn = extra.MaxNestedLevels, s.cfg.MaxColumns, s.cfg.TimestampColumn
+	q.MaxMadeColumns, q.MaxNewColumns = s.cfg.MaxMadeColumns, s.cfg.MaxNewColumns
 	q.Ended, q.Steps = r.Context().Err, s.cfg.PipelineSteps
 	q.Now, q.AutoCreate, q.NoClientVariables = s.cfg.Now, true, s.cfg.NoClientVariables
 	if text, has := query.Lookup("custom_time_index"); has {

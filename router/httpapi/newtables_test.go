@@ -52,3 +52,40 @@ func TestNewTablesAreBounded(t *testing.T) {
 		t.Errorf("a minute later: %d", got)
 	}
 }
+
+// wide returns a record of n fields whose names begin with prefix.
+func wide(prefix string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%s%d":1`, prefix, i)
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
+// Columns whose names come from records are bounded by request and by table.
+func TestNewColumnsAreBounded(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.MaxNewColumns, c.MaxMadeColumns = 10, 25 })
+	text := checkError(t, f.ingest("", wide("a", 11)), 400, errs.InvalidArguments)
+	if !strings.Contains(text, `one more than the 10 new columns`) ||
+		!strings.Contains(text, "--max-new-columns-per-request") || f.writer.calls != 0 {
+		t.Errorf("too many in a request: %s", text)
+	}
+	// The columns of a record that is skipped are none of the request's.
+	body := wide("a", 11) + wide("b", 10)
+	if w := f.ingest("&skip_error=true", body); w.Code != 200 || w.Header().Get("X-Svc-Skipped") != "1" {
+		t.Errorf("what is too much is skipped: %d %s", w.Code, w.Body)
+	}
+	if w := f.ingest("&skip_error=true", wide("a", 5)+wide("b", 6)); w.Code != 200 ||
+		w.Header().Get("X-Svc-Skipped") != "1" {
+		t.Errorf("records share the bound: %d %s", w.Code, w.Body)
+	}
+	f = newFixture(t, func(c *Config) { c.MaxMadeColumns = 25 })
+	text = checkError(t, f.ingest("", wide("a", 25)), 400, errs.InvalidArguments)
+	if !strings.Contains(text, "has 25 columns") || !strings.Contains(text, "ALTER TABLE") ||
+		!strings.Contains(text, "--max-columns-by-ingestion") {
+		t.Errorf("too many in a table: %s", text)
+	}
+	if w := f.ingest("", wide("a", 24)); w.Code != 200 { // and the time index
+		t.Errorf("within the limit: %d %s", w.Code, w.Body)
+	}
+}

@@ -119,6 +119,9 @@ type Config struct {
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
+	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns those that
+	// one request adds to tables. The default values are 2048 and 1000.
+	MaxMadeColumns, MaxNewColumns int
 	// PipelineSteps bounds the work of a pipeline on all records of a request. The default
 	// value is pipeline.DefaultSteps.
 	PipelineSteps int64
@@ -269,6 +272,7 @@ func New(cfg Config) (*Server, error) {
 		StoreRejects: cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
 		TimestampColumn: cfg.TimestampColumn,
 		MaxNewTables:    cfg.MaxNewTables, MaxNewTablesPerMinute: cfg.MaxNewTablesPerMinute, MaxColumns: cfg.MaxColumns,
+		MaxMadeColumns: cfg.MaxMadeColumns, MaxNewColumns: cfg.MaxNewColumns,
 		PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger,
 		Registerer: cfg.Registerer,
 	})

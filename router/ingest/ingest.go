@@ -11,6 +11,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,9 @@ type Config struct {
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
+	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns those that
+	// one request adds to tables. The default values are 2048 and 1000.
+	MaxMadeColumns, MaxNewColumns int
 	// PipelineSteps bounds the work of a pipeline on all records of a batch. The default
 	// value is pipeline.DefaultSteps.
 	PipelineSteps int64
@@ -102,6 +106,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxColumns == 0 {
 		c.MaxColumns = 4096
 	}
+	c.MaxMadeColumns, c.MaxNewColumns = cmp.Or(c.MaxMadeColumns, 2048), cmp.Or(c.MaxNewColumns, 1000)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -27,6 +27,47 @@ type minute struct {
 // maxMinutes bounds the users that are remembered; those whose minute is over are forgotten then.
 const maxMinutes = 10_000
 
+// tooManyTables returns which batches of a request go to new tables beyond those that it may make.
+func (s *Service) tooManyTables(batches []*Batch) map[int]bool {
+	type name struct{ database, table string }
+	made, excess := map[name]bool{}, map[int]bool{}
+	for i, b := range batches {
+		key := name{b.Database, b.Table}
+		switch {
+		case made[key] || !s.makes(b.Database, b.Table):
+		case len(made) < s.cfg.MaxNewTables:
+			made[key] = true
+		default:
+			excess[i] = true
+		}
+	}
+	return excess
+}
+
+// makes reports whether rows for a table make it.
+func (s *Service) makes(database, table string) bool {
+	_, ok := s.cfg.Catalog.Table(database, table)
+	return !ok
+}
+
+// CheckNewTables returns an error if a request would make more tables than it may, for protocols of which a request is
+// stored as a whole. table returns the names of its tables, n of them in all.
+func (s *Service) CheckNewTables(n int, table func(i int) (database, table string)) (at int, err error) {
+	made := 0
+	for i := range n {
+		database, name := table(i)
+		if !s.makes(database, name) {
+			continue
+		}
+		if made++; made > s.cfg.MaxNewTables {
+			return i, errs.New(errs.InvalidArguments,
+				"table %s.%s would be one more than %d new tables in one request (--max-new-tables-per-request): "+
+					"send fewer new ones in a request", database, cutText(name), s.cfg.MaxNewTables)
+		}
+	}
+	return -1, nil
+}
+
 // charge counts the tables that out is about to make, all or none of them.
 func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) error {
 	var names map[string]struct{}

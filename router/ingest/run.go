@@ -36,9 +36,16 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 		return out
 	}
 	shared := &sharedMemory{all: q.Memory}
+	excess := s.tooManyTables(q.Batches)
 	var g errgroup.Group
 	g.SetLimit(maxParallel)
 	for i, b := range q.Batches {
+		if excess[i] {
+			out[i] = Outcome{Err: s.Failed(q.Protocol, StageParameters, errs.New(errs.RateLimited,
+				"table %s.%s would be one more than %d new tables in one request (--max-new-tables-per-request): send its "+
+					"records again", b.Database, cutText(b.Table), s.cfg.MaxNewTables).WithRetryAfter(time.Second))}
+			continue
+		}
 		g.Go(func() error {
 			m := shared.part()
 			defer m.release()
@@ -155,6 +162,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 		Database: b.Database, Table: b.Table, Catalog: s.cfg.Catalog, Pipeline: b.Pipeline,
 		TimeIndex: b.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
 		MaxNestedLevels: b.MaxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
+		MaxMadeColumns: s.cfg.MaxMadeColumns, MaxNewColumns: s.cfg.MaxNewColumns,
 		SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		DatabaseTTL: DatabaseTTL(s.cfg.Catalog, b.Database),

@@ -67,22 +67,43 @@ func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error)
 			return nil, &kindError{SkipType, errs.New(errs.InvalidArguments,
 				"table %q has no column %q, and adding columns is disabled with auto_create_table", d.table, cut(string(name)))}
 		}
-		if d.columns >= s.req.MaxColumns {
-			if s.quiet() {
-				return nil, errSkippedWide
-			}
-			return nil, limitError(
-				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels",
-				d.table, s.req.MaxColumns, cut(string(name)))
+		if err := d.mayAdd(name); err != nil {
+			return nil, err
 		}
 		c = *like
 		c.Name = string(name)
 		d.columns++
+		s.top().newColumns++
 	}
 	col := d.rows.Add(c)
 	d.byName[c.Name] = col
 	s.top().columns++
 	return col, nil
+}
+
+// mayAdd returns why the records may not add a column to the table.
+func (d *dest) mayAdd(name []byte) error {
+	req, made := &d.s.req, d.s.top().newColumns
+	wide := d.columns >= req.MaxColumns
+	filled := req.MaxMadeColumns > 0 && d.columns >= req.MaxMadeColumns
+	many := req.MaxNewColumns > 0 && made >= req.MaxNewColumns
+	switch {
+	case !wide && !filled && !many:
+		return nil
+	case d.s.quiet():
+		return errSkippedWide
+	case wide:
+		return limitError(
+			"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels",
+			d.table, req.MaxColumns, cut(string(name)))
+	case filled:
+		return limitError("table %q has %d columns, and ingestion adds no more (--max-columns-by-ingestion), such as %q; "+
+			"store fields that vary in an array, lower max_nested_levels, or add columns by ALTER TABLE", d.table, d.columns,
+			cut(string(name)))
+	}
+	return limitError("table %q would get the column %q, one more than the %d new columns of a request "+
+		"(--max-new-columns-per-request); store fields that vary in an array, lower max_nested_levels, or create the table "+
+		"first", d.table, cut(string(name)), made)
 }
 
 func (d *dest) existingColumn(name []byte) *schema.Column {
@@ -179,6 +200,7 @@ func (d *dest) forget(rows int) {
 		d.s.top().columns--
 		if cols[i].ID == 0 {
 			d.columns--
+			d.s.top().newColumns--
 		}
 	}
 }

@@ -95,6 +95,9 @@ type Request struct {
 	// Reserve, if not nil, is asked for the memory of the request's rows, in all so many bytes,
 	// before there are many more of them. Its error ends the request.
 	Reserve func(bytes int64) error
+	// MaxMadeColumns bounds the columns of a table up to which records add some, and MaxNewColumns the columns that the
+	// records of the request add, over all tables; 0: no bound but MaxColumns.
+	MaxMadeColumns, MaxNewColumns int
 	// MaxNewTables bounds the tables that the request's records make by suffixes; 0: no bound.
 	MaxNewTables int
 	// DatabaseTTL is the ttl of tables without one of their own, as the database has it.

@@ -28,6 +28,7 @@ type sink struct {
 	optionSets map[string]*optionSet
 	tables     int // of all sinks together, in the one on top
 	columns    int // of all tables together, in the sink on top
+	newColumns int // those of them that no table has yet and records brought, in the one on top
 	minCells   int
 	ledger     *ledger // of the request
 	below      []*sink

@@ -54,13 +54,13 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	}
 	if rejected > 0 && rejected == len(operations) {
 		w.Header().Set("Retry-After", "1")
-		write(w, r, http.StatusServiceUnavailable,
-			appendRefused(nil, operations, appendError(nil, typeRejected, operations[0].reason)))
+		writeRefused(w, r, operations, appendError(nil, typeRejected, operations[0].reason))
 		return
 	}
 	p := partsOf(r)
-	out := make([]byte, 0, 64+len(operations)*itemBytes)
-	out = append(out, '{')
+	begin(w, r)
+	w.WriteHeader(http.StatusOK)
+	out := append(make([]byte, 0, 2*pieceBytes), '{')
 	if p.took {
 		out = append(strconv.AppendInt(append(out, `"took":`...), exchange.Of(r).Millis(), 10), ',')
 	}
@@ -73,11 +73,23 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = operations[i].appendItem(append(out, '{', '"'), p.whole)
+			out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), p.whole))
 		}
 		out = append(out, ']', ',')
 	}
-	write(w, r, http.StatusOK, append(bytes.TrimSuffix(out, []byte{','}), '}'))
+	_, _ = w.Write(append(bytes.TrimSuffix(out, []byte{','}), '}', '\n')) // the client may be gone
+}
+
+// pieceBytes is how much of an answer is in memory at a time. The items of a large request take more than its body.
+const pieceBytes = 32 << 10
+
+// writePiece writes out if it is long enough. It returns what is left to write.
+func writePiece(w http.ResponseWriter, out []byte) []byte {
+	if len(out) < pieceBytes {
+		return out
+	}
+	_, _ = w.Write(out) // the client may be gone
+	return out[:0]
 }
 
 // appendItem appends the item of an operation, after the beginning of its object.
@@ -105,7 +117,11 @@ func (o *operation) appendResult(to []byte, whole bool) []byte {
 
 // appendName appends index and id, with a comma behind them.
 func (o *operation) appendName(to []byte) []byte {
-	to = exchange.AppendJSONString(append(to, `"_index":`...), o.index)
+	index := o.index
+	if len(index) > maxIndex {
+		index = strings.ToValidUTF8(index[:maxIndex], "")
+	}
+	to = exchange.AppendJSONString(append(to, `"_index":`...), index)
 	to = append(to, `,"_id":`...)
 	if o.id != nil {
 		to = exchange.AppendJSONString(to, string(o.id))
@@ -129,9 +145,11 @@ func appendMadeID(to []byte) []byte {
 	return to
 }
 
-// appendRefused appends the answer to a bulk request none of whose documents is stored now.
-func appendRefused(to []byte, operations []operation, detail []byte) []byte {
-	to = append(append(to, `{"took":0,"errors":true,"status":503,"error":`...), detail...)
+// writeRefused answers a bulk request none of whose documents is stored now.
+func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation, detail []byte) {
+	begin(w, r)
+	w.WriteHeader(http.StatusServiceUnavailable)
+	to := append([]byte(`{"took":0,"errors":true,"status":503,"error":`), detail...)
 	to = append(to, `,"items":[`...)
 	for i := range operations {
 		if i > 0 {
@@ -139,9 +157,9 @@ func appendRefused(to []byte, operations []operation, detail []byte) []byte {
 		}
 		to = append(append(append(to, '{', '"'), operations[i].verb...), `":{`...)
 		to = operations[i].appendName(to)
-		to = append(append(append(to, `"status":429,"error":`...), detail...), `}}`...)
+		to = writePiece(w, append(append(append(to, `"status":429,"error":`...), detail...), `}}`...))
 	}
-	return append(to, `]}`...)
+	_, _ = w.Write(append(to, "]}\n"...)) // the client may be gone
 }
 
 // answerDocument answers for a single document.

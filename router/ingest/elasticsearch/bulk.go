@@ -36,8 +36,11 @@ type operation struct {
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
 
-// itemBytes is about what an item takes in an answer.
-const itemBytes = 256
+// maxIndex bounds the name of an index, as Elasticsearch does.
+const maxIndex = 255
+
+// growth is how much of a list is in memory while it grows: the old one and the new.
+const growth = 2
 
 // readBulk reads the commands and documents of a body. byDefault is the index of commands that name none.
 func readBulk(body []byte, byDefault string) ([]operation, error) {
@@ -82,6 +85,8 @@ func readBulk(body []byte, byDefault string) ([]operation, error) {
 			op.refused = "the document is no JSON object"
 		case op.index == "":
 			op.refused = "an index is missing: name it as _index of the command, or in the path"
+		case len(op.index) > maxIndex:
+			op.refused = "the name of the index has more than 255 bytes"
 		}
 		out = append(out, op)
 	}
@@ -179,8 +184,11 @@ func (o *operation) readID(w *jsonwalk.Walker) error {
 // Bulk stores the documents of a bulk request.
 func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
-		lines := bytes.Count(c.Body, []byte{'\n'})/2 + 1
-		if err := c.Inflate(int64(lines) * int64(unsafe.Sizeof(operation{})+itemBytes)); err != nil {
+		lines := bytes.Count(c.Body, []byte{'\n'}) + 1
+		if !bytes.Contains(c.Body, []byte(`"delete"`)) {
+			lines = lines/2 + 1 // each command has a document
+		}
+		if err := c.Inflate(int64(lines) * growth * int64(unsafe.Sizeof(operation{}))); err != nil {
 			return nil, err
 		}
 		return readBulk(c.Body, cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table))
@@ -194,6 +202,10 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 		op := operation{verb: "index", index: vars["index"], document: bytes.TrimSpace(c.Body), group: -1, next: -1}
 		if id := vars["id"]; id != "" {
 			op.id = []byte(id)
+		}
+		if len(op.index) > maxIndex {
+			return nil, errs.New(errs.InvalidArguments, "the name of the index has %d bytes, and at most %d are allowed",
+				len(op.index), maxIndex)
 		}
 		if len(op.document) == 0 || op.document[0] != '{' {
 			return nil, errs.New(errs.InvalidArguments, "the body is no JSON object")

@@ -92,7 +92,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	detail := appendError(nil, kind, why.Text)
 	if status == http.StatusServiceUnavailable && strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/_bulk") {
 		if commands := peek(w, r); len(commands) > 0 {
-			write(w, r, status, appendRefused(nil, commands, detail))
+			writeRefused(w, r, commands, detail)
 			return
 		}
 	}

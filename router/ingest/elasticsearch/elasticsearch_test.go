@@ -3,16 +3,20 @@ package elasticsearch
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/ingest/httpdoor/doortest"
 	"cordwood/router/ingest/ingesttest"
 )
@@ -356,6 +360,78 @@ func BenchmarkBulk(b *testing.B) {
 	for b.Loop() {
 		if w := bulk(d, "", text); w.Code != 200 {
 			b.Fatal(w.Body)
+		}
+	}
+}
+
+// Of a request for more new indexes than one may make, the documents of the others are to be sent again.
+func TestNewIndexesAreBounded(t *testing.T) {
+	d, st := door(t)
+	var body strings.Builder
+	for i := range 103 {
+		fmt.Fprintf(&body, "{\"index\":{\"_index\":\"new%d\"}}\n{\"a\":1}\n", i)
+	}
+	w := bulk(d, "", body.String())
+	if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"status":201`) != 100 ||
+		strings.Count(w.Body.String(), `"status":429`) != 3 || len(st.Tables()) != 100 {
+		t.Errorf("%d %.300s, %d tables", w.Code, w.Body, len(st.Tables()))
+	}
+	for i := range 100 {
+		st.Create("public", "new"+strconv.Itoa(i), timeIndex)
+	}
+	if w = bulk(d, "", body.String()); strings.Count(w.Body.String(), `"status":201`) != 103 {
+		t.Errorf("%d %.300s", w.Code, w.Body)
+	}
+}
+
+var timeIndex = schema.Column{
+	Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true,
+}
+
+// pieceWriter notes the longest piece of an answer.
+type pieceWriter struct {
+	http.ResponseWriter
+	longest int
+}
+
+func (w *pieceWriter) Write(p []byte) (int, error) {
+	w.longest = max(w.longest, len(p))
+	return w.ResponseWriter.Write(p)
+}
+
+// TestAnswersInPieces: the answer to many documents is not in memory as a whole, and does not repeat a long name. An
+// index in the path made 80 MB of a body of 320 KB.
+func TestAnswersInPieces(t *testing.T) {
+	for name, c := range map[string]struct {
+		index string
+		busy  bool
+		want  int
+	}{
+		"a long name": {strings.Repeat("é", 2000), false, 400},
+		"stored":      {"logs", false, 201},
+		"busy":        {"logs", true, 429},
+	} {
+		d, st := door(t)
+		if c.busy {
+			st.Refuse("public.logs", errs.New(errs.ShardNotReady, "no leader"))
+		}
+		r := httptest.NewRequest(http.MethodPost, "/x/_bulk", strings.NewReader(strings.Repeat("{\"index\":{}}\n{}\n", 5000)))
+		r = mux.SetURLVars(r, map[string]string{"index": c.index})
+		longest := 0
+		w := doortest.Serve(func(w http.ResponseWriter, r *http.Request) {
+			p := &pieceWriter{ResponseWriter: w}
+			d.Bulk(p, r)
+			longest = p.longest
+		}, Refuse, r)
+		items := parse(t, w).Items
+		if len(items) != 5000 || longest > 2*pieceBytes || w.Body.Len() > 5000*600 {
+			t.Errorf("%s: %d items, pieces of up to %d bytes, %d bytes", name, len(items), longest, w.Body.Len())
+			continue
+		}
+		for _, item := range items {
+			if got := item["index"]; got.Status != c.want || !utf8.ValidString(got.Index) {
+				t.Fatalf("%s: %+v", name, got)
+			}
 		}
 	}
 }

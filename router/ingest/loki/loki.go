@@ -127,7 +127,7 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 			"streams have labels that could not be read: their entries are stored without"))
 	}
 	if in.repeated > 0 {
-		out.Warnings = append(out.Warnings, words.Say(in.repeated,
+		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.repeated,
 			"key came more than once in an object: its last value was stored",
 			"keys came more than once in an object: the last value of each was stored"))
 	}

@@ -61,6 +61,12 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 		}
 		g.last, g.bytes = i, g.bytes+int64(e.to-e.from)
 	}
+	excess, err := d.Ingestion.CheckNewTables(len(groups), func(i int) (string, string) {
+		return groups[i].target.Database, groups[i].target.Table
+	})
+	if err != nil {
+		return nil, &eventError{codeIncorrect, groups[excess].first, errs.From(err).ClientMessage()}
+	}
 	var out []*ingest.Batch
 	for _, g := range groups {
 		b := c.Batch(g.target)

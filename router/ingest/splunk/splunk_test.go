@@ -281,3 +281,17 @@ func TestSeveralIndexes(t *testing.T) {
 		}
 	}
 }
+
+// Events for more new indexes than a request may make are refused as a whole, with the number of the first of them.
+func TestNewIndexesAreBounded(t *testing.T) {
+	d, st := door(t)
+	var body strings.Builder
+	for i := range 101 {
+		body.WriteString(`{"event":"e"}{"event":"e","index":"new` + strconv.Itoa(i) + `"}`)
+	}
+	w := send(d.Event, "/x", body.String())
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "100 new tables") ||
+		!strings.Contains(w.Body.String(), `"invalid-event-number":199`) || len(st.Tables()) != 0 {
+		t.Errorf("%d %s, %d tables", w.Code, w.Body, len(st.Tables()))
+	}
+}
