@@ -186,6 +186,13 @@ func TestDoctorOfAServerAlone(t *testing.T) {
 		!strings.Contains(stdout, "server    sound: "+s.URL) {
 		t.Errorf("%q, %q, %v", stdout, stderr, err)
 	}
+	// Of several servers the one that answered is named.
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	stdout, stderr, err = execute(t, "", "doctor", "--server", dead.URL+","+s.URL)
+	if err != nil || !strings.Contains(stdout, "server    sound: "+s.URL+"\n") {
+		t.Errorf("two servers: %q, %q, %v", stdout, stderr, err)
+	}
 }
 
 // TestSuggestions: the program names the pipeline or table that was perhaps meant.

@@ -7,12 +7,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cordwood/meta"
 	"cordwood/node/backup"
+	"cordwood/node/marks"
+	"cordwood/node/secret"
 	"cordwood/proto/column"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"
@@ -30,15 +34,18 @@ func newInspectCommand() *cobra.Command {
 		Long: `Print files that the server writes as text, without changing them. What a file
 is, it says itself or its name does:
 
-  IDENTITY                      who the data folder belongs to
+  IDENTITY, PEERS, MARKS        who the data folder belongs to, addresses, what tells it from older copies
+  CLOCK                         the last time of the clock
   meta/state.db                 databases, tables, shards, nodes
   meta                          the metadata log
+  shards/1/INCARNATION          which shard of that number it is
   shards/1/MANIFEST             the live segments of a shard
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
   shards/1/raft/snapshots/*/state.bin  a snapshot, with what raft notes of it
   shards/1/segments/*.damaged   why a segment is set aside
   *.batch                       a column batch by itself
+  cordwood-backups.json         what makes a folder a repository of backups
   backups/*.manifest            a backup, in its repository
   metadata/*.records            the tables and pipelines of backups
 
@@ -111,7 +118,33 @@ func inspect(w io.Writer, path string) error {
 			return err
 		}
 		return column.Inspect(w, b)
-	case filepath.Base(path) == "IDENTITY":
+	}
+	return inspectSmall(w, path, info)
+}
+
+// textFiles are the files that are text already, by their names.
+var textFiles = []string{
+	"IDENTITY", "PEERS", marks.FileName, "INCARNATION", "RECOVERED", "RECOVERING", store.FlushingFile,
+	store.CompactingFile,
+	"cordwood-backups.json",
+}
+
+// maxText bounds what is printed of a file that is text.
+const maxText = 1 << 20
+
+// inspectSmall prints a file that is known by its name only.
+func inspectSmall(w io.Writer, path string, info os.FileInfo) error {
+	switch name := filepath.Base(path); {
+	case name == "CLOCK":
+		_, err := fmt.Fprintf(w, "the clock said %s: that is the time of the file, which is empty\n",
+			info.ModTime().UTC().Format(time.RFC3339Nano))
+		return err
+	case name == "LOCK":
+		_, err := fmt.Fprintln(w, "a running server holds a lock on this file, which is empty")
+		return err
+	case name == secret.FileName:
+		return fmt.Errorf("inspect %s: this is the secret of the cluster, which is not printed", path)
+	case slices.Contains(textFiles, name) && info.Size() <= maxText:
 		b, err := os.ReadFile(path)
 		if err == nil {
 			_, err = w.Write(b)

@@ -79,6 +79,18 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	d.settings()
 	d.machine()
+	if what, do := noDataFolder(cfg.DataDir); what != "" {
+		if len(cfg.Forget) > 0 {
+			return nil, fmt.Errorf("%s: %s", what, do)
+		}
+		d.part = "data"
+		d.find(Attention, "", do, "%s", what)
+		if cfg.AskServer {
+			d.server(ctx)
+		}
+		d.finish()
+		return d.report, nil
+	}
 	folder, err := node.OpenOffline(cfg.DataDir)
 	inUse, missing := errors.Is(err, node.ErrInUse), errors.Is(err, fs.ErrNotExist) && folder == nil
 	switch {
@@ -107,6 +119,26 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	d.finish()
 	return d.report, nil
+}
+
+// noDataFolder says what a folder is that no server has written, and what to do; empty: a server may have written it,
+// or it does not exist.
+func noDataFolder(dir string) (what, do string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", ""
+	}
+	for _, e := range entries {
+		if slices.Contains([]string{"LOCK", "IDENTITY", "meta", "shards"}, e.Name()) {
+			return "", ""
+		}
+	}
+	if exists(filepath.Join(dir, "cordwood-backups.json")) {
+		return dir + " is a repository of backups, not the data folder of a server",
+			"check it with 'cordwood backup verify " + dir + "', and name the data folder by --data-dir"
+	}
+	return dir + " is not the data folder of a server: it has neither IDENTITY nor meta nor shards",
+		"name the data folder by --data-dir"
 }
 
 // finish draws the conclusions.

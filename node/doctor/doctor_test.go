@@ -265,3 +265,28 @@ func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 		t.Errorf("status %d, %s:\n%s", r.Status(), r.Result, text)
 	}
 }
+
+// TestOtherFolders says of a folder that no server has written what it is, and calls nothing in it damaged.
+func TestOtherFolders(t *testing.T) {
+	for name, want := range map[string]string{
+		"cordwood-backups.json": "is a repository of backups, not the data folder of a server; check it with 'cordwood " +
+			"backup verify ",
+		"notes.txt": "is not the data folder of a server: it has neither IDENTITY nor meta nor shards; name the data folder",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, text := run(t, Config{DataDir: dir})
+		if r.Status() != 1 || !strings.Contains(text, want) || strings.Contains(text, name+":") {
+			t.Errorf("%s: status %d:\n%s", name, r.Status(), text)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("%s: the folder has %v, %v", name, left, err)
+		}
+		if _, err := Run(t.Context(), Config{DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"}}); err == nil ||
+			!strings.Contains(err.Error(), "data folder of a server") {
+			t.Errorf("%s: forget: %v", name, err)
+		}
+	}
+}

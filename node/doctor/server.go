@@ -39,7 +39,7 @@ func (d *doctor) server(ctx context.Context) {
 	if s == nil {
 		return
 	}
-	d.report.Server = s.Server()
+	defer func() { d.report.Server = s.Server() }() // of several the one that answered
 	before := time.Now()
 	_, header, err := d.ask(ctx, "/health", nil)
 	if err != nil {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestInspectSmallFiles prints the files of a data folder that are text, and says what the empty ones are for. The
+// secret of the cluster stays one.
+func TestInspectSmallFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ text, want, fault string }{
+		"IDENTITY":              {`{"format":3}` + "\n", `{"format":3}` + "\n", ""},
+		"PEERS":                 {`{"version":1}`, `{"version":1}`, ""},
+		"MARKS":                 {"cordwood marks 1\n", "cordwood marks 1\n", ""},
+		"INCARNATION":           {"incarnation 1\n", "incarnation 1\n", ""},
+		"FLUSHING":              {"table 7\n", "table 7\n", ""},
+		"cordwood-backups.json": {"{}", "{}", ""},
+		"CLOCK":                 {"", "the clock said 2026-11-23T04:05:06Z: ", ""},
+		"LOCK":                  {"", "a running server holds a lock", ""},
+		"cluster-secret":        {"0123456789\n", "", "the secret of the cluster, which is not printed"},
+		"notes.txt":             {"mine\n", "", "this is no file that cordwood writes"},
+	} {
+		path := filepath.Join(dir, name)
+		at := time.Date(2026, 11, 23, 4, 5, 6, 0, time.UTC)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := execute(t, "", "inspect", path)
+		fault := ""
+		if err != nil {
+			fault = err.Error()
+		}
+		if !strings.HasPrefix(out, c.want) || (c.fault == "") != (err == nil) || !strings.Contains(fault, c.fault) ||
+			strings.Contains(out+fault, "0123") {
+			t.Errorf("%s: %q, %v, want %q, %q", name, out, err, c.want, c.fault)
+		}
+	}
+}
