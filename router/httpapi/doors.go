@@ -18,6 +18,7 @@ import (
 	"cordwood/router/ingest/loki"
 	"cordwood/router/ingest/otlp"
 	"cordwood/router/ingest/splunk"
+	"cordwood/router/ingest/syslog"
 )
 
 // refusal answers an error in the words of another system's protocol.
@@ -100,6 +101,14 @@ var protocols = []protocol{
 					methods: post, path: "/v1/firehose", needs: access.Insert, action: "ingest",
 					handler: firehose.New(d).Deliver,
 				},
+			}
+		},
+	},
+	{
+		name: ingest.Heroku, refuse: syslog.RefuseDrain, prefixes: []string{""}, // a drain has a whole URL
+		routes: func(d httpdoor.Door) []doorRoute {
+			return []doorRoute{
+				{methods: post, path: "/v1/heroku", needs: access.Insert, action: "ingest", handler: syslog.NewDrain(d).Take},
 			}
 		},
 	},

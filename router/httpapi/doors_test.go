@@ -118,6 +118,18 @@ func TestFirehoseCredentials(t *testing.T) {
 	}
 }
 
+// The user of a drain of Heroku stands in its URL, and comes by HTTP's own header.
+func TestHerokuPath(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+	for user, want := range map[string]int{"wo": 204, "ro": 403, "bad": 401, "": 401} {
+		w := f.call("POST", "/v1/heroku", "30 <40>1 - host heroku web.3 - up\n", "Authorization", user, "Content-Type",
+			"application/logplex-1")
+		if w.Code != want || want != 204 && strings.HasPrefix(w.Body.String(), "{") {
+			t.Errorf("%s: %d %s", user, w.Code, w.Body)
+		}
+	}
+}
+
 // From the third refusal of a second on a sender waits for a second.
 func TestRefusalsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

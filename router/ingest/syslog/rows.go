@@ -51,16 +51,30 @@ type input struct {
 	records []sockdoor.Record
 	// parser reads all forms, old those of RFC 3164 only.
 	parser, old *syslog.Parser
+	// noData says that messages of RFC 5424 come without structured data, and without the dash that stands for it.
+	noData bool
 	// at is the message that fill is at.
 	at   *sockdoor.Record
 	json []byte
 }
 
+// of returns the input of a batch: columns, or records for its pipeline.
+func (in *input) of(pipelined bool) ingest.Input {
+	if pipelined {
+		return ingest.Records(in.give)
+	}
+	return ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
+}
+
 // read parses a message. The texts of m are parts of the record.
 func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
 	text := textOf(r.Data)
+	if in.noData {
+		text = withDash(text)
+	}
 	m, err := in.parser.Parse(text)
 	if err != nil {
+		text = textOf(r.Data)
 		m, err = in.old.Parse(text)
 	}
 	if err != nil {

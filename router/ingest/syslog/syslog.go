@@ -5,6 +5,8 @@
 // Over TCP and TLS messages are framed by their length (RFC 6587, octet counting) or by line ends, which is found
 // out for each message. A datagram is one message.
 //
+// Drain takes them over HTTP, as Heroku sends them.
+//
 // Without a pipeline a message becomes a row with the columns of layout. With one it is a record with
 // the same fields, and raw, the whole message.
 package syslog
@@ -67,10 +69,7 @@ func New(cfg Config) (*Server, error) {
 		},
 		Input: func(records []sockdoor.Record, pipelined bool) ingest.Input {
 			in := &input{records: records, parser: parser, old: &old}
-			if pipelined {
-				return ingest.Records(in.give)
-			}
-			return ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
+			return in.of(pipelined)
 		},
 		HalfClose: true,
 	})

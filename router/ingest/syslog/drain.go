@@ -1,0 +1,144 @@
+package syslog
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unsafe"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/vrl/logformat/syslog"
+)
+
+// The headers of Heroku's logplex, and the type of its bodies.
+const (
+	headerFrame = "Logplex-Frame-Id"
+	headerToken = "Logplex-Drain-Token" //nolint:gosec // the name of a header
+	typeLogplex = "application/logplex-1"
+)
+
+// Drain takes messages over HTTP, as the drains of Heroku send them: framed as over TCP. Those of Heroku are of RFC
+// 5424 without its structured data.
+type Drain struct {
+	httpdoor.Door
+	parser, old *syslog.Parser
+}
+
+// NewDrain returns a door: its defaults say where the messages go of requests that do not say it.
+func NewDrain(d httpdoor.Door) *Drain {
+	d.Protocol = ingest.Heroku
+	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
+	out := &Drain{Door: d, parser: &syslog.Parser{Zone: time.UTC, Now: time.Now}}
+	old := *out.parser
+	old.Format = syslog.RFC3164
+	out.old = &old
+	return out
+}
+
+// RefuseDrain answers an error with its text, alone. Logplex gives up what is answered 4xx, and sends the rest again.
+func RefuseDrain(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
+	status := why.Status
+	if why.Passing() {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(why.Text + "\n"))
+}
+
+// Take stores the messages in the body of a request.
+func (d *Drain) Take(w http.ResponseWriter, r *http.Request) {
+	if err := d.take(r); err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (d *Drain) take(r *http.Request) error {
+	call, err := d.Begin(r)
+	if err != nil {
+		return err
+	}
+	defer call.Release()
+	target := call.Target(httpdoor.Target{})
+	if err := call.Receive(target); err != nil {
+		return err
+	}
+	in := &input{parser: d.parser, old: d.old}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is plain syslog
+	in.noData = media == typeLogplex
+	from := r.Header.Get(headerToken)
+	if from == "" || len(from) > maxToken {
+		from = call.X.Caller.Address.String()
+	}
+	if in.records, err = cutMessages(call, strings.ToValidUTF8(from, "\uFFFD")); err != nil {
+		return err
+	}
+	if len(in.records) == 0 {
+		return nil
+	}
+	b := call.Batch(target)
+	if id := r.Header.Get(headerFrame); id != "" && call.Key == "" {
+		call.SetKey(b, id)
+	}
+	if b.OnReject == "" {
+		b.OnReject = ingest.StoreRejects // the answer cannot tell which messages they are
+	}
+	b.Input = in.of(b.Pipeline != "")
+	out := &call.Store(b)[0]
+	switch {
+	case out.Err != nil:
+		return out.Err
+	case out.Skipped > 0 && out.Skipped == out.Records:
+		return errs.New(errs.InvalidArguments, "no message of the request could be stored; the first: %s",
+			out.Reasons[0].Error)
+	}
+	return nil
+}
+
+// maxToken bounds the token of a drain.
+const maxToken = 256
+
+// cutMessages finds the messages in the body of a request. None is cut off: the body is bounded.
+func cutMessages(call *httpdoor.Call, from string) ([]sockdoor.Record, error) {
+	var records []sockdoor.Record
+	f := framing{max: len(call.Body), cut: func() {}}
+	at := call.X.Start.UnixNano()
+	for data := call.Body; len(data) > 0; {
+		n, message := f.Next(data, true)
+		data = data[n:]
+		if len(message) == 0 {
+			continue
+		}
+		if n := cap(records); len(records) == n {
+			n = max(64, 2*n)
+			size := int64(n+cap(records)) * int64(unsafe.Sizeof(sockdoor.Record{}))
+			if err := call.Inflate(size); err != nil {
+				return nil, err
+			}
+			records = append(make([]sockdoor.Record, 0, n), records...)
+		}
+		records = append(records, sockdoor.Record{Data: message, From: from, At: at})
+	}
+	return records, nil
+}
+
+// withDash returns a message of RFC 5424 without structured data with the dash that stands for it.
+func withDash(text string) string {
+	const parts = 6 // priority and version, time, host, app, process, id
+	end := 0
+	for range parts {
+		n := strings.IndexByte(text[end:], ' ')
+		if n < 0 {
+			return text
+		}
+		end += n + 1
+	}
+	return text[:end] + "- " + text[end:]
+}
