@@ -11,18 +11,25 @@ import (
 
 // word returns SQL that is true where the text of column has v in it.
 func word(column string, v value) (string, error) {
-	switch v.form {
-	case regex:
+	switch {
+	case v.form == regex:
 		return regexMatch(column, v)
-	case quoted:
-		return "matches(" + column + ", " + schema.QuoteLiteral(phrase(v.text)) + ")", nil
-	case pattern:
-		return wordPattern(column, v.text), nil
-	case present:
+	case v.form == present:
 		return column + " IS NOT NULL", nil
+	case v.text == "":
+		return column + " = ''", nil
+	case v.form != pattern && !strings.ContainsFunc(v.text, inWords):
+		return "contains(" + column + ", " + schema.QuoteLiteral(v.text) + ")", nil
+	case v.form == quoted:
+		return "matches(" + column + ", " + schema.QuoteLiteral(phrase(v.text)) + ")", nil
+	case v.form == pattern:
+		return wordPattern(column, v.text), nil
 	}
 	return "matches_term(" + column + ", " + schema.QuoteLiteral(v.text) + ")", nil
 }
+
+// inWords reports whether words consist of r. A text without any such character is looked for as it stands.
+func inWords(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // phrase writes a text as a phrase of the query language of matches.
 func phrase(s string) string {
@@ -40,7 +47,7 @@ const (
 // to the filters of words.
 func wordPattern(column, pattern string) string {
 	begin, rest, _ := strings.Cut(pattern, "*")
-	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	other := func(r rune) bool { return !inWords(r) }
 	if rest == "" && !strings.ContainsFunc(begin, other) {
 		return "matches(" + column + ", " + schema.QuoteLiteral(pattern) + ")"
 	}
