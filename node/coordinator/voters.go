@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
@@ -185,7 +186,9 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 	}
 	var staying, going []*metapb.MemberStatus
 	for _, m := range snap.MetaVoters() {
-		if snap.Nodes[m.NodeId] == nil || snap.Lost(m.NodeId) || decommissioned(snap, m.NodeId) {
+		if snap.Nodes[m.NodeId] == nil && time.Duration(snap.Status.LeadingNanos) < founderJoins {
+			staying = append(staying, m)
+		} else if snap.Lost(m.NodeId) || decommissioned(snap, m.NodeId) {
 			going = append(going, m)
 		} else {
 			staying = append(staying, m)
@@ -212,6 +215,10 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 	}
 	return nil
 }
+
+// founderJoins is for how long a voter that is no node of the cluster keeps its vote: a founder of the cluster registers
+// a moment after the group has begun, and later on a slow machine, or if one of its seeds is mistyped.
+const founderJoins = time.Minute
 
 // enoughCandidates reports whether a promotion leads to an odd number of voters: two voters
 // tolerate no more than one, and four no more than three.

@@ -420,12 +420,18 @@ func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*met
 	return resp, short(err)
 }
 
+// dialing is what gRPC puts before the error of a dialer.
+const dialing = "Error while dialing: "
+
 // short returns the reason of a call's failure for people.
 func short(err error) error {
 	if err == nil {
 		return nil
 	}
 	text := errs.From(errs.FromGRPC(err)).Msg
+	if i := strings.LastIndex(text, dialing); i >= 0 {
+		text = text[i+len(dialing):]
+	}
 	if i := strings.LastIndex(text, "dial tcp "); i >= 0 {
 		text = text[i:]
 	}

@@ -86,11 +86,20 @@ func explain(err error, credentials Credentials, called bool) error {
 			"differs, or clocks do: " + adviceSecret, err}
 	case bySecret && strings.Contains(text, "didn't provide a certificate"):
 		return &Unproven{"the node that called shows no certificate; " + adviceSecret, err}
+	case called && answersHTTP(err):
+		return errors.New("an HTTP server answers there, perhaps the port of a node for clients (--http-addr): " +
+			"give the address of its port for nodes (--rpc-addr)")
 	case called && isNoTLS(err):
 		return &Unproven{"the other side does not speak TLS: it has no secret of the cluster and no certificate, or " +
 			"is an older version; " + adviceSecret, err}
 	}
 	return err
+}
+
+// answersHTTP reports whether the other side answered a handshake as servers for HTTP do.
+func answersHTTP(err error) bool {
+	header := tls.RecordHeaderError{}
+	return errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/"
 }
 
 // isNoTLS reports whether a handshake failed as it does with a side that does not know TLS.

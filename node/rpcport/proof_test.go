@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,6 +133,15 @@ func TestUnprovenDialer(t *testing.T) {
 	_, err = call(t, plain, Dialer{Credentials: knows(t, "you", ours)}, "me")
 	if !errors.As(err, &unproven) || !strings.Contains(err.Error(), "does not speak TLS") {
 		t.Errorf("a node without a secret: %v", err)
+	}
+	clients := httptest.NewServer(http.NotFoundHandler())
+	defer clients.Close()
+	dialer := Dialer{Credentials: knows(t, "you", ours)}
+	_, err = dialer.Dial(t.Context(), Target{Addr: clients.Listener.Addr().String()})
+	if unproven = nil; err == nil || errors.As(err, &unproven) ||
+		!strings.Contains(err.Error(), "an HTTP server answers there") ||
+		!strings.Contains(err.Error(), "--rpc-addr") {
+		t.Errorf("the port for clients: %v", err)
 	}
 	conn, err := call(t, plain, Dialer{Credentials: knows(t, "you", ours), Insecure: true}, "me")
 	if err != nil || !IsPlain(conn) {
