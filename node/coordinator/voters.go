@@ -216,8 +216,8 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// founderJoins is for how long a voter that is no node of the cluster keeps its vote: a founder of the cluster registers
-// a moment after the group has begun, and later on a slow machine, or if one of its seeds is mistyped.
+// founderJoins is for how long a voter that is no node of the cluster keeps its vote: a founder of the cluster
+// registers a moment after the group has begun, and later on a slow machine, or if one of its seeds is mistyped.
 const founderJoins = time.Minute
 
 // enoughCandidates reports whether a promotion leads to an odd number of voters: two voters
