@@ -109,6 +109,9 @@ func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 // MaxBytes returns the most bytes that a body may have, decompressed; 0: any number.
 func (r *Reader) MaxBytes() int64 { return r.cfg.MaxBytes }
 
+// MaxInFlight returns the most bytes of all bodies; 0: any number.
+func (r *Reader) MaxInFlight() int64 { return r.cfg.MaxInFlight }
+
 // Read reads and decompresses the whole body of req. At least Pad bytes of capacity
 // follow the data, and the first Pad of them are zero.
 //

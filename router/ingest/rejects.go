@@ -61,6 +61,7 @@ type rejects struct {
 	rows  column.Builder
 	cols  []*column.Col
 	bytes int
+	texts int // of bytes, those of records and errors
 	// reserve asks for memory for rows and rejects, of which these have reserved.
 	reserve  func() error
 	reserved int64
@@ -137,7 +138,9 @@ func (r *rejects) Refuse(err error) {
 
 // add adds a row for a skipped record.
 func (r *rejects) add(reason pipeline.Reason, text []byte) {
-	r.bytes += rejectOverhead + len(text) + len(reason.Error)
+	texts := len(text) + len(reason.Error)
+	r.texts += texts
+	r.bytes += rejectOverhead + texts
 	if r.bytes > maxRejectBytes {
 		r.err = errs.New(errs.InvalidArguments,
 			"more than %d MiB of skipped records in one request, which is too much to keep; send fewer records per request, "+
@@ -169,16 +172,12 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 	r.rows.EndRow()
 }
 
-const (
-	// rejectCopies is how often the texts are in memory while they grow and are encoded.
-	rejectCopies = 3
-	// rejectStep is the step in which memory for them is asked for.
-	rejectStep = 1 << 20
-)
+// rejectStep is the step in which memory for rejects is asked for.
+const rejectStep = 1 << 20
 
-// hold asks for the memory of the rows.
+// hold asks for the memory of the rows. Their texts are in memory twice, while they grow or are encoded.
 func (r *rejects) hold() error {
-	need := rejectCopies * int64(r.bytes)
+	need := int64(r.bytes + r.texts)
 	if r.reserve == nil || need <= r.reserved {
 		return nil
 	}

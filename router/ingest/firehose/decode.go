@@ -23,11 +23,9 @@ type input struct {
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
 
-	// reserve asks for memory for what is decoded, in all; reserved is what it was asked for. check refuses a
-	// number of bytes that is too large.
-	reserve  func(bytes int64) error
-	check    func(bytes int64) error
-	reserved int64
+	// reserve asks for memory for what is decoded, in all. check refuses a number of bytes that is too large.
+	reserve func(bytes int64) error
+	check   func(bytes int64) error
 
 	id      string
 	data    []byte // what is decoded, with a line end behind each record, and zeros behind all
@@ -154,7 +152,7 @@ func (in *input) grow(n int) error {
 
 // hold asks for the memory of data and records.
 func (in *input) hold(data, records int) error {
-	return in.reserve(in.reserved + int64(data+cap(in.packed)) + int64(records)*recordBytes)
+	return in.reserve(int64(data+cap(in.packed)) + int64(records)*recordBytes)
 }
 
 // decode decodes the data of a record.

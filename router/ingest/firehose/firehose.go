@@ -110,9 +110,6 @@ func (d *Door) store(r *http.Request) (id string, err error) {
 		common: common.members, eventTime: call.EventTime, arrival: call.X.Start.UnixNano(),
 		reserve: call.Inflate, check: call.CheckDecoded,
 	}
-	if len(text) != len(call.Body) {
-		in.reserved = 3 * int64(len(call.Body)) // for the text
-	}
 	if err := in.readBody(text); err != nil {
 		return "", call.Refuse(err)
 	}

@@ -27,6 +27,10 @@ const (
 	maxTag = 1024
 )
 
+// shares is how many times the bytes of a message are in memory: as they came, decompressed, and as rows. A message
+// that takes more of the memory for bodies than there is would wait for itself.
+const shares = 3
+
 // Why records are dropped, beside the reasons of all doors.
 const (
 	// tooLarge: a message, or what it holds decompressed, has more than MaxBytes.
@@ -51,8 +55,9 @@ type Config struct {
 
 // Server takes records at any number of sockets that share its settings.
 type Server struct {
-	s   *sockdoor.Server
-	cfg Config
+	s        *sockdoor.Server
+	cfg      Config
+	maxBytes int // of a message
 }
 
 // New returns a server. It opens no socket.
@@ -60,7 +65,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Name == "" {
 		cfg.Name = "cordwood"
 	}
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, maxBytes: MaxBytes}
 	door := sockdoor.Door{
 		Protocol: ingest.Forward,
 		Target:   httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline},
@@ -78,6 +83,9 @@ func New(cfg Config) (*Server, error) {
 	var err error
 	if s.s, err = sockdoor.New(cfg.Config, door); err != nil {
 		return nil, err
+	}
+	if limit := cfg.Bodies.MaxInFlight(); limit > 0 {
+		s.maxBytes = int(min(MaxBytes, limit/shares))
 	}
 	return s, nil
 }

@@ -9,18 +9,21 @@ import (
 const (
 	// maxDepth is how deep records may be nested.
 	maxDepth = 32
-	// maxOuter is how deep the containers around a record are nested: message, entries, entry.
-	maxOuter = 3
+	// maxNesting is how deep a message may be nested. A record that is deeper than records may be is left out, and its
+	// chunk is acknowledged: otherwise it would come again for ever.
+	maxNesting = 256
 )
 
 var (
 	errMalformed = errors.New("what came is no MessagePack, or nested too deep")
-	errTooLarge  = errors.New("a message is longer than 64 MiB")
+	errTooLarge  = errors.New("a message is longer than 64 MiB, or than a third of --http-inflight-limit")
 )
 
 // framing finds the messages in a stream: each is one value of MessagePack. It continues where it stopped when more
 // bytes come, so that each byte is looked at once.
 type framing struct {
+	// max is the most bytes of a message.
+	max int
 	// pos is how far it has come in the message, and open how many values its open containers still lack.
 	pos  int
 	open []int64
@@ -34,7 +37,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 		size, values, err := next(data[f.pos:])
 		if errors.Is(err, msgp.ErrShortBytes) || err == nil && size == 0 {
 			if whole {
-				if len(data) >= MaxBytes {
+				if len(data) >= f.max {
 					f.err = errTooLarge
 				}
 				return len(data), nil // a message that broke off
@@ -48,7 +51,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 		f.pos += size
 		if values > 0 {
 			f.open = append(f.open, values)
-			if len(f.open) > maxDepth+maxOuter {
+			if len(f.open) > maxNesting {
 				f.err = errMalformed
 				break
 			}

@@ -37,7 +37,7 @@ func parse(b []byte) (m message, err error) {
 	switch msgp.NextType(b) {
 	case msgp.ArrayType:
 		if m.count, m.entries, err = msgp.ReadArrayHeaderBytes(b); err == nil {
-			b, err = skip(b, maxDepth+maxOuter)
+			b, err = skip(b, maxNesting)
 		}
 	case msgp.StrType, msgp.BinType:
 		m.packed, b, err = readText(b)
@@ -48,7 +48,7 @@ func parse(b []byte) (m message, err error) {
 		used = 3
 		for range 2 {
 			if err == nil {
-				b, err = skip(b, maxDepth+maxOuter)
+				b, err = skip(b, maxNesting)
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (m *message) options(b []byte) error {
 		if err != nil {
 			return err
 		}
-		if b, err = skip(after, maxDepth); err != nil {
+		if b, err = skip(after, maxNesting); err != nil {
 			return err
 		}
 		switch string(key) {
@@ -185,7 +185,7 @@ func extension(b []byte) (kind int8, data []byte, ok bool) {
 
 // readEntry reads an entry of the modes Forward and PackedForward.
 func readEntry(b []byte) (nanos int64, record, rest []byte, err error) {
-	rest, err = skip(b, maxDepth+maxOuter)
+	rest, err = skip(b, maxNesting)
 	if err != nil {
 		return 0, nil, nil, err
 	}

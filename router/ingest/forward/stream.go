@@ -39,7 +39,7 @@ type stream struct {
 
 // serve reads the messages of a connection.
 func (s *Server) serve(c *sockdoor.Conn) error {
-	st := &stream{Conn: c}
+	st := &stream{Conn: c, framing: framing{max: s.maxBytes}}
 	if s.cfg.SharedKey != "" {
 		st.hello = newHandshake(s.cfg.SharedKey, s.cfg.Name)
 		if _, err := c.Write(st.hello.helo()); err != nil {
@@ -47,7 +47,7 @@ func (s *Server) serve(c *sockdoor.Conn) error {
 		}
 		c.Under(1) // so that the answer has to come soon
 	}
-	return c.Split(&st.framing, MaxBytes, st.take)
+	return c.Split(&st.framing, s.maxBytes, st.take)
 }
 
 // take stores the records of messages, and acknowledges those of which the client wants it.
@@ -215,57 +215,92 @@ func (s *sender) flush() error {
 }
 
 var (
-	errInflated = errors.New("the entries of a message have more than 64 MiB, decompressed")
-	errPacked   = errors.New("the entries of a message cannot be decompressed")
+	errInflated = errors.New(
+		"the entries of a message have more than 64 MiB, or than a third of --http-inflight-limit, decompressed")
+	errPacked = errors.New("the entries of a message cannot be decompressed")
 )
 
 // inflate returns the packed entries of a message, decompressed. release gives their memory back.
 func (st *stream) inflate(m *message) (packed []byte, release func(), err error) {
-	var r io.Reader
-	switch m.compressed {
-	case "", "text":
+	if m.compressed == "" || m.compressed == "text" {
 		return m.packed, func() {}, nil
-	case "gzip":
-		r, err = gzip.NewReader(bytes.NewReader(m.packed))
-	case "zstd":
-		var d *zstd.Decoder
-		d, err = zstd.NewReader(bytes.NewReader(m.packed),
-			zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
-		if err == nil {
-			defer d.Close()
-			r = d
-		}
-	default:
+	}
+	guess := min(max(guessRatio*len(m.packed), 64<<10), st.framing.max)
+	packed, release, err = st.inflateTo(m, guess)
+	if !errors.Is(err, errInflated) || guess == st.framing.max {
+		return packed, release, err
+	}
+	// The memory is asked for once, so that a message does not wait for its own.
+	size, err := inflatedSize(m, st.framing.max)
+	if err != nil {
+		return nil, nil, err
+	}
+	return st.inflateTo(m, size)
+}
+
+// guessRatio is how much longer logs mostly are, decompressed.
+const guessRatio = 8
+
+// inflateTo returns the packed entries of a message, decompressed. It returns errInflated if they have more than size
+// bytes.
+func (st *stream) inflateTo(m *message, size int) (packed []byte, release func(), err error) {
+	r, end, err := decompressor(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
+	if release, err = st.Hold(size); err != nil {
+		return nil, nil, err
+	}
+	packed = make([]byte, size)
+	n, err := io.ReadFull(r, packed)
+	switch {
+	case err == nil && !ended(r):
+		err = errInflated
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && ended(r):
+		err = nil
+	case err != nil:
 		err = errPacked
 	}
 	if err != nil {
-		return nil, nil, errPacked
-	}
-	release = func() {}
-	for size := min(max(4*len(m.packed), 64<<10), MaxBytes); ; size = min(2*size, MaxBytes) {
-		more, err := st.Hold(size)
 		release()
-		if err != nil {
-			return nil, nil, err
+		return nil, nil, err
+	}
+	return packed[:n], release, nil
+}
+
+// inflatedSize returns how many bytes the packed entries of a message have, decompressed, or errInflated.
+func inflatedSize(m *message, most int) (int, error) {
+	r, end, err := decompressor(m)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	n, err := io.Copy(io.Discard, io.LimitReader(r, int64(most)+1))
+	switch {
+	case err != nil:
+		return 0, errPacked
+	case n > int64(most):
+		return 0, errInflated
+	}
+	return int(n), nil
+}
+
+// decompressor returns the packed entries of a message as a stream.
+func decompressor(m *message) (r io.Reader, end func(), err error) {
+	switch m.compressed {
+	case "gzip":
+		if r, err = gzip.NewReader(bytes.NewReader(m.packed)); err == nil {
+			return r, func() {}, nil
 		}
-		release = more
-		packed = append(make([]byte, 0, size), packed...)
-		n, err := io.ReadFull(r, packed[len(packed):size])
-		packed = packed[:len(packed)+n]
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && ended(r):
-			return packed, release, nil
-		case err != nil:
-			release()
-			return nil, nil, errPacked
-		case size == MaxBytes:
-			if ended(r) {
-				return packed, release, nil
-			}
-			release()
-			return nil, nil, errInflated
+	case "zstd":
+		d, err := zstd.NewReader(bytes.NewReader(m.packed),
+			zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		if err == nil {
+			return d, d.Close, nil
 		}
 	}
+	return nil, nil, errPacked
 }
 
 // ended reports whether a stream is at its end, as it should be.

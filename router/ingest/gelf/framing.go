@@ -48,38 +48,46 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	return 0, nil
 }
 
-// split returns the messages of a body, which must be valid UTF-8: one, those of an array, or several, one after
-// another. A line that is not JSON is a message that will be refused. The error is that an array is malformed.
-func split(body []byte) (messages [][]byte, err error) {
+// split adds the messages of a body, which must be valid UTF-8, by add: one, those of an array, or several, one after
+// another. A line that is not JSON is a message that will be refused. The error is that an array is malformed, or of
+// add.
+func split(body []byte, add func(message []byte) error) error {
 	w := jsonwalk.New(body)
-	one := func(int) error {
-		raw, err := w.Raw()
-		messages = append(messages, raw)
-		return err
-	}
 	if !w.AtEnd() && w.Kind() == '[' {
-		if err := w.Array(one); err != nil {
-			return nil, errs.New(errs.InvalidArguments, "the body is no array of GELF messages: %v", err)
+		var failed error
+		err := w.Array(func(int) error {
+			raw, err := w.Raw()
+			if err == nil {
+				failed = add(raw)
+				err = failed
+			}
+			return err
+		})
+		switch {
+		case failed != nil:
+			return failed
+		case err != nil:
+			return errs.New(errs.InvalidArguments, "the body is no array of GELF messages: %v", err)
+		case !w.AtEnd():
+			return errs.New(errs.InvalidArguments, "the body has more than an array of GELF messages")
 		}
-		if !w.AtEnd() {
-			return nil, errs.New(errs.InvalidArguments, "the body has more than an array of GELF messages")
-		}
-		return messages, nil
+		return nil
 	}
 	for !w.AtEnd() {
 		start := w.Pos()
-		if raw, err := w.Raw(); err == nil {
-			messages = append(messages, raw)
-			continue
+		message, err := w.Raw()
+		if err != nil {
+			body = body[start:]
+			message = body
+			if end := bytes.IndexByte(body, '\n'); end >= 0 {
+				message = body[:end]
+			}
+			body = body[len(message):]
+			w.Reset(body)
 		}
-		body = body[start:]
-		line := body
-		if end := bytes.IndexByte(body, '\n'); end >= 0 {
-			line = body[:end]
+		if err := add(message); err != nil {
+			return err
 		}
-		messages = append(messages, line)
-		body = body[len(line):]
-		w = jsonwalk.New(body)
 	}
-	return messages, nil
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
@@ -101,6 +102,22 @@ func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
+// read reads the messages of a body. The memory of their list is asked for as it grows.
+func (in *input) read(call *httpdoor.Call, body []byte) error {
+	address, now := call.X.Caller.Address.String(), call.X.Start.UnixNano()
+	return split(body, func(data []byte) error {
+		if have := len(in.messages); have == cap(in.messages) {
+			n := max(64, 2*have)
+			if err := call.Inflate(int64((n + have) * messageBytes)); err != nil {
+				return err
+			}
+			in.messages = append(make([]message, 0, n), in.messages...)
+		}
+		in.messages = append(in.messages, message{data: data, from: address, at: now})
+		return nil
+	})
+}
+
 func (d *Door) push(r *http.Request) error {
 	call, err := d.Begin(r)
 	if err != nil {
@@ -115,27 +132,24 @@ func (d *Door) push(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	messages, err := split(body)
-	if err != nil {
+	in := &input{}
+	if err := in.read(call, body); err != nil {
 		return call.Refuse(err)
 	}
-	if len(messages) == 0 {
+	if len(in.messages) == 0 {
 		return call.Refuse(errs.New(errs.InvalidArguments, "the body has no GELF message: send a JSON object"))
 	}
-	if err := call.Inflate(int64(len(body) + len(messages)*messageBytes)); err != nil {
-		return err
-	}
-	address, now := call.X.Caller.Address.String(), call.X.Start.UnixNano()
-	in := &input{}
-	for _, data := range messages {
-		in.messages = append(in.messages, message{data: data, from: address, at: now})
-	}
 	b := call.Batch(target)
-	if b.OnReject == "" && len(messages) > 1 {
+	if b.OnReject == "" && len(in.messages) > 1 {
 		b.OnReject = ingest.StoreRejects // the answer cannot tell which messages they are
 	}
 	b.Input = in.input(b.Pipeline != "")
 	out := &call.Store(b)[0]
+	if in.repeated > 0 {
+		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.repeated,
+			"key came more than once in an object: its last value was stored",
+			"keys came more than once in an object: the last value of each was stored"))
+	}
 	switch {
 	case out.Err != nil:
 		return out.Err

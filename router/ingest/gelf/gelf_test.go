@@ -20,6 +20,7 @@ import (
 	"cordwood/router/ingest/ingesttest"
 	"cordwood/router/ingest/sockdoor"
 	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/vrl/value"
 )
 
 // server returns a server on a store in memory.
@@ -279,7 +280,7 @@ func FuzzDatagram(f *testing.F) {
 				t.Errorf("a message of %d bytes", len(got))
 			}
 			m := message{data: got}
-			fields, _, err := m.fields()
+			fields, _, err := m.fields(nil)
 			if err == nil && len(fields) == 0 {
 				t.Error("a message without fields, and without an error")
 			}
@@ -300,4 +301,40 @@ func FuzzFraming(f *testing.F) {
 			t.Errorf("whole and in pieces (-, +):\n%s", diff)
 		}
 	})
+}
+
+// TestValuesThatCannotBeKept: nothing is stored otherwise than it came without a word.
+func TestValuesThatCannotBeKept(t *testing.T) {
+	for _, c := range []struct{ name, body, text, warning string }{
+		{"an integer beyond 64 bits", `{"short_message":"a","_n":9223372036854775808}`, value.BigInteger, ""},
+		{"a key twice", `{"short_message":"a","_n":1,"_n":2}`, "", "1 key came more than once"},
+		{"no UTF-8", "{\"short_message\":\"a\xff\"}", "", "not valid UTF-8"},
+	} {
+		base, _ := doortest.New(t)
+		d := NewDoor(base)
+		w := doortest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(c.body)))
+		if (w.Code == http.StatusAccepted) != (c.text == "") || !strings.Contains(w.Body.String(), c.text) ||
+			!strings.Contains(w.Header().Get("X-Svc-Warnings"), c.warning) {
+			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
+		}
+	}
+}
+
+// TestManyMessages: the list of messages takes of the memory for bodies, and malformed lines take time in proportion.
+func TestManyMessages(t *testing.T) {
+	base, _ := doortest.New(t)
+	d := NewDoor(base)
+	body := strings.Repeat("1 ", doortest.MaxBytes/2) // each message takes 24 times its bytes
+	w := doortest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(body)))
+	if w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	large, _ := doortest.NewLarge(t, 256<<20)
+	d = NewDoor(large)
+	body = "\xff\n" + strings.Repeat("x\n", 300_000)
+	r := httptest.NewRequest(http.MethodPost, "/gelf?on_reject=drop", strings.NewReader(body))
+	w = doortest.Serve(d.Push, Refuse, r)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "no message of the request could be stored") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }

@@ -44,6 +44,8 @@ const messageBytes = 48
 type input struct {
 	messages []message
 	at       *message // that fill is at
+	// repeated are the keys that came more than once.
+	repeated int
 }
 
 func (in *input) input(pipelined bool) ingest.Input {
@@ -56,12 +58,12 @@ func (in *input) input(pipelined bool) ingest.Input {
 var errNoObject = errs.New(errs.InvalidArguments, "a GELF message is a JSON object")
 
 // fields returns the fields of a message by the names of their columns, in no order but each once, and its time.
-func (m *message) fields() ([]value.Field, int64, error) {
+func (m *message) fields(repeated *int) ([]value.Field, int64, error) {
 	text := unsafe.String(unsafe.SliceData(m.data), len(m.data))
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
-	v, err := value.ParseJSON(text, value.JSONOptions{})
+	v, err := value.ParseJSON(text, value.JSONOptions{Exact: true, Repeated: repeated})
 	if err != nil {
 		return nil, 0, errs.New(errs.InvalidArguments, "the message is no JSON: %v", err)
 	}
@@ -140,9 +142,10 @@ func moment(v value.Value) (int64, bool) {
 // fill puts the messages into columns.
 func (in *input) fill(to *pipeline.Direct) error {
 	var json []byte
+	in.repeated = 0
 	for i := range in.messages {
 		in.at = &in.messages[i]
-		fields, nanos, err := in.at.fields()
+		fields, nanos, err := in.at.fields(&in.repeated)
 		if err != nil {
 			if err := to.Drop(err); err != nil {
 				return err
@@ -199,9 +202,10 @@ func (in *input) text() []byte {
 
 // give gives the messages to a pipeline.
 func (in *input) give(to *ingest.Sink) error {
+	in.repeated = 0
 	for i := range in.messages {
 		m := &in.messages[i]
-		fields, nanos, err := m.fields()
+		fields, nanos, err := m.fields(&in.repeated)
 		if err != nil {
 			if err := to.Refuse(m.data, err); err != nil {
 				return err

@@ -81,6 +81,7 @@ type Call struct {
 	template ingest.Batch
 	content  *body.Body
 	extra    int64  // bytes beside those of content
+	text     int64  // of them those of Text
 	sum      []byte // hash of Body; nil until a key needs it
 }
 
@@ -174,6 +175,7 @@ func (c *Call) Receive(t Target) error {
 
 // Inflate asks for the memory of n bytes that are decoded from the body, beside the body itself.
 func (c *Call) Inflate(n int64) error {
+	n += c.text
 	if err := c.content.Reserve(c.r.Context(), n); err != nil {
 		return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
 	}
@@ -260,15 +262,20 @@ func (c *Call) Release() {
 	}
 }
 
-// Text returns the body as valid UTF-8, with U+FFFD in the place of what is not.
+// Text returns the body as valid UTF-8, with U+FFFD in the place of what is not, which the headers of the answer tell.
+// As in Body, zeros follow it, so that scanners read it in place.
 func (c *Call) Text() ([]byte, error) {
 	if utf8.Valid(c.Body) {
 		return c.Body, nil
 	}
-	if err := c.Inflate(3 * int64(len(c.Body))); err != nil {
+	n := 3*int64(len(c.Body)) + body.Pad
+	if err := c.Inflate(n); err != nil {
 		return nil, err
 	}
-	return bytes.ToValidUTF8(c.Body, []byte("\uFFFD")), nil
+	c.text = n
+	c.X.Header().Add(exchange.HeaderWarnings, "the body is not valid UTF-8: U+FFFD was stored in the place of what is not")
+	valid := bytes.ToValidUTF8(c.Body, []byte("\uFFFD"))
+	return append(valid, make([]byte, body.Pad)...)[:len(valid)], nil
 }
 
 // HasPipeline reports whether a pipeline of the name is stored.

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"errors"
+	"math"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -76,20 +77,43 @@ func (q *request) fill(to *pipeline.Direct) error {
 		to.Text(columnScopeURL, r.schemaURL)
 		to.JSON(columnResource, r.resource)
 		to.Text(columnResourceURL, r.resourceURL)
-		for _, key := range q.extract {
-			if err := r.extract(to, key); err != nil {
-				return to.Drop(err)
-			}
+		q.repeated += r.repeated
+		if err := q.extractTo(to, r); err != nil {
+			return to.Drop(err)
 		}
 		return to.End()
 	})
 }
 
-// extract puts the attribute of that key into a column of its name: one of the record, or else of its scope,
-// or else of its resource.
-func (r *record) extract(to *pipeline.Direct, key string) error {
-	for _, object := range [][]byte{r.attributes, r.scope.attributes, r.resource} {
-		raw := find(object, key)
+// extractTo puts the attributes that are to be columns into them.
+func (q *request) extractTo(to *pipeline.Direct, r *record) error {
+	q.look(r)
+	for i, key := range q.extract {
+		if err := extract(to, key, q.found[i], r.scope.found[i], r.scope.foundResource[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look finds the attributes that are to be columns: those of the record, of its scope, and of its resource. What
+// records share is looked through once.
+func (q *request) look(r *record) {
+	if len(q.extract) == 0 {
+		return
+	}
+	if r.scope.foundResource == nil {
+		r.scope.foundResource = find(nil, r.resource, q.extract)
+	}
+	if r.scope.found == nil {
+		r.scope.found = find(nil, r.scope.attributes, q.extract)
+	}
+	q.found = find(q.found, r.attributes, q.extract)
+}
+
+// extract puts the first attribute that there is into a column of its key.
+func extract(to *pipeline.Direct, key string, attributes ...[]byte) error {
+	for _, raw := range attributes {
 		if raw == nil {
 			continue
 		}
@@ -122,19 +146,27 @@ func (r *record) extract(to *pipeline.Direct, key string) error {
 	return nil
 }
 
-// find returns the text of a member of an object, whose key is compared without regard to case; nil: it has none.
-func find(object []byte, key string) (found []byte) {
+// find returns the texts of the first members of an object that have the keys, which are compared without regard to
+// case; nil: it has none. dst is memory for them.
+func find(dst [][]byte, object []byte, keys []string) [][]byte {
+	dst = append(dst[:0], make([][]byte, len(keys))...)
 	w := jsonwalk.New(object)
 	// The text was made here: there are no errors.
 	_ = w.Object(func(name []byte) error {
-		same := found == nil && strings.EqualFold(string(name), key)
+		at := -1
+		for i, key := range keys {
+			if len(dst[i]) == 0 && strings.EqualFold(string(name), key) {
+				at = i
+				break
+			}
+		}
 		raw, err := w.Raw()
-		if same {
-			found = raw
+		if at >= 0 {
+			dst[at] = raw
 		}
 		return err
 	})
-	return found
+	return dst
 }
 
 // records gives the records to a pipeline.
@@ -149,9 +181,13 @@ func (q *request) records(to *ingest.Sink) error {
 		if err != nil {
 			return to.Refuse(q.text(), err)
 		}
+		if r.observed > math.MaxInt64 {
+			return to.Refuse(q.text(), errObserved)
+		}
+		q.repeated += r.repeated
 		o := value.MakeFields(15)
 		o.Add("Timestamp", value.NewInt(int64(r.time)))             //nolint:gosec // moment has looked at it
-		o.Add("ObservedTimestamp", value.NewInt(int64(r.observed))) //nolint:gosec // it is a number
+		o.Add("ObservedTimestamp", value.NewInt(int64(r.observed))) //nolint:gosec // it is in range
 		o.Add("TraceId", textValue(r.traceID))
 		o.Add("SpanId", textValue(r.spanID))
 		o.Add("TraceFlags", value.NewInt(int64(r.flags))) //nolint:gosec // it has 32 bits

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -19,10 +20,10 @@ var errNoLogs = errors.New(`the body has no list "resourceLogs"; send an ExportL
 func readJSON(body []byte, each func(r *record, err error) error) error {
 	r := reader{each: each}
 	w := jsonwalk.New(body)
-	members := 0
+	count := 0
 	found := false
 	err := w.Object(func(key []byte) error {
-		members++
+		count++
 		if string(key) != "resourceLogs" {
 			return w.Skip()
 		}
@@ -40,30 +41,30 @@ func readJSON(body []byte, each func(r *record, err error) error) error {
 		return err
 	case !w.AtEnd():
 		return errors.New("something follows the JSON object")
-	case !found && members > 0:
+	case !found && count > 0:
 		return errNoLogs
 	}
 	return nil
 }
 
-// members goes through the members of an object.
-func members(raw []byte, each func(w *jsonwalk.Walker, key string) error) error {
+// eachMember goes through the members of an object.
+func eachMember(raw []byte, each func(w *jsonwalk.Walker, key string) error) error {
 	w := jsonwalk.New(raw)
 	return w.Object(func(key []byte) error { return each(w, string(key)) })
 }
 
 func (r *reader) resourceLogsJSON(raw []byte) error {
 	s := &r.scope
-	s.resource, s.resourceURL, s.rawResource = append(s.resource[:0], '{'), nil, nil
+	s.beginResource()
 	var logs []byte
-	err := members(raw, func(w *jsonwalk.Walker, key string) (err error) {
+	err := eachMember(raw, func(w *jsonwalk.Walker, key string) (err error) {
 		switch {
 		case key == "resource" && w.Kind() == '{':
 			from := w.Pos()
 			defer func() { s.rawResource = raw[from:w.Pos()] }()
 			return w.Object(func(key []byte) error {
 				if string(key) == "attributes" {
-					s.resource, err = appendAttributesJSON(s.resource, w, 1)
+					s.resource, s.badResource, err = s.attributesJSON(s.resource, w)
 					return err
 				}
 				return w.Skip()
@@ -77,7 +78,7 @@ func (r *reader) resourceLogsJSON(raw []byte) error {
 		}
 		return w.Skip()
 	})
-	s.resource = append(s.resource, '}')
+	s.resource = s.endAttributes(s.resource)
 	if err != nil || logs == nil || string(logs) == "null" {
 		return err
 	}
@@ -93,9 +94,9 @@ func (r *reader) resourceLogsJSON(raw []byte) error {
 
 func (r *reader) scopeLogsJSON(raw []byte) error {
 	s := &r.scope
-	s.name, s.version, s.schemaURL, s.raw, s.attributes = nil, nil, nil, nil, append(s.attributes[:0], '{')
+	s.begin()
 	var records []byte
-	err := members(raw, func(w *jsonwalk.Walker, key string) (err error) {
+	err := eachMember(raw, func(w *jsonwalk.Walker, key string) (err error) {
 		switch {
 		case key == "scope" && w.Kind() == '{':
 			from := w.Pos()
@@ -103,7 +104,7 @@ func (r *reader) scopeLogsJSON(raw []byte) error {
 			return w.Object(func(key []byte) error {
 				switch {
 				case string(key) == "attributes":
-					s.attributes, err = appendAttributesJSON(s.attributes, w, 1)
+					s.attributes, s.bad, err = s.attributesJSON(s.attributes, w)
 				case string(key) == "name" && w.Kind() == '"':
 					s.name, err = ownString(w)
 				case string(key) == "version" && w.Kind() == '"':
@@ -122,7 +123,7 @@ func (r *reader) scopeLogsJSON(raw []byte) error {
 		}
 		return w.Skip()
 	})
-	s.attributes = append(s.attributes, '}')
+	s.attributes = s.endAttributes(s.attributes)
 	if err != nil || records == nil || string(records) == "null" {
 		return err
 	}
@@ -132,8 +133,20 @@ func (r *reader) scopeLogsJSON(raw []byte) error {
 		if err != nil {
 			return err
 		}
-		return r.each(&r.rec, r.rec.readJSON(raw, s))
+		err = r.rec.readJSON(raw, s)
+		return r.each(&r.rec, cmp.Or(s.failed(), err))
 	})
+}
+
+// attributesJSON appends the attributes of the scope, or of the resource. bad is why its records cannot be stored, and
+// err that the text is malformed.
+func (s *scope) attributesJSON(to []byte, w *jsonwalk.Walker) (out []byte, bad, err error) {
+	raw, err := w.Raw()
+	if err != nil {
+		return to, nil, err
+	}
+	out, bad = appendAttributesJSON(to, jsonwalk.New(raw), 1, &s.members)
+	return out, bad, nil
 }
 
 // ownString reads a string and returns a copy.
@@ -153,7 +166,7 @@ func (r *record) readJSON(raw []byte, s *scope) error {
 	if raw[0] != '{' {
 		return errors.New("the record is no object")
 	}
-	err := members(raw, func(w *jsonwalk.Walker, key string) (err error) {
+	err := eachMember(raw, func(w *jsonwalk.Walker, key string) (err error) {
 		if w.Null() {
 			return nil
 		}
@@ -176,7 +189,7 @@ func (r *record) readJSON(raw []byte, s *scope) error {
 		case "body":
 			r.body, err = appendBodyJSON(r.body[:0], w)
 		case "attributes":
-			r.attributes, err = appendAttributesJSON(r.attributes, w, 1)
+			r.attributes, err = appendAttributesJSON(r.attributes, w, 1, &r.members)
 		case "flags":
 			r.flags, err = readUint(w, key)
 		case "traceId":
@@ -232,8 +245,8 @@ func readHex(to []byte, w *jsonwalk.Walker, key string) ([]byte, error) {
 	return appendHex(to, raw), nil
 }
 
-// appendAttributesJSON appends a list of KeyValues as members of an object.
-func appendAttributesJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
+// appendAttributesJSON appends a list of KeyValues as members of an object. m notes them, if it is not nil.
+func appendAttributesJSON(to []byte, w *jsonwalk.Walker, depth int, m *members) ([]byte, error) {
 	if w.Null() {
 		return to, nil
 	}
@@ -252,6 +265,9 @@ func appendAttributesJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, err
 		})
 		if err != nil {
 			return err
+		}
+		if m != nil {
+			m.note(key, to)
 		}
 		to = appendKey(to, key)
 		if value == nil {
@@ -343,7 +359,7 @@ func appendValueJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
 				if string(key) != "values" {
 					return w.Skip()
 				}
-				to, err = appendAttributesJSON(to, w, depth+1)
+				to, err = appendAttributesJSON(to, w, depth+1, nil)
 				return err
 			})
 			to = append(to, '}')

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
@@ -180,6 +181,11 @@ func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	b := call.Batch(target)
 	in.setInput(b)
 	out := &call.Store(b)[0]
+	if in.repeated > 0 {
+		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.repeated,
+			"key came more than once in attributes: its last value was stored",
+			"keys came more than once in attributes: the last value of each was stored"))
+	}
 	return out, out.Err
 }
 
@@ -191,7 +197,10 @@ type request struct {
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
 	current   *record
-	json      bool
+	found     [][]byte // the attributes of a record that become columns
+	// repeated are the keys that came twice in attributes.
+	repeated int
+	json     bool
 }
 
 // setInput makes the request the input of a batch: columns, or records for its pipeline.
@@ -205,6 +214,7 @@ func (q *request) setInput(b *ingest.Batch) {
 
 // each goes through the records; its error is of the server.
 func (q *request) each(do func(r *record, err error) error) error {
+	q.repeated = 0
 	err := q.read(q.body, do)
 	if err != nil && errs.CodeOf(err) == errs.Unknown {
 		err = errs.New(errs.InvalidArguments, "%v", err)

@@ -252,7 +252,10 @@ func TestBadBodies(t *testing.T) {
 		{"another JSON", typeJSON, []byte(`{"streams":[]}`), 400, `no list \"resourceLogs\"`},
 		{"another type", "text/plain", nil, 415, "Content-Type"},
 		{"too large", typeProto, make([]byte, 2<<20), 413, ""},
-		{"a deep resource", typeProto, forms(t, deepResource)[typeProto], 400, "nested too deep"},
+		{
+			"a deep resource", typeProto, forms(t, deepResource)[typeProto], 200,
+			"record 0: its attributes or its body are nested",
+		},
 		{"nothing", typeProto, nil, 200, ""},
 		{"nothing in JSON", typeJSON, []byte("{}"), 200, "{}"},
 		{"an unknown field", typeProto, append(bytes.Clone(good), 0xfa, 0x06, 1, 'x'), 200, ""},

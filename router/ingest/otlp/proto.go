@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -83,9 +84,31 @@ func readProto(body []byte, each func(r *record, err error) error) error {
 	}
 }
 
+// beginResource empties what the records of a resource share.
+func (s *scope) beginResource() {
+	s.resource, s.resourceURL, s.rawResource = append(s.resource[:0], '{'), nil, nil
+	s.badResource, s.foundResource = nil, nil
+	s.members.empty()
+}
+
+// begin empties what the records of a scope share.
+func (s *scope) begin() {
+	s.name, s.version, s.schemaURL, s.raw, s.attributes = nil, nil, nil, nil, append(s.attributes[:0], '{')
+	s.bad, s.found = nil, nil
+	s.members.empty()
+}
+
+// endAttributes completes the attributes of the scope, or of the resource.
+func (s *scope) endAttributes(object []byte) []byte {
+	object, left := s.members.settle(object)
+	s.repeated += left
+	return append(object, '}')
+}
+
 // resourceLogs reads a message ResourceLogs: first what its records share, wherever it stands.
 func (r *reader) resourceLogs(msg []byte) error {
-	r.scope.resource, r.scope.resourceURL, r.scope.rawResource = append(r.scope.resource[:0], '{'), nil, nil
+	s := &r.scope
+	s.beginResource()
 	var f field
 	for rest := msg; ; {
 		ok, err := next(&rest, &f)
@@ -97,15 +120,16 @@ func (r *reader) resourceLogs(msg []byte) error {
 		}
 		switch {
 		case f.isBytes(1):
-			r.scope.rawResource = f.data
-			if r.scope.resource, err = appendAttributes(r.scope.resource, f.data, 1); err != nil {
-				return err
+			s.rawResource = f.data
+			s.resource, s.badResource = s.appendAttributes(s.resource, f.data, 1)
+			if s.badResource == errProto { //nolint:errorlint // it is never wrapped
+				return errProto
 			}
 		case f.isBytes(3):
-			r.scope.resourceURL = f.data
+			s.resourceURL = f.data
 		}
 	}
-	r.scope.resource = append(r.scope.resource, '}')
+	s.resource = s.endAttributes(s.resource)
 	for {
 		ok, err := next(&msg, &f)
 		if err != nil || !ok {
@@ -121,7 +145,7 @@ func (r *reader) resourceLogs(msg []byte) error {
 
 func (r *reader) scopeLogs(msg []byte) error {
 	s := &r.scope
-	s.name, s.version, s.schemaURL, s.raw, s.attributes = nil, nil, nil, nil, append(s.attributes[:0], '{')
+	s.begin()
 	var f field
 	for rest := msg; ; {
 		ok, err := next(&rest, &f)
@@ -134,14 +158,14 @@ func (r *reader) scopeLogs(msg []byte) error {
 		switch {
 		case f.isBytes(1):
 			s.raw = f.data
-			if err := s.read(f.data); err != nil {
-				return err
+			if s.bad = s.read(f.data); s.bad == errProto { //nolint:errorlint // it is never wrapped
+				return errProto
 			}
 		case f.isBytes(3):
 			s.schemaURL = f.data
 		}
 	}
-	s.attributes = append(s.attributes, '}')
+	s.attributes = s.endAttributes(s.attributes)
 	for {
 		ok, err := next(&msg, &f)
 		if err != nil || !ok {
@@ -152,7 +176,7 @@ func (r *reader) scopeLogs(msg []byte) error {
 			if err == errProto { //nolint:errorlint // it is never wrapped
 				return err
 			}
-			if err := r.each(&r.rec, err); err != nil {
+			if err := r.each(&r.rec, cmp.Or(s.failed(), err)); err != nil {
 				return err
 			}
 		}
@@ -163,7 +187,7 @@ func (r *reader) scopeLogs(msg []byte) error {
 func (s *scope) read(msg []byte) error {
 	var f field
 	var err error
-	if s.attributes, err = appendAttributes(s.attributes, msg, 3); err != nil {
+	if s.attributes, err = s.appendAttributes(s.attributes, msg, 3); err != nil {
 		return err
 	}
 	for {
@@ -204,6 +228,7 @@ func (r *record) read(msg []byte, s *scope) error {
 		case 5:
 			r.body, err = appendBody(r.body[:0], f.data)
 		case 6:
+			r.members.note(keyOf(f.data), r.attributes)
 			r.attributes, err = appendKeyValue(r.attributes, f.data, 1)
 			if len(r.attributes) > maxAttributes {
 				return errLong
@@ -229,7 +254,7 @@ func (r *record) read(msg []byte, s *scope) error {
 
 // appendAttributes appends the KeyValues of a message, which are the fields of that number, as members of an
 // object.
-func appendAttributes(to, msg []byte, number protowire.Number) ([]byte, error) {
+func (s *scope) appendAttributes(to, msg []byte, number protowire.Number) ([]byte, error) {
 	var f field
 	for {
 		ok, err := next(&msg, &f)
@@ -237,12 +262,26 @@ func appendAttributes(to, msg []byte, number protowire.Number) ([]byte, error) {
 			return to, err
 		}
 		if f.isBytes(number) {
+			s.members.note(keyOf(f.data), to)
 			if to, err = appendKeyValue(to, f.data, 1); err != nil {
 				return to, err
 			}
 			if len(to) > maxAttributes {
 				return to, errLong
 			}
+		}
+	}
+}
+
+// keyOf returns the key of a KeyValue, as far as it can be read.
+func keyOf(msg []byte) (key []byte) {
+	var f field
+	for {
+		if ok, err := next(&msg, &f); err != nil || !ok {
+			return key
+		}
+		if f.isBytes(1) {
+			key = f.data
 		}
 	}
 }

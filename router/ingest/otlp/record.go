@@ -22,6 +22,9 @@ type record struct {
 	traceID        []byte // hexadecimal
 	spanID         []byte
 	raw            []byte // the record as it came
+	members        members
+	// repeated are the keys that came twice in the record's attributes, or in those before that it shares.
+	repeated int
 }
 
 // scope is what the records of an instrumentation scope share, and those of its resource.
@@ -29,23 +32,43 @@ type scope struct {
 	name, version, attributes, schemaURL []byte
 	resource, resourceURL                []byte // attributes and schema of the resource
 	raw, rawResource                     []byte // the messages as they came
+	// bad and badResource are why the attributes cannot be stored, and so none of the records.
+	bad, badResource error
+	// found and foundResource are the attributes that become columns; nil: they were not looked for.
+	found, foundResource [][]byte
+	repeated             int
+	members              members
+}
+
+// failed returns why no record of the scope can be stored.
+func (s *scope) failed() error {
+	if s.badResource != nil {
+		return s.badResource
+	}
+	return s.bad
 }
 
 // reset empties the record for the next one, and keeps its memory.
 func (r *record) reset(s *scope) {
 	*r = record{
 		scope: s, severityText: nil, body: r.body[:0], attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0],
-		spanID: r.spanID[:0],
+		spanID: r.spanID[:0], members: r.members, repeated: s.repeated,
 	}
+	r.members.empty()
+	s.repeated = 0
 }
 
 // end completes the attributes.
 func (r *record) end(eventName []byte) {
 	if len(eventName) > 0 {
+		r.members.note([]byte("event.name"), r.attributes)
 		r.attributes = appendKey(r.attributes, []byte("event.name"))
 		r.attributes = jsonscan.AppendQuotedBytes(r.attributes, eventName)
 	}
+	var left int
+	r.attributes, left = r.members.settle(r.attributes)
 	r.attributes = append(r.attributes, '}')
+	r.repeated += left
 }
 
 // moment returns the time of the record: when it happened, or else when it was observed; ok is false if
@@ -62,10 +85,11 @@ func (r *record) moment() (ns int64, ok bool, err error) {
 }
 
 var (
-	errTime  = errors.New("its time is beyond 2262, the last year that nanoseconds in 64 bits hold")
-	errLong  = errors.New("its attributes take more than 16 MiB as JSON")
-	errDepth = errors.New("its attributes or its body are nested too deep")
-	errProto = errors.New("the body is no protobuf message ExportLogsServiceRequest")
+	errTime     = errors.New("its time is beyond 2262, the last year that nanoseconds in 64 bits hold")
+	errObserved = errors.New("its observed time is beyond 2262, the last year that nanoseconds in 64 bits hold")
+	errLong     = errors.New("its attributes take more than 16 MiB as JSON")
+	errDepth    = errors.New("its attributes or its body are nested too deep")
+	errProto    = errors.New("the body is no protobuf message ExportLogsServiceRequest")
 )
 
 // maxAttributes bounds the attributes of a record, a scope or a resource, in bytes of JSON.

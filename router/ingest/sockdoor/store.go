@@ -33,7 +33,7 @@ func (q *queue) store(b *batch) {
 		q.lose(len(b.records))
 		return
 	}
-	if left, err := q.storeAll(s.ctx, newKey(), b.records); err != nil && left > 0 {
+	if left, err := q.storeAll(s.ctx, newKey(), b.records, false); err != nil && left > 0 {
 		q.lose(left)
 	}
 }
@@ -54,15 +54,16 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 			return ctx.Err()
 		}
 	}
-	_, err := c.queue.storeAll(ctx, key, records)
+	_, err := c.queue.storeAll(ctx, key, records, true)
 	return err
 }
 
-// storeAll stores records, each table's by themselves. With the error of ctx it returns how many were left.
-func (q *queue) storeAll(ctx context.Context, key string, records []Record) (left int, err error) {
+// storeAll stores records, each table's by themselves. held says that their memory is counted already. With the error
+// of ctx it returns how many were left.
+func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
 	if s.door.Table == nil {
-		return q.storeIn(ctx, s.cfg.Target.Table, key, records)
+		return q.storeIn(ctx, s.cfg.Target.Table, key, records, held)
 	}
 	var tables []string
 	byTable := map[string][]Record{}
@@ -77,7 +78,7 @@ func (q *queue) storeAll(ctx context.Context, key string, records []Record) (lef
 		byTable[table] = append(byTable[table], records[i])
 	}
 	for _, table := range tables {
-		n, failed := q.storeIn(ctx, table, key+"-"+table, byTable[table])
+		n, failed := q.storeIn(ctx, table, key+"-"+table, byTable[table], held)
 		left += n
 		err = cmp.Or(err, failed)
 	}
@@ -103,14 +104,15 @@ func (q *queue) lose(n int) {
 type part struct {
 	key     string
 	records []Record
+	held    bool // the memory of the records is counted already
 }
 
 // storeIn stores records in a table, however long that takes. If they are refused for good, it looks for those
 // for which they are, and leaves them out. The error is that the sender may not store rows, or that of ctx, with how
 // many were left.
-func (q *queue) storeIn(ctx context.Context, table, key string, records []Record) (left int, err error) {
+func (q *queue) storeIn(ctx context.Context, table, key string, records []Record, held bool) (left int, err error) {
 	refusals := 0
-	for parts := []part{{key, records}}; len(parts) > 0; {
+	for parts := []part{{key, records, held}}; len(parts) > 0; {
 		p := parts[len(parts)-1]
 		parts = parts[:len(parts)-1]
 		n := len(p.records)
@@ -132,7 +134,7 @@ func (q *queue) storeIn(ctx context.Context, table, key string, records []Record
 			return 0, err
 		}
 		if refusals++; n > 1 && refusals < maxRefusals {
-			parts = append(parts, part{p.key + "b", p.records[n/2:]}, part{p.key + "a", p.records[:n/2]})
+			parts = append(parts, part{p.key + "b", p.records[n/2:], held}, part{p.key + "a", p.records[:n/2], held})
 			continue
 		}
 		q.s.Drop(Refused, n)
@@ -202,15 +204,19 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 		return nil, err
 	}
 	held, err := s.cfg.Bodies.Hold(ctx, nil)
+	m := memory{held: held}
 	if err == nil {
 		defer held.Release()
-		err = held.Reserve(ctx, b.Bytes)
+		if !p.held {
+			m.records = b.Bytes
+		}
+		err = held.Reserve(ctx, m.records)
 	}
 	if err != nil {
 		return nil, s.cfg.Ingestion.Failed(protocol, ingest.StageBody, err)
 	}
 	out := &s.cfg.Ingestion.Store(ctx, &ingest.Request{
-		Protocol: protocol, Caller: caller, Memory: memory{held, b.Bytes}, Wait: true, Batches: []*ingest.Batch{b},
+		Protocol: protocol, Caller: caller, Memory: m, Wait: true, Batches: []*ingest.Batch{b},
 	})[0]
 	return out, out.Err
 }

@@ -40,6 +40,8 @@ type JSONOptions struct {
 	Exact bool
 	// Rounded, if not nil, is given the number of integers whose float has another value.
 	Rounded *int
+	// Repeated, if not nil, is given the number of keys that come again in their object, whose last value counts.
+	Repeated *int
 	// Vanished, if not nil, is given the number of numbers other than 0 whose float is 0.
 	Vanished *int
 }
@@ -306,6 +308,9 @@ func (d *jsonReader) object(depth int) Value {
 		case '}':
 			d.pos++
 			o := &Fields{list: d.sorted(d.fields[base:])}
+			if again := len(d.fields) - base - len(o.list); again > 0 && d.opt.Repeated != nil {
+				*d.opt.Repeated += again
+			}
 			d.used.fields = max(d.used.fields, len(d.fields))
 			d.fields = d.fields[:base]
 			return NewObject(o)

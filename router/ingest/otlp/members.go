@@ -1,0 +1,73 @@
+package otlp
+
+import "bytes"
+
+// members are those of an object of attributes that is written, so that of keys that come twice the last counts, as in
+// any JSON.
+type members struct {
+	keys [][]byte
+	from []int // where they begin in the object, with the comma before
+}
+
+func (m *members) empty() { m.keys, m.from = m.keys[:0], m.from[:0] }
+
+// note notes a member that is about to be appended to the object.
+func (m *members) note(key, object []byte) {
+	m.keys, m.from = append(m.keys, key), append(m.from, len(object))
+}
+
+// fewKeys is up to how many keys are compared with each other.
+const fewKeys = 24
+
+// again reports which members have keys that come again behind them; nil: none has.
+func (m *members) again() (out []bool) {
+	mark := func(i int) {
+		if out == nil {
+			out = make([]bool, len(m.keys))
+		}
+		out[i] = true
+	}
+	if len(m.keys) <= fewKeys {
+		for i, key := range m.keys {
+			for _, other := range m.keys[i+1:] {
+				if bytes.Equal(key, other) {
+					mark(i)
+					break
+				}
+			}
+		}
+		return out
+	}
+	last := make(map[string]int, len(m.keys))
+	for i, key := range m.keys {
+		if at, ok := last[string(key)]; ok {
+			mark(at)
+		}
+		last[string(key)] = i
+	}
+	return out
+}
+
+// settle leaves the members out whose keys come again, and returns how many these are. The object has no end yet.
+func (m *members) settle(object []byte) (out []byte, left int) {
+	again := m.again()
+	if again == nil {
+		return object, 0
+	}
+	out = append(make([]byte, 0, len(object)+1), '{')
+	for i, from := range m.from {
+		if again[i] {
+			left++
+			continue
+		}
+		to := len(object)
+		if i+1 < len(m.from) {
+			to = m.from[i+1]
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, bytes.TrimPrefix(object[from:to], []byte{','})...)
+	}
+	return out, left
+}

@@ -1,0 +1,128 @@
+package otlp
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
+
+	"cordwood/router/ingest/httpdoor/doortest"
+)
+
+// TestRepeatedKeys: of attributes with the same key the last is stored, and the answer says so. Both were stored, and
+// which of them a query returned was by chance.
+func TestRepeatedKeys(t *testing.T) {
+	twice := []*common.KeyValue{pair("a", number(1)), pair("b", text(",")), pair("a", object(pair("x", number(2))))}
+	many := make([]*common.KeyValue, 0, 2*fewKeys)
+	for range fewKeys {
+		many = append(many, pair("k", number(1)), pair("l", number(2)))
+	}
+	q := export(&logs.LogRecord{Attributes: twice}, &logs.LogRecord{Attributes: many})
+	q.ResourceLogs[0].Resource.Attributes = twice
+	q.ResourceLogs[0].ScopeLogs[0].Scope.Attributes = twice
+	for form, body := range forms(t, q) {
+		d, st := door(t)
+		w := send(d, form, body)
+		rows := st.Rows("public.opentelemetry_logs")
+		if w.Code != http.StatusOK || len(rows) != 2 {
+			t.Fatalf("%s: %d %s", form, w.Code, w.Body)
+		}
+		const want = `{"b":",","a":{"x":2}}`
+		for _, column := range []string{"log_attributes", "resource_attributes", "scope_attributes"} {
+			if rows[0][column] != want {
+				t.Errorf("%s: %s is %v", form, column, rows[0][column])
+			}
+		}
+		if rows[1]["log_attributes"] != `{"k":1,"l":2}` {
+			t.Errorf("%s: %v", form, rows[1]["log_attributes"])
+		}
+		told := w.Header().Get("X-Svc-Warnings")
+		if !strings.HasPrefix(told, strconv.Itoa(3+2*(fewKeys-1))+" keys came more than once") {
+			t.Errorf("%s: warning %q", form, told)
+		}
+	}
+}
+
+// TestBadResource: attributes that cannot be stored keep the records of their resource or scope away, and no others.
+func TestBadResource(t *testing.T) {
+	deep := text("x")
+	for range maxDepth + 1 {
+		deep = list(deep)
+	}
+	bad := []*common.KeyValue{pair("deep", deep)}
+	for _, of := range []string{"resource", "scope"} {
+		q := export(&logs.LogRecord{Body: text("bad")}, &logs.LogRecord{Body: text("bad")})
+		q.ResourceLogs = append(q.ResourceLogs, export(&logs.LogRecord{Body: text("good")}).ResourceLogs...)
+		if of == "scope" {
+			q.ResourceLogs[0].ScopeLogs[0].Scope.Attributes = bad
+		} else {
+			q.ResourceLogs[0].Resource.Attributes = bad
+		}
+		for form, body := range forms(t, q) {
+			d, st := door(t)
+			w := send(d, form, body)
+			rows := st.Rows("public.opentelemetry_logs")
+			if w.Code != http.StatusOK || len(rows) != 1 || rows[0]["body"] != "good" ||
+				!strings.Contains(w.Body.String(), "record 0: "+errDepth.Error()) {
+				t.Errorf("%s, %s: %d %s %v", of, form, w.Code, w.Body, rows)
+			}
+		}
+	}
+}
+
+// TestExtractFromLargeResource: the attributes that records share are looked through once for those that become
+// columns. A body of 600 KB took minutes.
+func TestExtractFromLargeResource(t *testing.T) {
+	const records, keys = 100_000, 64
+	attributes := make([]*common.KeyValue, 0, 10_000)
+	for i := range cap(attributes) {
+		attributes = append(attributes, pair("k"+strconv.Itoa(i), text("v")))
+	}
+	attributes = append(attributes, pair("last", text("y")))
+	list := make([]*logs.LogRecord, records)
+	for i := range list {
+		list[i] = &logs.LogRecord{}
+	}
+	q := export(list...)
+	q.ResourceLogs[0].Resource.Attributes = attributes
+	names := make([]string, 0, keys)
+	for i := range keys - 1 {
+		names = append(names, "none"+strconv.Itoa(i))
+	}
+	names = append(names, "last")
+	for form, body := range forms(t, q) {
+		in := &request{body: body, read: readProto, extract: names}
+		if in.json = form == typeJSON; in.json {
+			in.read = readJSON
+		}
+		n := 0
+		err := in.each(func(r *record, err error) error {
+			n++
+			in.look(r)
+			if found := r.scope.foundResource; len(found) != keys || string(found[keys-1]) != `"y"` {
+				t.Fatalf("%s: found %q", form, found)
+			}
+			return err
+		})
+		if err != nil || n != records {
+			t.Errorf("%s: %d records, %v", form, n, err)
+		}
+	}
+}
+
+// TestLateObservedTime: a pipeline gets no time that is another one.
+func TestLateObservedTime(t *testing.T) {
+	q := export(&logs.LogRecord{TimeUnixNano: 1, ObservedTimeUnixNano: math.MaxUint64})
+	for form, body := range forms(t, q) {
+		d, st := doortest.New(t)
+		st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: .\n")
+		w := send(New(d), form, body, "x-svc-pipeline-name", "p")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), errObserved.Error()) {
+			t.Errorf("%s: %d %s", form, w.Code, w.Body)
+		}
+	}
+}
