@@ -13,6 +13,7 @@ import (
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/query"
@@ -74,7 +75,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Cluster:           coordinator.NewAdmin(client).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,
-		StoreRejects:      n.cfg.Ingest.OnReject == config.OnRejectStore, RejectsTTL: n.cfg.Ingest.RejectsTTL,
+		Lookup: func(ctx context.Context, q *ingest.Lookup) ([]string, error) {
+			return service.Lookup(ctx, query.Lookup(*q))
+		},
+		StoreRejects: n.cfg.Ingest.OnReject == config.OnRejectStore, RejectsTTL: n.cfg.Ingest.RejectsTTL,
 		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, MetricsClosed: !n.cfg.Users.MetricsOpen,
 		NoAutoCreate: !n.cfg.Ingest.AutoCreateTable, TimestampColumn: n.cfg.TimestampColumn(),
 		MaxColumns:     n.cfg.Limits.MaxColumns,

@@ -16,7 +16,7 @@ var Groups = []Group{
 	{"Ports for users", "http- trusted-proxies proxy-protocol metrics-open admin-addr"},
 	{
 		"Ports for protocols of other systems",
-		"elasticsearch-addr loki-addr splunk-addr otlp- datadog-addr syslog-addr gelf-addr forward-addr",
+		"elasticsearch-addr loki-addr splunk-addr otlp- datadog-addr journald-addr syslog-addr gelf-addr forward-addr",
 	},
 	{"Users and TLS", "user-file user-provider tls-"},
 	{"Cluster", "roles seeds meta-bootstrap-expect cluster-id shards replication zone machine partition-"},

@@ -56,6 +56,7 @@ var Kinds = []*Kind{
 	{Name: "otlp-http", Protocol: "otlp", What: "OTLP over HTTP", Port: 4318, params: overHTTP},
 	{Name: "otlp-grpc", Protocol: "otlp_grpc", What: "OTLP by gRPC", Port: 4317, HTTP2: true, params: overHTTP},
 	{Name: "datadog", Protocol: "datadog", What: "Datadog's intake of logs", Port: 8282, params: overHTTP},
+	{Name: "journald", Protocol: "journald", What: "the uploads of systemd's journals", Port: 19532, params: overHTTP},
 	{
 		Name: "syslog", Protocol: "syslog", What: "syslog", Port: 514, Schemes: []string{schemeUDP, "tcp", schemeTLS},
 		params: params{TokenFile: anything, "timezone": zone, "rate": positive},

@@ -53,6 +53,13 @@ func (b *pacedBody) deadline() time.Time {
 	return b.until
 }
 
+// errSlowPace returns the error of a body that came too slowly.
+func errSlowPace() *errs.Error {
+	return errs.New(errs.DeadlineExceeded,
+		"the body arrived too slowly (allowed: 30 s plus 1 s per 16 KiB): send smaller batches").
+		WithStatus(http.StatusRequestTimeout)
+}
+
 // Bound bounds how long the body of a request that arrived at start may take, whether a
 // handler reads it or net/http does before it sends an answer.
 func (r *Reader) Bound(w http.ResponseWriter, req *http.Request, start time.Time) {
@@ -81,9 +88,7 @@ func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last t
 	case err != nil && !last.IsZero() && !time.Now().Before(last):
 		err = errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "read the body")
 	case err != nil && paced.expired && errs.CodeOf(err) != errs.RateLimited:
-		err = errs.New(errs.DeadlineExceeded,
-			"the body arrived too slowly (allowed: 30 s plus 1 s per 16 KiB): send smaller batches").
-			WithStatus(http.StatusRequestTimeout)
+		err = errSlowPace()
 	case err == nil && limited:
 		_ = control.SetReadDeadline(time.Time{}) // it worked a moment ago
 	}

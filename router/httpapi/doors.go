@@ -15,6 +15,7 @@ import (
 	"cordwood/router/ingest/firehose"
 	"cordwood/router/ingest/gelf"
 	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/journald"
 	"cordwood/router/ingest/loki"
 	"cordwood/router/ingest/otlp"
 	"cordwood/router/ingest/splunk"
@@ -44,6 +45,8 @@ type doorRoute struct {
 	needs   access.Privilege
 	action  string
 	handler http.HandlerFunc
+	// endless: the server's own time limit does not hold for it.
+	endless bool
 }
 
 // protocols are the protocols of other systems. ../ingest/DESIGN.md says how one is added.
@@ -118,6 +121,15 @@ var protocols = []protocol{
 			return []doorRoute{
 				{methods: post, path: "/gelf", needs: access.Insert, action: "ingest", handler: gelf.NewDoor(d).Push},
 			}
+		},
+	},
+	{
+		name: ingest.Journald, refuse: journald.Refuse, prefixes: []string{"/v1/journald"},
+		routes: func(d httpdoor.Door) []doorRoute {
+			return []doorRoute{{
+				methods: post, path: "/upload", needs: access.Insert, action: "ingest", handler: journald.New(d).Upload,
+				endless: true, // one request has all that a machine has written for days
+			}}
 		},
 	},
 	{
@@ -213,7 +225,7 @@ func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 		out = append(out, route{
 			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler),
 			refuse: s.held(p.refuse), credentials: p.credentials,
-			asksAgain: r.needs == access.Insert,
+			asksAgain: r.needs == access.Insert, endless: r.endless,
 		})
 	}
 	return out

@@ -11,6 +11,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,9 @@ type Config struct {
 	Pipelines Pipelines
 	// PipelineOptions is what pipelines are compiled with.
 	PipelineOptions pipeline.Options
+	// Lookup finds texts that are stored, for protocols whose clients send again what was stored. Without it such records
+	// are known by their keys only.
+	Lookup func(ctx context.Context, q *ingest.Lookup) ([]string, error)
 	// NoClientVariables lets records that come with svc_ttl, svc_table_suffix and other
 	// variables fail. Pipelines may set them in any case. The default value is false.
 	NoClientVariables bool
@@ -268,8 +272,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.ingestion, err = ingest.New(ingest.Config{
-		Catalog: cfg.Catalog, Writer: cfg.Writer, Pipelines: s.pipelines, NoClientVariables: cfg.NoClientVariables,
-		StoreRejects: cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
+		Catalog: cfg.Catalog, Writer: cfg.Writer, Pipelines: s.pipelines, Lookup: cfg.Lookup,
+		NoClientVariables: cfg.NoClientVariables,
+		StoreRejects:      cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
 		TimestampColumn: cfg.TimestampColumn,
 		MaxNewTables:    cfg.MaxNewTables, MaxNewTablesPerMinute: cfg.MaxNewTablesPerMinute, MaxColumns: cfg.MaxColumns,
 		MaxMadeColumns: cfg.MaxMadeColumns, MaxNewColumns: cfg.MaxNewColumns,

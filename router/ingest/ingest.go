@@ -50,6 +50,8 @@ type Config struct {
 	Writer Writer
 	// Pipelines finds stored pipelines. Without it svc_identity is the only pipeline.
 	Pipelines *Pipelines
+	// Lookup answers Service.Lookup. Without it no table has any texts.
+	Lookup func(ctx context.Context, q *Lookup) ([]string, error)
 	// NoClientVariables lets records that come with svc_ttl, svc_table_suffix and other
 	// variables fail. Pipelines may set them in any case. The default value is false.
 	NoClientVariables bool

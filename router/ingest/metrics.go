@@ -35,8 +35,10 @@ type metrics struct {
 	keyed   *prometheus.CounterVec // by protocol
 	// repeated counts by protocol.
 	repeated *prometheus.CounterVec
-	stages   *prometheus.HistogramVec // by stage, protocol
-	dbs      *labels.Limit
+	// again and cut count records, by protocol.
+	again, cut *prometheus.CounterVec
+	stages     *prometheus.HistogramVec // by stage, protocol
+	dbs        *labels.Limit
 
 	protocols sync.Map // Protocol → *protocolMetrics
 }
@@ -89,6 +91,14 @@ func (s *Service) Failed(p Protocol, stage Stage, err error) error {
 // Received notes how long a body took to be read and decompressed.
 func (s *Service) Received(p Protocol, seconds float64) { s.metrics.of(p).bodySeconds.Observe(seconds) }
 
+// Repeated counts records that are left out because they are stored already.
+func (s *Service) Repeated(p Protocol, n int) {
+	s.metrics.again.WithLabelValues(string(p)).Add(float64(n))
+}
+
+// Cut counts a record that was longer than a protocol may have it.
+func (s *Service) Cut(p Protocol) { s.metrics.cut.WithLabelValues(string(p)).Inc() }
+
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels, "protocol"))
@@ -110,6 +120,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			"Log requests that had a key, as by the header Idempotency-Key, by protocol."),
 		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent again within 2 "+
 			"minutes, by a protocol of another system: the answer may have been lost, or equal bodies are meant."),
+		again: counter("cordwood_ingest_repeated_records_total", "Records that came again and were left out, because the "+
+			"table has them already, by protocol."),
+		cut: counter("cordwood_ingest_cut_records_total",
+			"Records that were longer than a protocol may have them, of which the rest was cut off, by protocol."),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cordwood_ingest_stage_seconds",
 			Help: "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made " +
@@ -126,7 +140,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.stages, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed, m.repeated,
+		m.stages, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed, m.repeated, m.again,
+		m.cut,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("ingest: register metrics: %w", err)

@@ -151,12 +151,10 @@ func (c *Call) Target(named Target) Target {
 // status that the user port answers with; a door answers them in its own words.
 func (c *Call) Receive(t Target) error {
 	d, x := c.door, c.X
-	err := d.Ingestion.Admit(c.r.Context(), &ingest.Arrival{
-		Protocol: d.Protocol, Caller: &x.Caller, Database: t.Database, Table: t.Table, Wait: true,
-	})
-	if err != nil {
+	if err := c.admit(t); err != nil {
 		return err
 	}
+	var err error
 	begin := time.Now()
 	_, span := tracing.Start(c.r.Context(), "read body")
 	c.content, err = d.Bodies.Receive(x, c.r, x.Start, x.Deadline)
@@ -171,6 +169,60 @@ func (c *Call) Receive(t Target) error {
 	d.Ingestion.Received(d.Protocol, time.Since(begin).Seconds())
 	d.Ingestion.NoteBody(d.Protocol, &x.Caller, c.Body)
 	return nil
+}
+
+// admit asks whether records for the target would be taken.
+func (c *Call) admit(t Target) error {
+	return c.door.Ingestion.Admit(c.r.Context(), &ingest.Arrival{
+		Protocol: c.door.Protocol, Caller: &c.X.Caller, Database: t.Database, Table: t.Table, Wait: true,
+	})
+}
+
+// Stream asks whether records for the target would be taken, and returns the body to be read bit by bit. What is stored
+// of it is given to StorePart. It is to be closed.
+func (c *Call) Stream(t Target) (*body.Stream, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	s, err := c.door.Bodies.Stream(c.X, c.r, c.X.Start)
+	if err != nil {
+		return nil, c.Refuse(err)
+	}
+	return s, nil
+}
+
+// Hold returns a share of the memory for bodies, of n bytes, for a part of a body that comes bit by bit.
+func (c *Call) Hold(n int64) (*body.Body, error) {
+	held, err := c.door.Bodies.Hold(c.r.Context(), nil)
+	if err == nil {
+		if err = held.Reserve(c.r.Context(), n); err == nil {
+			return held, nil
+		}
+		held.Release()
+	}
+	return nil, c.Refuse(err)
+}
+
+// Grow makes a share one of n bytes. The share stays as it was if there is an error.
+func (c *Call) Grow(held *body.Body, n int64) error {
+	if err := held.Reserve(c.r.Context(), n); err != nil {
+		return c.Refuse(err)
+	}
+	return nil
+}
+
+// StorePart stores a batch with records of a body that comes bit by bit. held holds n bytes for them, beside which
+// their rows need room.
+func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outcome {
+	return &c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
+		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{held, n}, Wait: true,
+		Batches: []*ingest.Batch{b},
+	})[0]
+}
+
+// Lookup is that of the service, for the table of a batch.
+func (c *Call) Lookup(q *ingest.Lookup) ([]string, error) {
+	return c.door.Ingestion.Lookup(c.r.Context(), q)
 }
 
 // Inflate asks for the memory of n bytes that are decoded from the body, beside the body itself.

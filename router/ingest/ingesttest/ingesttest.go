@@ -42,6 +42,7 @@ type Store struct {
 	pipelines map[string]string
 	keys      map[write.Key]bool
 	writes    int
+	lookups   int
 	full      error
 }
 
@@ -63,6 +64,7 @@ func New(t testing.TB, change ...func(*ingest.Config)) (*ingest.Service, *Store)
 		Pipelines: stored,
 		Now:       func() time.Time { return Now },
 		Writable:  st.writable,
+		Lookup:    st.lookup,
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -176,6 +178,29 @@ func (s *Store) writable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.full
+}
+
+// lookup implements ingest.Config.Lookup.
+func (s *Store) lookup(_ context.Context, q *ingest.Lookup) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookups++
+	var out []string
+	for _, row := range s.rows[q.Database+"."+q.Table] {
+		text, _ := row[q.Column].(string)
+		at := row[pipeline.DefaultTimestampColumn].(time.Time).UnixNano()
+		if text >= q.Low && text < q.High && at >= q.Since && (q.Until == 0 || at <= q.Until) && len(out) < q.Limit {
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// Lookups returns how often it was asked what is stored.
+func (s *Store) Lookups() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lookups
 }
 
 // Database implements ingest.Catalog.

@@ -50,6 +50,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   (dict "key" "otlpHttp" "name" "otlp-http" "flag" "otlp-http-addr" "containerPort" 4318)
   (dict "key" "otlpGrpc" "name" "otlp-grpc" "flag" "otlp-grpc-addr" "containerPort" 4317)
   (dict "key" "datadog" "name" "datadog" "flag" "datadog-addr" "containerPort" 8282)
+  (dict "key" "journald" "name" "journald" "flag" "journald-addr" "containerPort" 19532)
   (dict "key" "syslogUdp" "name" "syslog-udp" "flag" "syslog-addr" "scheme" "udp://" "protocol" "UDP" "containerPort" 5514 "port" 514)
   (dict "key" "syslogTcp" "name" "syslog-tcp" "flag" "syslog-addr" "scheme" "tcp://" "containerPort" 5514 "port" 514)
   (dict "key" "syslogTls" "name" "syslog-tls" "flag" "syslog-addr" "scheme" "tls://" "containerPort" 6514)

@@ -1,0 +1,134 @@
+package body
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// Stream is a body that is read bit by bit, for one that is too long to be held. What is held of it is for whoever
+// reads it to reserve, with Hold. It belongs to one goroutine.
+type Stream struct {
+	reader  *Reader
+	body    io.ReadCloser
+	control *http.ResponseController
+	limits  bool // the connection has deadlines
+	src     *source
+	dec     *decoder // nil: the body is not compressed
+	fresh   int      // bytes since the deadline moved
+
+	mu      sync.Mutex // guards what follows
+	until   time.Time  // the deadline
+	stopped bool
+}
+
+// Stream returns the body of a request, decompressed, to be read at the pace of Receive and without a limit of its
+// length. It is to be closed. The error is that the body is compressed in a way that is not known.
+func (r *Reader) Stream(w http.ResponseWriter, req *http.Request, start time.Time) (*Stream, error) {
+	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
+	if err != nil {
+		r.refused.WithLabelValues("encoding").Inc()
+		return nil, err
+	}
+	s := &Stream{reader: r, body: req.Body, control: http.NewResponseController(w), until: start.Add(r.cfg.Patience)}
+	if s.body == nil {
+		s.body = http.NoBody
+	}
+	s.limits = s.control.SetReadDeadline(s.until) == nil
+	s.src = &source{r: (*pacedStream)(s), left: -1, res: r.reservation()}
+	if len(encodings) > 0 {
+		s.dec = &decoder{r: &opening{src: s.src, encodings: encodings, stream: s}}
+	}
+	return s, nil
+}
+
+// pacedStream is the body as it comes, under a deadline that moves as bytes arrive.
+type pacedStream Stream
+
+// Read implements io.Reader.
+func (p *pacedStream) Read(b []byte) (int, error) {
+	n, err := p.body.Read(b)
+	for p.fresh += n; p.fresh >= paceBytes; p.fresh -= paceBytes {
+		(*Stream)(p).Waited(paceTime)
+	}
+	return n, err
+}
+
+// opening begins to decompress at the first read, since that may wait for the client.
+type opening struct {
+	src       *source
+	encodings []encoding
+	stream    *Stream
+}
+
+// Read implements io.Reader.
+func (o *opening) Read(p []byte) (int, error) {
+	dec, err := open(o.src, o.encodings)
+	if err != nil {
+		return 0, err
+	}
+	o.stream.dec = dec
+	return dec.Read(p)
+}
+
+// Read implements io.Reader. Its errors, but io.EOF, are those that Receive returns.
+func (s *Stream) Read(p []byte) (n int, err error) {
+	if s.dec == nil {
+		n, err = s.src.Read(p)
+	} else if n, err = s.dec.Read(p); errors.Is(err, io.EOF) {
+		if end := s.dec.finish(); end != nil {
+			err = end
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = s.explain(err)
+	}
+	return n, err
+}
+
+// explain turns an error of reading into one for the client.
+func (s *Stream) explain(err error) error {
+	var transport *transportError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errSlowPace()
+	case errors.As(err, &transport):
+		s.reader.refused.WithLabelValues("broken").Inc()
+		return errs.Wrap(errs.InvalidArguments, transport.err, "reading the request body: it broke off before its end")
+	}
+	s.reader.refused.WithLabelValues("corrupt").Inc()
+	return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")
+}
+
+// Waited moves the deadline by a time in which the client could not send, because what it had sent was being stored. It
+// may be called from any goroutine.
+func (s *Stream) Waited(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until = s.until.Add(d); s.limits && !s.stopped {
+		_ = s.control.SetReadDeadline(s.until) // it worked at the start
+	}
+}
+
+// Stop lets a read that is under way, and those after it, fail soon. It may be called from any goroutine.
+func (s *Stream) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped = true; s.limits {
+		_ = s.control.SetReadDeadline(time.Unix(1, 0))
+		return
+	}
+	_ = s.body.Close() // what is left of it is not read
+}
+
+// Close gives back what decompresses. Nobody reads any more.
+func (s *Stream) Close() {
+	if s.dec != nil {
+		s.dec.close()
+	}
+}

@@ -1,0 +1,255 @@
+package journald
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"cordwood/router/body"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
+)
+
+const (
+	// pieceEntries is how many entries a piece has at most: it ends at a number of the journal that is divisible by it.
+	pieceEntries = 1000
+	// pieceBytes bounds what a piece holds.
+	pieceBytes = 8 << 20
+	// pieceStep is the step in which memory for a piece is asked for.
+	pieceStep = 256 << 10
+	// keepBytes is the size up to which the memory of an entry is used again.
+	keepBytes = 64 << 10
+)
+
+// upload is one request.
+type upload struct {
+	door   *Door
+	call   *httpdoor.Call
+	target httpdoor.Target
+	stream *body.Stream
+	piece  piece
+	found  map[string]stored // what is known of each source
+	// pieces counts those that are stored, and storing how long that took.
+	pieces  int
+	storing time.Duration
+	// failed is why reading ended; set before the channel of entries is closed.
+	failed error
+}
+
+// piece is entries that are stored together. All have the same source, and numbers that ascend and have as many digits.
+type piece struct {
+	entries []*entry
+	bytes   int
+	begun   time.Time
+	held    *body.Body // nil: nothing is held yet
+	holds   int
+}
+
+var entryPool = sync.Pool{New: func() any { return &entry{} }}
+
+// free gives an entry back.
+func (e *entry) free() {
+	if cap(e.data) <= keepBytes {
+		entryPool.Put(e)
+	}
+}
+
+// run reads and stores all entries.
+func (u *upload) run() error {
+	entries, stop := make(chan *entry), make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		u.read(entries, stop)
+	}()
+	err := u.store(entries)
+	close(stop)
+	if err != nil {
+		u.stream.Stop()
+	}
+	<-done
+	u.stream.Close()
+	u.piece.release()
+	return err
+}
+
+// read reads entries until the end of the body, an error, or stop.
+func (u *upload) read(entries chan<- *entry, stop <-chan struct{}) {
+	defer close(entries)
+	var held *body.Body
+	defer func() {
+		if held != nil {
+			held.Release()
+		}
+	}()
+	d := &decoder{
+		r: bufio.NewReaderSize(u.stream, 64<<10), cut: func() { u.door.Ingestion.Cut(u.door.Protocol) },
+		hold: func(n int) (err error) {
+			held, err = u.hold(held, n)
+			return err
+		},
+	}
+	for {
+		e := entryPool.Get().(*entry)
+		if err := d.next(e); err != nil {
+			if !errors.Is(err, io.EOF) {
+				u.failed = err
+			}
+			return
+		}
+		select {
+		case entries <- e:
+		case <-stop:
+			return
+		}
+	}
+}
+
+// hold makes a share of the memory for bodies one of n bytes, which is nil at first.
+func (u *upload) hold(held *body.Body, n int) (*body.Body, error) {
+	if held == nil {
+		return u.call.Hold(int64(n))
+	}
+	return held, u.call.Grow(held, int64(n))
+}
+
+// store stores the entries in pieces.
+func (u *upload) store(entries <-chan *entry) error {
+	silence := time.NewTimer(u.door.silence)
+	defer silence.Stop()
+	for {
+		select {
+		case e, more := <-entries:
+			if !more {
+				if err := u.flush(); err != nil {
+					return err
+				}
+				if u.failed != nil {
+					return u.call.Refuse(u.failed)
+				}
+				return nil
+			}
+			if err := u.add(e); err != nil {
+				return err
+			}
+			silence.Reset(u.door.silence)
+		case <-silence.C:
+			if err := u.flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// add adds an entry to the piece, and stores the piece before or after it if it ends there.
+func (u *upload) add(e *entry) error {
+	p := &u.piece
+	if len(p.entries) > 0 && (!p.continues(e) || p.bytes+e.size() > pieceBytes || time.Since(p.begun) > u.door.longest) {
+		if err := u.flush(); err != nil {
+			return err
+		}
+	}
+	if len(p.entries) == 0 {
+		p.begun = time.Now()
+	}
+	p.entries, p.bytes = append(p.entries, e), p.bytes+e.size()
+	if p.bytes > p.holds {
+		var err error
+		if p.held, err = u.hold(p.held, p.bytes+pieceStep); err != nil {
+			return err
+		}
+		p.holds = p.bytes + pieceStep
+	}
+	if len(p.entries) == pieceEntries || e.isLast() {
+		return u.flush()
+	}
+	return nil
+}
+
+// isLast reports whether a piece ends after the entry.
+func (e *entry) isLast() bool {
+	n, err := strconv.ParseUint(string(e.number), 16, 64)
+	return err == nil && n%pieceEntries == 0
+}
+
+// continues reports whether the piece may go on with the entry.
+func (p *piece) continues(e *entry) bool {
+	last := p.entries[len(p.entries)-1]
+	return string(last.source) == string(e.source) && len(last.number) == len(e.number) &&
+		(len(e.number) == 0 || string(last.number) < string(e.number))
+}
+
+func (p *piece) release() {
+	for _, e := range p.entries {
+		e.free()
+	}
+	clear(p.entries)
+	if p.held != nil {
+		p.held.Release()
+	}
+	*p = piece{entries: p.entries[:0]}
+}
+
+// flush stores the piece.
+func (u *upload) flush() error {
+	p := &u.piece
+	if len(p.entries) == 0 {
+		return nil
+	}
+	start := time.Now()
+	defer func() {
+		p.release()
+		took := time.Since(start)
+		u.storing += took
+		u.stream.Waited(took)
+	}()
+	entries, err := u.unstored(p.entries)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	b := u.call.Batch(u.target)
+	u.name(b, entries)
+	if b.OnReject == "" {
+		b.OnReject = ingest.StoreRejects // the answer cannot tell which entries they are
+	}
+	b.Bytes = 0
+	for _, e := range entries {
+		b.Bytes += int64(len(e.data))
+	}
+	in := &input{entries: entries, arrival: u.call.X.Start.UnixNano()}
+	if b.Pipeline == "" {
+		b.Input = ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
+	} else {
+		b.Input = ingest.Records(in.give)
+	}
+	u.pieces++
+	return u.call.StorePart(b, p.held, int64(p.bytes)).Err
+}
+
+// name gives a piece its key: the source, the numbers, and all cursors, since machines that are copies of another have
+// its source. Without cursors the key of the request counts, if there is one, with what the piece holds.
+func (u *upload) name(b *ingest.Batch, entries []*entry) {
+	hash := sha256.New()
+	first, last := entries[0], entries[len(entries)-1]
+	cursors := first.source != nil // then all have one
+	for _, e := range entries {
+		text := e.cursor
+		if !cursors {
+			text = e.data
+		}
+		_, _ = fmt.Fprintf(hash, "%d:%s", len(text), text) // a hash takes everything
+	}
+	sum := hex.EncodeToString(hash.Sum(nil))
+	switch {
+	case cursors:
+		u.call.SetKey(b, fmt.Sprintf("s=%s;i=%s-%s;%s", first.source, first.number, last.number, sum))
+	case b.Key != "":
+		u.call.SetKey(b, fmt.Sprintf("%s;%d;%s", u.call.Key, u.pieces, sum))
+	}
+}
