@@ -344,7 +344,7 @@ func (d *distribution) finish(ctx context.Context,
 		SQL: d.split.Worker, Database: d.req.Database,
 		Tables: bareTables(&shardpb.QueryRequest{Tables: []*shardpb.QueryTable{d.table}}),
 		Limit:  d.req.Limit, Partials: partials, Note: d.note(),
-	}, sent.to(stream))
+	}, d.counted(sent.to(stream)))
 	if err != nil && sent.bytes == 0 && len(d.missing) == 0 {
 		return d.instead(ctx, err)
 	}

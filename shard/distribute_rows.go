@@ -19,7 +19,7 @@ func (d *distribution) passOn(ctx context.Context,
 ) (done bool, err error) {
 	var sent answer
 	defer sent.end()
-	out := &joined{send: sent.to(stream)}
+	out := &joined{send: d.counted(sent.to(stream))}
 	for _, p := range d.parts {
 		r, err := d.open(ctx, p)
 		if err == nil {

@@ -36,6 +36,7 @@ type testNode struct {
 	shards []*opened
 	spool  *spool.Dir
 	srv    *grpc.Server
+	engine *heldEngine
 	// metrics are those of the server.
 	metrics *prometheus.Registry
 }
@@ -82,6 +83,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = e.Close() })
+		n.engine = &heldEngine{Engine: e}
 		client := shardclient.New(config)
 		n.srv = grpc.NewServer()
 		shardpb.RegisterShardServiceServer(n.srv, NewServer(ServerConfig{
@@ -95,7 +97,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 				}
 				return nil, false
 			},
-			All: func() []*Shard { return nil }, Engine: e, Spool: n.spool,
+			All: func() []*Shard { return nil }, Engine: n.engine, Spool: n.spool,
 			Registerer: n.metrics, Name: func(node string) string { return "node-" + node },
 			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error) {
 				r, err := client.Ask(ctx, req)

@@ -139,13 +139,10 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	if d, err := s.takeApart(ctx, req); err != nil {
 		return errs.ToGRPC(err)
 	} else if d != nil {
-		done, err := d.run(ctx, stream)
-		if err == nil {
-			s.metrics.count(d, done)
-		}
-		if done || err != nil {
+		if done, err := d.run(ctx, stream); done || err != nil {
 			return errs.ToGRPC(err)
 		}
+		s.metrics.count(d, false)
 		note = d.note()
 	}
 	gathering, span := tracing.Start(ctx, "gather rows")

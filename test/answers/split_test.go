@@ -138,6 +138,9 @@ var became = []struct{ kind, sql string }{
 	{"split_total aggregate", "SET TIME ZONE '+02:00'; SELECT count(*) FROM {a} WHERE ts > '2023-11-15 01:00:00'"},
 	{"split_total pairs", "SELECT count(DISTINCT req) FROM {a}"},
 	{"split_total pairs", "SELECT host, median(i16), quantile_cont(i16, 0.99) FROM {a} GROUP BY host"},
+	{"split_total pairs", "SELECT host, approx_count_distinct(req), count(*) FROM {a} GROUP BY host"},
+	{"split_total pairs", "SELECT svc, quantile_disc(i16, 0.9) FROM {m} GROUP BY svc"},
+	{"split_total aggregate", "SELECT host, stddev(i16), var_pop(i8) FROM {m} GROUP BY host"},
 	{"split_total top", "SELECT * FROM {a} ORDER BY ts DESC, id LIMIT 30"},
 	{"split_total top", "SELECT id, host FROM {m} WHERE svc = 'api' ORDER BY ts, id LIMIT 10 OFFSET 3"},
 	{"split_total limit", "SELECT 1 AS one FROM {a} LIMIT 5"},
@@ -258,7 +261,8 @@ func (g *grammar) aggregate(s scope) string {
 	a := one(g, "count(*)", "count("+col+")", "count(DISTINCT "+col+")", "min("+col+")", "max("+col+")",
 		"sum("+small+")", "avg("+small+")", "sum(DISTINCT "+small+")", "median("+small+")",
 		"quantile_cont("+small+", "+one(g, "0", "0.1", "0.5", "0.99", "1")+")", "bool_and(x.ok)", "bool_or(x.ok)",
-		"bit_xor("+small+")", "bit_and("+small+")", "count_if(x.ok)", "arg_max(x.host, x.id)", "min_by("+small+", x.id)")
+		"bit_xor("+small+")", "bit_and("+small+")", "count_if(x.ok)", "arg_max(x.host, x.id)", "min_by("+small+", x.id)",
+		"approx_count_distinct("+col+")", "stddev("+small+")", "quantile_disc("+col+", 0.75)")
 	if g.IntN(5) == 0 && !strings.Contains(a, "DISTINCT") {
 		a += " FILTER (WHERE " + g.condition(s, 0) + ")"
 	}

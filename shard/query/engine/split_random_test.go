@@ -65,7 +65,8 @@ func (g statements) aggregate() string {
 	case 13:
 		s = "sum(DISTINCT " + g.pick("status", "n") + ")"
 	case 14:
-		s = g.pick("stddev("+a+")", "quantile_disc("+a+", 0.9)", "approx_count_distinct(path)", "var_pop(n)",
+		s = g.pick("stddev("+a+")", "quantile_disc("+a+", 0.9)", "approx_count_distinct(path)",
+			"approx_count_distinct("+a+")", "var_pop(n)",
 			"stddev_pop(n)", "variance("+a+")", "quantile_disc(path, 0.25)", "quantile_cont(n, -0.25)")
 	case 15:
 		return "count(*) * 100.0 / greatest(count(" + a + "), 1)"

@@ -228,6 +228,10 @@ func TestSplitStatements(t *testing.T) {
 			"sum(n) FILTER (WHERE n < 0.00000000000000000000025) AS b, " +
 			"count(*) FILTER (WHERE bytes < 18446744073709551616) FROM logs WHERE n > -5.00000000000000000000000025",
 		"SELECT count(*) FROM logs WHERE bytes < 9223372036854775806.5 AND n > -18446744073709551615.5",
+		"SELECT approx_count_distinct(ts), count(*) FROM logs",
+		"SELECT host, approx_count_distinct(path), sum(n) FROM logs WHERE took > 50 GROUP BY host ORDER BY host",
+		"SELECT ok, approx_count_distinct(bytes) FILTER (WHERE status = 404) FROM logs GROUP BY ok ORDER BY ok",
+		"SELECT approx_count_distinct(took) FROM logs WHERE false",
 		"SELECT quantile_disc(path, 0.333), mode(path) FILTER (WHERE status = 404) FROM logs",
 	} {
 		want, err := ask(e, sql, p.all)

@@ -70,6 +70,8 @@ type merging struct {
 	pairs string
 	// ranks tells that the last step looks for values by their rank.
 	ranks bool
+	// best is the column of the largest ranks of registers; empty: there are none.
+	best string
 	// divided are the sums of which averages are made, by their columns.
 	divided []string
 }
@@ -241,22 +243,28 @@ func (m *merging) cut() string {
 
 // partials returns what the last step reads, as text.
 func (m *merging) partials() string {
-	if !m.ranks {
+	if !m.ranks && m.best == "" {
 		return Partials
 	}
-	by := make([]string, len(m.groups))
-	for i := range by {
-		by[i] = groupName(i)
+	var by []string
+	for i := range m.groups {
+		by = append(by, groupName(i))
 	}
-	partition := ""
+	group := ""
 	if len(by) > 0 {
-		partition = "PARTITION BY " + strings.Join(by, ", ")
+		group = "PARTITION BY " + strings.Join(by, ", ")
 	}
-	n := m.count()
-	of := "PARTITION BY " + strings.Join(append(by, pairsName), ", ")
-	return fmt.Sprintf(`(SELECT *, CAST(sum(%[1]s) OVER (%[2]s ORDER BY %[3]s) AS BIGINT) AS "__upto", CAST(sum(%[1]s) `+
-		`OVER (%[2]s) AS BIGINT) AS "__total", CAST(sum(%[1]s) OVER (%[5]s) AS BIGINT) AS "__often" FROM %[4]s)`,
-		n, partition, pairsName, Partials, of)
+	value := "PARTITION BY " + strings.Join(append(by, pairsName), ", ")
+	out := "(SELECT *"
+	if m.ranks {
+		out += fmt.Sprintf(`, CAST(sum(%[1]s) OVER (%[2]s ORDER BY %[3]s) AS BIGINT) AS "__upto", `+
+			`CAST(sum(%[1]s) OVER (%[2]s) AS BIGINT) AS "__total", CAST(sum(%[1]s) OVER (%[4]s) AS BIGINT) AS "__often"`,
+			m.count(), group, pairsName, value)
+	}
+	if m.best != "" {
+		out += fmt.Sprintf(`, max(%s) OVER (%[2]s) AS "__best", row_number() OVER (%[2]s) = 1 AS "__first"`, m.best, value)
+	}
+	return out + " FROM " + Partials + ")"
 }
 
 // count returns the part that counts the values of pairs.

@@ -50,6 +50,8 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 		return m.discrete(n)
 	case "mode":
 		return m.mode(n)
+	case "approx_count_distinct":
+		return m.estimate(n)
 	case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev":
 		return m.variance(name, n)
 	}

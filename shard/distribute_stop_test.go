@@ -1,0 +1,113 @@
+package shard
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine"
+)
+
+// heldEngine is an engine whose queries a test may hold.
+type heldEngine struct {
+	*engine.Engine
+	mu sync.Mutex // guards hold
+	// hold is called in the place of Query, unless it is nil.
+	hold func(ctx context.Context) error
+}
+
+func (e *heldEngine) holdQueries(hold func(ctx context.Context) error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hold = hold
+}
+
+func (e *heldEngine) Query(ctx context.Context, req *query.Request, emit func([]byte) error) error {
+	e.mu.Lock()
+	hold := e.hold
+	e.mu.Unlock()
+	if hold != nil {
+		return hold(ctx)
+	}
+	return e.Engine.Query(ctx, req, emit)
+}
+
+// untilItEnds holds the queries of all nodes until their contexts end. A node says its name when a query begins, and
+// when it has ended.
+func (c *spreadNodes) untilItEnds() (began, ended chan string) {
+	began, ended = make(chan string), make(chan string)
+	for name, n := range c.nodes {
+		n.engine.holdQueries(func(ctx context.Context) error {
+			began <- name
+			<-ctx.Done()
+			ended <- name
+			return context.Cause(ctx)
+		})
+	}
+	return began, ended
+}
+
+// collect returns the names that nodes say, until it has n.
+func collect(from <-chan string, n int) map[string]bool {
+	names := map[string]bool{}
+	for len(names) < n {
+		names[<-from] = true
+	}
+	return names
+}
+
+// TestCancelEndsAllParts: a client that leaves ends the work on every node.
+func TestCancelEndsAllParts(t *testing.T) {
+	t.Parallel()
+	for _, sql := range []string{"SELECT count(*) FROM logs", "SELECT host, median(n) FROM logs GROUP BY host"} {
+		c := newSpreadNodes(t, 80)
+		began, ended := c.untilItEnds()
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error)
+		go func() {
+			body, err := c.client.Query(ctx, &shardpb.QueryRequest{Sql: sql, Database: "public", Tables: c.spread})
+			if err == nil {
+				_ = body.Close()
+			}
+			failed <- err
+		}()
+		if names := collect(began, 3); len(names) != 3 {
+			t.Errorf("%s: work began on %v", sql, names)
+		}
+		cancel()
+		if names := collect(ended, 3); len(names) != 3 {
+			t.Errorf("%s: work ended on %v", sql, names)
+		}
+		if err := <-failed; err == nil {
+			t.Errorf("%s: a query that was cancelled has an answer", sql)
+		}
+	}
+}
+
+// TestFailedPartEndsTheOthers: what one node cannot do ends the work on the others, and the query with its error.
+func TestFailedPartEndsTheOthers(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 80)
+	began, ended := c.untilItEnds()
+	fail := make(chan struct{})
+	c.nodes["b"].engine.holdQueries(func(context.Context) error {
+		<-fail
+		return errs.New(errs.RuntimeResourcesExhausted, "no memory on this node")
+	})
+	failed := make(chan error)
+	go func() {
+		_, _, err := c.ask(&shardpb.QueryRequest{Sql: "SELECT count(*) FROM logs", Database: "public", Tables: c.spread})
+		failed <- err
+	}()
+	collect(began, 2)
+	close(fail)
+	if names := collect(ended, 2); !names["a"] || !names["c"] {
+		t.Errorf("work ended on %v, want a and c", names)
+	}
+	if err := <-failed; errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
+		t.Errorf("the query ends with %v", err)
+	}
+}
