@@ -120,58 +120,38 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 		return false, nil
 	}
 	start := cp.cfg.Now()
+	did, err = cp.compactPicked(ctx, picked, start)
+	if err != nil {
+		cp.metrics.compactions.WithLabelValues("error").Inc()
+		for _, seg := range picked {
+			cp.failed[seg.ID] = start.Add(retryCompactionAfter)
+		}
+	}
+	return did, err
+}
+
+// compactPicked merges the segments that were picked and shows the result. It reports whether there may be
+// more to do.
+func (cp *compactor) compactPicked(ctx context.Context, picked []compaction.Segment, start time.Time) (bool, error) {
 	generation := cp.ledger.GenerationNow()
 	job, live := cp.job(picked)
 	defer func() {
 		for _, l := range live {
 			l.Unref()
 		}
-		if err != nil {
-			cp.metrics.compactions.WithLabelValues("error").Inc()
-			for _, seg := range picked {
-				cp.failed[seg.ID] = start.Add(retryCompactionAfter)
-			}
-		}
 	}()
 	if len(live) == 0 {
 		return false, nil // they went in the meantime
 	}
-	size, ids := int64(0), []uint64(nil)
-	for _, l := range live {
-		size += l.Bytes
-		ids = append(ids, l.ID)
+	res, err := cp.run(ctx, job, live)
+	if err == nil {
+		err = cp.commit(res, live, generation)
 	}
-	ended := cp.operations.Begin("compaction", words.Count(len(live), "segment"), size)
-	defer func() { ended(err) }()
-	cp.running.Store(1)
-	defer cp.running.Store(0)
-	cp.crashes.begin(ids...)
-	var res *compaction.Result
-	err = cp.cfg.catchPanic(fmt.Sprintf("compact segments %d", ids), func() error {
-		res, err = compaction.Run(ctx, *job)
-		return err
-	})
-	cp.crashes.end(ids...)
-	if err != nil {
-		if IsDamage(err) {
-			cp.scrub.FindDamaged(live)
-		}
-		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", cp.cfg.ID, len(live), err)
-	}
-	edit := &manifest.Edit{Add: res.Segments}
-	for _, l := range live {
-		edit.Remove = append(edit.Remove, l.ID)
-	}
-	if len(res.Segments) > 0 {
-		if err := cp.cfg.FS.SyncDir(cp.segmentDir); err != nil {
-			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", cp.cfg.ID, cp.segmentDir, err),
-				cp.files.removeNew(res.Segments))
-		}
-	}
-	if err := cp.ledger.commit(&pendingEdit{edit: edit, generation: generation}); errors.Is(err, ErrReplaced) {
+	if errors.Is(err, ErrReplaced) {
 		cp.cfg.Logger.Info("a compaction was given up", "error", err)
 		return true, nil // there may be something else to do now
-	} else if err != nil {
+	}
+	if err != nil {
 		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", cp.cfg.ID, len(live), err)
 	}
 	cp.metrics.compactions.WithLabelValues("ok").Inc()
@@ -182,6 +162,45 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 		"bytes_out", res.BytesOut,
 		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "rows_copied", res.RowsCopied, "took", cp.cfg.Now().Sub(start))
 	return true, nil
+}
+
+// run writes the segments of a compaction. Inputs that turn out to be damaged are set aside.
+func (cp *compactor) run(ctx context.Context, job *compaction.Job, live []*LiveSegment) (res *compaction.Result,
+	err error,
+) {
+	size, ids := int64(0), []uint64(nil)
+	for _, l := range live {
+		size += l.Bytes
+		ids = append(ids, l.ID)
+	}
+	ended := cp.operations.Begin("compaction", words.Count(len(live), "segment"), size)
+	defer func() { ended(err) }()
+	cp.running.Store(1)
+	defer cp.running.Store(0)
+	cp.crashes.begin(ids...)
+	err = cp.cfg.catchPanic(fmt.Sprintf("compact segments %d", ids), func() error {
+		res, err = compaction.Run(ctx, *job)
+		return err
+	})
+	cp.crashes.end(ids...)
+	if err != nil && IsDamage(err) {
+		cp.scrub.FindDamaged(live)
+	}
+	return res, err
+}
+
+// commit makes the output of a compaction take the place of its inputs.
+func (cp *compactor) commit(res *compaction.Result, live []*LiveSegment, generation uint64) error {
+	edit := &manifest.Edit{Add: res.Segments}
+	for _, l := range live {
+		edit.Remove = append(edit.Remove, l.ID)
+	}
+	if len(res.Segments) > 0 {
+		if err := cp.cfg.FS.SyncDir(cp.segmentDir); err != nil {
+			return errors.Join(fmt.Errorf("sync directory %s: %w", cp.segmentDir, err), cp.files.removeNew(res.Segments))
+		}
+	}
+	return cp.ledger.commit(&pendingEdit{edit: edit, generation: generation})
 }
 
 // FindDamaged sets those of the segments aside that are not as they were written.
@@ -221,70 +240,6 @@ func (cp *compactor) pick() []compaction.Segment {
 	picked, debt := compaction.Pick(list, now, cp.mayMerge)
 	cp.debt.Store(debt)
 	return picked
-}
-
-// candidate returns a segment as compaction sees it. It holds mu for one segment at a time,
-// because there may be tens of thousands of tables in each.
-func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Segment, ok bool) {
-	cp.tables.mu.RLock()
-	defer cp.tables.mu.RUnlock()
-	if cp.tables.sources.have(l) {
-		return seg, false
-	}
-	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}
-	first := true
-	lo, hi := int64(0), int64(0) // days
-	add := func(t segment.TableSpan) {
-		d := cp.tables.State.Tables[t.TableID]
-		if d == nil || cp.tables.State.Dead(t, l.Order) {
-			seg.DeadRows += t.Rows
-			seg.Overdue = seg.Overdue || d != nil && cp.expiry.overdue(d, t.MaxTime, now)
-			return
-		}
-		if x, ok := cp.tables.State.Expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
-			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) /
-				(float64(t.MaxTime) - float64(t.MinTime) + 1))
-		}
-		index := d.TimeIndex()
-		if index == nil {
-			return
-		}
-		unit := index.Type.UnitsPerSecond()
-		from, to := instant(t.MinTime, unit), instant(t.MaxTime, unit)
-		dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)
-		if first {
-			seg.MinTime, seg.MaxTime, lo, hi = from, to, dayFrom, dayTo
-			if l.Shared() && d.Physical != "" {
-				seg.Group = compaction.Group{Database: d.Database, Physical: d.Physical}
-			}
-			first = false
-		}
-		if from.Before(seg.MinTime) {
-			seg.MinTime = from
-		}
-		if to.After(seg.MaxTime) {
-			seg.MaxTime = to
-		}
-		lo, hi = min(lo, dayFrom), max(hi, dayTo)
-	}
-	if l.Shared() {
-		for _, t := range l.Tables {
-			add(t)
-		}
-	} else {
-		add(l.Span(l.TableID))
-		seg.Group.Table = l.TableID
-		d := cp.tables.State.Tables[l.TableID]
-		if ttl := cp.expiry.ttlOf(d); ttl > 0 && d.Merge == query.Append {
-			// The sooner it expires, the shorter: what is cut is not merged again.
-			seg.MaxSpan = max(min(ttl, seg.MinTime.Add(ttl).Sub(now))/4, 1)
-			seg.Cut = len(cp.tables.erasOf(l.TableID)) == 0
-		}
-	}
-	for seg.Days = 1; floorDiv(lo, seg.Days) != floorDiv(hi, seg.Days); seg.Days *= 2 {
-	}
-	seg.Day = floorDiv(lo, seg.Days) * seg.Days
-	return seg, !first
 }
 
 // lacksIndex reports whether a segment of one table was written before the table got an index

@@ -83,8 +83,51 @@ type stage struct {
 // stages splits what is frozen so that rows of different eras of a table do not come
 // into one file, and those of a later era into one of a later id; mu is held.
 func (fl *Flusher) stages(todo []*frozen) []stage {
-	rows, cuts := map[uint64]*flushTable{}, map[uint64][]memtable.Cut{}
-	most := 0
+	rows, cuts, most := collectRows(todo)
+	out := make([]stage, most+1)
+	for i := range out {
+		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}}
+	}
+	for id, list := range cuts {
+		// The last stage has what came after the last cut.
+		at, from := most-len(list), 0
+		for _, c := range list {
+			out[at].ends[id] = c.Merge
+			if t := rows[id]; t != nil {
+				fl.addPart(out[at], id, t, t.batches[from:c.At], c.Merge)
+				from = c.At
+			}
+			at++
+		}
+		if t := rows[id]; t != nil {
+			t.batches = t.batches[from:]
+		}
+	}
+	for id, t := range rows {
+		fl.addPart(out[most], id, t, t.batches, t.merge)
+	}
+	return out
+}
+
+// addPart adds batches of a table to a stage, unless there are none; mu is held.
+func (fl *Flusher) addPart(to stage, id uint64, t *flushTable, batches []*column.Batch, merge query.Merge) {
+	if len(batches) == 0 {
+		return
+	}
+	part := &flushTable{def: t.def, merge: merge, batches: batches}
+	for _, b := range batches {
+		part.bytes += int64(len(b.Mem))
+	}
+	// A table that merges rows and has a file of its own goes on getting one.
+	part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append &&
+		slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *LiveSegment) bool { return !l.Shared() })
+	to.rows[id] = part
+}
+
+// collectRows returns the batches of frozen memtables by table, the cuts between them, and how many cuts a
+// table has at most; mu is held.
+func collectRows(todo []*frozen) (rows map[uint64]*flushTable, cuts map[uint64][]memtable.Cut, most int) {
+	rows, cuts = map[uint64]*flushTable{}, map[uint64][]memtable.Cut{}
 	for _, f := range todo {
 		for _, id := range f.mem.CutTables() {
 			for _, c := range f.mem.Cuts(id) {
@@ -105,41 +148,7 @@ func (fl *Flusher) stages(todo []*frozen) []stage {
 			t.merge = t.def.Merge
 		}
 	}
-	out := make([]stage, most+1)
-	for i := range out {
-		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}}
-	}
-	put := func(at int, id uint64, t *flushTable, batches []*column.Batch, merge query.Merge) {
-		if len(batches) == 0 {
-			return
-		}
-		part := &flushTable{def: t.def, merge: merge, batches: batches}
-		for _, b := range batches {
-			part.bytes += int64(len(b.Mem))
-		}
-		// A table that merges rows and has a file of its own goes on getting one.
-		part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append &&
-			slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *LiveSegment) bool { return !l.Shared() })
-		out[at].rows[id] = part
-	}
-	for id, list := range cuts {
-		at, from := most-len(list), 0
-		for _, c := range list {
-			out[at].ends[id] = c.Merge
-			if t := rows[id]; t != nil {
-				put(at, id, t, t.batches[from:c.At], c.Merge)
-				from = c.At
-			}
-			at++
-		}
-		if t := rows[id]; t != nil {
-			t.batches = t.batches[from:]
-		}
-	}
-	for id, t := range rows {
-		put(most, id, t, t.batches, t.merge)
-	}
-	return out
+	return rows, cuts, most
 }
 
 // writeStages writes the rows of a flush and notes in the edit which files, and which

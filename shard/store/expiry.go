@@ -126,16 +126,23 @@ func (lt *Expiry) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, 
 			partly = append(partly, l)
 		}
 	}
-	mems := append(lt.tables.segs.rawMemtables(d.ID), lt.tables.Mem.Active)
-	for _, f := range lt.tables.Mem.frozen {
+	return yes || lt.tables.batchExpired(d.ID, before), partly
+}
+
+// batchExpired reports whether all rows of a batch in memory are from before a time; mu is held.
+func (tb *Tables) batchExpired(table uint64, before int64) bool {
+	mems := append(tb.segs.rawMemtables(table), tb.Mem.Active)
+	for _, f := range tb.Mem.frozen {
 		mems = append(mems, f.mem)
 	}
 	for _, mem := range mems {
-		for _, b := range mem.Batches(d.ID) {
-			yes = yes || b.MaxTime < before
+		for _, b := range mem.Batches(table) {
+			if b.MaxTime < before {
+				return true
+			}
 		}
 	}
-	return yes, partly
+	return false
 }
 
 // instant returns a time index as a time, or the nearest that is one.

@@ -106,31 +106,11 @@ func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	}
 	lost := filepath.Join(sf.cfg.Dir, lostDirName)
 	for _, name := range names {
-		path := filepath.Join(sf.segmentDir, name)
-		number, isSegment := strings.CutSuffix(name, segment.Suffix)
-		if !isSegment {
-			number, isSegment = strings.CutSuffix(name, segment.RawSuffix)
+		if live[name] {
+			continue
 		}
-		id, perr := strconv.ParseUint(number, 10, 64)
-		switch {
-		case live[name]:
-		case segment.IsTemp(name), isSegment && perr == nil &&
-			(id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id)):
-			sf.cfg.Logger.Info("removed a file that was not finished, or that is dead; "+
-				"its rows are in the log or in other segments", "file", path)
-			if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove unfinished file: %w", err)
-			}
-		case isSegment:
-			to := filepath.Join(lost, name+lostMark+sf.cfg.Now().UTC().Format(lostDay))
-			sf.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file",
-				path, "to", to)
-			if err := sf.cfg.FS.MkdirAll(lost); err != nil {
-				return err
-			}
-			if err := sf.cfg.FS.Rename(path, to); err != nil {
-				return err
-			}
+		if err := sf.sweepFile(st, name, lost); err != nil {
+			return err
 		}
 	}
 	if err := sf.sweepLost(lost); err != nil {
@@ -140,6 +120,35 @@ func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	if len(st.Garbage) > 0 {
 		// The next edit of the manifest says that they are gone.
 		return sf.cfg.FS.SyncDir(sf.segmentDir)
+	}
+	return nil
+}
+
+// sweepFile deals with a file that the manifest does not list.
+func (sf *SegmentFiles) sweepFile(st *manifest.State, name, lost string) error {
+	path := filepath.Join(sf.segmentDir, name)
+	number, isSegment := strings.CutSuffix(name, segment.Suffix)
+	if !isSegment {
+		number, isSegment = strings.CutSuffix(name, segment.RawSuffix)
+	}
+	id, err := strconv.ParseUint(number, 10, 64)
+	dead := isSegment && err == nil &&
+		(id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id))
+	switch {
+	case dead, segment.IsTemp(name):
+		sf.cfg.Logger.Info("removed a file that was not finished, or that is dead; "+
+			"its rows are in the log or in other segments", "file", path)
+		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove unfinished file: %w", err)
+		}
+	case isSegment:
+		to := filepath.Join(lost, name+lostMark+sf.cfg.Now().UTC().Format(lostDay))
+		sf.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file",
+			path, "to", to)
+		if err := sf.cfg.FS.MkdirAll(lost); err != nil {
+			return err
+		}
+		return sf.cfg.FS.Rename(path, to)
 	}
 	return nil
 }

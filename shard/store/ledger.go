@@ -118,15 +118,8 @@ func (lg *Ledger) commitPending() error {
 func (lg *Ledger) commitPendingLocked() error {
 	for len(lg.pending) > 0 {
 		u := lg.pending[0]
-		if lg.broken {
-			m, err := manifest.Open(lg.manifestConfig())
-			if err != nil {
-				return err
-			}
-			if err := lg.manifest.Close(); err != nil {
-				lg.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
-			}
-			lg.manifest, lg.broken = m, false
+		if err := lg.reopenBroken(); err != nil {
+			return err
 		}
 		if err := lg.manifest.Commit(u.edit); err != nil {
 			lg.broken = true
@@ -136,6 +129,22 @@ func (lg *Ledger) commitPendingLocked() error {
 		lg.pending = lg.pending[1:]
 		lg.publish(u)
 	}
+	return nil
+}
+
+// reopenBroken opens the manifest anew if a write to it failed; mu is held.
+func (lg *Ledger) reopenBroken() error {
+	if !lg.broken {
+		return nil
+	}
+	m, err := manifest.Open(lg.manifestConfig())
+	if err != nil {
+		return err
+	}
+	if err := lg.manifest.Close(); err != nil {
+		lg.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
+	}
+	lg.manifest, lg.broken = m, false
 	return nil
 }
 

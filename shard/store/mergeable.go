@@ -5,6 +5,7 @@ import (
 
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 // This file is about which segments of tables that merge rows may be compacted together,
@@ -68,40 +69,22 @@ type inputMerge struct {
 // would be joined, and the list lacks a segment from before the last of these eras.
 func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j inputMerge, ok bool) {
 	eras, now := cp.tables.erasOf(table), cp.tables.State.Tables[table].Merge
-	in := make(map[uint64]bool, len(list))
-	for i := range list {
-		in[list[i].ID] = true
-	}
-	// Of the inputs: the orders and times of those that merge, the highest order of all.
-	least, most, last, first := uint64(math.MaxUint64), uint64(0), uint64(0), uint64(math.MaxUint64)
-	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, l := range cp.tables.segs.byTable[table] {
-		if !in[l.ID] {
-			continue
-		}
-		first, last = min(first, l.Order), max(last, l.Order)
-		if eras.Segment(l.Order, now) != query.Append {
-			t := l.Span(table)
-			least, most, lo, hi = min(least, l.Order), max(most, l.Order), min(lo, t.MinTime), max(hi, t.MaxTime)
-		}
-	}
+	in := cp.inputsOf(table, list, func(order uint64) bool { return eras.Segment(order, now) != query.Append })
 	highest := list[len(list)-1].Order
-	j.merge, j.oldest = eras.Segment(last, now), true
-	j.own = eraAt(eras, last) != eraAt(eras, highest)
-	several := last > 0 && eraAt(eras, first) != eraAt(eras, last)
+	j.merge, j.oldest = eras.Segment(in.last, now), true
+	j.own = eraAt(eras, in.last) != eraAt(eras, highest)
+	several := in.last > 0 && eraAt(eras, in.first) != eraAt(eras, in.last)
 	if several {
 		j.modes = func(order uint64) query.Merge { return eras.Segment(order, now) }
 	}
 	for _, l := range cp.tables.segs.byTable[table] {
-		if t := l.Span(table); in[l.ID] || t.MaxTime < lo || t.MinTime > hi || eras.Segment(l.Order, now) == query.Append {
+		if in.ids[l.ID] || !in.overlap(l.Span(table)) || eras.Segment(l.Order, now) == query.Append {
 			continue
 		}
 		switch {
-		case l.Order < least:
+		case l.Order < in.least:
 			j.oldest = false
-		case l.Order <= most:
-			return j, false
-		case several && j.merge == query.Append:
+		case l.Order <= in.most, several && j.merge == query.Append:
 			return j, false
 		case l.Order <= highest:
 			j.own = true
@@ -109,6 +92,42 @@ func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j
 	}
 	return j, !several || j.oldest
 }
+
+// inputs are the segments of a compaction, as far as they have rows of one table.
+type inputs struct {
+	ids         map[uint64]bool // of the whole list
+	first, last uint64          // the lowest and the highest order
+	// Of those whose rows merge: the orders, and the times of the rows.
+	least, most uint64
+	lo, hi      int64
+}
+
+// inputsOf returns the segments of a list that have rows of a table; merge reports by the order of a
+// segment whether its rows merge. Tables.mu is held.
+func (cp *compactor) inputsOf(table uint64, list []compaction.Segment, merge func(order uint64) bool) inputs {
+	in := inputs{
+		ids: make(map[uint64]bool, len(list)), first: math.MaxUint64, least: math.MaxUint64,
+		lo: math.MaxInt64, hi: math.MinInt64,
+	}
+	for i := range list {
+		in.ids[list[i].ID] = true
+	}
+	for _, l := range cp.tables.segs.byTable[table] {
+		if !in.ids[l.ID] {
+			continue
+		}
+		in.first, in.last = min(in.first, l.Order), max(in.last, l.Order)
+		if merge(l.Order) {
+			t := l.Span(table)
+			in.least, in.most = min(in.least, l.Order), max(in.most, l.Order)
+			in.lo, in.hi = min(in.lo, t.MinTime), max(in.hi, t.MaxTime)
+		}
+	}
+	return in
+}
+
+// overlap reports whether rows have times among those of the inputs that merge.
+func (in *inputs) overlap(t segment.TableSpan) bool { return t.MaxTime >= in.lo && t.MinTime <= in.hi }
 
 // eraAt returns the number of the era of segments of an order.
 func eraAt(eras query.Eras, order uint64) int {

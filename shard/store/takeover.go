@@ -18,13 +18,8 @@ import (
 func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
-	if lg.broken {
-		m, err := manifest.Open(lg.manifestConfig())
-		if err != nil {
-			return err
-		}
-		_ = lg.manifest.Close() // it was given up
-		lg.manifest, lg.broken = m, false
+	if err := lg.reopenBroken(); err != nil {
+		return err
 	}
 	next := *fetched
 	lg.files.IDs.Raise(next.NextSegmentID)
@@ -56,29 +51,7 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.pending, lg.unswept = nil, false
 	lg.generation++
 
-	lg.tables.mu.Lock()
-	old, mems := lg.tables.segs.live, []*memtable.Memtable{lg.tables.Mem.Active}
-	lg.cfg.Budget.Add(-lg.tables.Mem.size())
-	for _, f := range lg.tables.Mem.frozen {
-		mems = append(mems, f.mem)
-	}
-	lg.tables.State, lg.tables.segs.live, lg.tables.segs.byTable = state, map[uint64]*LiveSegment{},
-		map[uint64][]*LiveSegment{}
-	lg.tables.ticked = lg.cfg.Monotonic()
-	lg.tables.Mem.frozen, lg.tables.Mem.Active = nil, memtable.New(lg.cfg.Pool)
-	lg.tables.Mem.bytes, lg.tables.Mem.since, lg.tables.Mem.last = 0, time.Time{}, time.Time{}
-	lg.tables.segs.learnEras(next.Merging)
-	lg.tables.segs.raw, lg.tables.segs.loaded = map[uint64][]*LiveSegment{}, raws
-	for _, m := range next.Segments {
-		lg.tables.addLive(m)
-	}
-	lg.tables.AppliedIndex, lg.tables.AppliedTerm, lg.tables.Base = next.AppliedIndex, next.AppliedTerm, next.AppliedIndex
-	lg.tables.Flushed.Store(next.AppliedIndex)
-	lg.tables.flushErr, lg.tables.flushFailing = nil, 0
-	lg.tables.tails.end(0, errs.New(errs.ShardNotReady,
-		"shard %d: node %s took over the state of another replica; begin again", lg.cfg.ID,
-		lg.cfg.NodeID).WithRetryAfter(time.Second))
-	lg.tables.mu.Unlock()
+	old, mems := lg.tables.replace(state, &next, raws)
 
 	for i := range next.Segments {
 		lg.files.IDs.done(next.Segments[i].ID)
@@ -98,6 +71,30 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.installer.Clear()
 	lg.wakeCompactor()
 	return nil
+}
+
+// replace shows the state and the segments of another replica, and returns what it showed before: both
+// lose the reference of the tables. raws are the raw segments, loaded.
+func (tb *Tables) replace(state *rules.State, next *manifest.State, raws map[uint64]loadedRaw) (
+	old map[uint64]*LiveSegment, mems []*memtable.Memtable,
+) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	old, mems = tb.segs.live, []*memtable.Memtable{tb.Mem.Active}
+	tb.cfg.Budget.Add(-tb.Mem.size())
+	for _, f := range tb.Mem.frozen {
+		mems = append(mems, f.mem)
+	}
+	tb.State, tb.ticked = state, tb.cfg.Monotonic()
+	tb.Mem = memtables{Active: memtable.New(tb.cfg.Pool)}
+	tb.segs.live, tb.segs.byTable = map[uint64]*LiveSegment{}, map[uint64][]*LiveSegment{}
+	tb.segs.raw, tb.segs.loaded = map[uint64][]*LiveSegment{}, raws
+	tb.show(next, next.Segments)
+	tb.flushErr, tb.flushFailing = nil, 0
+	tb.tails.end(0, errs.New(errs.ShardNotReady,
+		"shard %d: node %s took over the state of another replica; begin again", tb.cfg.ID,
+		tb.cfg.NodeID).WithRetryAfter(time.Second))
+	return old, mems
 }
 
 // garbageOf returns the segments whose files are dead once st is not the state any more.

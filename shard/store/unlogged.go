@@ -29,31 +29,9 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 		r.Frozen = true
 		return r, nil
 	}
-	adm := rules.Admission{State: tb.State, IDs: map[rules.BatchID]struct{}{}, Leader: true}
-	var link []*column.Batch
-	var data [][]byte
-	for i, b := range batches {
-		v, err := adm.Admit(&b.Header)
-		switch v {
-		case rules.Duplicate:
-			r.Duplicates++
-			continue
-		case rules.NeedsTable:
-			r.Need = appendNew(r.Need, b.TableID)
-			continue
-		case rules.Refused:
-			return r, err
-		}
-		if err := adm.Accept(b); err != nil {
-			return r, err
-		}
-		if b.Rows > 0 {
-			link, data = append(link, b), append(data, encoded[i])
-			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
-		}
-	}
-	if len(r.Need) > 0 {
-		return r, nil
+	link, data, err := tb.admitUnlogged(&r, batches, encoded)
+	if err != nil || len(r.Need) > 0 {
+		return r, err
 	}
 	now, clock, first := tb.cfg.Now(), tb.clockNanos(), tb.Mem.Active.Empty()
 	for i, b := range link {
@@ -74,6 +52,34 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 	r.Full = tb.grown(tb.Mem.Active.Bytes())
 	r.Index = tb.AppliedIndex
 	return r, nil
+}
+
+// admitUnlogged returns the batches that the rules admit, and notes in r what became of the others; mu is held.
+func (tb *Tables) admitUnlogged(r *unloggedResult, batches []*column.Batch,
+	encoded [][]byte,
+) (link []*column.Batch, data [][]byte, err error) {
+	adm := rules.Admission{State: tb.State, IDs: map[rules.BatchID]struct{}{}, Leader: true}
+	for i, b := range batches {
+		v, err := adm.Admit(&b.Header)
+		switch v {
+		case rules.Duplicate:
+			r.Duplicates++
+			continue
+		case rules.NeedsTable:
+			r.Need = appendNew(r.Need, b.TableID)
+			continue
+		case rules.Refused:
+			return nil, nil, err
+		}
+		if err := adm.Accept(b); err != nil {
+			return nil, nil, err
+		}
+		if b.Rows > 0 {
+			link, data = append(link, b), append(data, encoded[i])
+			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
+		}
+	}
+	return link, data, nil
 }
 
 // unloggedResult is what became of batches that do not go through the log.

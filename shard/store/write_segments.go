@@ -67,32 +67,15 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 	}
 	shared := map[sharedKey][]part{}
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
-		t := tables[id]
-		if t.bytes >= notedBytes {
-			fl.crashes.begin(id)
-		}
-		parts, err := fl.partsOf(id, t)
+		own, err := fl.divide(id, tables[id], shared)
 		if err != nil {
 			faults[id] = err.Error()
 			continue
 		}
-		apart := fl.crashes.count(id) >= crashesAlone
-		for _, p := range parts {
-			if t.def.Physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
-				p.own = true
-				if err := write([]part{p}); err != nil {
-					return metas, err
-				}
-				continue
+		for i := range own {
+			if err := write(own[i : i+1]); err != nil {
+				return metas, err
 			}
-			by := sharedKey{physical: t.def.Physical, day: p.day, days: p.days}
-			if by.physical != "" {
-				by.database = t.def.Database
-			}
-			if apart {
-				by.apart = id
-			}
-			shared[by] = append(shared[by], p)
 		}
 	}
 	for _, by := range slices.SortedFunc(maps.Keys(shared), sharedKey.compare) {
@@ -114,6 +97,35 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 		}
 	}
 	return metas, nil
+}
+
+// divide puts the rows of a table in the order of files. It returns the parts that get files of their own, and
+// adds the others to the shared files. An error is of the rows.
+func (fl *Flusher) divide(id uint64, t *flushTable, shared map[sharedKey][]part) (own []part, err error) {
+	if t.bytes >= notedBytes {
+		fl.crashes.begin(id)
+	}
+	parts, err := fl.partsOf(id, t)
+	if err != nil {
+		return nil, err
+	}
+	alone := fl.crashes.count(id) >= crashesAlone
+	for _, p := range parts {
+		if t.def.Physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
+			p.own = true
+			own = append(own, p)
+			continue
+		}
+		by := sharedKey{physical: t.def.Physical, day: p.day, days: p.days}
+		if by.physical != "" {
+			by.database = t.def.Database
+		}
+		if alone {
+			by.apart = id
+		}
+		shared[by] = append(shared[by], p)
+	}
+	return own, nil
 }
 
 // notedBytes is the size from which on it is noted of a table by itself that its rows are

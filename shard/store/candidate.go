@@ -1,0 +1,98 @@
+package store
+
+import (
+	"time"
+
+	"cordwood/shard/compaction"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+	"cordwood/shard/segment"
+)
+
+// candidate returns a segment as compaction sees it. It holds Tables.mu for one segment at a time,
+// because there may be tens of thousands of tables in each.
+func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Segment, ok bool) {
+	cp.tables.mu.RLock()
+	defer cp.tables.mu.RUnlock()
+	if cp.tables.sources.have(l) {
+		return seg, false
+	}
+	c := candidate{
+		Segment: compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows},
+		l:       l, state: cp.tables.State, expiry: cp.expiry, now: now,
+	}
+	if l.Shared() {
+		for _, t := range l.Tables {
+			c.add(t)
+		}
+	} else {
+		c.add(l.Span(l.TableID))
+		c.Group.Table = l.TableID
+		d := cp.tables.State.Tables[l.TableID]
+		if ttl := cp.expiry.ttlOf(d); ttl > 0 && d.Merge == query.Append {
+			// The sooner it expires, the shorter: what is cut is not merged again.
+			c.MaxSpan = max(min(ttl, c.MinTime.Add(ttl).Sub(now))/4, 1)
+			c.Cut = len(cp.tables.erasOf(l.TableID)) == 0
+		}
+	}
+	return c.placed(), c.timed
+}
+
+// candidate is a segment that may be compacted, as the tables in it are added.
+type candidate struct {
+	compaction.Segment
+	l      *LiveSegment
+	state  *rules.State
+	expiry *Expiry
+	now    time.Time
+
+	timed           bool  // a table with live rows was added: times and days are set
+	lowDay, highDay int64 // of all rows
+}
+
+// add adds what the segment has of a table; Tables.mu is held.
+func (c *candidate) add(t segment.TableSpan) {
+	d := c.state.Tables[t.TableID]
+	if d == nil || c.state.Dead(t, c.l.Order) {
+		c.DeadRows += t.Rows
+		c.Overdue = c.Overdue || d != nil && c.expiry.overdue(d, t.MaxTime, c.now)
+		return
+	}
+	if x, ok := c.state.Expired[t.TableID]; ok && c.l.Shared() && c.l.Order < x.Order && t.MinTime < x.Before {
+		c.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) /
+			(float64(t.MaxTime) - float64(t.MinTime) + 1))
+	}
+	if index := d.TimeIndex(); index != nil {
+		c.span(d, t, index.Type.UnitsPerSecond())
+	}
+}
+
+// span extends the times of the segment by those of a table.
+func (c *candidate) span(d *rules.Definition, t segment.TableSpan, unit int64) {
+	from, to := instant(t.MinTime, unit), instant(t.MaxTime, unit)
+	dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)
+	if !c.timed {
+		c.timed = true
+		c.MinTime, c.MaxTime, c.lowDay, c.highDay = from, to, dayFrom, dayTo
+		if c.l.Shared() && d.Physical != "" {
+			c.Group = compaction.Group{Database: d.Database, Physical: d.Physical}
+		}
+		return
+	}
+	if from.Before(c.MinTime) {
+		c.MinTime = from
+	}
+	if to.After(c.MaxTime) {
+		c.MaxTime = to
+	}
+	c.lowDay, c.highDay = min(c.lowDay, dayFrom), max(c.highDay, dayTo)
+}
+
+// placed returns the segment with the partition that all of its rows are in.
+func (c *candidate) placed() compaction.Segment {
+	seg := c.Segment
+	for seg.Days = 1; floorDiv(c.lowDay, seg.Days) != floorDiv(c.highDay, seg.Days); seg.Days *= 2 {
+	}
+	seg.Day = floorDiv(c.lowDay, seg.Days) * seg.Days
+	return seg
+}
