@@ -80,8 +80,7 @@ func (sd *schedule) loop() {
 	defer ticker.Stop()
 	expire := time.NewTicker(sd.cfg.FlushAge)
 	defer expire.Stop()
-	var backoff time.Duration
-	var notBefore time.Time
+	var pause flushPause
 	for {
 		var asked chan error
 		reason := ""
@@ -92,41 +91,66 @@ func (sd *schedule) loop() {
 			reason = store.FlushRequest
 		case reason = <-sd.wake:
 		case <-ticker.C:
-			if sd.cfg.Pool.Trim(sd.cfg.Now(), memoryIdle) > 0 {
-				// What writing left on the heap may go as well: a large answer may follow.
-				debug.FreeOSMemory()
-			}
+			sd.returnMemory()
 		case <-expire.C:
-			sd.files.SweepExpired()
-			if err := sd.clock.expireRows(context.Background()); err != nil {
-				sd.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
-			}
+			sd.expire()
 			continue
 		}
 		if reason == "" {
 			reason = sd.memory.FlushReason(sd.replica.LogBytesAfter(sd.tables.Flushed.Load()))
 		}
-		if reason == "" || asked == nil && sd.cfg.Now().Before(notBefore) {
+		if reason == "" || asked == nil && sd.cfg.Now().Before(pause.until) {
 			continue
 		}
 		err := sd.flushFor(reason)
 		if asked != nil {
 			asked <- err
 		}
+		backoff := pause.note(sd.cfg.Now(), err)
 		if err == nil {
-			backoff, notBefore = 0, time.Time{}
 			sd.installer.Forget(func() bool { return sd.replica.Stats().CaughtUp })
 			continue
 		}
-		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)
-		// raft keeps only the text
-		if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
-			backoff = minFlushBackoff // room comes back at once, and rows are waiting
-		}
-		notBefore = sd.cfg.Now().Add(backoff)
 		sd.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err,
 			"retry_in", backoff)
 	}
+}
+
+// returnMemory gives free memory of rows back to the system, if nobody needs it.
+func (sd *schedule) returnMemory() {
+	if sd.cfg.Pool.Trim(sd.cfg.Now(), memoryIdle) > 0 {
+		// What writing left on the heap may go as well: a large answer may follow.
+		debug.FreeOSMemory()
+	}
+}
+
+// expire removes what is kept of expired rows, and finds out what has expired since.
+func (sd *schedule) expire() {
+	sd.files.SweepExpired()
+	if err := sd.clock.expireRows(context.Background()); err != nil {
+		sd.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
+	}
+}
+
+// flushPause is the pause between flushes that fail. Only a request is not held up by it.
+type flushPause struct {
+	length time.Duration
+	until  time.Time
+}
+
+// note takes in how a flush ended, and returns the pause before the next one.
+func (p *flushPause) note(now time.Time, err error) time.Duration {
+	if err == nil {
+		*p = flushPause{}
+		return 0
+	}
+	p.length = min(max(2*p.length, minFlushBackoff), maxFlushBackoff)
+	// raft keeps only the text
+	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+		p.length = minFlushBackoff // room comes back at once, and rows are waiting
+	}
+	p.until = now.Add(p.length)
+	return p.length
 }
 
 // beginLog puts an empty entry into the log if there are rows, but none that this

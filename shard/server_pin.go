@@ -87,35 +87,62 @@ func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (*Shard,
 	return sh, nil
 }
 
+// pin sends the list of a shard's segments, and then signs of life until ctx ends.
 func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*shardpb.PinResponse) error) error {
-	shard := req.ShardId
-	sh, err := s.pinnable(ctx, req)
+	p, err := s.takePin(ctx, req)
 	if err != nil {
 		return err
-	}
-	take := sh.Pin
-	if req.State {
-		if err := sh.replica.CheckLeads(); err != nil {
-			return err
-		}
-		if req.Incarnation != sh.cfg.Incarnation {
-			return errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d", shard,
-				req.Incarnation, sh.cfg.Incarnation)
-		}
-		take = sh.PinState
-	}
-	p, err := take(ctx)
-	if err != nil {
-		return errs.Wrap(errs.ShardNotReady, err, "pin shard %d", shard).WithRetryAfter(time.Second)
 	}
 	defer p.Close()
 	id, ok := s.pins.add(p)
 	if !ok {
 		return errs.New(errs.ShardBusy, "shard %d: %d backups read from this node already; try again when one is done",
-			shard, maxPins)
+			req.ShardId, maxPins)
 	}
 	defer s.pins.remove(id)
+	if err := sendPinned(p, id, send); err != nil {
+		return err
+	}
+	beat := time.NewTicker(pinBeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-beat.C:
+			if err := send(&shardpb.PinResponse{}); err != nil {
+				return err
+			}
+		}
+	}
+}
 
+// takePin pins the segments of a shard, or its state.
+func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.Pinned, error) {
+	sh, err := s.pinnable(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	take := sh.Pin
+	if req.State {
+		if err := sh.replica.CheckLeads(); err != nil {
+			return nil, err
+		}
+		if req.Incarnation != sh.cfg.Incarnation {
+			return nil, errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d",
+				req.ShardId, req.Incarnation, sh.cfg.Incarnation)
+		}
+		take = sh.PinState
+	}
+	p, err := take(ctx)
+	if err != nil {
+		return nil, errs.Wrap(errs.ShardNotReady, err, "pin shard %d", req.ShardId).WithRetryAfter(time.Second)
+	}
+	return p, nil
+}
+
+// sendPinned sends what is pinned in messages of about pinListBytes; the last one says that it is complete.
+func sendPinned(p *store.Pinned, id uint64, send func(*shardpb.PinResponse) error) error {
 	next := &shardpb.PinResponse{PinId: id, Index: p.Index}
 	size := 0
 	for i := range p.Segments {
@@ -145,21 +172,7 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 		next.Merging = append(next.Merging, mergingProto(m))
 	}
 	next.Complete = true
-	if err := send(next); err != nil {
-		return err
-	}
-	beat := time.NewTicker(pinBeat)
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-beat.C:
-			if err := send(&shardpb.PinResponse{}); err != nil {
-				return err
-			}
-		}
-	}
+	return send(next)
 }
 
 // ReadSegment sends the file of a pinned segment.

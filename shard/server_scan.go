@@ -63,20 +63,8 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 			}
 		}
 	}
-	columns := "*"
-	if len(req.Columns) > 0 {
-		quoted := make([]string, len(req.Columns))
-		for i, c := range req.Columns {
-			quoted[i] = schema.QuoteIdent(c)
-		}
-		columns = strings.Join(quoted, ", ")
-	}
-	sql := "SELECT " + columns + " FROM " + schema.QuoteIdent(qt.Database) + "." + schema.QuoteIdent(qt.Name)
-	if req.Where != "" {
-		sql += " WHERE " + req.Where
-	}
 	err = s.cfg.Engine.Query(ctx, &query.Request{
-		SQL:      sql,
+		SQL:      scanSQL(req),
 		Database: qt.Database,
 		Tables:   []query.Table{qt},
 	}, func(ipc []byte) error {
@@ -90,6 +78,23 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		return nil
 	})
 	return s.examineShards(ctx, []uint32{req.ShardId}, []uint64{req.Table.Id}, err)
+}
+
+// scanSQL returns the statement for the rows of a scan.
+func scanSQL(req *shardpb.ScanRequest) string {
+	columns := "*"
+	if len(req.Columns) > 0 {
+		quoted := make([]string, len(req.Columns))
+		for i, c := range req.Columns {
+			quoted[i] = schema.QuoteIdent(c)
+		}
+		columns = strings.Join(quoted, ", ")
+	}
+	sql := "SELECT " + columns + " FROM " + schema.QuoteIdent(req.Table.Database) + "." + schema.QuoteIdent(req.Table.Name)
+	if req.Where != "" {
+		sql += " WHERE " + req.Where
+	}
+	return sql
 }
 
 // present waits until a shard of this node shows everything that was acknowledged before

@@ -22,24 +22,8 @@ const maxWriteInflated = 128 << 20
 func (wr *writer) write(ctx context.Context, batches [][]byte,
 	tables []*schemapb.Table,
 ) (index uint64, need []uint64, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
-	}
-	encoded, err := rules.MarshalTables(tables)
+	p, err := wr.begin(ctx, batches, tables)
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write", wr.cfg.ID).WithReason(errs.BadBatch)
-	}
-	p := &pending{Write: rules.Write{Tables: encoded, Batches: batches}, done: make(chan struct{})}
-	p.copied.Add(1)
-	p.bytes = p.Size()
-	if p.bytes > MaxWriteBytes {
-		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it",
-			wr.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
-	}
-	if err := wr.replica.CheckLeads(); err != nil {
-		return 0, nil, err
-	}
-	if err := wr.awaitRoom(ctx, p, 0); err != nil {
 		return 0, nil, err
 	}
 	index, need, err = wr.precheck(ctx, p)
@@ -48,19 +32,45 @@ func (wr *writer) write(ctx context.Context, batches [][]byte,
 		return index, need, err
 	}
 	unlogged, of := p.takeUnlogged()
-	if len(unlogged) > 0 && len(p.Batches) == 0 && len(p.Tables) == 0 {
-		defer of.release()
+	defer of.release()
+	if len(unlogged) == 0 {
+		return wr.writeLogged(ctx, p)
+	}
+	if len(p.Batches) == 0 && len(p.Tables) == 0 {
 		return wr.appendUnlogged(unlogged, of)
 	}
-	if index, need, err = wr.writeLogged(ctx, p); err == nil && len(need) == 0 && len(unlogged) > 0 {
-		index, need, err = wr.appendUnlogged(unlogged, of)
-		if err != nil || len(need) > 0 {
-			err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is",
-				wr.cfg.ID).WithReason(errs.OutcomeUnknown)
-		}
+	index, need, err = wr.writeLogged(ctx, p)
+	if err != nil || len(need) > 0 {
+		return index, need, err
 	}
-	of.release()
+	index, need, err = wr.appendUnlogged(unlogged, of)
+	if err != nil || len(need) > 0 {
+		err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is",
+			wr.cfg.ID).WithReason(errs.OutcomeUnknown)
+	}
 	return index, need, err
+}
+
+// begin returns the write of batches and definitions, unless it cannot be taken whatever they are.
+func (wr *writer) begin(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (*pending, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
+	}
+	encoded, err := rules.MarshalTables(tables)
+	if err != nil {
+		return nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write", wr.cfg.ID).WithReason(errs.BadBatch)
+	}
+	p := &pending{Write: rules.Write{Tables: encoded, Batches: batches}, done: make(chan struct{})}
+	p.copied.Add(1)
+	p.bytes = p.Size()
+	if p.bytes > MaxWriteBytes {
+		return nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it",
+			wr.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
+	}
+	if err := wr.replica.CheckLeads(); err != nil {
+		return nil, err
+	}
+	return p, wr.awaitRoom(ctx, p, 0)
 }
 
 // writeLogged puts a write into the log and waits until it is applied.
