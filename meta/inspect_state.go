@@ -19,12 +19,28 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	index, term := tx.Applied()
 	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(),
 		tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
+	for _, print := range []func(*printer, *catalog.Tx) error{
+		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printDatabases,
+		printTables, printDropped,
+	} {
+		if err := print(p, tx); err != nil {
+			return err
+		}
+	}
+	return p.err
+}
+
+func printSettings(p *printer, tx *catalog.Tx) error {
 	settings, err := tx.Settings()
 	if err != nil {
 		return err
 	}
 	p.line("settings replication=%d initial_shards=%d rebalance_paused=%t", settings.Replication,
 		settings.InitialShards, settings.RebalancePaused)
+	return nil
+}
+
+func printNodes(p *printer, tx *catalog.Tx) error {
 	nodes, err := tx.Nodes.All()
 	if err != nil {
 		return err
@@ -37,6 +53,10 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	for _, id := range tx.Nodes.Removed() {
 		p.line("removed node %s", id)
 	}
+	return nil
+}
+
+func printShards(p *printer, tx *catalog.Tx) error {
 	shards, err := tx.Shards.All()
 	if err != nil {
 		return err
@@ -55,6 +75,10 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 			strings.Join(s.Replicas, ","), strings.Join(s.Learners, ","), strings.Join(s.Founders, ","),
 			strings.Join(s.Removed, ","), tables[s.Id], state)
 	}
+	return nil
+}
+
+func printRetired(p *printer, tx *catalog.Tx) error {
 	retired, err := tx.Shards.AllRetired()
 	if err != nil {
 		return err
@@ -62,22 +86,24 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	for _, s := range retired {
 		p.line("retired shard %d incarnation=%d removed=%s", s.Id, s.Incarnation, strings.Join(s.Removed, ","))
 	}
-	if err := printOperations(p, tx); err != nil {
-		return err
-	}
+	return nil
+}
+
+func printPipelines(p *printer, tx *catalog.Tx) error {
 	for last := (*metapb.PipelineVersion)(nil); p.err == nil; {
 		list, err := tx.Pipelines.From("", last, piecePipelines)
-		if err != nil {
+		if err != nil || len(list) == 0 {
 			return err
-		}
-		if len(list) == 0 {
-			break
 		}
 		for _, v := range list {
 			p.line("pipeline %s version=%s type=%s bytes=%d", v.Name, stamp(v.Version), v.ContentType, v.Size)
 			last = v
 		}
 	}
+	return nil
+}
+
+func printDatabases(p *printer, tx *catalog.Tx) error {
 	databases, err := tx.Databases.All()
 	if err != nil {
 		return err
@@ -85,8 +111,13 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	for _, d := range databases {
 		p.line("database %s%s created=%s", d.Name, optionText(d.Options), stamp(d.CreatedUnixNano))
 	}
+	return nil
+}
+
+func printTables(p *printer, tx *catalog.Tx) error {
 	for after, done := uint64(0), false; !done && p.err == nil; {
 		var list []*schemapb.Table
+		var err error
 		if list, done, err = tx.Tables.From(after, pieceTables, pieceBytes); err != nil {
 			return err
 		}
@@ -95,6 +126,10 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 			after = t.Id
 		}
 	}
+	return nil
+}
+
+func printDropped(p *printer, tx *catalog.Tx) error {
 	for after := uint64(0); p.err == nil; {
 		list := tx.Tables.DroppedFrom(after, pieceDropped)
 		if len(list) == 0 {
@@ -105,7 +140,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 			after = d.ID
 		}
 	}
-	return p.err
+	return nil
 }
 
 func printOperations(p *printer, tx *catalog.Tx) error {

@@ -222,69 +222,16 @@ func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*meta
 	return result, nil
 }
 
+// dispatch applies a command by its rule.
 func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
-	now := cmd.TimeUnixNano
-	if op, ok := cmd.Op.(*metapb.Command_Bootstrap); ok {
-		return applyBootstrap(tx, op.Bootstrap, now, c)
-	}
-	if tx.ClusterID() == "" {
+	if _, first := cmd.Op.(*metapb.Command_Bootstrap); !first && tx.ClusterID() == "" {
 		return nil, errs.New(errs.IllegalState, "%s: the cluster is not bootstrapped yet", opName(cmd))
 	}
-	switch op := cmd.Op.(type) {
-	case *metapb.Command_RegisterNode:
-		return applyRegisterNode(tx, op.RegisterNode, now, c)
-	case *metapb.Command_RegisterSession:
-		return applyRegisterSession(tx)
-	case *metapb.Command_SetNodeState:
-		return applySetNodeState(tx, op.SetNodeState, c)
-	case *metapb.Command_RemoveNode:
-		return applyRemoveNode(tx, op.RemoveNode, now, c)
-	case *metapb.Command_SetClusterVersion:
-		return applySetClusterVersion(tx, op.SetClusterVersion, c)
-	case *metapb.Command_SetSettings:
-		return applySetSettings(tx, op.SetSettings, c)
-	case *metapb.Command_CreateShard:
-		return applyCreateShard(tx, op.CreateShard, c)
-	case *metapb.Command_ChangeShard:
-		return applyChangeShard(tx, op.ChangeShard, c)
-	case *metapb.Command_RetireShard:
-		return applyRetireShard(tx, op.RetireShard, c)
-	case *metapb.Command_FoundShards:
-		return applyFoundShards(tx, op.FoundShards, c)
-	case *metapb.Command_RaiseCounters:
-		return applyRaiseCounters(tx, op.RaiseCounters, c)
-	case *metapb.Command_PlaceTable:
-		return applyPlaceTable(tx, op.PlaceTable, now, c)
-	case *metapb.Command_PutOperation:
-		return applyPutOperation(tx, op.PutOperation, now, c)
-	case *metapb.Command_DropOperations:
-		return applyDropOperations(tx, op.DropOperations, c)
-	case *metapb.Command_CreateDatabase:
-		return applyCreateDatabase(tx, op.CreateDatabase, now, c)
-	case *metapb.Command_AlterDatabase:
-		return applyAlterDatabase(tx, op.AlterDatabase, c)
-	case *metapb.Command_DropDatabase:
-		return applyDropDatabase(tx, op.DropDatabase, now, c)
-	case *metapb.Command_EnsureSchema:
-		return applyEnsureSchema(tx, op.EnsureSchema, tableLimit(cmd), now, c)
-	case *metapb.Command_CreateTable:
-		return applyCreateTable(tx, op.CreateTable, tableLimit(cmd), now, c)
-	case *metapb.Command_AlterTable:
-		return applyAlterTable(tx, op.AlterTable, c)
-	case *metapb.Command_DropTable:
-		return applyDropTable(tx, op.DropTable, now, c)
-	case *metapb.Command_TruncateTable:
-		return applyTruncateTable(tx, op.TruncateTable, now, c)
-	case *metapb.Command_ReplaceTables:
-		return applyReplaceTables(tx, op.ReplaceTables, now, c)
-	case *metapb.Command_PutPipeline:
-		return applyPutPipeline(tx, op.PutPipeline, now, c)
-	case *metapb.Command_DeletePipeline:
-		return applyDeletePipeline(tx, op.DeletePipeline, c)
-	case *metapb.Command_RestorePipeline:
-		return applyRestorePipeline(tx, op.RestorePipeline, c)
+	op, ok := commandRules[opName(cmd)]
+	if !ok {
+		return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
 	}
-	return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
+	return op.apply(&applying{tx, cmd, c})
 }
 
 // opName returns the command's kind in messages and metrics.

@@ -69,76 +69,101 @@ func (m *Meta) changeMembers(
 
 // checkChange refuses a change that should not be made.
 func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []string) (replica.ChangeKind, error) {
-	node := req.NodeId
-	if err := checkText("node id", node, true); err != nil {
+	if err := checkText("node id", req.NodeId, true); err != nil {
 		return 0, err
 	}
-	refuse := func(format string, args ...any) (replica.ChangeKind, error) {
-		return 0, errs.New(errs.InvalidArguments, "Change the metadata group, node %s: "+format,
-			append([]any{node}, args...)...)
-	}
-	votes := slices.Contains(voters, node)
+	c := memberChange{m: m, node: req.NodeId, voters: voters, votes: slices.Contains(voters, req.NodeId)}
 	switch req.Change {
 	case metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER:
-		if votes || slices.Contains(learners, node) {
+		if c.votes || slices.Contains(learners, c.node) {
 			return replica.AddLearner, nil
 		}
-		var n *metapb.Node
-		err := m.catalog.View(func(tx *catalog.Tx) (err error) { n, err = needNode(tx, node); return err })
-		switch {
-		case err != nil:
-			return 0, err
-		case !slices.Contains(n.Roles, "meta"):
-			return refuse("it has no role meta (it has %v); start it with that", n.Roles)
-		case leaves(n):
-			return refuse("it is being drained, or was; end that first")
-		}
-		return replica.AddLearner, nil
+		return replica.AddLearner, c.checkAdd()
 	case metapb.ChangeMembersRequest_CHANGE_PROMOTE:
-		if !votes && len(voters) >= maxVoters {
-			return refuse("the group has %d voters, the most that are possible; remove one first", len(voters))
+		if !c.votes && len(voters) >= maxVoters {
+			return 0, c.refuse("the group has %d voters, the most that are possible; remove one first", len(voters))
 		}
 		return replica.Promote, nil
 	case metapb.ChangeMembersRequest_CHANGE_REMOVE:
-		if !votes {
-			return replica.Remove, nil
-		}
-		rest := slices.DeleteFunc(slices.Clone(voters), func(id string) bool { return id == node })
-		if len(rest) == 0 {
-			return refuse("it is the only voter; promote another one first")
-		}
-		var down []string
-		live, unheard := 0, false
-		for _, id := range rest {
-			switch answers, heard := m.answers(id); {
-			case answers:
-				live++
-			case heard:
-				down = append(down, id)
-			default:
-				unheard = true
-			}
-		}
-		if need := len(rest)/2 + 1; live < need {
-			if unheard {
-				return m.unheard(node)
-			}
-			return refuse("without it, %d of the remaining %d voters have to be up, and %v are down; bring them up "+
-				"or remove them first", need, len(rest), down)
-		}
-		return replica.Remove, nil
+		return replica.Remove, c.checkRemove()
 	case metapb.ChangeMembersRequest_CHANGE_LEAD:
-		if votes {
-			switch answers, heard := m.answers(node); {
-			case !answers && heard:
-				return refuse("it does not answer")
-			case !answers:
-				return m.unheard(node)
-			}
-		}
-		return replica.Lead, nil
+		return replica.Lead, c.checkLead()
 	}
-	return refuse("%s is not a change", req.Change)
+	return 0, c.refuse("%s is not a change", req.Change)
+}
+
+// memberChange is a change of the metadata group that somebody asks for.
+type memberChange struct {
+	m      *Meta
+	node   string
+	voters []string
+	votes  bool // the node does
+}
+
+func (c *memberChange) refuse(format string, args ...any) error {
+	return errs.New(errs.InvalidArguments, "Change the metadata group, node %s: "+format,
+		append([]any{c.node}, args...)...)
+}
+
+// checkAdd refuses a node that cannot be a member.
+func (c *memberChange) checkAdd() error {
+	var n *metapb.Node
+	err := c.m.catalog.View(func(tx *catalog.Tx) (err error) { n, err = needNode(tx, c.node); return err })
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(n.Roles, "meta"):
+		return c.refuse("it has no role meta (it has %v); start it with that", n.Roles)
+	case leaves(n):
+		return c.refuse("it is being drained, or was; end that first")
+	}
+	return nil
+}
+
+// checkRemove refuses a removal after which the voters that are up would be no majority.
+func (c *memberChange) checkRemove() error {
+	if !c.votes {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(c.voters), func(id string) bool { return id == c.node })
+	if len(rest) == 0 {
+		return c.refuse("it is the only voter; promote another one first")
+	}
+	var down []string
+	live, unheard := 0, false
+	for _, id := range rest {
+		switch answers, heard := c.m.answers(id); {
+		case answers:
+			live++
+		case heard:
+			down = append(down, id)
+		default:
+			unheard = true
+		}
+	}
+	need := len(rest)/2 + 1
+	switch {
+	case live >= need:
+		return nil
+	case unheard:
+		return c.m.unheard(c.node)
+	}
+	return c.refuse("without it, %d of the remaining %d voters have to be up, and %v are down; bring them up "+
+		"or remove them first", need, len(rest), down)
+}
+
+// checkLead refuses a leader that is down.
+func (c *memberChange) checkLead() error {
+	if !c.votes {
+		return nil
+	}
+	switch answers, heard := c.m.answers(c.node); {
+	case answers:
+		return nil
+	case heard:
+		return c.refuse("it does not answer")
+	}
+	return c.m.unheard(c.node)
 }
 
 // answers reports whether a member answered this one, which leads, in the last DownAfter;
@@ -157,8 +182,8 @@ func (m *Meta) answers(node string) (answers, heard bool) {
 }
 
 // unheard returns the answer of a leader that was elected a moment ago.
-func (m *Meta) unheard(node string) (replica.ChangeKind, error) {
-	return 0, errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does "+
+func (m *Meta) unheard(node string) error {
+	return errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does "+
 		"not know yet which members are up; try again", node, m.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 }

@@ -388,63 +388,14 @@ func (m *Meta) checkRemoved(cmd *metapb.Command) error {
 // prepare completes a command before the log, or refuses it. It does not look at
 // the state.
 func prepare(cmd *metapb.Command) error {
-	switch op := cmd.Op.(type) {
-	case *metapb.Command_Bootstrap:
-		return prepareBootstrap(op.Bootstrap)
-	case *metapb.Command_RegisterNode:
-		return prepareRegisterNode(op.RegisterNode)
-	case *metapb.Command_RegisterSession:
-		return prepareRegisterSession(op.RegisterSession)
-	case *metapb.Command_SetNodeState:
-		return prepareSetNodeState(op.SetNodeState)
-	case *metapb.Command_RemoveNode:
-		return prepareRemoveNode(op.RemoveNode)
-	case *metapb.Command_SetClusterVersion:
-		return prepareSetClusterVersion(op.SetClusterVersion)
-	case *metapb.Command_SetSettings:
-		return prepareSetSettings(op.SetSettings)
-	case *metapb.Command_CreateShard:
-		return prepareCreateShard(op.CreateShard)
-	case *metapb.Command_ChangeShard:
-		return prepareChangeShard(op.ChangeShard)
-	case *metapb.Command_RetireShard:
-		return nil
-	case *metapb.Command_FoundShards:
-		return prepareFoundShards(op.FoundShards)
-	case *metapb.Command_RaiseCounters:
-		return prepareRaiseCounters(op.RaiseCounters)
-	case *metapb.Command_PlaceTable:
-		return preparePlaceTable(op.PlaceTable)
-	case *metapb.Command_PutOperation:
-		return preparePutOperation(op.PutOperation)
-	case *metapb.Command_DropOperations:
-		return nil
-	case *metapb.Command_CreateDatabase:
-		return prepareCreateDatabase(op.CreateDatabase)
-	case *metapb.Command_AlterDatabase:
-		return prepareAlterDatabase(op.AlterDatabase)
-	case *metapb.Command_DropDatabase:
-		return prepareDropDatabase(op.DropDatabase)
-	case *metapb.Command_EnsureSchema:
-		return prepareEnsureSchema(op.EnsureSchema)
-	case *metapb.Command_CreateTable:
-		return prepareCreateTable(op.CreateTable)
-	case *metapb.Command_AlterTable:
-		return prepareAlterTable(op.AlterTable)
-	case *metapb.Command_DropTable:
-		return checkDatabase(op.DropTable.Database)
-	case *metapb.Command_TruncateTable:
-		return checkDatabase(op.TruncateTable.Database)
-	case *metapb.Command_ReplaceTables:
-		return prepareReplaceTables(op.ReplaceTables)
-	case *metapb.Command_PutPipeline:
-		return preparePutPipeline(op.PutPipeline)
-	case *metapb.Command_DeletePipeline:
-		return prepareDeletePipeline(op.DeletePipeline)
-	case *metapb.Command_RestorePipeline:
-		return prepareRestorePipeline(op.RestorePipeline)
+	op, ok := commandRules[opName(cmd)]
+	if !ok {
+		return errs.New(errs.Unsupported, "propose to meta: unknown command")
 	}
-	return errs.New(errs.Unsupported, "propose to meta: unknown command")
+	if op.prepare == nil {
+		return nil
+	}
+	return op.prepare(cmd)
 }
 
 // refused returns the result of a command that changed nothing.

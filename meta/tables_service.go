@@ -91,18 +91,7 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 	case *metapb.AlterTable_DropColumn:
 		return nil
 	case *metapb.AlterTable_SetOptions:
-		options := change.SetOptions.GetOptions()
-		for key, value := range options {
-			if err := checkStored(key); err != nil {
-				return err
-			}
-			normal, err := schema.NormalizeOption(key, value)
-			if err != nil {
-				return err
-			}
-			options[key] = normal
-		}
-		return nil
+		return normalizeOptions(change.SetOptions.GetOptions())
 	case *metapb.AlterTable_UnsetOptions:
 		for _, key := range change.UnsetOptions.GetKeys() {
 			if err := checkStored(key); err != nil {
@@ -130,6 +119,21 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 		return nil
 	}
 	return errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", a.Name)
+}
+
+// normalizeOptions puts the values of options that are to be set into their normal form.
+func normalizeOptions(options map[string]string) error {
+	for key, value := range options {
+		if err := checkStored(key); err != nil {
+			return err
+		}
+		normal, err := schema.NormalizeOption(key, value)
+		if err != nil {
+			return err
+		}
+		options[key] = normal
+	}
+	return nil
 }
 
 // checkStored refuses an option that is none, or that is not a property of a table.

@@ -63,81 +63,96 @@ func (s *machine) watch(ctx context.Context, send func(*metapb.WatchResponse) er
 // ids are never reused, it can tell that a change is older than what it has.
 func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse) error) (uint64, error) {
 	first := &metapb.WatchResponse{Reset_: true, Partial: true}
-	err := s.catalog.View(func(tx *catalog.Tx) (err error) {
-		first.Index, _ = tx.Applied()
-		first.ClusterId = tx.ClusterID()
-		if first.Databases, err = tx.Databases.All(); err != nil {
-			return err
-		}
-		if first.Nodes, err = tx.Nodes.All(); err != nil {
-			return err
-		}
-		if first.Shards, err = tx.Shards.All(); err != nil {
-			return err
-		}
-		if first.RetiredShards, err = tx.Shards.AllRetired(); err != nil {
-			return err
-		}
-		if first.Settings, err = tx.Settings(); err != nil {
-			return err
-		}
-		first.ClusterVersion = tx.ClusterVersion()
-		first.Operations, err = tx.Operations.All()
-		return err
-	})
-	if err != nil {
+	if err := s.catalog.View(func(tx *catalog.Tx) error { return fillFirst(first, tx) }); err != nil {
 		return 0, errs.Wrap(errs.Internal, err, "watch the metadata")
 	}
 	if err := send(first); err != nil {
 		return 0, err
 	}
-	lastDropped := uint64(0)
+	if err := s.sendDropped(first.Index, send); err != nil {
+		return 0, err
+	}
+	if err := s.sendPipelines(first.Index, send); err != nil {
+		return 0, err
+	}
+	return first.Index, s.sendTables(ctx, first.Index, send)
+}
+
+// fillFirst fills the first piece with all that is small.
+func fillFirst(first *metapb.WatchResponse, tx *catalog.Tx) (err error) {
+	first.Index, _ = tx.Applied()
+	first.ClusterId = tx.ClusterID()
+	if first.Databases, err = tx.Databases.All(); err != nil {
+		return err
+	}
+	if first.Nodes, err = tx.Nodes.All(); err != nil {
+		return err
+	}
+	if first.Shards, err = tx.Shards.All(); err != nil {
+		return err
+	}
+	if first.RetiredShards, err = tx.Shards.AllRetired(); err != nil {
+		return err
+	}
+	if first.Settings, err = tx.Settings(); err != nil {
+		return err
+	}
+	first.ClusterVersion = tx.ClusterVersion()
+	first.Operations, err = tx.Operations.All()
+	return err
+}
+
+// sendDropped sends the ids of dropped tables, piece by piece.
+func (s *machine) sendDropped(index uint64, send func(*metapb.WatchResponse) error) error {
+	last := uint64(0)
 	for more := true; more; {
-		piece := &metapb.WatchResponse{Index: first.Index, Reset_: true, Partial: true}
+		piece := &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}
 		err := s.catalog.View(func(tx *catalog.Tx) error {
-			list := tx.Tables.DroppedFrom(lastDropped, pieceDropped)
+			list := tx.Tables.DroppedFrom(last, pieceDropped)
 			for _, d := range list {
 				piece.DroppedTables = append(piece.DroppedTables, d.ID)
-				lastDropped = d.ID
+				last = d.ID
 			}
 			more = len(list) == pieceDropped
 			return nil
 		})
 		if err != nil {
-			return 0, errs.Wrap(errs.Internal, err, "watch the metadata")
+			return errs.Wrap(errs.Internal, err, "watch the metadata")
 		}
 		if len(piece.DroppedTables) == 0 {
-			break
+			return nil
 		}
 		if err := send(piece); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	if err := s.sendPipelines(first.Index, send); err != nil {
-		return 0, err
-	}
-	lastTable := uint64(0)
+	return nil
+}
+
+// sendTables sends the definitions of tables, piece by piece. The last piece is the last of the state.
+func (s *machine) sendTables(ctx context.Context, index uint64, send func(*metapb.WatchResponse) error) error {
+	last := uint64(0)
 	for done := false; !done; {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
-		piece := &metapb.WatchResponse{Index: first.Index, Reset_: true}
+		piece := &metapb.WatchResponse{Index: index, Reset_: true}
 		err := s.catalog.View(func(tx *catalog.Tx) (err error) {
-			piece.Tables, done, err = tx.Tables.From(lastTable, pieceTables, pieceBytes)
+			piece.Tables, done, err = tx.Tables.From(last, pieceTables, pieceBytes)
 			return err
 		})
 		if err != nil {
-			return 0, errs.Wrap(errs.Internal, err, "watch the metadata")
+			return errs.Wrap(errs.Internal, err, "watch the metadata")
 		}
 		if n := len(piece.Tables); n > 0 {
-			lastTable = piece.Tables[n-1].Id
+			last = piece.Tables[n-1].Id
 		}
 		piece.Partial = !done
 		if err := send(piece); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return first.Index, nil
+	return nil
 }
 
 // sendPipelines sends which versions of pipelines there are, without their texts.

@@ -38,51 +38,60 @@ func hashPair(bucket, key, value []byte) uint64 {
 // verifyFile reads the whole file, page by page, and compares it with its digest. A
 // missing or empty file is sound: it is a beginning.
 func verifyFile(path string) error {
-	var sum, format uint64
-	var digest []byte
-	strange := ""
-	empty, known := true, 0
-	err := boltfile.Walk(path, func(bucket string, key, value []byte) error {
-		empty = false
-		if key == nil {
-			is := func(name []byte) bool { return string(name) == bucket }
-			switch {
-			case slices.ContainsFunc(allBuckets, is):
-				known++
-			case !slices.ContainsFunc(laterBuckets, is) && !slices.ContainsFunc(clusterBuckets, is):
-				strange = bucket
-			}
-			return nil
-		}
-		if bucket == string(bucketMeta) {
-			switch string(key) {
-			case string(keyFormat):
-				format = number(value)
-			case string(keyDigest):
-				digest = append([]byte{}, value...)
-			}
-		}
-		sum += hashPair([]byte(bucket), key, value)
-		return nil
-	})
+	c := contents{}
+	err := boltfile.Walk(path, c.add)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case format > formatVersion:
-		return fmt.Errorf("format is %d, this program knows up to %d: %w", format, formatVersion, ErrUnsupported)
-	case empty, digest == nil && format > 0 && format < digestFormat:
+	case c.format > formatVersion:
+		return fmt.Errorf("format is %d, this program knows up to %d: %w", c.format, formatVersion, ErrUnsupported)
+	case !c.any, c.digest == nil && c.format > 0 && c.format < digestFormat:
 		return nil
-	case format == 0:
+	case c.format == 0:
 		return errors.New("it is damaged: it has no format version; restore the folder from a backup")
-	case strange != "" || known != len(allBuckets):
+	case c.strange != "" || c.known != len(allBuckets):
 		return fmt.Errorf("it is damaged: it has a bucket %q, and %d of %d that it must have; restore the folder "+
-			"from a backup", strange, known, len(allBuckets))
-	case len(digest) != 8 || number(digest) != sum:
+			"from a backup", c.strange, c.known, len(allBuckets))
+	case len(c.digest) != 8 || number(c.digest) != c.sum:
 		return fmt.Errorf("it is damaged: the digest of what it holds is %016x, want %x; restore the folder from a "+
-			"backup", sum, digest)
+			"backup", c.sum, c.digest)
 	}
+	return nil
+}
+
+// contents is what a file holds, as it is read.
+type contents struct {
+	any         bool // anything at all
+	sum, format uint64
+	digest      []byte // as the file has it
+	known       int    // buckets that it must have
+	strange     string // a bucket that it must not have
+}
+
+// add adds a bucket, if key is nil, or a pair in it.
+func (c *contents) add(bucket string, key, value []byte) error {
+	c.any = true
+	if key == nil {
+		is := func(name []byte) bool { return string(name) == bucket }
+		switch {
+		case slices.ContainsFunc(allBuckets, is):
+			c.known++
+		case !slices.ContainsFunc(laterBuckets, is) && !slices.ContainsFunc(clusterBuckets, is):
+			c.strange = bucket
+		}
+		return nil
+	}
+	if bucket == string(bucketMeta) {
+		switch string(key) {
+		case string(keyFormat):
+			c.format = number(value)
+		case string(keyDigest):
+			c.digest = append([]byte{}, value...)
+		}
+	}
+	c.sum += hashPair([]byte(bucket), key, value)
 	return nil
 }
 

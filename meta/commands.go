@@ -1,0 +1,190 @@
+package meta
+
+import (
+	"cordwood/meta/catalog"
+	"cordwood/proto/metapb"
+)
+
+// commandRule is what is done with one kind of command.
+type commandRule struct {
+	// prepare completes a command before the log, or refuses it. It does not look at the state.
+	// Without it there is nothing to complete.
+	prepare func(*metapb.Command) error
+	// apply changes the state by a command of the log, or refuses it and changes nothing.
+	apply func(*applying) (*metapb.Result, error)
+}
+
+// applying is a command that is being applied.
+type applying struct {
+	tx  *catalog.Tx
+	cmd *metapb.Command
+	c   *change
+}
+
+// now is the time of the command, by the clock of the node that proposed it.
+func (a *applying) now() int64 { return a.cmd.TimeUnixNano }
+
+// commandRules has all kinds of commands, by their names (opName). minVersion says which version of the
+// cluster one needs.
+var commandRules = map[string]commandRule{
+	"bootstrap": {
+		prepare: func(c *metapb.Command) error { return prepareBootstrap(c.GetBootstrap()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyBootstrap(a.tx, a.cmd.GetBootstrap(), a.now(), a.c)
+		},
+	},
+	"register_node": {
+		prepare: func(c *metapb.Command) error { return prepareRegisterNode(c.GetRegisterNode()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRegisterNode(a.tx, a.cmd.GetRegisterNode(), a.now(), a.c)
+		},
+	},
+	"register_session": {
+		prepare: func(c *metapb.Command) error { return prepareRegisterSession(c.GetRegisterSession()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRegisterSession(a.tx)
+		},
+	},
+	"set_node_state": {
+		prepare: func(c *metapb.Command) error { return prepareSetNodeState(c.GetSetNodeState()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applySetNodeState(a.tx, a.cmd.GetSetNodeState(), a.c)
+		},
+	},
+	"remove_node": {
+		prepare: func(c *metapb.Command) error { return prepareRemoveNode(c.GetRemoveNode()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRemoveNode(a.tx, a.cmd.GetRemoveNode(), a.now(), a.c)
+		},
+	},
+	"set_cluster_version": {
+		prepare: func(c *metapb.Command) error { return prepareSetClusterVersion(c.GetSetClusterVersion()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applySetClusterVersion(a.tx, a.cmd.GetSetClusterVersion(), a.c)
+		},
+	},
+	"set_settings": {
+		prepare: func(c *metapb.Command) error { return prepareSetSettings(c.GetSetSettings()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applySetSettings(a.tx, a.cmd.GetSetSettings(), a.c)
+		},
+	},
+	"create_shard": {
+		prepare: func(c *metapb.Command) error { return prepareCreateShard(c.GetCreateShard()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyCreateShard(a.tx, a.cmd.GetCreateShard(), a.c)
+		},
+	},
+	"change_shard": {
+		prepare: func(c *metapb.Command) error { return prepareChangeShard(c.GetChangeShard()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyChangeShard(a.tx, a.cmd.GetChangeShard(), a.c)
+		},
+	},
+	"retire_shard": {
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRetireShard(a.tx, a.cmd.GetRetireShard(), a.c)
+		},
+	},
+	"found_shards": {
+		prepare: func(c *metapb.Command) error { return prepareFoundShards(c.GetFoundShards()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyFoundShards(a.tx, a.cmd.GetFoundShards(), a.c)
+		},
+	},
+	"raise_counters": {
+		prepare: func(c *metapb.Command) error { return prepareRaiseCounters(c.GetRaiseCounters()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRaiseCounters(a.tx, a.cmd.GetRaiseCounters(), a.c)
+		},
+	},
+	"place_table": {
+		prepare: func(c *metapb.Command) error { return preparePlaceTable(c.GetPlaceTable()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyPlaceTable(a.tx, a.cmd.GetPlaceTable(), a.now(), a.c)
+		},
+	},
+	"put_operation": {
+		prepare: func(c *metapb.Command) error { return preparePutOperation(c.GetPutOperation()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyPutOperation(a.tx, a.cmd.GetPutOperation(), a.now(), a.c)
+		},
+	},
+	"drop_operations": {
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyDropOperations(a.tx, a.cmd.GetDropOperations(), a.c)
+		},
+	},
+	"create_database": {
+		prepare: func(c *metapb.Command) error { return prepareCreateDatabase(c.GetCreateDatabase()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyCreateDatabase(a.tx, a.cmd.GetCreateDatabase(), a.now(), a.c)
+		},
+	},
+	"alter_database": {
+		prepare: func(c *metapb.Command) error { return prepareAlterDatabase(c.GetAlterDatabase()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyAlterDatabase(a.tx, a.cmd.GetAlterDatabase(), a.c)
+		},
+	},
+	"drop_database": {
+		prepare: func(c *metapb.Command) error { return prepareDropDatabase(c.GetDropDatabase()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyDropDatabase(a.tx, a.cmd.GetDropDatabase(), a.now(), a.c)
+		},
+	},
+	"ensure_schema": {
+		prepare: func(c *metapb.Command) error { return prepareEnsureSchema(c.GetEnsureSchema()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyEnsureSchema(a.tx, a.cmd.GetEnsureSchema(), tableLimit(a.cmd), a.now(), a.c)
+		},
+	},
+	"create_table": {
+		prepare: func(c *metapb.Command) error { return prepareCreateTable(c.GetCreateTable()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyCreateTable(a.tx, a.cmd.GetCreateTable(), tableLimit(a.cmd), a.now(), a.c)
+		},
+	},
+	"alter_table": {
+		prepare: func(c *metapb.Command) error { return prepareAlterTable(c.GetAlterTable()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyAlterTable(a.tx, a.cmd.GetAlterTable(), a.c)
+		},
+	},
+	"drop_table": {
+		prepare: func(c *metapb.Command) error { return checkDatabase(c.GetDropTable().GetDatabase()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyDropTable(a.tx, a.cmd.GetDropTable(), a.now(), a.c)
+		},
+	},
+	"truncate_table": {
+		prepare: func(c *metapb.Command) error { return checkDatabase(c.GetTruncateTable().GetDatabase()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyTruncateTable(a.tx, a.cmd.GetTruncateTable(), a.now(), a.c)
+		},
+	},
+	"replace_tables": {
+		prepare: func(c *metapb.Command) error { return prepareReplaceTables(c.GetReplaceTables()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyReplaceTables(a.tx, a.cmd.GetReplaceTables(), a.now(), a.c)
+		},
+	},
+	"put_pipeline": {
+		prepare: func(c *metapb.Command) error { return preparePutPipeline(c.GetPutPipeline()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyPutPipeline(a.tx, a.cmd.GetPutPipeline(), a.now(), a.c)
+		},
+	},
+	"delete_pipeline": {
+		prepare: func(c *metapb.Command) error { return prepareDeletePipeline(c.GetDeletePipeline()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyDeletePipeline(a.tx, a.cmd.GetDeletePipeline(), a.c)
+		},
+	},
+	"restore_pipeline": {
+		prepare: func(c *metapb.Command) error { return prepareRestorePipeline(c.GetRestorePipeline()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRestorePipeline(a.tx, a.cmd.GetRestorePipeline(), a.c)
+		},
+	},
+}
