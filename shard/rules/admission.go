@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"fmt"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -113,6 +115,21 @@ func (a *Admission) appendedBefore(h *column.Header) (appended, known bool) {
 	return appended, known
 }
 
+// typeFault says why a column of a table cannot take one of a batch. Types may differ: the batch may be from
+// before the table widened the column.
+func typeFault(v *column.View, c *schema.Column) error {
+	if c.Type == v.Type {
+		return nil
+	}
+	switch w := v.Type.Widens(c.Type); {
+	case w == schema.WidensNever || c.Semantic != schema.Field:
+		return fmt.Errorf("column %q has type %s, in the table it has %s", c.Name, v.Type, c.Type)
+	case w == schema.WidensIfExact && !v.Exact():
+		return fmt.Errorf("column %q has integers beyond 2^53, which type %s of the table would round", c.Name, c.Type)
+	}
+	return nil
+}
+
 // Accept compares the columns of a batch with its table, which admit has let in.
 func (a *Admission) Accept(b *column.Batch) error {
 	d := a.Table(b.TableID)
@@ -134,14 +151,8 @@ func (a *Admission) Accept(b *column.Batch) error {
 			return bad("column id %d is not in version %d of the table", v.ID, d.Version)
 		}
 		c := &d.Columns[at]
-		if c.Type != v.Type {
-			// It may be from before the table widened the column.
-			switch w := v.Type.Widens(c.Type); {
-			case w == schema.WidensNever || c.Semantic != schema.Field:
-				return bad("column %q has type %s, in the table it has %s", c.Name, v.Type, c.Type)
-			case w == schema.WidensIfExact && !v.Exact():
-				return bad("column %q has integers beyond 2^53, which type %s of the table would round", c.Name, c.Type)
-			}
+		if fault := typeFault(v, c); fault != nil {
+			return bad("%s", fault)
 		}
 		if c.Semantic == schema.Timestamp {
 			if v.Nulls > 0 {

@@ -162,62 +162,79 @@ func hashPage(hashes []uint32, v *parquet.Values) {
 }
 
 // matching returns the numbers of the values of a page that are one of some.
-func matching(v *parquet.Values, values [][]byte) (out []int) {
-	among := func(b []byte) bool {
-		for _, value := range values {
-			if len(value) == len(b) && bytes.Equal(value, b) {
-				return true
-			}
-		}
-		return false
-	}
+func matching(v *parquet.Values, values [][]byte) []int {
 	switch {
 	case v.Dict:
-		entries := make([]bool, len(v.Ends))
-		met := false
-		for i := range v.Ends {
-			entries[i] = among(v.Entry(i))
-			met = met || entries[i]
-		}
-		if !met {
-			return nil
-		}
-		for i, code := range v.Codes {
-			if entries[code] {
-				out = append(out, i)
-			}
-		}
+		return matchingCodes(v, values)
 	case v.Numbers != nil:
-		for _, value := range values {
-			for i, n := range v.Numbers {
-				if len(value) == 8 && n == binary.LittleEndian.Uint64(value) ||
-					len(value) == 4 && uint32(n) == binary.LittleEndian.Uint32(value) {
-					out = append(out, i)
-				}
-			}
-		}
-		slices.Sort(out)
-		out = slices.Compact(out)
+		return matchingNumbers(v.Numbers, values)
 	case len(values) == 1 && len(values[0]) >= 8:
-		// The usual case: an identifier, which mostly differs in its first bytes.
-		value := values[0]
-		head := binary.LittleEndian.Uint64(value)
-		from := uint32(0)
-		for i, end := range v.Ends {
-			if int(end-from) == len(value) && binary.LittleEndian.Uint64(v.Data[from:]) == head &&
-				bytes.Equal(v.Data[from:end], value) {
+		return matchingText(v, values[0])
+	}
+	var out []int
+	from := uint32(0)
+	for i, end := range v.Ends {
+		if among(v.Data[from:end], values) {
+			out = append(out, i)
+		}
+		from = end
+	}
+	return out
+}
+
+// among reports whether b is one of some values.
+func among(b []byte, values [][]byte) bool {
+	for _, value := range values {
+		if len(value) == len(b) && bytes.Equal(value, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchingCodes is matching for a page with a dictionary, whose entries are compared once.
+func matchingCodes(v *parquet.Values, values [][]byte) (out []int) {
+	entries := make([]bool, len(v.Ends))
+	met := false
+	for i := range v.Ends {
+		entries[i] = among(v.Entry(i), values)
+		met = met || entries[i]
+	}
+	if !met {
+		return nil
+	}
+	for i, code := range v.Codes {
+		if entries[code] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// matchingNumbers is matching for numbers of 4 or 8 bytes.
+func matchingNumbers(numbers []uint64, values [][]byte) (out []int) {
+	for _, value := range values {
+		for i, n := range numbers {
+			if len(value) == 8 && n == binary.LittleEndian.Uint64(value) ||
+				len(value) == 4 && uint32(n) == binary.LittleEndian.Uint32(value) {
 				out = append(out, i)
 			}
-			from = end
 		}
-	default:
-		from := uint32(0)
-		for i, end := range v.Ends {
-			if among(v.Data[from:end]) {
-				out = append(out, i)
-			}
-			from = end
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// matchingText is matching for the usual case: an identifier, which mostly differs in its first bytes.
+func matchingText(v *parquet.Values, value []byte) (out []int) {
+	head := binary.LittleEndian.Uint64(value)
+	from := uint32(0)
+	for i, end := range v.Ends {
+		if int(end-from) == len(value) && binary.LittleEndian.Uint64(v.Data[from:]) == head &&
+			bytes.Equal(v.Data[from:end], value) {
+			out = append(out, i)
 		}
+		from = end
 	}
 	return out
 }

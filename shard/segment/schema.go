@@ -40,16 +40,34 @@ func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	return p
 }
 
+// integers says how integers are written in the Parquet schema.
+var integers = map[schema.Type]struct {
+	kind      format.Type
+	width     int8
+	signed    bool
+	converted deprecated.ConvertedType
+}{
+	schema.Int8:   {format.Int32, 8, true, deprecated.Int8},
+	schema.Int16:  {format.Int32, 16, true, deprecated.Int16},
+	schema.Int32:  {format.Int32, 32, true, deprecated.Int32},
+	schema.Int64:  {format.Int64, 64, true, deprecated.Int64},
+	schema.Uint8:  {format.Int32, 8, false, deprecated.Uint8},
+	schema.Uint16: {format.Int32, 16, false, deprecated.Uint16},
+	schema.Uint32: {format.Int32, 32, false, deprecated.Uint32},
+	schema.Uint64: {format.Int64, 64, false, deprecated.Uint64},
+}
+
 // element returns a column in the Parquet schema. This mapping is part of the format.
 func element(c *Column, required bool) format.SchemaElement {
 	e := format.SchemaElement{Name: c.Name, FieldID: int32(c.FieldID), RepetitionType: thrift.New(format.Optional)}
 	if required {
 		e.RepetitionType = thrift.New(format.Required)
 	}
-	integer := func(kind format.Type, width int8, signed bool, converted deprecated.ConvertedType) {
-		e.Type = thrift.New(kind)
-		e.LogicalType.Value = &format.IntType{BitWidth: width, IsSigned: signed}
-		e.ConvertedType = thrift.New(converted)
+	if x, ok := integers[c.Type]; ok {
+		e.Type = thrift.New(x.kind)
+		e.LogicalType.Value = &format.IntType{BitWidth: x.width, IsSigned: x.signed}
+		e.ConvertedType = thrift.New(x.converted)
+		return e
 	}
 	timestamp := func(unit format.TimeUnitValue) {
 		e.Type = thrift.New(format.Int64)
@@ -58,22 +76,6 @@ func element(c *Column, required bool) format.SchemaElement {
 	switch c.Type {
 	case schema.Boolean:
 		e.Type = thrift.New(format.Boolean)
-	case schema.Int8:
-		integer(format.Int32, 8, true, deprecated.Int8)
-	case schema.Int16:
-		integer(format.Int32, 16, true, deprecated.Int16)
-	case schema.Int32:
-		integer(format.Int32, 32, true, deprecated.Int32)
-	case schema.Int64:
-		integer(format.Int64, 64, true, deprecated.Int64)
-	case schema.Uint8:
-		integer(format.Int32, 8, false, deprecated.Uint8)
-	case schema.Uint16:
-		integer(format.Int32, 16, false, deprecated.Uint16)
-	case schema.Uint32:
-		integer(format.Int32, 32, false, deprecated.Uint32)
-	case schema.Uint64:
-		integer(format.Int64, 64, false, deprecated.Uint64)
 	case schema.Float32:
 		e.Type = thrift.New(format.Float)
 	case schema.Float64:

@@ -114,30 +114,23 @@ func (c Config) withDefaults() Config {
 // Validate reports all faults of c at once.
 func (c Config) Validate() error {
 	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < minMemory {
-		bad("memory limit of %d bytes: give at least %d", c.MemoryLimit, minMemory)
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
 	}
-	if c.Threads < 0 || c.Concurrency < 0 || c.Waiting < 0 {
-		bad("threads %d, concurrency %d, waiting %d: give positive numbers, or 0 for the default",
-			c.Threads, c.Concurrency, c.Waiting)
-	}
-	if c.TempLimit < 0 {
-		bad("temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit)
-	}
-	if c.Nice < 0 || c.Nice > maxNice {
-		bad("niceness %d: give 0 to 19", c.Nice)
-	}
-	if c.PerUser < 0 || c.PerUser > 0 && c.Concurrency > 0 && c.PerUser > c.Concurrency {
-		bad("%d queries of one user at a time: give at most %d, which is all, or 0 for the default", c.PerUser, c.Concurrency)
-	}
-	if c.MaxKills < 0 {
-		bad("%d processes ended by one user: give a positive number, or 0 for the default", c.MaxKills)
-	}
-	if c.KillWindow < 0 || c.RefuseFor < 0 || c.MaxWait < 0 || c.Grace < 0 || c.Drain < 0 || c.Idle < 0 ||
-		c.StartWait < 0 {
-		bad("waiting times must not be negative")
-	}
+	fault(c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < minMemory,
+		"memory limit of %d bytes: give at least %d", c.MemoryLimit, minMemory)
+	fault(min(c.Threads, c.Concurrency, c.Waiting) < 0,
+		"threads %d, concurrency %d, waiting %d: give positive numbers, or 0 for the default",
+		c.Threads, c.Concurrency, c.Waiting)
+	fault(c.TempLimit < 0, "temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit)
+	fault(c.Nice < 0 || c.Nice > maxNice, "niceness %d: give 0 to 19", c.Nice)
+	fault(c.PerUser < 0 || c.PerUser > 0 && c.Concurrency > 0 && c.PerUser > c.Concurrency,
+		"%d queries of one user at a time: give at most %d, which is all, or 0 for the default", c.PerUser, c.Concurrency)
+	fault(c.MaxKills < 0, "%d processes ended by one user: give a positive number, or 0 for the default", c.MaxKills)
+	fault(min(c.KillWindow, c.RefuseFor, c.MaxWait, c.Grace, c.Drain, c.Idle, c.StartWait) < 0,
+		"waiting times must not be negative")
 	return errors.Join(faults...)
 }
 
