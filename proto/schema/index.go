@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schemapb"
 )
 
@@ -90,8 +91,7 @@ func NewIndex(k IndexKind, t Type, options map[string]string) (*Index, error) {
 	x := &Index{Kind: k, Options: DefaultIndexOptions(k)}
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		if _, known := x.Options[key]; !known {
-			return nil, errs.New(errs.InvalidArguments, "Unknown option %s of an index of kind %s; known are: %s",
-				quoteShort(key), k, strings.Join(slices.Sorted(maps.Keys(x.Options)), ", "))
+			return nil, unknownIndexOption(k, key, slices.Sorted(maps.Keys(x.Options)))
 		}
 		value, want := normalizeIndexOption(key, options[key])
 		if want != "" {
@@ -101,6 +101,15 @@ func NewIndex(k IndexKind, t Type, options map[string]string) (*Index, error) {
 		x.Options[key] = value
 	}
 	return x, nil
+}
+
+func unknownIndexOption(k IndexKind, key string, known []string) error {
+	if len(known) == 0 {
+		return errs.New(errs.InvalidArguments, "Unknown option %s of an index of kind %s, which has no options",
+			quoteShort(key), k)
+	}
+	return errs.New(errs.InvalidArguments, "Unknown option %s of an index of kind %s%s; known are: %s", quoteShort(key), k,
+		nearest.DidYouMean(", ", key, known), strings.Join(known, ", "))
 }
 
 // normalizeIndexOption returns a value as it is stored, or what is expected instead.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 )
 
 // The names of table options.
@@ -51,6 +52,10 @@ var optionNames = []string{
 	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode, OptionOnTypeConflict,
 	OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
+
+// tableOptions are the options that a table keeps.
+var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
+	func(name string) bool { return name == OptionAutoCreateTable })
 
 // OptionNames lists the options that OptionName knows, by their own names.
 func OptionNames() []string { return slices.Clone(optionNames) }
@@ -117,8 +122,8 @@ func NormalizeOption(key, value string) (string, error) {
 			return "", optionError(key, value, "it is not valid UTF-8")
 		}
 	default:
-		return "", errs.New(errs.InvalidArguments, "Unknown table option, key: %s; known are %s", quoteShort(key),
-			strings.Join(optionNames, ", "))
+		return "", errs.New(errs.InvalidArguments, "Unknown table option, key: %s%s; known are %s", quoteShort(key),
+			nearest.DidYouMean(", ", key, tableOptions), strings.Join(tableOptions, ", "))
 	}
 	return value, nil
 }

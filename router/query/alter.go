@@ -43,7 +43,7 @@ func (d definer) alterTable(st *statement.AlterTable, database string) (*metapb.
 	case st.Set != nil:
 		err = setOptions(a, t, st.Set)
 	case st.Unset != nil:
-		err = unsetOptions(a, st.Unset)
+		err = unsetOptions(a, t, st.Unset)
 	case st.RenameColumn != "":
 		err = renameColumn(a, t, st.RenameColumn, st.RenameColumnTo)
 	case st.Modify != nil:
@@ -54,6 +54,9 @@ func (d definer) alterTable(st *statement.AlterTable, database string) (*metapb.
 	}
 	if err != nil {
 		return nil, err
+	}
+	if u := a.GetUnsetOptions(); u != nil && len(u.Keys) == 0 {
+		return nil, nil // all have their defaults
 	}
 	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}, nil
 }
@@ -110,12 +113,25 @@ func setOptions(a *metapb.AlterTable, t *schema.Table, set []statement.Option) e
 	return nil
 }
 
-func unsetOptions(a *metapb.AlterTable, unset []string) error {
-	keys := make([]string, len(unset))
-	for i, key := range unset {
-		keys[i] = optionKey(key)
-		if err := changeable(keys[i]); err != nil {
+func unsetOptions(a *metapb.AlterTable, t *schema.Table, unset []string) error {
+	var keys []string
+	for _, key := range unset {
+		key = optionKey(key)
+		if err := changeable(key); err != nil {
 			return err
+		}
+		if key != schema.OptionAppendMode || len(t.Tags()) > 0 {
+			keys = append(keys, key)
+			continue
+		}
+		// A table without a primary key keeps all rows by default.
+		switch {
+		case t.Options[key] == "true":
+		case len(unset) > 1:
+			return errs.New(errs.Unsupported, "UNSET of append_mode and of other options is not available in one statement "+
+				"for this table; send a statement for each")
+		default:
+			return setOptions(a, t, []statement.Option{{Key: key, Value: "true"}})
 		}
 	}
 	a.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: keys}}
@@ -160,7 +176,8 @@ func showsDefault(c *schema.Column, def *statement.ColumnDef) bool {
 // changeable refuses options that are not properties of a table.
 func changeable(key string) error {
 	if key == schema.OptionAutoCreateTable {
-		return errs.New(errs.InvalidArguments, "%s is said with a write; it is not a property of a table", key)
+		return errs.New(errs.InvalidArguments, "%s is no option of a table: a request or a pipeline says it "+
+			"with its rows, as x-svc-hints: auto_create_table=false or svc_auto_create_table", key)
 	}
 	if _, ok := schema.OptionName(key); !ok {
 		_, err := schema.NormalizeOption(key, "")

@@ -538,6 +538,51 @@ func TestSetAppendMode(t *testing.T) {
 	}
 }
 
+// TestUnsetAppendMode: a table without a primary key keeps all rows by default, so that there is nothing to change, or
+// it does so from now on.
+func TestUnsetAppendMode(t *testing.T) {
+	for _, c := range []struct {
+		sql, mode string
+		unset     []string
+		set       map[string]string
+		tags      bool
+	}{
+		{sql: "UNSET append_mode", mode: "true"},
+		{sql: "SET append_mode=NULL", mode: "true"},
+		{sql: "UNSET append_mode, ttl", mode: "true", unset: []string{"ttl"}},
+		{sql: "UNSET append_mode", mode: "false", set: map[string]string{"append_mode": "true"}},
+		{sql: "UNSET append_mode", mode: "false", tags: true, unset: []string{"append_mode"}},
+	} {
+		w := newWorld(t)
+		table, ok := w.meta.Table("public", "logs")
+		if !ok {
+			t.Fatal("no table logs")
+		}
+		table.Options = map[string]string{"append_mode": c.mode}
+		for i := range table.Columns {
+			if col := &table.Columns[i]; col.Semantic == schema.Tag && !c.tags {
+				col.Semantic = schema.Field
+			} else if c.tags && col.Semantic == schema.Field {
+				col.Semantic = schema.Tag
+			}
+		}
+		if _, err := w.run(t.Context(), "ALTER TABLE logs "+c.sql); err != nil {
+			t.Errorf("%s: %v", c.sql, err)
+			continue
+		}
+		var alter *metapb.AlterTable
+		if len(w.meta.proposed) > 0 {
+			alter = w.meta.proposed[0].GetAlterTable()
+		}
+		if d := cmp.Diff(c.unset, alter.GetUnsetOptions().GetKeys()); d != "" {
+			t.Errorf("%s with %s: %s", c.sql, c.mode, d)
+		}
+		if d := cmp.Diff(c.set, alter.GetSetOptions().GetOptions()); d != "" {
+			t.Errorf("%s with %s: %s", c.sql, c.mode, d)
+		}
+	}
+}
+
 // TestDefineRefusals lists statements that contradict themselves.
 func TestDefineRefusals(t *testing.T) {
 	for sql, want := range map[string]string{
@@ -545,13 +590,16 @@ func TestDefineRefusals(t *testing.T) {
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING, PRIMARY KEY (b))": "PRIMARY KEY (a, b)",
 		"ALTER TABLE logs MODIFY COLUMN n STRING": "gets wider types " +
 			"only, and those of Int32 are BIGINT, DOUBLE",
-		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":               `no column "x"`,
-		"ALTER TABLE logs MODIFY COLUMN n NUMBER":               "Unknown column type",
-		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":   "needs a String column, not Int32",
-		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX": "has no index",
-		"ALTER TABLE logs RENAME COLUMN x TO y":                 `no column "x"`,
-		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":     "__primary_key",
-		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":          "send a statement for each",
+		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                           `no column "x"`,
+		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                           "Unknown column type",
+		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":               "needs a String column, not Int32",
+		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":             "has no index",
+		"ALTER TABLE logs RENAME COLUMN x TO y":                             `no column "x"`,
+		"ALTER TABLE logs SET tll='7d'":                                     `did you mean "ttl"?; known are append_mode`,
+		"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX WITH (x='1')":  "which has no options",
+		"ALTER TABLE logs MODIFY COLUMN n SET SKIPPING INDEX WITH (gran=1)": `did you mean "granularity"?`,
+		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                 "__primary_key",
+		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                      "send a statement for each",
 	} {
 		w := newWorld(t)
 		if _, err := w.run(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) || len(w.meta.proposed) > 0 {

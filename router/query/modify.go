@@ -41,7 +41,7 @@ func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIn
 	case c.Index == nil:
 		return nil, errs.New(errs.InvalidArguments, "column %q of table %s.%s has no index", c.Name, t.Database, t.Name)
 	case c.Index.Kind != kind:
-		return nil, errs.New(errs.InvalidArguments, "column %q of table %s.%s has no %s index, but a %s index",
+		return nil, errs.New(errs.InvalidArguments, "column %q of table %s.%s has no %s index; its index is %s",
 			c.Name, t.Database, t.Name, kind, c.Index.Kind)
 	}
 	return change, nil

@@ -17,6 +17,8 @@ func (d definer) alterTableWarnings(st *statement.AlterTable, database string) [
 	switch {
 	case err != nil:
 		return nil
+	case st.Add != nil && st.AddIfNotExists && t.Column(st.Add.Name) != nil:
+		return typeWarnings(t, st.Add)
 	case st.Add != nil:
 		return defaultWarnings(t, st.Add)
 	case st.Modify != nil:
@@ -111,6 +113,16 @@ func (d definer) appends(st *statement.CreateTable, database string) bool {
 	return err == nil && cmd.GetCreateTable().GetTable().GetOptions()[schema.OptionAppendMode] == "true"
 }
 
+// typeWarnings says that a column, which is added if it does not exist, exists with another type.
+func typeWarnings(t *schema.Table, def *statement.ColumnDef) []string {
+	have := t.Column(def.Name)
+	if typ, err := schema.ParseType(def.Type); err != nil || typ == have.Type {
+		return nil
+	}
+	return []string{fmt.Sprintf("column %s of table %s.%s exists already, with the type %s: it was not changed",
+		def.Name, t.Database, t.Name, have.Type)}
+}
+
 // defaultWarnings says that the rows that exist do not show the default of a column that is added.
 func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 	c, err := addedColumn(t, def)
@@ -122,7 +134,7 @@ func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 		why = "a tag, a TIMESTAMP and a BINARY cannot show another value"
 	}
 	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s",
-		t.Database, t.Name, c.Name, *c.Default, why)}
+		t.Database, t.Name, c.Name, def.Default.SQL(), why)}
 }
 
 // indexWarnings says that an index takes the place of one of another kind.

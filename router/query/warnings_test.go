@@ -178,9 +178,15 @@ func TestAddedDefaults(t *testing.T) {
 		"k STRING DEFAULT 'x' PRIMARY KEY": {
 			told: "rows that exist in table public.logs are null in column k, not 'x': a tag",
 		},
-		"k BIGINT":                         {},
-		"k BIGINT DEFAULT NULL":            {},
-		"IF NOT EXISTS n BIGINT DEFAULT 3": {},
+		"k BIGINT":              {},
+		"k BIGINT DEFAULT NULL": {},
+		"k TIMESTAMP DEFAULT '2020-01-01'": {
+			told: "rows that exist in table public.logs are null in column k, not '2020-01-01': a tag",
+		},
+		"IF NOT EXISTS n INT DEFAULT 3": {},
+		"IF NOT EXISTS n BIGINT DEFAULT 3": {
+			told: "column n of table public.logs exists already, with the type Int32: it was not changed",
+		},
 	} {
 		w := newWorld(t)
 		got := strings.Join(w.warned(t, "ALTER TABLE logs ADD COLUMN "+def), "; ")

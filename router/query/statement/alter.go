@@ -45,16 +45,44 @@ func (p *parser) modifyColumn() *ModifyColumn {
 			p.advance()
 			p.advance()
 		}
+	case p.fixed(m.Name):
 	default:
 		m.Type = p.columnType()
+		p.fixed(m.Name)
 	}
 	return m
+}
+
+// fixed stops at what ALTER TABLE cannot change of a column: whether it may be null, its default, its place.
+func (p *parser) fixed(column string) bool {
+	what := ""
+	switch {
+	case p.err != nil:
+		return false
+	case p.tok.is("NULL") || p.tok.is("NOT") && p.peek().is("NULL"):
+		what = "whether column %s may be NULL; add another column"
+	case p.tok.is("DEFAULT"):
+		what = "the default of column %s; add another column"
+	case p.tok.is("FIRST") || p.tok.is("AFTER"):
+		what = "the place of column %s; a SELECT names columns in any order"
+	default:
+		return false
+	}
+	p.stop(syntaxError(p.src, p.tok.from, "ALTER TABLE cannot change "+what, schema.QuoteIdent(column)))
+	return true
 }
 
 // alterColumn reads c TYPE type or c SET DATA TYPE type, as other systems say it.
 func (p *parser) alterColumn() *ModifyColumn {
 	m := &ModifyColumn{Name: p.name("a column name")}
 	if p.err == nil && !p.accept("TYPE") && !p.accept("SET", "DATA", "TYPE") {
+		if next := p.peek(); p.tok.is("SET") || p.tok.is("DROP") {
+			if next.is("DEFAULT") || next.is("NOT") || next.is("NULL") {
+				p.advance()
+				p.fixed(m.Name)
+				return m
+			}
+		}
 		p.expected("TYPE and the new type of the column; its index is changed by MODIFY COLUMN")
 		return m
 	}
@@ -73,7 +101,7 @@ func (p *parser) alter() Statement {
 	s := &AlterTable{Name: p.tableName()}
 	switch {
 	case p.accept("ADD"):
-		if !p.accept("COLUMN") && p.refuseAddIndex() {
+		if !p.accept("COLUMN") && p.refuseIndex() {
 			break
 		}
 		s.AddIfNotExists = p.ifNotExists()
@@ -111,11 +139,13 @@ func (p *parser) alter() Statement {
 	return s
 }
 
-// refuseAddIndex stops at ADD [FULLTEXT] INDEX [name] (c), as other systems say it; a column may have these names, too.
-func (p *parser) refuseAddIndex() bool {
-	save, kind := *p, "FULLTEXT"
+// refuseIndex stops at [FULLTEXT] INDEX [name] (c), as other systems say it in CREATE TABLE and ALTER TABLE … ADD; a
+// column may have these names, too.
+func (p *parser) refuseIndex() bool {
+	save, kind, said := *p, "FULLTEXT", ""
 	if p.isIndexKind() {
 		kind = strings.ToUpper(p.tok.val)
+		said = kind
 		p.advance()
 	}
 	if !p.accept("INDEX") && save.tok == p.tok {
@@ -135,7 +165,8 @@ func (p *parser) refuseAddIndex() bool {
 	if name == "" {
 		return false
 	}
-	p.refuse("ADD INDEX is not available: an index is part of its column; write MODIFY COLUMN %s SET %s INDEX",
+	p.refuse("%s (column) is not available: an index is part of its column; write %s STRING %s INDEX for a new column, "+
+		"or ALTER TABLE … MODIFY COLUMN %s SET %s INDEX", strings.TrimSpace(said+" INDEX"), schema.QuoteIdent(name), kind,
 		schema.QuoteIdent(name), kind)
 	return true
 }

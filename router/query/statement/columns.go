@@ -29,9 +29,6 @@ func (p *parser) tableElement(s *CreateTable) {
 			return
 		}
 		if p.acceptSym("(") {
-			if p.acceptSym(")") {
-				return
-			}
 			s.PrimaryKey = p.namesAfterParenthesis("the name of a primary key column")
 			return
 		}
@@ -39,6 +36,7 @@ func (p *parser) tableElement(s *CreateTable) {
 	case p.tok.is("CONSTRAINT"), p.tok.is("CHECK") && p.peek().sym("("), p.tok.is("UNIQUE") && p.peek().sym("("),
 		p.tok.is("FOREIGN") && p.peek().is("KEY"):
 		p.refuse("%s is not available in CREATE TABLE", strings.ToUpper(p.tok.val))
+	case p.refuseIndex():
 	default:
 		s.Columns = append(s.Columns, p.column())
 	}
@@ -52,6 +50,7 @@ func (p *parser) column() ColumnDef {
 	c := ColumnDef{Name: p.name("a column name")}
 	c.Type = p.columnType()
 	for p.err == nil {
+		at := p.tok.from
 		switch {
 		case p.accept("NULL"):
 			c.Null = true
@@ -61,6 +60,9 @@ func (p *parser) column() ColumnDef {
 			l := p.literal()
 			if l.Kind == Default {
 				p.expected("a literal after DEFAULT")
+			}
+			if c.Default != nil {
+				p.stop(syntaxError(p.src, at, "column %s is given two defaults", schema.QuoteIdent(c.Name)))
 			}
 			c.Default = &l
 		case p.accept("TIME", "INDEX"):
@@ -73,6 +75,9 @@ func (p *parser) column() ColumnDef {
 				return c
 			}
 			c.Index = p.index()
+		case p.isIndexKind():
+			p.advance()
+			p.expected("INDEX")
 		case p.tok.kind == eof || p.tok.sym(",") || p.tok.sym(")"):
 			return c
 		case slices.ContainsFunc(noConstraints, p.tok.is):
