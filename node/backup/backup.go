@@ -104,11 +104,15 @@ func Open(ctx context.Context, st store.Store) (*Repository, error) {
 		return nil, fmt.Errorf("open the repository %s: %w", st.Location(), err)
 	}
 	i, err := decodeInfo(b)
-	if err != nil {
+	if err == nil && !i.sound() {
+		err = fmt.Errorf("%s is damaged: its id does not fit its other fields", infoName)
+	}
+	if errors.Is(err, ErrNewer) {
 		return nil, fmt.Errorf("repository %s: %w", st.Location(), err)
 	}
-	if !i.sound() {
-		return nil, fmt.Errorf("repository %s: %s is damaged: its id does not fit its other fields", st.Location(), infoName)
+	if err != nil {
+		return nil, fmt.Errorf("repository %s: %w; the backups may be sound: put the file back, or take that of a new "+
+			"repository ('cordwood backup create ./NEW')", st.Location(), err)
 	}
 	return &Repository{store: st, now: time.Now, info: i}, nil
 }

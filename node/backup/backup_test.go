@@ -406,6 +406,12 @@ func TestOpenFaults(t *testing.T) {
 	if _, err := Open(wait(t), st); !errors.Is(err, ErrNewer) {
 		t.Errorf("open of a newer repository: %v", err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, infoName), []byte(`{"x`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(wait(t), st); err == nil || !strings.Contains(err.Error(), "put the file back, or take that") {
+		t.Errorf("open of a repository whose file is damaged: %v", err)
+	}
 	for _, location := range []string{"", "ftp://x/y", "s3://", "s3://user:pw@bucket/x"} {
 		_, err := store.Open(location, store.Config{})
 		if err == nil || strings.Contains(err.Error(), "pw") {
@@ -436,5 +442,27 @@ func TestFind(t *testing.T) {
 		if b, err := r.Find(wait(t), given); err == nil {
 			t.Errorf("find %q: %s", given, b.Id)
 		}
+	}
+}
+
+// TestFileOfANewRepository reads backups of a repository that has lost the file by which it is one, with the file of
+// another: nothing else depends on it.
+func TestFileOfANewRepository(t *testing.T) {
+	r, dir := dirRepository(t)
+	made := mustCreate(t, r, newFakeCluster(2))
+	_, other := dirRepository(t)
+	taken, err := os.ReadFile(filepath.Join(other, infoName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, infoName), taken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(wait(t), r.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := mustVerify(t, again); v.Serious() || !slices.Equal(v.Backups, []string{made.ID}) {
+		t.Errorf("%+v", v)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
@@ -66,7 +67,8 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 	databases, names := map[string]bool{}, map[string]bool{}
 	for _, d := range s.cfg.Databases {
 		if _, ok := s.options[d]; !ok {
-			return nil, fmt.Errorf("backup %s has no database %s", s.b.Id, d)
+			return nil, fmt.Errorf("backup %s has no database %s%s", s.b.Id, d,
+				nearest.DidYouMean("; ", d, slices.Sorted(maps.Keys(s.options))))
 		}
 		databases[d] = true
 	}
@@ -79,7 +81,7 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 			return t.Database == cmp.Or(database, schema.DefaultDatabase) && t.Name == table
 		})
 		if i < 0 {
-			return nil, fmt.Errorf("backup %s has no table %s: name it as DATABASE.TABLE", s.b.Id, name)
+			return nil, fmt.Errorf("backup %s has no table %s: %s", s.b.Id, name, likeTable(own, name))
 		}
 		names[schema.FormatTableName(own[i].Database, own[i].Name)] = true
 	}
@@ -98,6 +100,25 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 		return !databases[d.Name] && !needed[d.Name]
 	})
 	return chosen, nil
+}
+
+// likeTable says which table of a backup was perhaps meant.
+func likeTable(own []*schemapb.Table, name string) string {
+	var short, long []string
+	for _, t := range own {
+		full := schema.FormatTableName(t.Database, t.Name)
+		long = append(long, full)
+		if t.Name == name {
+			return fmt.Sprintf("did you mean %q?", full) // in another database
+		}
+		if t.Database == schema.DefaultDatabase {
+			short = append(short, t.Name)
+		}
+	}
+	if !strings.Contains(name, ".") {
+		long = short
+	}
+	return cmp.Or(nearest.DidYouMean("", name, long), "name it as DATABASE.TABLE")
 }
 
 // compare holds the chosen tables against those of the cluster.

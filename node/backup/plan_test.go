@@ -86,3 +86,18 @@ func TestInTheWay(t *testing.T) {
 		}
 	}
 }
+
+// TestLikeTable says which table of a backup a name was perhaps meant to be.
+func TestLikeTable(t *testing.T) {
+	own := []*schemapb.Table{
+		{Database: "public", Name: "big"}, {Database: "public", Name: "access"}, {Database: "web", Name: "clicks"},
+	}
+	for name, want := range map[string]string{
+		"bgi": `did you mean "big"?`, "clicks": `did you mean "web.clicks"?`, "web.clikcs": `did you mean "web.clicks"?`,
+		"nothing": "name it as DATABASE.TABLE",
+	} {
+		if got := likeTable(own, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ func TestMendBackup(t *testing.T) {
 	manifest := backup.Finding{Kind: backup.Damaged, Object: "backups/" + id + ".manifest"}
 	damaged := backup.Finding{Kind: backup.Damaged, Object: "data/a"}
 	missing := backup.Finding{Kind: backup.Missing, Object: "data/b"}
+	lacks := backup.Finding{Kind: backup.Missing, Object: "data/b", Backups: []string{id, id}}
 	for _, c := range []struct {
 		repository string
 		findings   []backup.Finding
@@ -25,6 +27,13 @@ func TestMendBackup(t *testing.T) {
 			[]backup.Finding{damaged, missing},
 			[]string{"remove the damaged file (rm '/mnt/b/data/a'), then make a backup", "'cordwood backup /mnt/b'"},
 			"each",
+		},
+		{
+			"/mnt/b", []backup.Finding{lacks, {Kind: backup.Unused, Object: "data/c", Backups: []string{"other"}}},
+			[]string{
+				"what is still missing after that is lost", "give the backups up ('cordwood backup delete /mnt/b " + id + "')",
+			},
+			"other'",
 		},
 		{
 			"s3://b/p/",
@@ -44,6 +53,31 @@ func TestMendBackup(t *testing.T) {
 			if !strings.Contains(got, want) || strings.Contains(got, c.not) {
 				t.Errorf("%v: %q, want %q, without %q", c.findings, got, want, c.not)
 			}
+		}
+	}
+}
+
+// TestVerifiedWords calls a repository sound only if its files were read.
+func TestVerifiedWords(t *testing.T) {
+	for want, quick := range map[string]bool{": sound\n": false, "what is in them was not read\n": true} {
+		var out strings.Builder
+		printVerified(&out, &backup.Verified{}, quick)
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("quick %v: %q, want %q", quick, out.String(), want)
+		}
+	}
+}
+
+// TestUnchanged says that nothing was changed, and what to restore instead, if a backup cannot be read.
+func TestUnchanged(t *testing.T) {
+	const advice = "; nothing was changed: restore another backup (--backup; 'cordwood backup list ./b' lists them)"
+	for text, want := range map[string]string{
+		"backup b1: manifest b1.manifest: it is damaged: SHA-256 is 0, want 1":  advice,
+		"backup b1: metadata/m.records is damaged: SHA-256 is 0, 1 was written": advice,
+		"backup b1 has no database web":                                         "",
+	} {
+		if got := unchanged(errors.New(text), "./b").Error(); got != text+want {
+			t.Errorf("%q, want %q", got, text+want)
 		}
 	}
 }

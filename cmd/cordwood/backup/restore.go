@@ -80,6 +80,16 @@ not end has left is used or removed by the next run.
 	return cmd
 }
 
+// unchanged adds to the error of a restore that has changed nothing what to do about a manifest, or metadata of a
+// backup, that is damaged.
+func unchanged(err error, location string) error {
+	if !strings.Contains(err.Error(), " is damaged: ") {
+		return err
+	}
+	return fmt.Errorf("%w; nothing was changed: restore another backup (--backup; 'cordwood backup list %s' lists them)",
+		err, location)
+}
+
 func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags,
 	cfg backup.RestoreConfig,
 ) error {
@@ -106,7 +116,7 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	switch inTheWay := (*backup.InTheWayError)(nil); {
 	case err == nil:
 	case result == nil || errors.As(err, &inTheWay):
-		return err
+		return unchanged(err, location)
 	case cfg.Existing == backup.Replace && result.Replaced == 0:
 		return fmt.Errorf("%w; no table was replaced, and %s restored into tables named _restore_…: "+
 			"run the same command again to go on, or drop these", err, were(result.Rows, "row"))
