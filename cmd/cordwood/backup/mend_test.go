@@ -29,7 +29,8 @@ func TestMendBackup(t *testing.T) {
 			"each",
 		},
 		{
-			"/mnt/b", []backup.Finding{lacks, {Kind: backup.Unused, Object: "data/c", Backups: []string{"other"}}},
+			"/mnt/b",
+			[]backup.Finding{lacks, {Kind: backup.Unused, Object: "data/c", Backups: []string{"other"}}},
 			[]string{
 				"what is still missing after that is lost", "give the backups up ('cordwood backup delete /mnt/b " + id + "')",
 			},
