@@ -289,6 +289,10 @@ func TestKeys(t *testing.T) {
 func FuzzProto(f *testing.F) {
 	f.Add(protobuf(`{a="b"}`, pushed{1, "x", []string{"k", "v"}}))
 	f.Add([]byte("\x0a\xff"))
+	f.Add(protobuf(`{a="b",a="c",__x__="d",line="e",label_line="f"}`,
+		pushed{1, "x", []string{"k", "v", "__k__", "", "k", "w"}}))
+	f.Add(protobuf(`{`+strings.Repeat(`a="",`, maxPairs+2)+`}`, pushed{1, "\xff", nil}))
+	f.Add(message(nil, 1, message(message(message(nil, 1, []byte(`{a=}`)), 2, nil), 1, []byte(`{b="c"}`))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, _ := door(t)
 		if w := send(d, isProtobuf, s2.EncodeSnappy(nil, data)); w.Code != 204 && w.Code != 400 && w.Code != 413 {
@@ -299,6 +303,10 @@ func FuzzProto(f *testing.F) {
 
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"streams":[{"stream":{"a":"b"},"values":[["1","x",{"k":"v"}],[2,"y"]]}]}`))
+	f.Add([]byte(`{"streams":[{"values":[["1","x",{"k":"v","k":"w"}]],"stream":{"a":1,"a":null},"values":[7],` +
+		`"stream":{}}]}`))
+	f.Add([]byte(`{"streams":[{"stream":{` + strings.Repeat(`"a":"\ud800",`, maxPairs+2) +
+		`"b":{}},"values":[[1,"x"]]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, _ := door(t)
 		if w := send(d, "application/json", data); w.Code != 204 && w.Code != 400 && w.Code != 413 {
@@ -489,5 +497,22 @@ func TestRejectsTakeMemory(t *testing.T) {
 	}
 	if len(st.Tables()) > 0 {
 		t.Errorf("rows of %v", st.Tables())
+	}
+}
+
+// TestUnknownForms: fields of another form than the protocol's are passed over, as unknown fields are.
+func TestUnknownForms(t *testing.T) {
+	moment := number(number(message(message(nil, 1, nil), 2, []byte("x")), 1, 7), 2, 8)
+	moment = message(message(moment, 1, []byte("y")), 2, nil)
+	one := number(number(message(message(nil, 1, []byte("k")), 2, []byte("v")), 1, 3), 2, 4)
+	entry := number(message(message(message(nil, 1, moment), 2, []byte("line")), 3, one), 2, 5)
+	d, st := door(t)
+	body := message(nil, 1, message(number(message(nil, 1, []byte("{}")), 1, 6), 2, entry))
+	w := send(d, isProtobuf, s2.EncodeSnappy(nil, body))
+	want := []ingesttest.Row{{
+		"svc_timestamp": time.Unix(7, 8).UTC(), "line": "line", "structured_metadata": `{"k":"v"}`,
+	}}
+	if diff := cmp.Diff(want, st.Rows("public.loki_logs")); w.Code != http.StatusNoContent || diff != "" {
+		t.Errorf("%d %s (-want +got):\n%s", w.Code, w.Body, diff)
 	}
 }

@@ -145,11 +145,12 @@ func (e *entry) readProto(msg []byte) error {
 		}
 		switch field {
 		case 1:
-			return fields(data, func(field protowire.Number, _ []byte, number uint64) error {
-				switch field {
-				case 1:
+			return fields(data, func(field protowire.Number, data []byte, number uint64) error {
+				switch {
+				case data != nil: // it is of another form, and so unknown
+				case field == 1:
 					seconds = int64(number) //nolint:gosec // it is how protobuf writes an int64
-				case 2:
+				case field == 2:
 					nanos = int64(number) //nolint:gosec // the same
 				}
 				return nil
@@ -170,10 +171,11 @@ func (e *entry) readProto(msg []byte) error {
 // readPair reads a piece of structured metadata.
 func readPair(msg []byte) (p pair, err error) {
 	err = fields(msg, func(field protowire.Number, data []byte, _ uint64) error {
-		switch field {
-		case 1:
+		switch {
+		case data == nil: // it is of another form, and so unknown
+		case field == 1:
 			p.name = data
-		case 2:
+		case field == 2:
 			p.value = data
 		}
 		return nil

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 
 	"cordwood/router/ingest/httpdoor/doortest"
 )
 
-// TestRepeatedKeys: of attributes with the same key the last is stored, and the answer says so. Both were stored, and
-// which of them a query returned was by chance.
-func TestRepeatedKeys(t *testing.T) {
+// repeatedKeys returns a request in which all attributes have keys that come twice, few and many of them.
+func repeatedKeys() *collector.ExportLogsServiceRequest {
 	twice := []*common.KeyValue{pair("a", number(1)), pair("b", text(",")), pair("a", object(pair("x", number(2))))}
 	many := make([]*common.KeyValue, 0, 2*fewKeys)
 	for range fewKeys {
@@ -24,7 +24,13 @@ func TestRepeatedKeys(t *testing.T) {
 	q := export(&logs.LogRecord{Attributes: twice}, &logs.LogRecord{Attributes: many})
 	q.ResourceLogs[0].Resource.Attributes = twice
 	q.ResourceLogs[0].ScopeLogs[0].Scope.Attributes = twice
-	for form, body := range forms(t, q) {
+	return q
+}
+
+// TestRepeatedKeys: of attributes with the same key the last is stored, and the answer says so. Both were stored, and
+// which of them a query returned was by chance.
+func TestRepeatedKeys(t *testing.T) {
+	for form, body := range forms(t, repeatedKeys()) {
 		d, st := door(t)
 		w := send(d, form, body)
 		rows := st.Rows("public.opentelemetry_logs")

@@ -301,6 +301,7 @@ func TestRefusals(t *testing.T) {
 func FuzzProto(f *testing.F) {
 	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeProto])
 	f.Add([]byte("\x0a\xff"))
+	f.Add(forms(f, repeatedKeys())[typeProto])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want collector.ExportLogsServiceRequest
 		wantErr := proto.Unmarshal(data, &want)
@@ -341,6 +342,7 @@ func FuzzProto(f *testing.F) {
 
 func FuzzJSON(f *testing.F) {
 	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeJSON])
+	f.Add(forms(f, repeatedKeys())[typeJSON])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, _ := door(t)
 		if w := send(d, typeJSON, data); w.Code != 200 && w.Code != 400 && w.Code != 413 {

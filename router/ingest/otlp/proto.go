@@ -58,6 +58,25 @@ func (f *field) isBytes(number protowire.Number) bool {
 	return f.number == number && f.kind == protowire.BytesType
 }
 
+// is reports whether the field has one of the numbers that kinds knows, in the form that it must have. Others are
+// passed over, as those of unknown numbers are.
+func (f *field) is(kinds []protowire.Type) bool {
+	return f.number > 0 && int(f.number) < len(kinds) && f.kind == kinds[f.number]
+}
+
+// The forms of the fields of LogRecord and AnyValue, by their number; none has a group.
+var (
+	recordKinds = []protowire.Type{
+		1: protowire.Fixed64Type, 2: protowire.VarintType, 3: protowire.BytesType, 4: protowire.EndGroupType,
+		5: protowire.BytesType, 6: protowire.BytesType, 7: protowire.EndGroupType, 8: protowire.Fixed32Type,
+		9: protowire.BytesType, 10: protowire.BytesType, 11: protowire.Fixed64Type, 12: protowire.BytesType,
+	}
+	valueKinds = []protowire.Type{
+		1: protowire.BytesType, 2: protowire.VarintType, 3: protowire.VarintType, 4: protowire.Fixed64Type,
+		5: protowire.BytesType, 6: protowire.BytesType, 7: protowire.BytesType,
+	}
+)
+
 // reader reads the messages of a request.
 type reader struct {
 	scope scope
@@ -218,6 +237,9 @@ func (r *record) read(msg []byte, s *scope) error {
 		if !ok {
 			break
 		}
+		if !f.is(recordKinds) {
+			continue
+		}
 		switch f.number {
 		case 1:
 			r.time = f.bits
@@ -342,7 +364,7 @@ func appendValue(to, msg []byte, depth int) ([]byte, error) {
 			}
 			return to, nil
 		}
-		if f.number < 1 || f.number > 7 {
+		if !f.is(valueKinds) {
 			continue
 		}
 		to = to[:from]
