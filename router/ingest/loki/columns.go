@@ -59,7 +59,7 @@ func (p *push) fill(to *pipeline.Direct) error {
 			to.Time(e.nanos)
 			to.Text(columnLine, e.line)
 			repeated := 0
-			buf, repeated = appendObject(buf[:0], e.metadata.list, false)
+			buf, repeated = appendObject(buf[:0], e.metadata.list)
 			p.repeated += repeated
 			to.JSON(columnMetadata, buf)
 			columns.put()
@@ -135,13 +135,10 @@ func (c *labelColumns) begin(labels []pair, inJSON bool) (left int) {
 	c.at, c.values, c.inJSON = c.at[:0], c.values[:0], inJSON
 	if inJSON {
 		c.jsonAt = c.to.Column(labelsColumn)
-		c.json, left = appendObject(c.json[:0], labels, true)
+		c.json, left = appendObject(c.json[:0], labels)
 		return left
 	}
 	for _, l := range labels {
-		if hidden(l.name) {
-			continue
-		}
 		at, ok := c.known[string(l.name)]
 		if !ok {
 			at = c.column(l.name)
@@ -187,15 +184,13 @@ func (c *labelColumns) put() {
 }
 
 // appendObject appends pairs as a JSON object. Of pairs of one name the last counts, as in any JSON: it returns how
-// many are left out. Labels of Loki's own are, too, if that is asked for.
-func appendObject(to []byte, list []pair, leaveHidden bool) (out []byte, left int) {
+// many are left out.
+func appendObject(to []byte, list []pair) (out []byte, left int) {
 	to = append(to, '{')
 	for i, p := range list {
-		switch {
-		case leaveHidden && hidden(p.name):
-		case repeated(list[i+1:], p.name):
+		if repeated(list[i+1:], p.name) {
 			left++
-		default:
+		} else {
 			to = appendMember(to, p)
 		}
 	}
@@ -242,11 +237,9 @@ func (p *push) records(to *ingest.Sink) error {
 			o.Add("svc_timestamp", value.NewUnixNano(e.nanos))
 			o.Add("loki_line", textValue(e.line))
 			for i, l := range s.labels.list {
-				if !hidden(l.name) {
-					p.note(s.labels.list[i+1:], l.name)
-					o.Set("loki_label_"+string(l.name), textValue(l.value))
-					size += len(l.name) + len(l.value)
-				}
+				p.note(s.labels.list[i+1:], l.name)
+				o.Set("loki_label_"+string(l.name), textValue(l.value))
+				size += len(l.name) + len(l.value)
 			}
 			for i, m := range e.metadata.list {
 				p.note(e.metadata.list[i+1:], m.name)

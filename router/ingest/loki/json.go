@@ -16,7 +16,7 @@ const maxLists = 1000
 
 // readJSON goes through the streams of a JSON body, as readProto does. Their values are for eachValue.
 func readJSON(body []byte, each func(s *stream) error) error {
-	var s stream
+	s := stream{labels: pairs{withoutHidden: true}}
 	found := false
 	w := jsonwalk.New(body)
 	err := w.Object(func(key []byte) error {

@@ -212,6 +212,12 @@ func TestBadEntries(t *testing.T) {
 			204, 1, 1, "",
 		},
 		{
+			"labels of Loki's own, which do not count",
+			`{"streams":[{"stream":{` + strings.Repeat(`"__x__":"`+strings.Repeat("y", maxValueBytes+1)+`",`, maxLabels) +
+				`"x":"1"},"values":[["1","a"]]}]}`,
+			204, 1, 0, "",
+		},
+		{
 			"a long value",
 			`{"streams":[{"stream":{"a":"` + strings.Repeat("x", maxValueBytes+1) + `"},"values":[["1","a"]]}]}`, 400, 0,
 			1, "the value of the label",

@@ -18,11 +18,16 @@ const maxPairs = max(maxLabels, maxMetadata) + 1
 type pairs struct {
 	list []pair
 	n    int // how many there are, kept or not
+	// withoutHidden leaves out those of names such as __path__, which are Loki's own.
+	withoutHidden bool
 }
 
 func (p *pairs) empty() { p.list, p.n = p.list[:0], 0 }
 
 func (p *pairs) add(one pair) {
+	if p.withoutHidden && hidden(one.name) {
+		return
+	}
 	if p.n++; p.n <= maxPairs {
 		p.list = append(p.list, one)
 	}
@@ -96,7 +101,7 @@ func fields(msg []byte, each func(field protowire.Number, data []byte, number ui
 // readProto goes through the streams of a PushRequest. The stream is valid until each returns; what
 // its slices point to, as long as the body.
 func readProto(body []byte, each func(s *stream) error) error {
-	var s stream
+	s := stream{labels: pairs{withoutHidden: true}}
 	return fields(body, func(field protowire.Number, data []byte, _ uint64) error {
 		if field != 1 || data == nil {
 			return nil
