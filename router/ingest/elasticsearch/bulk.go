@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"strconv"
 	"unsafe"
@@ -13,6 +14,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
@@ -276,9 +278,13 @@ func (d *Door) store(c *httpdoor.Call, operations []operation) {
 		b := c.Batch(g.target)
 		b.Each, b.Bytes = true, g.bytes
 		if g.ids && b.Key == "" {
-			b.Key = g.key(operations)
+			b.Key = g.key(operations, c.Query.Get("id_column"))
 		}
-		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, operations, field) })
+		column := c.Query.Get("id_column")
+		if column != "" {
+			byID(b, column)
+		}
+		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, operations, field, column) })
 		batches[i] = b
 	}
 	if len(batches) == 0 {
@@ -287,6 +293,23 @@ func (d *Door) store(c *httpdoor.Call, operations []operation) {
 	for i, out := range c.Store(batches...) {
 		groups[i].settle(operations, &out)
 	}
+}
+
+// byID has a new table keep one row of each id and time, the last: the id is its primary key.
+func byID(b *ingest.Batch, column string) {
+	hints := maps.Clone(b.Hints)
+	if hints == nil {
+		hints = map[string]string{}
+	}
+	for option, value := range map[string]string{
+		schema.OptionAppendMode: "false", schema.OptionMergeMode: schema.MergeLastRow,
+	} {
+		if hints[option] == "" {
+			hints[option] = value
+		}
+	}
+	b.Hints = hints
+	b.Tags = map[string]bool{column: true}
 }
 
 // groups makes a group for each place that documents go to, in the order in which the request mentions them.
@@ -339,7 +362,7 @@ func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group
 }
 
 // key is that of documents which all have an id: the same ones, sent again, are stored once.
-func (g *group) key(operations []operation) string {
+func (g *group) key(operations []operation, column string) string {
 	h := sha256.New()
 	var n [8]byte
 	part := func(b []byte) {
@@ -349,6 +372,9 @@ func (g *group) key(operations []operation) string {
 	}
 	part([]byte(g.target.Database))
 	part([]byte(g.target.Table))
+	if column != "" {
+		part([]byte(column)) // they become other rows
+	}
 	for i := g.first; i >= 0; i = operations[i].next {
 		part(operations[i].id)
 		part(operations[i].document)
@@ -357,7 +383,8 @@ func (g *group) key(operations []operation) string {
 }
 
 // feed gives the documents of a group to its pipeline.
-func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, operations []operation, field string) error {
+func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, operations []operation, field, column string,
+) error {
 	now := c.X.Start.UnixNano()
 	for i, n := g.first, int64(0); i >= 0; i, n = operations[i].next, n+1 {
 		document := operations[i].document
@@ -370,6 +397,9 @@ func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, operations []operation, 
 		to.At(at)
 		if field != "" {
 			document = inner(document, field)
+		}
+		if column != "" && operations[i].id != nil {
+			document = withID(document, column, operations[i].id)
 		}
 		if err := to.JSON(document); err != nil {
 			return err

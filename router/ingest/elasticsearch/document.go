@@ -61,6 +61,23 @@ func inner(document []byte, field string) []byte {
 	return out[:len(out)-1]
 }
 
+// withID returns a document with a field in which its _id is. A field of that name of its own does not count: of
+// several the last does. What is no JSON object stays, and is refused by the pipeline.
+func withID(document []byte, column string, id []byte) []byte {
+	last := len(document) - 1
+	if last < 1 || document[0] != '{' || document[last] != '}' {
+		return document
+	}
+	out := make([]byte, 0, len(document)+len(column)+2*len(id)+8)
+	out = append(out, document[:last]...)
+	if len(bytes.TrimSpace(document[1:last])) > 0 {
+		out = append(out, ',')
+	}
+	out = append(jsonscan.AppendQuoted(out, column), ':')
+	out = jsonscan.AppendQuotedBytes(out, bytes.ToValidUTF8(id, []byte("\uFFFD")))
+	return append(out, '}', '\n')[:len(out)+1]
+}
+
 // withoutDate cuts the date or number off the end of an index: logs-2026.11.22, logs-2026.11, logs-000001.
 func withoutDate(index string) string {
 	for _, form := range []string{"-0000.00.00", "-0000.00", "-000000"} {

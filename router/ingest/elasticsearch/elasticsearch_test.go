@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -433,5 +434,38 @@ func TestAnswersInPieces(t *testing.T) {
 				t.Fatalf("%s: %+v", name, got)
 			}
 		}
+	}
+}
+
+// With id_column the _id is a column, and the primary key of a new table of which the last row stays.
+func TestIDColumn(t *testing.T) {
+	d, st := door(t)
+	w := bulk(d, "?id_column=_id", `{"index":{"_index":"t","_id":"a\"1"}}
+{"@timestamp":"2024-05-06T07:08:09Z","n":1,"_id":"own"}
+{"index":{"_index":"t","_id":7}}
+{ }
+{"index":{"_index":"t"}}
+{"n":3}
+{"index":{"_index":"t","_id":"x"}}
+{"n":
+`)
+	want := []string{"index Created", "index Created", "index Created", "index Bad Request document_parsing_exception"}
+	if got := statuses(parse(t, w)); !slices.Equal(got, want) {
+		t.Errorf("items %v: %s", got, w.Body)
+	}
+	var ids []any
+	for _, row := range st.Rows("public.t") {
+		ids = append(ids, row["_id"])
+	}
+	if diff := cmp.Diff([]any{`a"1`, "7", nil}, ids); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+	for _, c := range st.Columns("public.t") {
+		if (c.Name == "_id") != (c.Semantic == schema.Tag) {
+			t.Errorf("column %s: %s", c.Name, c.Semantic)
+		}
+	}
+	if o := st.Options("public.t"); o["append_mode"] != "false" || o["merge_mode"] != "last_row" {
+		t.Errorf("options %v", o)
 	}
 }
