@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 
 	"cordwood/node/config"
-	"cordwood/shard"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/query/worker"
+	"cordwood/shard/server"
 )
 
 // QueryWorkerCommand is the subcommand as which this program runs queries for a server.
@@ -32,7 +32,7 @@ func (v Version) build() string {
 // Rows that a query fetches from other nodes lie in the spool while it runs.
 func (n *node) openEngine(
 	shardDir string, pool *memtable.Pool, shares config.Shares,
-) (shard.Engine, *spool.Dir, error) {
+) (server.Engine, *spool.Dir, error) {
 	tmp := n.cfg.Path("tmp")
 	// What a killed process left behind.
 	if err := os.RemoveAll(tmp); err != nil {

@@ -20,6 +20,7 @@ import (
 	"cordwood/shard/compaction"
 	"cordwood/shard/install"
 	"cordwood/shard/memtable"
+	"cordwood/shard/server"
 	"cordwood/shard/shardclient"
 	"cordwood/shard/store"
 )
@@ -131,9 +132,10 @@ func (n *node) openShards(shares config.Shares) error {
 	})
 	n.trouble.host.Store(n.host)
 	n.onStop("shards", n.host.Close)
-	service := shard.NewServer(shard.ServerConfig{
-		Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan, Ask: n.ask,
-		Name: n.nameNodes, Registerer: n.registry,
+	service := server.New(server.Config{
+		Shards: server.Find(n.host.Shard), All: server.List(n.host.All), Engine: sql, Spool: fetched,
+		Scan: n.scan, Ask: n.ask,
+		Name: n.nameNodes, Registerer: n.registry, Logger: n.log,
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
@@ -146,7 +148,7 @@ func (n *node) openShards(shares config.Shares) error {
 }
 
 // scan asks for rows that a query on this node needs from another one.
-func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (shard.ScanReader, error) {
+func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 	r, err := n.shards.Scan(ctx, nodes, req)
 	if err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanReques
 }
 
 // ask runs a part of a query of this node on the node that has most of its rows.
-func (n *node) ask(ctx context.Context, req *shardpb.QueryRequest) (shard.ScanReader, error) {
+func (n *node) ask(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {
 	r, err := n.shards.Ask(ctx, req)
 	if err != nil {
 		return nil, err

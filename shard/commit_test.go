@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"cordwood/shard/rules"
-
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+
+	"cordwood/shard/rules"
 )
 
 func TestQueue(t *testing.T) {

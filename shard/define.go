@@ -3,7 +3,9 @@ package shard
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/rules"
 )
@@ -30,4 +32,36 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 		encoded, tables = encoded[n:], tables[n:]
 	}
 	return nil
+}
+
+// maxDefineTables bounds the tables of one call of Seal.
+const maxDefineTables = 10_000
+
+// Seal puts definitions into the log, those that are newer than what the shard has by the
+// log, and returns an index: from there on the shard's log holds no rows of a table whose
+// writes it does not take by its definition, and its state says what it took before.
+func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error) {
+	if len(tables) > maxDefineTables {
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d go in one call", s.cfg.ID,
+			len(tables), maxDefineTables)
+	}
+	if slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetId() == 0 }) {
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define a table that has no id", s.cfg.ID)
+	}
+	encoded, err := rules.MarshalTables(tables)
+	if err != nil {
+		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
+	}
+	defs, err := rules.ParseTables(encoded)
+	if err != nil {
+		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
+	}
+	news, index := s.store.Definitions.Newer(tables, defs)
+	if len(news) == 0 {
+		return index, nil
+	}
+	if err := s.DefineTable(ctx, news...); err != nil {
+		return 0, fmt.Errorf("seal: %w", err)
+	}
+	return s.store.Tables.Applied(), nil
 }

@@ -27,6 +27,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/query/spool"
+	"cordwood/shard/server"
 	"cordwood/shard/shardclient"
 )
 
@@ -86,8 +87,8 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 		n.engine = &heldEngine{Engine: e}
 		client := shardclient.New(config)
 		n.srv = grpc.NewServer()
-		shardpb.RegisterShardServiceServer(n.srv, NewServer(ServerConfig{
-			Shards: func(id uint32) (*Shard, bool) {
+		shardpb.RegisterShardServiceServer(n.srv, server.New(server.Config{
+			Shards: server.Find(func(id uint32) (*Shard, bool) {
 				n.mu.RLock()
 				defer n.mu.RUnlock()
 				for _, s := range n.shards {
@@ -96,17 +97,17 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 					}
 				}
 				return nil, false
-			},
-			All: func() []*Shard { return nil }, Engine: n.engine, Spool: n.spool,
+			}),
+			All: func() []server.Shard { return nil }, Engine: n.engine, Spool: n.spool,
 			Registerer: n.metrics, Name: func(node string) string { return "node-" + node },
-			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error) {
+			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {
 				r, err := client.Ask(ctx, req)
 				if err != nil {
 					return nil, err
 				}
 				return r, nil
 			},
-			Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (ScanReader, error) {
+			Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 				r, err := client.Scan(ctx, nodes, req)
 				if err != nil {
 					return nil, err

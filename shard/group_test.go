@@ -19,6 +19,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/transport"
+	"cordwood/shard/server"
 )
 
 // group is a shard with replicas on several nodes, over the real transport and the real
@@ -153,9 +154,9 @@ func (g *group) addNode(id string) *groupNode {
 		}
 	}()
 	srv := grpc.NewServer()
-	shardpb.RegisterShardServiceServer(srv, NewServer(ServerConfig{
-		Shards: n.get,
-		All:    func() []*Shard { return nil },
+	shardpb.RegisterShardServiceServer(srv, server.New(server.Config{
+		Shards: server.Find(n.get),
+		All:    func() []server.Shard { return nil },
 		Engine: &fakeEngine{},
 	}))
 	on := listen(t)

@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 	s = s.reopen()
 	s.mustPut(key(1), key(2))
 	see("m", "m")
-	if !s.HasKey(column.KeyedBit|2, 7) || s.HasKey(column.KeyedBit|3, 7) {
+	if !s.store.Definitions.HasKey(column.KeyedBit|2, 7) || s.store.Definitions.HasKey(column.KeyedBit|3, 7) {
 		t.Error("HasKey tells something else")
 	}
 	later := rules.Entry{Kind: rules.KindDefine, Time: time.Now().Add(rules.KeyTTL + time.Minute).UnixNano()}

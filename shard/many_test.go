@@ -107,7 +107,8 @@ func TestManyTables(t *testing.T) {
 	began := time.Now()
 	s = openShard(t, cfg)
 	took := time.Since(began)
-	t.Logf("%d tables: restart took %s, RSS %d MB, at most %d segments, %d in the end", len(s.Tables()),
+	t.Logf("%d tables: restart took %s, RSS %d MB, at most %d segments, %d in the end",
+		len(s.store.Definitions.TableIDs()),
 		took.Round(time.Millisecond), rss(t)>>20, most, len(s.files("segments")))
 	v := s.ReadView(77)
 	defer v.Close()

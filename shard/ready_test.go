@@ -1,11 +1,17 @@
 package shard
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
 	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/server"
 )
 
 // TestNotReady: a read of a shard without a leader says that it has none, and for how long it
@@ -13,10 +19,11 @@ import (
 func TestNotReady(t *testing.T) {
 	g := newGroup(t, nil, "a", "b", "c")
 	l := g.leader()
-	s := &server{cfg: ServerConfig{Shards: func(uint32) (*Shard, bool) { return l.Shard, true }}}
-	err := s.lasting([]uint32{testShard}, errs.New(errs.TableUnavailable, "damaged"))
+	engine := &fakeEngine{err: errs.New(errs.TableUnavailable, "damaged")}
+	s := server.New(server.Config{Shards: server.Find(g.node(l.cfg.NodeID).get), Engine: engine})
+	err := scan(wait(t), s, &shardpb.ScanRequest{Table: def(1)})
 	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
-		t.Errorf("damage that other replicas mend: status %d, again after %s", e.Status(), e.RetryAfter)
+		t.Errorf("damage that other replicas mend: status %d, again after %s: %v", e.Status(), e.RetryAfter, err)
 	}
 	g.isolate(l, "a", "b", "c")
 	for ctx := wait(t); l.replica.Leader() != "" || l.Ready(); {
@@ -26,9 +33,25 @@ func TestNotReady(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	_, err = s.ready(wait(t), testShard)
+	err = scan(wait(t), s, &shardpb.ScanRequest{Table: def(1)})
 	if errs.CodeOf(err) != errs.ShardNotReady || !strings.Contains(err.Error(),
 		"it has no leader, and got none within 250ms") || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("%v", err)
 	}
 }
+
+// scan asks the service for rows of the shard under test, and returns how that ended.
+func scan(ctx context.Context, s shardpb.ShardServiceServer, req *shardpb.ScanRequest) error {
+	req.ShardId = testShard
+	return errs.FromGRPC(s.Scan(req, scanStream{ctx: ctx}))
+}
+
+// scanStream takes the answer of a scan, and drops it.
+type scanStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s scanStream) Context() context.Context       { return s.ctx }
+func (scanStream) SendHeader(metadata.MD) error     { return nil }
+func (scanStream) Send(*shardpb.ScanResponse) error { return nil }

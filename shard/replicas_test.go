@@ -12,7 +12,9 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
 	"cordwood/shard/replica"
+	"cordwood/shard/server"
 	"cordwood/shard/store"
 )
 
@@ -102,10 +104,10 @@ func TestUnreadyReplicaIsLeft(t *testing.T) {
 	n := g.node(id)
 	n.setCut(true)
 	g.open(id, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), readyWait-time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 	defer cancel()
-	s := NewServer(ServerConfig{Shards: n.get}).(*server)
-	_, err := s.ready(ctx, testShard)
+	s := server.New(server.Config{Shards: server.Find(n.get)})
+	err := scan(ctx, s, &shardpb.ScanRequest{Table: def(1)})
 	if errs.From(err).Code != errs.ShardNotReady {
 		t.Errorf("a replica that knows no leader: %v, want ShardNotReady", err)
 	}
@@ -124,7 +126,7 @@ func TestAnyReplica(t *testing.T) {
 	followers := g.followers(leader)
 	o := followers[0]
 	g.barrier(leader, o)
-	s := NewServer(ServerConfig{Shards: g.node(o.cfg.NodeID).get}).(*server)
+	s := server.New(server.Config{Shards: server.Find(g.node(o.cfg.NodeID).get), Engine: &fakeEngine{}})
 	known := func() bool { _, known := o.replica.Staleness(); return known }
 	for ctx := wait(t); !known(); {
 		select {
@@ -134,8 +136,7 @@ func TestAnyReplica(t *testing.T) {
 		}
 	}
 	read := func(most time.Duration) error {
-		_, err := s.present(t.Context(), testShard, true, most, 0)
-		return err
+		return scan(t.Context(), s, &shardpb.ScanRequest{Table: def(1), AnyReplica: true, MaxStalenessNanos: int64(most)})
 	}
 	if err := read(time.Hour); err != nil {
 		t.Errorf("a follower: %v", err)
@@ -153,9 +154,10 @@ func TestAnyReplica(t *testing.T) {
 	handed.Version, handed.OriginId = 2, 4
 	anyRead := func(o *opened) error {
 		g.barrier(leader, o)
-		s := NewServer(ServerConfig{Shards: g.node(o.cfg.NodeID).get}).(*server)
-		_, err := s.present(t.Context(), testShard, true, time.Hour, 0, def(1), handed)
-		return err
+		s := server.New(server.Config{Shards: server.Find(g.node(o.cfg.NodeID).get), Engine: &fakeEngine{}})
+		return scan(t.Context(), s, &shardpb.ScanRequest{
+			Table: handed, AnyReplica: true, MaxStalenessNanos: int64(time.Hour),
+		})
 	}
 	if err := anyRead(o); errs.ReasonOf(err) != errs.NotLeader {
 		t.Errorf("a follower that has a copy, perhaps not all of it: %v, want to be sent to the leader", err)
@@ -173,7 +175,7 @@ func TestAnyReplica(t *testing.T) {
 	if err := read(1); errs.ReasonOf(err) != errs.NotLeader || !strings.Contains(err.Error(), "behind") {
 		t.Errorf("a follower that is too far behind: %v, want to be sent to another one", err)
 	}
-	if _, err := s.present(t.Context(), testShard, false, 0, 0); errs.ReasonOf(err) != errs.NotLeader {
+	if err := scan(t.Context(), s, &shardpb.ScanRequest{Table: def(1)}); errs.ReasonOf(err) != errs.NotLeader {
 		t.Errorf("a follower where all is to be shown: %v", err)
 	}
 	g.stop(leader.cfg.NodeID)

@@ -8,12 +8,13 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/server"
 )
 
 func defineServer(s *opened) shardpb.ShardServiceServer {
-	return NewServer(ServerConfig{
-		Shards: func(id uint32) (*Shard, bool) { return s.Shard, id == testShard },
-		All:    func() []*Shard { return []*Shard{s.Shard} },
+	return server.New(server.Config{
+		Shards: func(id uint32) (server.Shard, bool) { return s.Shard, id == testShard },
+		All:    func() []server.Shard { return []server.Shard{s.Shard} },
 	})
 }
 

@@ -23,22 +23,23 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/server"
 )
 
 // serve starts the service over the shards and returns a client.
-func serve(t *testing.T, engine Engine, shards ...*Shard) shardpb.ShardServiceClient {
+func serve(t *testing.T, engine server.Engine, shards ...*Shard) shardpb.ShardServiceClient {
 	t.Helper()
 	srv := grpc.NewServer()
-	shardpb.RegisterShardServiceServer(srv, NewServer(ServerConfig{
-		Shards: func(id uint32) (*Shard, bool) {
+	shardpb.RegisterShardServiceServer(srv, server.New(server.Config{
+		Shards: server.Find(func(id uint32) (*Shard, bool) {
 			for _, s := range shards {
 				if s.ID() == id {
 					return s, true
 				}
 			}
 			return nil, false
-		},
-		All: func() []*Shard { return shards }, Engine: engine,
+		}),
+		All: server.List(func() []*Shard { return shards }), Engine: engine,
 	}))
 	lis := bufconn.Listen(1 << 20)
 	go func() { _ = srv.Serve(lis) }()
@@ -181,6 +182,7 @@ func TestServer(t *testing.T) {
 
 	s.flush()
 	s.mustPut(batch(head(1, 9, 2), "b"))
+	const chunkBytes = 1 << 20 // the most that one message carries
 	engine.emit = [][]byte{[]byte("head"), bytes.Repeat([]byte("x"), 3*chunkBytes-4)}
 	inline := queryTable(2, 0)
 	inline.Inline = true

@@ -200,6 +200,9 @@ func (s *Shard) open() (err error) {
 // ID returns the shard's number.
 func (s *Shard) ID() uint32 { return s.cfg.ID }
 
+// NodeID returns the id of the node that the replica is on.
+func (s *Shard) NodeID() string { return s.cfg.NodeID }
+
 // WaitReady waits until the log is replayed and this replica leads, from when on
 // ReadView has every acknowledged row and Write works; or until it follows a leader and has
 // applied what was committed when it first heard from that leader.
@@ -275,18 +278,11 @@ func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Reader
 // given up. It never holds up a write.
 func (s *Shard) Tail(tableID uint64) (*store.Tail, error) { return s.store.Readers.Tail(tableID) }
 
-// Table reports what the shard knows of a table: its version and the epoch of the
-// placement that takes its writes; false if it has no definition of it.
-func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) {
-	return s.store.Definitions.Table(id)
-}
+// Store has what the shard shows. Callers ask it, and change nothing by it.
+func (s *Shard) Store() *store.Store { return s.store }
 
-// Tables lists the ids of the tables that the shard has definitions of, unsorted.
-func (s *Shard) Tables() []uint64 { return s.store.Definitions.TableIDs() }
-
-// HasKey reports whether a batch of a request with a key was appended, as far as the shard
-// remembers and this replica has applied.
-func (s *Shard) HasKey(session, seq uint64) bool { return s.store.Definitions.HasKey(session, seq) }
+// Replica is the member of the group. Callers ask it, and change nothing by it.
+func (s *Shard) Replica() *replica.Replica { return s.replica }
 
 // Compact merges segments until nothing is left to be merged.
 func (s *Shard) Compact(ctx context.Context) error { return s.store.Compactor.Run(ctx) }

@@ -249,11 +249,12 @@ func TestDefineTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if version, epoch, ok := s.Table(1); version != 2 || epoch != 3 || !ok {
+		if version, epoch, ok := s.store.Definitions.Table(1); version != 2 || epoch != 3 || !ok {
 			t.Errorf("version %d, epoch %d, known %t", version, epoch, ok)
 		}
-		if got := s.store.Tables.State.Tables[1]; got.Name != "renamed" || !got.Instant || len(s.Tables()) != 2 {
-			t.Errorf("definition %+v, tables %v", got, s.Tables())
+		if got := s.store.Tables.State.Tables[1]; got.Name != "renamed" || !got.Instant ||
+			len(s.store.Definitions.TableIDs()) != 2 {
+			t.Errorf("definition %+v, tables %v", got, s.store.Definitions.TableIDs())
 		}
 		s.flush()
 		s = s.reopen()
@@ -265,7 +266,7 @@ func TestDefineTable(t *testing.T) {
 	if err := s.DefineTable(context.Background(), def(1)); err != nil {
 		t.Fatal(err)
 	}
-	if version, _, _ := s.Table(1); version != 2 {
+	if version, _, _ := s.store.Definitions.Table(1); version != 2 {
 		t.Errorf("an older definition brought version %d back", version)
 	}
 }

@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/shard/query"
+	"cordwood/proto/shardpb"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/segment"
+	"cordwood/shard/server"
 )
 
 // widening returns a table of which column n becomes wider with a version.
@@ -55,22 +58,34 @@ func numbersOf(d *schemapb.Table, session, seq uint64, at int64, numbers ...any)
 	return b.Encode(nil, h)
 }
 
+// queryStream collects the answer of a query.
+type queryStream struct {
+	grpc.ServerStream
+	ctx context.Context
+	ipc *bytes.Buffer
+}
+
+func (s queryStream) Context() context.Context   { return s.ctx }
+func (queryStream) SendHeader(metadata.MD) error { return nil }
+
+func (s queryStream) Send(c *shardpb.QueryChunk) error {
+	_, err := s.ipc.Write(c.ArrowIpc)
+	return err
+}
+
 // answers asks an engine about a table in a shard, as the definition d has it.
 func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql string) []string {
 	t.Helper()
-	v := o.ReadView(d.Id)
-	defer v.Close()
-	qt := query.Table{Database: d.Database, Name: d.Name, Schema: schema.FromProto(d)}
-	show(&qt, v, d.Id)
 	var stream bytes.Buffer
-	err := e.Query(context.Background(), &query.Request{
-		SQL:      sql,
-		Database: "public",
-		Tables:   []query.Table{qt},
-	}, func(ipc []byte) error {
-		stream.Write(ipc)
-		return nil
+	srv := server.New(server.Config{
+		Shards: func(id uint32) (server.Shard, bool) { return o.Shard, id == o.ID() }, Engine: e,
 	})
+	err := srv.Query(&shardpb.QueryRequest{
+		Sql: sql, Database: "public", AnyReplica: true, // what this one has, whoever leads now
+		Tables: []*shardpb.QueryTable{{
+			Name: &shardpb.TableName{Database: d.Database, Name: d.Name}, Table: d, ShardId: o.ID(),
+		}},
+	}, queryStream{ctx: wait(t), ipc: &stream})
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

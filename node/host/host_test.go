@@ -434,8 +434,8 @@ func TestTellsOfTables(t *testing.T) {
 	}
 	cat.setTables([]uint64{2}, schema.FromProto(table(1, 5)), schema.FromProto(table(4, 1)))
 	for {
-		version, _, _ := s.Table(1)
-		_, _, two := s.Table(2)
+		version, _, _ := s.Store().Definitions.Table(1)
+		_, _, two := s.Store().Definitions.Table(2)
 		if version == 5 && !two {
 			break
 		}
@@ -445,10 +445,10 @@ func TestTellsOfTables(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	if version, _, known := s.Table(3); version != 1 || !known {
+	if version, _, known := s.Store().Definitions.Table(3); version != 1 || !known {
 		t.Error("a table that the metadata does not know was touched")
 	}
-	if _, _, known := s.Table(4); known {
+	if _, _, known := s.Store().Definitions.Table(4); known {
 		t.Error("the shard was told of a table that it has nothing of")
 	}
 	stop()

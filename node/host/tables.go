@@ -14,10 +14,10 @@ import (
 func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
 	var changed []*schemapb.Table
 	dropped := h.cfg.Catalog.DroppedTables()
-	for _, id := range s.Tables() {
+	for _, id := range s.Store().Definitions.TableIDs() {
 		t, ok := h.cfg.Catalog.TableByID(id)
 		if ok {
-			if version, epoch, known := s.Table(id); known &&
+			if version, epoch, known := s.Store().Definitions.Table(id); known &&
 				(version < t.Version || version == t.Version && epoch < t.Writable().Epoch) {
 				changed = append(changed, t.ToProto())
 			}

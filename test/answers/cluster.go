@@ -35,6 +35,7 @@ import (
 	"cordwood/shard/compaction"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/query/spool"
+	"cordwood/shard/server"
 	"cordwood/shard/shardclient"
 	"cordwood/shard/store"
 )
@@ -182,22 +183,22 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = e.Close() })
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes),
+	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes),
 		grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
 	metrics := prometheus.NewRegistry()
 	c.metrics = append(c.metrics, metrics)
-	shardpb.RegisterShardServiceServer(server, shard.NewServer(shard.ServerConfig{
-		Shards: func(id uint32) (*shard.Shard, bool) { s, ok := open[id]; return s, ok },
-		All:    func() []*shard.Shard { return all },
+	shardpb.RegisterShardServiceServer(rpc, server.New(server.Config{
+		Shards: func(id uint32) (server.Shard, bool) { s, ok := open[id]; return s, ok },
+		All:    server.List(func() []*shard.Shard { return all }),
 		Engine: e, Spool: rows, Registerer: metrics,
-		Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (shard.ScanReader, error) {
+		Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 			r, err := client.Scan(ctx, nodes, req)
 			if err != nil {
 				return nil, err
 			}
 			return r, nil
 		},
-		Ask: func(ctx context.Context, req *shardpb.QueryRequest) (shard.ScanReader, error) {
+		Ask: func(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {
 			r, err := client.Ask(ctx, req)
 			if err != nil {
 				return nil, err
@@ -205,7 +206,7 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 			return r, nil
 		},
 	}))
-	c.conns[node], c.shards = c.serve(node, server), append(c.shards, all...)
+	c.conns[node], c.shards = c.serve(node, rpc), append(c.shards, all...)
 }
 
 // flush has all shards write what is in memory to segments.

@@ -29,6 +29,7 @@ import (
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/transport"
+	"cordwood/shard/server"
 	"cordwood/shard/shardclient"
 	"cordwood/shard/store"
 	"cordwood/shard/vfs"
@@ -186,8 +187,8 @@ func (p *process) openHost() {
 		},
 		Recovered: func(context.Context, *metapb.Shard, uint32) error { return errors.New("nothing is recovered here") },
 	})
-	shardpb.RegisterShardServiceServer(p.server, shard.NewServer(shard.ServerConfig{
-		Shards: p.host.Shard, All: p.host.All,
+	shardpb.RegisterShardServiceServer(p.server, server.New(server.Config{
+		Shards: server.Find(p.host.Shard), All: server.List(p.host.All),
 	}))
 }
 

@@ -1,4 +1,4 @@
-package shard
+package server
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (s *server) ChangeReplicas(ctx context.Context,
 		return nil, errs.ToGRPC(err)
 	}
 	resp := &shardpb.ChangeReplicasResponse{}
-	resp.Voters, resp.Learners = sh.replica.Members()
+	resp.Voters, resp.Learners = sh.Replica().Members()
 	return resp, nil
 }
 

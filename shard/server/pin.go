@@ -1,4 +1,4 @@
-package shard
+package server
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func (s *server) Pin(req *shardpb.PinRequest, stream grpc.ServerStreamingServer[
 // pinnable returns the shard that is to be pinned, once it can be. Whoever asks for its state is a replica
 // that lacks entries which are no longer in the leader's log: if the other replicas are away, the
 // leader needs that one to commit anything, and is not ready before it has the state.
-func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (*Shard, error) {
+func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (Shard, error) {
 	if !req.State {
 		return s.ready(ctx, req.ShardId)
 	}
@@ -125,12 +125,12 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 	}
 	take := sh.Pin
 	if req.State {
-		if err := sh.replica.CheckLeads(); err != nil {
+		if err := sh.Replica().CheckLeads(); err != nil {
 			return nil, err
 		}
-		if req.Incarnation != sh.cfg.Incarnation {
+		if req.Incarnation != sh.Incarnation() {
 			return nil, errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d",
-				req.ShardId, req.Incarnation, sh.cfg.Incarnation)
+				req.ShardId, req.Incarnation, sh.Incarnation())
 		}
 		take = sh.PinState
 	}

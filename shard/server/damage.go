@@ -1,4 +1,4 @@
-package shard
+package server
 
 import (
 	"context"
@@ -65,10 +65,10 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 		if !ok {
 			continue
 		}
-		n, verr := sh.store.Scrub.Verify(tables, verifiedFor, func(int) error { return ctx.Err() })
+		n, verr := sh.Store().Scrub.Verify(tables, verifiedFor, func(int) error { return ctx.Err() })
 		damaged += n
 		if verr != nil {
-			sh.cfg.Logger.Warn("a query failed, and its files could not be verified", "error", verr)
+			s.cfg.Logger.Warn("a query failed, and its files could not be verified", "shard", id, "error", verr)
 		}
 	}
 	if damaged == 0 {
@@ -88,7 +88,7 @@ func (s *server) lasting(shards []uint32, err error) error {
 		return err
 	}
 	for _, id := range shards {
-		if sh, ok := s.cfg.Shards(id); ok && !sh.replica.SoleVoter() {
+		if sh, ok := s.cfg.Shards(id); ok && !sh.Replica().SoleVoter() {
 			return e.WithRetryAfter(time.Second)
 		}
 	}

@@ -1,10 +1,16 @@
-package shard
+// Package server is the gRPC service of a shard node. It finds the shard that a request is for, waits until
+// that can answer, and turns errors into those that gRPC carries. Queries over rows of several nodes are
+// taken apart or gathered here (distribute.go, gather.go); SQL is the engine's.
+//
+// It knows a shard by the interface Shard, and neither opens nor closes one.
+package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -47,13 +53,13 @@ type Engine interface {
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
 }
 
-// ServerConfig says what a server serves. All fields are required but those that say
+// Config says what a server serves. All fields are required but those that say
 // otherwise.
-type ServerConfig struct {
+type Config struct {
 	// Shards returns an open shard of this node.
-	Shards func(id uint32) (*Shard, bool)
+	Shards func(id uint32) (Shard, bool)
 	// All returns all of them.
-	All    func() []*Shard
+	All    func() []Shard
 	Engine Engine
 	// Scan asks the nodes, the likely leader first, for rows of a shard; what is missing of
 	// them is what Partial of the reader returns. Without it and Spool a query reads the
@@ -67,6 +73,8 @@ type ServerConfig struct {
 	Name func(node string) string
 	// Registerer gets the metrics of the server. Without it nobody reads them.
 	Registerer prometheus.Registerer
+	// Logger takes what an operator should know. The default value discards it.
+	Logger *slog.Logger
 }
 
 // ScanReader reads the Arrow IPC stream of a scan.
@@ -79,7 +87,7 @@ type ScanReader interface {
 // into those that gRPC carries.
 type server struct {
 	shardpb.UnimplementedShardServiceServer
-	cfg ServerConfig
+	cfg Config
 	// stored and live hold a place for each tail that reads what is stored, and for each
 	// that looks through new rows.
 	stored, live chan struct{}
@@ -90,8 +98,11 @@ type server struct {
 	metrics  *queryMetrics
 }
 
-// NewServer returns the gRPC service of a shard node.
-func NewServer(cfg ServerConfig) shardpb.ShardServiceServer {
+// New returns the gRPC service of a shard node.
+func New(cfg Config) shardpb.ShardServiceServer {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	return &server{
 		cfg:    cfg,
 		stored: make(chan struct{}, tailsStored),
@@ -184,28 +195,28 @@ func show(qt *query.Table, v *store.View, tableID uint64) {
 }
 
 // ready waits for a shard to be ready to read.
-func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
+func (s *server) ready(ctx context.Context, id uint32) (Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
 		return nil, store.Unreachable(id)
 	}
 	if !sh.Ready() {
 		patience := readyWait
-		if !sh.replica.SoleVoter() {
+		if !sh.Replica().SoleVoter() {
 			patience = leaveAfter // another replica may be ready
 		}
 		wait, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if err := sh.WaitReady(wait); err != nil {
-			return nil, sh.notReady(err, patience)
+			return nil, notReady(sh, err, patience)
 		}
 	}
 	return sh, nil
 }
 
 // notReady returns the error of a read that waited in vain for the shard to be ready.
-func (s *Shard) notReady(err error, waited time.Duration) error {
-	leader := s.Leader()
+func notReady(sh Shard, err error, waited time.Duration) error {
+	leader := sh.Leader()
 	cause := err.Error()
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded):
@@ -214,10 +225,10 @@ func (s *Shard) notReady(err error, waited time.Duration) error {
 	default:
 		cause = fmt.Sprintf("it did not catch up with its leader within %s", waited)
 	}
-	e := errs.New(errs.ShardNotReady, "query: shard %d is not ready to read: %s", s.cfg.ID,
+	e := errs.New(errs.ShardNotReady, "query: shard %d is not ready to read: %s", sh.ID(),
 		cause).WithRetryAfter(time.Second)
 	e.Err = err
-	if leader != "" && leader != s.cfg.NodeID {
+	if leader != "" && leader != sh.NodeID() {
 		e = e.WithLeader(leader)
 	}
 	return e

@@ -1,4 +1,4 @@
-package shard
+package server
 
 import (
 	"context"
@@ -41,11 +41,11 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		return store.Unreachable(req.ShardId)
 	}
 	defer v.Close()
-	if err := sh.store.Tables.Gone(req.Table.Id); err != nil {
+	if err := sh.Store().Tables.Gone(req.Table.Id); err != nil {
 		return err
 	}
 	if req.Unchecked {
-		if err := sh.store.Tables.Outdated([]*schemapb.Table{req.Table}); err != nil {
+		if err := sh.Store().Tables.Outdated([]*schemapb.Table{req.Table}); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func scanSQL(req *shardpb.ScanRequest) string {
 // rows of before.
 func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64,
 	tables ...*schemapb.Table,
-) (*Shard, error) {
+) (Shard, error) {
 	if anyReplica && !s.tookOver(id, tables) {
 		anyReplica = false // who leads the shard has them
 	}
@@ -138,18 +138,18 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)
 	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool {
-		return t.GetOriginId() != 0 && !sh.store.Definitions.TookOver(t.Id)
+		return t.GetOriginId() != 0 && !sh.Store().Definitions.TookOver(t.Id)
 	})
 }
 
 // recent is a shard of this node, whoever leads it, or nobody, that shows everything that was
 // acknowledged longer ago than maxStaleness.
-func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Duration, minIndex uint64) (*Shard, error) {
+func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Duration, minIndex uint64) (Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
 		return nil, store.Unreachable(id)
 	}
-	age, known := sh.replica.Staleness()
+	age, known := sh.Replica().Staleness()
 	if (!known || age > maxStaleness) && sh.Leads() {
 		// The others can tell at once.
 		index, err := sh.ReadBarrier(ctx)
@@ -164,7 +164,7 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 			what = fmt.Sprintf("it is up to %s behind", age.Round(time.Millisecond))
 		}
 		return nil, errs.New(errs.ShardNotReady, "shard %d: the replica on node %s cannot be read, %s, and %s is allowed", id,
-			sh.cfg.NodeID, what, maxStaleness).
+			sh.NodeID(), what, maxStaleness).
 			WithLeader(sh.Leader()).WithRetryAfter(time.Second)
 	}
 	if minIndex > 0 {

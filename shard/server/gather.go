@@ -1,4 +1,4 @@
-package shard
+package server
 
 import (
 	"context"
@@ -160,11 +160,11 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 			return store.Unreachable(id)
 		}
 		views[id] = v
-		if err := sh.store.Tables.Gone(tables...); err != nil {
+		if err := sh.Store().Tables.Gone(tables...); err != nil {
 			return err
 		}
 		if req.Unchecked {
-			if err := sh.store.Tables.Outdated(of); err != nil {
+			if err := sh.Store().Tables.Outdated(of); err != nil {
 				return err
 			}
 		}
