@@ -13,6 +13,42 @@ import (
 	"cordwood/shard/rules"
 )
 
+// Group commit. A write passes four goroutines:
+//
+//	caller        checks the batches, decodes them into the active memtable's memory (precheck),
+//	              queues the write and waits (writeLogged)
+//	commit loop   takes what waits, up to Config.GroupBytes, as a group
+//	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
+//	apply         the replica's: decides about each write, links its batches, returns the outcomes
+//
+// Nobody waits for a group to fill up: a group is what arrived while the entries before it were on
+// their way. An idle shard commits a single write at once; a busy one pays one fsync for many
+// writes. Two entries are on their way at once (maxInFlight), so that one is put together and sent
+// while the other one is written to disk; with more, the groups would only be smaller.
+//
+// Two proposers may overtake each other, so nothing may depend on the order of writes that are on
+// their way at the same time. Nothing does: a duplicate is known by its number, and a client that
+// needs an order sends the second write after the answer to the first.
+//
+// What a pending write holds, and until when:
+//
+//   - Its inflated bytes count as promised from enqueue until the proposer is done, so that awaitRoom
+//     sees what is about to come into the memtable.
+//   - The batches are the caller's memory, and are its own again when Write returns. The proposer
+//     copies them into the entry and then says so (copied). A caller whose context ends takes the write
+//     back if it still waits (queue.remove): nothing was appended then. Otherwise it waits
+//     for the copy and returns that the outcome is unknown.
+//   - A reference to the memtable that the rows were decoded into, until the proposer is done.
+//
+// Decoded rows go round raft. The log carries bytes only, and the rows were decoded once already, by
+// precheck. So the proposer keeps them in decoded under the address of the entry's first byte while
+// Propose runs, and Apply looks there (decodedOf): on the node that proposed an entry, raft applies
+// the very slice that it was given. No other entry can have that address, because the proposer
+// holds the slice until it has deleted the key. A miss costs time and nothing else: Apply decodes the
+// batches again. It does so on followers, in a replay, if Propose gave up before the entry
+// was applied, and if the memtable was frozen meanwhile, because rows must lie in the memory of the memtable
+// that they are linked to. TestDecodedOnce fails if raft ceases to hand the slice on.
+
 // maxInFlight is how many entries are on their way into the log at once: one is
 // written while the next one is put together and sent.
 const maxInFlight = 2

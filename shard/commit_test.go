@@ -1,12 +1,14 @@
 package shard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/proto/column"
 	"cordwood/shard/rules"
 )
 
@@ -94,5 +96,27 @@ func TestHaltsOnBadEntry(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestDecodedOnce has Apply use what was decoded of a write before it went into the log, and have no
+// more memory for it: raft hands on the slice that it was given.
+func TestDecodedOnce(t *testing.T) {
+	t.Parallel()
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "definition"))
+	messages := make([]string, 20_000)
+	for i := range messages {
+		messages[i] = fmt.Sprint("a message of some length ", i)
+	}
+	data := batch(head(1, 9, 2), messages...)
+	size, err := column.InflatedSize(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.store.Memory.Size()
+	s.mustPut(data)
+	if used := s.store.Memory.Size() - before; used < int64(size) || used >= 2*int64(size) {
+		t.Errorf("a write of %d bytes takes %d bytes of the memtable", size, used)
 	}
 }
