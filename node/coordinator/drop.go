@@ -102,9 +102,6 @@ func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 			tables = append(tables, fmt.Sprintf("older rows of %s.%s", t.Database, t.Name))
 		}
 	}
-	if len(tables) == 0 {
-		tables = []string{"no rows: it holds no table"}
-	}
 	size, where := "how much that is was not reported since the leader of the metadata began", []string{}
 	for _, id := range s.Replicas {
 		r := snap.Replica(id, s)
@@ -120,5 +117,9 @@ func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	if len(where) == 0 {
 		where = []string{"nodes that were removed"}
 	}
-	return fmt.Sprintf("%s (%s; on %s)", snapshot.Few(tables), size, strings.Join(where, ", "))
+	on := strings.Join(where, ", ")
+	if len(tables) == 0 {
+		return fmt.Sprintf("no rows: it holds no table (on %s)", on)
+	}
+	return fmt.Sprintf("%s (%s; on %s)", snapshot.Few(tables), size, on)
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"cordwood/node/coordinator/operation"
+	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/router/httpapi/clusterapi"
 )
 
@@ -118,4 +120,19 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 			t.Errorf("the shard: %v", s)
 		}
 	})
+}
+
+// TestLossOfNothing does not speak of a size that was not reported if a shard has no table.
+func TestLossOfNothing(t *testing.T) {
+	w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").table(7, nil, 1)
+	w.down["b"] = time.Now().Add(-time.Minute)
+	tables := []*schema.Table{w.tables[7]}
+	snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), tables, nil)
+	for id, want := range map[uint32]string{
+		1: "all rows of public.t7 (", 2: "no rows: it holds no table (on node node-b, last heard of 1m ago)",
+	} {
+		if got := lossWords(snap, snap.Shards[id]); !strings.HasPrefix(got, want) || id == 2 && got != want {
+			t.Errorf("shard %d: %q, want %q", id, got, want)
+		}
+	}
 }
