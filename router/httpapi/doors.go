@@ -208,7 +208,12 @@ func (s *Server) doorRoutes() []route {
 	for i := range protocols {
 		p := &protocols[i]
 		for _, prefix := range p.prefixes {
-			out = append(out, s.routesOf(p, prefix, httpdoor.Door{})...)
+			for _, rt := range s.routesOf(p, prefix, httpdoor.Door{}) {
+				if rt.path == logsPath && s.cfg.LogQuery != nil {
+					rt = s.orLogQuery(rt)
+				}
+				out = append(out, rt)
+			}
 		}
 	}
 	return out

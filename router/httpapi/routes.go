@@ -114,6 +114,9 @@ func (s *Server) routes() []route {
 			ownLimit: true,
 		})
 	}
+	if s.cfg.LogQuery != nil {
+		routes = append(routes, s.logQueryRoute())
+	}
 	routes = append(routes, s.doorRoutes()...)
 	if s.cfg.Tail != nil {
 		routes = append(routes, route{

@@ -79,6 +79,8 @@ type Config struct {
 	// statement, keeps its own time limit and answers errors by WriteError. Without it the
 	// path does not exist.
 	SQL http.Handler
+	// LogQuery answers the structured queries at /v1/logs, in the way of SQL. Without it /v1/logs takes OTLP alone.
+	LogQuery http.Handler
 	// Tunnel takes connections over which backup and restore call the parts of the node.
 	// It asks the caller before each call, and must not block for long. Without it their
 	// path does not exist.

@@ -54,6 +54,9 @@ func TestPermissions(t *testing.T) {
 		if strings.Contains(p.path, "{key}") {
 			continue // it tells the user itself: TestDatadogCredentials
 		}
+		if p.method == "POST" && p.path == logsPath {
+			p.needs = access.Insert // without a query in the body
+		}
 		allowed, ok := may[p.needs.String()]
 		if !ok {
 			t.Errorf("%s %s needs %s, which no test knows", p.method, p.path, p.needs)

@@ -110,6 +110,15 @@ type Result struct {
 	Warnings []string
 }
 
+// Table returns a table of a client's as it is after what other nodes changed before, as far as this node can read
+// that. The error, for a table or database that does not exist, is that of a statement about it.
+func (s *Service) Table(ctx context.Context, database, name string) (*schema.Table, error) {
+	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
+		return nil, err
+	}
+	return s.names.findTable(database, name, mayReadNames(access.From(ctx)))
+}
+
 // Execute runs the statements in order, for the caller of ctx (package access), and hands each result to
 // each. It stops at the first error, its own or one that each returns; what statements before it changed stays changed.
 //

@@ -23,6 +23,7 @@ var (
 	}
 	// SQL are taken from the query string and from a form.
 	SQL             = []string{"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness"}
+	LogQuery        = []string{"db", "query", "limit", "format", "allow_partial", "consistency", "max_staleness"}
 	Tail            = []string{"db", "table", "search", "where", "since"}
 	ListPipelines   = []string{"db", "name"}
 	PutPipeline     = []string{"db"}

@@ -27,6 +27,8 @@ type answer struct {
 	rc     *http.ResponseController
 	start  time.Time
 	format format.Format
+	// structured: the request is a structured query.
+	structured bool
 	// until is when the answer must have been sent; zero: writeWait for every piece.
 	until   time.Time
 	started bool

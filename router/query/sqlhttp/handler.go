@@ -1,14 +1,12 @@
-// Package sqlhttp is the handler of /v1/sql: it reads what a request asks for, has
-// router/query run it, and writes the rows in the format that the client wants.
+// Package sqlhttp is the handler of /v1/sql, and of the structured queries at /v1/logs, which become SQL: it reads
+// what a request asks for, has router/query run it, and writes the rows in the format that the client wants.
 //
-// It does not authenticate, route or shape errors: router/httpapi does, and lends its
-// functions by Config. Format svcdb_v1 is sent when all of it is there, so an error in
-// the last row is still an error with its status. The other formats stream; an error
-// after their first byte breaks the connection off, which every client sees as an
+// It does not authenticate, route or shape errors: router/httpapi does, and lends its functions by Config. Format
+// svcdb_v1 is sent when all of it is there, so an error in the last row is still an error with its status. The other
+// formats stream; an error after their first byte breaks the connection off, which every client sees as an
 // incomplete answer: no last chunk, no Arrow end mark, no Parquet footer.
 //
-// A Handler has no goroutines of its own and nothing to close. It may be used
-// concurrently.
+// A Handler has no goroutines of its own and nothing to close. It may be used concurrently.
 package sqlhttp
 
 import (
@@ -20,6 +18,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/body"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
@@ -28,6 +27,7 @@ import (
 
 // Executor runs statements; *query.Service does.
 type Executor interface {
+	Table(ctx context.Context, database, name string) (*schema.Table, error)
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 }
 
@@ -107,9 +107,14 @@ func New(cfg Config) (*Handler, error) {
 	return &Handler{cfg: cfg, budget: format.NewBudget(cfg.MaxResultBytes, cfg.MaxResultTotal)}, nil
 }
 
-// ServeHTTP implements http.Handler.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{h: h, w: w, rc: http.NewResponseController(w), start: h.cfg.Start(r)}
+// ServeHTTP implements http.Handler: it answers SQL.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.answer(w, r, false) }
+
+// ServeLogs answers a structured query (package logquery).
+func (h *Handler) ServeLogs(w http.ResponseWriter, r *http.Request) { h.answer(w, r, true) }
+
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, structured bool) {
+	a := &answer{h: h, w: w, rc: http.NewResponseController(w), start: h.cfg.Start(r), structured: structured}
 	err := h.serve(a, r)
 	switch {
 	case err == nil:

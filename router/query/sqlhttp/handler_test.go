@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
@@ -33,6 +34,17 @@ type fakeService struct {
 	got  query.Request
 	rows func() format.Rows
 	err  error
+}
+
+// Table knows public.app.
+func (s *fakeService) Table(_ context.Context, database, name string) (*schema.Table, error) {
+	if database != "public" || name != "app" {
+		return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist", database, name)
+	}
+	t := &schema.Table{Database: database, Name: name, Columns: []schema.Column{
+		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp}, {Name: "level", Type: schema.String},
+	}}
+	return t.Index(), nil
 }
 
 func (s *fakeService) Execute(ctx context.Context, req query.Request,
@@ -491,6 +503,46 @@ func TestDeadlineIsLifted(t *testing.T) {
 	for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
 		if _, err := io.ReadFull(resp.Body, make([]byte, 4096)); err != nil {
 			t.Fatalf("the answer broke off: %v", err)
+		}
+	}
+}
+
+// TestServeLogs: a structured query becomes a SELECT, with the parameters and answers of SQL.
+func TestServeLogs(t *testing.T) {
+	const q = `{"table":{"table_name":"app"},"time_filter":{"start":"2026"},"columns":["level"],"limit":{"fetch":5}}`
+	const want = `SELECT "level" FROM "public"."app" WHERE "ts" >= '2026-01-01T00:00:00Z' AND ` +
+		`"ts" < '2027-01-01T00:00:00Z' ORDER BY "ts" DESC LIMIT 5`
+	for _, c := range []struct {
+		name, method, target, body, contentType string
+		status                                  int
+		text                                    string
+	}{
+		{"a body", "POST", "/v1/logs?format=csv&limit=3&allow_partial=true", q, "application/json; charset=utf-8", 200, "200"},
+		{"a body by GET", "GET", "/v1/logs?format=csv", q, "application/json", 200, "200"},
+		{"a parameter", "GET", "/v1/logs?format=csv&query=" + url.QueryEscape(q), "", "", 200, "200"},
+		{"both", "POST", "/v1/logs?query={}", q, "", 400, "twice"},
+		{"neither", "GET", "/v1/logs", "", "", 400, "missing"},
+		{"no JSON", "POST", "/v1/logs", "SELECT 1", "application/sql", 400, "application/json"},
+		{"another table", "POST", "/v1/logs?db=shop", q, "", 400, "shop.app"},
+		{"another form", "POST", "/v1/logs", "[]", "", 400, "cannot be read"},
+		{"too long", "POST", "/v1/logs", "{" + strings.Repeat(" ", 1<<20) + "}", "", 413, "1048576"},
+	} {
+		s := &fakeService{rows: ones(1)}
+		r := httptest.NewRequest(c.method, c.target, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", c.contentType)
+		w := httptest.NewRecorder()
+		newHandler(t, s).ServeLogs(w, r)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+			t.Errorf("%s: %d %.200s, want %d %s", c.name, w.Code, w.Body, c.status, c.text)
+		}
+		if c.status != 200 {
+			continue
+		}
+		if st, ok := s.got.Statements[0].(*statement.Query); !ok || len(s.got.Statements) != 1 || st.Text != want {
+			t.Errorf("%s: %+v", c.name, s.got.Statements)
+		}
+		if c.name == "a body" && (!s.got.Limited || s.got.Limit != 3 || !s.got.AllowPartial) {
+			t.Errorf("%s: %+v", c.name, s.got)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
+	"cordwood/router/query/logquery"
 	"cordwood/router/query/statement"
 )
 
@@ -42,7 +43,7 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		return nil, err
 	}
 	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"))
-	name, limit, sql := p.get("format"), p.get("limit"), p.get("sql")
+	name, limit := p.get("format"), p.get("limit")
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -73,21 +74,14 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	if _, err := zone.Load(in.query.Timezone); err != nil {
 		return nil, err
 	}
-	if p.text != "" {
-		if sql != "" {
-			return nil, errs.New(errs.InvalidArguments, "the SQL is given twice, as parameter sql and as the body: give it once")
-		}
-		sql = p.text
+	var sql string
+	if a.structured {
+		sql, err = h.readLogQuery(r, p, in.query.Database, a.start)
+	} else {
+		sql, err = h.readSQL(p)
 	}
-	switch {
-	case strings.TrimSpace(sql) == "":
-		return nil, errs.New(errs.InvalidArguments,
-			"parameter sql is required: give it in the query string or a form, or send the statement as a body of type "+
-				"application/sql")
-	case int64(len(sql)) > h.cfg.MaxTextBytes:
-		return nil, errs.New(errs.InvalidArguments,
-			"the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",
-			len(sql), h.cfg.MaxTextBytes).WithStatus(http.StatusRequestEntityTooLarge)
+	if err != nil {
+		return nil, err
 	}
 	if in.query.Statements, err = statement.Parse(sql); err != nil {
 		return nil, err
@@ -105,6 +99,56 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		}
 	}
 	return in, nil
+}
+
+// readSQL returns the text of SQL.
+func (h *Handler) readSQL(p *parameters) (string, error) {
+	sql := p.get("sql")
+	if p.err != nil {
+		return "", p.err
+	}
+	if p.text != "" {
+		if sql != "" {
+			return "", errs.New(errs.InvalidArguments, "the SQL is given twice, as parameter sql and as the body: give it once")
+		}
+		sql = p.text
+	}
+	switch {
+	case strings.TrimSpace(sql) == "":
+		return "", errs.New(errs.InvalidArguments,
+			"parameter sql is required: give it in the query string or a form, or send the statement as a body of type "+
+				"application/sql")
+	case int64(len(sql)) > h.cfg.MaxTextBytes:
+		return "", errs.New(errs.InvalidArguments,
+			"the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",
+			len(sql), h.cfg.MaxTextBytes).WithStatus(http.StatusRequestEntityTooLarge)
+	}
+	return sql, nil
+}
+
+// readLogQuery returns the SQL of a structured query.
+func (h *Handler) readLogQuery(r *http.Request, p *parameters, database string, now time.Time) (string, error) {
+	text := p.get("query")
+	if p.err != nil {
+		return "", p.err
+	}
+	if p.text != "" {
+		if text != "" {
+			return "", errs.New(errs.InvalidArguments, "the query is given twice, as parameter query and as the body: give it once")
+		}
+		text = p.text
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "", errs.New(errs.InvalidArguments,
+			"the query is missing: send a JSON object with table and time_filter, as the body or as parameter query")
+	case len(text) > logquery.MaxBytes:
+		return "", errs.New(errs.InvalidArguments, "the query has %d bytes, which is more than the %d allowed", len(text),
+			logquery.MaxBytes).WithStatus(http.StatusRequestEntityTooLarge)
+	}
+	return logquery.Compile([]byte(text), database, func(database, table string) (*schema.Table, error) {
+		return h.cfg.Service.Table(r.Context(), database, table)
+	}, now)
 }
 
 // parameters are those of the query string and of a form. The first error sticks.
@@ -143,7 +187,7 @@ func (b stopBody) Stop() { _ = b.rc.SetReadDeadline(time.Unix(1, 0)) }
 
 // readBody reads a form, or SQL, within the time limit even if the client stops sending.
 func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time.Duration) error {
-	if r.Method != http.MethodPost {
+	if r.Method != http.MethodPost && !a.structured {
 		return nil
 	}
 	if limit == 0 {
@@ -173,7 +217,15 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 		return nil
 	}
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	switch strings.ToLower(strings.TrimSpace(kind)) {
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	if a.structured {
+		p.text = string(data)
+		if kind != "application/json" && kind != "" {
+			err = errs.New(errs.InvalidArguments, "invalid content type: %.80s, expected application/json", kind)
+		}
+		return err
+	}
+	switch kind {
 	case "application/x-www-form-urlencoded":
 		if p.form, err = params.Parse(string(data)); err != nil {
 			return err

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"cordwood/router/access"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/query/logquery"
+)
+
+// logsPath is the path of structured queries. By POST it is that of OTLP as well.
+const logsPath = "/v1/logs"
+
+// logQueryRoute is the route of structured queries by GET.
+func (s *Server) logQueryRoute() route {
+	return route{
+		methods: get, path: logsPath, needs: access.Select, action: "query", params: params.LogQuery,
+		handler: s.cfg.LogQuery.ServeHTTP, ownLimit: true,
+	}
+}
+
+// orLogQuery returns the route of OTLP with structured queries beside it: the body of a request says which of both it is,
+// and that what the sender must be allowed to.
+func (s *Server) orLogQuery(rt route) route {
+	store, insert := rt.handler, access.Need{Privilege: rt.needs, Action: rt.action}
+	rt.needs, rt.action = access.SignedIn, ""
+	rt.handler = func(w http.ResponseWriter, r *http.Request) {
+		x := exchange.Of(r)
+		if isLogQuery(w, r, x.Start) {
+			s.serveLogQuery(x, w, r)
+			return
+		}
+		x.Need = insert
+		if err := x.Caller.Require(x.Need); err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		store(w, r)
+	}
+	return rt
+}
+
+// serveLogQuery answers a structured query that came on the path of OTLP, as its own route does.
+func (s *Server) serveLogQuery(x *exchange.Exchange, w http.ResponseWriter, r *http.Request) {
+	rt := s.logQueryRoute()
+	x.Refuse = nil
+	x.Need = rt.need(r)
+	x.Caller.RequestID = requestID(r)
+	if s.cfg.Auth != nil {
+		followed, stop := x.Follow(r, false, s.cfg.Auth.Begin)
+		defer stop()
+		r = followed
+	}
+	err := x.Caller.Require(x.Need)
+	if err == nil {
+		err = params.CheckNames(r.URL.RawQuery, rt.params)
+	}
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	for _, warning := range params.UnknownHeaders(r.Header) {
+		w.Header().Add(exchange.HeaderWarnings, warning)
+	}
+	rt.handler(w, r)
+}
+
+// The beginning of a body by which structured queries are told from OTLP, and how long it may take to come.
+const (
+	peekBytes = 512
+	peekTime  = 30 * time.Second
+)
+
+// peeked is a body of which the beginning was looked at.
+type peeked struct {
+	*bufio.Reader
+	io.Closer
+}
+
+// isLogQuery reports whether the body of a request is a structured query: JSON, also compressed with gzip, whose first key
+// is one of a query. The body can still be read whole.
+func isLogQuery(w http.ResponseWriter, r *http.Request, start time.Time) bool {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is no JSON
+	if media != "application/json" || r.Body == nil || r.Body == http.NoBody {
+		return false
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(start.Add(peekTime)) // where it can be set; readers set their own
+	body := bufio.NewReaderSize(r.Body, peekBytes)
+	beginning, _ := body.Peek(peekBytes) // whoever reads the body meets the error again
+	r.Body = peeked{body, r.Body}
+	switch strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))) {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		unpacked, err := gzip.NewReader(bytes.NewReader(beginning))
+		if err != nil {
+			return false
+		}
+		beginning, _ = io.ReadAll(io.LimitReader(unpacked, peekBytes)) // its end is missing
+	default:
+		return false
+	}
+	return logquery.IsQuery(beginning)
+}
