@@ -72,7 +72,8 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
-		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Tail: follow, Pipelines: client,
+		Catalog: client, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
+		SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs),
 		Cluster:           coordinator.NewAdmin(client).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,

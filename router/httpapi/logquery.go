@@ -28,8 +28,8 @@ func (s *Server) logQueryRoute() route {
 	}
 }
 
-// orLogQuery returns the route of OTLP with structured queries beside it: the body of a request says which of both it is,
-// and that what the sender must be allowed to.
+// orLogQuery returns the route of OTLP with structured queries beside it: the body of a request says which of both it
+// is, and that what the sender must be allowed to.
 func (s *Server) orLogQuery(rt route) route {
 	store, insert := rt.handler, access.Need{Privilege: rt.needs, Action: rt.action}
 	rt.needs, rt.action = access.SignedIn, ""
@@ -86,8 +86,8 @@ type peeked struct {
 	io.Closer
 }
 
-// isLogQuery reports whether the body of a request is a structured query: JSON, also compressed with gzip, whose first key
-// is one of a query. The body can still be read whole.
+// isLogQuery reports whether the body of a request is a structured query: JSON, also compressed with gzip, whose first
+// key is one of a query. The body can still be read whole.
 func isLogQuery(w http.ResponseWriter, r *http.Request, start time.Time) bool {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is no JSON
 	if media != "application/json" || r.Body == nil || r.Body == http.NoBody {

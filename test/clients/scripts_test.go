@@ -64,13 +64,14 @@ type script struct {
 	again bool
 }
 
-func (s *server) lokiAddr() string   { return s.loki }
-func (s *server) splunkAddr() string { return s.splunk }
-func (s *server) otlpAddr() string   { return s.otlp }
-func (s *server) callsAddr() string  { return s.calls }
-func (s *server) syslogAddr() string { return s.syslog }
-func (s *server) gelfAddr() string   { return s.gelf }
-func (s *server) fluentAddr() string { return s.forward }
+func (s *server) lokiAddr() string    { return s.loki }
+func (s *server) splunkAddr() string  { return s.splunk }
+func (s *server) otlpAddr() string    { return s.otlp }
+func (s *server) callsAddr() string   { return s.calls }
+func (s *server) datadogAddr() string { return s.datadog }
+func (s *server) syslogAddr() string  { return s.syslog }
+func (s *server) gelfAddr() string    { return s.gelf }
+func (s *server) fluentAddr() string  { return s.forward }
 
 const markOfOTLP = "log_attributes->>'mark'"
 
@@ -79,12 +80,14 @@ var nodeScripts = []script{
 	{"winston-loki", (*server).lokiAddr, "loki_logs", "structured_metadata->>'mark'", false},
 	{"splunk-logging", (*server).splunkAddr, "splunk_logging", `"event.message.mark"`, true},
 	{"fluent-logger", (*server).fluentAddr, "fluent_logs", "mark", true},
+	{"datadog-api-client", (*server).datadogAddr, "datadog_logs", "mark", false},
 	{"otlp-proto", (*server).otlpAddr, "records", markOfOTLP, true},
 	{"otlp-http", (*server).otlpAddr, "records", markOfOTLP, true},
 	{"otlp-grpc", (*server).callsAddr, "records", markOfOTLP, true},
 }
 
 var pythonScripts = []script{
+	{"datadog-api-client", (*server).datadogAddr, "datadog_logs", "mark", false},
 	{"otlp-grpc", (*server).callsAddr, "records", markOfOTLP, true},
 	{"otlp-http", (*server).otlpAddr, "records", markOfOTLP, true},
 	{"syslog-udp", (*server).syslogAddr, "syslog", "regexp_extract(message, 'mark=(\\d+)', 1)", false},

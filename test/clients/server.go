@@ -32,7 +32,7 @@ type server struct {
 	ended <-chan struct{}
 	log   string
 	// The addresses of the ports: calls is that of OTLP by gRPC.
-	users, loki, splunk, otlp, calls, syslog, gelf, forward string
+	users, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
 }
 
 // start starts a server, which ends with the test. Without CORDWOOD_BIN the test is skipped.
@@ -46,11 +46,13 @@ func start(t testing.TB) *server {
 	// An address of its own on this machine: no client that connects elsewhere can take its ports.
 	ip := fmt.Sprintf("127.%d.%d.%d", 192+rand.IntN(32), rand.IntN(256), 1+rand.IntN(254))
 	s.users, s.loki, s.splunk, s.otlp, s.calls = ip+":4000", ip+":3100", ip+":8088", ip+":4318", ip+":4317"
+	s.datadog = ip + ":8282"
 	s.syslog, s.gelf, s.forward = ip+":5514", ip+":12201", ip+":24224"
 	s.args = []string{
 		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
 		"--rpc-addr", ip + ":4001",
 		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
+		"--datadog-addr", s.datadog,
 		"--syslog-addr", "udp://" + s.syslog + ",tcp://" + s.syslog, "--gelf-addr", "udp://" + s.gelf + ",tcp://" + s.gelf,
 		"--forward-addr", "tcp://" + s.forward,
 	}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLogQuery: every condition and expression of a structured query is one that the engine runs, on columns of any type.
+// TestLogQuery: every condition and expression of a structured query is one that the engine runs, on columns of any
+// type.
 func TestLogQuery(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "1")
@@ -59,7 +60,10 @@ func TestLogQuery(t *testing.T) {
 			"2026-01-05T10:00:00Z,200 2026-01-05T11:00:00Z,500",
 		},
 		{whole, `"exprs":[{"AggrFunc":{"name":"count","args":[]}}]`, "2"},
-		{whole, `"columns":["ok"],"exprs":[{"AggrFunc":{"name":"sum","args":[{"NamedIdent":"took"}]}}]`, "false,2.5 true,1.5"},
+		{
+			whole, `"columns":["ok"],"exprs":[{"AggrFunc":{"name":"sum","args":[{"NamedIdent":"took"}]}}]`,
+			"false,2.5 true,1.5",
+		},
 	} {
 		query := `{"table":{"table_name":"app"},"time_filter":` + c.time
 		if !strings.Contains(c.members, `"exprs"`) {

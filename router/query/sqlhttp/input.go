@@ -134,7 +134,8 @@ func (h *Handler) readLogQuery(r *http.Request, p *parameters, database string, 
 	}
 	if p.text != "" {
 		if text != "" {
-			return "", errs.New(errs.InvalidArguments, "the query is given twice, as parameter query and as the body: give it once")
+			return "", errs.New(errs.InvalidArguments,
+				"the query is given twice, as parameter query and as the body: give it once")
 		}
 		text = p.text
 	}

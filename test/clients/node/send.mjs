@@ -43,6 +43,16 @@ const clients = {
     for (const mark of marks) logger.send({ message: { mark }, metadata: { index: 'splunk_logging' } })
     await new Promise((done, fail) => logger.flush((err, resp, body) => (err || body.code !== 0 ? fail(err ?? new Error(JSON.stringify(body))) : done())))
   },
+  'datadog-api-client': async () => {
+    const { client, v2 } = require('@datadog/datadog-api-client')
+    const baseServer = new client.ServerConfiguration(`http://${address}`, {})
+    const configuration = client.createConfiguration({ baseServer, authMethods: { apiKeyAuth: 'ship:SECRET' }, enableRetry: true, maxRetries: 10 })
+    const api = new v2.LogsApi(configuration)
+    for (let i = 0; i < marks.length; i += 500) {
+      const body = marks.slice(i, i + 500).map((mark) => ({ message: 'a record', ddsource: 'nodejs', ddtags: 'env:test', additionalProperties: { mark: String(mark) } }))
+      await api.submitLog({ body, contentEncoding: 'deflate' })
+    }
+  },
   'fluent-logger': async () => {
     const { FluentClient } = require('@fluent-org/logger')
     const [host, port] = address.split(':')

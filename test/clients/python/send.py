@@ -52,7 +52,37 @@ def fluent():
     return to.close
 
 
+def datadog():
+    from datadog_api_client import ApiClient, Configuration
+    from datadog_api_client.v2.api.logs_api import LogsApi
+    from datadog_api_client.v2.model.http_log import HTTPLog
+    from datadog_api_client.v2.model.http_log_item import HTTPLogItem
+
+    # It sends again what is refused, but not what cannot be sent.
+    configuration = Configuration(
+        server_index=1, server_variables={"protocol": "http", "name": address}, enable_retry=True, max_retries=10
+    )
+    configuration.api_key["apiKeyAuth"] = "ship:SECRET"
+    records = []
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            records.append(
+                HTTPLogItem(message=record.getMessage(), ddsource="python", ddtags="env:test,team:a", mark=str(record.mark))
+            )
+
+    logger.addHandler(Handler())
+
+    def send():
+        with ApiClient(configuration) as api:
+            for i in range(0, len(records), 500):
+                LogsApi(api).submit_log(HTTPLog(records[i : i + 500]), content_encoding="gzip")
+
+    return send
+
+
 end = {
+    "datadog-api-client": datadog,
     "otlp-grpc": lambda: opentelemetry("grpc"),
     "otlp-http": lambda: opentelemetry("http"),
     "syslog-udp": lambda: syslog(socket.SOCK_DGRAM),
