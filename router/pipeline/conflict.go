@@ -253,8 +253,8 @@ func (d *dest) lossError(col *column.Col, v *cell) error {
 		whose += " of table " + strconv.Quote(d.table)
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
-		"column %s: expected %s, actual %s %s, which it cannot hold without loss", whose, col.Type, v.kind.columnType(),
-		shown)}}
+		"column %s: expected %s, actual %s %s, which it cannot hold without loss%s", whose, col.Type, v.kind.columnType(),
+		shown, d.wayOut(col))}}
 }
 
 // blurError returns the error for a fraction in a column of integers that cannot become Float64.

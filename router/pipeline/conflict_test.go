@@ -50,7 +50,8 @@ func TestTypeConflicts(t *testing.T) {
 		{"a negative one", nil, `[{"n":-9007199254740993},{"n":0.5}]`, `!would round`},
 		{
 			"an integer that a float would round", nil, `[{"n":0.5},{"n":9007199254740993}]`,
-			`!record 1: column "n": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss`,
+			`!record 1: column "n": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss; set ` +
+				`the table option on_type_conflict=aside to keep such rows`,
 		},
 		{
 			"an unsigned one", nil, `[{"n":0.5},{"n":18446744073709551615}]`,

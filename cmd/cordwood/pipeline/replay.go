@@ -154,7 +154,6 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	job := &replay{
 		api:     a,
 		options: o,
-		reasons: map[string]int{},
 		begun:   map[destination]bool{},
 		seen:    map[[sha256.Size]byte]int{},
 	}
@@ -164,8 +163,8 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 		return job.run(ctx, where)
 	}
 	err = job.run(ctx, where)
-	for _, reason := range job.order {
-		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
+	for _, reason := range job.reasons {
+		fmt.Fprintf(cmd.ErrOrStderr(), "failed again: %s\n", reason)
 	}
 	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(job.records, "record"),
 		cli.Count(job.written, "row"), job.skipped)

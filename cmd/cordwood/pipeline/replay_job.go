@@ -122,8 +122,9 @@ type replay struct {
 
 	last                              time.Time // of the records that were read
 	records, written, skipped, before int64
-	reasons                           map[string]int
-	order                             []string
+	// reasons are the first different ones of records that failed. A request is tried in smaller parts when it fails, so
+	// that how often a reason comes says nothing.
+	reasons []string
 }
 
 func (j *replay) run(ctx context.Context, where string) error {
@@ -395,11 +396,7 @@ func (j *replay) fail(reason string) {
 }
 
 func (j *replay) note(reason string) {
-	if j.reasons[reason] == 0 {
-		if len(j.order) == ingest.MaxReasons {
-			return
-		}
-		j.order = append(j.order, reason)
+	if len(j.reasons) < ingest.MaxReasons && !slices.Contains(j.reasons, reason) {
+		j.reasons = append(j.reasons, reason)
 	}
-	j.reasons[reason]++
 }

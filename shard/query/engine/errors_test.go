@@ -114,6 +114,19 @@ func TestErrorKinds(t *testing.T) {
 			`{"exception_type":"INTERNAL","exception_message":"Memory allocation failure"}`,
 			errs.RuntimeResourcesExhausted, 503, "needs more memory",
 		},
+		{
+			`{"exception_type":"Conversion","exception_message":"timestamp field value out of range: \"2023-13-45\""}`,
+			errs.InvalidArguments, 400, "there is no such day or time of day",
+		},
+		{
+			`{"exception_type":"Conversion","exception_message":"timestamp field value out of range: ` +
+				`\"1700000000000000\""}`,
+			errs.InvalidArguments, 400, "write a number without quotes",
+		},
+		{
+			`{"exception_type":"Conversion","exception_message":"timestamp field value out of range: \"300000-01-01\""}`,
+			errs.InvalidArguments, 400, "write a year between -290307 and 294246",
+		},
 		{`Parser Error: std::bad_alloc`, errs.RuntimeResourcesExhausted, 503, "try again"},
 		{`std::bad_alloc`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
 		{

@@ -146,6 +146,7 @@ var (
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
 		`nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
 	textOutside    = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	wholeNumber    = regexp.MustCompile(`^[+-]?[0-9]+$`)
 	longYear       = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
 	textAsNumber   = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
 	textWithNumber = regexp.MustCompile(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
@@ -172,7 +173,7 @@ func advise(msg string) string {
 			"cast it, and what it is compared with, to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case strings.HasPrefix(msg, "timestamp field value out of range: "):
-		return msg + "; write a year between -290307 and 294246"
+		return msg + outOfRange(strings.Trim(strings.TrimPrefix(msg, "timestamp field value out of range: "), `"`))
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is not an integer, nor a time such as '2026-01-05 10:00:00'; a time before now is written " +
 			"as now() - INTERVAL '1 day'"
@@ -196,6 +197,17 @@ func advise(msg string) string {
 			"; cast the column, as in matches_term(code::VARCHAR, '404')"
 	}
 	return msg
+}
+
+// outOfRange says what is out of range in a time that the engine refuses.
+func outOfRange(text string) string {
+	switch {
+	case wholeNumber.MatchString(text):
+		return "; write a number without quotes: compared with a column it counts in the column's unit"
+	case longYear.MatchString(text):
+		return "; write a year between -290307 and 294246"
+	}
+	return "; there is no such day or time of day"
 }
 
 // isOutsideNanos reports whether a text is of a time that nanoseconds do not hold.
