@@ -194,9 +194,8 @@ func TestBackPressure(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Rows(t, table, pieces*1000)
-	if n := f.Config.Bodies.InFlight(); n > 1<<20 {
-		t.Errorf("%d bytes are held", n)
-	}
+	// Rows are there a moment before their batch gives its memory back.
+	socktest.Await(t, "the memory is given back", func() bool { return f.Config.Bodies.InFlight() <= 1<<20 })
 }
 
 // Of a batch that is refused for good, only the records are left out for which it is.
