@@ -92,7 +92,8 @@ func (s *server) run() {
 	for end := time.Now().Add(time.Minute); ; {
 		select {
 		case <-ended:
-			s.t.Fatalf("the server ended: %s", cmd.ProcessState)
+			said, _ := os.ReadFile(s.log)
+			s.t.Fatalf("the server ended: %s\n%s", cmd.ProcessState, said)
 		case <-ticker.C:
 		}
 		resp, err := http.Get("http://" + s.users + "/ready")

@@ -1,0 +1,133 @@
+package clients
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// perRequest is how many records a request of BenchmarkDoors has.
+const perRequest = 5000
+
+// doors are the protocols whose cost is measured, and how a request of each is made of lines of JSON.
+var doors = []struct {
+	name, path, contentType string
+	table                   string
+	encode                  func(lines [][]byte) []byte
+}{
+	{"ingest", "/v1/ingest?table=native&pipeline_name=svc_identity", "application/x-ndjson", "native", ndjson},
+	{"elasticsearch", "/v1/elasticsearch/_bulk", "application/x-ndjson", "bulk", bulkBody},
+	{"loki", "/loki/api/v1/push", "application/x-protobuf", "loki_logs", lokiBody},
+	{"otlp", "/v1/logs", "application/x-protobuf", "opentelemetry_logs", otlpBody},
+}
+
+func ndjson(lines [][]byte) []byte { return append(bytes.Join(lines, []byte("\n")), '\n') }
+
+func bulkBody(lines [][]byte) (out []byte) {
+	for _, l := range lines {
+		out = append(append(append(out, `{"create":{"_index":"bulk"}}`+"\n"...), l...), '\n')
+	}
+	return out
+}
+
+// field appends a field of a protobuf message that has a length.
+func field(to []byte, number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
+}
+
+func lokiBody(lines [][]byte) []byte {
+	stream := field(nil, 1, []byte(`{app="shop", env="prod"}`))
+	for i, l := range lines {
+		at := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1_764_200_000)
+		at = protowire.AppendVarint(protowire.AppendTag(at, 2, protowire.VarintType), uint64(i))
+		stream = field(stream, 2, field(field(nil, 1, at), 2, l))
+	}
+	return s2.EncodeSnappy(nil, field(nil, 1, stream))
+}
+
+// withAttribute appends a text as an attribute.
+func withAttribute(to []byte, number protowire.Number, name, value string) []byte {
+	return field(to, number, field(field(nil, 1, []byte(name)), 2, field(nil, 1, []byte(value))))
+}
+
+func otlpBody(lines [][]byte) []byte {
+	scope := field(nil, 1, field(nil, 1, []byte("shop.http")))
+	for i, l := range lines {
+		at := uint64(1_764_200_000_000_000_000 + i)
+		record := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), at)
+		record = protowire.AppendVarint(protowire.AppendTag(record, 2, protowire.VarintType), 9)
+		record = field(field(record, 3, []byte("INFO")), 5, field(nil, 1, l))
+		record = withAttribute(withAttribute(record, 6, "http.method", "GET"), 6, "http.route", "/cart/{id}")
+		record = field(field(record, 9, []byte("0123456789abcdef")), 10, []byte("01234567"))
+		scope = field(scope, 2, record)
+	}
+	resource := field(nil, 1, withAttribute(withAttribute(nil, 1, "service.name", "shop"), 1, "host.name", "web-1"))
+	return field(nil, 1, field(resource, 2, scope))
+}
+
+// BenchmarkDoors sends the lines of the file LINES_FILE, which has JSON objects, by each protocol, and tells how many
+// of them the server stores in a second of processor time.
+func BenchmarkDoors(b *testing.B) {
+	data, err := os.ReadFile(os.Getenv("LINES_FILE"))
+	if err != nil {
+		b.Skip("LINES_FILE names no file with lines of JSON")
+	}
+	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+	lines = lines[:len(lines)/perRequest*perRequest]
+	for _, d := range doors {
+		b.Run(d.name, func(b *testing.B) {
+			var bodies [][]byte
+			for from := 0; from < len(lines); from += perRequest {
+				bodies = append(bodies, d.encode(lines[from:from+perRequest]))
+			}
+			s := start(b)
+			before := cpuSeconds(b, s.cmd.Process.Pid)
+			rows := 0
+			for b.Loop() {
+				for _, body := range bodies {
+					resp, err := http.Post("http://"+s.users+d.path, d.contentType, bytes.NewReader(body))
+					if err != nil {
+						b.Fatal(err)
+					}
+					answer, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
+					_ = resp.Body.Close()
+					if resp.StatusCode/100 != 2 {
+						b.Fatalf("%s: %s", resp.Status, answer)
+					}
+					rows += perRequest
+				}
+			}
+			took := cpuSeconds(b, s.cmd.Process.Pid) - before
+			if got, err := s.query("SELECT count(*) FROM " + d.table); err != nil || got[0] != strconv.Itoa(rows) {
+				b.Fatalf("%v rows of %d: %v", got, rows, err)
+			}
+			b.ReportMetric(float64(rows)/took, "records/cpu-s")
+		})
+	}
+}
+
+// cpuSeconds returns the processor time of a process.
+func cpuSeconds(b *testing.B, pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	ticks := 0
+	for _, f := range fields[11:13] { // utime and stime, in hundredths of a second
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return float64(ticks) / 100
+}
