@@ -97,6 +97,11 @@ func inspect(w io.Writer, path string) error {
 	case strings.HasSuffix(name, ".wal") || name == "wal-meta.db":
 		return inspectDir(w, filepath.Dir(path))
 	}
+	return inspectByHead(w, path, info)
+}
+
+// inspectByHead prints a file that is known by its first bytes.
+func inspectByHead(w io.Writer, path string, info os.FileInfo) error {
 	head, err := readHead(path)
 	if err != nil {
 		return err
@@ -107,19 +112,20 @@ func inspect(w io.Writer, path string) error {
 	case filepath.Base(path) == manifest.FileName || strings.HasPrefix(filepath.Base(path), manifest.FileName+"."):
 		return manifest.Inspect(w, vfs.OS, path)
 	case backup.Framed(head):
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return backup.Inspect(w, b)
+		return inspectBytes(w, path, backup.Inspect)
 	case bytes.HasPrefix(head, []byte("CWCB")):
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return column.Inspect(w, b)
+		return inspectBytes(w, path, column.Inspect)
 	}
 	return inspectSmall(w, path, info)
+}
+
+// inspectBytes prints a file that is read whole.
+func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) error) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return show(w, b)
 }
 
 // textFiles are the files that are text already, by their names.

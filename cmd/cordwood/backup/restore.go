@@ -123,31 +123,34 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	default:
 		return fmt.Errorf("%w; %s restored: run the same command again to go on", err, were(result.Rows, "row"))
 	}
-	return repository.print(cmd, result, func(w io.Writer) {
-		fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup,
-			cli.Count(result.Databases, "database"),
-			cli.Count(result.Tables, "table"), cli.Count(result.Rows, "row"), cli.Count(result.Pipelines, "version"))
-		if result.Replaced > 0 {
-			fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
-		}
-		if n := len(result.Removed); n > 0 {
-			fmt.Fprintf(w, "%s dropped, which earlier restores had left: %s\n", were(n, "table"), shortList(result.Removed))
-		}
-		if n := len(result.Leftovers); n > 0 {
-			fmt.Fprintf(w, "%s left of restores of other tables that did not end: run those again, or drop what is left: %s\n",
-				were(n, "table"), shortList(result.Leftovers))
-		}
-		if result.Expired > 0 {
-			fmt.Fprintf(w, "%s left out, as expired\n", were(result.Expired, "row"))
-		}
-		if n := len(result.Complete); n > 0 {
-			fmt.Fprintf(w, "%s complete from an earlier restore of this backup: %s\n", were(n, "table"),
-				shortList(result.Complete))
-		}
-		if n := len(result.LeftOut); n > 0 {
-			fmt.Fprintf(w, "%s left out, as the server's own: %s\n", were(n, "table"), shortList(result.LeftOut))
-		}
-	})
+	return repository.print(cmd, result, func(w io.Writer) { printRestored(w, result) })
+}
+
+// printRestored prints what a restore did.
+func printRestored(w io.Writer, result *backup.RestoreResult) {
+	fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup,
+		cli.Count(result.Databases, "database"),
+		cli.Count(result.Tables, "table"), cli.Count(result.Rows, "row"), cli.Count(result.Pipelines, "version"))
+	if result.Replaced > 0 {
+		fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
+	}
+	if n := len(result.Removed); n > 0 {
+		fmt.Fprintf(w, "%s dropped, which earlier restores had left: %s\n", were(n, "table"), shortList(result.Removed))
+	}
+	if n := len(result.Leftovers); n > 0 {
+		fmt.Fprintf(w, "%s left of restores of other tables that did not end: run those again, or drop what is left: %s\n",
+			were(n, "table"), shortList(result.Leftovers))
+	}
+	if result.Expired > 0 {
+		fmt.Fprintf(w, "%s left out, as expired\n", were(result.Expired, "row"))
+	}
+	if n := len(result.Complete); n > 0 {
+		fmt.Fprintf(w, "%s complete from an earlier restore of this backup: %s\n", were(n, "table"),
+			shortList(result.Complete))
+	}
+	if n := len(result.LeftOut); n > 0 {
+		fmt.Fprintf(w, "%s left out, as the server's own: %s\n", were(n, "table"), shortList(result.LeftOut))
+	}
 }
 
 func shortList(names []string) string {

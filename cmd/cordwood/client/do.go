@@ -117,7 +117,7 @@ func (d *doing) patience() time.Duration {
 	return max(d.left(), 0) + answerGrace
 }
 
-// failed notes that a try failed, and tells when to make the next one, if at all.
+// failed notes that a try failed. It returns the pause before the next one, and whether there is to be one.
 func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	how := failureOf(err)
 	if d.kind == reading {
@@ -138,7 +138,20 @@ func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	if rule.elsewhere && d.asked < servers {
 		return 0, !d.late(0)
 	}
-	// The round is over.
+	wait = d.endRound(err)
+	switch {
+	case d.c.cfg.Forever:
+		return wait, true
+	case d.silent >= maxConnects && !d.unknown:
+		return 0, false
+	case d.r.Within > 0:
+		return wait, !d.late(wait)
+	}
+	return wait, d.round < d.c.cfg.Attempts
+}
+
+// endRound notes that all servers that may be asked were asked, and returns the pause before the next round.
+func (d *doing) endRound(err error) (wait time.Duration) {
 	d.round++
 	d.silent++
 	if d.heard {
@@ -153,16 +166,7 @@ func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	if e, ok := asError(err); ok {
 		wait = max(wait, e.retryAfter)
 	}
-	wait = min(wait, maxWait)
-	switch {
-	case d.c.cfg.Forever:
-		return wait, true
-	case d.silent >= maxConnects && !d.unknown:
-		return 0, false
-	case d.r.Within > 0:
-		return wait, !d.late(wait)
-	}
-	return wait, d.round < d.c.cfg.Attempts
+	return min(wait, maxWait)
 }
 
 // late reports whether a try after a wait would begin too late.

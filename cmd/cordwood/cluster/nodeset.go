@@ -74,22 +74,16 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	out := cmd.OutOrStdout()
 	var begun []uint64
 	for _, n := range nodes {
-		number, ok := ordinal(n.Name, row)
-		leaving, empty := n.State == "draining" || n.State == "drained", n.Replicas == 0 && n.Meta == ""
-		switch {
-		case !ok, number < to && !leaving && (n.State != "down" || !empty || decommissioning(status, &n) != 0):
-		case number < to:
-			// One that is down may have been emptied before it was stopped, and is to be started now.
+		switch scaleStep(status, &n, row, to) {
+		case letBack:
 			answer, err := a.request(cmd, &clusterapi.Request{Kind: "node-undrain", Node: n.ID})
 			if err != nil {
 				return fmt.Errorf("let node %s take part again: %w", n.Name, err)
 			}
 			fmt.Fprintln(out, cmp.Or(answer.Message, fmt.Sprintf("node %s: its drain is being cancelled", n.Name)))
-		case empty && (n.State == "drained" || n.State == "down"):
-			// A decommission of one that is down would have the cluster forget it, and it could
-			// not come back with the folder that it kept.
+		case leaveEmpty:
 			fmt.Fprintf(out, "node %s holds nothing\n", n.Name)
-		default:
+		case takeOut:
 			id, err := a.decommission(cmd, status, &n, force)
 			if err != nil {
 				return errors.Join(fmt.Errorf("decommission node %s: %w", n.Name, err), a.undo(cmd, begun))
@@ -105,6 +99,39 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	}
 	fmt.Fprintf(out, "%s may have %s\n", row, cli.Count(to, "node"))
 	return nil
+}
+
+// What scale does with a node.
+type scaling int
+
+const (
+	letBe      scaling = iota // it is not of the row, or is as it should be
+	letBack                   // it takes part again
+	leaveEmpty                // it holds nothing, and may be stopped
+	takeOut                   // it is decommissioned
+)
+
+// scaleStep returns what becomes of a node if its row is to have as many nodes as to.
+func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int) scaling {
+	number, ok := ordinal(n.Name, row)
+	if !ok {
+		return letBe
+	}
+	leaving, empty := n.State == "draining" || n.State == "drained", n.Replicas == 0 && n.Meta == ""
+	if number < to {
+		// One that is down may have been emptied before it was stopped, and is to be started now.
+		emptied := n.State == "down" && empty && decommissioning(status, n) == 0
+		if leaving || emptied {
+			return letBack
+		}
+		return letBe
+	}
+	if empty && (n.State == "drained" || n.State == "down") {
+		// A decommission of one that is down would have the cluster forget it, and it could
+		// not come back with the folder that it kept.
+		return leaveEmpty
+	}
+	return takeOut
 }
 
 // knownRow returns an error if a row has no node. With a mistyped name, nodes that hold something

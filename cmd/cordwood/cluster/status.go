@@ -73,26 +73,29 @@ done, as while a node is stopping or down; or broken, if something does not work
 	return cmd
 }
 
-// printStatus prints the cluster for people.
-func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
-	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, color.State(s.Health))
+// tolerance says in words what may fail.
+func tolerance(s *clusterapi.Status) string {
+	some := cli.Count(s.FailureTolerance, "node")
 	switch {
 	case s.FailureTolerance < 0:
-		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
+		return fmt.Sprintf("too much has failed already: %s does not work", s.LimitedBy)
 	case s.Health == "starting":
-		fmt.Fprintln(w, "the first shards are being made: rows can be written once they are there")
+		return "the first shards are being made: rows can be written once they are there"
 	case s.Health == "unknown" && s.FailureTolerance > 0:
-		fmt.Fprintf(w, "as far as is known any %s may fail; %s\n", cli.Count(s.FailureTolerance, "node"), notHeard(s))
+		return fmt.Sprintf("as far as is known any %s may fail; %s", some, notHeard(s))
 	case s.Health == "unknown":
-		fmt.Fprintf(w, "as far as is known no node may fail: %s would stop; %s\n", s.LimitedBy, notHeard(s))
+		return fmt.Sprintf("as far as is known no node may fail: %s would stop; %s", s.LimitedBy, notHeard(s))
 	case s.FailureTolerance == 0:
-		fmt.Fprintf(w, "no node may fail: %s would stop\n", s.LimitedBy)
+		return fmt.Sprintf("no node may fail: %s would stop", s.LimitedBy)
 	case s.Health == "broken":
-		fmt.Fprintf(w, "something does not work, see below; what works survives the failure of any %s\n",
-			cli.Count(s.FailureTolerance, "node"))
-	default:
-		fmt.Fprintf(w, "any %s may fail\n", cli.Count(s.FailureTolerance, "node"))
+		return fmt.Sprintf("something does not work, see below; what works survives the failure of any %s", some)
 	}
+	return fmt.Sprintf("any %s may fail", some)
+}
+
+// printStatus prints the cluster for people.
+func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
+	fmt.Fprintf(w, "cluster %s: %s\n%s\n", s.ClusterID, color.State(s.Health), tolerance(s))
 	fmt.Fprintf(w, "protocol version %d\n", s.Version)
 	for _, p := range s.Problems {
 		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", color.State(p.Severity), p.Text, p.Advice)

@@ -95,54 +95,67 @@ busy, however long that takes; the pipe then waits too.`,
 // stopGrace is how long what a pipe has brought may take to be sent after a signal.
 const stopGrace = 10 * time.Second
 
-func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
+// job returns the job that the flags describe, or what is wrong with them.
+func (o *ingestOptions) job(cmd *cobra.Command) (*ingestJob, error) {
 	if o.table == "" {
-		return cli.WrongUsage(errors.New("say which table to write to: --table TABLE"))
+		return nil, cli.WrongUsage(errors.New("say which table to write to: --table TABLE"))
 	}
 	var err error
 	if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
-		return err
+		return nil, err
 	}
 	format, err := ParseInputFormat(o.format)
 	if err != nil {
-		return cli.WrongUsage(err)
+		return nil, cli.WrongUsage(err)
 	}
 	batch, err := cli.ParseSize(o.batch)
 	if err != nil {
-		return cli.WrongUsage(fmt.Errorf("--batch: %w", err))
-	}
-	if batch < 1<<10 || batch > maxRecord {
-		return cli.WrongUsage(fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20))
-	}
-	if o.flushAfter < 0 || o.flushAfter > time.Hour {
-		return cli.WrongUsage(fmt.Errorf("--flush-after %v: it must be 0 to 1h", o.flushAfter))
-	}
-	if o.onReject != "" && o.onReject != "drop" && o.onReject != "store" {
-		return cli.WrongUsage(fmt.Errorf("--on-reject %s: use drop or store", o.onReject))
+		return nil, cli.WrongUsage(fmt.Errorf("--batch: %w", err))
 	}
 	hints, err := hintList(o.hints)
 	if err != nil {
-		return cli.WrongUsage(err)
+		return nil, cli.WrongUsage(err)
 	}
-	if o.parallel < 1 || o.parallel > 64 {
-		return cli.WrongUsage(errors.New("--parallel: it must be 1 to 64"))
+	if err := o.checkRanges(batch); err != nil {
+		return nil, cli.WrongUsage(err)
+	}
+	return &ingestJob{
+		query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel,
+		after: o.flushAfter, stdin: cmd.InOrStdin(), force: o.force,
+	}, nil
+}
+
+// checkRanges returns an error for a flag whose value is none of the possible ones.
+func (o *ingestOptions) checkRanges(batch int64) error {
+	switch {
+	case batch < 1<<10 || batch > maxRecord:
+		return fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20)
+	case o.flushAfter < 0 || o.flushAfter > time.Hour:
+		return fmt.Errorf("--flush-after %v: it must be 0 to 1h", o.flushAfter)
+	case o.onReject != "" && o.onReject != "drop" && o.onReject != "store":
+		return fmt.Errorf("--on-reject %s: use drop or store", o.onReject)
+	case o.parallel < 1 || o.parallel > 64:
+		return errors.New("--parallel: it must be 1 to 64")
+	}
+	return nil
+}
+
+func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
+	job, err := o.job(cmd)
+	if err != nil {
+		return err
 	}
 	signalled, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	progress := newProgress(cmd.ErrOrStderr(), totalSize(files))
-	c, err := cli.NewClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever })
-	if err != nil {
+	job.progress, job.stop = progress, signalled.Done()
+	if job.client, err = cli.NewClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever }); err != nil {
 		return err
 	}
 	if err := checkFiles(files); err != nil {
 		return err
-	}
-	job := &ingestJob{
-		client: c, query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel,
-		after: o.flushAfter,
-		stdin: cmd.InOrStdin(), progress: progress, stop: signalled.Done(), force: o.force,
 	}
 	defer context.AfterFunc(signalled, func() {
 		stop() // a second signal ends the program at once

@@ -159,25 +159,37 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	} else {
 		defer done()
 	}
-	if err := SkipByteOrderMark(r); err != nil {
+	format, err := j.begin(r, guess, live == nil && !j.force)
+	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if live == nil && !j.force {
+	return j.split(ctx, file, newLiveSplitter(r, live, format), format, pieces, free)
+}
+
+// begin skips the byte order mark of a file, checks its first bytes, and returns its format.
+func (j *ingestJob) begin(r *bufio.Reader, guess func(*bufio.Reader) (InputFormat, error), mustBeText bool,
+) (InputFormat, error) {
+	if err := SkipByteOrderMark(r); err != nil {
+		return 0, err
+	}
+	if mustBeText {
 		if err := checkText(r); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return 0, err
 		}
 	}
-	format := j.format
-	if format == FormatAuto {
-		if format, err = guess(r); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	} else if format == FormatNDJSON && j.query.Get("skip_error") != "true" {
-		if err := checkJSONLines(r, guess); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+	switch {
+	case j.format == FormatAuto:
+		return guess(r)
+	case j.format == FormatNDJSON && j.query.Get("skip_error") != "true":
+		return j.format, checkJSONLines(r, guess)
 	}
-	s := newLiveSplitter(r, live, format)
+	return j.format, nil
+}
+
+// split passes the batches of a file on until it ends.
+func (j *ingestJob) split(ctx context.Context, file string, s Splitter, format InputFormat, pieces chan<- piece,
+	free chan []byte,
+) error {
 	for {
 		var buf []byte
 		select {

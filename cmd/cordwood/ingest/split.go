@@ -294,21 +294,18 @@ func (s *valueSplitter) Next(buf []byte, target int) (chunk, error) {
 func (s *valueSplitter) seek() (bool, error) {
 	for {
 		c, err := s.peekByte()
+		if err != nil {
+			return false, s.ended(err)
+		}
 		switch {
-		case errors.Is(err, io.EOF) && s.state != betweenValues:
-			return false, errors.New("the file ends within an array")
-		case errors.Is(err, io.EOF):
-			return false, nil
-		case err != nil:
-			return false, err
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		case isSpace(c):
 		case c == '[' && s.state == betweenValues:
 			s.state = arrayStart
 		case c == ']' && (s.state == arrayStart || s.state == afterValue):
 			s.state = betweenValues
 		case c == ',' && s.state == afterValue:
 			s.state = afterComma
-		case s.state == afterValue, c == ',', c == ']', c == '}', c == ':':
+		case s.state == afterValue, bytes.IndexByte([]byte(",]}:"), c) >= 0:
 			return false, fmt.Errorf("unexpected %q: the file is not valid JSON from here on", c)
 		default:
 			if !startsValue(c) {
@@ -324,6 +321,20 @@ func (s *valueSplitter) seek() (bool, error) {
 		}
 	}
 }
+
+// ended returns the error for a file that cannot be read further: none if it ended between values.
+func (s *valueSplitter) ended(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if s.state != betweenValues {
+		return errors.New("the file ends within an array")
+	}
+	return nil
+}
+
+// isSpace reports whether c may stand between JSON values.
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // startsValue reports whether a JSON value may start with c.
 func startsValue(c byte) bool {
@@ -411,30 +422,42 @@ type valueScanner struct {
 // scan returns how much of text belongs to the value, and whether it ends there.
 func (v *valueScanner) scan(text []byte) (n int, done bool) {
 	for i, c := range text {
-		switch {
-		case v.escaped:
-			v.escaped = false
-		case v.inString && c == '\\':
-			v.escaped = true
-		case v.inString && c != '"':
-		case v.scalar && (c == '"' || c == '{' || c == '['):
-			return i, true
-		case c == '"':
-			v.inString = !v.inString
-			if !v.inString && v.depth == 0 {
+		if v.inString {
+			if v.endsString(c) && v.depth == 0 {
 				return i + 1, true
 			}
-		case c == '{' || c == '[':
+			continue
+		}
+		opens, closes := c == '{' || c == '[', c == '}' || c == ']'
+		switch {
+		case v.scalar && (c == '"' || opens):
+			return i, true
+		case c == '"':
+			v.inString = true
+		case opens:
 			v.depth++
-		case (c == '}' || c == ']') && v.depth > 0:
+		case closes && v.depth > 0:
 			if v.depth--; v.depth == 0 {
 				return i + 1, true
 			}
-		case v.depth == 0 && (c == ',' || c == ']' || c == '}' || c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+		case v.depth == 0 && (c == ',' || closes || isSpace(c)):
 			return i, true
 		default:
 			v.scalar = v.depth == 0
 		}
 	}
 	return len(text), false
+}
+
+// endsString takes a byte of a string, and reports whether it is the quote behind it.
+func (v *valueScanner) endsString(c byte) bool {
+	switch {
+	case v.escaped:
+		v.escaped = false
+	case c == '\\':
+		v.escaped = true
+	case c == '"':
+		v.inString = false
+	}
+	return !v.inString
 }

@@ -1,7 +1,7 @@
 // Package pipeline holds the subcommands for pipelines.
 //
 // pipeline.go stores, lists and deletes versions, diff.go compares them, and dryrun.go tries one on a few
-// records. replay.go sends records that a pipeline rejected again: replay_job.go is one run of it, which
+// records; trace.go prints what became of them. replay.go sends records that a pipeline rejected again: replay_job.go is one run of it, which
 // stores each record once.
 package pipeline
 

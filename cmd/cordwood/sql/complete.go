@@ -114,7 +114,7 @@ func (c *completer) sql(text string) (back int, list []string) {
 	return len(typed), c.candidates(typed, tokens)
 }
 
-// candidates are the completions of what was typed behind tokens.
+// candidates returns the completions of what was typed behind tokens.
 func (c *completer) candidates(typed string, tokens []statement.Token) []string {
 	n := len(tokens)
 	before := func(i int) statement.Token {
@@ -126,20 +126,7 @@ func (c *completer) candidates(typed string, tokens []statement.Token) []string 
 	last := before(0)
 	tables := c.mentioned(tokens)
 	if last.Kind == statement.TokenSymbol && last.Value == "." && isName(before(1)) {
-		name := before(1).Value
-		var list []string
-		if isWord(before(2), afterTable...) || isWord(before(2), "DATABASE") {
-			return matching(typed, quoteNames(c.names.tables(name)))
-		}
-		for _, t := range tables {
-			if strings.EqualFold(t.alias, name) || t.alias == "" && strings.EqualFold(t.table, name) {
-				list = append(list, c.names.columns(t.db, t.table)...)
-			}
-		}
-		if list == nil {
-			list = c.names.tables(name)
-		}
-		return matching(typed, quoteNames(list))
+		return matching(typed, quoteNames(c.inside(before(1).Value, before(2), tables)))
 	}
 	if list, ok := c.alterations(typed, tokens); ok {
 		return list
@@ -152,14 +139,7 @@ func (c *completer) candidates(typed string, tokens []statement.Token) []string 
 	case isWord(last, afterDatabase...):
 		return matching(typed, quoteNames(c.names.databases()))
 	case isWord(last, afterTable...), last.Kind == statement.TokenSymbol && last.Value == "," && listsTables(tokens):
-		list := quoteNames(c.names.tables(c.db()))
-		for _, db := range quoteNames(c.names.databases()) {
-			list = append(list, db+".")
-		}
-		if isWord(last, "TABLE", "INTO") {
-			list = append(list, "IF")
-		}
-		return append(matching(typed, list), matchingWords(typed, followers[strings.ToUpper(last.Value)])...)
+		return c.tablesBehind(typed, last)
 	}
 	if list, ok := followers[strings.ToUpper(last.Value)]; ok && last.Kind == statement.TokenWord {
 		return matchingWords(typed, list)
@@ -221,10 +201,40 @@ func listsTables(tokens []statement.Token) bool {
 // mention is a table that a statement names.
 type mention struct{ db, table, alias string }
 
+// inside returns the names that may follow NAME and a dot, where before is the token before NAME: tables of a
+// database, or columns of a mentioned table.
+func (c *completer) inside(name string, before statement.Token, mentioned []mention) []string {
+	if isWord(before, afterTable...) || isWord(before, "DATABASE") {
+		return c.names.tables(name)
+	}
+	var list []string
+	for _, t := range mentioned {
+		if strings.EqualFold(t.alias, name) || t.alias == "" && strings.EqualFold(t.table, name) {
+			list = append(list, c.names.columns(t.db, t.table)...)
+		}
+	}
+	if list == nil {
+		list = c.names.tables(name)
+	}
+	return list
+}
+
+// tablesBehind returns the completions of the name of a table behind a word or a comma.
+func (c *completer) tablesBehind(typed string, last statement.Token) []string {
+	list := quoteNames(c.names.tables(c.db()))
+	for _, db := range quoteNames(c.names.databases()) {
+		list = append(list, db+".")
+	}
+	if isWord(last, "TABLE", "INTO") {
+		list = append(list, "IF")
+	}
+	return append(matching(typed, list), matchingWords(typed, followers[strings.ToUpper(last.Value)])...)
+}
+
 // maxMentioned bounds the tables of a statement whose columns are asked for.
 const maxMentioned = 8
 
-// mentioned are the tables that tokens name, with their other names.
+// mentioned returns the tables that tokens name, with their other names.
 func (c *completer) mentioned(tokens []statement.Token) []mention {
 	var out []mention
 	for i := 0; i < len(tokens) && len(out) < maxMentioned; i++ {
@@ -238,17 +248,22 @@ func (c *completer) mentioned(tokens []statement.Token) []mention {
 			m.db, m.table = m.table, tokens[i+2].Value
 			i += 2
 		}
-		next := i + 1
-		if next < len(tokens) && isWord(tokens[next], "AS") {
-			next++
-		}
-		if next < len(tokens) && isName(tokens[next]) &&
-			(tokens[next].Kind == statement.TokenName || !slices.Contains(sqlKeywords, strings.ToUpper(tokens[next].Value))) {
-			m.alias = tokens[next].Value
-		}
+		m.alias = aliasOf(tokens[i+1:])
 		out = append(out, m)
 	}
 	return out
+}
+
+// aliasOf returns the other name that tokens behind the name of a table give it, or "".
+func aliasOf(tokens []statement.Token) string {
+	if len(tokens) > 0 && isWord(tokens[0], "AS") {
+		tokens = tokens[1:]
+	}
+	if len(tokens) == 0 || !isName(tokens[0]) ||
+		tokens[0].Kind != statement.TokenName && slices.Contains(sqlKeywords, strings.ToUpper(tokens[0].Value)) {
+		return ""
+	}
+	return tokens[0].Value
 }
 
 // quoteNames writes names as statements have to name them.

@@ -16,18 +16,26 @@ var (
 	indexKinds = []string{"FULLTEXT INDEX", "INVERTED INDEX", "SKIPPING INDEX"}
 )
 
-// alterations are the completions behind ALTER TABLE and a table. ok is false elsewhere, and
+// alteredTable splits ALTER TABLE [DATABASE.]TABLE off the tokens of a statement. ok is false for others.
+func (c *completer) alteredTable(tokens []statement.Token) (db, table string, rest []statement.Token, ok bool) {
+	if len(tokens) < 3 || !isWord(tokens[0], "ALTER") || !isWord(tokens[1], "TABLE") || !isName(tokens[2]) {
+		return "", "", nil, false
+	}
+	if db, table, rest = c.db(), tokens[2].Value, tokens[3:]; len(rest) == 0 || rest[0].Value != "." {
+		return db, table, rest, true
+	}
+	if len(rest) < 2 || !isName(rest[1]) {
+		return "", "", nil, false
+	}
+	return table, rest[1].Value, rest[2:], true
+}
+
+// alterations returns the completions behind ALTER TABLE and a table. ok is false elsewhere, and
 // where anything may follow.
 func (c *completer) alterations(typed string, tokens []statement.Token) (list []string, ok bool) {
-	if len(tokens) < 3 || !isWord(tokens[0], "ALTER") || !isWord(tokens[1], "TABLE") || !isName(tokens[2]) {
+	db, table, rest, ok := c.alteredTable(tokens)
+	if !ok {
 		return nil, false
-	}
-	db, table, rest := c.db(), tokens[2].Value, tokens[3:]
-	if len(rest) > 0 && rest[0].Value == "." {
-		if len(rest) < 2 || !isName(rest[1]) {
-			return nil, false
-		}
-		db, table, rest = table, rest[1].Value, rest[2:]
 	}
 	if len(rest) == 0 {
 		return matchingWords(typed, strings.Fields("ADD DROP MODIFY RENAME SET UNSET")), true
@@ -35,13 +43,7 @@ func (c *completer) alterations(typed string, tokens []statement.Token) (list []
 	verb := strings.ToUpper(rest[0].Value)
 	rest = rest[1:]
 	if len(rest) == 0 {
-		words := map[string][]string{
-			"ADD":    {"COLUMN"},
-			"DROP":   {"COLUMN"},
-			"MODIFY": {"COLUMN"},
-			"RENAME": {"COLUMN", "TO"},
-		}[verb]
-		return matchingWords(typed, words), words != nil
+		return matchingWords(typed, alteredThings[verb]), alteredThings[verb] != nil
 	}
 	if !isWord(rest[0], "COLUMN") || !slices.Contains([]string{"DROP", "MODIFY", "RENAME"}, verb) {
 		return nil, false
@@ -49,14 +51,28 @@ func (c *completer) alterations(typed string, tokens []statement.Token) (list []
 	if rest = rest[1:]; verb == "DROP" && len(rest) == 2 && isWord(rest[0], "IF") && isWord(rest[1], "EXISTS") {
 		rest = nil
 	}
-	switch {
-	case len(rest) == 0:
+	if len(rest) == 0 {
 		return matching(typed, quoteNames(c.names.columns(db, table))), true
-	case len(rest) == 1 && verb == "MODIFY":
+	}
+	return changesOfColumn(typed, verb, rest[1:])
+}
+
+// alteredThings are the words behind each verb of ALTER TABLE.
+var alteredThings = map[string][]string{
+	"ADD":    {"COLUMN"},
+	"DROP":   {"COLUMN"},
+	"MODIFY": {"COLUMN"},
+	"RENAME": {"COLUMN", "TO"},
+}
+
+// changesOfColumn returns the completions behind MODIFY COLUMN or RENAME COLUMN, a column, and rest.
+func changesOfColumn(typed, verb string, rest []statement.Token) (list []string, ok bool) {
+	switch {
+	case len(rest) == 0 && verb == "MODIFY":
 		return matchingWords(typed, append([]string{"SET", "UNSET"}, sqlTypes...)), true
-	case len(rest) == 1 && verb == "RENAME":
+	case len(rest) == 0 && verb == "RENAME":
 		return matchingWords(typed, []string{"TO"}), true
-	case len(rest) == 2 && verb == "MODIFY" && isWord(rest[1], "SET", "UNSET"):
+	case len(rest) == 1 && verb == "MODIFY" && isWord(rest[0], "SET", "UNSET"):
 		return matchingWords(typed, indexKinds), true
 	}
 	return nil, false

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -58,34 +59,42 @@ func (h *history) load(add func(entry string)) error {
 		return fmt.Errorf("reading the history: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("reading the history: %s is no file", h.path)
-	}
-	if from := info.Size() - maxHistoryFile; from > 0 {
-		if _, err := f.Seek(from, io.SeekStart); err != nil {
-			return fmt.Errorf("reading the history: %w", err)
-		}
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxHistoryFile))
+	entries, all, err := readEntries(f)
 	if err != nil {
 		return fmt.Errorf("reading the history: %w", err)
-	}
-	var entries []string
-	for line := range bytes.Lines(text) {
-		if entry := string(bytes.TrimRight(line, "\r\n")); entry != "" && len(entry) <= maxEntry && utf8.ValidString(entry) {
-			entries = append(entries, entry)
-		}
 	}
 	kept := entries[max(0, len(entries)-maxHistory):]
 	for _, entry := range kept {
 		add(entry)
 		h.last = entry
 	}
-	if len(entries) > 2*maxHistory || info.Size() > maxHistoryFile {
+	if !all || len(entries) > 2*maxHistory {
 		return h.rewrite(kept)
 	}
 	return nil
+}
+
+// readEntries reads the entries at the end of a file. all reports whether that is the whole file.
+func readEntries(f *os.File) (entries []string, all bool, err error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s is no file", f.Name())
+	}
+	if from := info.Size() - maxHistoryFile; from > 0 {
+		if _, err := f.Seek(from, io.SeekStart); err != nil {
+			return nil, false, err
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxHistoryFile))
+	if err != nil {
+		return nil, false, err
+	}
+	for line := range bytes.Lines(text) {
+		if entry := string(bytes.TrimRight(line, "\r\n")); entry != "" && len(entry) <= maxEntry && utf8.ValidString(entry) {
+			entries = append(entries, entry)
+		}
+	}
+	return entries, info.Size() <= maxHistoryFile, nil
 }
 
 // rewrite replaces the file.
@@ -132,7 +141,7 @@ func (h *history) save(entry string) error {
 // secretWords are parts of words by which a text is taken to hold a secret.
 var secretWords = []string{"password", "passwd", "secret", "credential", "api_key", "apikey", "private_key", "bearer "}
 
-// historyEntry is a text of statements, as typed on several lines perhaps, as one line that
+// historyEntry returns a text of statements, which may have been typed on several lines, as one line that
 // means the same. keep is false for what is not to be remembered: a text that begins with
 // a space, or seems to hold a secret, or cannot be written on one line.
 func historyEntry(typed string) (entry string, keep bool) {
@@ -140,10 +149,8 @@ func historyEntry(typed string) (entry string, keep bool) {
 		return "", false
 	}
 	lower := strings.ToLower(typed)
-	for _, word := range secretWords {
-		if strings.Contains(lower, word) {
-			return "", false
-		}
+	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) }) {
+		return "", false
 	}
 	var b strings.Builder
 	end := 0
@@ -152,24 +159,9 @@ func historyEntry(typed string) (entry string, keep bool) {
 		if strings.ContainsAny(space, "\r\n") {
 			space = " "
 		}
-		piece := typed[t.From:t.To]
 		end = t.To
-		switch {
-		case t.Kind == statement.TokenComment && strings.HasPrefix(piece, "--"):
-			piece = strings.TrimRight(piece, "\r\n")
-			if end < len(typed) {
-				if strings.Contains(piece, "/*") || strings.Contains(piece, "*/") {
-					piece = " "
-				} else {
-					piece = "/*" + strings.TrimRight(piece[2:], " ") + " */ "
-				}
-			}
-		case !strings.ContainsAny(piece, "\r\n"):
-		case t.Kind == statement.TokenComment:
-			piece = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(piece)
-		case t.Kind == statement.TokenText:
-			piece = "e'" + strings.NewReplacer(`\`, `\\`, "'", "''", "\n", `\n`, "\r", `\r`).Replace(t.Value) + "'"
-		default:
+		piece, ok := onOneLine(t, typed[t.From:t.To], end == len(typed))
+		if !ok {
 			return "", false
 		}
 		if b.Len() > 0 {
@@ -181,4 +173,26 @@ func historyEntry(typed string) (entry string, keep bool) {
 	// The prompt of a terminal shows no control characters.
 	return entry, entry != "" && len(entry) <= maxEntry &&
 		!strings.ContainsFunc(entry, func(r rune) bool { return r < ' ' && r != '\t' })
+}
+
+// onOneLine returns the text of a token without ends of lines, or false if it needs them.
+func onOneLine(t statement.Token, piece string, last bool) (string, bool) {
+	switch {
+	case t.Kind == statement.TokenComment && strings.HasPrefix(piece, "--"):
+		piece = strings.TrimRight(piece, "\r\n")
+		switch {
+		case last:
+			return piece, true
+		case strings.Contains(piece, "/*") || strings.Contains(piece, "*/"):
+			return " ", true
+		}
+		return "/*" + strings.TrimRight(piece[2:], " ") + " */ ", true
+	case !strings.ContainsAny(piece, "\r\n"):
+		return piece, true
+	case t.Kind == statement.TokenComment:
+		return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(piece), true
+	case t.Kind == statement.TokenText:
+		return "e'" + strings.NewReplacer(`\`, `\\`, "'", "''", "\n", `\n`, "\r", `\r`).Replace(t.Value) + "'", true
+	}
+	return "", false
 }

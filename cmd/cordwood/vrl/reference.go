@@ -34,6 +34,7 @@ func writeReference(out io.Writer) error {
 	return w.Flush()
 }
 
+// referenceOf writes the section of a function.
 func referenceOf(w io.Writer, f *fn.Function) {
 	fmt.Fprintf(w, "\n### %s\n\n```\n%s\n```\n\n%s\n", f.Name, signature(f), f.Doc)
 	if len(f.Params) > 0 {
@@ -68,6 +69,11 @@ func referenceOf(w io.Writer, f *fn.Function) {
 	if len(f.Errors) > 0 {
 		fmt.Fprintf(w, "\nFails if %s.\n", strings.Join(f.Errors, "; "))
 	}
+	examplesOf(w, f)
+}
+
+// examplesOf writes the examples of a function, with their results.
+func examplesOf(w io.Writer, f *fn.Function) {
 	fmt.Fprint(w, "\n```coffee\n")
 	for i, e := range f.Examples {
 		if i > 0 {

@@ -191,26 +191,41 @@ func (r *repl) loop() error {
 	}
 }
 
-// handle answers a line and tells whether it was the last.
+// handle answers a line, and reports whether it was the last.
 func (r *repl) handle(line string) (leave bool) {
-	words := strings.Fields(line)
-	switch {
-	case len(words) == 1 && (words[0] == "quit" || words[0] == "exit" || words[0] == `\q`):
-		return true
-	case len(words) == 1 && words[0] == `\h`:
-		listFunctions(r.out)
-		return false
-	case len(words) == 1 && (words[0] == "help" || words[0] == `\?`):
-		fmt.Fprint(r.out, replHelp)
-		return false
-	case len(words) == 2 && (words[0] == "help" || words[0] == `\h`):
-		if f, ok := vrl.Function(words[1]); ok {
-			describeFunction(r.out, f)
-		} else {
+	switch words := strings.Fields(line); len(words) {
+	case 1:
+		switch words[0] {
+		case "quit", "exit", `\q`:
+			return true
+		case `\h`:
 			listFunctions(r.out)
+			return false
+		case "help", `\?`:
+			fmt.Fprint(r.out, replHelp)
+			return false
 		}
-		return false
+	case 2:
+		if words[0] == "help" || words[0] == `\h` {
+			r.help(words[1])
+			return false
+		}
 	}
+	r.eval(line)
+	return false
+}
+
+// help describes a function, or lists all if there is none of that name.
+func (r *repl) help(name string) {
+	if f, ok := vrl.Function(name); ok {
+		describeFunction(r.out, f)
+	} else {
+		listFunctions(r.out)
+	}
+}
+
+// eval evaluates an expression, and prints its value or what is wrong.
+func (r *repl) eval(line string) {
 	v, warnings, err := r.session.Eval(line)
 	var d *vrl.Diagnostics
 	switch {
@@ -226,5 +241,4 @@ func (r *repl) handle(line string) (leave bool) {
 		}
 		fmt.Fprintln(r.out, valueText(v))
 	}
-	return false
 }
