@@ -12,6 +12,9 @@ import (
 
 // start opens every part, each after those that it calls. What it opened before an
 // error is closed by stop.
+//
+// It goes in five steps: the settings and what they name, the data folder, the ports, the cluster, and
+// the roles.
 func (n *node) start(ctx context.Context) error {
 	shares := n.cfg.Shares()
 	shares.LimitHeap()
@@ -19,17 +22,41 @@ func (n *node) start(ctx context.Context) error {
 	n.observe()
 
 	// What the settings name is read first: a mistake in them leaves no data folder behind.
+	files, err := n.openSettings()
+	if err != nil {
+		return err
+	}
+	if err := n.openData(files); err != nil {
+		return err
+	}
+	if err := n.openPorts(&files); err != nil {
+		return err
+	}
+	refused, err := n.meetCluster(ctx)
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		return n.tellRefused(ctx, refused)
+	}
+	return n.openRoles(ctx, files.users, shares)
+}
+
+// openSettings reads the files that the settings name, and tries the ports.
+func (n *node) openSettings() (settingsFiles, error) {
 	files, err := n.readFiles()
 	if err != nil {
-		return &SettingsError{err}
+		return files, &SettingsError{err}
 	}
 	n.userList = files.users
 	if err := n.openRules(files.users != nil); err != nil {
-		return &SettingsError{err}
+		return files, &SettingsError{err}
 	}
-	if err := n.cfg.TryPorts(); err != nil {
-		return err
-	}
+	return files, n.cfg.TryPorts()
+}
+
+// openData locks the data folder and opens what belongs to it.
+func (n *node) openData(files settingsFiles) error {
 	data, err := openDataDir(n.cfg.DataDir)
 	if err != nil {
 		return err
@@ -51,18 +78,23 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openTracing(); err != nil {
 		return err
 	}
-	if err := n.watchDisk(); err != nil {
-		return err
-	}
-	if err := n.openUserPorts(&files); err != nil {
+	return n.watchDisk()
+}
+
+// openPorts opens the ports for users, operators and nodes.
+func (n *node) openPorts(files *settingsFiles) error {
+	if err := n.openUserPorts(files); err != nil {
 		return err
 	}
 	if err := n.openAdmin(); err != nil {
 		return err
 	}
-	if err := n.openNodePort(); err != nil {
-		return err
-	}
+	return n.openNodePort()
+}
+
+// meetCluster finds or founds the cluster and opens the connections to its nodes. refused is why other nodes
+// do not take this one back.
+func (n *node) meetCluster(ctx context.Context) (refused, err error) {
 	if len(n.cfg.Cluster.Seeds) > 0 {
 		// It may have to wait for other machines, whose start must not wait for this one.
 		n.service.Ready()
@@ -72,16 +104,15 @@ func (n *node) start(ctx context.Context) error {
 		n.wait("the cluster that it is by itself")
 	}
 	if err := n.findCluster(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	refused := n.askOthers(ctx)
+	refused = n.askOthers(ctx)
 	n.wait("the metadata of the cluster")
-	if err := n.openNetwork(); err != nil {
-		return err
-	}
-	if refused != nil {
-		return n.tellRefused(ctx, refused)
-	}
+	return refused, n.openNetwork()
+}
+
+// openRoles opens what the roles of the node need, and waits until its shards are there.
+func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares config.Shares) error {
 	if n.cfg.Has(config.RoleMeta) {
 		if err := n.openMeta(); err != nil {
 			return err
@@ -109,7 +140,7 @@ func (n *node) start(ctx context.Context) error {
 	n.run("reporting", n.reports.report)
 	n.run("asking whether others reach this node", n.reach.Run)
 	if n.cfg.Has(config.RoleRouter) {
-		if err := n.openRouter(files.users, shares); err != nil {
+		if err := n.openRouter(users, shares); err != nil {
 			return err
 		}
 	} else {

@@ -111,18 +111,9 @@ func encodeFrame(kind byte, m proto.Message) ([]byte, error) {
 // readFrame checks a whole framed file and calls f with each record, which f must not
 // keep.
 func readFrame(raw []byte, kind byte, f func(record []byte) error) error {
-	if len(raw) < frameHead+sha256Size || string(raw[:4]) != frameMagic {
-		return fmt.Errorf("it is damaged: %d bytes that begin with %.4q", len(raw), raw[:min(len(raw), 4)])
-	}
-	if v := binary.LittleEndian.Uint16(raw[4:]); v > frameVersion {
-		return fmt.Errorf("format version %d, this program knows %d (or it is damaged): %w", v, frameVersion, ErrNewer)
-	}
-	body := raw[:len(raw)-sha256Size]
-	if want, got := raw[len(body):], sha256.Sum256(body); !bytes.Equal(want, got[:]) {
-		return fmt.Errorf("it is damaged: SHA-256 is %s, want %s", hex.EncodeToString(got[:]), hex.EncodeToString(want))
-	}
-	if body[4] != frameVersion || body[5] != 0 || body[6] != kind || body[7] != 0 {
-		return fmt.Errorf("it is of another kind: %x", body[4:frameHead])
+	body, err := frameBody(raw, kind)
+	if err != nil {
+		return err
 	}
 	z, err := zstd.NewReader(bytes.NewReader(body[frameHead:]), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(1<<30))
@@ -150,6 +141,24 @@ func readFrame(raw []byte, kind byte, f func(record []byte) error) error {
 			return err
 		}
 	}
+}
+
+// frameBody checks the head and the checksum of a framed file, and returns it without the checksum.
+func frameBody(raw []byte, kind byte) ([]byte, error) {
+	if len(raw) < frameHead+sha256Size || string(raw[:4]) != frameMagic {
+		return nil, fmt.Errorf("it is damaged: %d bytes that begin with %.4q", len(raw), raw[:min(len(raw), 4)])
+	}
+	if v := binary.LittleEndian.Uint16(raw[4:]); v > frameVersion {
+		return nil, fmt.Errorf("format version %d, this program knows %d (or it is damaged): %w", v, frameVersion, ErrNewer)
+	}
+	body := raw[:len(raw)-sha256Size]
+	if want, got := raw[len(body):], sha256.Sum256(body); !bytes.Equal(want, got[:]) {
+		return nil, fmt.Errorf("it is damaged: SHA-256 is %s, want %s", hex.EncodeToString(got[:]), hex.EncodeToString(want))
+	}
+	if body[4] != frameVersion || body[5] != 0 || body[6] != kind || body[7] != 0 {
+		return nil, fmt.Errorf("it is of another kind: %x", body[4:frameHead])
+	}
+	return body, nil
 }
 
 // readRecord reads n bytes, growing buf only as they come.

@@ -13,28 +13,33 @@ import (
 	"cordwood/proto/words"
 )
 
-// Framed tells by the first bytes of a file whether Inspect prints it.
+// Framed reports, by the first bytes of a file, whether Inspect prints it.
 func Framed(head []byte) bool { return strings.HasPrefix(string(head), frameMagic) }
+
+// inspectMetadata prints a file of metadata.
+func inspectMetadata(w io.Writer, raw []byte) error {
+	fmt.Fprintf(w, "metadata of a backup, %s\n", words.Count(len(raw), "byte"))
+	return readMetadata(raw, func(rec *backuppb.Record) error {
+		switch of := rec.Of.(type) {
+		case *backuppb.Record_Database:
+			fmt.Fprintf(w, "database %s %v\n", of.Database.Name, of.Database.Options)
+		case *backuppb.Record_Table:
+			t := of.Table
+			fmt.Fprintf(w, "table %d %s.%s, version %d, %s %v\n", t.Id, t.Database, t.Name, t.Version,
+				words.Count(len(t.Columns), "column"), t.Options)
+		case *backuppb.Record_Pipeline:
+			fmt.Fprintf(w, "pipeline %s, version %s, %s\n", of.Pipeline.Version.GetName(),
+				time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano),
+				words.Count(len(of.Pipeline.Source), "byte"))
+		}
+		return nil
+	})
+}
 
 // Inspect prints a manifest or a file of metadata as text.
 func Inspect(w io.Writer, raw []byte) error {
 	if len(raw) > 6 && raw[6] == kindMetadata {
-		fmt.Fprintf(w, "metadata of a backup, %s\n", words.Count(len(raw), "byte"))
-		return readMetadata(raw, func(rec *backuppb.Record) error {
-			switch of := rec.Of.(type) {
-			case *backuppb.Record_Database:
-				fmt.Fprintf(w, "database %s %v\n", of.Database.Name, of.Database.Options)
-			case *backuppb.Record_Table:
-				t := of.Table
-				fmt.Fprintf(w, "table %d %s.%s, version %d, %s %v\n", t.Id, t.Database, t.Name, t.Version,
-					words.Count(len(t.Columns), "column"), t.Options)
-			case *backuppb.Record_Pipeline:
-				fmt.Fprintf(w, "pipeline %s, version %s, %s\n", of.Pipeline.Version.GetName(),
-					time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano),
-					words.Count(len(of.Pipeline.Source), "byte"))
-			}
-			return nil
-		})
+		return inspectMetadata(w, raw)
 	}
 	b := &backuppb.Backup{}
 	if err := readFrame(raw, kindManifest, func(record []byte) error { return unmarshal(record, b) }); err != nil {

@@ -64,10 +64,29 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 		return own, nil
 	}
 	s.out.LeftOut, s.pipelines = nil, nil
-	databases, names := map[string]bool{}, map[string]bool{}
+	databases, names, err := s.wanted(own)
+	if err != nil {
+		return nil, err
+	}
+	needed := maps.Clone(databases)
+	var chosen []*schemapb.Table
+	for _, t := range own {
+		if databases[t.Database] || names[schema.FormatTableName(t.Database, t.Name)] {
+			chosen = append(chosen, t)
+			needed[t.Database] = true
+		}
+	}
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return !needed[d.Name] })
+	return chosen, nil
+}
+
+// wanted returns the databases and tables that were asked for, by name. own are the tables of the backup that are
+// not the server's own.
+func (s *restoration) wanted(own []*schemapb.Table) (databases, names map[string]bool, err error) {
+	databases, names = map[string]bool{}, map[string]bool{}
 	for _, d := range s.cfg.Databases {
 		if _, ok := s.options[d]; !ok {
-			return nil, fmt.Errorf("backup %s has no database %s%s", s.b.Id, d,
+			return nil, nil, fmt.Errorf("backup %s has no database %s%s", s.b.Id, d,
 				nearest.DidYouMean("; ", d, slices.Sorted(maps.Keys(s.options))))
 		}
 		databases[d] = true
@@ -75,31 +94,17 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 	for _, name := range s.cfg.Tables {
 		database, table, err := schema.ParseTableName(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		i := slices.IndexFunc(own, func(t *schemapb.Table) bool {
 			return t.Database == cmp.Or(database, schema.DefaultDatabase) && t.Name == table
 		})
 		if i < 0 {
-			return nil, fmt.Errorf("backup %s has no table %s: %s", s.b.Id, name, likeTable(own, name))
+			return nil, nil, fmt.Errorf("backup %s has no table %s: %s", s.b.Id, name, likeTable(own, name))
 		}
 		names[schema.FormatTableName(own[i].Database, own[i].Name)] = true
 	}
-	var chosen []*schemapb.Table
-	for _, t := range own {
-		if databases[t.Database] || names[schema.FormatTableName(t.Database, t.Name)] {
-			chosen = append(chosen, t)
-			databases[t.Database] = databases[t.Database] || false
-		}
-	}
-	needed := map[string]bool{}
-	for _, t := range chosen {
-		needed[t.Database] = true
-	}
-	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool {
-		return !databases[d.Name] && !needed[d.Name]
-	})
-	return chosen, nil
+	return databases, names, nil
 }
 
 // likeTable says which table of a backup was perhaps meant.

@@ -89,23 +89,28 @@ func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error
 	}); err != nil {
 		return nil, err
 	}
+	return out, r.discard(ctx, cfg, garbage, out)
+}
+
+// discard deletes the backups of out, and then garbage, and counts it.
+func (r *Repository) discard(ctx context.Context, cfg PruneConfig, garbage []store.Object, out *Pruned) error {
 	if !cfg.DryRun {
 		for _, id := range out.Backups {
 			if err := r.store.Remove(ctx, manifestName(id)); err != nil {
-				return out, fmt.Errorf("delete backup %s: %w", id, err)
+				return fmt.Errorf("delete backup %s: %w", id, err)
 			}
 		}
 	}
 	for _, o := range garbage {
 		if !cfg.DryRun {
 			if err := errors.Join(ctx.Err(), r.store.Remove(ctx, o.Name)); err != nil {
-				return out, fmt.Errorf("remove %s: %w", o.Name, err)
+				return fmt.Errorf("remove %s: %w", o.Name, err)
 			}
 		}
 		out.Objects++
 		out.Bytes += o.Size
 	}
-	return out, nil
+	return nil
 }
 
 // drops reports whether a backup, the fromEnd-th newest, is to be deleted.

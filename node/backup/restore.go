@@ -303,20 +303,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 		Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: rt.as}},
 	}
 	if rt.had == nil {
-		t := &schemapb.Table{Database: from.Database, Name: rt.as, Options: options}
-		if !s.cfg.MetadataOnly || s.cfg.Existing == Replace {
-			// Until it is complete it takes no rows of others, so that it may be emptied.
-			t.Restored = &schemapb.Restored{BackupId: s.b.Id}
-		}
-		if rt.as != from.Name {
-			t.Restored.Replaces = from.Name
-		}
-		for _, c := range from.Columns {
-			c := proto.CloneOf(c)
-			c.Id = 0
-			t.Columns = append(t.Columns, c)
-		}
-		cmd.Op = &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: t}}
+		cmd.Op = &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: s.newTable(rt, options)}}
 	}
 	result, err := s.propose(ctx, or(from.CreatedUnixNano, s.cfg.Now().UnixNano()), cmd)
 	if errs.CodeOf(err) == errs.TableAlreadyExists {
@@ -338,6 +325,24 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	s.out.Tables++
 	s.mu.Unlock()
 	return nil
+}
+
+// newTable returns the table that is made for one of the backup.
+func (s *restoration) newTable(rt *restoredTable, options map[string]string) *schemapb.Table {
+	t := &schemapb.Table{Database: rt.from.Database, Name: rt.as, Options: options}
+	if !s.cfg.MetadataOnly || s.cfg.Existing == Replace {
+		// Until it is complete it takes no rows of others, so that it may be emptied.
+		t.Restored = &schemapb.Restored{BackupId: s.b.Id}
+	}
+	if rt.as != rt.from.Name {
+		t.Restored.Replaces = rt.from.Name
+	}
+	for _, c := range rt.from.Columns {
+		c := proto.CloneOf(c)
+		c.Id = 0
+		t.Columns = append(t.Columns, c)
+	}
+	return t
 }
 
 // complete notes in the metadata that the table has all its rows.

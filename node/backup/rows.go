@@ -45,29 +45,12 @@ type rowsState struct {
 // merging table that lies in several of them, and one whose rows came to merge in another
 // way, come at the end.
 func (s *restoration) rows(ctx context.Context) error {
-	shardsOf := map[uint64]int{}
 	for _, t := range s.tables {
 		if err := t.prepare(); err != nil {
 			return fmt.Errorf("table %s: %w", t.name(), err)
 		}
 	}
-	for _, shard := range s.b.Shards {
-		seen := map[uint64]bool{}
-		for _, seg := range shard.Segments {
-			for _, span := range spans(seg) {
-				t := s.byID[span.TableID]
-				if t == nil {
-					continue
-				}
-				t.left.Add(1)
-				s.cfg.Progress.TotalRows.Add(span.Rows)
-				if !seen[span.TableID] {
-					seen[span.TableID] = true
-					shardsOf[span.TableID]++
-				}
-			}
-		}
-	}
+	shardsOf := s.countSpans()
 	var empty []*schemapb.Table
 	for _, t := range s.tables {
 		t.late = t.changes || shardsOf[t.from.Id] > 1 && !t.to.AppendMode()
@@ -99,6 +82,30 @@ func (s *restoration) rows(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// countSpans counts the rows that are to be written, and what each table has left to read. It returns in how many
+// shards of the backup each table lies.
+func (s *restoration) countSpans() (shardsOf map[uint64]int) {
+	shardsOf = map[uint64]int{}
+	for _, shard := range s.b.Shards {
+		seen := map[uint64]bool{}
+		for _, seg := range shard.Segments {
+			for _, span := range spans(seg) {
+				t := s.byID[span.TableID]
+				if t == nil {
+					continue
+				}
+				t.left.Add(1)
+				s.cfg.Progress.TotalRows.Add(span.Rows)
+				if !seen[span.TableID] {
+					seen[span.TableID] = true
+					shardsOf[span.TableID]++
+				}
+			}
+		}
+	}
+	return shardsOf
 }
 
 // lateTable writes the rows of one table, shard by shard; what merges comes before what

@@ -29,33 +29,16 @@ const maxReason = 2000
 // former one comes after those of the next.
 func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
 	next := proto.CloneOf(op)
-	next.Step, next.Reason = d.step, d.reason
-	if f != nil && (f.count >= quietFailures || !passes(f.err)) {
-		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, snap.Spell(f.err.Error()))
-	}
-	if len(next.Reason) > maxReason {
-		next.Reason = strings.ToValidUTF8(next.Reason[:maxReason], "") + "…"
-	}
-	if d.done != 0 || d.total != 0 {
-		next.DoneBytes, next.TotalBytes = d.done, d.total
-	}
-	if d.toShards != nil {
-		next.ToShards = d.toShards
-	}
-	if d.progress != nil {
-		d.progress(next)
-	}
-	if t := snap.Tables[op.TableId]; t != nil && next.GetTable().GetName() == "" {
-		operation.TableProgress(next).Name = t.Database + "." + t.Name
-	}
+	next.Step, next.Reason = d.step, reasonOf(snap, d, f)
+	d.apply(snap, next)
+	calls := d.do != nil && !d.do.reads // a call that changes something
 	switch {
-	case d.do != nil && !d.do.reads && d.step == op.Step:
+	case calls && d.step == op.Step:
 		next.Attempt++
-	case d.do != nil && !d.do.reads || d.step != op.Step:
+	case calls || d.step != op.Step:
 		next.Attempt = 1
 	}
-	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !sameProgress(next, op) ||
-		!slices.Equal(next.ToShards, op.ToShards)
+	must := calls || d.step != op.Step || d.again || !sameProgress(next, op)
 	if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
 		next.State, next.EndedUnixNano = d.end, snap.Now.UnixNano()
 		must = true
@@ -67,6 +50,34 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 	return next
 }
 
+// apply sets in a record what the decision has the operation remember.
+func (d *decision) apply(snap *snapshot.Snapshot, next *metapb.Operation) {
+	if d.done != 0 || d.total != 0 {
+		next.DoneBytes, next.TotalBytes = d.done, d.total
+	}
+	if d.toShards != nil {
+		next.ToShards = d.toShards
+	}
+	if d.progress != nil {
+		d.progress(next)
+	}
+	if t := snap.Tables[next.TableId]; t != nil && next.GetTable().GetName() == "" {
+		operation.TableProgress(next).Name = t.Database + "." + t.Name
+	}
+}
+
+// reasonOf returns the reason of a decision, with how the last call failed.
+func reasonOf(snap *snapshot.Snapshot, d decision, f *failure) string {
+	reason := d.reason
+	if f != nil && (f.count >= quietFailures || !passes(f.err)) {
+		reason = fmt.Sprintf("%s; the last try failed: %s", reason, snap.Spell(f.err.Error()))
+	}
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
+	return reason
+}
+
 // quietFailures is how often in a row a call may fail, because a leader changes, before that is shown.
 const quietFailures = 4
 
@@ -76,8 +87,10 @@ func passes(err error) bool {
 	return errs.ReasonOf(err) == errs.NotLeader || errors.Is(err, errLost)
 }
 
+// sameProgress reports whether two records of an operation remember the same.
 func sameProgress(a, b *metapb.Operation) bool {
-	return proto.Equal(&metapb.Operation{Progress: a.Progress}, &metapb.Operation{Progress: b.Progress})
+	return slices.Equal(a.ToShards, b.ToShards) &&
+		proto.Equal(&metapb.Operation{Progress: a.Progress}, &metapb.Operation{Progress: b.Progress})
 }
 
 // carry stores the record of an operation and makes its call.

@@ -234,6 +234,17 @@ func (l *leading) look(ctx context.Context) {
 	l.statusError = ""
 	snap := l.snapshot(status)
 	l.metrics.publish(snap)
+	l.carryOn(ctx, snap)
+	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && snap.Now.Before(f.until) {
+		return
+	}
+	if a := automatic(snap); a != nil {
+		l.begin(ctx, automaticID, func(ctx context.Context) outcome { return l.unasked(ctx, snap, a) })
+	}
+}
+
+// carryOn begins the next step of each operation that runs, has no call under way, and need not wait after a failure.
+func (l *leading) carryOn(ctx context.Context, snap *snapshot.Snapshot) {
 	for _, op := range snap.Running() {
 		if l.busy[op.Id] || l.failures[op.Id] != nil && snap.Now.Before(l.failures[op.Id].until) {
 			continue
@@ -247,12 +258,6 @@ func (l *leading) look(ctx context.Context) {
 		if id != automaticID && snap.FindRunning(func(op *metapb.Operation) bool { return op.Id == id }) == nil {
 			delete(l.failures, id)
 		}
-	}
-	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && snap.Now.Before(f.until) {
-		return
-	}
-	if a := automatic(snap); a != nil {
-		l.begin(ctx, automaticID, func(ctx context.Context) outcome { return l.unasked(ctx, snap, a) })
 	}
 }
 

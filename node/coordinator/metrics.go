@@ -118,27 +118,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	gauge(coordinatesDesc, 1)
-	under, unavailable, down := 0, 0, 0
-	for _, s := range snap.Status.Shards {
-		if snap.Empty(s) {
-			continue // it has nothing to lose
-		}
-		switch snap.Condition(s) {
-		// there is nothing that could be missing, or it is not known
-		case snapshot.ConditionStarting, snapshot.ConditionUnknown:
-			continue
-		case snapshot.ConditionNone:
-			unavailable++
-		}
-		if len(snap.LivingReplicas(s)) < snapshot.Want(s) {
-			under++
-		}
-	}
-	for _, n := range snap.Status.Nodes {
-		if n.Down && !snap.Emptied(n.GetNode().GetId()) {
-			down++
-		}
-	}
+	under, unavailable, down := failing(snap)
 	gauge(underReplicatedDesc, under)
 	gauge(unavailableDesc, unavailable)
 	gauge(nodesDownDesc, down)
@@ -170,4 +150,29 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	for key, n := range counts {
 		gauge(operationsDesc, n, key[0], key[1])
 	}
+}
+
+// failing counts the shards that lack a replica or cannot be used, and the nodes that are down.
+func failing(snap *snapshot.Snapshot) (under, unavailable, down int) {
+	for _, s := range snap.Status.Shards {
+		if snap.Empty(s) {
+			continue // it has nothing to lose
+		}
+		switch snap.Condition(s) {
+		// there is nothing that could be missing, or it is not known
+		case snapshot.ConditionStarting, snapshot.ConditionUnknown:
+			continue
+		case snapshot.ConditionNone:
+			unavailable++
+		}
+		if len(snap.LivingReplicas(s)) < snapshot.Want(s) {
+			under++
+		}
+	}
+	for _, n := range snap.Status.Nodes {
+		if n.Down && !snap.Emptied(n.GetNode().GetId()) {
+			down++
+		}
+	}
+	return under, unavailable, down
 }

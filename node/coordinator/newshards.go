@@ -70,21 +70,28 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 		others := max(len(holding), 1)
 		per := (len(snap.Shards) + others - 1) / others
 		count := min(per, snap.Limits.ShardsPerNode, snap.Limits.ShardsPerNode*nodes-len(snap.Shards))
-		if count <= 0 || wasDrained(snap, id) || tookAway(snap, n.Node) {
-			if snap.Status.GetSettings().GetRebalancePaused() ||
-				snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest {
-				continue
-			}
-			return startOperation(snap, operation.Rebalance, fmt.Sprintf("node %s holds no shard", snap.Name(id)),
-				func(*metapb.Operation) {})
+		if a := fillNode(snap, n.Node, count); a != nil {
+			return a
 		}
-		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(id)),
+	}
+	return nil
+}
+
+// fillNode begins what gives a node that holds no shard some work: as many new shards as count, or, if there are
+// to be none, replicas of others.
+func fillNode(snap *snapshot.Snapshot, n *metapb.Node, count int) *act {
+	if count > 0 && !wasDrained(snap, n.Id) && !tookAway(snap, n) {
+		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(n.Id)),
 			func(op *metapb.Operation) {
-				op.ToNode = id
+				op.ToNode = n.Id
 				operation.ShardAddProgress(op).Count = uint32(count)
 			})
 	}
-	return nil
+	if snap.Status.GetSettings().GetRebalancePaused() || snap.SinceLast(operation.Rebalance) < snap.Limits.RebalanceRest {
+		return nil
+	}
+	return startOperation(snap, operation.Rebalance, fmt.Sprintf("node %s holds no shard", snap.Name(n.Id)),
+		func(*metapb.Operation) {})
 }
 
 // cameLater reports whether a node came after the first shards had been made: those are as

@@ -28,6 +28,7 @@ func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
 	return ok && len(holders) > 0
 }
 
+// snapshot makes a snapshot of a status, with what this leader has seen itself.
 func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	var tables []*schema.Table
 	for _, d := range l.cfg.Meta.Databases() {
@@ -43,35 +44,8 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 		}
 	}
 	l.copies = maps.Clone(snap.Copies)
-
-	var there []string
-	for _, n := range status.Nodes {
-		if snapshot.HoldsShards(n.Node) && snap.Alive(n.Node.GetId()) {
-			there = append(there, n.Node.Id)
-		}
-	}
-	slices.Sort(there)
-	if text := strings.Join(there, ","); text != l.nodes || l.stableSince.IsZero() {
-		l.nodes, l.stableSince = text, now
-	}
-	snap.StableFor, snap.MeasuredFor, snap.Gathered = now.Sub(l.stableSince), now.Sub(l.began),
-		l.Coordinator.gathered(snap)
-
-	snap.HotFor = map[uint64]time.Duration{}
-	hotSince := map[uint64]time.Time{}
-	for _, t := range tables {
-		if t.Options[schema.OptionPartitions] != schema.PartitionsAuto ||
-			snap.Rates.Table[t.ID] <= l.cfg.HotBytes*float64(len(t.Writable().Shards())) {
-			continue
-		}
-		since, known := l.hotSince[t.ID]
-		if !known {
-			since = now
-		}
-		hotSince[t.ID] = since
-		snap.HotFor[t.ID] = now.Sub(since)
-	}
-	l.hotSince = hotSince
+	l.countNodes(snap, now)
+	snap.HotFor = l.hotFor(snap, tables, now)
 	snap.ClosedFor, l.closedSince = ages(now, l.closedSince, func(yield func(version) bool) {
 		for _, t := range tables {
 			if w := t.Writable(); w.Closed && !yield(version{t.ID, w.Epoch}) {
@@ -97,6 +71,42 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 		}
 	})
 	return snap
+}
+
+// countNodes notes for how long the same nodes have been there.
+func (l *leading) countNodes(snap *snapshot.Snapshot, now time.Time) {
+	var there []string
+	for _, n := range snap.Status.Nodes {
+		if snapshot.HoldsShards(n.Node) && snap.Alive(n.Node.GetId()) {
+			there = append(there, n.Node.Id)
+		}
+	}
+	slices.Sort(there)
+	if text := strings.Join(there, ","); text != l.nodes || l.stableSince.IsZero() {
+		l.nodes, l.stableSince = text, now
+	}
+	snap.StableFor, snap.MeasuredFor, snap.Gathered = now.Sub(l.stableSince), now.Sub(l.began),
+		l.Coordinator.gathered(snap)
+}
+
+// hotFor returns for how long each table that may be spread has taken in more than its shards should.
+func (l *leading) hotFor(snap *snapshot.Snapshot, tables []*schema.Table, now time.Time) map[uint64]time.Duration {
+	hot := map[uint64]time.Duration{}
+	hotSince := map[uint64]time.Time{}
+	for _, t := range tables {
+		if t.Options[schema.OptionPartitions] != schema.PartitionsAuto ||
+			snap.Rates.Table[t.ID] <= l.cfg.HotBytes*float64(len(t.Writable().Shards())) {
+			continue
+		}
+		since, known := l.hotSince[t.ID]
+		if !known {
+			since = now
+		}
+		hotSince[t.ID] = since
+		hot[t.ID] = now.Sub(since)
+	}
+	l.hotSince = hotSince
+	return hot
 }
 
 // ages tells for how long versions have been there, as far as this leader has seen, by its monotonic

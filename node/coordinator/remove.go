@@ -331,6 +331,11 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 				t.Database, t.Name, s.Id)
 		}
 	}
+	return whyRead(snap, s)
+}
+
+// whyRead says who still reads a shard that has no tables, or what it still remembers; empty: nobody, nothing.
+func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	empty := snap.EmptyFor[uint64(s.Id)]
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {
 		r := snap.Replica(id, s)

@@ -397,6 +397,28 @@ func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot,
 	}, nil
 }
 
+// mayBeForgotten returns an error if a node holds something, or may run.
+func mayBeForgotten(snap *snapshot.Snapshot, id string) error {
+	label := snap.Label(id)
+	for _, s := range snap.Status.Shards {
+		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
+			return bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first",
+				label, s.Id, label)
+		}
+	}
+	switch {
+	case snap.Alive(id) && !snap.Nodes[id].GetReport().GetStopping():
+		return bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label,
+			snap.Limits.DownAfter)
+	case slices.Contains(snap.Unheard(), id):
+		return bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s",
+			label, snap.Limits.DownAfter)
+	case beingEmptied(snap, id):
+		return bad("node %s is being drained: wait until that has ended", label)
+	}
+	return nil
+}
+
 // removeNode forgets a node that holds nothing and does not run.
 func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot,
 	r *clusterapi.Request,
@@ -406,22 +428,8 @@ func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot,
 		return nil, err
 	}
 	label := snap.Label(id)
-	for _, s := range snap.Status.Shards {
-		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
-			return nil, bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first",
-				label, s.Id, label)
-		}
-	}
-	if n := snap.Nodes[id]; snap.Alive(id) && !n.GetReport().GetStopping() {
-		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label,
-			snap.Limits.DownAfter)
-	}
-	if slices.Contains(snap.Unheard(), id) {
-		return nil, bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s",
-			label, snap.Limits.DownAfter)
-	}
-	if beingEmptied(snap, id) {
-		return nil, bad("node %s is being drained: wait until that has ended", label)
+	if err := mayBeForgotten(snap, id); err != nil {
+		return nil, err
 	}
 	if m := snap.Member(id); m != nil {
 		if why := whyMetaWeaker(snap, id); why != "" && !r.Force {

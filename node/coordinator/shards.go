@@ -69,28 +69,28 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if len(made) < count {
 		return makeShard(snap, op, len(made), count)
 	}
+	d := awaitNewShards(snap, op, made)
+	d.toShards = made
+	return d
+}
+
+// awaitNewShards waits until the shards that were made have leaders, and for a moment for their replicas.
+func awaitNewShards(snap *snapshot.Snapshot, op *metapb.Operation, made []uint32) decision {
 	for _, id := range made {
 		if snap.Groups[id].Leader == "" {
-			d := wait(stepStart, "%s", snap.WhyLeaderless(snap.Shards[id]))
-			d.toShards = made
 			if op.Cancel {
-				d = finished("made %s, of which shard %d has no leader yet", shardNames(made), id)
-				d.toShards = made
+				return finished("made %s, of which shard %d has no leader yet", shardNames(made), id)
 			}
-			return d
+			return wait(stepStart, "%s", snap.WhyLeaderless(snap.Shards[id]))
 		}
 	}
 	for _, id := range made { // the first rows are to find all replicas there
 		if s := snap.Shards[id]; !op.Cancel && snap.UnchangedFor[op.Id] < openTime &&
 			len(snap.ReadyVoters(s, s.Replicas)) < len(snap.LivingReplicas(s)) {
-			d := wait(stepStart, "not all replicas of shard %d are ready yet", id)
-			d.toShards = made
-			return d
+			return wait(stepStart, "not all replicas of shard %d are ready yet", id)
 		}
 	}
-	d := finished("made %s", shardNames(made))
-	d.toShards = made
-	return d
+	return finished("made %s", shardNames(made))
 }
 
 func makeShard(snap *snapshot.Snapshot, op *metapb.Operation, made, count int) decision {

@@ -167,6 +167,20 @@ func metaSize(snap *snapshot.Snapshot) int {
 // Nodes with the role meta become members that learn; of those as many vote as are
 // wanted; a voter whose node is lost, or is to go, leaves when another one has come.
 func tendMeta(snap *snapshot.Snapshot) *act {
+	if a := tendLearners(snap); a != nil {
+		return a
+	}
+	if snap.Nodes[snap.Status.Leader].GetReport().GetStopping() {
+		// It was elected although it is about to stop, or could not hand on when it was told.
+		if to := metaSuccessor(snap, snap.Status.Leader); to != "" {
+			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
+		}
+	}
+	return tendVoters(snap)
+}
+
+// tendLearners takes in nodes that may become voters, and lets members go that the cluster has forgotten.
+func tendLearners(snap *snapshot.Snapshot) *act {
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
 		if snapshot.InMeta(n.Node) && snap.Member(id) == nil && mayVote(snap, id) {
@@ -178,12 +192,12 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE) // forgotten by the cluster
 		}
 	}
-	if snap.Nodes[snap.Status.Leader].GetReport().GetStopping() {
-		// It was elected although it is about to stop, or could not hand on when it was told.
-		if to := metaSuccessor(snap, snap.Status.Leader); to != "" {
-			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
-		}
-	}
+	return nil
+}
+
+// tendVoters promotes a learner if voters are missing, and removes a voter that is one too many, or that
+// has to go.
+func tendVoters(snap *snapshot.Snapshot) *act {
 	var staying, going []*metapb.MemberStatus
 	for _, m := range snap.MetaVoters() {
 		if snap.Nodes[m.NodeId] == nil && time.Duration(snap.Status.LeadingNanos) < founderJoins {
@@ -205,8 +219,14 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_REMOVE)
 		}
 	}
+	return removeGoing(snap, going, len(staying), size)
+}
+
+// removeGoing removes a voter that has to go, once the group tolerates no less without it. staying is how many voters
+// stay, of size that are wanted.
+func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying, size int) *act {
 	for _, m := range going {
-		if m.NodeId == snap.Status.Leader || len(staying) < size && len(staying)%2 == 0 {
+		if m.NodeId == snap.Status.Leader || staying < size && staying%2 == 0 {
 			continue // decommissioning hands leadership on; nobody can take the place
 		}
 		if metaTolerance(snap, m.NodeId) >= max(metaTolerance(snap, ""), 0) {

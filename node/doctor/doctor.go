@@ -329,28 +329,32 @@ func (d *doctor) shard(id uint32) {
 	d.segments(dir, st)
 }
 
+// segment reads a segment through.
+func (d *doctor) segment(segments string, m *segment.Meta) {
+	file := filepath.Join(segments, m.FileName())
+	if m.Raw {
+		d.find(Attention, file,
+			"start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
+			"%s of table %d could not be written in the usual form", words.Count(m.Rows, "row"), m.TableID)
+	}
+	if err := readSegment(d.path(segments), m); err != nil {
+		d.find(Damage, file,
+			fmt.Sprintf("restore the file from a backup, or give up its %s with: cordwood doctor --data-dir %s "+
+				"--forget %s", words.Count(m.Rows, "row"), d.cfg.DataDir, file), "%v", err)
+	}
+	d.know(file)
+	if mark := file + store.DamagedSuffix; exists(d.path(mark)) {
+		d.find(Attention, mark, "it goes by itself at the next start if the segment is whole",
+			"the server found the segment damaged and sets it aside")
+		d.know(mark)
+	}
+}
+
 // segments reads every segment of a shard through, by checksum and row by row.
 func (d *doctor) segments(dir string, st *manifest.State) {
 	segments := filepath.Join(dir, "segments")
 	for i := range st.Segments {
-		m := &st.Segments[i]
-		file := filepath.Join(segments, m.FileName())
-		if m.Raw {
-			d.find(Attention, file,
-				"start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
-				"%s of table %d could not be written in the usual form", words.Count(m.Rows, "row"), m.TableID)
-		}
-		if err := readSegment(d.path(segments), m); err != nil {
-			d.find(Damage, file,
-				fmt.Sprintf("restore the file from a backup, or give up its %s with: cordwood doctor --data-dir %s "+
-					"--forget %s", words.Count(m.Rows, "row"), d.cfg.DataDir, file), "%v", err)
-		}
-		d.know(file)
-		if mark := file + store.DamagedSuffix; exists(d.path(mark)) {
-			d.find(Attention, mark, "it goes by itself at the next start if the segment is whole",
-				"the server found the segment damaged and sets it aside")
-			d.know(mark)
-		}
+		d.segment(segments, &st.Segments[i])
 	}
 	entries, _ := os.ReadDir(d.path(segments))
 	for _, e := range entries {

@@ -75,10 +75,21 @@ func (d *doctor) forget(file string) (err error) {
 		return err
 	}
 	lost := filepath.Join(dir, "lost+found")
+	if err := d.setAside(file, segments, lost); err != nil {
+		return err
+	}
+	d.find(Note, file, "", "%s given up, as asked; what is left of the file is in %s",
+		words.Say(rows, "row of it was", "rows of it were"), lost)
+	return nil
+}
+
+// setAside moves the file of a segment, if there is one, from the folder of segments to another one, and removes
+// the note that it is damaged.
+func (d *doctor) setAside(file, segments, lost string) error {
 	if err := vfs.OS.MkdirAll(d.path(lost)); err != nil {
 		return err
 	}
-	err = os.Rename(d.path(file), filepath.Join(d.path(lost), name))
+	err := os.Rename(d.path(file), filepath.Join(d.path(lost), filepath.Base(file)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -90,7 +101,5 @@ func (d *doctor) forget(file string) (err error) {
 			return err
 		}
 	}
-	d.find(Note, file, "", "%s given up, as asked; what is left of the file is in %s",
-		words.Say(rows, "row of it was", "rows of it were"), lost)
 	return nil
 }

@@ -279,6 +279,12 @@ func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 		f.rounds++
 	}
 	m.forget(nodes)
+	m.score(all, routers, slow)
+}
+
+// score adds points for a round, and takes this node as one that others cannot reach once it has enough. slow
+// reports whether a node that cannot reach it was heard of during the round.
+func (m *Monitor) score(all, routers tally, slow bool) {
 	switch {
 	case all.votes == 0: // nothing was learned
 	case !all.most() && !routers.most():

@@ -158,18 +158,21 @@ func (s *step) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.mine.Voters), func(id string) bool { return id == s.mine.node })
 }
 
+// answersTCP reports whether somebody takes connections at an address.
+func answersTCP(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, 2*time.Second)
+	if err == nil {
+		_ = c.Close() // nothing was sent
+	}
+	return err == nil
+}
+
 // stillThere refuses a plan while another voter of one of its groups answers: with it the group
 // may have a majority, or it may have the better copy.
 func stillThere(cfg Config, plan []step) error {
 	answers := cfg.Answers
 	if answers == nil {
-		answers = func(addr string) bool {
-			c, err := net.DialTimeout("tcp", addr, 2*time.Second)
-			if err == nil {
-				_ = c.Close() // nothing was sent
-			}
-			return err == nil
-		}
+		answers = answersTCP
 	}
 	addrs := map[string]string{} // of the other voters, by id
 	for _, s := range plan {

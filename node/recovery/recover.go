@@ -101,14 +101,8 @@ func Run(cfg Config, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	switch {
-	case cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0):
-		return errors.New("recover: --retire and --compare are not for --group node")
-	case cfg.Group == groupAll && cfg.Retire:
-		return errors.New("recover: --retire is for --group meta; --group all sets the member aside by itself where " +
-			"a folder of --compare has the metadata that were recovered")
-	case cfg.Group != groupAll && cfg.OthersGone:
-		return errors.New("recover: --others-are-gone is for --group all, which alone looks for other members that run")
+	if err := cfg.checkFlags(); err != nil {
+		return err
 	}
 	data, err := node.OpenOffline(cfg.DataDir)
 	if err != nil {
@@ -147,13 +141,37 @@ func Run(cfg Config, w io.Writer) error {
 		return ErrNotAccepted
 	}
 	if isShard {
-		if err := recoverShard(data, id, p); err != nil {
-			return err
-		}
-		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of "+
-			"incarnation %d are set aside where they turn up again.", mine.incarnation)
-		return p.err
+		return recoverOneShard(data, id, mine, p)
 	}
+	return recoverOnlyMeta(data, p)
+}
+
+// checkFlags returns an error if flags are given that the group does not take.
+func (cfg *Config) checkFlags() error {
+	switch {
+	case cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0):
+		return errors.New("recover: --retire and --compare are not for --group node")
+	case cfg.Group == groupAll && cfg.Retire:
+		return errors.New("recover: --retire is for --group meta; --group all sets the member aside by itself where " +
+			"a folder of --compare has the metadata that were recovered")
+	case cfg.Group != groupAll && cfg.OthersGone:
+		return errors.New("recover: --others-are-gone is for --group all, which alone looks for other members that run")
+	}
+	return nil
+}
+
+// recoverOneShard recovers a shard, and says what to do then.
+func recoverOneShard(data *node.Offline, id uint32, mine *copyOf, p *printer) error {
+	if err := recoverShard(data, id, p); err != nil {
+		return err
+	}
+	p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of "+
+		"incarnation %d are set aside where they turn up again.", mine.incarnation)
+	return p.err
+}
+
+// recoverOnlyMeta recovers the metadata alone, and says what to do then.
+func recoverOnlyMeta(data *node.Offline, p *printer) error {
 	if err := recoverMeta(data, p); err != nil {
 		return err
 	}

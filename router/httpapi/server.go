@@ -11,6 +11,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,29 +191,29 @@ func (c Config) withDefaults() (Config, error) {
 			return c, err
 		}
 	}
-	if c.TimestampColumn == "" {
-		c.TimestampColumn = "svc_timestamp"
-	}
-	if c.PipelineOptions.TimestampColumn == "" {
-		c.PipelineOptions.TimestampColumn = c.TimestampColumn
-	}
-	if c.RejectsTTL == "" {
-		c.RejectsTTL = "7d"
-	}
-	ttl, err := schema.NormalizeOption(schema.OptionTTL, c.RejectsTTL)
+	c.TimestampColumn = cmp.Or(c.TimestampColumn, "svc_timestamp")
+	c.PipelineOptions.TimestampColumn = cmp.Or(c.PipelineOptions.TimestampColumn, c.TimestampColumn)
+	c.MaxNewTables = cmp.Or(c.MaxNewTables, 100)
+	c.MaxNewTablesPerMinute = cmp.Or(c.MaxNewTablesPerMinute, 1000)
+	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
+	ttl, err := schema.NormalizeOption(schema.OptionTTL, cmp.Or(c.RejectsTTL, "7d"))
 	if err != nil {
 		return c, fmt.Errorf("httpapi: Config.RejectsTTL: %w", err)
 	}
 	c.RejectsTTL = ttl
-	if c.MaxNewTables == 0 {
-		c.MaxNewTables = 100
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.MaxNewTablesPerMinute == 0 {
-		c.MaxNewTablesPerMinute = 1000
+	if c.Registerer == nil || c.Gatherer == nil {
+		own := prometheus.NewRegistry()
+		c.Registerer, c.Gatherer = own, own
 	}
-	if c.MaxColumns == 0 {
-		c.MaxColumns = 4096
-	}
+	c.Status = c.Status.withDefaults()
+	return c.withFunctions(), nil
+}
+
+// withFunctions sets the functions that are nil: nothing is wrong, and the time is that of the clock.
+func (c Config) withFunctions() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -231,15 +232,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.ConfigText == nil {
 		c.ConfigText = func() string { return "" }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Registerer == nil || c.Gatherer == nil {
-		own := prometheus.NewRegistry()
-		c.Registerer, c.Gatherer = own, own
-	}
-	c.Status = c.Status.withDefaults()
-	return c, nil
+	return c
 }
 
 // Server is the HTTP front. See the package comment.

@@ -9,6 +9,25 @@ import (
 	"cordwood/router/query/statement"
 )
 
+// timeIndexOf returns the place of the time index among the columns of a table. index are the names that clauses
+// give it, at the places of all columns.
+func timeIndexOf(st *statement.CreateTable, index []string, at map[string]int) (int, error) {
+	switch {
+	case len(index) == 0:
+		return 0, errs.New(errs.InvalidArguments, "CREATE TABLE %s: a table needs a time index; add TIME INDEX (column) "+
+			"for one of its TIMESTAMP columns", st.Name.Table)
+	case len(index) > 1:
+		return 0, errs.New(errs.InvalidArguments, "CREATE TABLE %s: a table has exactly one time index, not %s",
+			st.Name.Table, strings.Join(index, " and "))
+	}
+	i, ok := at[index[0]]
+	if !ok {
+		return 0, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: TIME INDEX names the column %q, which is not defined",
+			st.Name.Table, index[0])
+	}
+	return i, nil
+}
+
 // tableColumns checks the columns and clauses of CREATE TABLE against each other.
 func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 	bad := func(format string, args ...any) error {
@@ -41,16 +60,9 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 		return nil,
 			bad("PRIMARY KEY is given more than once; write one clause for all columns of the key: PRIMARY KEY (a, b)")
 	}
-	switch {
-	case len(index) == 0:
-		return nil, bad("a table needs a time index; add TIME INDEX (column) for one of its TIMESTAMP columns")
-	case len(index) > 1:
-		return nil, bad("a table has exactly one time index, not %s", strings.Join(index, " and "))
-	}
-	i, ok := at[index[0]]
-	if !ok {
-		return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: TIME INDEX names the column %q, which is not defined",
-			st.Name.Table, index[0])
+	i, err := timeIndexOf(st, index, at)
+	if err != nil {
+		return nil, err
 	}
 	c := &columns[i]
 	switch {

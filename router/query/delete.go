@@ -70,17 +70,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 	}
 	defer stream.close()
 	d := &deletion{writer: s.cfg.Writer, table: t}
-	for stream.Next() {
-		if err = d.add(ctx, stream.RecordBatch()); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = stream.Err()
-	}
-	if err == nil {
-		err = d.flush(ctx)
-	}
+	err = d.run(ctx, stream)
 	if err != nil && d.done > 0 {
 		err = errs.Wrap(errs.Internal, err, "%s deleted before", words.Say(d.done, "row was", "rows were"))
 	}
@@ -230,35 +220,59 @@ func (d *deletion) flush(ctx context.Context) error {
 	return err
 }
 
+// run writes a deletion for each row of a stream.
+func (d *deletion) run(ctx context.Context, rows *stream) error {
+	for rows.Next() {
+		if err := d.add(ctx, rows.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return d.flush(ctx)
+}
+
+// integerAt returns the value of an array of integers or booleans; ok is false for others.
+func integerAt(from arrow.Array, row int) (v int64, ok bool) {
+	switch a := from.(type) {
+	case *array.Boolean:
+		if a.Value(row) {
+			v = 1
+		}
+	case *array.Int8:
+		v = int64(a.Value(row))
+	case *array.Int16:
+		v = int64(a.Value(row))
+	case *array.Int32:
+		v = int64(a.Value(row))
+	case *array.Int64:
+		v = a.Value(row)
+	case *array.Uint8:
+		v = int64(a.Value(row))
+	case *array.Uint16:
+		v = int64(a.Value(row))
+	case *array.Uint32:
+		v = int64(a.Value(row))
+	case *array.Uint64:
+		v = int64(a.Value(row))
+	default:
+		return 0, false
+	}
+	return v, true
+}
+
 // setCell puts a value of an answer into a column, which has the same type.
 func setCell(col *column.Col, at int, from arrow.Array, row int) error {
 	if from.IsNull(row) {
 		col.SetNull(at)
 		return nil
 	}
-	switch a := from.(type) {
-	case *array.Boolean:
-		v := int64(0)
-		if a.Value(row) {
-			v = 1
-		}
+	if v, ok := integerAt(from, row); ok {
 		col.SetInt(at, v)
-	case *array.Int8:
-		col.SetInt(at, int64(a.Value(row)))
-	case *array.Int16:
-		col.SetInt(at, int64(a.Value(row)))
-	case *array.Int32:
-		col.SetInt(at, int64(a.Value(row)))
-	case *array.Int64:
-		col.SetInt(at, a.Value(row))
-	case *array.Uint8:
-		col.SetInt(at, int64(a.Value(row)))
-	case *array.Uint16:
-		col.SetInt(at, int64(a.Value(row)))
-	case *array.Uint32:
-		col.SetInt(at, int64(a.Value(row)))
-	case *array.Uint64:
-		col.SetInt(at, int64(a.Value(row)))
+		return nil
+	}
+	switch a := from.(type) {
 	case *array.Float32:
 		col.SetFloat(at, float64(a.Value(row)))
 	case *array.Float64:

@@ -132,36 +132,39 @@ func (w *rowWriter) add(values ...any) {
 	}
 	row := w.b.Rows()
 	for i, v := range values {
-		col := w.cols[i]
-		if col == nil {
-			continue
-		}
-		switch v := v.(type) {
-		case nil:
-			col.SetNull(row)
-		case string:
-			col.SetString(row, v)
-		case int64:
-			col.SetInt(row, v)
-		case int:
-			col.SetInt(row, int64(v))
-		case uint32:
-			col.SetInt(row, int64(v))
-		case uint64:
-			col.SetInt(row, int64(v))
-		case bool:
-			n := int64(0)
-			if v {
-				n = 1
-			}
-			col.SetInt(row, n)
-		default:
-			panic(fmt.Sprintf("system table %s.%s: column %s: no form for %T", w.def.Database, w.def.Name, col.Name, v))
+		if col := w.cols[i]; col != nil {
+			w.set(col, row, v)
 		}
 	}
 	w.b.EndRow()
 	if w.b.Rows() >= systemBatchRows || row&255 == 255 && w.b.ByteSize() > systemBatchBytes {
 		w.flush()
+	}
+}
+
+// set sets a value of a row.
+func (w *rowWriter) set(col *column.Col, row int, v any) {
+	switch v := v.(type) {
+	case nil:
+		col.SetNull(row)
+	case string:
+		col.SetString(row, v)
+	case int64:
+		col.SetInt(row, v)
+	case int:
+		col.SetInt(row, int64(v))
+	case uint32:
+		col.SetInt(row, int64(v))
+	case uint64:
+		col.SetInt(row, int64(v))
+	case bool:
+		n := int64(0)
+		if v {
+			n = 1
+		}
+		col.SetInt(row, n)
+	default:
+		panic(fmt.Sprintf("system table %s.%s: column %s: no form for %T", w.def.Database, w.def.Name, col.Name, v))
 	}
 }
 
@@ -234,7 +237,7 @@ func (f *facts) tables(database string) []*schema.Table {
 // maxStatsTables is up to how many tables are asked for by their ids.
 const maxStatsTables = 1000
 
-// shards asks all shards how they are.
+// shardStats asks all shards for their sizes and their state.
 func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	need = max(need, f.least)
 	for n := need; n <= statsSegments; n++ {
@@ -261,16 +264,7 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 		if f.ctx.Err() != nil || len(stats) == 0 && need > statsTotals {
 			return nil, err
 		}
-		told := map[uint32]bool{}
-		for _, st := range stats {
-			told[st.ShardId] = true
-		}
-		for _, sh := range f.names.meta.Shards() {
-			if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] &&
-				!slices.Contains(f.missing, note) {
-				f.missing = append(f.missing, note)
-			}
-		}
+		f.noteMissing(stats, err)
 	}
 	// Otherwise nodes that do not answer are listed as such: showing them is what these tables
 	// are for.
@@ -281,7 +275,21 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	return stats, nil
 }
 
-// leaders has one element a shard: what its leader says, or else the replica that is
+// noteMissing notes the shards of which nobody has told.
+func (f *facts) noteMissing(stats []*shardpb.ShardStats, err error) {
+	told := map[uint32]bool{}
+	for _, st := range stats {
+		told[st.ShardId] = true
+	}
+	for _, sh := range f.names.meta.Shards() {
+		if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] &&
+			!slices.Contains(f.missing, note) {
+			f.missing = append(f.missing, note)
+		}
+	}
+}
+
+// leaders returns one element for each shard: what its leader reports, or else the replica that is
 // furthest.
 func (f *facts) leaders(need statsNeed) (map[uint32]*shardpb.ShardStats, error) {
 	all, err := f.shardStats(need)

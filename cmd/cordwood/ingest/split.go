@@ -428,19 +428,18 @@ func (v *valueScanner) scan(text []byte) (n int, done bool) {
 			}
 			continue
 		}
-		opens, closes := c == '{' || c == '[', c == '}' || c == ']'
 		switch {
-		case v.scalar && (c == '"' || opens):
+		case v.scalar && (c == '"' || c == '{' || c == '['):
 			return i, true
 		case c == '"':
 			v.inString = true
-		case opens:
+		case c == '{' || c == '[':
 			v.depth++
-		case closes && v.depth > 0:
+		case (c == '}' || c == ']') && v.depth > 0:
 			if v.depth--; v.depth == 0 {
 				return i + 1, true
 			}
-		case v.depth == 0 && (c == ',' || closes || isSpace(c)):
+		case v.depth == 0 && endsScalar(c):
 			return i, true
 		default:
 			v.scalar = v.depth == 0
@@ -448,6 +447,9 @@ func (v *valueScanner) scan(text []byte) (n int, done bool) {
 	}
 	return len(text), false
 }
+
+// endsScalar reports whether a number or a word ends before c.
+func endsScalar(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
 
 // endsString takes a byte of a string, and reports whether it is the quote behind it.
 func (v *valueScanner) endsString(c byte) bool {

@@ -75,10 +75,36 @@ func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 	return out
 }
 
+// nodeState returns the state of a node in a word.
+func nodeState(snap *snapshot.Snapshot, n *metapb.NodeStatus) string {
+	id := n.GetNode().GetId()
+	switch {
+	case n.Down:
+		return "down"
+	case snap.Silent(id) && snap.Stopping(id):
+		return "stopped"
+	case snap.Silent(id):
+		return "silent"
+	case snap.Unreachable(id):
+		return "unreachable"
+	case snap.Stopping(id):
+		return "stopping"
+	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINING:
+		return "draining"
+	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINED:
+		return "drained"
+	case snap.Joining(id):
+		return "starting"
+	case n.Report == nil:
+		return "unknown"
+	}
+	return "up"
+}
+
 func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]int) clusterapi.Node {
 	id := n.GetNode().GetId()
 	out := clusterapi.Node{
-		ID: id, Name: n.Node.GetName(), Zone: n.Node.GetZone(), Roles: n.Node.GetRoles(), State: "up",
+		ID: id, Name: n.Node.GetName(), Zone: n.Node.GetZone(), Roles: n.Node.GetRoles(), State: nodeState(snap, n),
 		SilentSeconds: time.Duration(n.SilentNanos).Seconds(), RPCAddr: n.Node.GetRpcAddr(), HTTPAddr: n.Node.GetHttpAddr(),
 		Version: cmp.Or(n.GetReport().GetVersion(), n.Node.GetVersion()), Leads: led[id],
 		DiskUsed: n.GetReport().GetDiskUsed(), DiskCapacity: n.GetReport().GetDiskCapacity(),
@@ -90,26 +116,6 @@ func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]
 				out.Bytes += r.SegmentBytes + r.MemtableBytes + r.LogBytes
 			}
 		}
-	}
-	switch {
-	case n.Down:
-		out.State = "down"
-	case snap.Silent(id) && snap.Stopping(id):
-		out.State = "stopped"
-	case snap.Silent(id):
-		out.State = "silent"
-	case snap.Unreachable(id):
-		out.State = "unreachable"
-	case snap.Stopping(id):
-		out.State = "stopping"
-	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINING:
-		out.State = "draining"
-	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINED:
-		out.State = "drained"
-	case snap.Joining(id):
-		out.State = "starting"
-	case n.Report == nil:
-		out.State = "unknown"
 	}
 	if m := snap.Member(id); m != nil {
 		switch {
@@ -124,10 +130,31 @@ func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]
 	return out
 }
 
+// shardState returns the state of a shard in words. unready is how many of its voters cannot do their part.
+func shardState(snap *snapshot.Snapshot, s *metapb.Shard, unready int) string {
+	switch condition := snap.Condition(s); {
+	case snap.Empty(s):
+		return "retiring"
+	case condition == snapshot.ConditionNone && snap.Groups[s.Id].Leader != "":
+		return "leader silent"
+	case condition != snapshot.ConditionLed:
+		return condition
+	case len(snap.LivingReplicas(s)) < snapshot.Want(s):
+		return "under-replicated"
+	case unready > 0:
+		return "catching up"
+	case s.Retiring:
+		return "retiring"
+	case snap.FindRunning(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil:
+		return "moving"
+	}
+	return "ok"
+}
+
 func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) clusterapi.Shard {
 	g := snap.Groups[s.Id]
 	out := clusterapi.Shard{
-		ID: s.Id, Want: snapshot.Want(s), State: "ok", Term: g.Term, Index: g.Last, Bytes: g.Bytes, Replicas: []string{},
+		ID: s.Id, Want: snapshot.Want(s), Term: g.Term, Index: g.Last, Bytes: g.Bytes, Replicas: []string{},
 		Learners: []string{}, Unready: []string{},
 	}
 	for _, id := range s.Replicas {
@@ -142,22 +169,7 @@ func describeShard(snap *snapshot.Snapshot, s *metapb.Shard) clusterapi.Shard {
 	for _, id := range s.Learners {
 		out.Learners = append(out.Learners, snap.Label(id))
 	}
-	switch condition := snap.Condition(s); {
-	case snap.Empty(s):
-		out.State = "retiring"
-	case condition == snapshot.ConditionNone && g.Leader != "":
-		out.State = "leader silent"
-	case condition != snapshot.ConditionLed:
-		out.State = condition
-	case len(snap.LivingReplicas(s)) < snapshot.Want(s):
-		out.State = "under-replicated"
-	case len(out.Unready) > 0:
-		out.State = "catching up"
-	case s.Retiring:
-		out.State = "retiring"
-	case snap.FindRunning(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil:
-		out.State = "moving"
-	}
+	out.State = shardState(snap, s, len(out.Unready))
 	if g.Leader != "" {
 		out.Leader = snap.Label(g.Leader)
 	}

@@ -44,47 +44,51 @@ func (d *diagnosis) drainedNodes() {
 	}
 }
 
+// downNodes reports nodes that are down, and nodes that were refused.
 func (d *diagnosis) downNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
-		id := n.GetNode().GetId()
 		if n.Refused != "" {
 			d.add(warning, "see its log; docs/limits.md says what holds when disks go back",
-				"node %s was refused when it started: %s", snap.Label(id), n.Refused)
+				"node %s was refused when it started: %s", snap.Label(n.GetNode().GetId()), n.Refused)
 		}
-		if !n.Down {
-			continue
+		if n.Down {
+			d.absentNode(n)
 		}
-		replicas := 0
-		for _, s := range snap.Status.Shards {
-			if slices.Contains(s.Replicas, id) {
-				replicas++
-			}
-		}
-		if snap.Emptied(id) {
-			// Whoever emptied it wanted it to stop, and may want it back.
-			d.add(info, fmt.Sprintf("'cordwood node remove %s', if it is not to come back", snap.Label(id)),
-				"node %s has not answered for %s; it was emptied and holds nothing", snap.Label(id),
-				snapshot.Round(snap.SilentFor(id)))
-			continue
-		}
-		if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 &&
-			(snap.Member(id) == nil || !snap.Member(id).Voter) {
-			d.add(info, "nothing: it is forgotten in a moment",
-				"node %s does not answer and holds nothing; node %s has come with its name and address", id, heir)
-			continue
-		}
-		if replicas == 0 && snap.Member(id) == nil {
-			word := "node"
-			if slices.Equal(n.Node.GetRoles(), []string{"router"}) {
-				word = "router"
-			}
-			d.add(warning, fmt.Sprintf("start it again; if it is gone for good, 'cordwood node remove %s'", snap.Label(id)),
-				"%s %s has not answered for %s; it holds nothing", word, snap.Label(id), snapshot.Round(snap.SilentFor(id)))
-			continue
-		}
-		d.downNode(n, replicas)
 	}
+}
+
+// absentNode reports a node that is down: one that holds nothing, or downNode says what becomes of what it holds.
+func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
+	snap, id := d.snap, n.GetNode().GetId()
+	replicas := 0
+	for _, s := range snap.Status.Shards {
+		if slices.Contains(s.Replicas, id) {
+			replicas++
+		}
+	}
+	if snap.Emptied(id) {
+		// Whoever emptied it wanted it to stop, and may want it back.
+		d.add(info, fmt.Sprintf("'cordwood node remove %s', if it is not to come back", snap.Label(id)),
+			"node %s has not answered for %s; it was emptied and holds nothing", snap.Label(id),
+			snapshot.Round(snap.SilentFor(id)))
+		return
+	}
+	if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 && !snap.Member(id).GetVoter() {
+		d.add(info, "nothing: it is forgotten in a moment",
+			"node %s does not answer and holds nothing; node %s has come with its name and address", id, heir)
+		return
+	}
+	if replicas == 0 && snap.Member(id) == nil {
+		word := "node"
+		if slices.Equal(n.Node.GetRoles(), []string{"router"}) {
+			word = "router"
+		}
+		d.add(warning, fmt.Sprintf("start it again; if it is gone for good, 'cordwood node remove %s'", snap.Label(id)),
+			"%s %s has not answered for %s; it holds nothing", word, snap.Label(id), snapshot.Round(snap.SilentFor(id)))
+		return
+	}
+	d.downNode(n, replicas)
 }
 
 // downNode reports a node that is down, and that something is still on.

@@ -127,6 +127,10 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 		}
 	}
 	gone := slices.Concat(away, stopping)
+	if len(gone) == 0 {
+		d.leaderlessThere(s, quiet)
+		return
+	}
 	silence := "does not answer"
 	switch {
 	case len(away) == 0 && len(stopping) > 0:
@@ -135,24 +139,6 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 		silence = "do not answer"
 	}
 	switch {
-	case len(gone) == 0 && len(quiet) == len(s.Replicas):
-		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk",
-			snap.Labels(quiet)),
-			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(quiet),
-			snapshot.Round(snap.SilentFor(quiet[0])))
-	case len(gone) == 0 && 2*len(quiet) >= len(s.Replicas):
-		d.add(critical,
-			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are not a majority",
-				snap.Labels(quiet)),
-			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(quiet),
-			len(s.Replicas), snap.Labels(quiet), snapshot.Round(snap.SilentFor(quiet[0])))
-	case len(gone) == 0 && len(quiet) > 0:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
-			"shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(quiet),
-			snapshot.Round(snap.SilentFor(quiet[0])))
-	case len(gone) == 0:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas),
-			"shard %d has no leader: its rows can be neither written nor read", s.Id)
 	case len(s.Replicas) == 1:
 		d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; "+
 			"if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them",
@@ -167,6 +153,32 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 	default:
 		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
 			"shard %d has no leader since %s %s", s.Id, snap.Labels(gone), silence)
+	}
+}
+
+// leaderlessThere reports a shard that does not work although none of its nodes counts as gone. quiet are those that
+// have not been heard of for a moment.
+func (d *diagnosis) leaderlessThere(s *metapb.Shard, quiet []string) {
+	snap := d.snap
+	switch {
+	case len(quiet) == len(s.Replicas):
+		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk",
+			snap.Labels(quiet)),
+			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(quiet),
+			snapshot.Round(snap.SilentFor(quiet[0])))
+	case 2*len(quiet) >= len(s.Replicas):
+		d.add(critical,
+			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are not a majority",
+				snap.Labels(quiet)),
+			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(quiet),
+			len(s.Replicas), snap.Labels(quiet), snapshot.Round(snap.SilentFor(quiet[0])))
+	case len(quiet) > 0:
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
+			"shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(quiet),
+			snapshot.Round(snap.SilentFor(quiet[0])))
+	default:
+		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas),
+			"shard %d has no leader: its rows can be neither written nor read", s.Id)
 	}
 }
 

@@ -19,34 +19,32 @@ func TypeName(f arrow.Field) string {
 	return dataTypeName(f.Type)
 }
 
+// plainNames are the names of types that have no parts.
+var plainNames = map[arrow.Type]string{
+	arrow.NULL: "Null", arrow.BOOL: "Boolean",
+	arrow.INT8: "Int8", arrow.INT16: "Int16", arrow.INT32: "Int32", arrow.INT64: "Int64",
+	arrow.UINT8: "UInt8", arrow.UINT16: "UInt16", arrow.UINT32: "UInt32", arrow.UINT64: "UInt64",
+	arrow.FLOAT16: "Float32", arrow.FLOAT32: "Float32", arrow.FLOAT64: "Float64",
+	arrow.STRING: "String", arrow.LARGE_STRING: "String", arrow.STRING_VIEW: "String",
+	arrow.BINARY: "Binary", arrow.LARGE_BINARY: "Binary", arrow.BINARY_VIEW: "Binary", arrow.FIXED_SIZE_BINARY: "Binary",
+	arrow.DATE32: "Date", arrow.DATE64: "Date",
+	arrow.INTERVAL_MONTHS: "Interval", arrow.INTERVAL_DAY_TIME: "Interval", arrow.INTERVAL_MONTH_DAY_NANO: "Interval",
+}
+
+// dataTypeName returns the name of a type as users see it.
 func dataTypeName(t arrow.DataType) string {
+	if name := plainNames[t.ID()]; name != "" {
+		return name
+	}
 	switch t := t.(type) {
-	case *arrow.BooleanType:
-		return "Boolean"
-	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type:
-		return fmt.Sprintf("Int%d", t.(arrow.FixedWidthDataType).BitWidth())
-	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
-		return fmt.Sprintf("UInt%d", t.(arrow.FixedWidthDataType).BitWidth())
-	case *arrow.Float16Type, *arrow.Float32Type:
-		return "Float32"
-	case *arrow.Float64Type:
-		return "Float64"
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
-		return "String"
-	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
-		return "Binary"
 	case *arrow.TimestampType:
 		return "Timestamp" + unitName(t.Unit)
-	case *arrow.Date32Type, *arrow.Date64Type:
-		return "Date"
 	case *arrow.Time32Type:
 		return "Time" + unitName(t.Unit)
 	case *arrow.Time64Type:
 		return "Time" + unitName(t.Unit)
 	case *arrow.DurationType:
 		return "Duration" + unitName(t.Unit)
-	case *arrow.MonthIntervalType, *arrow.DayTimeIntervalType, *arrow.MonthDayNanoIntervalType:
-		return "Interval"
 	case arrow.DecimalType:
 		return fmt.Sprintf("Decimal%d(%d,%d)", t.BitWidth(), t.GetPrecision(), t.GetScale())
 	case *arrow.MapType:
@@ -61,8 +59,6 @@ func dataTypeName(t arrow.DataType) string {
 		return "Struct<" + strings.Join(fields, ", ") + ">"
 	case *arrow.DictionaryType:
 		return dataTypeName(t.ValueType)
-	case *arrow.NullType:
-		return "Null"
 	case arrow.ExtensionType:
 		switch t.ExtensionName() {
 		case "arrow.json":

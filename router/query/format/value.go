@@ -82,12 +82,9 @@ func uintCell[T unsigned](v []T) cell {
 	return func(dst []byte, i int) []byte { return strconv.AppendUint(dst, uint64(v[i]), 10) }
 }
 
-// cellOf returns the cell of the array. Types without a form of their own are
-// written as Arrow prints them.
-func cellOf(a arrow.Array, s style) cell {
+// integerCell returns the cell of an array of integers, or nil for others.
+func integerCell(a arrow.Array) cell {
 	switch a := a.(type) {
-	case *array.Boolean:
-		return func(dst []byte, i int) []byte { return strconv.AppendBool(dst, a.Value(i)) }
 	case *array.Int8:
 		return intCell(a.Int8Values())
 	case *array.Int16:
@@ -104,6 +101,19 @@ func cellOf(a arrow.Array, s style) cell {
 		return uintCell(a.Uint32Values())
 	case *array.Uint64:
 		return uintCell(a.Uint64Values())
+	}
+	return nil
+}
+
+// cellOf returns the cell of the array. Types without a form of their own are
+// written as Arrow prints them.
+func cellOf(a arrow.Array, s style) cell {
+	if c := integerCell(a); c != nil {
+		return c
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		return func(dst []byte, i int) []byte { return strconv.AppendBool(dst, a.Value(i)) }
 	case *array.Float16:
 		return func(dst []byte, i int) []byte { return s.appendFloat(dst, float64(a.Value(i).Float32()), 32) }
 	case *array.Float32:

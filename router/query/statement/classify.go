@@ -145,14 +145,7 @@ func (p *parser) show() Statement {
 		p.done()
 		return s
 	case p.accept("TABLES"):
-		s := &ShowTables{Full: full}
-		if p.accept("FROM") || p.accept("IN") {
-			s.Database = p.name("a database name")
-		}
-		s.Like = p.like()
-		s.Page = p.page()
-		p.done()
-		return s
+		return p.showTables(full)
 	case !full && p.accept("CREATE", "TABLE"):
 		s := &ShowCreateTable{Name: p.tableName()}
 		p.done()
@@ -162,18 +155,33 @@ func (p *parser) show() Statement {
 		p.done()
 		return s
 	case p.accept("COLUMNS") || p.accept("FIELDS"):
-		if !p.accept("FROM") && !p.accept("IN") {
-			p.expected("FROM and a table name")
-		}
-		s := &Describe{Name: p.tableName()}
-		if p.err == nil && s.Name.Database == "" && (p.accept("FROM") || p.accept("IN")) {
-			s.Name.Database = p.name("a database name")
-		}
-		p.done()
-		return s
+		return p.showColumns()
 	}
 	p.expected("DATABASES, TABLES, COLUMNS, CREATE TABLE or CREATE DATABASE")
 	return nil
+}
+
+func (p *parser) showTables(full bool) Statement {
+	s := &ShowTables{Full: full}
+	if p.accept("FROM") || p.accept("IN") {
+		s.Database = p.name("a database name")
+	}
+	s.Like = p.like()
+	s.Page = p.page()
+	p.done()
+	return s
+}
+
+func (p *parser) showColumns() Statement {
+	if !p.accept("FROM") && !p.accept("IN") {
+		p.expected("FROM and a table name")
+	}
+	s := &Describe{Name: p.tableName()}
+	if p.err == nil && s.Name.Database == "" && (p.accept("FROM") || p.accept("IN")) {
+		s.Name.Database = p.name("a database name")
+	}
+	p.done()
+	return s
 }
 
 func (p *parser) describe() Statement {

@@ -64,44 +64,61 @@ func TableFilter(sql string) Filter {
 // plainWhere returns the tokens of the WHERE clause of a plain query, else none.
 func plainWhere(sql string) []token {
 	l := lexer{src: sql}
-	var where []token
-	depth, selects, froms, wheres, ended := 0, 0, 0, 0, false
+	var p plainSelect
 	for n := 0; ; n++ {
 		t, err := l.next()
 		if err != nil || n == 0 && !t.is("SELECT") {
 			return nil
 		}
 		if t.kind == eof {
-			break
+			return p.where
 		}
-		depth += t.nesting()
-		if t.kind == word {
-			up := strings.ToUpper(t.val)
-			if slices.Contains(notPlain, up) {
-				return nil
-			}
-			switch {
-			case up == "SELECT":
-				selects++
-			case up == "FROM":
-				froms++
-			case up == "WHERE" && depth == 0:
-				wheres++
-				continue
-			case depth == 0 && wheres > 0 && slices.Contains(afterWhere, up):
-				ended = true
-			}
-		}
-		switch {
-		case selects > 1 || froms > 1 || wheres > 1:
+		if !p.take(t) {
 			return nil
-		case froms == 1 && wheres == 0 && (t.sym(",") || t.sym("(")):
-			return nil // more than one table, or a table function
-		case wheres == 1 && !ended:
-			where = append(where, t)
 		}
 	}
-	return where
+}
+
+// plainSelect follows the tokens of a SELECT from one table.
+type plainSelect struct {
+	where                         []token // between WHERE and the next clause
+	depth, selects, froms, wheres int
+	ended                         bool // the clause WHERE
+}
+
+// take takes the next token. It returns false if the statement is of another form.
+func (p *plainSelect) take(t token) bool {
+	p.depth += t.nesting()
+	wheres := p.wheres
+	if t.kind == word && !p.count(strings.ToUpper(t.val)) {
+		return false
+	}
+	switch {
+	case p.selects > 1 || p.froms > 1 || p.wheres > 1:
+		return false
+	case p.froms == 1 && p.wheres == 0 && (t.sym(",") || t.sym("(")):
+		return false // more than one table, or a table function
+	case wheres == 1 && !p.ended:
+		p.where = append(p.where, t)
+	}
+	return true
+}
+
+// count counts a keyword. It returns false for one that the form does not have.
+func (p *plainSelect) count(up string) bool {
+	switch {
+	case slices.Contains(notPlain, up):
+		return false
+	case up == "SELECT":
+		p.selects++
+	case up == "FROM":
+		p.froms++
+	case up == "WHERE" && p.depth == 0:
+		p.wheres++
+	case p.depth == 0 && p.wheres > 0 && slices.Contains(afterWhere, up):
+		p.ended = true
+	}
+	return true
 }
 
 // conjuncts cuts a clause at those AND that stand outside parentheses.
