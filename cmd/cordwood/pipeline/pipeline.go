@@ -1,8 +1,8 @@
 // Package pipeline holds the subcommands for pipelines.
 //
-// pipeline.go stores, lists and deletes versions, diff.go compares them, and dryrun.go tries one on a few
-// records; trace.go prints what became of them. replay.go sends records that a pipeline rejected again: replay_job.go is one run of it, which
-// stores each record once.
+// pipeline.go stores, lists and deletes versions, and diff.go compares them. dryrun.go tries a pipeline on a
+// few records, and trace.go prints what became of them. replay.go sends records again that a pipeline rejected;
+// replay_job.go is one run of it, which stores each record once.
 package pipeline
 
 import (
