@@ -47,7 +47,7 @@ func (c *ensureCall) answer(resp *metapb.ProposeResponse, err error) {
 	close(c.done)
 }
 
-// ensures are those that wait.
+// ensures are the calls that wait.
 type ensures struct {
 	mu      sync.Mutex // guards the rest
 	waiting []*ensureCall
@@ -277,7 +277,7 @@ func (m *Meta) logEnsures(ctx context.Context, calls []*ensureCall) {
 	}
 }
 
-// saved is what a call may change of the drafts.
+// saved is the part of the drafts that a call may change.
 type saved struct {
 	drafts  map[string]*draft // as they were; nil: not drafted
 	had     map[string]*draft // the drafts themselves

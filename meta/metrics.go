@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metrics are those of a member of the metadata group.
+// metrics are the metrics of a member of the metadata group.
 type metrics struct {
 	reg        prometheus.Registerer
 	collectors []prometheus.Collector

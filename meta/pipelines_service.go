@@ -14,7 +14,7 @@ import (
 // Before the log: pipelines. Whether a text is a pipeline is for the router to say,
 // which compiles it before it proposes it.
 
-// pipelineName is what a pipeline may be called. The router has the same rule.
+// pipelineName matches the names that a pipeline may have. The router has the same rule.
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
 func preparePutPipeline(p *metapb.PutPipeline) error {

@@ -30,8 +30,8 @@ const (
 
 // askOthers asks the nodes that this one knows from before which mark of its data folder they know,
 // and where they know this node. It comes before anything that votes is opened: what the metadata
-// say at the registration comes after that. Others that do not answer say nothing; whoever starts
-// together with them is only held against the metadata.
+// say at the registration comes after that. Nodes that do not answer are left out. If none answers, as
+// when all start together, only the metadata check the mark.
 func (n *membership) askOthers(ctx context.Context) error {
 	cluster, _ := n.data.Cluster()
 	var addrs []string

@@ -126,8 +126,8 @@ func (n *front) serveOperations() {
 	}
 }
 
-// operations answers what is asked of any node at any time, by metrics as well, and has other
-// answer the rest.
+// operations handles the requests that every node answers at any time, metrics among them. other handles the
+// rest.
 func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	empty := func(w http.ResponseWriter, _ *http.Request) {

@@ -43,6 +43,6 @@ and 1 if not, with what it waits for. Neither needs a user.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&ready, "ready", false, "whether it serves, not only lives")
+	cmd.Flags().BoolVar(&ready, "ready", false, "check that the server can serve requests, not only that its process is alive")
 	return cmd
 }

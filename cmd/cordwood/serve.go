@@ -29,7 +29,7 @@ Every setting is a flag, an environment variable (--http-addr is
 CORDWOOD_HTTP_ADDR) and a key of the YAML file named by --config (http.addr).
 A flag wins over the environment, that over the file, that over the default.
 Names that are not known are refused, also in the environment if they begin with
-CORDWOOD_, but for those that Kubernetes sets for services.`,
+CORDWOOD_, except for those that Kubernetes sets for services.`,
 		Example: `  cordwood serve
   cordwood serve --data-dir /var/lib/cordwood --http-addr 0.0.0.0:4000 --user-file users
   cordwood serve --seeds 10.0.0.1:4001,10.0.0.2:4001,10.0.0.3:4001 --meta-bootstrap-expect 3 \

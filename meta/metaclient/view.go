@@ -134,7 +134,7 @@ type view struct {
 	own []ownResult
 	// back allows the next state to be older than this one.
 	back bool
-	// dropped is what droppedIDs returns, nil when it has to be made anew.
+	// dropped is the result of droppedIDs; nil if it has to be built again.
 	dropped []uint64
 	changed chan struct{}
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// call is what goes to one shard of the cluster at once.
+// call is the group of batches that goes to one shard of the cluster in one request.
 type call struct {
 	shard    uint32
 	batches  [][]byte

@@ -13,7 +13,7 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// lockKind is what a process does with a repository.
+// lockKind says what the process that holds a lock does with the repository.
 type lockKind string
 
 const (

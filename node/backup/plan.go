@@ -158,15 +158,7 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 		s.tables = append(s.tables, rt)
 		s.byID[t.Id] = rt
 	}
-	for _, name := range slices.Sorted(maps.Keys(asides)) {
-		for _, t := range asides[name] {
-			if full := schema.FormatTableName(t.Database, t.Name); wanted[name] {
-				wanted[full] = true // it is dropped, or used
-			} else {
-				s.out.Leftovers = append(s.out.Leftovers, full)
-			}
-		}
-	}
+	s.noteLeftovers(asides, wanted)
 	if s.cfg.Existing == Refuse {
 		for _, t := range state.Tables {
 			name := schema.FormatTableName(t.Database, t.Name)
@@ -178,6 +170,25 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	if len(inTheWay) == 0 {
 		return nil
 	}
+	return s.inTheWay(inTheWay, empty)
+}
+
+// noteLeftovers notes the tables that other restores have left, and adds those of wanted tables to wanted.
+func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(asides)) {
+		for _, t := range asides[name] {
+			if full := schema.FormatTableName(t.Database, t.Name); wanted[name] {
+				wanted[full] = true // it is dropped, or used
+			} else {
+				s.out.Leftovers = append(s.out.Leftovers, full)
+			}
+		}
+	}
+}
+
+// inTheWay returns the error for tables that keep a restore from being made. empty reports whether these are tables
+// of the backup alone.
+func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	slices.Sort(inTheWay)
 	list := strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")
 	if n := len(inTheWay); n > 10 {

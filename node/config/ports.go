@@ -10,7 +10,7 @@ import (
 )
 
 // TryPorts opens each port and closes it again if there is no data folder yet, so that a port
-// that is taken leaves none behind. A port that is taken a moment later is told anyway.
+// that is taken leaves none behind. A port that is taken a moment later still fails the start.
 func (c *Config) TryPorts() error {
 	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
 		return nil

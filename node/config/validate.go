@@ -279,7 +279,7 @@ func (h *HTTP) check(f *faults) {
 		f.add("--trusted-proxies %w", err)
 	}
 	if h.ProxyProtocol && len(h.TrustedProxies) == 0 {
-		f.add("--proxy-protocol needs --trusted-proxies: from nobody else such headers are taken")
+		f.add("--proxy-protocol needs --trusted-proxies: headers are taken from these addresses only")
 	}
 	for _, name := range h.Hosts {
 		if err := browser.ParseHost(name); err != nil {

@@ -51,15 +51,10 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 	}) != nil {
 		return nil
 	}
-	holding, nodes := map[string]bool{}, 0
+	holding := map[string]bool{}
 	for _, s := range snap.Status.Shards {
 		for _, id := range slices.Concat(s.Replicas, s.Learners) {
 			holding[id] = true
-		}
-	}
-	for _, n := range snap.Status.Nodes {
-		if snapshot.HoldsShards(n.Node) {
-			nodes++
 		}
 	}
 	for _, n := range snap.Status.Nodes {
@@ -69,12 +64,22 @@ func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 		}
 		others := max(len(holding), 1)
 		per := (len(snap.Shards) + others - 1) / others
-		count := min(per, snap.Limits.ShardsPerNode, snap.Limits.ShardsPerNode*nodes-len(snap.Shards))
+		count := min(per, snap.Limits.ShardsPerNode, snap.Limits.ShardsPerNode*nodesForShards(snap)-len(snap.Shards))
 		if a := fillNode(snap, n.Node, count); a != nil {
 			return a
 		}
 	}
 	return nil
+}
+
+// nodesForShards counts the nodes that may hold shards.
+func nodesForShards(snap *snapshot.Snapshot) (n int) {
+	for _, node := range snap.Status.Nodes {
+		if snapshot.HoldsShards(node.Node) {
+			n++
+		}
+	}
+	return n
 }
 
 // fillNode begins what gives a node that holds no shard some work: as many new shards as count, or, if there are

@@ -53,7 +53,7 @@ func (d *doctor) settings() {
 	}
 }
 
-// certificate tells when a certificate ends.
+// certificate reports when a certificate expires.
 func (d *doctor) certificate(cert, key string) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil || pair.Leaf == nil {

@@ -46,9 +46,9 @@ type sink struct {
 	timeSet   bool
 	notes     notes // of the request, in the one on top
 	lost      lost  // of the request, in the one on top
-	// newTables are those that the request makes, in the one on top.
+	// newTables, in the uppermost sink, are the tables that the request makes.
 	newTables map[string]struct{}
-	// retyped says that a column got another type, in the one on top.
+	// retyped, in the uppermost sink, says that a column got another type.
 	retyped bool
 	// above is the sink of the request whose records come here in part; nil: it is this one.
 	above *sink

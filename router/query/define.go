@@ -34,7 +34,7 @@ func (d definer) createDatabase(st *statement.CreateDatabase, _ string) (*metapb
 	}}}, nil
 }
 
-// databaseOptions checks the options of a database, of which there is one.
+// databaseOptions checks the options of a database. There is only one option.
 func databaseOptions(list []statement.Option) (map[string]string, error) {
 	options, err := optionMap(list)
 	if err != nil {

@@ -99,7 +99,7 @@ func keyTable(t *schema.Table) *schema.Table {
 }
 
 // deletable runs the query for the identities that are to be deleted. The engine sees the
-// key columns only, so a condition on others does not get far.
+// key columns only, so it refuses a condition on other columns.
 func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, req *Request,
 	unchecked bool,
 ) (*stream, error) {

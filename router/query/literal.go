@@ -112,13 +112,25 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 		}
 		return value{i: i}, nil
 	}
-	// 1e3 and 2.0 are integers too.
-	if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && base == 10 {
-		if lo, hi := t.IntRange(); t == schema.Uint64 && f >= 0 || t != schema.Uint64 && int64(f) >= lo && int64(f) <= hi {
-			return value{i: int64(f)}, nil
+	if base == 10 {
+		if i, ok := wholeNumber(text, t); ok {
+			return value{i: i}, nil
 		}
 	}
 	return value{}, mismatch(l, t, "; write an integer")
+}
+
+// wholeNumber reads an integer with a fraction or an exponent, such as 2.0 and 1e3, within the range of a type.
+func wholeNumber(text string, t schema.Type) (int64, bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
+		return 0, false
+	}
+	lo, hi := t.IntRange()
+	if t == schema.Uint64 {
+		return int64(f), f >= 0
+	}
+	return int64(f), int64(f) >= lo && int64(f) <= hi
 }
 
 func floatValue(l statement.Literal, t schema.Type) (value, error) {

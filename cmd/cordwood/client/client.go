@@ -24,7 +24,7 @@ type Config struct {
 	// Servers are the base URLs of servers of one cluster; without a scheme they are http. The
 	// first is asked first, and the next one if it is not there.
 	Servers []string
-	// Flag is what gives the address, for errors. The default value is --server.
+	// Flag names the flag or variable that gave the address, for errors. The default value is --server.
 	Flag string
 	// Serve is the command that starts such a server, for errors. The default value is
 	// cordwood serve.

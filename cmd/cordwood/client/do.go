@@ -175,7 +175,7 @@ func (d *doing) late(wait time.Duration) bool {
 }
 
 // forgotten reports whether servers may have forgotten the key of a request that may have been
-// done. Who wants it to be sent forever wants that even so.
+// done. With Config.Forever, it is sent again all the same.
 func (d *doing) forgotten() bool {
 	return d.kind == keyed && d.unknown && !d.c.cfg.Forever && d.c.now().Sub(d.start) > keyMemory
 }

@@ -38,7 +38,7 @@ const keyMemory = 14 * time.Minute
 
 // failure is how a try of a request failed.
 type failure struct {
-	// status is that of the answer, or noConnection or noAnswer.
+	// status is the status of the answer, or noConnection or noAnswer.
 	status int
 	// stored: the answer says that rows are stored, or may be (X-Ingest-Partial,
 	// X-Svc-Outcome).

@@ -422,14 +422,12 @@ type valueScanner struct {
 // scan returns how much of text belongs to the value, and whether it ends there.
 func (v *valueScanner) scan(text []byte) (n int, done bool) {
 	for i, c := range text {
-		if v.inString {
+		switch {
+		case v.inString:
 			if v.endsString(c) && v.depth == 0 {
 				return i + 1, true
 			}
-			continue
-		}
-		switch {
-		case v.scalar && (c == '"' || c == '{' || c == '['):
+		case v.scalar && bytes.IndexByte([]byte(`"{[`), c) >= 0:
 			return i, true
 		case c == '"':
 			v.inString = true

@@ -81,7 +81,7 @@ func (r *rejected) line() []byte {
 	return []byte(strings.NewReplacer("\r", " ", "\n", " ").Replace(r.Record))
 }
 
-// destination is what records of one request must have in common.
+// destination says where a record goes and how it is read.
 type destination struct{ db, table, pipeline, timeIndex, format string }
 
 // A chunk of records is held in memory: it ends at so many records or bytes.
@@ -194,7 +194,7 @@ func (j *replay) readNotes(ctx context.Context, where string) error {
 	})
 }
 
-// id returns what the next record is called by.
+// id returns the identity of the next record.
 func (j *replay) id(r *rejected) string {
 	sum := r.sum()
 	if !r.At.Equal(j.last) {

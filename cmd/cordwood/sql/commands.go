@@ -111,7 +111,7 @@ func findCommand(name string) *promptCommand {
 
 func outputNames() []string { return []string{"table", "json", "yaml", "csv", "ndjson"} }
 
-// cutWordCommand tells whether a line is a command that is a word, and returns it with its backslash.
+// cutWordCommand reports whether a line is a command that is a word, and returns it with its backslash.
 func cutWordCommand(line string) (sql, command string, ok bool) {
 	word, argument, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), ";"), " ")
 	name := map[string]string{"exit": `\q`, "quit": `\q`, "help": `\?`, "use": `\c`}[strings.ToLower(word)]
@@ -354,7 +354,7 @@ func (p *prompt) include(ctx context.Context, name string) error {
 	return nil
 }
 
-// statement is the one so far, or the last one.
+// statement returns the statement that is being typed, or else the last one.
 func (p *prompt) statement() string {
 	if statement.IsBlank(p.pending) {
 		return p.last

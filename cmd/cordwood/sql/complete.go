@@ -30,7 +30,7 @@ type catalogNames interface {
 	columns(db, table string) []string
 }
 
-// sqlKeywords are those that statements are written with, the ones that begin one first.
+// sqlKeywords are the keywords of statements; those that begin a statement come first.
 var (
 	sqlVerbs = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE SET " +
 		"USE VALUES SUMMARIZE PIVOT UNPIVOT")
@@ -144,6 +144,11 @@ func (c *completer) candidates(typed string, tokens []statement.Token) []string 
 	if list, ok := followers[strings.ToUpper(last.Value)]; ok && last.Kind == statement.TokenWord {
 		return matchingWords(typed, list)
 	}
+	return c.expressions(typed, tables)
+}
+
+// expressions returns the completions of a column, a keyword or a function.
+func (c *completer) expressions(typed string, tables []mention) []string {
 	var list []string
 	for _, t := range tables {
 		if t.alias != "" {
@@ -185,7 +190,7 @@ func isWord(t statement.Token, words ...string) bool {
 		slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(t.Value, w) })
 }
 
-// listsTables tells whether the comma at the end is one between tables.
+// listsTables reports whether the comma at the end stands between tables.
 func listsTables(tokens []statement.Token) bool {
 	for _, t := range slices.Backward(tokens) {
 		switch {

@@ -111,7 +111,7 @@ func keepTyped(head, typed string, list []string) (newHead string, kept []string
 	return head, kept
 }
 
-// commonPrefix is what all of a list begin with, as the first writes it.
+// commonPrefix returns the text with which all names of a list begin, in the case of the first.
 func commonPrefix(list []string, fold bool) string {
 	common := list[0]
 	for _, s := range list[1:] {

@@ -64,7 +64,7 @@ func (r *arrowRows) Err() error {
 	return r.Reader.Err()
 }
 
-// affected tells how many rows a statement changed, if its answer is that.
+// affected returns how many rows a statement changed, if its answer is that.
 func affected(rows format.Rows) (n int64, ok bool) {
 	if s := rows.Schema(); s.NumFields() != 1 || s.Field(0).Name != "affectedrows" {
 		return 0, false
@@ -202,7 +202,7 @@ func printExpanded(w io.Writer, rows format.Rows) error {
 	return err
 }
 
-// explains tells whether a text is one EXPLAIN.
+// explains reports whether a text is a single EXPLAIN.
 func explains(text string) bool {
 	tokens := statement.Tokens(text)
 	i := slices.IndexFunc(tokens, func(t statement.Token) bool { return t.Kind != statement.TokenComment })

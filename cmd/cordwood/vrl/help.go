@@ -145,7 +145,7 @@ func describeFunction(w io.Writer, f *fn.Function) {
 	}
 }
 
-// wrap breaks a text into lines of about 90 characters, indented but for the first.
+// wrap breaks a text into lines of about 90 characters, all but the first indented.
 func wrap(s string, indent int) string {
 	var b strings.Builder
 	column := indent

@@ -20,7 +20,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// programFlags are what all commands of the language have in common.
+// programFlags are the flags that all commands of the language have.
 type programFlags struct {
 	timezone string
 	grants   []string

@@ -7,6 +7,25 @@ import (
 	"cordwood/proto/metapb"
 )
 
+// absence says what voters that are not there do, and what to do about it: one or several, which all said that they
+// stop, and have ended since.
+func absence(one, stopping, ended bool) (does, advice string) {
+	switch {
+	case one && stopping && ended:
+		return "has stopped", "start it again"
+	case one && stopping:
+		return "is stopping", "start it again once it has ended"
+	case one:
+		return "does not answer", "look whether other nodes reach it, and start it again if nothing runs there"
+	case stopping && ended:
+		return "have stopped", "start them again"
+	case stopping:
+		return "are stopping", "start them again once they have ended"
+	}
+	return "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
+}
+
+// metadata reports voters of the metadata group that are not there, and groups that tolerate no more than a smaller one.
 func (d *diagnosis) metadata() {
 	snap := d.snap
 	if len(snap.Status.Members) == 0 {
@@ -25,19 +44,7 @@ func (d *diagnosis) metadata() {
 		}
 	}
 	missing := slices.Concat(silent, stopping)
-	does, advice := "does not answer", "look whether other nodes reach it, and start it again if nothing runs there"
-	switch {
-	case len(silent) == 0 && ended && len(missing) == 1:
-		does, advice = "has stopped", "start it again"
-	case len(silent) == 0 && ended:
-		does, advice = "have stopped", "start them again"
-	case len(silent) == 0 && len(missing) == 1:
-		does, advice = "is stopping", "start it again once it has ended"
-	case len(silent) == 0:
-		does, advice = "are stopping", "start them again once they have ended"
-	case len(missing) > 1:
-		does, advice = "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
-	}
+	does, advice := absence(len(missing) == 1, len(silent) == 0, ended)
 	switch tolerance := snap.MetaTolerance("", snap.MetaPresent); {
 	case len(missing) > 0 && tolerance <= 0:
 		d.add(warning, advice+"; a voter whose node is lost is replaced after a while, if another node has the role meta",

@@ -15,7 +15,7 @@ import (
 // write in several steps.
 const settle = 100 * time.Millisecond
 
-// watcher tells when a file changes. It watches the folder, because most programs
+// watcher notices when a file changes. It watches the folder, because most programs
 // replace a file rather than write into it.
 type watcher struct {
 	notify *fsnotify.Watcher

@@ -13,7 +13,7 @@ import (
 //	method: decode (default) or encode
 //
 // encode leaves letters, digits and - _ . ~ of ASCII as they are and writes every other
-// byte as %XX, a space as %20. decode leaves a + as it is, and so an escape that is none.
+// byte as %XX, a space as %20. decode leaves a + as it is, and a % without two hexadecimal digits behind it.
 func compileURLEncoding(o *Options) Apply {
 	fields := o.Fields()
 	if o.Choice("method", "decode", "encode") == "encode" {

@@ -40,7 +40,7 @@ type Config struct {
 	// Named is a text that answers r, with nodes called by their names. The default value
 	// changes nothing.
 	Named func(r *http.Request, text string) string
-	// Start tells when r came in. The default value is when the handler got it.
+	// Start returns the time at which r arrived. By default it is the time at which the handler was called.
 	Start func(r *http.Request) time.Time
 	// Bodies reads and decompresses bodies, within its limits. The default value
 	// allows MaxTextBytes each.

@@ -137,25 +137,37 @@ func conjuncts(tokens []token) [][]token {
 
 // condition reads a condition of a form that TableFilter understands; m is nil for others.
 func condition(c []token) (column string, m *Match) {
-	isName := func(t token) bool { return t.kind == word || t.kind == quoted }
-	if len(c) == 3 && c[0].kind == text && c[1].sym("=") && isName(c[2]) {
+	if len(c) == 3 && c[0].kind == text && c[1].sym("=") && c[2].names() {
 		return c[2].val, &Match{names: []string{c[0].val}}
 	}
-	if len(c) >= 5 && isName(c[0]) && c[1].sym(".") {
+	if len(c) >= 5 && c[0].names() && c[1].sym(".") {
 		c = c[2:]
 	}
-	switch {
-	case len(c) < 3 || !isName(c[0]):
-	case len(c) == 3 && c[1].sym("=") && c[2].kind == text:
-		return c[0].val, &Match{names: []string{c[2].val}}
-	case len(c) == 3 && c[1].is("LIKE") && c[2].kind == text && !strings.Contains(c[2].val, `\`):
-		return c[0].val, &Match{like: &c[2].val}
-	case c[1].is("IN") && c[2].sym("(") && c[len(c)-1].sym(")"):
-		if names, ok := listed(c[3 : len(c)-1]); ok {
-			return c[0].val, &Match{names: names}
+	if len(c) < 3 || !c[0].names() {
+		return "", nil
+	}
+	return c[0].val, comparison(c[1:])
+}
+
+// names reports whether a token may be the name of a column.
+func (t token) names() bool { return t.kind == word || t.kind == quoted }
+
+// comparison reads what stands behind the column of a condition; m is nil for what TableFilter does not understand.
+func comparison(c []token) (m *Match) {
+	if len(c) == 2 && c[1].kind == text {
+		switch {
+		case c[0].sym("="):
+			return &Match{names: []string{c[1].val}}
+		case c[0].is("LIKE") && !strings.Contains(c[1].val, `\`):
+			return &Match{like: &c[1].val}
 		}
 	}
-	return "", nil
+	if c[0].is("IN") && c[1].sym("(") && c[len(c)-1].sym(")") {
+		if names, ok := listed(c[2 : len(c)-1]); ok {
+			return &Match{names: names}
+		}
+	}
+	return nil
 }
 
 // listed reads texts with commas between them, and returns them in order.

@@ -153,11 +153,8 @@ func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 		case c == '\\' && backslash && i+1 < len(l.src):
 			b, n := unescape(l.src[i+1:])
 			val.WriteByte(b)
-			switch escape := l.src[i : i+1+n]; {
-			case escape == `\u` || escape == `\U`:
-				fault = "the escape " + escape + " is not supported; write the character itself"
-			case n > 0 && escape[1] < utf8.RuneSelf && (b == 0 || b >= utf8.RuneSelf):
-				fault = "the escape " + escape + " is not an ASCII character; write the character itself"
+			if wrong := escapeFault(l.src[i:i+1+n], b); wrong != "" {
+				fault = wrong
 			}
 			i += n
 		default:
@@ -170,6 +167,17 @@ func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 		what = "quoted name"
 	}
 	return token{kind: unknown, from: from, to: l.pos, val: what}
+}
+
+// escapeFault says what is wrong with an escape that stands for b; empty: nothing is.
+func escapeFault(escape string, b byte) string {
+	switch {
+	case escape == `\u` || escape == `\U`:
+		return "the escape " + escape + " is not supported; write the character itself"
+	case len(escape) > 1 && escape[1] < utf8.RuneSelf && (b == 0 || b >= utf8.RuneSelf):
+		return "the escape " + escape + " is not an ASCII character; write the character itself"
+	}
+	return ""
 }
 
 // unescape returns the byte that an escape stands for, and the length of the escape
@@ -261,12 +269,9 @@ func (l *lexer) number(from int) token {
 		digit = isHex
 	}
 	l.digits(digit)
-	if rest := l.src[l.pos:]; len(rest) > 1 && rest[0]|0x20 == 'e' {
-		// Without a digit behind it, a minus may begin a comment.
-		if digit(rest[1]) || len(rest) > 2 && (rest[1] == '+' || rest[1] == '-') && digit(rest[2]) {
-			l.pos += 2
-			l.digits(digit)
-		}
+	if hasExponent(l.src[l.pos:], digit) {
+		l.pos += 2
+		l.digits(digit)
 	}
 	// For the engine a name begins here. It may hold dollars.
 	if l.pos < len(l.src) && isNameStart(l.src[l.pos]) {
@@ -275,6 +280,14 @@ func (l *lexer) number(from int) token {
 		}
 	}
 	return l.token(number, from)
+}
+
+// hasExponent reports whether an exponent follows. Without a digit behind it, a minus may begin a comment.
+func hasExponent(rest string, digit func(byte) bool) bool {
+	if len(rest) < 2 || rest[0]|0x20 != 'e' {
+		return false
+	}
+	return digit(rest[1]) || len(rest) > 2 && (rest[1] == '+' || rest[1] == '-') && digit(rest[2])
 }
 
 // digits reads digits, and points and underscores among them.

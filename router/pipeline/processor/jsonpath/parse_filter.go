@@ -148,8 +148,8 @@ func (r *reader) comparable(o operand) error {
 	return nil
 }
 
-// term reads what may stand alone, be compared, or both: the operand and the test that
-// it is are nil where it is none.
+// term reads a term, which may be an operand of a comparison, a test by itself, or both. The operand or the test
+// is nil if it cannot be used as such.
 func (r *reader) term() (operand, test, error) {
 	switch c := r.peek(); {
 	case c == '@' || c == '$':
