@@ -43,6 +43,7 @@ and 1 if not, with what it waits for. Neither needs a user.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&ready, "ready", false, "check that the server can serve requests, not only that its process is alive")
+	cmd.Flags().BoolVar(&ready, "ready", false,
+		"check that the server can serve requests, not only that its process is alive")
 	return cmd
 }

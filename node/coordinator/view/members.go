@@ -25,7 +25,8 @@ func absence(one, stopping, ended bool) (does, advice string) {
 	return "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
 }
 
-// metadata reports voters of the metadata group that are not there, and groups that tolerate no more than a smaller one.
+// metadata reports voters of the metadata group that are not there, and a group that tolerates no more than a smaller
+// one does.
 func (d *diagnosis) metadata() {
 	snap := d.snap
 	if len(snap.Status.Members) == 0 {
