@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -221,7 +222,7 @@ func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command
 func (s *restoration) metadata(ctx context.Context) error {
 	now := s.cfg.Now().UnixNano()
 	for _, d := range s.databases {
-		_, err := s.propose(ctx, or(d.CreatedUnixNano, now),
+		_, err := s.propose(ctx, cmp.Or(d.CreatedUnixNano, now),
 			&metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
 				Name: d.Name, IfNotExists: true, Options: d.Options,
 			}}})
@@ -258,13 +259,6 @@ func (s *restoration) metadata(ctx context.Context) error {
 		return err
 	}
 	return s.each(ctx, second, s.makeTable)
-}
-
-func or(a, b int64) int64 {
-	if a != 0 {
-		return a
-	}
-	return b
 }
 
 // each calls f for the tables, some at a time.
@@ -305,7 +299,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	if rt.had == nil {
 		cmd.Op = &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: s.newTable(rt, options)}}
 	}
-	result, err := s.propose(ctx, or(from.CreatedUnixNano, s.cfg.Now().UnixNano()), cmd)
+	result, err := s.propose(ctx, cmp.Or(from.CreatedUnixNano, s.cfg.Now().UnixNano()), cmd)
 	if errs.CodeOf(err) == errs.TableAlreadyExists {
 		t, ok := s.cfg.Target.meta.Table(from.Database, rt.as)
 		if !ok || t.Restored == nil || t.Restored.BackupID != s.b.Id || t.Restored.Complete {
