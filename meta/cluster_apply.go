@@ -58,9 +58,9 @@ func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (
 	return &metapb.Result{ClusterId: b.ClusterId}, nil
 }
 
-// understood returns an error, which halts the member, if the cluster begins to use a version
-// that this program does not understand: the others, which do, would go on to what it
-// cannot follow.
+// understood returns an error if the cluster begins to use a version that this program does not
+// understand. The error halts the member: members that do understand the version would propose
+// commands that it cannot apply.
 func understood(version uint32) error {
 	if version > metapb.MaxProtocol {
 		return fmt.Errorf("the cluster uses protocol version %d, and this program understands %d to %d; start a "+

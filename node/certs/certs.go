@@ -40,7 +40,7 @@ type Source struct {
 	current *material
 }
 
-// material is what was read of the files, at one time.
+// material is what the files held when they were read, all at the same time.
 type material struct {
 	cert tls.Certificate
 	pool *x509.CertPool // nil without CA

@@ -97,7 +97,7 @@ type Error struct {
 	// RetryAfter, if not 0, tells when a retry may succeed.
 	RetryAfter time.Duration
 	Reason     Reason
-	// Leader is the id of the node that leads, with reason NotLeader, if it is known.
+	// Leader is the id of the node that leads, if it is known and the reason is NotLeader.
 	Leader string
 	// Err is the cause, for the log; clients do not see it.
 	Err error

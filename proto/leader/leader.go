@@ -238,7 +238,7 @@ func (r *run) follow(node string, nodes []string) []string {
 	return append([]string{hint}, rest...)
 }
 
-// rest pauses after a round; false: the search is over.
+// rest pauses after a round. It returns false if the search is over.
 func (r *run) rest(ctx context.Context, round int, busy bool) bool {
 	pause := r.pause
 	r.pause = min(2*pause, r.MaxPause)

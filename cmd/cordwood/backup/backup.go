@@ -497,6 +497,6 @@ either of them keeps it. While another process uses the repository nothing is re
 	cmd.Flags().IntVar(&cfg.KeepLast, "keep-last", 0, "keep the newest `N` backups, delete older ones")
 	cmd.Flags().StringVar(&within, "keep-within", "",
 		"keep backups that are younger than this `AGE`, as 30d, delete older ones")
-	cmd.Flags().BoolVar(&cfg.DryRun, "dry-run", false, "only tell what would be removed")
+	cmd.Flags().BoolVar(&cfg.DryRun, "dry-run", false, "only print what would be removed")
 	return cmd
 }

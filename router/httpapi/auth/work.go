@@ -94,7 +94,7 @@ func (p *Provider) recheck() {
 		w.end(w.lost)
 	}
 	if len(ended) > 0 {
-		p.log.Info("requests and connections ended, whose users may no longer go on", "count", len(ended))
+		p.log.Info("ended requests and connections whose users have lost the right to them", "count", len(ended))
 	}
 }
 
