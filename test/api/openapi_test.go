@@ -200,6 +200,15 @@ func everything() []sent {
 	})
 	post("/v1/sql", "application/sql", strings.Repeat(" ", 2<<20), 413, false)
 
+	const structured = `{"table":{"table_name":"logs"},"time_filter":{"span":3600}}`
+	get("/v1/logs?query="+url.QueryEscape(structured), 200, false)
+	get("/v1/logs?format=csv&query="+url.QueryEscape(structured), 200, false)
+	get("/v1/logs", 400, true)
+	get("/v1/logs?query=%7B%7D", 400, false)
+	post("/v1/logs", asJSON, structured, 200, false)
+	post("/v1/logs", asJSON, `{"table":1}`, 400, true)
+	post("/v1/logs", asJSON, structured[:len(structured)-1]+strings.Repeat(" ", 2<<20)+"}", 413, false)
+
 	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "1s")
 	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "1s", "Accept", "text/event-stream")
 	get("/v1/tail", 400, true)
