@@ -376,6 +376,26 @@ func TestNewLeaderWaits(t *testing.T) {
 	}
 }
 
+// TestMoveAwaitsElection has a move that was just begun wait while the shard that is to take the writes elects a
+// leader, and fail if it has none after a while.
+func TestMoveAwaitsElection(t *testing.T) {
+	w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").table(1, nil, 1)
+	now := time.Now()
+	snap := snapshot.New(now, snapshot.Limits{}.WithDefaults(), w.status(), []*schema.Table{w.tables[1]}, nil)
+	snap.Groups[2].Leader = ""
+	for age, want := range map[time.Duration]metapb.OperationState{
+		time.Second: metapb.OperationState_OPERATION_STATE_UNSPECIFIED,
+		time.Minute: metapb.OperationState_OPERATION_STATE_FAILED,
+	} {
+		op := &metapb.Operation{
+			Kind: operation.TableMove, TableId: 1, ToShards: []uint32{2}, CreatedUnixNano: now.Add(-age).UnixNano(),
+		}
+		if d := decide(snap, op); d.end != want || d.do != nil || !strings.Contains(d.reason, "shard 2") {
+			t.Errorf("begun %s ago: %+v, want end %v because of shard 2", age, d, want)
+		}
+	}
+}
+
 // TestUnheardNodeStays does not forget an emptied node that a new leader of the metadata
 // group has not heard of yet.
 func TestUnheardNodeStays(t *testing.T) {

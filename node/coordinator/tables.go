@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"cordwood/meta/placement"
 	"cordwood/node/coordinator/operation"
@@ -77,6 +78,9 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 		to = placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), keep, n)
 	}
 	if why := refusePlace(snap, op, t, to); why != "" {
+		if elects(snap, op, to) {
+			return wait(stepPlace, "%s", why)
+		}
 		return failed("end", "%s", why)
 	}
 	if slices.Equal(to, t.Writable().Shards()) && (!takesRows(op, t) || len(t.Shards()) == len(to)) {
@@ -87,6 +91,18 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 		p := operation.TableProgress(op)
 		p.Begun, p.Epoch, p.Former = true, t.Writable().Epoch, t.Writable().Shards()
 	})
+}
+
+// electionWait bounds how long a move that was just begun waits for the leader of a shard that is to take the
+// writes. A group has a leader within seconds if a majority of it is up.
+const electionWait = 30 * time.Second
+
+// elects reports whether one of some shards has no leader, and may have one soon.
+func elects(snap *snapshot.Snapshot, op *metapb.Operation, to []uint32) bool {
+	if snap.Now.Sub(time.Unix(0, op.CreatedUnixNano)) > electionWait || whyNeverThere(snap, to) != "" {
+		return false
+	}
+	return slices.ContainsFunc(to, func(id uint32) bool { return snap.Groups[id].Leader == "" })
 }
 
 // refusePlace says why shards cannot take the writes of a table; empty: they can.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -49,8 +50,14 @@ func TestInspect(t *testing.T) {
 	if out, err := inspect(segments[0]); err != nil || !strings.Contains(out, `column 2 "a"`) {
 		t.Errorf("segment: %v, %s", err, out)
 	}
-	if out, err := inspect(filepath.Join(n.Dir, "LOCK")); err == nil ||
-		!strings.Contains(out, "no file that cordwood writes") {
+	if out, err := inspect(filepath.Join(n.Dir, "LOCK")); err != nil || !strings.Contains(out, "holds a lock") {
 		t.Errorf("LOCK: %v, %s", err, out)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := inspect(other); err == nil || !strings.Contains(out, "no file that cordwood writes") {
+		t.Errorf("a file of something else: %v, %s", err, out)
 	}
 }
