@@ -61,10 +61,15 @@ func (k *compiler) join(list []node, negate, and bool) (expr, error) {
 		}
 		parts = append(parts, e)
 	}
+	return joined(parts, and), nil
+}
+
+// joined returns the condition that all parts hold, or that one does.
+func joined(parts []expr, and bool) expr {
 	if and {
-		return conjoin(parts), nil
+		return conjoin(parts)
 	}
-	return disjoin(parts), nil
+	return disjoin(parts)
 }
 
 func conjoin(parts []expr) expr { return combine(parts, " AND ", always, never) }
@@ -117,10 +122,7 @@ func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, e
 		}
 		parts = append(parts, leaf(yes, at, negate))
 	}
-	if negate {
-		return conjoin(parts), nil
-	}
-	return disjoin(parts), nil
+	return joined(parts, negate), nil
 }
 
 func constant(b bool) expr {
@@ -156,10 +158,7 @@ func (k *compiler) field(f field, negate bool) (expr, error) {
 		}
 		parts = append(parts, e)
 	}
-	if negate {
-		return conjoin(parts), nil
-	}
-	return disjoin(parts), nil
+	return joined(parts, negate), nil
 }
 
 // absent compiles a condition on a field that the table does not have: it is null, or no field.
@@ -199,10 +198,7 @@ func (k *compiler) anyField(f field, negate bool) (expr, error) {
 		}
 		parts = append(parts, e)
 	}
-	if negate {
-		return conjoin(parts), nil
-	}
-	return disjoin(parts), nil
+	return joined(parts, negate), nil
 }
 
 // levelCondition compiles a condition on the level by the names of levels. ok: it is one.
