@@ -88,9 +88,7 @@ func NewDoor(d httpdoor.Door) *Door {
 
 // Refuse answers an error with its text, alone.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(why.Status)
-	_, _ = w.Write([]byte(why.Text + "\n"))
+	httpdoor.WriteText(w, why.Status, why.Text)
 }
 
 // Push stores the messages in the body of a request: one, an array of them, or one on each line.

@@ -27,3 +27,10 @@ func tell(h http.Header, outs []ingest.Outcome) {
 		h.Set(exchange.HeaderExpired, strconv.Itoa(expired))
 	}
 }
+
+// WriteText answers with a line of plain text, for protocols whose answers have no form.
+func WriteText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // the client may be gone
+}

@@ -50,9 +50,7 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	if status == http.StatusTooManyRequests {
 		status = http.StatusServiceUnavailable
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(why.Text + "\n")) // the client may be gone
+	httpdoor.WriteText(w, status, why.Text)
 }
 
 // Upload stores the entries in the body of a request.
@@ -61,9 +59,7 @@ func (d *Door) Upload(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = w.Write([]byte("OK.\n")) // the client may be gone
+	httpdoor.WriteText(w, http.StatusAccepted, "OK.")
 }
 
 func (d *Door) upload(r *http.Request) error {

@@ -44,9 +44,7 @@ func New(d httpdoor.Door) *Door {
 
 // Refuse answers an error as Loki does: its text, alone.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(why.Status)
-	_, _ = w.Write([]byte(why.Text + "\n"))
+	httpdoor.WriteText(w, why.Status, why.Text)
 }
 
 // Push stores the entries in the body of a request.

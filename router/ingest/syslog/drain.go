@@ -46,9 +46,7 @@ func RefuseDrain(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) 
 	if why.Passing() {
 		status = http.StatusServiceUnavailable
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(why.Text + "\n"))
+	httpdoor.WriteText(w, status, why.Text)
 }
 
 // Take stores the messages in the body of a request.
