@@ -25,7 +25,12 @@ func (q *Query) Condition(c *Columns, among ...*Columns) (string, error) {
 type compiler struct {
 	columns *Columns
 	among   []*Columns
+	// written counts the bytes of conditions on texts: a word may stand for one on each of thousands of columns.
+	written int
 }
+
+// maxSQL bounds the conditions that the words of a text become, in bytes.
+const maxSQL = 256 << 10
 
 // expr is a condition in SQL. One that is OR of others is in parentheses.
 type expr string
@@ -120,7 +125,12 @@ func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, e
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, leaf(yes, at, negate))
+		part := leaf(yes, at, negate)
+		if k.written += len(part); k.written > maxSQL {
+			return "", wrong(v.span, "the search would look through too many columns for so many words: name fields, "+
+				"as in host:a, or use fewer words")
+		}
+		parts = append(parts, part)
 	}
 	return joined(parts, negate), nil
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -155,6 +156,24 @@ func TestBounds(t *testing.T) {
 	} {
 		if _, err := Parse(text); err != nil {
 			t.Errorf("%.20q…: %v", text, err)
+		}
+	}
+}
+
+// TestManyColumns bounds what a short text becomes in a table of many columns.
+func TestManyColumns(t *testing.T) {
+	wide := &schema.Table{Name: "wide"}
+	for i := range 4000 {
+		wide.Columns = append(wide.Columns, schema.Column{ID: uint32(i + 1), Name: fmt.Sprint("c", i), Type: schema.String})
+	}
+	columns := NewColumns(wide.Index(), "")
+	for text, refused := range map[string]bool{"*:a": false, "-c1:a b": false, strings.Repeat("*:a ", MaxTerms): true} {
+		q, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sql, err := q.Condition(columns); (err != nil) != refused || len(sql) > 2*maxSQL {
+			t.Errorf("%.20q: %d bytes, %v", text, len(sql), err)
 		}
 	}
 }
