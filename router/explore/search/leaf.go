@@ -2,6 +2,7 @@ package search
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -38,9 +39,30 @@ func (p *parser) leaf() (node, error) {
 	}
 	p.at = end
 	at := span{begin, end}
+	if form := otherOperator(word); form != "" {
+		return nil, wrong(at, "%s%s", form, asText)
+	}
 	p.token(at, KindWord, "")
 	p.skipSpace()
 	return text{at, wordValue(word, at)}, nil
+}
+
+// otherOperator returns what to write in place of an operator of another language that is in a word, and "" if there
+// is none.
+func otherOperator(word string) string {
+	switch {
+	case strings.Contains(word, "&&"), word == "&":
+		return "& is no operator: write AND between two terms"
+	case strings.Contains(word, "||"), word == "|":
+		return "| is no operator: write OR between two terms"
+	case word == "!":
+		return "! is no operator: write - directly before the term to exclude"
+	case strings.HasPrefix(word, "!"):
+		if r := first(word[1:]); unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return "! is no operator: write -" + excerpt(word[1:]) + " to exclude it"
+		}
+	}
+	return ""
 }
 
 // namesField reports whether the part of word before i is the name of a field. A word that begins with a digit, as

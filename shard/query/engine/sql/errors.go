@@ -153,6 +153,8 @@ var (
 		numberTypes + ` and (type )?VARCHAR)`)
 	spanless = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
 		`TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
+	textPlus = regexp.MustCompile(`argument types '[-+*/%]\((VARCHAR, ` + numberTypes + `|` + numberTypes + `, VARCHAR)\)'`)
+	badPath  = regexp.MustCompile(`^JSON path error near '(.*)'$`)
 	jsonOf   = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	likeOf   = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
 	searchOf = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
@@ -180,6 +182,14 @@ func advise(msg string) string {
 	case textWithNumber.MatchString(msg):
 		return msg + "; write the number as text, as in code = '404', or compare the text's number: " +
 			"TRY_CAST(code AS BIGINT) = 404"
+	}
+	if m := badPath.FindStringSubmatch(msg); m != nil {
+		return "a path of JSON is wrong near '" + m[1] + "'; write it as '$.a.b[0]', and a key that has other characters " +
+			"than letters, digits and _ in double quotes behind a dot, as '$.a.\"my key\"[0]'"
+	}
+	if textPlus.MatchString(msg) {
+		return strings.TrimSuffix(msg, ". You might need to add explicit type casts.") +
+			"; cast the text to a number, as in code::DOUBLE + 1 or (data->>'n')::DOUBLE + 1"
 	}
 	if spanless.MatchString(msg) {
 		return strings.TrimSuffix(msg, ".") + "; a span of time is written as in now() - INTERVAL '1 hour'"

@@ -71,7 +71,7 @@ func (w *walker) check(class string, n Node) error {
 				MaxCases)
 		}
 	case "LAMBDA":
-		w.jsonPaths([]any{n["lhs"], n["expr"]}) // an arrow, perhaps
+		return w.arrow("->", n["lhs"], n["expr"]) // or a lambda function
 	case "OPERATOR":
 		if kind := Text(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
 			w.integers(n, Args(n)...)
@@ -121,8 +121,8 @@ func (w *walker) function(n Node) error {
 	}
 	w.moments(true, Args(n)...)
 	name := strings.ToLower(Text(n, "function_name"))
-	if name == "->>" || strings.HasPrefix(name, "json_") {
-		w.jsonPaths(Args(n))
+	if err := w.paths(name, n); err != nil {
+		return err
 	}
 	if likes[name] {
 		if w.likes++; w.likes > MaxLikeDepth {
@@ -134,31 +134,6 @@ func (w *walker) function(n Node) error {
 		return w.nest()
 	}
 	return nil
-}
-
-// jsonPaths takes the dot out of paths such as $.[1], which the engine does not know, in the arguments of a
-// function of JSON behind the first.
-func (w *walker) jsonPaths(args []any) {
-	for i, v := range args {
-		n, _ := v.(Node)
-		path, isText := TextLiteral(n)
-		from, ok := Position(n)
-		if i == 0 || !isText || !ok || !strings.HasPrefix(path, "$") || !strings.Contains(path, ".[") {
-			continue
-		}
-		var b strings.Builder
-		for k := 0; k < len(path); {
-			end := k + 1
-			if path[k] == '"' {
-				end = max(skipQuoted(path, k), end)
-			}
-			if !strings.HasPrefix(path[k:], ".[") || path[k-1] == '.' {
-				b.WriteString(path[k:end])
-			}
-			k = end
-		}
-		w.st.texts = append(w.st.texts, Edit{From: from, To: SkipLiteral(w.st.SQL, from), Text: QuoteText(b.String())})
-	}
 }
 
 // column notes a reference to a column.

@@ -110,6 +110,11 @@ func (p *searchParser) word(i int) {
 	case "NOT":
 		p.kind = aNot
 	}
+	if form := otherOperator(p.value); form != "" {
+		p.kind = aMistake
+		p.value = fmt.Sprintf("%s; put %q in double quotes to look for it as it stands", form, excerpt(p.value))
+		return
+	}
 	star := strings.IndexByte(p.value, '*')
 	if star < 0 {
 		return
@@ -122,6 +127,24 @@ func (p *searchParser) word(i int) {
 	p.kind = aMistake
 	p.value = fmt.Sprintf("* is understood at the end of a word only, as in conn*; put %q in double quotes to look for "+
 		"it as it stands, or use LIKE or ~", excerpt(p.value))
+}
+
+// otherOperator returns what to write in place of an operator of another language that is in a word, and "" if there
+// is none.
+func otherOperator(word string) string {
+	switch {
+	case strings.Contains(word, "&&"), word == "&":
+		return "& is no operator; write AND between two words"
+	case strings.Contains(word, "||"), word == "|":
+		return "| is no operator; write OR between two words"
+	case word == "!":
+		return "! is no operator; write - directly before what must not be there, or NOT"
+	case word[0] == '!':
+		if r, _ := utf8.DecodeRuneInString(word[1:]); unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return "! is no operator; write -" + excerpt(word[1:]) + " for what must not be there"
+		}
+	}
+	return ""
 }
 
 // phrase reads up to the quote; \" and \\ stand for themselves.

@@ -134,6 +134,9 @@ func (w *walker) tableFunction(n Node, s *scope) error {
 			return err
 		}
 	}
+	if err := w.paths(name, f); err != nil {
+		return err
+	}
 	if err := w.children(f, s); err != nil {
 		return err
 	}
