@@ -13,25 +13,28 @@ const (
 	maxKnown = 10_000
 	// minPrefix is from how many bytes on the beginning of a name stands for the name.
 	minPrefix = 3
+	// minPartPrefix is the same where the rest of the name is right.
+	minPartPrefix = 2
 )
 
 // Name returns the name among known that is most like text, and "" if none is like it.
 // Case makes no difference. Of names that are equally like it, the first wins.
 //
-// The measure is the number of bytes inserted, deleted, replaced, or swapped with their
-// neighbour: one, and one more for every three bytes of text. The beginning of a name counts
-// as one edit away from it, however much is missing.
+// The measure is the number of bytes inserted, deleted, replaced, or swapped with their neighbour:
+// one for two to four bytes of the longer name, two for five to seven, and so on. Words that both names begin
+// or end with do not count, so that http-addr is not like node-addr. The beginning of a name counts as
+// one edit away from it, however much is missing.
 func Name(text string, known []string) string {
 	if text == "" || len(text) > maxName {
 		return ""
 	}
 	text = strings.ToLower(text)
-	best, limit := "", 2+len(text)/3
+	best, limit := "", maxName
 	for i, name := range known {
 		if i == maxKnown {
 			break
 		}
-		if d := distance(text, strings.ToLower(name), limit); d < limit {
+		if d, alike := away(text, strings.ToLower(name), limit); alike {
 			best, limit = name, d
 		}
 	}
@@ -49,9 +52,9 @@ func Names(text string, known []string, most int) []string {
 		away int
 	}
 	var list []found
-	text, limit := strings.ToLower(text), 2+len(text)/3
+	text = strings.ToLower(text)
 	for _, name := range known[:min(len(known), maxKnown)] {
-		if d := distance(text, strings.ToLower(name), limit); d < limit {
+		if d, alike := away(text, strings.ToLower(name), maxName); alike {
 			list = append(list, found{name, d})
 		}
 	}
@@ -63,6 +66,41 @@ func Names(text string, known []string, most int) []string {
 		}
 	}
 	return names
+}
+
+// away returns the number of edits between two names, and whether it is below limit and small enough for them to
+// be alike.
+func away(a, b string, limit int) (int, bool) {
+	whole, least := len(a), minPrefix
+	a, b = unlike(a, b)
+	if len(a) < whole {
+		least = minPartPrefix
+	}
+	limit = min(limit, 1+(max(len(a), len(b))+1)/3)
+	if len(a) >= least && len(a) < len(b) && strings.HasPrefix(b, a) {
+		return 1, limit > 1
+	}
+	d := distance(a, b, limit)
+	return d, d < limit
+}
+
+// unlike returns two names without the words that both begin with, and without those that both end with.
+func unlike(a, b string) (string, string) {
+	const between = "-_."
+	from := 0
+	for i := 0; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
+		if strings.IndexByte(between, a[i]) >= 0 {
+			from = i + 1
+		}
+	}
+	a, b = a[from:], b[from:]
+	end := 0
+	for i := 1; i <= len(a) && i <= len(b) && a[len(a)-i] == b[len(b)-i]; i++ {
+		if strings.IndexByte(between, a[len(a)-i]) >= 0 {
+			end = i
+		}
+	}
+	return a[:len(a)-end], b[:len(b)-end]
 }
 
 // DidYouMean returns `did you mean "x"?` after the given separator, for the name that Name finds,
@@ -77,9 +115,6 @@ func DidYouMean(separator, text string, known []string) string {
 
 // distance returns the number of edits between two names, or limit if it is not below that.
 func distance(a, b string, limit int) int {
-	if len(a) >= minPrefix && len(a) < len(b) && strings.HasPrefix(b, a) {
-		return min(1, limit)
-	}
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}

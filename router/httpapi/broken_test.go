@@ -65,8 +65,8 @@ func TestBodyThatBreaksOff(t *testing.T) {
 func TestChangesAreTold(t *testing.T) {
 	f := newPipelineFixture(t)
 	for _, headers := range []struct{ name, value, want string }{
-		{"x-svc-hints", "tll=1d", `header x-svc-hints: "tll" is not known; is ttl meant?`},
-		{"x-svc-pipeline-params", "max_nested_level=3", "is max_nested_levels meant?"},
+		{"x-svc-hints", "tll=1d", `header x-svc-hints: "tll" is not known; did you mean "ttl"?`},
+		{"x-svc-pipeline-params", "max_nested_level=3", "did you mean \"max_nested_levels\"?"},
 	} {
 		for _, url := range []string{ingestURL, "/v1/pipelines/_dryrun?table=t&pipeline_name=svc_identity"} {
 			r := httptest.NewRequest("POST", url, strings.NewReader(`{"a":1}`))

@@ -26,9 +26,7 @@ import (
 
 // Pipelines is the part of the metadata client that keeps pipelines.
 type Pipelines interface {
-	pipelines.Meta
-	// Pipelines lists all versions, by name and age.
-	Pipelines() []*metapb.PipelineVersion
+	ingest.StoredPipelines
 	// Propose puts a command through the metadata log; what it changed is in the local
 	// view before it returns.
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
@@ -186,7 +184,7 @@ func (s *Server) getPipeline(_ *exchange.Exchange, r *http.Request) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.findVersion(name, query)
+	found, err := s.findVersion(r.Context(), name, query)
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +198,13 @@ func (s *Server) getPipeline(_ *exchange.Exchange, r *http.Request) ([]byte, err
 }
 
 // findVersion finds the version that the query names, or the newest.
-func (s *Server) findVersion(name string, query params.Values) (*metapb.PipelineVersion, error) {
+func (s *Server) findVersion(ctx context.Context, name string, query params.Values) (*metapb.PipelineVersion, error) {
 	text, has := query.Lookup("version")
 	if !has {
 		if p, ok := s.cfg.Pipelines.Pipeline(name); ok {
 			return p, nil
 		}
-		return nil, pipelines.NotFound(name, "latest")
+		return nil, s.pipelines.NotFound(ctx, name, "latest")
 	}
 	version, err := pipelines.ParseVersion(text)
 	if err != nil {
@@ -215,7 +213,7 @@ func (s *Server) findVersion(name string, query params.Values) (*metapb.Pipeline
 	if p, ok := s.cfg.Pipelines.PipelineVersion(name, version); ok {
 		return p, nil
 	}
-	return nil, pipelines.NotFound(name, pipelines.FormatVersion(version))
+	return nil, s.pipelines.NotFound(ctx, name, pipelines.FormatVersion(version))
 }
 
 // deletePipeline removes one version. Removing none is not an error.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"mime/multipart"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -365,7 +366,35 @@ func TestUploadWhileGroupIsAway(t *testing.T) {
 }
 
 func TestNotFoundText(t *testing.T) {
-	if got := pipelines.NotFound("X", "latest").Error(); got != "Pipeline not found, name: X, version: latest" {
+	if got := pipelines.NotFound("X", "latest", nil).Error(); got != "Pipeline not found, name: X, version: latest" {
 		t.Error(got)
+	}
+}
+
+// An error about a pipeline that does not exist names the nearest that does, if the sender may read pipelines.
+func TestPipelineSuggestions(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.Auth = byUser{} })
+	if w := f.call("POST", "/v1/pipelines/nginx_edge", "processors: [{vrl: {source: .}}]", "Content-Type", yamlType,
+		"Authorization", "rw"); w.Code != http.StatusOK {
+		t.Fatal(w.Body)
+	}
+	const ingest, dryRun, read = "POST /v1/ingest?table=t&pipeline_name=", "POST /v1/pipelines/_dryrun?table=t&" +
+		"pipeline_name=", "GET /v1/pipelines/"
+	for _, tt := range []struct{ user, ask, want string }{
+		{"rw", ingest + "svc_idenity", `name: svc_idenity, version: latest; did you mean "svc_identity"?`},
+		{"wo", ingest + "identity", `name: identity, version: latest; did you mean "svc_identity"?`},
+		{"rw", ingest + "nginx_egde", `version: latest; did you mean "nginx_edge"?`},
+		{"wo", ingest + "nginx_egde", `name: nginx_egde, version: latest`},
+		{"rw", dryRun + "nginx_egde", `; did you mean "nginx_edge"?`},
+		{"rw", read + "nginx-edge", `; did you mean "nginx_edge"?`},
+		{"rw", read + "nginx-edge/ddl?table=t", `; did you mean "nginx_edge"?`},
+		{"rw", ingest + "nginx_edge&version=2024-01-01T00:00:00Z", `version: 2024-01-01 00:00:00`},
+		{"rw", ingest + "elsewhere", `name: elsewhere, version: latest`},
+	} {
+		method, target, _ := strings.Cut(tt.ask, " ")
+		w := f.call(method, target, "{}", "Content-Type", "application/json", "Authorization", tt.user)
+		if text := checkError(t, w, 400, errs.InvalidArguments); !strings.HasSuffix(text, tt.want) {
+			t.Errorf("%s as %s: %s, want %s", tt.ask, tt.user, text, tt.want)
+		}
 	}
 }

@@ -100,8 +100,11 @@ func TestUnknownParameters(t *testing.T) {
 func TestUnknownHeaders(t *testing.T) {
 	f := newWhole(t)
 	w := f.call("GET", "/v1/pipelines", "", "x-svc-db-names", "web", "x-svc-timeout", "5s", "X-Request-Id", "a",
-		"x-svc-hint-ttl", "1d")
-	want := []string{`header "x-svc-db-names" is not known, and has no effect; did you mean "x-svc-db-name"?`}
+		"x-svc-hint-ttl", "1d", "x-svc-foo", "1")
+	want := []string{
+		`header "x-svc-db-names" is not known, and has no effect; did you mean "x-svc-db-name"?`,
+		`header "x-svc-foo" is not known, and has no effect`,
+	}
 	if got := w.Header().Values("x-svc-warnings"); w.Code != 200 || !slices.Equal(got, want) {
 		t.Errorf("%d %q, want %q", w.Code, got, want)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/proto/metapb"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
 )
@@ -18,18 +20,48 @@ type Pipelines struct {
 	cache *pipelines.Cache[*pipeline.Pipeline]
 }
 
+// StoredPipelines is the part of the metadata client that has pipelines.
+type StoredPipelines interface {
+	pipelines.Meta
+	// Pipelines lists all versions, by name and age.
+	Pipelines() []*metapb.PipelineVersion
+}
+
 // NewPipelines returns the stored pipelines of meta, which are compiled with opt.
-func NewPipelines(meta pipelines.Meta, opt pipeline.Options, reg prometheus.Registerer) (*Pipelines, error) {
+func NewPipelines(meta StoredPipelines, opt pipeline.Options, reg prometheus.Registerer) (*Pipelines, error) {
 	cache, err := pipelines.New(pipelines.Config[*pipeline.Pipeline]{
 		Meta:       meta,
 		Compile:    func(source []byte) (*pipeline.Pipeline, error) { return pipeline.Compile(source, opt) },
 		Size:       func(p *pipeline.Pipeline, source []byte) int64 { return int64(p.Size() + len(source)) },
+		Known:      func(ctx context.Context) []string { return knownPipelines(ctx, meta) },
 		Registerer: reg,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &Pipelines{cache}, nil
+}
+
+// knownPipelines returns the names that an error may suggest: those of stored pipelines to who may read them.
+func knownPipelines(ctx context.Context, meta StoredPipelines) []string {
+	known := []string{pipeline.IdentityName}
+	if !access.From(ctx).May(access.Need{Privilege: access.PipelineRead, Action: "read names"}) {
+		return known
+	}
+	for _, p := range meta.Pipelines() {
+		if known[len(known)-1] != p.Name {
+			known = append(known, p.Name)
+		}
+	}
+	return known
+}
+
+// NotFound returns the error for a pipeline that does not exist; a nil *Pipelines has none.
+func (p *Pipelines) NotFound(ctx context.Context, name, version string) error {
+	if p == nil {
+		return pipelines.NotFound(name, version, []string{pipeline.IdentityName})
+	}
+	return p.cache.NotFound(ctx, name, version)
 }
 
 // Find returns a pipeline by the texts of its name and version; without a version the
@@ -40,7 +72,7 @@ func (p *Pipelines) Find(ctx context.Context, name, version string,
 	none := p == nil || strings.HasPrefix(name, ReservedPrefix)
 	if !hasVersion {
 		if none {
-			return nil, 0, pipelines.NotFound(name, "latest")
+			return nil, 0, p.NotFound(ctx, name, "latest")
 		}
 		return p.cache.Latest(ctx, name)
 	}
@@ -49,7 +81,7 @@ func (p *Pipelines) Find(ctx context.Context, name, version string,
 		return nil, 0, err
 	}
 	if none {
-		return nil, 0, pipelines.NotFound(name, pipelines.FormatVersion(at))
+		return nil, 0, p.NotFound(ctx, name, pipelines.FormatVersion(at))
 	}
 	found, err := p.cache.Version(ctx, name, at)
 	return found, at, err

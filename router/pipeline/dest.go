@@ -134,7 +134,8 @@ func (d *dest) end(t int64) error {
 	v, over, ok := convertMoment(t, d.s.timeRest, d.s.timeUnit, d.time.Type)
 	if !ok {
 		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
-			"time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.s.timeUnit, d.time.Type)}
+			"time index %q: %d of %s is out of the range of a %s, which is %s", d.time.Name, t, d.s.timeUnit, d.time.Type,
+			d.time.Type.TimeSpan())}
 	}
 	for i := range d.must {
 		m := &d.must[i]

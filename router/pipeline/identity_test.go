@@ -325,9 +325,12 @@ func TestIdentity(t *testing.T) {
 			t
 			at TimestampNanosecond TIMESTAMP: 1000000000
 			skipped 3 of 4: record 0: time index "at": ` +
-				`9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 1: time index "at": ` +
-				`9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 2: time index "at": ` +
-				`-9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`,
+				`9223372036 of TimestampSecond is out of the range of a TimestampNanosecond, ` +
+				`which is 1677-09-21 00:12:44 to 2262-04-11 23:47:16 | record 1: time index "at": ` +
+				`9223372036 of TimestampSecond is out of the range of a TimestampNanosecond, ` +
+				`which is 1677-09-21 00:12:44 to 2262-04-11 23:47:16 | record 2: time index "at": ` +
+				`-9223372037 of TimestampSecond is out of the range of a TimestampNanosecond, ` +
+				`which is 1677-09-21 00:12:44 to 2262-04-11 23:47:16`,
 		},
 		{
 			"a fraction out of range",
@@ -341,6 +344,29 @@ func TestIdentity(t *testing.T) {
 			`[{"at":"2026-01-05T10:00:00.123456789+02:00"},{"at":"2026-01-05T08:00:00Z"}]`, `
 			t
 			at TimestampNanosecond TIMESTAMP: 1767600000123456789 1767600000000000000`,
+		},
+		{
+			"a year that nanoseconds do not hold",
+			changes{timeIndex("at;rfc3339"), skipErrors},
+			`[{"at":"9999-01-01T00:00:00Z"},{"at":"0001-01-01T00:00:00Z"},{"at":"2026-01-01T00:00:00Z"}]`, `
+			t
+			at TimestampNanosecond TIMESTAMP: 1767225600000000000
+			skipped 2 of 3: record 0: time index "at": time "9999-01-01T00:00:00Z" does not match pattern "%+": ` +
+				`input is out of range; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16 | record 1: ` +
+				`time index "at": time "0001-01-01T00:00:00Z" does not match pattern "%+": ` +
+				`input is out of range; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16`,
+		},
+		{
+			"Z for an offset",
+			changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S%z")},
+			`[{"at":"2026-01-01T00:00:00Z"}]`,
+			`!input contains invalid characters at byte 19 (%z); %#z reads Z as well as offsets`,
+		},
+		{
+			"Z for an offset with a colon",
+			changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S %:z")},
+			`[{"at":"2026-01-01T00:00:00 z"}]`,
+			`!(%:z); %#z reads Z as well as offsets`,
 		},
 		{"not rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05"}]`, `!record 0: time index "at": `},
 		{
@@ -620,7 +646,8 @@ func TestIdentity(t *testing.T) {
 			t
 			at TimestampNanosecond TIMESTAMP: 1000000000
 			skipped 1 of 2: record 1: time index "at": ` +
-				`9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`,
+				`9223372037 of TimestampSecond is out of the range of a TimestampNanosecond, ` +
+				`which is 1677-09-21 00:12:44 to 2262-04-11 23:47:16`,
 		},
 		{
 			"options of an existing table stay",

@@ -63,7 +63,7 @@ func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
 	}
 	why := "expected " + c.column.Type.String() + ", found " + v.Kind().String()
 	if c.column.Type.IsTimestamp() {
-		why += timeAdvice(v.Kind())
+		why += timeAdvice(v, c.column.Type)
 	}
 	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), why}
 }
@@ -105,9 +105,11 @@ func (e *transformError) Error() string {
 // errQuiet stands for a transform error while quiet.
 var errQuiet = &transformError{reason: "failed"}
 
-// timeAdvice says what makes a time of a value that is none.
-func timeAdvice(kind value.Kind) string {
-	switch kind {
+// timeAdvice says what makes a time of type t of a value that is none.
+func timeAdvice(v value.Value, t schema.Type) string {
+	switch v.Kind() {
+	case value.Timestamp:
+		return ", out of the range, which is " + t.TimeSpan()
 	case value.String:
 		return "; add a `date` processor for the field, with the formats of its texts"
 	case value.Int, value.Float:

@@ -183,6 +183,19 @@ processors:
 				` processor for the field, with the formats of its texts`,
 		},
 		{
+			"a time that the column does not hold",
+			"processors: [{date: {field: t}}]\ntransform: [{field: t, type: timestamp, index: timestamp}]", nil,
+			`[{"t":"9999-01-01T00:00:00Z"}]`,
+			`!Transform of field "t": expected TimestampNanosecond, found timestamp, out of the range, which is ` +
+				`1677-09-21 00:12:44 to 2262-04-11 23:47:16: "9999-01-01T00:00:00Z"`,
+		},
+		{
+			"a time index that the column does not hold", "processors: [{date: {field: t}}]",
+			nil, `[{"t":"9999-01-01T00:00:00Z"}]`,
+			`!time index "t": "9999-01-01T00:00:00Z" is out of the range of a TimestampNanosecond, which is ` +
+				`1677-09-21 00:12:44 to 2262-04-11 23:47:16`,
+		},
+		{
 			"the time index is deleted", "processors: [{date: {field: t}}, {vrl: {source: \"del(.t)\\n.\"}}]", nil,
 			`[{"t":"2024-01-01T00:00:00Z","a":1}]`, "t\nt TimestampNanosecond TIMESTAMP: now+0\na Int64: 1",
 		},

@@ -218,8 +218,8 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	case v.Kind() == value.Timestamp:
 		t, ok := instant(v, r.timeUnit)
 		if !ok {
-			return 0, errs.New(errs.InvalidArguments, "time index %q: %s is out of the range of a %s", r.timeName,
-				processor.Describe(v), r.timeUnit)
+			return 0, errs.New(errs.InvalidArguments, "time index %q: %s is out of the range of a %s, which is %s", r.timeName,
+				processor.Describe(v), r.timeUnit, r.timeUnit.TimeSpan())
 		}
 		r.timeCut = finerInstant(v, r.timeUnit)
 		return t, nil
@@ -228,7 +228,7 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 			return 0, errQuiet
 		}
 		return 0, errs.New(errs.InvalidArguments, "time index %q: expected a timestamp after all processors, found %s: %s%s",
-			r.timeName, v.Kind(), processor.Describe(v), timeAdvice(v.Kind()))
+			r.timeName, v.Kind(), processor.Describe(v), timeAdvice(v, r.timeUnit))
 	default:
 		r.top().notes.replaced++
 	}

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/lru"
 	"cordwood/proto/metapb"
+	"cordwood/proto/nearest"
 )
 
 // Meta is the part of the metadata client that a Cache needs.
@@ -44,6 +46,9 @@ type Config[P any] struct {
 	// Size is about the memory of a compiled pipeline, in bytes. The default value is
 	// 16 KiB and 32 times the length of its text.
 	Size func(p P, source []byte) int64
+	// Known returns the names that an error about an unknown one may suggest to whom the work of ctx is done for. The
+	// default value suggests none.
+	Known func(ctx context.Context) []string
 	// MaxBytes bounds the memory of all compiled pipelines, except the one
 	// used last. The default value is 256 MiB.
 	MaxBytes int64
@@ -85,6 +90,9 @@ func New[P any](cfg Config[P]) (*Cache[P], error) {
 	}
 	if cfg.Size == nil {
 		cfg.Size = func(_ P, source []byte) int64 { return 16<<10 + 32*int64(len(source)) }
+	}
+	if cfg.Known == nil {
+		cfg.Known = func(context.Context) []string { return nil }
 	}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 256 << 20
@@ -135,7 +143,7 @@ func (c *Cache[P]) Latest(ctx context.Context, name string) (p P, version int64,
 	for {
 		newest, ok := c.cfg.Meta.Pipeline(name)
 		if !ok {
-			return p, 0, NotFound(name, "latest")
+			return p, 0, c.NotFound(ctx, name, "latest")
 		}
 		p, err = c.get(ctx, key{name, newest.Version})
 		if err == nil {
@@ -151,11 +159,11 @@ func (c *Cache[P]) Latest(ctx context.Context, name string) (p P, version int64,
 // Version returns one version of a pipeline.
 func (c *Cache[P]) Version(ctx context.Context, name string, version int64) (p P, err error) {
 	if _, ok := c.cfg.Meta.PipelineVersion(name, version); !ok {
-		return p, NotFound(name, FormatVersion(version))
+		return p, c.NotFound(ctx, name, FormatVersion(version))
 	}
 	p, err = c.get(ctx, key{name, version})
 	if _, still := c.cfg.Meta.PipelineVersion(name, version); err != nil && !still {
-		err = NotFound(name, FormatVersion(version)) // it was deleted while it was read
+		err = c.NotFound(ctx, name, FormatVersion(version)) // it was deleted while it was read
 	}
 	return p, err
 }
@@ -165,10 +173,19 @@ func (c *Cache[P]) Add(name string, version int64, p P, source []byte) {
 	c.put(&entry[P]{key: key{name, version}, pipeline: p, bytes: c.cfg.Size(p, source)})
 }
 
-// NotFound returns the error for a pipeline that does not exist; version is its text, or
-// "latest".
-func NotFound(name, version string) error {
-	return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s", name, version)
+// NotFound returns the error for a pipeline that does not exist, with the nearest name that does; version is its text,
+// or "latest".
+func (c *Cache[P]) NotFound(ctx context.Context, name, version string) error {
+	return NotFound(name, version, c.cfg.Known(ctx))
+}
+
+// NotFound returns the error for a pipeline that does not exist, with the nearest of the known names.
+func NotFound(name, version string, known []string) error {
+	like := nearest.DidYouMean("; ", name, known)
+	if slices.Contains(known, name) {
+		like = "" // it has other versions
+	}
+	return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s%s", name, version, like)
 }
 
 // get returns a version that exists, compiling it if it is not there.

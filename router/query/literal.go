@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -199,8 +200,15 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 			return v, err
 		}
 	}
+	if longYear.MatchString(text) {
+		return value{}, mismatch(l, t, ", which cannot hold that moment: it goes from "+t.TimeSpan()+
+			", and a text has a year of four digits")
+	}
 	return value{}, mismatch(l, t, hint)
 }
+
+// longYear finds texts with a year that the layouts do not read.
+var longYear = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}|^-[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}`)
 
 // timeOf returns the moment in the unit of the type, rounded down.
 func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {

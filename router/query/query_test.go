@@ -187,6 +187,17 @@ func TestErrors(t *testing.T) {
 			code: errs.InvalidArguments,
 			want: "cannot hold that moment",
 		},
+		{
+			sql:  "INSERT INTO logs (ts) VALUES ('10000-01-01')",
+			code: errs.InvalidArguments,
+			want: "cannot hold that moment: it goes from -289567-08-09 12:26:40 to 293506-05-25 11:33:20, and a text has a " +
+				"year of four digits",
+		},
+		{
+			sql:  "ALTER TABLE logs ADD COLUMN m TIMESTAMP(9) DEFAULT '-0001-01-01 00:00:00'",
+			code: errs.InvalidArguments,
+			want: "it goes from 1677-09-21 00:12:44 to 2262-04-11 23:47:16, and a text has a year of four digits",
+		},
 		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP TIME INDEX", code: errs.InvalidArguments, want: `"ts"`},
 		{sql: "ALTER TABLE logs DROP COLUMN hosts", code: errs.ColumnNotFound, want: `did you mean "host"`},
 		{sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments, want: "no option of a table"},

@@ -43,8 +43,8 @@ func (w *ignored) name(name string, known []string) {
 	text := quoted(name) + " is not known"
 	if known == nil {
 		text = quoted(name) + " has no effect"
-	} else if near := nearest.Name(name, known); near != "" {
-		text += "; is " + near + " meant?"
+	} else {
+		text += nearest.DidYouMean("; ", name, known)
 	}
 	w.add(text)
 }

@@ -132,7 +132,7 @@ func TestPipelineParams(t *testing.T) {
 		"skip_error=a=b&max_nested_levels=2": {MaxNestedLevels: 2, HasSkipError: true},
 		"skip_errors=On&max_nested_levels=21": {
 			MaxNestedLevels: 21,
-			Warnings:        []string{`header x-svc-pipeline-params: "skip_errors" is not known; is skip_error meant?`},
+			Warnings:        []string{`header x-svc-pipeline-params: "skip_errors" is not known; did you mean "skip_error"?`},
 		},
 	} {
 		if diff := cmp.Diff(want, ParsePipelineParams(header)); diff != "" {
@@ -196,7 +196,7 @@ func TestHints(t *testing.T) {
 		{
 			header("x-svc-hints", "tll=1d, table_ttl=2d, svc_skip_wal=true"),
 			map[string]string{"ttl": "2d", "skip_wal": "true"},
-			[]string{`header x-svc-hints: "tll" is not known; is ttl meant?`},
+			[]string{`header x-svc-hints: "tll" is not known; did you mean "ttl"?`},
 		},
 		{
 			header("x-svc-hints", "ttl=7d,ttl=1s"),
@@ -215,7 +215,7 @@ func TestHints(t *testing.T) {
 		},
 		{
 			header("x-svc-hints", "apend_mode=true"), nil,
-			[]string{`header x-svc-hints: "apend_mode" is not known; is append_mode meant?`},
+			[]string{`header x-svc-hints: "apend_mode" is not known; did you mean "append_mode"?`},
 		},
 	} {
 		hints, warnings := ParseHints(tt.h)

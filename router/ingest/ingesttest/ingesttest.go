@@ -5,6 +5,7 @@ package ingesttest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -307,6 +308,17 @@ func (s *Store) Pipeline(name string) (*metapb.PipelineVersion, bool) {
 		return nil, false
 	}
 	return &metapb.PipelineVersion{Name: name, Version: 1}, true
+}
+
+// Pipelines implements ingest.StoredPipelines.
+func (s *Store) Pipelines() []*metapb.PipelineVersion {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*metapb.PipelineVersion
+	for _, name := range slices.Sorted(maps.Keys(s.pipelines)) {
+		list = append(list, &metapb.PipelineVersion{Name: name, Version: 1})
+	}
+	return list
 }
 
 // PipelineVersion implements pipelines.Meta.

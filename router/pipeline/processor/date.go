@@ -214,5 +214,5 @@ func whyNoTime(formats []timeFormat, s string, o timefmt.ParseOptions) string {
 	if rest := e.Rest(); rest != "" {
 		why += " " + strconv.Quote(rest) + " at byte " + itoa(e.Pos)
 	}
-	return why
+	return why + e.Advice()
 }

@@ -84,6 +84,10 @@ func TestDate(t *testing.T) {
 			`!Processor date: failed to parse by %Y-%m-%d %H:%M, input contains invalid characters at byte 10 (%H): ` +
 				`"2024-01-02T03:04" (field "t"`,
 		},
+		{
+			"Z for an offset", `{field: t, formats: ['%Y-%m-%dT%H:%M:%S%z']}`, `{"t":"2024-01-02T03:04:05Z"}`,
+			`!input contains invalid characters at byte 19 (%z); %#z reads Z as well as offsets: "2024-01-02T03:04:05Z"`,
+		},
 		{"left over", `{field: t, formats: ['%Y-%m-%d']}`, `{"t":"2024-01-02 "}`, `!trailing input " " at byte 10`},
 		{
 			"contradiction", `{field: t, formats: ['%a %Y-%m-%d']}`, `{"t":"Sun 2024-01-02"}`,

@@ -3,6 +3,7 @@ package timefmt
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // PatternError reports why a pattern cannot be compiled.
@@ -80,6 +81,8 @@ type ParseError struct {
 	Spec string
 	// Reason is the kind of failure.
 	Reason Reason
+	// nanos tells that the time was read, and nanoseconds do not hold it.
+	nanos bool
 }
 
 func (e *ParseError) Error() string {
@@ -90,7 +93,20 @@ func (e *ParseError) Error() string {
 	if rest := e.Rest(); rest != "" {
 		s += fmt.Sprintf(" %q at byte %d", rest, e.Pos)
 	}
-	return s
+	return s + e.Advice()
+}
+
+// Advice returns what else there is to know or to write, after a semicolon, or "".
+func (e *ParseError) Advice() string {
+	switch {
+	case e.nanos:
+		return "; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16"
+	case e.Reason != Invalid || e.Pos < 0 || e.Pos >= len(e.Text) || e.Text[e.Pos]|0x20 != 'z':
+		return ""
+	case strings.HasSuffix(e.Spec, "z") && !strings.Contains(e.Spec, "#"):
+		return "; %#z reads Z as well as offsets"
+	}
+	return ""
 }
 
 // Rest returns what is left of the text where the pattern ends, if that is the failure and the

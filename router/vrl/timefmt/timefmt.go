@@ -152,7 +152,9 @@ func (f *Format) ParseNano(text string, o ParseOptions) (int64, error) {
 		if ns, fits := unixNano(sec, nsec); fits {
 			return ns, nil
 		}
-		fail = failure{reason: OutOfRange, pos: len(text), op: len(f.ops)}
+		e := f.parseError(text, failure{reason: OutOfRange, pos: len(text), op: len(f.ops)})
+		e.nanos = true
+		return 0, e
 	}
 	return 0, f.parseError(text, fail)
 }

@@ -13,7 +13,7 @@ func TestHintsForNewcomers(t *testing.T) {
 	columns := cols("ts:TimestampNanosecond", "host:String", "at2:Int64", "user.id:Int64", "a.b.c:Int64")
 	tab := table("logs", columns, batch(t, columns, []any{1, "a", 2, 3, 4}))
 	for sql, want := range map[string]string{
-		"SELECT cuont(*) FROM logs":                                  `the function cuont does not exist; did you mean "count"?`,
+		"SELECT cuont(*) FROM logs":                                  `function cuont does not exist; did you mean "count"?`,
 		"SELECT summ(at2) FROM logs":                                 `did you mean "sum"?`,
 		"SELECT date_trnc('day', ts) FROM logs":                      `did you mean "date_trunc"?`,
 		"SELECT * FROM logs WHERE match(host, 'a')":                  `did you mean "matches"?`,

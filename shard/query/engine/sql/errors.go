@@ -153,7 +153,8 @@ var (
 		numberTypes + ` and (type )?VARCHAR)`)
 	spanless = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
 		`TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
-	textPlus = regexp.MustCompile(`argument types '[-+*/%]\((VARCHAR, ` + numberTypes + `|` + numberTypes + `, VARCHAR)\)'`)
+	textPlus = regexp.MustCompile(`argument types '[-+*/%]\((VARCHAR, ` + numberTypes + `|` + numberTypes +
+		`, VARCHAR)\)'`)
 	badPath  = regexp.MustCompile(`^JSON path error near '(.*)'$`)
 	jsonOf   = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	likeOf   = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
