@@ -1,27 +1,115 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"cordwood/cmd/cordwood/cli"
-	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/schema"
 )
 
-const (
-	// completionWait is how long a shell waits for names of the server.
-	completionWait = time.Second
-	// maxCompletionAnswer bounds what is read of an answer, in bytes.
-	maxCompletionAnswer = 4 << 20
-)
+// lister lists what may stand at a place of a command with these arguments before it.
+type lister func(cmd *cobra.Command, args []string) []string
+
+// flagListers list the values of flags, by the name of the flag with the command in front, or by the name alone.
+var flagListers = map[string]lister{
+	"db":                      ofServer(databaseNames),
+	"table":                   ofServer(tableNames),
+	"to-table":                ofServer(tableNames),
+	"pipeline":                ofServer(pipelineNames),
+	"replay-rejects to":       ofServer(pipelineNames),
+	"ingest pipeline-version": versionsOfFlag,
+	"get version":             versionsOfArgument,
+	"rollback version":        versionsOfArgument,
+	"pipeline delete version": versionsOfArgument,
+	"dryrun version":          versionsOfArgument,
+	"hint":                    words(settings(schema.OptionNames())...),
+	"recover group":           recoverable,
+	"move from":               ofServer(nodeNames),
+	"move to":                 ofServer(nodeNames),
+	"table move to":           ofServer(shardNames),
+	"consistency":             words("linear", "any"),
+	"on-reject":               words("drop", "store"),
+	"grant":                   words("environment", "network", "files"),
+	"log-level":               words("debug", "info", "warn", "error"),
+	"log-format":              words("text", "json"),
+	"color":                   words("auto", "always", "never"),
+	"roles":                   words("router", "meta", "shard"),
+	"http-inflight-policy":    words("wait", "fail"),
+}
+
+// argumentListers list the arguments of commands, by their paths; the first list is of the first argument, and the
+// last of all that follow.
+var argumentListers = map[string][]lister{
+	"admin log-level":    {words("debug", "info", "warn", "error"), words()},
+	"cluster cancel":     {ofServer(operationNames(true)), words()},
+	"cluster operations": {ofServer(operationNames(false)), words()},
+	"cluster pause":      {words("rebalance"), words()},
+	"cluster resume":     {words("rebalance"), words()},
+	"pipeline diff":      {ofServer(pipelineNames), latestOrVersion, latestOrVersion},
+	"table set":          {ofServer(tableNames), words(settings(schema.TableOptionNames())...)},
+	"table unset":        {ofServer(tableNames), words(schema.TableOptionNames()...)},
+}
+
+func words(list ...string) lister { return func(*cobra.Command, []string) []string { return list } }
+
+func ofServer(names func(*cobra.Command) []string) lister {
+	return func(cmd *cobra.Command, _ []string) []string { return names(cmd) }
+}
+
+// settings returns OPTION=VALUE for options that take a few words, and OPTION= for the others.
+func settings(options []string) []string {
+	var list []string
+	for _, option := range options {
+		values := schema.OptionValues(option)
+		for _, value := range values {
+			list = append(list, option+"="+value)
+		}
+		if values == nil || option == schema.OptionPartitions {
+			list = append(list, option+"=")
+		}
+	}
+	return list
+}
+
+func versionsOfArgument(cmd *cobra.Command, args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	return versionsOf(cmd, args[0])
+}
+
+func versionsOfFlag(cmd *cobra.Command, _ []string) []string {
+	return versionsOf(cmd, flagText(cmd, "pipeline"))
+}
+
+// latestOrVersion lists what 'pipeline diff' compares.
+func latestOrVersion(cmd *cobra.Command, args []string) []string {
+	return append([]string{"latest"}, versionsOfArgument(cmd, args)...)
+}
+
+// recoverable lists the groups of which the data folder has a member.
+func recoverable(cmd *cobra.Command, _ []string) []string {
+	list := []string{"all", "meta", "node"}
+	shards, _ := filepath.Glob(filepath.Join(flagText(cmd, "data-dir"), "shards", "[0-9]*"))
+	for _, folder := range shards {
+		if name := filepath.Base(folder); strings.Trim(name, "0123456789") == "" {
+			list = append(list, "shard/"+name)
+		}
+	}
+	return list
+}
+
+func flagText(cmd *cobra.Command, name string) string {
+	if f := cmd.Flag(name); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
 
 // completeArguments tells the shell, which asks by a hidden command of the scripts, what
 // arguments and values of flags can be: those that are listed in help, and what the server
@@ -42,54 +130,41 @@ func completeArguments(root *cobra.Command) {
 
 // completeFlag completes the values of a flag, if it is known what they can be.
 func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
-	var names func(*cobra.Command) []string
-	switch f.Name {
-	case "db":
-		names = databaseNames
-	case "table":
-		names = tableNames
-	case "pipeline":
-		names = pipelineNames
-	case "from", "to":
-		if parent := cmd.Parent(); parent != nil && parent.Name() == "shard" {
-			names = nodeNames
-		} else if parent != nil && parent.Name() == "table" {
-			names = shardNames
-		}
-	default:
-		if words := valuesInHelp(f); words != nil {
-			names = func(*cobra.Command) []string { return words }
+	list := flagListers[f.Name]
+	for path := cmd.CommandPath(); path != ""; _, path, _ = strings.Cut(path, " ") {
+		if l := flagListers[path+" "+f.Name]; l != nil {
+			list = l
+			break
 		}
 	}
-	if names == nil {
-		return
+	if list == nil {
+		found := valuesInHelp(f)
+		if found == nil {
+			return
+		}
+		list = words(found...)
 	}
 	// The error says that the flag has a function already.
-	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string,
+	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string,
 		typed string,
 	) ([]string, cobra.ShellCompDirective) {
-		return cli.Beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
+		return offered(list(cmd, args), typed, cobra.ShellCompDirectiveNoFileComp)
 	})
 }
 
-// enumerated are the values of flags that take one of a few words.
-var enumerated = map[string][]string{
-	"consistency": {"linear", "any"},
-	"on-reject":   {"drop", "store"},
-	"grant":       {"environment", "network", "files"},
-	"log-level":   {"debug", "info", "warn", "error"},
-	"log-format":  {"text", "json"},
-	"color":       {"auto", "always", "never"},
-	"roles":       {"router", "meta", "shard"},
+// offered returns the names that begin with what is typed. A name that ends in = has a value, which is typed next.
+func offered(names []string, typed string, how cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
+	names = cli.Beginning(names, typed)
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "=") }) {
+		how |= cobra.ShellCompDirectiveNoSpace
+	}
+	return names, how
 }
 
 // valuesInHelp returns the values of a flag that takes one of a few words: those that its help
-// names for --output and --format, as "FORMAT: table, json or yaml".
+// names for --output, --format and --kind, as "FORMAT: table, json or yaml".
 func valuesInHelp(f *pflag.Flag) []string {
-	if words, ok := enumerated[f.Name]; ok {
-		return words
-	}
-	if f.Name != "output" && f.Name != "format" {
+	if f.Name != "output" && f.Name != "format" && f.Name != "kind" {
 		return nil
 	}
 	_, text, ok := strings.Cut(f.Usage, ": ")
@@ -98,130 +173,55 @@ func valuesInHelp(f *pflag.Flag) []string {
 	}
 	text, _, _ = strings.Cut(text, ";")
 	text, _, _ = strings.Cut(text, " (")
-	var words []string
+	var list []string
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if word != "or" && word != "and" {
-			words = append(words, word)
+			list = append(list, word)
 		}
 	}
-	return words
+	return list
 }
 
-// argumentCompletion completes the arguments of a command, as its line of usage names them.
-func argumentCompletion(cmd *cobra.Command) func(*cobra.Command, []string,
-	string) ([]string, cobra.ShellCompDirective) {
+// argumentCompletion completes the arguments of a command: as argumentListers say, or else the first as the line of
+// usage names it.
+func argumentCompletion(cmd *cobra.Command) cobra.CompletionFunc {
 	_, line, _ := strings.Cut(cmd.Use, " ")
-	words := strings.Fields(strings.NewReplacer("(", "", ")", "", "[", "", "]", "", "|", "").Replace(line))
-	if len(words) == 0 {
-		return nil
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	listers := argumentListers[path]
+	if listers == nil {
+		first := firstArgument(cmd, line)
+		if first == nil {
+			return nil
+		}
+		listers = []lister{first, words()}
 	}
-	parent := ""
-	if p := cmd.Parent(); p != nil {
-		parent = p.Name()
-	}
-	var names func(*cobra.Command) []string
-	switch {
-	case words[0] == "TABLE":
-		names = tableNames
-	case words[0] == "NAME" && parent == "pipeline" && cmd.Name() != "put":
-		names = pipelineNames
-	case words[0] == "NODE":
-		names = nodeNames
-	case words[0] == "SHARD":
-		names = shardNames
-	case words[0] == "ID" && parent == "cluster":
-		names = operationNames(cmd.Name() == "cancel")
-	default:
-		return nil
-	}
+	how := cobra.ShellCompDirectiveNoFileComp
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			if strings.Contains(line, "FILE") {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		at, how := min(len(args), len(listers)-1), how
+		if at > 0 && (strings.Contains(line, "FILE") || path == "pipeline diff") {
+			how = cobra.ShellCompDirectiveDefault
 		}
-		return cli.Beginning(names(cmd), typed), cobra.ShellCompDirectiveNoFileComp
+		return offered(listers[at](cmd, args), typed, how)
 	}
 }
 
-// asking has a short time for a question to the server of a command; without an answer there
-// is nothing to complete, and a shell has no place for errors.
-func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) ([]string, error)) []string {
-	if cmd.Flag("server") == nil {
+// firstArgument lists the first argument of a command by its line of usage.
+func firstArgument(cmd *cobra.Command, line string) lister {
+	fields := strings.Fields(strings.NewReplacer("(", "", ")", "", "[", "", "]", "", "|", "").Replace(line))
+	if len(fields) == 0 {
 		return nil
 	}
-	c, err := cli.NewClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionWait)
-	defer cancel()
-	names, err := ask(ctx, c)
-	if err != nil {
-		return nil
-	}
-	return names
-}
-
-// namesBy completes with the first column of the rows of a statement.
-func namesBy(cmd *cobra.Command, sql string) []string {
-	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
-		return cli.FirstColumn(ctx, c, sql)
-	})
-}
-
-func databaseNames(cmd *cobra.Command) []string {
-	return namesBy(cmd, "SELECT schema_name FROM information_schema.schemata ORDER BY 1")
-}
-
-// tableNames returns the tables of the database that --db names.
-func tableNames(cmd *cobra.Command) []string {
-	db := "public"
-	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {
-		db = f.Value.String()
-	}
-	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+cli.Literal(db)+
-		" ORDER BY 1")
-}
-
-func nodeNames(cmd *cobra.Command) []string {
-	return namesBy(cmd, "SELECT DISTINCT name FROM svc_private.cluster_nodes ORDER BY 1")
-}
-
-func shardNames(cmd *cobra.Command) []string {
-	return namesBy(cmd, "SELECT DISTINCT shard_id FROM svc_private.shards ORDER BY 1")
-}
-
-// operationNames lists the ids of operations of the cluster, the newest first; with running, only of those
-// that have not ended.
-func operationNames(running bool) func(*cobra.Command) []string {
-	sql := "SELECT operation_id FROM svc_private.operations WHERE scope = 'cluster'"
-	if running {
-		sql += " AND state = 'running'"
-	}
-	return func(cmd *cobra.Command) []string { return namesBy(cmd, sql+" ORDER BY 1 DESC") }
-}
-
-func pipelineNames(cmd *cobra.Command) []string {
-	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
-		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/pipelines"})
-		if err != nil {
-			return nil, err
+	switch fields[0] {
+	case "TABLE":
+		return ofServer(tableNames)
+	case "NODE":
+		return ofServer(nodeNames)
+	case "SHARD":
+		return ofServer(shardNames)
+	case "NAME":
+		if p := cmd.Parent(); p != nil && p.Name() == "pipeline" && cmd.Name() != "put" {
+			return ofServer(pipelineNames)
 		}
-		defer resp.Body.Close()
-		var answer struct {
-			Pipelines []struct {
-				Name string `json:"name"`
-			} `json:"pipelines"`
-		}
-		if err := json.NewDecoder(io.LimitReader(resp.Body, maxCompletionAnswer)).Decode(&answer); err != nil {
-			return nil, fmt.Errorf("reading the list of pipelines: %w", err)
-		}
-		names := []string{"svc_identity"}
-		for _, p := range answer.Pipelines {
-			names = append(names, p.Name)
-		}
-		return names, nil
-	})
+	}
+	return nil
 }

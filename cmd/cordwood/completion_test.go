@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,12 @@ func TestShellCompletion(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		switch sql := string(body); {
 		case r.URL.Path == "/v1/pipelines":
-			_, _ = io.WriteString(w, `{"pipelines":[{"name":"nginx"},{"name":"syslog"}]}`)
+			_, _ = io.WriteString(w, `{"pipelines":[{"name":"nginx","versions":[{"version":"2026-07-04 08:31:00.5"},`+
+				`{"version":"2026-07-04 08:30:00"}]}`)
+			if r.URL.Query().Get("name") == "" {
+				_, _ = io.WriteString(w, `,{"name":"syslog"}`)
+			}
+			_, _ = io.WriteString(w, `]}`)
 		case strings.Contains(sql, "schemata"):
 			_, _ = io.WriteString(w, `{"n":"public"}`+"\n"+`{"n":"shop"}`+"\n")
 		case strings.Contains(sql, "table_schema = 'shop'"):
@@ -43,44 +49,75 @@ func TestShellCompletion(t *testing.T) {
 		}
 	}))
 	defer s.Close()
+	data := t.TempDir()
+	for _, folder := range []string{"1", "12", "12.incarnation-2", "other"} {
+		if err := os.MkdirAll(filepath.Join(data, "shards", folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for args, want := range map[string]string{
-		"tail ":                             "access app",
-		"tail a":                            "access app",
-		"tail --db shop ":                   "carts",
-		"tail --db ":                        "public shop",
-		"table show ap":                     "app",
-		"table set access ":                 "",
-		"table move app --to ":              "1 2",
-		"ingest --table ":                   "access app",
-		"ingest --pipeline ":                "svc_identity nginx syslog",
-		"ingest --on-reject ":               "drop store",
-		"pipeline get n":                    "nginx",
-		"pipeline versions sys":             "syslog",
-		"pipeline delete ":                  "svc_identity nginx syslog",
-		"node drain ":                       "n1 n2",
-		"cluster cancel ":                   "12",
-		"cluster operations ":               "12 11",
-		"shard move ":                       "1 2",
-		"shard remove ":                     "1 2",
-		"shard remove 1 ":                   "",
-		"shard remove --output ":            "table json yaml",
-		"shard move 1 --to ":                "n1 n2",
-		"sql --output ":                     "table json yaml csv ndjson",
-		"sql -o n":                          "ndjson",
-		"sql --consistency ":                "linear any",
-		"tail app -o ":                      "ndjson table",
-		"cluster status -o ":                "table json yaml",
-		"vrl help upcas":                    "upcase",
-		"serve --log-level ":                "debug info warn error",
-		"tail --server http://127.0.0.1:1 ": "",
+		"tail ":                     "access app",
+		"tail a":                    "access app",
+		"tail --db shop ":           "carts",
+		"tail --db ":                "public shop",
+		"table show ap":             "app",
+		"table set access t":        "ttl=",
+		"table set access ttl=1d m": "merge_mode=last_row merge_mode=last_non_null",
+		"table set access on_type_conflict": "on_type_conflict=widen on_type_conflict=error on_type_conflict=cast " +
+			"on_type_conflict=aside",
+		"table set access part":                              "partitions=auto partitions=",
+		"table unset access ttl s":                           "skip_wal sst_format",
+		"ingest --hint app":                                  "append_mode=true append_mode=false",
+		"ingest --hint au":                                   "auto_create_table=true auto_create_table=false",
+		"ingest --pipeline nginx --pipeline-version ":        "2026-07-04T08:31:00.5 2026-07-04T08:30:00",
+		"pipeline get nginx --version ":                      "2026-07-04T08:31:00.5 2026-07-04T08:30:00",
+		"pipeline rollback nginx --version 2026-07-04T08:30": "2026-07-04T08:30:00",
+		"pipeline delete nginx --version ":                   "2026-07-04T08:31:00.5 2026-07-04T08:30:00",
+		"pipeline dryrun nginx --version ":                   "2026-07-04T08:31:00.5 2026-07-04T08:30:00",
+		"pipeline diff ":                                     "svc_identity nginx syslog",
+		"pipeline diff nginx ":                               "latest 2026-07-04T08:31:00.5 2026-07-04T08:30:00",
+		"pipeline diff nginx latest l":                       "latest",
+		"pipeline replay-rejects --kind t":                   "transform time_index table type",
+		"pipeline replay-rejects --to n":                     "nginx",
+		"pipeline replay-rejects --to-table ap":              "app",
+		"recover --group ":                                   "all meta node",
+		"recover --data-dir DATA --group s":                  "shard/1 shard/12",
+		"admin log-level ":                                   "debug info warn error",
+		"admin log-level info ":                              "",
+		"cluster pause ":                                     "rebalance",
+		"cluster resume r":                                   "rebalance",
+		"serve --http-inflight-policy ":                      "wait fail",
+		"table move app --to ":                               "1 2",
+		"ingest --table ":                                    "access app",
+		"ingest --pipeline ":                                 "svc_identity nginx syslog",
+		"ingest --on-reject ":                                "drop store",
+		"pipeline get n":                                     "nginx",
+		"pipeline versions sys":                              "syslog",
+		"pipeline delete ":                                   "svc_identity nginx syslog",
+		"node drain ":                                        "n1 n2",
+		"cluster cancel ":                                    "12",
+		"cluster operations ":                                "12 11",
+		"shard move ":                                        "1 2",
+		"shard remove ":                                      "1 2",
+		"shard remove 1 ":                                    "",
+		"shard remove --output ":                             "table json yaml",
+		"shard move 1 --to ":                                 "n1 n2",
+		"sql --output ":                                      "table json yaml csv ndjson",
+		"sql -o n":                                           "ndjson",
+		"sql --consistency ":                                 "linear any",
+		"tail app -o ":                                       "ndjson table",
+		"cluster status -o ":                                 "table json yaml",
+		"vrl help upcas":                                     "upcase",
+		"serve --log-level ":                                 "debug info warn error",
+		"tail --server http://127.0.0.1:1 ":                  "",
 	} {
-		words := strings.Split(args, " ")
-		if !strings.Contains(args, "--server") && !strings.HasPrefix(args, "vrl") && !strings.HasPrefix(args, "serve") {
+		words := strings.Split(strings.Replace(args, "DATA", data, 1), " ")
+		if !strings.Contains(args, "--server") && !slices.Contains([]string{"vrl", "serve", "recover", "admin"}, words[0]) {
 			words = append([]string{words[0]}, append([]string{"--server", s.URL}, words[1:]...)...)
 		}
 		start := time.Now()
 		stdout, _, err := execute(t, "", append([]string{"__complete"}, words...)...)
-		list, directive, _ := strings.Cut(stdout, ":")
+		list, directive, _ := strings.Cut("\n"+stdout, "\n:")
 		if got := strings.Join(strings.Fields(list), " "); err != nil || got != want || directive == "" && want != "" {
 			t.Errorf("%q: %q, %v, want %q", args, stdout, err, want)
 		}

@@ -60,6 +60,26 @@ var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
 // OptionNames lists the options that OptionName knows, by their own names.
 func OptionNames() []string { return slices.Clone(optionNames) }
 
+// TableOptionNames lists the options that a table keeps.
+func TableOptionNames() []string { return slices.Clone(tableOptions) }
+
+// OptionValues lists the words that an option takes; nil if it takes other values than a few words.
+func OptionValues(name string) []string {
+	switch name {
+	case OptionAppendMode, OptionSkipWAL, OptionAutoCreateTable:
+		return []string{"true", "false"}
+	case OptionMergeMode:
+		return []string{MergeLastRow, MergeLastNonNull}
+	case OptionOnTypeConflict:
+		return []string{"widen", "error", "cast", "aside"}
+	case OptionSSTFormat:
+		return []string{"flat", "primary_key"}
+	case OptionPartitions:
+		return []string{PartitionsAuto}
+	}
+	return nil
+}
+
 // OptionName returns the option that a pipeline variable, a header hint or SQL calls
 // by name: the option's own name, optionally after `svc_`, or the alias `table_ttl`.
 func OptionName(name string) (option string, ok bool) {

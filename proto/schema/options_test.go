@@ -2,6 +2,7 @@ package schema
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,5 +188,21 @@ func TestDDLPage(t *testing.T) {
 		if name, _, _ = strings.Cut(name, "("); !strings.Contains(string(page), "`"+name) {
 			t.Errorf("docs/ddl.md lacks the type %s", typ.SQL())
 		}
+	}
+}
+
+// Every word that is offered as a value of an option is one.
+func TestOptionValues(t *testing.T) {
+	offered := 0
+	for _, name := range OptionNames() {
+		for _, value := range OptionValues(name) {
+			offered++
+			if got, err := NormalizeOption(name, value); err != nil || got != value {
+				t.Errorf("%s=%s: %q, %v", name, value, got, err)
+			}
+		}
+	}
+	if offered < 2*len(conflictRules) || slices.Contains(TableOptionNames(), OptionAutoCreateTable) {
+		t.Errorf("%d values, options %v", offered, TableOptionNames())
 	}
 }

@@ -23,6 +23,9 @@ type screen struct {
 	pager pagerMode
 	// start runs a pager; it returns its input, whose Close waits for its end.
 	start func() (io.WriteCloser, error)
+	// now is the clock, and reading how long pagers were looked at after all was printed.
+	now     func() time.Time
+	reading time.Duration
 }
 
 // pagerMode is the setting \pset pager.
@@ -145,7 +148,9 @@ func (p *page) Close() {
 		p.decide(false)
 	}
 	if p.pager != nil {
+		from := p.s.now()
 		_ = p.pager.Close() // how a pager ends means nothing
+		p.s.reading += p.s.now().Sub(from)
 	}
 }
 

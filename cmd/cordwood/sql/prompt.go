@@ -34,7 +34,9 @@ func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
 	state.SetMultiLineMode(true)
 	state.SetTabCompletionStyle(liner.TabPrints)
 	if s.out == io.Writer(os.Stdout) {
-		s.screen = &screen{out: s.out, size: func() (int, int) { return cli.TerminalSize(os.Stdout) }, start: startPager}
+		s.screen = &screen{
+			out: s.out, size: func() (int, int) { return cli.TerminalSize(os.Stdout) }, start: startPager, now: time.Now,
+		}
 	}
 	names := &serverNames{ctx: ctx, client: once, now: time.Now}
 	p := &prompt{
@@ -185,8 +187,9 @@ func (p *prompt) run(ctx context.Context, text string) bool {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	p.last = text
-	start := time.Now()
+	start, read := time.Now(), p.session.reading()
 	err := p.session.run(ctx, text)
+	took := time.Since(start) - (p.session.reading() - read)
 	if p.names != nil && !sqlRequest("", "", text, "x").Reads {
 		p.names.forget()
 	}
@@ -195,9 +198,29 @@ func (p *prompt) run(ctx context.Context, text string) bool {
 		return false
 	}
 	if !p.quiet {
-		fmt.Fprintf(p.session.errOut, "%d ms\n", time.Since(start).Milliseconds())
+		fmt.Fprintln(p.session.errOut, spent(took))
 	}
 	return true
+}
+
+// spent writes how long a statement took, without the time for which its pager was looked at.
+func spent(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.2f s", d.Truncate(10*time.Millisecond).Seconds())
+	}
+	d = d.Truncate(time.Second)
+	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+}
+
+// reading is how long the pagers of the session were looked at.
+func (s *sqlSession) reading() time.Duration {
+	if s.screen == nil {
+		return 0
+	}
+	return s.screen.reading
 }
 
 // failed prints an error.

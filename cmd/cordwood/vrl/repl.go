@@ -26,7 +26,7 @@ const replHelp = `Type an expression; its value is printed. Variables and the ev
   \h NAME          one function (also help NAME)
   \q               leave (also quit, exit, Ctrl-D)
   Tab              complete a function, a variable or a field; twice: show what it can be
-A line that ends in \ goes on in the next one.
+An expression that is not complete goes on in the next line, as does a line that ends in \. An empty line ends it.
 `
 
 func newReplCommand() *cobra.Command {
@@ -172,10 +172,14 @@ func (r *repl) loop() error {
 			pending = ""
 			continue
 		case errors.Is(err, io.EOF):
+			if pending != "" {
+				r.eval(pending)
+			}
 			return nil
 		case err != nil:
 			return err
 		}
+		ended := pending != "" && strings.TrimSpace(line) == ""
 		if head, more := strings.CutSuffix(line, `\`); more {
 			pending += head + "\n"
 			continue
@@ -184,11 +188,41 @@ func (r *repl) loop() error {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		r.in.AppendHistory(strings.ReplaceAll(line, "\n", " "))
+		if !ended && r.goesOn(line) {
+			pending = line + "\n"
+			continue
+		}
+		r.in.AppendHistory(oneLine(line))
 		if r.handle(line) {
 			return nil
 		}
 	}
+}
+
+// unexpectedEnd is the code of the error that a program ends where more was expected.
+const unexpectedEnd = 204
+
+// goesOn reports whether a line is the beginning of an expression.
+func (r *repl) goesOn(line string) bool {
+	var d *vrl.Diagnostics
+	_, _, err := vrl.Compile(line, vrl.Options{})
+	return errors.As(err, &d) && len(d.List) > 0 && d.List[0].Code == unexpectedEnd
+}
+
+// oneLine writes the lines of an expression as one, for the history.
+func oneLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	out := strings.TrimSpace(lines[0])
+	for _, next := range lines[1:] {
+		next = strings.TrimSpace(next)
+		open := strings.LastIndexAny(out, "{([,+-*/&|=?!<>:") == len(out)-1 || strings.HasSuffix(out, " else")
+		if open || next == "" || strings.ContainsAny(next[:1], "})].,+-*/&|=?<>") || strings.HasPrefix(next, "else") {
+			out += " " + next
+		} else {
+			out += "; " + next
+		}
+	}
+	return strings.TrimSpace(out)
 }
 
 // handle answers a line, and reports whether it was the last.
@@ -210,6 +244,10 @@ func (r *repl) handle(line string) (leave bool) {
 			r.help(words[1])
 			return false
 		}
+	}
+	if command, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(command, `\`) {
+		fmt.Fprintf(r.out, "there is no command %s: \\? lists them\n", command)
+		return false
 	}
 	r.eval(line)
 	return false

@@ -115,6 +115,31 @@ func TestVRLRepl(t *testing.T) {
 	}
 }
 
+// An expression that is not complete goes on in the next line, until it is or an empty line or the end comes.
+func TestVRLReplOverLines(t *testing.T) {
+	in := "if .e == true {\n.a = 1\n.b = 2\n} else {\n.a = 3\n}\n.\n[1,\n2]\n1 +\n\n\\xx\n\\help me now\nfoo(\n{\"k\":"
+	out, _, err := runVRL(t, in, "repl", "--event", `{"e":true}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"2\n{\n  \"a\": 1,\n  \"b\": 2,\n  \"e\": true\n}\n[\n  1,\n  2\n]\nerror[E204]: unexpected end of program",
+		"there is no command \\xx: \\? lists them\nthere is no command \\help: \\? lists them\nerror[E204]",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	for text, want := range map[string]string{
+		"if true {\n a = 1\n b = 2\n}\n": "if true { a = 1; b = 2 }", "x = 1 +\n 2": "x = 1 + 2",
+		"[1\n, 2]": "[1 , 2]", "if a { 1 }\nelse { 2 }": "if a { 1 } else { 2 }", "1 +\n": "1 +", ".a": ".a",
+	} {
+		if got := oneLine(text); got != want {
+			t.Errorf("%q is %q on one line, want %q", text, got, want)
+		}
+	}
+}
+
 func TestVRLHelp(t *testing.T) {
 	out, _, err := runVRL(t, "", "help", "contains")
 	if err != nil {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/client"
+)
+
+const (
+	// completionWait is how long a shell waits for names of the server.
+	completionWait = time.Second
+	// maxCompletionAnswer bounds what is read of an answer, in bytes.
+	maxCompletionAnswer = 4 << 20
+)
+
+// asking has a short time for a question to the server of a command; without an answer there
+// is nothing to complete, and a shell has no place for errors.
+func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) ([]string, error)) []string {
+	if cmd.Flag("server") == nil {
+		return nil
+	}
+	c, err := cli.NewClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionWait)
+	defer cancel()
+	names, err := ask(ctx, c)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// namesBy completes with the first column of the rows of a statement.
+func namesBy(cmd *cobra.Command, sql string) []string {
+	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
+		return cli.FirstColumn(ctx, c, sql)
+	})
+}
+
+func databaseNames(cmd *cobra.Command) []string {
+	return namesBy(cmd, "SELECT schema_name FROM information_schema.schemata ORDER BY 1")
+}
+
+// tableNames returns the tables of the database that --db names.
+func tableNames(cmd *cobra.Command) []string {
+	db := "public"
+	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {
+		db = f.Value.String()
+	}
+	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+cli.Literal(db)+
+		" ORDER BY 1")
+}
+
+func nodeNames(cmd *cobra.Command) []string {
+	return namesBy(cmd, "SELECT DISTINCT name FROM svc_private.cluster_nodes ORDER BY 1")
+}
+
+func shardNames(cmd *cobra.Command) []string {
+	return namesBy(cmd, "SELECT DISTINCT shard_id FROM svc_private.shards ORDER BY 1")
+}
+
+// operationNames lists the ids of operations of the cluster, the newest first; with running, only of those
+// that have not ended.
+func operationNames(running bool) func(*cobra.Command) []string {
+	sql := "SELECT operation_id FROM svc_private.operations WHERE scope = 'cluster'"
+	if running {
+		sql += " AND state = 'running'"
+	}
+	return func(cmd *cobra.Command) []string { return namesBy(cmd, sql+" ORDER BY 1 DESC") }
+}
+
+// storedPipeline is what completion reads of a list of pipelines.
+type storedPipeline struct {
+	Name     string `json:"name"`
+	Versions []struct {
+		Version string `json:"version"`
+	} `json:"versions"`
+}
+
+// storedPipelines returns all pipelines, or only the one of a name.
+func storedPipelines(ctx context.Context, c *client.Client, only string) ([]storedPipeline, error) {
+	r := client.Request{Method: http.MethodGet, Path: "/v1/pipelines"}
+	if only != "" {
+		r.Query = url.Values{"name": {only}}
+	}
+	resp, err := c.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Pipelines []storedPipeline `json:"pipelines"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxCompletionAnswer)).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("reading the list of pipelines: %w", err)
+	}
+	return answer.Pipelines, nil
+}
+
+func pipelineNames(cmd *cobra.Command) []string {
+	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
+		list, err := storedPipelines(ctx, c, "")
+		names := []string{"svc_identity"}
+		for _, p := range list {
+			names = append(names, p.Name)
+		}
+		return names, err
+	})
+}
+
+// versionsOf returns the versions of a pipeline, the newest first, with a T in place of the blank, so that they need no
+// quotes in a shell.
+func versionsOf(cmd *cobra.Command, name string) []string {
+	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
+		list, err := storedPipelines(ctx, c, name)
+		var versions []string
+		for _, p := range list {
+			for _, v := range p.Versions {
+				versions = append(versions, strings.Replace(v.Version, " ", "T", 1))
+			}
+		}
+		return versions, err
+	})
+}
