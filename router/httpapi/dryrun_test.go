@@ -578,6 +578,8 @@ func TestDryRunNamesAbsentFields(t *testing.T) {
 	f.put(t, "list", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: amout, type: "+
 		"int32}, {field: 'elsewhere, here', type: string}, {field: region, type: string, default: eu}, {field: "+
 		"huost, type: string, default: ''}]\n")
+	f.put(t, "arrival", "version: 2\ntransform: [{field: time, type: timestamp, index: timestamp, on_failure: default}, "+
+		"{field: n, type: int32, on_failure: ignore}]\n")
 	f.put(t, "over", "dispatcher: {field: k, rules: [{value: 1, table_suffix: _x, pipeline: list}]}\n")
 	for _, tt := range []struct {
 		pipeline, data string
@@ -594,6 +596,11 @@ func TestDryRunNamesAbsentFields(t *testing.T) {
 			[]string{`no record had the field "amout" of the transform list; did you mean "amount"?`},
 		},
 		{"over", `[{"k":2,"at":3,"amount":7}]`, nil},
+		{"arrival", `[{"m":"a"}]`, nil},
+		{
+			"arrival", `[{"times":"a"}]`,
+			[]string{`no record had the field "time" of the transform list; did you mean "times"?`},
+		},
 	} {
 		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name="+tt.pipeline, tt.data, "Content-Type", "application/json")
 		if diff := gocmp.Diff(tt.want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {

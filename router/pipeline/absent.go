@@ -37,7 +37,7 @@ func (s *seenFields) note(p *Pipeline, rec *processor.Record) {
 }
 
 // warnings name the listed fields that no record had, with the nearest of the fields that none
-// lists. A field with a default may well be absent, and is named only if there is such a field.
+// lists. A field with on_failure or a default may well be absent, and is named only if there is such a field.
 func (s *seenFields) warnings(p *Pipeline) (out []string) {
 	others := slices.Sorted(maps.Keys(s.others))
 	for i, had := range s.listed {
@@ -46,7 +46,7 @@ func (s *seenFields) warnings(p *Pipeline) (out []string) {
 		}
 		c := p.transform[i]
 		suggestion := nearest.DidYouMean("; ", c.in.Text, others)
-		if c.def.kind != kindNone && suggestion == "" {
+		if c.onFailure != failRecord && suggestion == "" {
 			continue
 		}
 		out = append(out, "no record had the field "+quoted(c.in.Text)+" of the transform list"+suggestion)

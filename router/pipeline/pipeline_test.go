@@ -235,6 +235,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		{"resolution", "transform: [{field: a, type: 'epoch, m'}]", `unknown resolution "m" of epoch`},
 		{"no type", "transform: [{field: a}]", `"type" is required`},
+		{"field and fields", "transform: [{fields: [a], field: b, type: string}]", `"fields" and "field" exclude each other`},
 		{"no field", "transform: [{type: string}]", `"field" or "fields" is required`},
 		{
 			"index", "transform: [{field: a, type: string, index: invertd}]",

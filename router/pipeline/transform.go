@@ -19,7 +19,7 @@ func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[strin
 	byName := map[string]*document.Node{}
 	for _, e := range n.List() {
 		m := e.Map()
-		key, at := m.Last("field", "fields")
+		key, at := m.OneOf("field", "fields")
 		pairs := processor.FieldPairs(m, key, at)
 		proto, isIndex := p.compileColumn(m)
 		m.Done()

@@ -600,3 +600,33 @@ func TestProgressLine(t *testing.T) {
 		t.Errorf("of a pipe: %s, want %s", got, want)
 	}
 }
+
+// A file of CSV is stored as lines of text, which is told, with what makes columns of it.
+func TestIngestTellsOfCSV(t *testing.T) {
+	s, _ := ingestServer(t)
+	for _, tt := range []struct {
+		file string
+		data []byte
+		more []string
+		told bool
+	}{
+		{"a.csv", []byte("time,level\n1,info\n"), nil, true},
+		{"a.TSV", []byte("time\tlevel\n1\tinfo\n"), nil, true},
+		{"a.csv.gz", gzipped(t, "time,level\n1,info\n"), nil, true},
+		{"a.csv", []byte("time,level\n1,info\n"), []string{"--pipeline", "mine"}, false},
+		{"a.csv", []byte("{\"a\":1}\n{\"a\":2}\n"), nil, false},
+		{"a.log", []byte("time,level\n1,info\n"), nil, false},
+	} {
+		path := writeFile(t, tt.file, tt.data)
+		_, stderr, err := execute(t, "", append([]string{"ingest", path, "--server", s.URL, "--table", "t"}, tt.more...)...)
+		want := "hint: " + path + " is stored as lines of text, in the column message; to make columns of CSV, leave out " +
+			"its header line and use a pipeline with the processor csv"
+		if err != nil || strings.Contains(stderr, want) != tt.told {
+			t.Errorf("%s %v: %q, %v", tt.file, tt.more, stderr, err)
+		}
+	}
+	_, _, err := execute(t, "", "ingest", writeFile(t, "a.csv", nil), "--server", s.URL, "--table", "t", "--format", "csv")
+	if err == nil || !strings.Contains(err.Error(), "use auto, json, ndjson or text; to make columns of CSV") {
+		t.Error(err)
+	}
+}

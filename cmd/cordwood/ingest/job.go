@@ -163,6 +163,9 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	if format == FormatText && isCSV(file) && j.query.Get("pipeline_name") == "svc_identity" {
+		j.progress.note(fmt.Sprintf("hint: %s is stored as lines of text, in the column message; %s", file, csvAdvice))
+	}
 	return j.split(ctx, file, newLiveSplitter(r, live, format), format, pieces, free)
 }
 

@@ -39,7 +39,24 @@ func ParseInputFormat(s string) (InputFormat, error) {
 			return InputFormat(i), nil
 		}
 	}
-	return 0, fmt.Errorf("--format %s: use auto, json, ndjson or text", s)
+	advice := ""
+	if strings.EqualFold(s, "csv") || strings.EqualFold(s, "tsv") {
+		advice = "; " + csvAdvice
+	}
+	return 0, fmt.Errorf("--format %s: use auto, json, ndjson or text%s", s, advice)
+}
+
+// csvAdvice says how CSV becomes columns.
+const csvAdvice = "to make columns of CSV, leave out its header line and use a pipeline with the processor csv " +
+	"(docs/ingestion.md, CSV, has an example)"
+
+// isCSV reports whether the name of a file says that it is CSV, perhaps compressed.
+func isCSV(file string) bool {
+	if packedByName(file) != "" {
+		file = strings.TrimSuffix(file, filepath.Ext(file))
+	}
+	ext := strings.ToLower(filepath.Ext(file))
+	return ext == ".csv" || ext == ".tsv"
 }
 
 const (

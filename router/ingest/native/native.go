@@ -63,8 +63,17 @@ func KindOf(contentType string) (Kind, error) {
 	if len(contentType) > 100 {
 		contentType = contentType[:100] + "…"
 	}
-	return 0, errs.New(errs.InvalidArguments, "invalid content type: %s, %s", contentType, expected)
+	return 0, errs.New(errs.InvalidArguments, "invalid content type: %s, %s%s", contentType, expected, typeAdvice[media])
 }
+
+// typeAdvice says what to do with bodies of types that newcomers send.
+var typeAdvice = map[string]string{
+	"application/x-www-form-urlencoded": "; curl -d sends this type unless you add -H 'Content-Type: application/json'",
+	"text/csv":                          csvAdvice,
+	"text/tab-separated-values":         csvAdvice,
+}
+
+const csvAdvice = "; send CSV as text/plain without its header line, through a pipeline with the processor csv"
 
 // Options are the parameters of a request that concern malformed bodies.
 type Options struct {

@@ -41,6 +41,16 @@ func TestKindOf(t *testing.T) {
 		"invalid content type: application/xml, expected: one of application/json, application/x-ndjson, text/plain") {
 		t.Error(err)
 	}
+	for in, want := range map[string]string{
+		"text/csv; header=present":          "a pipeline with the processor csv",
+		"Text/Tab-Separated-Values":         "a pipeline with the processor csv",
+		"application/x-www-form-urlencoded": "-H 'Content-Type: application/json'",
+	} {
+		if _, err := KindOf(in); err == nil || !strings.Contains(err.Error(), "text/plain; ") ||
+			!strings.HasSuffix(err.Error(), want) {
+			t.Errorf("KindOf(%q): %v, want …%s", in, err, want)
+		}
+	}
 }
 
 // read runs a body through svc_identity and tells what became of it: the values of

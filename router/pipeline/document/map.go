@@ -114,16 +114,25 @@ func (m *Map) Get(key string) *Node {
 	return nil
 }
 
-// Last returns, of the keys given, the one that stands last in the map, with its value;
-// "" and nil if there is none.
-func (m *Map) Last(keys ...string) (string, *Node) {
+// OneOf returns, of the keys given, the one that stands in the map, with its value; "" and nil if there is none. That
+// there are several is a fault.
+func (m *Map) OneOf(keys ...string) (string, *Node) {
 	m.known = append(m.known, keys...)
-	for i := len(m.entries) - 1; i >= 0; i-- {
-		if e := &m.entries[i]; slices.Contains(keys, e.Key) && !e.Value.IsNull() {
-			return e.Key, e.Value
+	var found *Entry
+	for i := range m.entries {
+		e := &m.entries[i]
+		switch {
+		case !slices.Contains(keys, e.Key) || e.Value.IsNull():
+		case found == nil:
+			found = e
+		default:
+			e.Value.Fault("%q and %q exclude each other; write one of them with all values", found.Key, e.Key)
 		}
 	}
-	return "", nil
+	if found == nil {
+		return "", nil
+	}
+	return found.Key, found.Value
 }
 
 // String returns the value of key, a string, or otherwise if it is absent.

@@ -95,6 +95,10 @@ func TestDate(t *testing.T) {
 		},
 		{"empty", `field: t`, `{"t":""}`, `!failed to parse: ""`},
 
+		{
+			"field and fields", `{field: t, fields: [u]}`, ``,
+			`!line 1: date.fields: "field" and "fields" exclude each other; write one of them with all values`,
+		},
 		{"no field", `formats: []`, ``, `!"field" or "fields" is required`},
 		{"bad zone", `{field: t, timezone: Europe/Berlim}`, ``, `!line 1: date.timezone: unknown time zone "Europe/Berlim"`},
 		{"local zone", `{field: t, timezone: Local}`, ``, `!unknown time zone "Local"`},

@@ -53,7 +53,7 @@ type dissector struct {
 }
 
 func dissectors(o *Options, separator string) []dissector {
-	key, n := o.Last("pattern", "patterns")
+	key, n := o.OneOf("pattern", "patterns")
 	if n == nil {
 		o.Fault(`"pattern" or "patterns" is required`)
 		return nil

@@ -69,7 +69,11 @@ func TestDissect(t *testing.T) {
 			"second pattern", `{field: m, patterns: ['[%{a}]', '%{b}=%{c}', '%{d}']}`, `{"m":"1=2"}`,
 			`{"b":"1","c":"2","m":"1=2"}`,
 		},
-		{"the later option", `{field: m, patterns: ['%{a}'], pattern: '%{b}'}`, `{"m":"1"}`, `{"b":"1","m":"1"}`},
+		{
+			"both options", `{field: m, patterns: ['%{a}'], pattern: '%{b}'}`, `{"m":"1"}`,
+			`!line 1: dissect.pattern: "patterns" and "pattern" exclude each other; write one of them with all values`,
+		},
+		{"an option without a value", `{field: m, patterns: , pattern: '%{b}'}`, `{"m":"1"}`, `{"b":"1","m":"1"}`},
 		{
 			"several fields, no renames", `{fields: ["m, x", n], pattern: '%{a}'}`, `{"m":"1","n":"2"}`,
 			`{"a":"2","m":"1","n":"2"}`,

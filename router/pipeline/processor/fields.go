@@ -33,7 +33,7 @@ func (o *Options) Fields() Fields {
 
 // FieldList is Fields for processors without ignore_missing.
 func (o *Options) FieldList() Fields {
-	key, n := o.Last("field", "fields")
+	key, n := o.OneOf("field", "fields")
 	var fs Fields
 	for _, p := range FieldPairs(o.Map, key, n) {
 		fs.List = append(fs.List, Field{o.Name(p.In), o.Name(p.Out), p.Renamed})
