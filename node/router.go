@@ -14,6 +14,7 @@ import (
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/explore"
 	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipeline/processor"
@@ -66,6 +67,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
+	explorer, err := explore.New(explore.Config{Source: service, Timeout: n.cfg.Query.Timeout})
+	if err != nil {
+		return err
+	}
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
 	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}},
 		audit.New(n.log))
@@ -73,7 +78,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
-		SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs),
+		SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer,
 		Cluster:           coordinator.NewAdmin(client).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,

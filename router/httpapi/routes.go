@@ -17,6 +17,7 @@ import (
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/explore"
 	"cordwood/router/httpapi/params"
 )
 
@@ -117,6 +118,9 @@ func (s *Server) routes() []route {
 	if s.cfg.LogQuery != nil {
 		routes = append(routes, s.logQueryRoute())
 	}
+	if s.cfg.Explore != nil {
+		routes = append(routes, exploreRoutes(s.cfg.Explore)...)
+	}
 	routes = append(routes, s.doorRoutes()...)
 	if s.cfg.Tail != nil {
 		routes = append(routes, route{
@@ -207,6 +211,22 @@ func (s *Server) clusterRoutes() []route {
 			methods: del, path: "/v1/cluster/operations/{id}", needs: access.Operate, action: "cancel operation",
 			object: access.Operation, changes: true, handler: cluster.Cancel,
 		},
+	}
+}
+
+// exploreRoutes returns the routes of what a page for logs asks.
+func exploreRoutes(h *explore.Handler) []route {
+	read := func(name string, handler http.HandlerFunc) route {
+		return route{
+			methods: post, path: "/v1/explore/" + name, needs: access.Select, action: "explore", handler: handler,
+		}
+	}
+	return []route{
+		read("fields", h.Fields()),
+		read("compile", h.Compile()),
+		read("rows", h.Rows()),
+		read("row", h.Row()),
+		read("context", h.Context()),
 	}
 }
 

@@ -32,6 +32,7 @@ import (
 	"cordwood/router/body"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/clusterapi"
+	"cordwood/router/httpapi/explore"
 	"cordwood/router/httpapi/openapi"
 	"cordwood/router/httpapi/peer"
 	"cordwood/router/ingest"
@@ -82,6 +83,8 @@ type Config struct {
 	SQL http.Handler
 	// LogQuery answers the structured queries at /v1/logs, in the way of SQL. Without it /v1/logs takes OTLP alone.
 	LogQuery http.Handler
+	// Explore answers what a page for logs asks, at /v1/explore. Without it the paths do not exist.
+	Explore *explore.Handler
 	// Tunnel takes connections over which backup and restore call the parts of the node.
 	// It asks the caller before each call, and must not block for long. Without it their
 	// path does not exist.

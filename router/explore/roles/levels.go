@@ -129,6 +129,29 @@ func (l *Levels) Condition(levels []string, ident func(string) string) string {
 	return orAll(append(conditions, "("+unsaid+" AND "+orAll(number)+")"))
 }
 
+// Expression returns SQL of the level of a row: one of Names or Other, null if the row says none.
+func (l *Levels) Expression(ident func(string) string) string {
+	var b strings.Builder
+	b.WriteString("CASE")
+	for _, name := range Names {
+		if l.Scheme != Text && numbers[l.Scheme][name] == (span{}) {
+			continue
+		}
+		b.WriteString(" WHEN " + l.Condition([]string{name}, ident) + " THEN '" + name + "'")
+	}
+	b.WriteString(" WHEN " + l.said(ident) + " THEN '" + Other + "' END")
+	return b.String()
+}
+
+// said returns SQL that is true for the rows that say any level.
+func (l *Levels) said(ident func(string) string) string {
+	said := ident(l.Column.Name) + " IS NOT NULL"
+	if l.Number != nil {
+		said = "(" + said + " OR " + ident(l.Number.Name) + " IS NOT NULL)"
+	}
+	return said
+}
+
 func wordsIn(text string, levels []string) []string {
 	var list, known []string
 	other := false

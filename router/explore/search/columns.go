@@ -17,7 +17,12 @@ type Columns struct {
 	roles roles.Columns
 	// texts are the columns in which a word without a field is looked for.
 	texts []*schema.Column
+	// among: the table is one of several that are searched together.
+	among bool
 }
+
+// TableField is the field that is the name of the table, where several tables are searched together.
+const TableField = "_table"
 
 // NewColumns returns the columns of t. message names the column of messages; empty: the one that package
 // roles finds. Without a column of messages, words are looked for in every text column.
@@ -33,6 +38,23 @@ func NewColumns(t *schema.Table, message string) *Columns {
 		}
 	}
 	return c
+}
+
+// Among returns the columns of a table that is searched together with others: TableField is its name.
+func (c *Columns) Among() *Columns {
+	other := *c
+	other.among = true
+	return &other
+}
+
+// Roles returns the columns by their roles.
+func (c *Columns) Roles() *roles.Columns { return &c.roles }
+
+// Value returns SQL of the value of a field, and its type, as a search resolves the name; found is false if the
+// table has no such field. The error is that it may be one of several columns.
+func (c *Columns) Value(name string) (expr string, typ schema.Type, found bool, err error) {
+	t, found, err := c.find(name, span{0, 0})
+	return t.expr, t.typ, found, err
 }
 
 // target is what the name of a field means in a table.
@@ -69,6 +91,9 @@ func (c *Columns) of(col *schema.Column) target {
 func (c *Columns) find(name string, at span) (t target, found bool, err error) {
 	if col := c.table.Column(name); col != nil {
 		return c.of(col), true, nil
+	}
+	if c.among && name == TableField {
+		return target{expr: schema.QuoteLiteral(c.table.Name), typ: schema.String}, true, nil
 	}
 	if strings.EqualFold(name, "level") && c.roles.Level != nil {
 		l := c.roles.Level

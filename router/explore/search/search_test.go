@@ -207,3 +207,53 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestWithout leaves out the conditions on a field that must hold, and no others.
+func TestWithout(t *testing.T) {
+	columns := NewColumns(tables["app"], "")
+	for _, c := range []struct{ text, field, want string }{
+		{"host:a status:5", "host", "status = 5"},
+		{"-host:a status:5", "host", "status = 5"},
+		{"host:a", "host", "TRUE"},
+		{"host:a OR status:5", "host", "(host = 'a' OR status = 5)"},
+		{"(host:a OR host:b) status:5", "host", "(host = 'a' OR host = 'b') AND status = 5"},
+		{"namespace:x status:5", "kubernetes.namespace", "status = 5"},
+		{"level:error status:5", "level", "status = 5"},
+		{"*:a status:5", "status", columnsOf(t, "*:a", columns)},
+	} {
+		q, err := Parse(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := q.Without(columns, c.field).Condition(columns); err != nil || got != c.want {
+			t.Errorf("%s without %s is %s, %v, want %s", c.text, c.field, got, err, c.want)
+		}
+	}
+}
+
+func columnsOf(t *testing.T, text string, columns *Columns) string {
+	t.Helper()
+	q, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql, err := q.Condition(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sql
+}
+
+// TestTableField: of several tables, the name of each is a field.
+func TestTableField(t *testing.T) {
+	q, err := Parse("_table:app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sql, err := q.Condition(NewColumns(tables["bare"], "").Among()); err != nil || sql != "'bare' = 'app'" {
+		t.Error(sql, err)
+	}
+	if _, err := q.Condition(NewColumns(tables["bare"], "")); err == nil {
+		t.Error("of one table its name is no field")
+	}
+}

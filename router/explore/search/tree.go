@@ -89,3 +89,36 @@ type value struct {
 	lower string
 	upper string
 }
+
+// Without returns the query without its conditions on a field that stand at the top level, where each of them must
+// hold. The field is named as the columns are; a query may call it otherwise.
+func (q *Query) Without(c *Columns, field string) *Query {
+	list, several := q.root.(all)
+	if !several {
+		list = all{q.root}
+	}
+	var kept all
+	for _, n := range list {
+		if !c.isOn(n, field) {
+			kept = append(kept, n)
+		}
+	}
+	return &Query{Text: q.Text, Tokens: q.Tokens, root: kept}
+}
+
+// isOn reports whether n is a condition on a field, or the opposite of one.
+func (c *Columns) isOn(n node, name string) bool {
+	if opposite, ok := n.(not); ok {
+		n = opposite.of
+	}
+	f, ok := n.(field)
+	if !ok || f.name == "" {
+		return false
+	}
+	if f.name == name {
+		return true
+	}
+	t, found, err := c.find(f.name, f.at)
+	same, also, otherErr := c.find(name, f.at)
+	return err == nil && otherErr == nil && found && also && t.expr == same.expr
+}

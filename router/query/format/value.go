@@ -21,6 +21,8 @@ type style struct {
 	quote bool
 	// times writes timestamps as RFC 3339 text rather than integers of their unit.
 	times bool
+	// safe writes integers beyond ±(2^53−1), NaN and infinities as texts in JSON.
+	safe bool
 }
 
 // nullable returns the cell of a, with null for null.
@@ -109,6 +111,9 @@ func integerCell(a arrow.Array) cell {
 // written as Arrow prints them.
 func cellOf(a arrow.Array, s style) cell {
 	if c := integerCell(a); c != nil {
+		if s.safe && a.DataType().(arrow.FixedWidthDataType).BitWidth() == 64 {
+			return quoteUnsafe(c)
+		}
 		return c
 	}
 	switch a := a.(type) {
@@ -138,9 +143,12 @@ func cellOf(a arrow.Array, s style) cell {
 		return c
 	}
 	if c := decimalCell(a); c != nil {
+		if s.safe && isInteger(a.DataType()) {
+			return quoteUnsafe(c)
+		}
 		return c
 	}
-	if c := nestedCell(a, style{quote: true, times: s.times}); c != nil {
+	if c := nestedCell(a, style{quote: true, times: s.times, safe: s.safe}); c != nil {
 		return c
 	}
 	if e, ok := a.(array.ExtensionArray); ok {
@@ -174,6 +182,8 @@ func extensionCell(e array.ExtensionArray, s style) cell {
 func (s style) appendFloat(dst []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		switch {
+		case s.safe:
+			return appendNotFinite(dst, f)
 		case s.quote:
 			return append(dst, "null"...)
 		case math.IsNaN(f):

@@ -1,0 +1,231 @@
+// Package budget says how many rows a request would read, from the bounds of the files that hold them, and which part
+// of them is read in place of all, so that the answer comes in time.
+//
+// A sample is slices of time that are spread evenly over the rows. It is read as any other rows, by conditions on the
+// time. All numbers are estimates: rows are taken to lie evenly between the first and the last time of their file.
+package budget
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cordwood/proto/lru"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query"
+)
+
+// The bounds of what is read.
+const (
+	// MaxExact is up to how many rows are counted exactly.
+	MaxExact = 4_000_000
+	// SampleRows is about how many rows are read of more.
+	SampleRows = 1_000_000
+	// slices is how many slices a sample has.
+	sampleSlices = 32
+)
+
+// Read is how much a request reads.
+type Read struct {
+	Segments int   `json:"segments"`
+	Of       int   `json:"of"`
+	Rows     int64 `json:"rows"`
+}
+
+// Estimate returns how much lies in the range of s.
+func Estimate(s *scope.Scope, extents map[uint64]*query.Extent) Read {
+	var r Read
+	for _, t := range s.Tables {
+		e := extents[t.Def.ID]
+		if e == nil {
+			continue
+		}
+		inFiles := int64(0)
+		for _, p := range pieces(s, t, e) {
+			if p.share > 0 {
+				r.Segments++
+				r.Rows += int64(float64(p.rows) * p.share)
+			}
+			inFiles += p.rows
+		}
+		r.Of += len(e.Segments)
+		r.Rows += max(0, e.Rows-inFiles)
+	}
+	return r
+}
+
+// piece is the rows of a file, from the first to the last time.
+type piece struct {
+	from, to time.Time
+	rows     int64
+	// share is the part of them that lies in the range.
+	share float64
+}
+
+// pieces returns the files of a table, with their times cut to the range of s.
+func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
+	typ := t.Def.TimeIndex().Type
+	out := make([]piece, 0, len(e.Segments))
+	for _, seg := range e.Segments {
+		p := piece{from: scope.TimeOf(seg.MinTime, typ), to: scope.TimeOf(seg.MaxTime, typ), rows: seg.Rows}
+		first, last := p.from, p.to
+		if !s.Range.From.IsZero() && p.from.Before(s.Range.From) {
+			p.from = s.Range.From
+		}
+		if p.to.After(s.Range.To) {
+			p.to = s.Range.To
+		}
+		whole := last.Sub(first)
+		switch {
+		case p.to.Before(p.from) || !first.Before(s.Range.To):
+		case whole <= 0:
+			p.share = 1
+		default:
+			p.share = min(1, max(float64(p.to.Sub(p.from))/float64(whole), 1e-9))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Slices returns a condition on the time of each table, by its id, that holds for about so many rows in the range of
+// s, in slices that are spread evenly over them. A table that is not in the answer is read whole. ok is false if
+// too little is known.
+func Slices(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (conditions map[uint64]string, ok bool) {
+	total := Estimate(s, extents).Rows
+	if total <= want {
+		return nil, false
+	}
+	part := float64(want) / float64(total)
+	conditions = map[uint64]string{}
+	for _, t := range s.Tables {
+		e := extents[t.Def.ID]
+		if e == nil || len(e.Segments) == 0 {
+			continue
+		}
+		if c := tableSlices(t, pieces(s, t, e), part); c != "" {
+			conditions[t.Def.ID] = c
+		}
+	}
+	return conditions, len(conditions) > 0
+}
+
+// edge is a moment at which the density of the rows changes.
+type edge struct {
+	at     time.Time
+	change float64 // rows per nanosecond
+}
+
+// tableSlices returns the condition of the slices of a table: from equal parts of its rows the first part each.
+func tableSlices(t *scope.Table, list []piece, part float64) string {
+	edges, total := densities(list)
+	if total <= 0 || len(edges) == 0 {
+		return ""
+	}
+	// The amount of rows grows along the time; quantile returns when it reaches a number.
+	quantile := func(rows float64) time.Time {
+		density, sum := 0.0, 0.0
+		for i, e := range edges {
+			density += e.change
+			if i+1 == len(edges) {
+				break
+			}
+			span := float64(edges[i+1].at.Sub(e.at))
+			if more := density * span; sum+more < rows {
+				sum += more
+				continue
+			}
+			if density <= 0 {
+				return e.at
+			}
+			return e.at.Add(time.Duration((rows - sum) / density))
+		}
+		return edges[len(edges)-1].at
+	}
+	var parts []string
+	for i := range sampleSlices {
+		begin := total * float64(i) / sampleSlices
+		from, to := quantile(begin), quantile(begin+total*part/sampleSlices)
+		unit := time.Second / time.Duration(t.Def.TimeIndex().Type.UnitsPerSecond())
+		if to.Sub(from) < unit {
+			to = from.Add(unit)
+		}
+		parts = append(parts, "("+t.Compare(">=", from)+" AND "+t.Compare("<", to)+")")
+	}
+	return "(" + strings.Join(slices.Compact(parts), " OR ") + ")"
+}
+
+// densities returns where the density of the rows changes, in order, and how many rows there are.
+func densities(list []piece) (edges []edge, total float64) {
+	for _, p := range list {
+		if p.share <= 0 {
+			continue
+		}
+		rows := float64(p.rows) * p.share
+		span := max(float64(p.to.Sub(p.from)), 1)
+		edges = append(edges, edge{p.from, rows / span}, edge{p.from.Add(time.Duration(span)), -rows / span})
+		total += rows
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return a.at.Compare(b.at) })
+	return edges, total
+}
+
+// Extents answers for how much tables hold, and remembers that for a moment. It may be used concurrently.
+type Extents struct {
+	ask func(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error)
+	now func() time.Time
+
+	mu    sync.Mutex
+	known *lru.Cache[uint64, known] // guarded by mu
+}
+
+type known struct {
+	extent *query.Extent
+	at     time.Time
+}
+
+// freshFor is how long an answer is good for, and maxKnown how many files are remembered.
+const (
+	freshFor = 3 * time.Second
+	maxKnown = 500_000
+)
+
+// NewExtents returns Extents of what ask answers.
+func NewExtents(ask func(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error),
+	now func() time.Time,
+) *Extents {
+	return &Extents{ask: ask, now: now, known: lru.New[uint64, known](maxKnown)}
+}
+
+// Of returns what each table holds, by its id.
+func (e *Extents) Of(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error) {
+	out := map[uint64]*query.Extent{}
+	var unknown []*schema.Table
+	now := e.now()
+	e.mu.Lock()
+	for _, t := range tables {
+		if k, ok := e.known.Get(t.ID); ok && now.Sub(k.at) < freshFor {
+			out[t.ID] = k.extent
+		} else {
+			unknown = append(unknown, t)
+		}
+	}
+	e.mu.Unlock()
+	if len(unknown) == 0 {
+		return out, nil
+	}
+	asked, err := e.ask(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, extent := range asked {
+		out[id] = extent
+		e.known.Put(id, known{extent, now}, int64(len(extent.Segments))+1)
+	}
+	return out, nil
+}

@@ -1,0 +1,297 @@
+// Package fields tells what the columns of tables are for and how they are filled, from the newest rows of each table.
+//
+// What it learned of a table is kept for a minute. A Service may be used concurrently.
+package fields
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/cespare/xxhash/v2"
+
+	"cordwood/proto/lru"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query/format"
+)
+
+const (
+	// sampled is how many of the newest rows are looked at, and sampledBytes how many bytes of their values at most.
+	sampled      = 1000
+	sampledBytes = 64 << 20
+	// MaxFields bounds the fields of an answer.
+	MaxFields = 4096
+	keptFor   = time.Minute
+	// emptyFor is how long it is remembered that a table has few rows.
+	emptyFor = 2 * time.Second
+	// maxKept bounds the columns that are remembered.
+	maxKept = 200_000
+)
+
+// Field is a column of a table, or one that several have.
+type Field struct {
+	Name  string      `json:"name"`
+	Type  string      `json:"type"`
+	Index *string     `json:"index"`
+	Role  *roles.Role `json:"role"`
+	// Fill is the share of rows with a value, and Unique that of different values among those.
+	Fill   float64 `json:"fill"`
+	Unique float64 `json:"unique"`
+	// Rank is the place among the fields, from 1: roles first, then those that are filled with values that repeat.
+	Rank int `json:"rank"`
+	// JSONPaths are those that rows have in a column of JSON.
+	JSONPaths []string `json:"json_paths,omitempty"`
+}
+
+// Answer is what is known of the columns of a scope.
+type Answer struct {
+	Fields []Field `json:"fields"`
+	// Time is the time index, and Levels how levels are told.
+	Time   string        `json:"time"`
+	Levels *roles.Scheme `json:"levels"`
+	// LastRow is the time of the newest row; nil: there is none.
+	LastRow *string `json:"last_row"`
+}
+
+// Service looks at tables. See the package comment.
+type Service struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	kept *lru.Cache[uint64, *sample] // guarded by mu, by the id of the table
+}
+
+// New returns a Service.
+func New(now func() time.Time) *Service {
+	return &Service{now: now, kept: lru.New[uint64, *sample](maxKept)}
+}
+
+// sample is what was learned of a table. It is immutable.
+type sample struct {
+	version uint32
+	until   time.Time
+	rows    int
+	columns map[string]*column
+	last    time.Time
+}
+
+// column is what was learned of a column.
+type column struct {
+	filled int
+	values map[uint64]struct{}
+	paths  []string
+}
+
+// Of returns the fields of a scope.
+func (f *Service) Of(ctx context.Context, s *scope.Scope) (*Answer, error) {
+	a := &Answer{Time: s.Tables[0].Def.TimeIndex().Name}
+	if levels := s.Tables[0].Columns.Roles().Level; levels != nil {
+		a.Levels = &levels.Scheme
+	}
+	rows := 0
+	all := map[string]*column{}
+	var last time.Time
+	for _, t := range s.Tables {
+		one, err := f.sample(ctx, s, t)
+		if err != nil {
+			return nil, err
+		}
+		rows += one.rows
+		for name, c := range one.columns {
+			all[name] = add(all[name], c)
+		}
+		if one.rows > 0 && one.last.After(last) {
+			last = one.last
+		}
+		a.addFields(t)
+	}
+	if !last.IsZero() {
+		text := last.Format(time.RFC3339Nano)
+		a.LastRow = &text
+	}
+	a.fill(all, rows)
+	a.rank()
+	return a, nil
+}
+
+// add returns what is known of a column of two tables.
+func add(a, b *column) *column {
+	if a == nil {
+		return b
+	}
+	out := &column{filled: a.filled + b.filled, values: map[uint64]struct{}{}, paths: a.paths}
+	for _, of := range []*column{a, b} {
+		for v := range of.values {
+			out.values[v] = struct{}{}
+		}
+	}
+	for _, path := range b.paths {
+		if len(out.paths) < maxPaths && !slices.Contains(out.paths, path) {
+			out.paths = append(slices.Clone(out.paths), path)
+		}
+	}
+	return out
+}
+
+// addFields adds the columns of t that are not there yet.
+func (a *Answer) addFields(t *scope.Table) {
+	have := map[string]bool{}
+	for _, f := range a.Fields {
+		have[f.Name] = true
+	}
+	for i := range t.Def.Columns {
+		c := &t.Def.Columns[i]
+		if have[c.Name] || len(a.Fields) == MaxFields {
+			continue
+		}
+		f := Field{Name: c.Name, Type: c.Type.String()}
+		if c.Index != nil {
+			kind := c.Index.Kind.String()
+			f.Index = &kind
+		}
+		if role := t.Columns.Roles().RoleOf(c); role != roles.None {
+			f.Role = &role
+		}
+		a.Fields = append(a.Fields, f)
+	}
+}
+
+func (a *Answer) fill(all map[string]*column, rows int) {
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		c := all[f.Name]
+		if c == nil || c.filled == 0 {
+			continue
+		}
+		f.Fill = rounded(float64(c.filled) / float64(rows))
+		f.Unique = rounded(float64(len(c.values)) / float64(c.filled))
+		f.JSONPaths = c.paths
+	}
+}
+
+// rounded has so many digits as the sample says something about.
+func rounded(f float64) float64 { return math.Round(f*10000) / 10000 }
+
+// roleOrder is the order of the roles among the first fields.
+var roleOrder = []roles.Role{roles.Time, roles.Level, roles.Message, roles.Error, roles.Source, roles.Trace}
+
+func (a *Answer) rank() {
+	order := make([]int, len(a.Fields))
+	for i := range order {
+		order[i] = i
+	}
+	role := func(f *Field) int {
+		if f.Role == nil {
+			return len(roleOrder)
+		}
+		return slices.Index(roleOrder, *f.Role)
+	}
+	slices.SortStableFunc(order, func(i, k int) int {
+		x, y := &a.Fields[i], &a.Fields[k]
+		return cmp.Or(cmp.Compare(role(x), role(y)), cmp.Compare(y.Fill*(1-y.Unique), x.Fill*(1-x.Unique)))
+	})
+	for rank, i := range order {
+		a.Fields[i].Rank = rank + 1
+	}
+}
+
+// Ranked returns the names of fields, the most useful ones first.
+func (a *Answer) Ranked() []Field {
+	out := slices.Clone(a.Fields)
+	slices.SortFunc(out, func(x, y Field) int { return x.Rank - y.Rank })
+	return out
+}
+
+// sample looks at the newest rows of a table, or remembers what it saw.
+func (f *Service) sample(ctx context.Context, s *scope.Scope, t *scope.Table) (*sample, error) {
+	f.mu.Lock()
+	have, ok := f.kept.Get(t.Def.ID)
+	f.mu.Unlock()
+	if ok && have.version == t.Def.Version && f.now().Before(have.until) {
+		return have, nil
+	}
+	out, err := look(ctx, s, t)
+	if err != nil {
+		return nil, err
+	}
+	out.version = t.Def.Version
+	out.until = f.now().Add(keptFor)
+	if out.rows < sampled {
+		out.until = f.now().Add(emptyFor)
+	}
+	weight := int64(0)
+	for _, c := range out.columns {
+		weight += 1 + int64(len(c.values)/16)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept.Put(t.Def.ID, out, weight+1)
+	return out, nil
+}
+
+func look(ctx context.Context, s *scope.Scope, t *scope.Table) (*sample, error) {
+	out := &sample{columns: map[string]*column{}}
+	index := scope.Ident(t.Def.TimeIndex().Name)
+	sql := "SELECT * FROM " + t.From() + " ORDER BY " + index + " DESC LIMIT " + strconv.Itoa(sampled)
+	bytes := 0
+	err := s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		n := int(rec.NumRows())
+		if n == 0 {
+			return nil
+		}
+		for i, field := range rec.Schema().Fields() {
+			c := out.columns[field.Name]
+			if c == nil {
+				c = &column{values: map[uint64]struct{}{}}
+				out.columns[field.Name] = c
+			}
+			col := t.Def.Column(field.Name)
+			bytes += c.look(rec.Column(i), n, col != nil && col.Type == schema.JSON)
+			if out.rows == 0 && field.Name == t.Def.TimeIndex().Name {
+				if at, ok := timeAt(rec.Column(i), t); ok {
+					out.last = at
+				}
+			}
+		}
+		if out.rows += n; bytes > sampledBytes {
+			return scope.ErrStop
+		}
+		return nil
+	})
+	return out, err
+}
+
+// look looks at n values, and returns how many bytes they have.
+func (c *column) look(a arrow.Array, n int, isJSON bool) (bytes int) {
+	if a.NullN() == n {
+		return 0
+	}
+	text, write := format.Text(a), format.SafeCell(a)
+	var buf []byte
+	for i := range n {
+		if format.IsNull(a, i) {
+			continue
+		}
+		c.filled++
+		if text == nil {
+			buf = write(buf[:0], i)
+			c.values[xxhash.Sum64(buf)] = struct{}{}
+			bytes += len(buf)
+			continue
+		}
+		s := text(i)
+		c.values[xxhash.Sum64String(s)] = struct{}{}
+		bytes += len(s)
+		if isJSON {
+			c.addPaths(s)
+		}
+	}
+	return bytes
+}

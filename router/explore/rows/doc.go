@@ -1,0 +1,73 @@
+// Package rows reads rows page by page: rows in the order of their time, a row by its id, and the rows around it.
+//
+// Rows have an order of their own, the same on every router: by time, then by a hash of their names and values, then by
+// table. A page is some rows of this order, and a cursor is a place in it, so that no row that existed at the first
+// page comes twice or is missed, whatever is stored meanwhile. Rows that are equal in all are told apart by numbers.
+//
+// What is held in memory is bounded by the bytes of a page (pageBytes), not by the rows that are read for it.
+package rows
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"cordwood/router/explore/scope"
+)
+
+// MaxLimit bounds the rows of a page.
+const MaxLimit = 1000
+
+// pageBytes bounds the encoded rows that are held for a page, in bytes. A row alone may be larger.
+const pageBytes = 16 << 20
+
+// Row is a row as clients see it.
+type Row struct {
+	ID    string          `json:"id"`
+	Time  string          `json:"time"`
+	Table string          `json:"table"`
+	V     json.RawMessage `json:"v"`
+	// Cut has the length in bytes of each text that was cut.
+	Cut map[string]int `json:"cut,omitempty"`
+
+	place
+}
+
+// place is where a row stands in the order of rows.
+type place struct {
+	at    time.Time
+	hash  uint64
+	table string
+	// number counts rows that are equal in all, from 1.
+	number int
+}
+
+// compare orders places: newest first or oldest first. Equal rows are in the order of their numbers both times.
+func compare(a, b place, newest bool) int {
+	c := cmp.Or(a.at.Compare(b.at), cmp.Compare(a.hash, b.hash), cmp.Compare(a.table, b.table))
+	if newest {
+		c = -c
+	}
+	return cmp.Or(c, cmp.Compare(a.number, b.number))
+}
+
+// Column is a column of the rows.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// Columns returns the columns of all tables of a scope, each name once.
+func Columns(s *scope.Scope) []Column {
+	var out []Column
+	seen := map[string]bool{}
+	for _, t := range s.Tables {
+		for _, c := range t.Def.Columns {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				out = append(out, Column{Name: c.Name, Type: c.Type.String()})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package scope
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/proto/schema"
+	"cordwood/router/query"
+	"cordwood/router/query/statement"
+)
+
+// ErrStop is what a function given to Run returns to have the query end early, without an error.
+var ErrStop = errors.New("scope: enough rows")
+
+// Run runs a SELECT and hands each batch of its rows to each, with the batch valid until that returns.
+func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch) error) error {
+	statements, err := statement.Parse(sql)
+	if err != nil {
+		return err
+	}
+	req := query.Request{
+		Statements: statements, Database: s.Database, AllowPartial: s.req.AllowPartial, Timeout: s.timeout,
+	}
+	if s.req.Consistency == "any" {
+		req.MaxStaleness = staleness
+	}
+	return s.source.Execute(ctx, req, func(_ context.Context, res query.Result) error {
+		for _, missing := range res.Partial {
+			if !slices.Contains(s.Partial, missing) {
+				s.Partial = append(s.Partial, missing)
+			}
+		}
+		for res.Rows.Next() {
+			switch err := each(res.Rows.RecordBatch()); {
+			case errors.Is(err, ErrStop):
+				return nil
+			case err != nil:
+				return err
+			}
+		}
+		return res.Rows.Err()
+	})
+}
+
+// Extents returns what each table holds, by its id.
+func (s *Scope) Extents(ctx context.Context) (map[uint64]*query.Extent, error) {
+	tables := make([]*schema.Table, len(s.Tables))
+	for i, t := range s.Tables {
+		tables[i] = t.Def
+	}
+	return s.source.Extents(ctx, tables)
+}

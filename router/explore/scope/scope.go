@@ -1,0 +1,287 @@
+package scope
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/search"
+)
+
+// Ident writes a name in SQL.
+func Ident(name string) string { return search.Ident(name) }
+
+// Table is one of the tables.
+type Table struct {
+	Def     *schema.Table
+	Columns *search.Columns
+	// Condition is what its rows must meet beside the time; TRUE: nothing.
+	Condition string
+}
+
+// Scope is which rows a request is about. See the package comment.
+type Scope struct {
+	Database string
+	Tables   []*Table
+	Range    Range
+	// Query is the search text, parsed.
+	Query *search.Query
+	// Partial lists what the queries so far left out.
+	Partial []string
+
+	req     Request
+	source  Source
+	timeout time.Duration
+}
+
+// Resolve finds the tables of a request and reads the rest of it. now is the time of the request, and timeout that of
+// each query; 0: the service's own.
+func Resolve(ctx context.Context, source Source, req Request, now time.Time, timeout time.Duration) (*Scope, error) {
+	s := &Scope{Database: req.DB, req: req, source: source, timeout: timeout}
+	if s.Database = strings.TrimPrefix(s.Database, "svc-"); s.Database == "" {
+		s.Database = schema.DefaultDatabase
+	}
+	if schema.ReservedDatabase(s.Database) {
+		s.Database = strings.ToLower(s.Database)
+	}
+	if req.Consistency != "" && req.Consistency != "linear" && req.Consistency != "any" {
+		return nil, errs.New(errs.InvalidArguments, "consistency is %.40q: it must be linear, which shows all that was "+
+			"acknowledged, or any", req.Consistency)
+	}
+	var err error
+	if s.Range, err = parseRange(req.From, req.To, now); err != nil {
+		return nil, err
+	}
+	if s.Query, err = search.Parse(req.Query); err != nil {
+		return nil, err
+	}
+	tables, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	where := strings.TrimSpace(req.Where)
+	if where != "" {
+		if err := source.CheckCondition(ctx, s.Database, where); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.setTables(tables, where)
+}
+
+// setTables compiles the search for each table.
+func (s *Scope) setTables(tables []*schema.Table, where string) error {
+	columns := make([]*search.Columns, len(tables))
+	for i, t := range tables {
+		columns[i] = search.NewColumns(t, "")
+		if len(tables) > 1 {
+			columns[i] = columns[i].Among()
+		}
+	}
+	for i, t := range tables {
+		sql, err := s.Query.Condition(columns[i], columns...)
+		if err != nil {
+			return err
+		}
+		if where != "" {
+			sql = join(sql, "("+where+"\n)")
+		}
+		s.Tables = append(s.Tables, &Table{Def: t, Columns: columns[i], Condition: sql})
+	}
+	return nil
+}
+
+// Without returns the condition of a table without the conditions of the search on a field.
+func (s *Scope) Without(t *Table, field string) (string, error) {
+	columns := make([]*search.Columns, len(s.Tables))
+	for i, other := range s.Tables {
+		columns[i] = other.Columns
+	}
+	sql, err := s.Query.Without(t.Columns, field).Condition(t.Columns, columns...)
+	if where := strings.TrimSpace(s.req.Where); where != "" && err == nil {
+		sql = join(sql, "("+where+"\n)")
+	}
+	return sql, err
+}
+
+// find finds the tables.
+func (s *Scope) find(ctx context.Context) ([]*schema.Table, error) {
+	names := s.req.Tables
+	if len(names) == 0 {
+		return nil, errs.New(errs.InvalidArguments, `tables is empty: name 1 to %d tables, as "tables":["app"]`, MaxTables)
+	}
+	if len(names) > MaxTables {
+		return nil, tooMany(len(names))
+	}
+	var found []*schema.Table
+	for _, name := range names {
+		if !strings.Contains(name, "*") {
+			t, err := s.source.Table(ctx, s.Database, name)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, t)
+			continue
+		}
+		all, err := s.source.Tables(ctx, s.Database)
+		if err != nil {
+			return nil, err
+		}
+		some := false
+		for _, t := range all {
+			if matches(name, t.Name) {
+				found, some = append(found, t), true
+			}
+		}
+		if !some {
+			return nil, errs.New(errs.TableNotFound, "no table of database %s has a name like %.100q", s.Database, name)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *schema.Table) int { return strings.Compare(a.Name, b.Name) })
+	found = slices.CompactFunc(found, func(a, b *schema.Table) bool { return a.ID == b.ID })
+	if len(found) > MaxTables {
+		return nil, tooMany(len(found))
+	}
+	for _, t := range found {
+		if t.TimeIndex() == nil {
+			return nil, errs.New(errs.Unsupported, "table %s.%s has no time index", t.Database, t.Name)
+		}
+	}
+	return found, nil
+}
+
+func tooMany(n int) error {
+	return errs.New(errs.InvalidArguments, "tables are %d, and at most %d are searched together", n, MaxTables)
+}
+
+// matches reports whether name is like a pattern, in which a star stands for any characters.
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
+		return false
+	}
+	name = name[len(first) : len(name)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, rest, found := strings.Cut(name, part)
+		if !found {
+			return false
+		}
+		name = rest
+	}
+	return true
+}
+
+// join returns the condition that all of conditions hold.
+func join(conditions ...string) string {
+	var kept []string
+	for _, c := range conditions {
+		switch c {
+		case "TRUE", "":
+		case "FALSE":
+			return c
+		default:
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) == 0 {
+		return "TRUE"
+	}
+	return strings.Join(kept, " AND ")
+}
+
+// Times returns the conditions of the range on the time index of t.
+func (s *Scope) Times(t *Table) string {
+	from := "TRUE"
+	if !s.Range.From.IsZero() {
+		from = t.Compare(">=", s.Range.From)
+	}
+	return join(from, t.Compare("<", s.Range.To))
+}
+
+// Where returns WHERE with all conditions of the scope on the rows of t, and more; empty: there are none.
+func (s *Scope) Where(t *Table, more ...string) string {
+	return WhereAll(append([]string{t.Condition, s.Times(t)}, more...)...)
+}
+
+// WhereAll returns WHERE with conditions joined by AND.
+func WhereAll(conditions ...string) string {
+	if all := join(conditions...); all != "TRUE" {
+		return " WHERE " + all
+	}
+	return ""
+}
+
+// From returns the name of t in SQL.
+func (t *Table) From() string { return Ident(t.Def.Database) + "." + Ident(t.Def.Name) }
+
+// SQL returns the SELECT of the newest rows of the scope, as a person would write it.
+func (s *Scope) SQL(limit int) string {
+	if len(s.Tables) == 1 {
+		t := s.Tables[0]
+		return "SELECT * FROM " + s.short(t) + s.Where(t) + " ORDER BY " + Ident(t.Def.TimeIndex().Name) +
+			fmt.Sprintf(" DESC LIMIT %d", limit)
+	}
+	var parts []string
+	for _, t := range s.Tables {
+		parts = append(parts, "SELECT "+schema.QuoteLiteral(t.Def.Name)+" AS _table, * FROM "+s.short(t)+s.Where(t))
+	}
+	return strings.Join(parts, " UNION ALL BY NAME ") + " ORDER BY " +
+		Ident(s.Tables[0].Def.TimeIndex().Name) + fmt.Sprintf(" DESC LIMIT %d", limit)
+}
+
+// short returns the name of t for a reader who knows the database.
+func (s *Scope) short(t *Table) string {
+	if t.Def.Database == schema.DefaultDatabase {
+		return Ident(t.Def.Name)
+	}
+	return t.From()
+}
+
+// Conditions returns what the rows of the tables must meet beside the time, for people: that of the first table, and
+// of the others if theirs differ.
+func (s *Scope) Conditions() string {
+	first := s.Tables[0].Condition
+	for _, t := range s.Tables[1:] {
+		if t.Condition != first {
+			var parts []string
+			for _, t := range s.Tables {
+				parts = append(parts, t.Def.Name+": "+t.Condition)
+			}
+			return strings.Join(parts, "; ")
+		}
+	}
+	return first
+}
+
+// MaxValueBytes returns the bound of the texts of rows.
+func (s *Scope) MaxValueBytes() (int, error) {
+	const usual, most = 1024, 64 << 10
+	n := s.req.MaxValueBytes
+	switch {
+	case n == nil:
+		return usual, nil
+	case *n < 1 || *n > most:
+		return 0, errs.New(errs.InvalidArguments, "max_value_bytes is %d: it must be from 1 to %d", *n, most)
+	}
+	return *n, nil
+}
+
+// Fingerprint returns a hash of what decides which rows the scope has, beside the range.
+func (s *Scope) Fingerprint() uint64 {
+	h := xxhash.New()
+	parts := []string{s.Database, s.req.Query, strings.TrimSpace(s.req.Where)}
+	for _, t := range s.Tables {
+		parts = append(parts, t.Def.Name)
+	}
+	for _, part := range parts {
+		_, _ = h.WriteString(strconv.Quote(part)) // it never fails
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,146 @@
+// Package explore is the handlers of /v1/explore: what a page for logs asks. They read a request, ask the packages
+// below router/explore, and write what those answer.
+//
+// A Handler has no goroutines of its own and nothing to close. It may be used concurrently.
+package explore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/fields"
+	"cordwood/router/explore/scope"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/query"
+)
+
+// maxBody bounds a request, in bytes.
+const maxBody = 64 << 10
+
+// Config is what a Handler works with.
+type Config struct {
+	// Source finds tables and runs SQL. Required.
+	Source scope.Source
+	// Timeout bounds a request that does not name another by x-svc-timeout. The default value is 30 s.
+	Timeout time.Duration
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+}
+
+// Handler answers /v1/explore. See the package comment.
+type Handler struct {
+	cfg    Config
+	fields *fields.Service
+}
+
+// New returns a Handler. Source must be set.
+func New(cfg Config) (*Handler, error) {
+	if cfg.Source == nil {
+		return nil, errors.New("explore: Config.Source must be set")
+	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	extents := budget.NewExtents(cfg.Source.Extents, cfg.Now)
+	cfg.Source = remembering{cfg.Source, extents}
+	return &Handler{cfg: cfg, fields: fields.New(cfg.Now)}, nil
+}
+
+// remembering is a source that remembers for a moment how much tables hold.
+type remembering struct {
+	scope.Source
+	extents *budget.Extents
+}
+
+// Extents implements scope.Source.
+func (r remembering) Extents(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error) {
+	return r.extents.Of(ctx, tables)
+}
+
+// call is one request while it is answered.
+type call struct {
+	h       *Handler
+	r       *http.Request
+	start   time.Time
+	now     time.Time
+	timeout time.Duration
+}
+
+// answering returns the handler of a request of type T, which do answers with what becomes JSON.
+func answering[T any](h *Handler, do func(ctx context.Context, c *call, req *T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := exchange.Of(r)
+		c := &call{h: h, r: r, start: x.Start, now: h.cfg.Now()}
+		ctx := r.Context()
+		if deadline, ok := ctx.Deadline(); ok {
+			c.timeout = time.Until(deadline)
+		} else {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, h.cfg.Timeout)
+			defer cancel()
+		}
+		out, err := func() ([]byte, error) {
+			req := new(T)
+			if err := decode(w, r, req); err != nil {
+				return nil, err
+			}
+			v, err := do(ctx, c, req)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(v)
+		}()
+		if err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		exchange.WriteJSON(w, http.StatusOK, out)
+	}
+}
+
+// decode reads the body of a request: an object of JSON.
+func decode(w http.ResponseWriter, r *http.Request, to any) error {
+	if kind := r.Header.Get("Content-Type"); kind != "" {
+		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
+			return errs.New(errs.InvalidArguments, "invalid content type: %.80s, expected application/json", kind)
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return errs.New(errs.InvalidArguments, "the request has more than %d bytes", maxBody).
+			WithStatus(http.StatusRequestEntityTooLarge)
+	}
+	if err != nil {
+		return errs.Wrap(errs.InvalidArguments, err, "read the request")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		why := strings.TrimPrefix(err.Error(), "json: ")
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			why = "it is not complete"
+		}
+		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", why)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errs.New(errs.InvalidArguments, "the request cannot be read: something follows its end")
+	}
+	return nil
+}
+
+// scope resolves the scope of a request.
+func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, error) {
+	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
+}

@@ -1,0 +1,82 @@
+package explore
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/scope"
+	"cordwood/router/httpapi/exchange"
+)
+
+// Head is what every answer begins with.
+type Head struct {
+	Range Range `json:"range"`
+	// Tables are the names of the tables, without patterns.
+	Tables []string `json:"tables"`
+	// Where is the condition that the search became.
+	Where string `json:"where"`
+	Took  int64  `json:"took_ms"`
+	// Read is how much lies in the range; it is estimated, from the bounds of the files.
+	Read *budget.Read `json:"read,omitempty"`
+	// Exact: nothing was estimated from a sample.
+	Exact   bool     `json:"exact"`
+	Sample  *Sample  `json:"sample,omitempty"`
+	Partial *Partial `json:"partial,omitempty"`
+}
+
+// Range is the time of the rows. From is null if that is the first row.
+type Range struct {
+	From *string `json:"from"`
+	To   string  `json:"to"`
+}
+
+// Sample says of how many rows numbers were estimated.
+type Sample struct {
+	Rows int64 `json:"rows"`
+	Of   int64 `json:"of"`
+}
+
+// Partial is what is missing from an answer that was allowed to be partial.
+type Partial struct {
+	Segments []string `json:"segments,omitempty"`
+	Shards   []string `json:"shards,omitempty"`
+}
+
+// head returns the head of an answer, once all queries have run.
+func (c *call) head(s *scope.Scope) Head {
+	h := Head{Range: Range{To: s.Range.To.Format(time.RFC3339Nano)}, Where: s.Conditions(), Exact: true}
+	if !s.Range.From.IsZero() {
+		from := s.Range.From.Format(time.RFC3339Nano)
+		h.Range.From = &from
+	}
+	for _, t := range s.Tables {
+		h.Tables = append(h.Tables, t.Def.Name)
+	}
+	if len(s.Partial) > 0 {
+		h.Partial = &Partial{}
+		for _, text := range s.Partial {
+			text = exchange.NamedNodes(c.r, text)
+			if strings.Contains(text, ": segment ") {
+				h.Partial.Segments = append(h.Partial.Segments, text)
+			} else {
+				h.Partial.Shards = append(h.Partial.Shards, text)
+			}
+		}
+	}
+	h.Took = time.Since(c.start).Milliseconds()
+	return h
+}
+
+// headWithRead is head with how much was read.
+func (c *call) headWithRead(ctx context.Context, s *scope.Scope) (Head, error) {
+	extents, err := s.Extents(ctx)
+	if err != nil {
+		return Head{}, err
+	}
+	read := budget.Estimate(s, extents)
+	h := c.head(s)
+	h.Read = &read
+	return h, nil
+}

@@ -1,0 +1,101 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// Tables returns the tables of a database, as Table does a single one. Of a database of the server's they are those
+// with rows of their own.
+func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table, error) {
+	caller := access.From(ctx)
+	if err := caller.Require(access.Need{Privilege: access.Select, Action: "list tables"}); err != nil {
+		return nil, err
+	}
+	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
+		return nil, err
+	}
+	if err := s.names.findDatabase(database, mayReadNames(caller)); err != nil {
+		return nil, err
+	}
+	return s.names.meta.Tables(database), nil
+}
+
+// CheckCondition refuses a condition that a client gives as the text of a parameter, if it is not one on the columns
+// of a table of the database alone.
+func (s *Service) CheckCondition(ctx context.Context, database, where string) error {
+	if err := statement.CheckCondition(where); err != nil {
+		return errs.Wrap(errs.InvalidSyntax, err, "where")
+	}
+	a, err := s.reader.shards.Analyze(ctx, &shardpb.AnalyzeRequest{
+		Sql: statement.Alone(where), Database: database, Share: access.From(ctx).KnownShare(),
+	})
+	if err != nil {
+		return statement.InAlone(err)
+	}
+	if len(a.Tables) > 0 || statement.HasQuery(where) {
+		return errs.New(errs.Unsupported, "where: a condition uses the columns of the tables; it cannot have a query in it")
+	}
+	return nil
+}
+
+// Segment is a file with rows of a table. Times are in the unit of the table's time index.
+type Segment struct {
+	Table            uint64
+	Rows             int64
+	MinTime, MaxTime int64
+}
+
+// Extent is what a table holds, as the leaders of its shards tell it.
+type Extent struct {
+	Segments []Segment
+	// Rows counts those in segments and in memory.
+	Rows int64
+}
+
+// Extents returns the extent of each table by its id. What a shard that does not answer holds is left out: the
+// numbers are estimates, and rows come and go meanwhile.
+func (s *Service) Extents(ctx context.Context, tables []*schema.Table) (map[uint64]*Extent, error) {
+	req := &shardpb.StatsRequest{Segments: true}
+	out := map[uint64]*Extent{}
+	for _, t := range tables {
+		req.TableIds = append(req.TableIds, t.ID)
+		out[t.ID] = &Extent{}
+	}
+	if len(tables) == 0 {
+		return out, nil
+	}
+	f := &facts{names: s.names, shards: s.reader.shards, ctx: ctx}
+	all, err := s.reader.shards.Stats(ctx, req)
+	if err != nil && (ctx.Err() != nil || len(all) == 0) {
+		return nil, err
+	}
+	f.stats = map[statsNeed][]*shardpb.ShardStats{statsSegments: all}
+	leaders, err := f.leaders(statsSegments)
+	if err != nil {
+		return nil, err
+	}
+	for _, shard := range leaders {
+		for _, t := range shard.Tables {
+			if e := out[t.TableId]; e != nil {
+				e.Rows += t.Rows
+			}
+		}
+		for _, seg := range shard.Segments {
+			if e := out[seg.TableId]; e != nil && seg.Quarantined == "" {
+				e.Segments = append(e.Segments, Segment{seg.TableId, seg.Rows, seg.MinTime, seg.MaxTime})
+			}
+		}
+	}
+	for _, e := range out {
+		slices.SortFunc(e.Segments, func(a, b Segment) int { return cmp.Compare(a.MinTime, b.MinTime) })
+	}
+	return out, nil
+}
