@@ -24,23 +24,6 @@ func automatic(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// startOperation begins an operation that nobody asked for.
-func startOperation(snap *snapshot.Snapshot, kind, reason string, set func(*metapb.Operation)) *act {
-	op := part(nil, kind, set)
-	op.Reason = reason
-	return &act{what: "start " + kind, starts: []*metapb.Operation{op}}
-}
-
-func countRunning(snap *snapshot.Snapshot, kind string) int {
-	n := 0
-	for _, op := range snap.Running() {
-		if op.Kind == kind {
-			n++
-		}
-	}
-	return n
-}
-
 // balanceReplicas starts a rebalance if nodes have been far apart, nothing else is under
 // way, and the last one was long ago.
 func balanceReplicas(snap *snapshot.Snapshot) *act {

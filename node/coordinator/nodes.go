@@ -25,7 +25,6 @@ func beingEmptied(snap *snapshot.Snapshot, id string) bool {
 const (
 	stepMark    = "mark"    // the node takes nothing new
 	stepLeaders = "leaders" // other nodes lead its shards
-	stepParts   = "parts"   // operations that are parts of it run
 	stepMembers = "members" // it leaves the metadata group
 	stepForget  = "forget"  // the cluster forgets it
 )

@@ -14,6 +14,9 @@ import (
 	"cordwood/proto/words"
 )
 
+// stepParts is the step of an operation while operations that are parts of it run.
+const stepParts = "parts"
+
 // part makes an operation that is a part of another one.
 func part(of *metapb.Operation, kind string, set func(*metapb.Operation)) *metapb.Operation {
 	op := &metapb.Operation{Kind: kind, Parent: of.GetId(), RequestedBy: cmp.Or(of.GetRequestedBy(), operation.ByCluster)}

@@ -39,8 +39,3 @@ func Diagnose(snap *snapshot.Snapshot) []clusterapi.Problem {
 	}
 	return d.out
 }
-
-type diagnosis struct {
-	snap *snapshot.Snapshot
-	out  []clusterapi.Problem
-}

@@ -1,0 +1,108 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"cordwood/node/coordinator/snapshot"
+)
+
+// leading is the memory of one time as leader. Only the goroutine of lead uses it.
+type leading struct {
+	*Coordinator
+	wg       sync.WaitGroup
+	outcomes chan outcome
+	busy     map[uint64]bool // operations with a call under way; automaticID: the cluster's own
+	failures map[uint64]*failure
+	answered map[uint32]snapshot.Membership
+	copies   map[uint64]map[uint32]snapshot.Copy // by id of the copy
+	meter    *meter
+	hotSince map[uint64]time.Time
+	// closedSince, unchangedSince, pairedSince and emptySince are when this leader saw first that a table is
+	// closed in its epoch, a version of an operation, that it has promoted a second voter, and that a shard which
+	// retires has no table.
+	closedSince, unchangedSince, pairedSince, emptySince map[version]time.Time
+
+	began       time.Time
+	nodes       string // that hold shards and answer, as one text
+	stableSince time.Time
+	statusError string // the last one, so that it is logged once
+}
+
+// version names one state of what the metadata have, by its id.
+type version struct {
+	id      uint64
+	version uint32
+}
+
+// automaticID stands for what the cluster does of itself, beside operations.
+const automaticID = 0
+
+// failure is how often in a row an operation's calls have failed.
+type failure struct {
+	err   error
+	count int
+	until time.Time
+}
+
+// outcome is how a call ended.
+type outcome struct {
+	id    uint64
+	err   error
+	shard uint32 // 0: none
+	group snapshot.Membership
+	// What was answered of a handoff, by shard.
+	copy   uint64 // 0: none
+	copies map[uint32]snapshot.Copy
+}
+
+func (l *leading) begin(ctx context.Context, id uint64, f func(context.Context) outcome) {
+	l.busy[id] = true
+	l.wg.Go(func() {
+		call, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
+		defer cancel()
+		o := f(call)
+		o.id = id
+		select {
+		case l.outcomes <- o:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// maxPause bounds the pause after calls that failed.
+const maxPause = 10 * time.Second
+
+// take notes how a call ended.
+func (l *leading) take(o outcome) {
+	delete(l.busy, o.id)
+	if o.shard != 0 {
+		l.answered[o.shard] = o.group
+	}
+	if o.copy != 0 {
+		answers := maps.Clone(l.copies[o.copy])
+		if answers == nil {
+			answers = map[uint32]snapshot.Copy{}
+		}
+		maps.Copy(answers, o.copies)
+		l.copies[o.copy] = answers
+	}
+	if o.err == nil {
+		delete(l.failures, o.id)
+		return
+	}
+	f := l.failures[o.id]
+	if f == nil {
+		f = &failure{}
+		l.failures[o.id] = f
+	}
+	f.err = o.err
+	f.count++
+	f.until = time.Now().Add(min(250*time.Millisecond<<min(f.count-1, 8), maxPause))
+}
+
+// errLost stands for a record that somebody else has changed meanwhile.
+var errLost = errors.New("the operation was changed meanwhile")

@@ -1,0 +1,12 @@
+package view
+
+import (
+	"cordwood/node/coordinator/snapshot"
+	"cordwood/router/httpapi/clusterapi"
+)
+
+// diagnosis collects what is wrong with a cluster. Each of its methods looks for one kind of problem.
+type diagnosis struct {
+	snap *snapshot.Snapshot
+	out  []clusterapi.Problem
+}
