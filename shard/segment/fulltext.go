@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/bloom"
 
@@ -36,45 +34,6 @@ var smallFilterBits = filterBits(map[string]string{schema.IndexOptionFalsePositi
 // tokenHash is the hash of a token; the same as that of Parquet's own bloom filters.
 var tokenHash bloom.XXH64
 
-// analyzer cuts text into tokens: runs of letters and digits, in lower case unless
-// case matters. With chinese, every Han character is a token by itself.
-type analyzer struct {
-	chinese, caseSensitive bool
-}
-
-// each calls f with the tokens of text; f must not keep them. buf is scratch memory,
-// and is returned for the next call.
-func (a analyzer) each(text, buf []byte, f func(token []byte)) []byte {
-	buf = buf[:0]
-	flush := func() {
-		if len(buf) > 0 {
-			f(buf)
-			buf = buf[:0]
-		}
-	}
-	for i := 0; i < len(text); {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRune(text[i:])
-		}
-		i += size
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			flush()
-		case a.chinese && unicode.Is(unicode.Han, r):
-			flush()
-			buf = utf8.AppendRune(buf, r)
-			flush()
-		case a.caseSensitive:
-			buf = utf8.AppendRune(buf, r)
-		default:
-			buf = utf8.AppendRune(buf, unicode.ToLower(r))
-		}
-	}
-	flush()
-	return buf
-}
-
 // fulltext collects the token filters of a column with a fulltext index, row group by
 // row group.
 type fulltext struct {
@@ -82,7 +41,7 @@ type fulltext struct {
 	bits     uint // per token
 	groups   [][]byte
 
-	tokens map[uint64]struct{}    // hashes, of the row group under way
+	tokens hashSet                // hashes, of the row group under way
 	filter bloom.SplitBlockFilter // takes them once they are too many
 	buf    []byte
 }
@@ -96,14 +55,15 @@ func newFulltext(c *schema.Column) *fulltext {
 	caseSensitive, err := strconv.ParseBool(o[schema.IndexOptionCaseSensitive])
 	return &fulltext{
 		analyzer: analyzer{chinese: o[schema.IndexOptionAnalyzer] == "Chinese", caseSensitive: err == nil && caseSensitive},
-		bits:     max(filterBits(o), 1), tokens: map[uint64]struct{}{},
+		bits:     max(filterBits(o), 1),
 	}
 }
 
 // group adds the filter of a row group.
 func (t *fulltext) group(v *parquet.Values) {
+	token := t.token
 	for i := range v.Ends {
-		t.buf = t.analyzer.each(v.Entry(i), t.buf, t.token)
+		t.buf = t.analyzer.each(v.Entry(i), t.buf, token)
 	}
 	if cap(t.buf) > maxTokenBuffer {
 		t.buf = nil
@@ -119,35 +79,36 @@ const maxTokenBuffer = 64 << 10
 // there are too many, the largest filter takes them at once.
 func (t *fulltext) token(token []byte) {
 	h := tokenHash.Sum64(token)
+	if t.tokens.met(h) {
+		return
+	}
 	if t.filter != nil {
 		t.filter.Insert(h)
 		return
 	}
-	t.tokens[h] = struct{}{}
-	if len(t.tokens) == maxTokens {
+	t.tokens.add(h)
+	if t.tokens.n == maxTokens {
 		t.filter = make(bloom.SplitBlockFilter, maxFilterBytes/bloom.BlockSize)
 		t.insert()
 	}
 }
 
 func (t *fulltext) insert() {
-	for h := range t.tokens {
-		t.filter.Insert(h)
-	}
-	clear(t.tokens)
+	t.tokens.each(t.filter.Insert)
+	t.tokens.clear()
 }
 
 // end completes the filter of a row group.
 func (t *fulltext) end() {
 	if t.filter == nil {
-		blocks := bloom.NumSplitBlocksOf(int64(len(t.tokens)), t.bits)
-		better := bloom.NumSplitBlocksOf(int64(len(t.tokens)), max(t.bits, smallFilterBits))
+		blocks := bloom.NumSplitBlocksOf(int64(t.tokens.n), t.bits)
+		better := bloom.NumSplitBlocksOf(int64(t.tokens.n), max(t.bits, smallFilterBits))
 		blocks = max(blocks, min(better, smallFilterBytes/bloom.BlockSize), 1)
 		t.filter = make(bloom.SplitBlockFilter, min(blocks, maxFilterBytes/bloom.BlockSize))
 		t.insert()
 	}
 	t.groups = append(t.groups, t.filter.Bytes())
-	t.filter = nil
+	t.filter, t.tokens.recent = nil, [len(t.tokens.recent)]uint64{}
 }
 
 // fulltextJSON is the form in the metadata, of which there is one per column.

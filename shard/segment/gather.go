@@ -61,8 +61,11 @@ func (g *gathered) footprint() int {
 func (g *gathered) add(typ schema.Type, views []*column.View, runs []run) {
 	if typ.IsBytes() {
 		g.codes.reset(len(views))
+		if g.plain {
+			g.room(plainBytes(views, runs))
+		}
 	}
-	for _, r := range runs {
+	for i, r := range runs {
 		v := views[r.batch]
 		if v == nil {
 			g.nulls(int(r.n))
@@ -78,6 +81,7 @@ func (g *gathered) add(typ schema.Type, views []*column.View, runs []run) {
 			g.entries(v, r, nulls)
 			if g.tooMany() {
 				g.giveUp()
+				g.room(plainBytes(views, runs[i+1:]))
 			}
 		}
 	}
@@ -262,7 +266,6 @@ func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
 		from := binary.LittleEndian.Uint32(offsets)
 		to := binary.LittleEndian.Uint32(offsets[4*n:])
 		shift := uint32(len(g.Data)) - from
-		g.room(int(to - from))
 		g.Data = append(g.Data, v.Data[from:to]...)
 		at := len(g.Ends)
 		g.Ends = grow(g.Ends, n, g.all)

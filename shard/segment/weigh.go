@@ -57,21 +57,26 @@ func (w *Writer) weigh(runs []run) (weight int64) {
 		if !c.Type.IsBytes() {
 			continue
 		}
-		plain, coded := int64(0), int64(0)
+		coded := int64(0)
 		for _, r := range runs {
-			v := c.views[r.batch]
-			switch {
-			case v == nil:
-			case v.Encoding == column.Plain:
-				plain += int64(binary.LittleEndian.Uint32(v.Offsets[4*(r.row+r.n):])) -
-					int64(binary.LittleEndian.Uint32(v.Offsets[4*r.row:]))
-			default:
+			if v := c.views[r.batch]; v != nil && v.Encoding != column.Plain {
 				coded += c.codedBytes(v, r)
 			}
 		}
-		weight += plain + coded/2
+		weight += int64(plainBytes(c.views, runs)) + coded/2
 	}
 	return weight
+}
+
+// plainBytes returns the bytes of the texts in rows whose batches have them one after another, in no dictionary.
+func plainBytes(views []*column.View, runs []run) (n int) {
+	for _, r := range runs {
+		if v := views[r.batch]; v != nil && v.Encoding == column.Plain {
+			from, to := v.Offsets[4*r.row:], v.Offsets[4*(r.row+r.n):]
+			n += int(binary.LittleEndian.Uint32(to)) - int(binary.LittleEndian.Uint32(from))
+		}
+	}
+	return n
 }
 
 // codedBytes returns the most bytes that rows of a column have whose texts are in a
