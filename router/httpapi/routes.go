@@ -227,6 +227,9 @@ func exploreRoutes(h *explore.Handler) []route {
 		read("rows", h.Rows()),
 		read("row", h.Row()),
 		read("context", h.Context()),
+		read("hits", h.Hits()),
+		read("facets", h.Facets()),
+		read("values", h.Values()),
 	}
 }
 

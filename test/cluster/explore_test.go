@@ -272,3 +272,114 @@ func TestExploreContext(t *testing.T) {
 	explore(t, n, "context", with(place, "same", []string{"gone"}), 400, &refused)
 	explore(t, n, "context", with(place, "before", 201), 400, &refused)
 }
+
+// TestExploreCounts compares hits, facets and values with SQL.
+func TestExploreCounts(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // a test's choices
+	run(t, n, searchTable)
+	run(t, n, searchRows(r, 1000))
+	day := map[string]any{"tables": []string{"app"}, "from": "2026-01-05T00:00:00Z", "to": "2026-01-06T00:00:00Z"}
+	type counts struct {
+		Total, Rows int64
+		Times       []string
+		Exact       bool
+		Cut         struct{ First, Last bool }
+		Series      []struct {
+			Value  any
+			Other  bool
+			Counts []int64
+		}
+		Fields []struct {
+			Name                    string
+			Filled, Distinct, Other int64
+			Values                  []struct {
+				Value any
+				Count int64
+			}
+			Stats *struct {
+				Min, Max any
+				Bins     []int64
+			}
+		}
+		Values []struct {
+			Value any
+			Count int64
+		}
+	}
+	for _, by := range []any{nil, "level", "host", "status", "ok", "took", "at", "extra.user"} {
+		var got counts
+		explore(t, n, "hits", with(day, "by", by, "query", "-host:b", "step", "1m", "top", 2, "from", "2026-01-05T10:00:30Z",
+			"to", "2026-01-05T12:00:00Z"), 200, &got)
+		sum := int64(0)
+		for _, s := range got.Series {
+			if len(s.Counts) != len(got.Times) {
+				t.Fatalf("by %v: %d counts in %d buckets", by, len(s.Counts), len(got.Times))
+			}
+			for _, c := range s.Counts {
+				sum += c
+			}
+		}
+		want := n.Rows(t, "SELECT count(*) FROM app WHERE host IS DISTINCT FROM 'b' AND ts >= '2026-01-05 10:00:30'")[0][0]
+		if fmt.Sprint(want) != fmt.Sprint(got.Total) || sum != got.Total || !got.Exact || !got.Cut.First || got.Cut.Last {
+			t.Errorf("by %v: %d rows, the series have %d, want %v, cut %v", by, got.Total, sum, want, got.Cut)
+		}
+		first := fmt.Sprint(n.Rows(t, "SELECT count(*) FROM app WHERE host IS DISTINCT FROM 'b' AND "+
+			"ts >= '2026-01-05 10:01:00' AND ts < '2026-01-05 10:02:00'")[0][0])
+		second := int64(0)
+		for _, s := range got.Series {
+			second += s.Counts[1]
+		}
+		if fmt.Sprint(second) != first {
+			t.Errorf("by %v: the second bucket has %d rows, want %s", by, second, first)
+		}
+	}
+	for _, query := range []string{"", "status:404", "host:a -level:error"} {
+		var got counts
+		names := []string{"host", "status", "level", "took", "ok", "at", "extra.user", "n"}
+		explore(t, n, "facets", with(day, "fields", names, "query", query, "own", "exclude", "top", 3), 200, &got)
+		for _, f := range got.Fields {
+			sum := f.Other
+			for _, v := range f.Values {
+				sum += v.Count
+			}
+			condition := "TRUE"
+			switch {
+			case query == "status:404" && f.Name != "status":
+				condition = "status = 404"
+			case strings.HasPrefix(query, "host") && f.Name == "host":
+				condition = "coalesce(lower(level), '') NOT IN ('error', 'err')"
+			case strings.HasPrefix(query, "host") && f.Name == "level":
+				condition = "host = 'a'"
+			case strings.HasPrefix(query, "host"):
+				condition = "host = 'a' AND coalesce(lower(level), '') NOT IN ('error', 'err')"
+			}
+			expr := `"` + f.Name + `"`
+			if f.Name == "extra.user" {
+				expr = "(extra->>'user')"
+			}
+			want := n.Rows(t, "SELECT count("+expr+"), count(DISTINCT "+expr+") FROM app WHERE "+condition)[0]
+			if fmt.Sprint(want) != fmt.Sprint([]any{f.Filled, f.Distinct}) || sum != f.Filled {
+				t.Errorf("%q: %s has %d values, %d different, %d in all, want %v", query, f.Name, f.Filled, f.Distinct, sum, want)
+			}
+			if (f.Name == "took" || f.Name == "status" || f.Name == "n") != (f.Stats != nil) {
+				t.Errorf("%s has statistics: %v", f.Name, f.Stats)
+			} else if f.Stats != nil {
+				all := int64(0)
+				for _, b := range f.Stats.Bins {
+					all += b
+				}
+				if all != f.Filled {
+					t.Errorf("%q: the parts of %s have %d rows of %d", query, f.Name, all, f.Filled)
+				}
+			}
+		}
+	}
+	var got counts
+	explore(t, n, "values", with(day, "field", "host", "prefix", "web"), 200, &got)
+	if len(got.Values) != 2 {
+		t.Errorf("values: %v", got.Values)
+	}
+}

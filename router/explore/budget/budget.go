@@ -125,30 +125,10 @@ func tableSlices(t *scope.Table, list []piece, part float64) string {
 	if total <= 0 || len(edges) == 0 {
 		return ""
 	}
-	// The amount of rows grows along the time; quantile returns when it reaches a number.
-	quantile := func(rows float64) time.Time {
-		density, sum := 0.0, 0.0
-		for i, e := range edges {
-			density += e.change
-			if i+1 == len(edges) {
-				break
-			}
-			span := float64(edges[i+1].at.Sub(e.at))
-			if more := density * span; sum+more < rows {
-				sum += more
-				continue
-			}
-			if density <= 0 {
-				return e.at
-			}
-			return e.at.Add(time.Duration((rows - sum) / density))
-		}
-		return edges[len(edges)-1].at
-	}
 	var parts []string
 	for i := range sampleSlices {
 		begin := total * float64(i) / sampleSlices
-		from, to := quantile(begin), quantile(begin+total*part/sampleSlices)
+		from, to := quantile(edges, begin), quantile(edges, begin+total*part/sampleSlices)
 		unit := time.Second / time.Duration(t.Def.TimeIndex().Type.UnitsPerSecond())
 		if to.Sub(from) < unit {
 			to = from.Add(unit)
@@ -156,6 +136,27 @@ func tableSlices(t *scope.Table, list []piece, part float64) string {
 		parts = append(parts, "("+t.Compare(">=", from)+" AND "+t.Compare("<", to)+")")
 	}
 	return "(" + strings.Join(slices.Compact(parts), " OR ") + ")"
+}
+
+// quantile returns when the rows, which grow along the time, have become so many.
+func quantile(edges []edge, rows float64) time.Time {
+	density, sum := 0.0, 0.0
+	for i, e := range edges {
+		density += e.change
+		if i+1 == len(edges) {
+			break
+		}
+		span := float64(edges[i+1].at.Sub(e.at))
+		if more := density * span; sum+more < rows {
+			sum += more
+			continue
+		}
+		if density <= 0 {
+			return e.at
+		}
+		return e.at.Add(time.Duration((rows - sum) / density))
+	}
+	return edges[len(edges)-1].at
 }
 
 // densities returns where the density of the rows changes, in order, and how many rows there are.
@@ -228,4 +229,25 @@ func (e *Extents) Of(ctx context.Context, tables []*schema.Table) (map[uint64]*q
 		e.known.Put(id, known{extent, now}, int64(len(extent.Segments))+1)
 	}
 	return out, nil
+}
+
+// Newest returns a condition on the time of each table, by its id, that holds for about the newest rows of s, so many
+// in all; whole: it has no more.
+func Newest(s *scope.Scope, extents map[uint64]*query.Extent, rows int64) (conditions map[uint64]string, whole bool) {
+	if Estimate(s, extents).Rows <= rows {
+		return nil, true
+	}
+	var list []piece
+	for _, t := range s.Tables {
+		if e := extents[t.Def.ID]; e != nil {
+			list = append(list, pieces(s, t, e)...)
+		}
+	}
+	edges, total := densities(list)
+	from := quantile(edges, max(0, total-float64(rows)))
+	conditions = map[uint64]string{}
+	for _, t := range s.Tables {
+		conditions[t.Def.ID] = t.Compare(">=", from)
+	}
+	return conditions, false
 }

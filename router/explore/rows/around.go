@@ -10,7 +10,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/schema"
 	"cordwood/router/explore/scope"
 	"cordwood/router/query/format"
 )
@@ -190,20 +189,9 @@ func sameAs(rec arrow.RecordBatch, row int, names []string) ([]string, error) {
 			out = append(out, ident+" IS NULL")
 			continue
 		}
-		if text := format.Text(column); text != nil {
-			out = append(out, ident+" = "+schema.QuoteLiteral(text(row)))
-			continue
-		}
-		literal := string(numeral(format.SafeCell(column)(nil, row)))
-		switch column.DataType().ID() {
-		case arrow.FLOAT32, arrow.FLOAT64:
-			literal = "CAST(" + schema.QuoteLiteral(literal) + " AS DOUBLE)"
-		case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32,
-			arrow.UINT64:
-		case arrow.TIMESTAMP:
-			literal = schema.QuoteLiteral(literal)
-		default:
-			return nil, errs.New(errs.Unsupported, "same: the values of column %.100q cannot be compared", name)
+		literal, ok := scope.ValueLiteral(column, row)
+		if !ok {
+			return nil, errs.New(errs.Unsupported, "same: the value of column %.100q cannot be compared", name)
 		}
 		out = append(out, ident+" = "+literal)
 	}

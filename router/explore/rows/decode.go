@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -106,20 +105,12 @@ func (b *batch) row(p place, row int) *Row {
 				r.Cut = map[string]int{}
 			}
 			r.Cut[c.name] = len(text)
-			text = cut(text, b.shape.most)
+			text = scope.Cut(text, b.shape.most)
 		}
 		out = value.AppendJSONString(out, text)
 	}
 	r.V = append(out, '}')
 	return r
-}
-
-// cut shortens a text to at most n bytes, at a character.
-func cut(text string, n int) string {
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // hash returns a hash of the names and values of a row that are not null. It is part of links, so it must stay the

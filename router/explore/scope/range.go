@@ -75,6 +75,9 @@ func parseDuration(text string) (time.Duration, bool) {
 	return ttl.D, err == nil && ttl.D > 0 && ttl.D <= most
 }
 
+// ParseSpan reads a duration: 90m, 1h30m, 7d.
+func ParseSpan(text string) (time.Duration, bool) { return parseDuration(text) }
+
 // Ceil returns the first moment at or after t that a type of times can say.
 func Ceil(t time.Time, typ schema.Type) time.Time {
 	unit := time.Second / time.Duration(typ.UnitsPerSecond())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"cordwood/proto/schema"
 	"cordwood/router/query"
@@ -52,4 +53,29 @@ func (s *Scope) Extents(ctx context.Context) (map[uint64]*query.Extent, error) {
 		tables[i] = t.Def
 	}
 	return s.source.Extents(ctx, tables)
+}
+
+// BeginAtFirstRow has a range without a begin begin at the first row of the tables; if there is none, at its end.
+func (s *Scope) BeginAtFirstRow(ctx context.Context) error {
+	if !s.Range.From.IsZero() {
+		return nil
+	}
+	first := s.Range.To
+	for _, t := range s.Tables {
+		sql := "SELECT min(" + Ident(t.Def.TimeIndex().Name) + ") FROM " + t.From()
+		err := s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+			times, ok := rec.Column(0).(*array.Timestamp)
+			if ok && rec.NumRows() > 0 && !times.IsNull(0) {
+				if at := TimeOf(int64(times.Value(0)), t.Def.TimeIndex().Type); at.Before(first) {
+					first = at
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Range.From = first
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/router/explore/search"
 )
@@ -90,7 +91,7 @@ func (s *Scope) setTables(tables []*schema.Table, where string) error {
 			return err
 		}
 		if where != "" {
-			sql = join(sql, "("+where+"\n)")
+			sql = Join(sql, "("+where+"\n)")
 		}
 		s.Tables = append(s.Tables, &Table{Def: t, Columns: columns[i], Condition: sql})
 	}
@@ -105,7 +106,7 @@ func (s *Scope) Without(t *Table, field string) (string, error) {
 	}
 	sql, err := s.Query.Without(t.Columns, field).Condition(t.Columns, columns...)
 	if where := strings.TrimSpace(s.req.Where); where != "" && err == nil {
-		sql = join(sql, "("+where+"\n)")
+		sql = Join(sql, "("+where+"\n)")
 	}
 	return sql, err
 }
@@ -178,8 +179,8 @@ func matches(pattern, name string) bool {
 	return true
 }
 
-// join returns the condition that all of conditions hold.
-func join(conditions ...string) string {
+// Join returns the condition that all of conditions hold.
+func Join(conditions ...string) string {
 	var kept []string
 	for _, c := range conditions {
 		switch c {
@@ -202,7 +203,7 @@ func (s *Scope) Times(t *Table) string {
 	if !s.Range.From.IsZero() {
 		from = t.Compare(">=", s.Range.From)
 	}
-	return join(from, t.Compare("<", s.Range.To))
+	return Join(from, t.Compare("<", s.Range.To))
 }
 
 // Where returns WHERE with all conditions of the scope on the rows of t, and more; empty: there are none.
@@ -212,7 +213,7 @@ func (s *Scope) Where(t *Table, more ...string) string {
 
 // WhereAll returns WHERE with conditions joined by AND.
 func WhereAll(conditions ...string) string {
-	if all := join(conditions...); all != "TRUE" {
+	if all := Join(conditions...); all != "TRUE" {
 		return " WHERE " + all
 	}
 	return ""
@@ -284,4 +285,16 @@ func (s *Scope) Fingerprint() uint64 {
 		_, _ = h.WriteString(strconv.Quote(part)) // it never fails
 	}
 	return h.Sum64()
+}
+
+// NoField returns the error of a field that no table has; what is the member of the request that names it.
+func (s *Scope) NoField(what, name string) error {
+	var names []string
+	for _, t := range s.Tables {
+		for _, c := range t.Def.Columns {
+			names = append(names, c.Name)
+		}
+	}
+	return errs.New(errs.ColumnNotFound, "%s: the tables have no field %.100q%s", what, name,
+		nearest.DidYouMean("; ", name, names))
 }

@@ -1,0 +1,54 @@
+package budget
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query"
+)
+
+func table() *scope.Table {
+	def := &schema.Table{ID: 7, Database: "public", Name: "app", Columns: []schema.Column{
+		{ID: 1, Name: "ts", Type: schema.TimestampSecond, Semantic: schema.Timestamp},
+	}}
+	return &scope.Table{Def: def.Index(), Condition: "TRUE"}
+}
+
+// TestSlices has slices follow the rows: a file of many rows in a short time has as many as it has rows.
+func TestSlices(t *testing.T) {
+	s := &scope.Scope{Tables: []*scope.Table{table()}, Range: scope.Range{To: time.Unix(1e6, 0)}}
+	extents := map[uint64]*query.Extent{7: {Rows: 3_000_000, Segments: []query.Segment{
+		{Table: 7, Rows: 1_000_000, MinTime: 0, MaxTime: 100_000},
+		{Table: 7, Rows: 1_000_000, MinTime: 100_000, MaxTime: 101_000},
+	}}}
+	if got := Estimate(s, extents); got != (Read{2, 2, 3_000_000}) {
+		t.Errorf("read %+v", got)
+	}
+	conditions, ok := Slices(s, extents, 300_000)
+	if !ok || len(conditions) != 1 {
+		t.Fatal(conditions, ok)
+	}
+	parts := strings.Split(conditions[7], " OR ")
+	if len(parts) != sampleSlices || parts[0] != "((ts >= '1970-01-01 00:00:00' AND ts < '1970-01-01 00:10:25')" {
+		t.Fatalf("%d slices, %s", len(parts), parts[0])
+	}
+	// Half of the rows lie in the first file, so half of the slices do.
+	if !strings.HasPrefix(parts[16], "(ts >= '1970-01-02 03:46:40'") {
+		t.Errorf("the first slice of the second file is %s", parts[16])
+	}
+	s.Range = scope.Range{From: time.Unix(50_000, 0), To: time.Unix(60_000, 0)}
+	if got := Estimate(s, extents); got != (Read{1, 2, 1_100_000}) {
+		t.Errorf("in a part of the range: %+v", got)
+	}
+	if _, ok := Slices(s, extents, 2_000_000); ok {
+		t.Error("a sample of fewer rows")
+	}
+	s.Range = scope.Range{To: time.Unix(1e6, 0)}
+	newest, whole := Newest(s, extents, 500_000)
+	if whole || newest[7] != "ts >= '1970-01-02 03:55:00'" {
+		t.Error(newest, whole)
+	}
+}

@@ -1,0 +1,37 @@
+package budget
+
+import (
+	"context"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// The time that exact counts may take before they are estimated: by default, and at most.
+const (
+	usualBudget = 1500 * time.Millisecond
+	maxBudget   = time.Minute
+)
+
+// Time returns how long exact counts may take that ask for so many milliseconds; nil: that do not say it.
+func Time(millis *int64) (time.Duration, error) {
+	switch {
+	case millis == nil:
+		return usualBudget, nil
+	case *millis < 1 || *millis > maxBudget.Milliseconds():
+		return 0, errs.New(errs.InvalidArguments, "budget_ms is %d: it must be from 1 to %d", *millis,
+			maxBudget.Milliseconds())
+	}
+	return time.Duration(*millis) * time.Millisecond, nil
+}
+
+// Try runs count within a time, and reports whether it was given up because that was over. The error is count's own.
+func Try(ctx context.Context, limit time.Duration, count func(ctx context.Context) error) (late bool, err error) {
+	inner, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = count(inner)
+	if err != nil && inner.Err() != nil && ctx.Err() == nil && errs.CodeOf(err) == errs.QueryTimeout {
+		return true, nil
+	}
+	return false, err
+}

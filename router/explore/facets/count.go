@@ -1,0 +1,271 @@
+package facets
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query/format"
+)
+
+// maxValueBytes bounds a value of an answer, in bytes.
+const maxValueBytes = 1024
+
+func alias(i int) string { return "f" + strconv.Itoa(i) }
+
+// count counts all fields.
+func (c *counter) count(ctx context.Context) (*Answer, error) {
+	a := &Answer{}
+	byName := map[string]*tally{}
+	var together, scattered []*field
+	for _, f := range c.fields {
+		byName[f.name] = &tally{most: c.req.Top}
+		switch {
+		case f.scattered:
+			scattered = append(scattered, f)
+		case f.wheres != nil || c.unsearched():
+			if err := c.group(ctx, []*field{f}, f.wheres, byName); err != nil {
+				return nil, err
+			}
+		default:
+			together = append(together, f)
+		}
+	}
+	if err := c.group(ctx, together, nil, byName); err != nil {
+		return nil, err
+	}
+	for _, f := range scattered {
+		if err := c.estimate(ctx, f, byName[f.name]); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if a.Rows, err = c.rows(ctx); err != nil {
+		return nil, err
+	}
+	for _, f := range c.fields {
+		out := byName[f.name].field(f.name)
+		if f.numbers && out.Filled > 0 {
+			if out.Stats, err = c.stats(ctx, f); err != nil {
+				return nil, err
+			}
+		}
+		a.Fields = append(a.Fields, out)
+	}
+	return a, nil
+}
+
+// rows counts the rows that the search finds.
+func (c *counter) rows(ctx context.Context) (n int64, err error) {
+	from, _ := c.from(nil, nil)
+	return c.number(ctx, "SELECT count(*)"+from)
+}
+
+// sampledRows counts the rows of the sample, with those that the search does not find.
+func (c *counter) sampledRows(ctx context.Context) (n int64, err error) {
+	all := map[uint64]string{}
+	from, _ := c.from(nil, all)
+	return c.number(ctx, "SELECT count(*)"+from)
+}
+
+func (c *counter) number(ctx context.Context, sql string) (n int64, err error) {
+	err = c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		if numbers, ok := rec.Column(0).(*array.Int64); ok && numbers.Len() > 0 {
+			n = numbers.Value(0)
+		}
+		return nil
+	})
+	return n, err
+}
+
+// group counts the values of fields, of all in one scan.
+func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]string, to map[string]*tally) error {
+	if len(list) == 0 {
+		return nil
+	}
+	from, names := c.from(list, wheres)
+	if len(list) == 1 {
+		sql := "SELECT " + names[0] + " AS v, count(*) AS n" + from + " GROUP BY v"
+		return c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+			return to[list[0].name].addAll(rec.Column(0), rec.Column(1), nil)
+		})
+	}
+	columns, sets := make([]string, len(list)), make([]string, len(list))
+	for i, name := range names {
+		columns[i], sets[i] = name+" AS "+alias(i), "("+name+")"
+	}
+	sql := "SELECT GROUPING(" + strings.Join(names, ", ") + ") AS g, count(*) AS n, " + strings.Join(columns, ", ") +
+		from + " GROUP BY GROUPING SETS (" + strings.Join(sets, ", ") + ")"
+	return c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		grouping, ok := rec.Column(0).(*array.Int64)
+		if !ok {
+			return errs.New(errs.Internal, "count values: the answer has the types %s", rec.Schema())
+		}
+		for i, f := range list {
+			// The first field is the highest bit; a bit says that the row is not of the field.
+			of := int64(1)<<len(list) - 1 - int64(1)<<(len(list)-1-i)
+			err := to[f.name].addAll(rec.Column(2+i), rec.Column(1), func(row int) bool { return grouping.Value(row) == of })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// estimate counts the rows with a value, and about how many different values there are.
+func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
+	from, names := c.from([]*field{f}, f.wheres)
+	sql := "SELECT count(" + names[0] + "), approx_count_distinct(" + names[0] + ")" + from
+	return c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		filled, ok := rec.Column(0).(*array.Int64)
+		distinct, also := rec.Column(1).(*array.Int64)
+		if ok && also && filled.Len() > 0 {
+			to.filled, to.distinct = filled.Value(0), min(distinct.Value(0), filled.Value(0))
+		}
+		return nil
+	})
+}
+
+// tally is the counts of the values of a field, of which the most frequent ones are held.
+type tally struct {
+	most             int
+	filled, distinct int64
+	top              values
+}
+
+// addAll adds values with their counts; is, if set, reports which rows are of the field.
+func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
+	numbers, ok := counts.(*array.Int64)
+	if !ok {
+		return errs.New(errs.Internal, "count values: counts have the type %s", counts.DataType())
+	}
+	for i := range a.Len() {
+		if is != nil && !is(i) || format.IsNull(a, i) {
+			continue
+		}
+		n := numbers.Value(i)
+		t.filled += n
+		t.distinct++
+		if len(t.top) == t.most && n < t.top[0].Count {
+			continue
+		}
+		text, cut := scope.ValueJSON(a, i, maxValueBytes)
+		heap.Push(&t.top, Value{Value: text, Count: n, Cut: cut})
+		if len(t.top) > t.most {
+			heap.Pop(&t.top)
+		}
+	}
+	return nil
+}
+
+// field returns what was counted.
+func (t *tally) field(name string) Field {
+	f := Field{Name: name, Filled: t.filled, Distinct: t.distinct, Values: []Value{}, Other: t.filled}
+	f.Values = append(f.Values, t.top...)
+	slices.SortFunc(f.Values, func(a, b Value) int { return -order(a, b) })
+	for _, v := range f.Values {
+		f.Other -= v.Count
+	}
+	return f
+}
+
+// order orders values by how often they occur, the rarest first.
+func order(a, b Value) int {
+	return cmp.Or(cmp.Compare(a.Count, b.Count), bytes.Compare(b.Value, a.Value))
+}
+
+// values is a heap, the rarest first.
+type values []Value
+
+// Len implements heap.Interface.
+func (v values) Len() int { return len(v) }
+
+// Less implements heap.Interface.
+func (v values) Less(i, j int) bool { return order(v[i], v[j]) < 0 }
+
+// Swap implements heap.Interface.
+func (v values) Swap(i, j int) { v[i], v[j] = v[j], v[i] }
+
+// Push implements heap.Interface.
+func (v *values) Push(x any) { *v = append(*v, x.(Value)) } //nolint:forcetypeassert // only values are pushed
+
+// Pop implements heap.Interface.
+func (v *values) Pop() any {
+	last := (*v)[len(*v)-1]
+	*v = (*v)[:len(*v)-1]
+	return last
+}
+
+// bins is how many parts the numbers are counted in.
+const bins = 20
+
+// stats says how the numbers of a field lie. NaN and infinities are left out.
+func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
+	from, names := c.from([]*field{f}, f.wheres)
+	number := "CAST(" + names[0] + " AS DOUBLE)"
+	finite := " FILTER (WHERE isfinite(" + number + "))"
+	s := &Stats{}
+	var low, high float64
+	var quartiles []float64
+	// The exact quartile holds all numbers in memory.
+	quartile := "quantile_disc("
+	if c.many {
+		quartile = "approx_quantile("
+	}
+	sql := "SELECT min(" + names[0] + ")" + finite + ", max(" + names[0] + ")" + finite + ", min(" + number + ")" +
+		finite + ", max(" + number + ")" + finite + ", " + quartile + number + ", 0.25)" + finite + ", " + quartile + number +
+		", 0.5)" + finite + ", " + quartile + number + ", 0.75)" + finite + from
+	err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		if rec.NumRows() == 0 || format.IsNull(rec.Column(0), 0) {
+			return nil
+		}
+		s.Min, _ = scope.ValueJSON(rec.Column(0), 0, maxValueBytes)
+		s.Max, _ = scope.ValueJSON(rec.Column(1), 0, maxValueBytes)
+		for i := 2; i < int(rec.NumCols()); i++ {
+			d, ok := rec.Column(i).(*array.Float64)
+			if !ok {
+				return errs.New(errs.Internal, "describe numbers: the answer has the types %s", rec.Schema())
+			}
+			quartiles = append(quartiles, d.Value(0))
+		}
+		return nil
+	})
+	if err != nil || quartiles == nil {
+		return nil, err
+	}
+	low, high = quartiles[0], quartiles[1]
+	s.P25, s.P50, s.P75 = quartiles[2], quartiles[3], quartiles[4]
+	s.Bins = make([]int64, bins)
+	literal := func(f float64) string {
+		return "CAST('" + strconv.FormatFloat(f, 'g', -1, 64) + "' AS DOUBLE)"
+	}
+	// Each is halved first, since the difference of two numbers may be none.
+	width := (high/2 - low/2) / bins
+	bin := "CAST(least(" + strconv.Itoa(bins-1) + ", floor((" + number + " / 2 - " + literal(low/2) + ") / " +
+		literal(width) + ")) AS INTEGER)"
+	if width == 0 {
+		bin = "0"
+	}
+	sql = "SELECT CASE WHEN isfinite(" + number + ") THEN " + bin + " END AS b, count(*) AS n" + from + " GROUP BY b"
+	err = c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		at, ok := rec.Column(0).(*array.Int32)
+		numbers, also := rec.Column(1).(*array.Int64)
+		for i := 0; ok && also && i < int(rec.NumRows()); i++ {
+			if !at.IsNull(i) && at.Value(i) >= 0 && at.Value(i) < bins {
+				s.Bins[at.Value(i)] += numbers.Value(i)
+			}
+		}
+		return nil
+	})
+	return s, err
+}

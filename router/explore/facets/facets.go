@@ -1,0 +1,273 @@
+// Package facets counts the values of fields: the most frequent ones, how many there are, and how numbers lie.
+package facets
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/fields"
+	"cordwood/router/explore/scope"
+)
+
+// The bounds of a request.
+const (
+	MaxFields = 24
+	MaxTop    = 100
+)
+
+// Request asks for the values of fields.
+type Request struct {
+	Fields []string
+	Top    int
+	// Exclude leaves out a field's own conditions in the search while its values are counted.
+	Exclude bool
+	// Exact has nothing estimated; else an exact count may take Budget.
+	Exact  bool
+	Budget time.Duration
+}
+
+// Value is a value with how often it occurs. Cut is the length in bytes of a text that was cut.
+type Value struct {
+	Value json.RawMessage `json:"value"`
+	Count int64           `json:"count"`
+	Cut   int             `json:"cut,omitempty"`
+}
+
+// Stats says how numbers lie: the quartiles, and how many lie in each of equal parts from the least to the largest.
+type Stats struct {
+	Min  json.RawMessage `json:"min"`
+	P25  float64         `json:"p25"`
+	P50  float64         `json:"p50"`
+	P75  float64         `json:"p75"`
+	Max  json.RawMessage `json:"max"`
+	Bins []int64         `json:"bins"`
+}
+
+// Field is what was counted of a field.
+type Field struct {
+	Name string `json:"name"`
+	// Filled counts rows with a value, Distinct different values.
+	Filled   int64   `json:"filled"`
+	Distinct int64   `json:"distinct"`
+	Values   []Value `json:"values"`
+	// Other counts rows with a value that is not listed.
+	Other int64  `json:"other"`
+	Stats *Stats `json:"stats,omitempty"`
+}
+
+// Answer is the values of fields.
+type Answer struct {
+	// Rows counts those that the search finds.
+	Rows   int64   `json:"rows"`
+	Fields []Field `json:"fields"`
+
+	// SampledRows is of how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	SampledRows, SampledOf int64 `json:"-"`
+}
+
+// field is one of the fields while it is counted.
+type field struct {
+	name string
+	// exprs are SQL of its value, by the id of a table.
+	exprs map[uint64]string
+	// wheres are the conditions on the rows of the tables if they are not those of the scope; nil: they are.
+	wheres  map[uint64]string
+	numbers bool
+	// scattered: nearly every row has a value of its own, so the values are not counted one by one.
+	scattered bool
+}
+
+// counter counts for one request.
+type counter struct {
+	scope  *scope.Scope
+	req    *Request
+	fields []*field
+	// sampled are the conditions of the part of each table that is read, by its id; nil: all is read.
+	sampled map[uint64]string
+	// many: more rows are read than are counted exactly with a search.
+	many bool
+}
+
+// manyRows is how many rows a table has at least whose scattered fields are not counted value by value.
+const manyRows = 10_000
+
+// Count counts the values of fields among the rows of s.
+func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Request) (*Answer, error) {
+	if len(req.Fields) == 0 || len(req.Fields) > MaxFields {
+		return nil, errs.New(errs.InvalidArguments, "fields are %d: name 1 to %d", len(req.Fields), MaxFields)
+	}
+	if req.Top < 1 || req.Top > MaxTop {
+		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)
+	}
+	c := &counter{scope: s, req: &req}
+	about, err := known.Of(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	extents, err := s.Extents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := budget.Estimate(s, extents).Rows
+	c.many = rows > budget.MaxExact
+	for _, name := range req.Fields {
+		f, err := c.resolve(name)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(about.Fields, func(known fields.Field) bool { return known.Name == name })
+		f.scattered = i >= 0 && about.Fields[i].Unique > 0.5 && rows > manyRows
+		c.fields = append(c.fields, f)
+	}
+	return c.run(ctx, rows, func() (bool, error) {
+		var ok bool
+		c.sampled, ok = budget.Slices(s, extents, budget.SampleRows)
+		return ok, nil
+	})
+}
+
+// run counts exactly if the rows are few, or no search has to look at each of them; else, or if that takes too long,
+// a sample that sample chooses.
+func (c *counter) run(ctx context.Context, rows int64, sample func() (bool, error)) (*Answer, error) {
+	var a *Answer
+	count := func(ctx context.Context) (err error) {
+		a, err = c.count(ctx)
+		return err
+	}
+	if c.req.Exact {
+		return a, orNothing(&a, count(ctx))
+	}
+	if rows <= budget.MaxExact || c.unsearched() {
+		late, err := budget.Try(ctx, c.req.Budget, count)
+		if err != nil || !late {
+			return a, orNothing(&a, err)
+		}
+	}
+	ok, err := sample()
+	if err != nil {
+		return nil, err
+	}
+	c.many = c.many && !ok
+	if err := count(ctx); err != nil || !ok {
+		return a, orNothing(&a, err)
+	}
+	read, err := c.sampledRows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.SampledRows, a.SampledOf = read, max(rows, read)
+	a.scale(float64(a.SampledOf) / float64(max(read, 1)))
+	return a, nil
+}
+
+// orNothing returns err, with no answer beside it.
+func orNothing(a **Answer, err error) error {
+	if err != nil {
+		*a = nil
+	}
+	return err
+}
+
+// unsearched reports whether only the time bounds the rows.
+func (c *counter) unsearched() bool {
+	for _, t := range c.scope.Tables {
+		if t.Condition != "TRUE" {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Answer) scale(by float64) {
+	scale := func(n *int64) { *n = int64(math.Round(float64(*n) * by)) }
+	scale(&a.Rows)
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		scale(&f.Filled)
+		scale(&f.Other)
+		for k := range f.Values {
+			scale(&f.Values[k].Count)
+		}
+		if f.Stats != nil {
+			for k := range f.Stats.Bins {
+				scale(&f.Stats.Bins[k])
+			}
+		}
+	}
+}
+
+// resolve finds a field in the tables.
+func (c *counter) resolve(name string) (*field, error) {
+	f := &field{name: name, exprs: map[uint64]string{}, numbers: true}
+	own := map[uint64]string{}
+	different, found := false, false
+	for _, t := range c.scope.Tables {
+		expr, typ, has, err := t.Columns.Value(name)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			expr = "NULL"
+		} else {
+			found = true
+			f.numbers = f.numbers && (typ.IsInteger() || typ.IsFloat())
+			if typ == schema.Binary {
+				return nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary, and are not counted", name)
+			}
+		}
+		f.exprs[t.Def.ID] = expr
+		condition := t.Condition
+		if c.req.Exclude {
+			if condition, err = c.scope.Without(t, name); err != nil {
+				return nil, err
+			}
+		}
+		own[t.Def.ID] = condition
+		different = different || condition != t.Condition
+	}
+	if !found {
+		return nil, c.scope.NoField("fields", name)
+	}
+	if different {
+		f.wheres = own
+	}
+	return f, nil
+}
+
+// from returns what follows SELECT and names in a statement about some fields, which are called f0 and so on: FROM with
+// the rows of all tables. names are what to select them by.
+func (c *counter) from(list []*field, wheres map[uint64]string) (from string, names []string) {
+	where := func(t *scope.Table) string {
+		condition := t.Condition
+		if wheres != nil {
+			condition = wheres[t.Def.ID]
+		}
+		return scope.WhereAll(condition, c.scope.Times(t), c.sampled[t.Def.ID])
+	}
+	if len(c.scope.Tables) == 1 {
+		t := c.scope.Tables[0]
+		for _, f := range list {
+			names = append(names, f.exprs[t.Def.ID])
+		}
+		return " FROM " + t.From() + where(t), names
+	}
+	var parts []string
+	for _, t := range c.scope.Tables {
+		columns := []string{"1 AS one"}
+		for i, f := range list {
+			columns = append(columns, f.exprs[t.Def.ID]+" AS "+alias(i))
+		}
+		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.From()+where(t))
+	}
+	for i := range list {
+		names = append(names, alias(i))
+	}
+	return " FROM (" + strings.Join(parts, " UNION ALL ") + ") AS u", names
+}

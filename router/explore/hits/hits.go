@@ -1,0 +1,269 @@
+// Package hits counts rows over time, all or by the values of a field.
+package hits
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/roles"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query"
+)
+
+// MaxTop bounds the values that have a series of their own.
+const MaxTop = 12
+
+// Request asks for counts.
+type Request struct {
+	// Buckets bounds their number; Step is their length, empty: the smallest that keeps to Buckets.
+	Buckets int
+	Step    string
+	// By is a field, or level; empty: all rows are one series.
+	By  string
+	Top int
+	// Zone is that of buckets of an hour and more, by its IANA name; empty: UTC.
+	Zone string
+	// Exact has nothing estimated; else an exact count may take Budget.
+	Exact  bool
+	Budget time.Duration
+}
+
+// Series are the counts of one value in all buckets. Other is set for what has no series of its own.
+type Series struct {
+	Value  json.RawMessage `json:"value"`
+	Other  bool            `json:"other,omitempty"`
+	Counts []int64         `json:"counts"`
+}
+
+// Answer is counts over time.
+type Answer struct {
+	Start string `json:"start"`
+	// Step is the length of the buckets; those of days and weeks may be an hour longer or shorter.
+	Step string `json:"step"`
+	// StepMillis is Step in milliseconds.
+	StepMillis int64 `json:"step_ms"`
+	// Times are the begins of the buckets.
+	Times []string `json:"times"`
+	// Cut says that the range begins within the first bucket, or ends within the last one.
+	Cut    Cut      `json:"cut"`
+	Series []Series `json:"series"`
+	Total  int64    `json:"total"`
+
+	// SampledRows is of how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	SampledRows, SampledOf int64 `json:"-"`
+}
+
+// Cut says which buckets the range cuts.
+type Cut struct {
+	First bool `json:"first"`
+	Last  bool `json:"last"`
+}
+
+// counter counts the rows of one request.
+type counter struct {
+	scope  *scope.Scope
+	req    *Request
+	bounds []time.Time
+	// part is the length of what the engine counts.
+	part time.Duration
+	// share is the part of the rows that is counted.
+	share  float64
+	groups *groups
+	counts map[int][]int64 // by the number of a group
+	total  int64
+}
+
+// Count counts the rows of s over time. If s has no begin, its first row becomes that.
+func Count(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
+	if req.Buckets < 1 || req.Buckets > MaxBuckets {
+		return nil, errs.New(errs.InvalidArguments, "buckets is %d: it must be from 1 to %d", req.Buckets, MaxBuckets)
+	}
+	if req.Top < 1 || req.Top > MaxTop {
+		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)
+	}
+	zone, err := time.LoadLocation(req.Zone)
+	if err != nil || req.Zone == "Local" || len(req.Zone) > 100 {
+		return nil, errs.New(errs.InvalidArguments, "tz is %.60q: it must be the name of a zone, as Europe/Berlin", req.Zone)
+	}
+	if err := s.BeginAtFirstRow(ctx); err != nil {
+		return nil, err
+	}
+	if s.Range.From.Year() < 1678 || s.Range.To.Year() > 2261 {
+		return nil, errs.New(errs.InvalidArguments, "the range is %s to %s: rows are counted over times of the years 1678 "+
+			"to 2261", s.Range.From.Format(time.RFC3339), s.Range.To.Format(time.RFC3339))
+	}
+	step, err := stepOf(s.Range, req.Buckets, req.Step)
+	if err != nil {
+		return nil, err
+	}
+	c := &counter{scope: s, req: &req, bounds: boundaries(s.Range, step, zone), share: 1}
+	c.part = countedStep(c.bounds, step)
+	if err := c.run(ctx); err != nil {
+		return nil, err
+	}
+	return c.answer(step), nil
+}
+
+// run counts exactly, or else a part of each bucket.
+func (c *counter) run(ctx context.Context) error {
+	extents, err := c.scope.Extents(ctx)
+	if err != nil {
+		return err
+	}
+	count := func(ctx context.Context) error {
+		if err := c.choose(ctx, extents); err != nil {
+			return err
+		}
+		return c.count(ctx)
+	}
+	if c.req.Exact {
+		return count(ctx)
+	}
+	late, err := budget.Try(ctx, c.req.Budget, count)
+	if !late {
+		return err
+	}
+	rows := budget.Estimate(c.scope, extents).Rows
+	if c.share = float64(budget.SampleRows) / float64(max(rows, 1)); c.share >= 1 {
+		c.share = 1
+	}
+	return count(ctx)
+}
+
+// choose finds the values that have a series.
+func (c *counter) choose(ctx context.Context, extents map[uint64]*query.Extent) (err error) {
+	c.groups, err = newGroups(ctx, c.scope, c.req, extents)
+	c.counts, c.total = map[int][]int64{}, 0
+	return err
+}
+
+// count asks each table.
+func (c *counter) count(ctx context.Context) error {
+	for _, t := range c.scope.Tables {
+		group := c.groups.expression(t)
+		// Division rounds toward 0, so times before 1970 are moved behind it.
+		shift := int64(0)
+		nanos := "epoch_ns(" + scope.Ident(t.Def.TimeIndex().Name) + ")"
+		if c.scope.Range.From.Unix() < 0 {
+			shift = -floor(c.scope.Range.From, c.part).UnixNano() / int64(c.part)
+			nanos = fmt.Sprintf("(%s + %d)", nanos, shift*int64(c.part))
+		}
+		bucket := fmt.Sprintf("%s//%d", nanos, int64(c.part))
+		sql := "SELECT " + bucket + " AS b"
+		by := "b"
+		if group != "" {
+			sql += ", " + group + " AS g"
+			by = "b, g"
+		}
+		sql += ", count(*) AS n FROM " + t.From() + c.scope.Where(t, c.sampled(t)) + " GROUP BY " + by
+		err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error { return c.add(rec, shift, group != "") })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sampled returns the condition of the part of each bucket that is counted.
+func (c *counter) sampled(t *scope.Table) string {
+	if c.share >= 1 {
+		return "TRUE"
+	}
+	var parts []string
+	for i := range len(c.bounds) - 1 {
+		from, to := c.bounds[i], c.bounds[i+1]
+		if from.Before(c.scope.Range.From) {
+			from = c.scope.Range.From
+		}
+		if to.After(c.scope.Range.To) {
+			to = c.scope.Range.To
+		}
+		span := time.Duration(float64(to.Sub(from)) * c.share)
+		middle := from.Add((to.Sub(from) - span) / 2)
+		parts = append(parts, "("+t.Compare(">=", middle)+" AND "+t.Compare("<", middle.Add(max(span, 1)))+")")
+	}
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
+
+// add adds the counts of a batch: the part of time, the group if there are several, and the number.
+func (c *counter) add(rec arrow.RecordBatch, shift int64, grouped bool) error {
+	parts, ok := rec.Column(0).(*array.Int64)
+	numbers, also := rec.Column(int(rec.NumCols()) - 1).(*array.Int64)
+	if !ok || !also {
+		return errs.New(errs.Internal, "count rows over time: the answer has the types %s", rec.Schema())
+	}
+	for i := range int(rec.NumRows()) {
+		if parts.IsNull(i) {
+			continue
+		}
+		at := time.Unix(0, (parts.Value(i)-shift)*int64(c.part))
+		// The bucket is the last one that does not begin after it; the first one may begin before the range.
+		bucket := sort.Search(len(c.bounds), func(k int) bool { return c.bounds[k].After(at) }) - 1
+		if bucket = max(bucket, 0); bucket >= len(c.bounds)-1 {
+			continue
+		}
+		group := 0
+		if grouped {
+			group = c.groups.of(rec.Column(1), i)
+		}
+		if c.counts[group] == nil {
+			c.counts[group] = make([]int64, len(c.bounds)-1)
+		}
+		c.counts[group][bucket] += numbers.Value(i)
+		c.total += numbers.Value(i)
+	}
+	return nil
+}
+
+func (c *counter) answer(step time.Duration) *Answer {
+	a := &Answer{Step: stepText(step), StepMillis: step.Milliseconds(), Series: []Series{}}
+	last := len(c.bounds) - 1
+	for _, t := range c.bounds[:last] {
+		a.Times = append(a.Times, t.Format(time.RFC3339Nano))
+	}
+	a.Start = a.Times[0]
+	a.Cut = Cut{First: c.bounds[0].Before(c.scope.Range.From), Last: c.bounds[last].After(c.scope.Range.To)}
+	if c.share < 1 {
+		a.SampledRows = c.total
+		scale := func(n int64) int64 { return int64(math.Round(float64(n) / c.share)) }
+		for _, counts := range c.counts {
+			for i := range counts {
+				counts[i] = scale(counts[i])
+			}
+		}
+		c.total = scale(c.total)
+		a.SampledOf = c.total
+	}
+	a.Total = c.total
+	a.Series = c.groups.series(c.counts, last)
+	return a
+}
+
+// stepText writes a step as requests do.
+func stepText(step time.Duration) string {
+	const day = 24 * time.Hour
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if step%u.unit == 0 {
+			return strconv.FormatInt(int64(step/u.unit), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(step.Milliseconds(), 10) + "ms"
+}
+
+// levels are the names of the levels as JSON, in their order, and last other.
+var levels = append(slices.Clone(roles.Names), roles.Other)

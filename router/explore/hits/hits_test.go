@@ -1,0 +1,117 @@
+package hits
+
+import (
+	"testing"
+	"time"
+
+	"cordwood/router/explore/scope"
+)
+
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	v, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.UTC()
+}
+
+// TestBoundaries has days of 23 and 25 hours, zones that are no whole hours away, and weeks.
+func TestBoundaries(t *testing.T) {
+	for _, c := range []struct {
+		from, to, zone string
+		step           time.Duration
+		want           []string // the first begins, and how long the first buckets are
+		hours          []float64
+	}{
+		{
+			"2026-03-28T10:00:00Z", "2026-03-31T10:00:00Z", "Europe/Berlin", 24 * time.Hour,
+			[]string{"2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
+			[]float64{24, 23, 24, 24},
+		},
+		{
+			"2026-10-24T22:00:00Z", "2026-10-26T10:00:00Z", "Europe/Berlin", 24 * time.Hour,
+			[]string{"2026-10-24T22:00:00Z"},
+			[]float64{25, 24},
+		},
+		{
+			"2026-10-24T21:00:00Z", "2026-10-25T04:00:00Z", "Europe/Berlin", time.Hour,
+			[]string{"2026-10-24T21:00:00Z", "2026-10-24T22:00:00Z"},
+			[]float64{1, 1, 1, 1, 1, 1, 1},
+		},
+		{
+			"2026-01-05T10:10:00Z", "2026-01-05T13:00:00Z", "Asia/Kathmandu", time.Hour,
+			[]string{"2026-01-05T09:15:00Z", "2026-01-05T10:15:00Z"},
+			[]float64{1, 1, 1, 1},
+		},
+		{
+			"2026-01-08T10:00:00Z", "2026-01-13T00:00:00Z", "", 7 * 24 * time.Hour,
+			[]string{"2026-01-05T00:00:00Z", "2026-01-12T00:00:00Z"},
+			[]float64{168, 168},
+		},
+		{
+			"2026-01-05T10:00:03Z", "2026-01-05T10:00:10Z", "Europe/Berlin", 5 * time.Second,
+			[]string{"2026-01-05T10:00:00Z", "2026-01-05T10:00:05Z"},
+			[]float64{5. / 3600, 5. / 3600},
+		},
+		{
+			"2026-01-05T10:00:00Z", "2026-01-05T10:00:00Z", "", time.Second,
+			[]string{"2026-01-05T10:00:00Z"},
+			[]float64{1. / 3600},
+		},
+		{
+			"1969-12-31T23:59:59.5Z", "1970-01-01T00:00:01Z", "", time.Second,
+			[]string{"1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z"},
+			[]float64{1. / 3600, 1. / 3600},
+		},
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := boundaries(scope.Range{From: at(t, c.from), To: at(t, c.to)}, c.step, zone)
+		for i, want := range c.want {
+			if i >= len(got) || !got[i].Equal(at(t, want)) {
+				t.Errorf("%s %s: bucket %d of %v begins at another time than %s", c.from, c.zone, i, got, want)
+			}
+		}
+		if len(got)-1 != len(c.hours) {
+			t.Errorf("%s %s: %d buckets, want %d: %v", c.from, c.zone, len(got)-1, len(c.hours), got)
+			continue
+		}
+		for i, hours := range c.hours {
+			if d := got[i+1].Sub(got[i]).Hours(); d < hours-1e-9 || d > hours+1e-9 {
+				t.Errorf("%s %s: bucket %d has %v hours, want %v", c.from, c.zone, i, d, hours)
+			}
+		}
+	}
+}
+
+// TestStep finds steps for ranges of any length, none with too many buckets.
+func TestStep(t *testing.T) {
+	to := at(t, "2026-01-05T00:00:00Z")
+	for _, c := range []struct {
+		span    time.Duration
+		buckets int
+		text    string
+		want    time.Duration
+	}{
+		{time.Hour, 120, "", time.Minute},
+		{time.Hour, 400, "", 10 * time.Second},
+		{time.Hour, 1, "", 2 * time.Hour},
+		{24 * time.Hour, 120, "", 15 * time.Minute},
+		{0, 1, "", time.Millisecond},
+		{time.Hour, 120, "1m", time.Minute},
+		{90 * 24 * time.Hour, 120, "1d", 24 * time.Hour},
+		{50000 * time.Hour, 1, "", 3584 * 24 * time.Hour},
+		{time.Hour, 120, "1s", 0},
+		{time.Hour, 120, "7s", 0},
+		{time.Hour, 120, "soon", 0},
+		{time.Hour, 120, "-1m", 0},
+	} {
+		got, err := stepOf(scope.Range{From: to.Add(-c.span), To: to}, c.buckets, c.text)
+		if got != c.want || (err != nil) != (c.want == 0) {
+			t.Errorf("%v in %d buckets, %q: %v, %v, want %v", c.span, c.buckets, c.text, got, err, c.want)
+		}
+	}
+}

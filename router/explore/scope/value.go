@@ -1,0 +1,64 @@
+package scope
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/proto/schema"
+	"cordwood/router/query/format"
+	"cordwood/router/vrl/value"
+)
+
+// Cut shortens a text to at most n bytes, at a character.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// ValueJSON returns a value as JSON; null for null. Texts are cut to so many bytes; whole is the length of one that
+// was, else 0.
+func ValueJSON(a arrow.Array, row, most int) (text json.RawMessage, whole int) {
+	if format.IsNull(a, row) {
+		return json.RawMessage("null"), 0
+	}
+	if texts := format.Text(a); texts != nil {
+		s := texts(row)
+		if len(s) > most {
+			whole = len(s)
+		}
+		return value.AppendJSONString(nil, Cut(s, most)), whole
+	}
+	return format.SafeCell(a)(nil, row), 0
+}
+
+// maxLiteral bounds the texts that become literals again, in bytes.
+const maxLiteral = 8 << 10
+
+// ValueLiteral returns a value, which is not null, as SQL that is compared with the column it comes from. ok is false
+// if it cannot be compared, or is too long.
+func ValueLiteral(a arrow.Array, row int) (sql string, ok bool) {
+	if texts := format.Text(a); texts != nil {
+		s := texts(row)
+		return schema.QuoteLiteral(s), len(s) <= maxLiteral
+	}
+	literal := string(format.SafeCell(a)(nil, row))
+	if len(literal) > 1 && literal[0] == '"' {
+		literal = literal[1 : len(literal)-1]
+	}
+	switch id := a.DataType().ID(); {
+	case id == arrow.FLOAT32 || id == arrow.FLOAT64:
+		return "CAST(" + schema.QuoteLiteral(literal) + " AS DOUBLE)", true
+	case id == arrow.BOOL || arrow.IsInteger(id):
+		return literal, true
+	case id == arrow.TIMESTAMP:
+		return schema.QuoteLiteral(literal), true
+	}
+	return "", false
+}

@@ -1,0 +1,65 @@
+package explore
+
+import (
+	"context"
+	"net/http"
+
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/hits"
+	"cordwood/router/explore/scope"
+)
+
+type hitsRequest struct {
+	scope.Request
+	Buckets *int    `json:"buckets"`
+	Step    string  `json:"step"`
+	By      *string `json:"by"`
+	Top     *int    `json:"top"`
+	TZ      string  `json:"tz"`
+}
+
+// HitsAnswer is the answer of Hits.
+type HitsAnswer struct {
+	Head
+	*hits.Answer
+}
+
+// or returns the number that a request has, or the usual one.
+func or(n *int, usual int) int {
+	if n != nil {
+		return *n
+	}
+	return usual
+}
+
+// Hits answers with counts over time.
+func (h *Handler) Hits() http.HandlerFunc {
+	return answering(h, func(ctx context.Context, c *call, req *hitsRequest) (any, error) {
+		s, err := c.scope(ctx, req.Request)
+		if err != nil {
+			return nil, err
+		}
+		limit, err := budget.Time(req.BudgetMillis)
+		if err != nil {
+			return nil, err
+		}
+		q := hits.Request{
+			Buckets: or(req.Buckets, 120), Step: req.Step, Top: or(req.Top, 8), Zone: req.TZ, Exact: req.Exact, Budget: limit,
+		}
+		if req.By != nil {
+			q.By = *req.By
+		}
+		a, err := hits.Count(ctx, s, q)
+		if err != nil {
+			return nil, err
+		}
+		head, err := c.headWithRead(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if a.SampledOf > 0 {
+			head.Exact, head.Sample = false, &Sample{Rows: a.SampledRows, Of: a.SampledOf}
+		}
+		return HitsAnswer{head, a}, nil
+	})
+}
