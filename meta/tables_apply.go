@@ -414,7 +414,7 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 	if t.Restored.GetReplaces() != "" {
 		t.Restored.Complete = false // the restore that made it fills it again
 	} else if t.Restored.GetComplete() {
-		t.Restored = nil // its rows are no longer those of the backup
+		t.Restored = nil // its rows no longer come from the backup
 	}
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Create(t)

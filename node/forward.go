@@ -174,7 +174,7 @@ func (f *forwardMeta) ReadPipelines(
 }
 
 // forwardShards is the shards of the cluster for operators. Pins get numbers of their own,
-// since those of two nodes may be the same.
+// since two nodes may have the same.
 type forwardShards struct {
 	shardpb.UnimplementedShardServiceServer
 	*forward

@@ -149,7 +149,7 @@ type rpcServer struct {
 	conn   *localConn
 	remote *grpc.ClientConn // what conn does not call directly
 	tails  *grpc.ClientConn // for calls whose answers nobody may read for a while
-	// options are those of remote and tails besides the usual ones.
+	// options are the options of remote and tails, besides the usual ones.
 	options []grpc.DialOption
 }
 
@@ -175,7 +175,7 @@ func connOptions(window int32) []grpc.DialOption {
 }
 
 // newRPCServer returns a server without services, and the connections to it. around are
-// what goes around its calls, calls what goes around those of this process.
+// what goes around its calls, calls what goes around the calls of this process.
 func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcServer, err error) {
 	s := &rpcServer{local: bufconn.Listen(localBuffer), options: calls}
 	s.server = grpc.NewServer(append([]grpc.ServerOption{

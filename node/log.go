@@ -49,7 +49,7 @@ func durationAsText(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logHandler counts the lines, and puts the trace into those of a request that is traced.
+// logHandler counts the lines, and adds the trace to lines of a request that is traced.
 type logHandler struct {
 	slog.Handler
 	lines *prometheus.CounterVec // by level

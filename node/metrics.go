@@ -58,8 +58,8 @@ func newLineCounter() *prometheus.CounterVec {
 
 func levelName(l slog.Level) string { return strings.ToLower(l.String()) }
 
-// callMetrics are those of calls that this node answers over gRPC. The methods are those
-// of services that are registered; gRPC refuses others before they come here.
+// callMetrics are the metrics of calls that this node answers over gRPC. Only methods of
+// registered services come here: gRPC refuses others before.
 type callMetrics struct {
 	calls   *prometheus.CounterVec   // by method, code
 	seconds *prometheus.HistogramVec // by method

@@ -21,7 +21,7 @@ import (
 )
 
 // operatorServer answers the calls that backup and restore make of the parts of this
-// node, over connections that came in on the user port: those of users. What each call and
+// node, over connections that came in on the port for users. What each call and
 // each command needs is in the tables of package access.
 type operatorServer struct {
 	server *grpc.Server

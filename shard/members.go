@@ -79,7 +79,7 @@ func (s *Shard) LeadsChanged() <-chan struct{} { return s.replica.LeadsChanged()
 // Leader returns the node id of the replica that leads, as far as this one knows; else empty.
 func (s *Shard) Leader() string { return s.replica.Leader() }
 
-// Incarnation is that of the shard's group.
+// Incarnation is the incarnation of the shard's group.
 func (s *Shard) Incarnation() uint32 { return s.cfg.Incarnation }
 
 // ReadBarrier returns an index of the shard's log: a replica that has applied it shows

@@ -11,7 +11,7 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 	return s.StatsOf(&shardpb.StatsRequest{Segments: segments})
 }
 
-// StatsOf describes the shard, and those of its tables that are asked for. State is that of
+// StatsOf describes the shard, and the tables of it that are asked for. State is that of
 // the replica in lower case, followed by what a flush last failed with, if it did.
 func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()

@@ -92,7 +92,7 @@ func latestOrVersion(cmd *cobra.Command, args []string) []string {
 	return append([]string{"latest"}, versionsOfArgument(cmd, args)...)
 }
 
-// recoverable lists the groups of which the data folder has a member.
+// recoverable lists the groups that have a member in the data folder.
 func recoverable(cmd *cobra.Command, _ []string) []string {
 	list := []string{"all", "meta", "node"}
 	shards, _ := filepath.Glob(filepath.Join(flagText(cmd, "data-dir"), "shards", "[0-9]*"))

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Tx is the state as one transaction sees it, by subject. What it returns belongs to the
-// caller. Its errors are those of the file; that something does not exist is not an error.
+// Tx is the state as one transaction sees it, by subject. What its methods return belongs to the
+// caller. They return an error only if the file cannot be read or written; that something does not
+// exist is not an error.
 type Tx struct {
 	*store
 	Databases  Databases

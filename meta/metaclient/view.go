@@ -166,7 +166,7 @@ func (v *view) change(r *metapb.WatchResponse) {
 }
 
 // replace shows a new complete state, together with what we know beyond it. It does
-// nothing and returns false if that would take the view back: the state is that of a
+// nothing and returns false if that would take the view back: the state comes from a
 // member which is behind the one that was watched before.
 func (v *view) replace(s *state) bool {
 	v.mu.Lock()

@@ -75,7 +75,7 @@ type Plan struct {
 // NodeLoad is what counts for the balance of nodes.
 type NodeLoad struct {
 	Node     string
-	Replicas int // without those of shards that leave
+	Replicas int // without replicas of shards that leave
 	// Capacity and Used are bytes of its disk, Ingest what its replicas take in, in bytes a
 	// second.
 	Capacity, Used int64

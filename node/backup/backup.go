@@ -7,7 +7,7 @@
 // fills a cluster. Cluster is a running cluster as backups see it.
 //
 // A Repository may be used concurrently, also by several processes. It has no goroutines
-// but those of calls under way.
+// except in calls under way.
 package backup
 
 import (

@@ -126,7 +126,7 @@ func likeTable(own []*schemapb.Table, name string) string {
 	return cmp.Or(nearest.DidYouMean("", name, long), "name it as DATABASE.TABLE")
 }
 
-// compare holds the chosen tables against those of the cluster.
+// compare compares the chosen tables with the tables of the cluster.
 func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchResponse) error {
 	have := map[string]*schemapb.Table{}
 	for _, t := range state.Tables {

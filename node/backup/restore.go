@@ -30,7 +30,7 @@ const (
 	Refuse Existing = iota
 	// Add restores beside tables of other names.
 	Add
-	// Replace puts the restored tables in the place of those of the same names, when all of
+	// Replace replaces tables of the same names by the restored ones, when all of
 	// them are complete.
 	Replace
 )

@@ -93,7 +93,7 @@ type Limiter struct {
 	due  time.Time  // when what has passed is paid for
 }
 
-// NewLimiter returns a Limiter of so many bytes a second; nil if that is 0.
+// NewLimiter returns a Limiter of bytesPerSecond; nil, which does not limit, for 0.
 func NewLimiter(bytesPerSecond int64) *Limiter {
 	if bytesPerSecond <= 0 {
 		return nil

@@ -135,7 +135,7 @@ func (s *restoration) inPlacementOrder(t *restoredTable) []*backuppb.Shard {
 	return sortedBy(out, func(x *backuppb.Shard) uint32 { return epoch[x.Id] })
 }
 
-// prepare pairs the columns of the backup with those of the cluster.
+// prepare pairs the columns of the backup with the columns of the cluster.
 func (t *restoredTable) prepare() error {
 	t.columns = map[uint32]schema.Column{}
 	t.mergeAs(t.now)

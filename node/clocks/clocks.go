@@ -49,7 +49,7 @@ type Config struct {
 	NodeID string
 	// File is where it is noted what the clock says. Empty: nowhere.
 	File string
-	// Now and Monotonic are the clocks of this node. The default values are those of the process.
+	// Now and Monotonic are the clocks of this node. The default values are the clocks of the process.
 	Now       func() time.Time
 	Monotonic func() time.Duration
 	Logger    *slog.Logger

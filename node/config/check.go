@@ -63,7 +63,7 @@ func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) i
 	}
 }
 
-// noState is that of a node in no cluster.
+// noState is the state of a node that belongs to no cluster.
 type noState struct{}
 
 func (noState) Cluster() (string, []string)       { return "", nil }

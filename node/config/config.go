@@ -122,7 +122,7 @@ type Limits struct {
 	MaxNewTablesPerMinute int
 	// MaxTails bounds the clients that follow a table at a time. Default 64.
 	MaxTails int
-	// MaxTailsPerUser bounds those of one user, or, without users, of one address; 0: half of
+	// MaxTailsPerUser bounds the tails of one user, or, without users, of one address; 0: half of
 	// MaxTails.
 	MaxTailsPerUser int
 }

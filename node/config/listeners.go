@@ -35,7 +35,7 @@ type Kind struct {
 	// Schemes are what may stand before its addresses: udp, tcp, tls. Without them it goes over HTTP, with TLS as
 	// on the user port.
 	Schemes []string
-	// params are those of its parameters that not all protocols have.
+	// params are its parameters that not all protocols have.
 	params params
 }
 
@@ -175,7 +175,7 @@ func (k *Kind) usage() string {
 // Listener is a port of its own for a protocol, and what holds for what comes in by it.
 type Listener struct {
 	Kind *Kind
-	// Scheme is one of those of the kind.
+	// Scheme is one of the schemes of the kind.
 	Scheme string
 	// Addr is HOST:PORT.
 	Addr string

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MachineMemory returns the memory that this process may use, in bytes: that of its
-// cgroup if it has a limit, else that of the machine.
+// MachineMemory returns the memory that this process may use, in bytes: the limit of its
+// cgroup if there is one, else the memory of the machine.
 func MachineMemory() int64 {
 	limit := int64(math.MaxInt64)
 	var info unix.Sysinfo_t

@@ -101,7 +101,7 @@ func TestStatusInWords(t *testing.T) {
 			"'cordwood node decommission node-c'; if it runs, look at the network between it and node node-a, " +
 				"which leads the metadata",
 			"shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
-			"the metadata group has 3 voters, of which node-c does not answer",
+			"of the 3 voters of the metadata group, node-c does not answer",
 		}, "critical"},
 		{"one that was emptied and stopped", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -296,7 +296,7 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.stopping["c"], w.down["c"] = true, time.Now().Add(-4*time.Second)
 		}, false, []string{
-			"the metadata group has 3 voters, of which node-c has stopped: if another one fails, schemas and placement cannot " +
+			"of the 3 voters of the metadata group, node-c has stopped: if another one fails, schemas and placement cannot " +
 				"change -> start it again; a voter",
 			"node node-c has stopped, as it said; it was last heard of 4s ago -> start it again",
 		}, "is stopping"},

@@ -72,7 +72,7 @@ func recentlyFailed(snap *snapshot.Snapshot, kind string, table uint64) bool {
 // maxTableMoves bounds the tables that are moved at a time without being asked for.
 const maxTableMoves = 4
 
-// spreadTables moves hot tables to shards that take in little: those of new nodes.
+// spreadTables moves hot tables to shards that take in little, as the shards of new nodes do.
 func spreadTables(snap *snapshot.Snapshot) *act {
 	if snap.Status.GetSettings().GetRebalancePaused() || countRunning(snap, operation.TableMove) > 0 ||
 		countRunning(snap, operation.Rebalance) > 0 {

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metrics are those of the cluster as a whole. The gauges are there on the node that
+// metrics are the metrics of the cluster as a whole. The gauges are there on the node that
 // coordinates only; the counters count what this process did.
 type metrics struct {
 	last  atomic.Pointer[snapshot.Snapshot]

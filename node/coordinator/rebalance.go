@@ -14,7 +14,7 @@ import (
 // what the planners measure.
 const maxRebalance = 1000
 
-// rebalance follows the plans of replicas, then those of hot tables, until they are empty.
+// rebalance follows the plans for replicas, then the plans for hot tables, until they are empty.
 func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	running, ended := snap.Parts(op.Id)
 	if op.Cancel {

@@ -79,7 +79,7 @@ func awaitNewShards(snap *snapshot.Snapshot, op *metapb.Operation, made []uint32
 	for _, id := range made {
 		if snap.Groups[id].Leader == "" {
 			if op.Cancel {
-				return finished("made %s, of which shard %d has no leader yet", shardNames(made), id)
+				return finished("made %s; shard %d has no leader yet", shardNames(made), id)
 			}
 			return wait(stepStart, "%s", snap.WhyLeaderless(snap.Shards[id]))
 		}

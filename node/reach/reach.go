@@ -98,7 +98,7 @@ type Monitor struct {
 	trying chan struct{} // bounds the nodes that are tried at a time
 
 	mu sync.Mutex // guards the fields below
-	// asked and answered are those of the last round.
+	// asked and answered are the nodes of the last round.
 	asked, answered map[string]bool
 	heard           map[string]time.Time // when a node last tried to reach this one
 	faults          map[string]*fault

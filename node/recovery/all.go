@@ -247,7 +247,7 @@ func carryOut(plan []step, data *node.Offline, p *printer) error {
 	p.line("Next:")
 	p.line("  1. On each other node whose folder is left, before it is started: cordwood recover --group all " +
 		"--data-dir FOLDER --compare COPY-OF-THIS-FOLDER --accept-data-loss")
-	p.line("  2. Start this node, and those of step 1. 'cordwood cluster status' shows what is missing.")
+	p.line("  2. Start this node, and the nodes of step 1. 'cordwood cluster status' shows what is missing.")
 	p.line("  3. Start new nodes with empty folders in the places of the lost ones, with the same --node-name and " +
 		"address: the cluster makes the missing replicas on them and forgets the lost nodes. Nodes that stay away " +
 		"are forgotten by 'cordwood node remove NODE'.")

@@ -14,7 +14,7 @@ const (
 	mostPause  = 400 * time.Millisecond
 )
 
-// absence is that of a node that could not be reached.
+// absence is the time for which a node could not be reached.
 type absence struct {
 	err   error // of the last dial
 	pause time.Duration

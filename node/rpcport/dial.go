@@ -10,7 +10,7 @@ import (
 
 // Dialer opens connections to the ports of other nodes.
 type Dialer struct {
-	// Credentials, if not nil, are those of this node.
+	// Credentials, if not nil, are this node's credentials.
 	Credentials Credentials
 	// Insecure lets a node be called without TLS if TLS fails: while a
 	// cluster changes from the one to the other.

@@ -32,7 +32,7 @@ import (
 type Config struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// Credentials, if not nil, are those of this node; only those that show the like get in.
+	// Credentials, if not nil, are this node's credentials; only nodes with such credentials get in.
 	Credentials Credentials
 	// Insecure lets those in as well that come without TLS, while a cluster changes from the
 	// one to the other.
@@ -117,7 +117,7 @@ func (p *Port) Join(me Member, raft func(conn net.Conn, node string)) {
 }
 
 // Close closes the port and all connections that were not handed on, and waits for the
-// goroutines, those of raft included: what serves it must have been closed before.
+// goroutines, raft's included: what serves it must have been closed before.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	p.closed = true

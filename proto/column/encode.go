@@ -56,7 +56,7 @@ type encoder struct {
 	codes      []uint16
 	slots      []uint64 // hash table of the dictionary
 	words      []span   // entries of the dictionary
-	wide       []uint64 // those of the section that is being packed
+	wide       []uint64 // the values of the section that is being packed
 	older      bool     // nothing is packed in ways that need flagBits
 }
 

@@ -90,7 +90,7 @@ func expandHex(digits, src []byte) bool {
 	return true
 }
 
-// appendLetters packs bytes of at most 16 kinds, as those of addresses and numbers: the
+// appendLetters packs bytes of at most 16 kinds, as in addresses and numbers: the
 // kinds, and then the number of each byte's kind, two to a byte, the first in the high half.
 func (e *encoder) appendLetters(out, section []byte) (_ []byte, line packedLine, ok bool) {
 	var number [256]uint8 // of a byte's kind, and 1; 0 if it did not occur yet

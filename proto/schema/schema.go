@@ -251,7 +251,7 @@ type Handoff struct {
 	// ID is the id of the copy.
 	ID     uint64
 	Shards []uint32
-	// Incarnations are those of the shards that take part, when the copy was begun.
+	// Incarnations are the incarnations of the shards that take part, when the copy was begun.
 	Incarnations map[uint32]uint32
 }
 

@@ -20,11 +20,11 @@ import (
 type Config struct {
 	// Running is how many queries run at a time.
 	Running int
-	// PerUser bounds those of one user. The default value is three quarters of Running.
+	// PerUser bounds what one user runs. The default value is three quarters of Running.
 	PerUser int
 	// Waiting is how many more may wait for their turn.
 	Waiting int
-	// WaitingPerUser bounds those of one user. The default value is half of Waiting.
+	// WaitingPerUser bounds how many calls of one user wait. The default value is half of Waiting.
 	WaitingPerUser int
 	// MaxWait bounds how long one waits.
 	MaxWait time.Duration

@@ -63,7 +63,7 @@ type dryRun struct {
 	data        []byte
 	kind        native.Kind
 	request     pipeline.Request
-	real        bool // the tables are those of the catalog
+	real        bool // the tables of the catalog count
 	trace       bool
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason

@@ -80,7 +80,7 @@ const (
 	peekTime  = 30 * time.Second
 )
 
-// peeked is a body of which the beginning was looked at.
+// peeked is a body whose first bytes were read ahead.
 type peeked struct {
 	*bufio.Reader
 	io.Closer

@@ -48,7 +48,7 @@ type route struct {
 	// refuse answers errors in the words of another system's protocol, on whose paths parameters
 	// that are not known have no effect; nil: in the one shape of errors.
 	refuse refusal
-	// credentials is that of a protocol.
+	// credentials reads the user and password of a protocol.
 	credentials func(r *http.Request) string
 }
 

@@ -215,7 +215,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c.withFunctions(), nil
 }
 
-// withFunctions sets the functions that are nil: nothing is wrong, and the time is that of the clock.
+// withFunctions sets the functions that are nil: nothing is wrong, and the clock tells the time.
 func (c Config) withFunctions() Config {
 	if c.Now == nil {
 		c.Now = time.Now

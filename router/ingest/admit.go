@@ -12,7 +12,7 @@ import (
 	"cordwood/router/access"
 )
 
-// Arrival is a request of which the body was not read yet.
+// Arrival is a request whose body was not read yet.
 type Arrival struct {
 	Protocol Protocol
 	// Caller is who sends it. Required.

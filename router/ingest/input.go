@@ -26,7 +26,7 @@ type Input interface {
 type run interface {
 	// fill reads all records.
 	fill() error
-	// Finish and Release are those of a pipeline.Runner.
+	// Finish and Release are as in pipeline.Runner.
 	Finish() (*pipeline.Output, error)
 	Release()
 }

@@ -123,7 +123,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		again: counter("cordwood_ingest_repeated_records_total", "Records that came again and were left out, because the "+
 			"table has them already, by protocol."),
 		cut: counter("cordwood_ingest_cut_records_total",
-			"Records that were longer than a protocol may have them, of which the rest was cut off, by protocol."),
+			"Records that were longer than their protocol allows, and were cut off there, by protocol."),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cordwood_ingest_stage_seconds",
 			Help: "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made " +

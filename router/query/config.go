@@ -74,7 +74,7 @@ type Config struct {
 	RunningPerUser int
 	// Waiting bounds those that wait for their turn. The default value is 64.
 	Waiting int
-	// WaitingPerUser bounds those of one user. The default value is half of Waiting.
+	// WaitingPerUser bounds how many queries of one user wait. The default value is half of Waiting.
 	WaitingPerUser int
 	// MaxWait bounds how long one waits. The default value is 10 s.
 	MaxWait time.Duration

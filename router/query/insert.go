@@ -20,7 +20,7 @@ import (
 const insertRounds = 3
 
 // insert puts the rows on the write path. They are stored when it returns, once if the
-// request has a key. Its warnings are those of ingestion.
+// request has a key. It returns the same warnings as ingestion.
 func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (Result, error) {
 	if err := s.cfg.Writable(); err != nil {
 		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)

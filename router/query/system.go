@@ -275,7 +275,7 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	return stats, nil
 }
 
-// noteMissing notes the shards of which nobody has told.
+// noteMissing notes the shards that no node has reported.
 func (f *facts) noteMissing(stats []*shardpb.ShardStats, err error) {
 	told := map[uint32]bool{}
 	for _, st := range stats {

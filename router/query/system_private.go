@@ -134,7 +134,7 @@ var shardsTable = &systemTable{
 	},
 }
 
-// segmentsTable is svc_private.segments. Times are those of the time index.
+// segmentsTable is svc_private.segments. Its times come from the time index.
 var segmentsTable = &systemTable{
 	id: 6, database: schema.PrivateDatabase, name: "segments", stats: statsSegments,
 	columns: []schema.Column{

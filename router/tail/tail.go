@@ -63,7 +63,7 @@ type Config struct {
 
 	// MaxOpen bounds the tails that are open at a time. The default value is 64.
 	MaxOpen int
-	// MaxOpenPerUser bounds those of one user, or, without authentication, of one client's
+	// MaxOpenPerUser bounds the tails of one user, or, without authentication, of one client's
 	// address. The default value is half of MaxOpen.
 	MaxOpenPerUser int
 	// Heartbeat is how often a client without rows gets an empty line, or a comment, so

@@ -109,7 +109,7 @@ func (w *Writer) combiner(shard uint32) *combiner {
 	return c.(*combiner)
 }
 
-// write stores the jobs together with those of other requests. sent is false if nothing was
+// write stores the jobs together with the jobs of other requests. sent is false if nothing was
 // stored and the jobs are to be sent by themselves: what is wrong may be with the others.
 func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (sent bool, err error) {
 	ctx, span := tracing.Start(ctx, "write with others")

@@ -54,7 +54,7 @@ type Job struct {
 	Inputs []Input
 	// Table returns nil for a table whose rows are dead.
 	Table func(id uint64) *Table
-	// Abandoned is told of ids from Config.NextID of which there will be no file.
+	// Abandoned is called with ids from Config.NextID that will get no file.
 	Abandoned func(id uint64)
 	// PieceRows, if it is not 0, is how many rows a file of one table may have before the
 	// next row group goes into another file, of the same order. The table must append.
@@ -313,7 +313,7 @@ func (r *run) least(list []*cursor) (first, second *cursor) {
 	return first, second
 }
 
-// take takes rows from a cursor for as long as they come before those of the second,
+// take takes rows from a cursor as long as they come before the rows of the second,
 // and reports whether it has more rows of the table.
 func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 	table := c.b.TableID

@@ -19,7 +19,7 @@ type cursor struct {
 	meta *segment.Meta
 	r    *segment.Reader // nil before the first row is read, and after the last
 	// lazy tells that it may wait: the rows of its file are all of one table and need not
-	// be compared with those of others by anything but their times, or there are no others.
+	// be compared with other rows by anything but their times, or there are no other rows.
 	lazy bool
 	// waits tells that its next row was not read: it has the time from, and nothing has
 	// to be read before its turn comes. next is the row group that begins with it, if it

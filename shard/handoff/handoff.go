@@ -69,7 +69,7 @@ type Copies struct {
 	closed bool
 }
 
-// New returns the copies of a shard, of which there are none yet.
+// New returns the set of copies of a shard. It is empty at first.
 func New(cfg Config) *Copies { return &Copies{cfg: cfg, byID: map[uint64]*tableCopy{}} }
 
 // State is how far a copy is.

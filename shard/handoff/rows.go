@@ -151,7 +151,7 @@ type splitter struct {
 	parts []*column.Builder
 	cols  []map[uint32]*column.Col // of parts, by id
 	views []map[uint32]*column.View
-	// types are those of the table's columns, by id; rows may have narrower ones.
+	// types are the types of the table's columns, by id; rows may have narrower ones.
 	types map[uint32]schema.Type
 }
 

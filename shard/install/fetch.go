@@ -308,7 +308,7 @@ func (n *Installer) complete(st *manifest.State) error {
 		}
 	}
 	next.NextSegmentID = n.cfg.IDs.Upcoming()
-	// The files that these were about are those of the other replica.
+	// These were about files that the other replica's files have replaced.
 	next.Reserved, next.Garbage = nil, nil
 	if err := in.fs.SyncDir(in.dir); err != nil {
 		return err

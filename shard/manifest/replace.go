@@ -7,7 +7,7 @@ import "fmt"
 func (s *State) Encode() []byte { return s.asEdit().append(nil) }
 
 // DecodeState returns the state that Encode encoded. name is where it comes from, for
-// errors, which are those of Open.
+// errors, the same as Open.
 func DecodeState(name string, b []byte) (*State, error) {
 	var e Edit
 	r := reader{name: name}

@@ -46,7 +46,7 @@ type State struct {
 	Reserved []uint64
 	// Garbage are the ids of dead segments whose files may still be there, ascending.
 	Garbage []uint64
-	// Sessions are those of the writers, by ascending id.
+	// Sessions are the sessions of the writers, by ascending id.
 	Sessions []Session
 	// Keys are the batches of requests with a key that are remembered, in the order in
 	// which they were appended.
@@ -247,7 +247,7 @@ func (s *State) segments(e *Edit) {
 
 func self(id uint64) uint64 { return id }
 
-// Dead reports which rows of segments are dead: those of tables that were dropped, and
+// Dead reports which rows of segments are dead: the rows of tables that were dropped, and
 // expired ones.
 type Dead struct {
 	state   *State

@@ -19,7 +19,7 @@ const (
 	populateFrom = largeChunk
 )
 
-// sharedFile is a file in memory of which the chunks of a Pool are parts. Its zero
+// sharedFile is a file in memory that is cut into the chunks of a Pool. Its zero
 // value is ready to use; the file is made with the first chunk.
 type sharedFile struct {
 	mu sync.Mutex

@@ -150,7 +150,7 @@ type merger struct {
 	// modes, if not nil, are how the rows of each batch merge.
 	modes []query.Merge
 
-	// types are those of the table's columns, by id.
+	// types are the types of the table's columns, by id.
 	types map[uint32]schema.Type
 
 	joined  column.Builder
@@ -178,7 +178,7 @@ func (m *merger) isDeleted(r segment.RowRef) bool {
 	return deleted
 }
 
-// join makes one row of several of one identity, the last of which is not a deletion.
+// join makes one row of several with one identity. The last of them is not a deletion.
 func (m *merger) join(rows []segment.RowRef) segment.RowRef {
 	// Only what comes from the latest marked row on counts; a deletion has no values.
 	begins, after := false, false // at a marked row; after a deletion

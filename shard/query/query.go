@@ -105,7 +105,7 @@ var SplitCauses = []string{
 	"function",  // a function, an operator or a literal that is not known
 	"aggregate", // an aggregate that cannot be made of parts
 	"sort",      // all rows are sorted, or by what cannot be sent
-	"names",     // names of which it is not clear whose they are
+	"names",     // ambiguous names
 	"type",      // values that cannot be sent
 	"refused",   // the engine refuses a statement that was made of it
 }

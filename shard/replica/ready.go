@@ -10,7 +10,7 @@ import (
 )
 
 // WaitApplied waits until the command with that index, and everything before it, is
-// applied here. index must be that of a command, as Propose and ReadIndex return it.
+// applied here. index must be the index of a command, as Propose and ReadIndex return it.
 func (r *Replica) WaitApplied(ctx context.Context, index uint64) error {
 	r.fsm.waiters.Add(1)
 	defer r.fsm.waiters.Add(-1)

@@ -40,7 +40,7 @@ type Entry struct {
 	TableID uint64
 	// Tables are the encoded definitions of a kindDefine.
 	Tables [][]byte
-	// Cutoffs are those of a kindExpire.
+	// Cutoffs are the cutoffs of a kindExpire.
 	Cutoffs []Cutoff
 }
 

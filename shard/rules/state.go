@@ -28,7 +28,7 @@ type State struct {
 	unlogged map[uint64]*session
 	// dirty are the tables whose definitions changed since the last freeze.
 	dirty map[uint64]struct{}
-	// Drops are the tables dropped since the last freeze, expires those of which rows
+	// Drops are the tables dropped since the last freeze, expires the tables whose rows
 	// expired.
 	drops   []manifest.Tombstone
 	expires map[uint64]struct{}

@@ -37,7 +37,7 @@ type PageCache = parquet.Cache
 // CacheStats says what a PageCache did so far, and how many bytes it has.
 type CacheStats = parquet.CacheStats
 
-// NewPageCache returns a cache of at most so many bytes; nil, which keeps nothing, for 0.
+// NewPageCache returns a cache that holds at most the given number of bytes; for 0 nil, a cache that keeps nothing.
 func NewPageCache(bytes int) *PageCache { return parquet.NewCache(bytes) }
 
 // Cached has pages that are read by f taken from a cache, and kept there. It must come

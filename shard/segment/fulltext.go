@@ -111,7 +111,7 @@ func (t *fulltext) end() {
 	t.filter, t.tokens.recent = nil, [len(t.tokens.recent)]uint64{}
 }
 
-// fulltextJSON is the form in the metadata, of which there is one per column.
+// fulltextJSON is the form in the metadata, one for each column.
 type fulltextJSON struct {
 	Column        uint32 `json:"column"`
 	Chinese       bool   `json:"chinese,omitempty"`

@@ -57,7 +57,7 @@ func (g *gathered) footprint() int {
 		4*(cap(g.Ends)+cap(g.spareEnds)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
 }
 
-// add adds rows of a column; views are those of the column, by batch.
+// add adds rows of a column; views are the column's views, by batch.
 func (g *gathered) add(typ schema.Type, views []*column.View, runs []run) {
 	if typ.IsBytes() {
 		g.codes.reset(len(views))
@@ -200,7 +200,7 @@ func (g *gathered) numbers(typ schema.Type, v *column.View, row, n int, nulls bo
 	g.Numbers = g.Numbers[:at+kept]
 }
 
-// load are the numbers of len(out) rows from a row on, those of null rows included.
+// load stores the numbers of len(out) rows from a row on, null rows included.
 func load(out []uint64, v *column.View, row int) {
 	base := uint64(v.Base)
 	switch v.Width {

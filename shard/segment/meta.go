@@ -28,7 +28,7 @@ type Meta struct {
 	// tables may differ in that, in nanoseconds (the nearest there are).
 	MinTime, MaxTime int64
 	// FooterCRC is the CRC-32C of the Parquet footer, its length and magic included;
-	// FileCRC is that of the whole file.
+	// FileCRC is the checksum of the whole file.
 	FooterCRC, FileCRC uint32
 	// Columns are those that the file has, TableColumn of a shared file excepted. A
 	// column of the table that is not among them is null in every row. Names
@@ -88,7 +88,7 @@ func (m *Meta) FileName() string {
 // tempSuffix ends the name under which a segment is written.
 const tempSuffix = ".tmp"
 
-// IsTemp reports whether name is that of a segment, or any other file of a shard, that
+// IsTemp reports whether name names a segment, or any other file of a shard, that
 // was not finished.
 func IsTemp(name string) bool { return strings.HasSuffix(name, tempSuffix) }
 

@@ -135,7 +135,7 @@ func writeRaw(w io.Writer, raw *Raw) error {
 	return record(rawEnd, uint32(len(raw.Batches)), [6]uint64{}, nil)
 }
 
-// ReadRaw reads a raw segment, of which the manifest says m, and compares all of it with
+// ReadRaw reads a raw segment, described by m in the manifest, and compares all of it with
 // that. Alloc returns memory for a batch, aligned to 8 bytes. Damage is an *ErrCorrupt;
 // a missing file satisfies errors.Is with fs.ErrNotExist.
 func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)) (*Raw, error) {

@@ -31,7 +31,7 @@ type Reader struct {
 	fulltext *Fulltext // once filterOf has asked
 }
 
-// Open opens a segment's file, of which the manifest says m. It fails with an
+// Open opens a segment's file, described by m in the manifest. It fails with an
 // *ErrCorrupt if size or footer are not what m says; a missing file satisfies
 // errors.Is with fs.ErrNotExist. m must not be changed while the Reader is used.
 func Open(fsys vfs.FS, path string, m *Meta) (*Reader, error) {

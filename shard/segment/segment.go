@@ -125,7 +125,7 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 	return m, nil
 }
 
-// ErrRows is the error for rows of which no file can be made, whatever the disk does:
+// ErrRows is the error for rows that cannot be written as a file, whatever the disk does:
 // trying again does not help. It comes as a *ErrRows.
 type ErrRows struct{ Err error }
 

@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/column"
 )
 
-// This file bounds the bytes of a row group by those of its rows, which are counted
+// This file bounds the bytes of a row group by the bytes of its rows, which are counted
 // before they are gathered: sizes of texts differ by a factor of a million, so that an
 // average says nothing.
 

@@ -45,7 +45,7 @@ type Writer struct {
 	out   *checksummer
 	err   error // of the first Append or Finish that failed
 	done  bool
-	last  bool // no more rows come than those of the Append under way
+	last  bool // no rows come after the Append under way
 
 	w       *parquet.Writer
 	cols    []*fileColumn // with TableColumn, if the file is shared
@@ -197,7 +197,7 @@ func (w *Writer) note(table *schema.Table, rows []RowRef) error {
 		n := len(spans)
 		switch {
 		case n > 0 && spans[n-1].TableID > table.ID:
-			return fmt.Errorf("rows of table %d after those of table %d", table.ID, spans[n-1].TableID)
+			return fmt.Errorf("rows of table %d after rows of table %d", table.ID, spans[n-1].TableID)
 		case n > 0 && spans[n-1].TableID == table.ID:
 			s := &spans[n-1]
 			s.Rows, s.MinTime, s.MaxTime = s.Rows+int64(len(rows)), min(s.MinTime, lo), max(s.MaxTime, hi)

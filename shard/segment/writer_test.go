@@ -184,7 +184,7 @@ func TestWriterRefuses(t *testing.T) {
 		"table 5, which the file is not for": func(w *Writer) error {
 			return w.Append(&schema.Table{ID: 5}, []*column.Batch{batch}, refs)
 		},
-		"table 7 after those of table 99": func(w *Writer) error {
+		"table 7 after rows of table 99": func(w *Writer) error {
 			return errors.Join(w.Append(other, []*column.Batch{batch}, refs), w.Append(tab, []*column.Batch{batch}, refs))
 		},
 		"aborted": func(w *Writer) error {

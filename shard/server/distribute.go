@@ -36,7 +36,7 @@ const (
 	partsAtATime = 24
 	// maxPartials bounds the partial results of a query, in bytes. Beyond it rows are fetched, to disk.
 	maxPartials = 64 << 20
-	// maxAllPartials bounds those of all queries of this node, in bytes.
+	// maxAllPartials bounds the partials of all queries of this node, in bytes.
 	maxAllPartials = 256 << 20
 	// largeFor is how long rows are fetched for a statement whose partial results were too large.
 	largeFor = 10 * time.Minute

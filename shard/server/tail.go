@@ -123,7 +123,7 @@ func (x *tailRun) stored(ctx context.Context) error {
 	return x.send(&shardpb.TailChunk{End: true})
 }
 
-// group sends those of the new rows that fit the condition.
+// group sends the new rows that fit the condition.
 func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 	qt := x.queryTable()
 	for i, data := range encoded {

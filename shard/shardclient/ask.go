@@ -20,7 +20,7 @@ const (
 	laterSign  = 5 * signOfLife
 	// partialRounds is how often the nodes are asked for a read that can do without them.
 	partialRounds = 2
-	// downWait is how long a read waits for nodes none of which can be connected to: there is
+	// downWait is how long a read waits while it can connect to none of the nodes: there is
 	// no election to wait for, and a process that starts again may be back.
 	downWait = 2 * time.Second
 )

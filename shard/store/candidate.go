@@ -67,7 +67,7 @@ func (c *candidate) add(t segment.TableSpan) {
 	}
 }
 
-// span extends the times of the segment by those of a table.
+// span extends the times of the segment by the times of a table.
 func (c *candidate) span(d *rules.Definition, t segment.TableSpan, unit int64) {
 	from, to := instant(t.MinTime, unit), instant(t.MaxTime, unit)
 	dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)

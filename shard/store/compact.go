@@ -203,7 +203,7 @@ func (cp *compactor) commit(res *compaction.Result, live []*LiveSegment, generat
 	return cp.ledger.commit(&pendingEdit{edit: edit, generation: generation})
 }
 
-// FindDamaged sets those of the segments aside that are not as they were written.
+// FindDamaged sets segments aside that are not as they were written.
 func (sc *Scrubber) FindDamaged(list []*LiveSegment) {
 	for _, l := range list {
 		if err := verifyFile(sc.cfg.FS, sc.segmentDir, l, nil); err != nil && IsDamage(err) {

@@ -68,7 +68,7 @@ type CopiedTable struct {
 	// Raw says that rows of the table cannot be written to segments.
 	Raw     bool
 	Expired manifest.Expiry
-	// Segments are those of the table with an order above the given one, by rising order, each with a
+	// Segments are the segments of the table with an order above the given one, by rising order, each with a
 	// reference that the caller gives back.
 	Segments []*LiveSegment
 }

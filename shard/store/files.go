@@ -62,7 +62,7 @@ func (s *segmentIDs) Upcoming() uint64 {
 	return s.next
 }
 
-// reserved returns the ids that are being written, but those of the given segments.
+// reserved returns the ids that are being written, except the ids of the given segments.
 func (s *segmentIDs) reserved(but []segment.Meta) (ids []uint64, next uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,7 @@ func (lg *Ledger) State() *manifest.State {
 type pendingEdit struct {
 	edit *manifest.Edit
 	n    int // how many of the frozen memtables it covers
-	// generation is that of the state that the edit was made for.
+	// generation is the generation of the state that the edit was made for.
 	generation uint64
 	// raws are the raw segments that the edit adds, by id.
 	raws map[uint64]loadedRaw

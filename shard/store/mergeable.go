@@ -54,7 +54,7 @@ func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{
 type inputMerge struct {
 	// Merge is how rows of the output merge with others.
 	merge query.Merge
-	// modes, if not nil, is how those of the inputs do, by their order: they are not alike.
+	// modes, if not nil, tells how the inputs merge, by their order: they differ.
 	modes func(order uint64) query.Merge
 	// own reports whether the table needs a segment of its own: another of its segments falls between its
 	// newest input and the newest of all inputs, or the inputs are of several eras.
@@ -126,7 +126,7 @@ func (cp *compactor) inputsOf(table uint64, list []compaction.Segment, merge fun
 	return in
 }
 
-// overlap reports whether rows have times among those of the inputs that merge.
+// overlap reports whether rows have times within the times of the inputs that merge.
 func (in *inputs) overlap(t segment.TableSpan) bool { return t.MaxTime >= in.lo && t.MinTime <= in.hi }
 
 // eraAt returns the number of the era of segments of an order.

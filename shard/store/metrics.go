@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are those of one shard. They are always made; without a registerer nobody
+// Metrics are the metrics of one shard. They are always made; without a registerer nobody
 // reads them.
 type Metrics struct {
 	reg prometheus.Registerer

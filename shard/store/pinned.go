@@ -23,7 +23,7 @@ type Pinned struct {
 	Segments []Segment
 	// Expired is what has expired of the tables, by ascending table id.
 	Expired []manifest.Expiry
-	// Merging is how the rows of tables merge, or merged, of which some do, by ascending
+	// Merging is how the rows of tables merge, or merged before, for tables that do, by ascending
 	// table id: every segment of such a table is in one of its eras. Not of PinState.
 	Merging []manifest.Merging
 	// State is the shard's durable state; of PinState only.

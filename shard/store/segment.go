@@ -26,7 +26,7 @@ type LiveSegment struct {
 	layouts atomic.Pointer[segment.Layouts]
 	// current is the version of the table by which it was last found to have all indexes.
 	current atomic.Uint32
-	// rows are those of a raw segment, reason is why it is one, and since is when it was
+	// rows are the rows of a raw segment, reason is why it is one, and since is when it was
 	// written, in Unix nanoseconds (0: not known).
 	rows   *memtable.Memtable
 	reason string

@@ -73,7 +73,7 @@ not end has left is used or removed by the next run.
 	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this `DATABASE` only; may be repeated")
 	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
-	fs.BoolVar(&replace, "replace", false, "put the tables in the place of those of the same names, when all are restored")
+	fs.BoolVar(&replace, "replace", false, "replace tables of the same names, once all tables are restored")
 	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave the pipelines out")
 	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false,
 		"leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")

@@ -124,7 +124,7 @@ func retryAfter(v string, now time.Time) time.Duration {
 	return 0
 }
 
-// dialing reports whether err is that of a connection that did not come about.
+// dialing reports whether err says that a connection could not be made.
 func dialing(err error) bool {
 	op := (*net.OpError)(nil)
 	return errors.As(err, &op) && op.Op == "dial"

@@ -111,7 +111,7 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// misdirected reports whether an error is that of an address at which no such server is:
+// misdirected reports whether an error says that no such server is at the address:
 // another try meets it again.
 func misdirected(err error) bool {
 	certificate := (*tls.CertificateVerificationError)(nil)

@@ -255,7 +255,7 @@ func (s *lineSplitter) appendLine(buf []byte, start int) ([]byte, error) {
 	}
 }
 
-// valueSplitter cuts between JSON values: those of the file, which may follow each other
+// valueSplitter cuts between the JSON values of a file, which may follow each other
 // with or without white space, and the elements of an array that stands for many. It
 // finds where values end and leaves it to the server to find out whether they are right.
 type valueSplitter struct {

@@ -94,7 +94,7 @@ func (c *completer) sql(text string) (back int, list []string) {
 	tokens := slices.DeleteFunc(statement.Tokens(text), func(t statement.Token) bool {
 		return t.Kind == statement.TokenComment && t.To < len(text)
 	})
-	for i := len(tokens) - 1; i >= 0; i-- { // those of the last statement only
+	for i := len(tokens) - 1; i >= 0; i-- { // only of the last statement
 		if tokens[i].Kind == statement.TokenSymbol && tokens[i].Value == ";" {
 			tokens = tokens[i+1:]
 			break

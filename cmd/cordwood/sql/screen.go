@@ -123,7 +123,7 @@ func (f *firstLine) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// replayed are rows that can be read again, as long as keep is set: those of a table until
+// replayed are rows that can be read again, as long as keep is set: the rows of a table until
 // its width is known, which is bounded by the format.
 type replayed struct {
 	format.Rows

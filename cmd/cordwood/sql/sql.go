@@ -98,7 +98,7 @@ type sqlSession struct {
 	client  *client.Client
 	db      string
 	output  string
-	timeout time.Duration // 0: that of the server
+	timeout time.Duration // 0: the server's timeout
 	key     string        // of INSERTs; empty: a random one for each
 	zone    string        // of times that are written without one; empty: UTC
 	read    readFlags

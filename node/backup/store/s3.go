@@ -153,7 +153,7 @@ func newTransport(secure bool, caFile string) (*http.Transport, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a system without certificates: those of the file alone
+		pool = x509.NewCertPool() // a system without certificates: only the file counts
 	}
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("read the certificates of the S3 endpoint: %s holds none in PEM form", caFile)

@@ -19,7 +19,7 @@ type Snapshot struct {
 	Now    time.Time
 	Limits Limits
 	Status *metapb.StatusResponse
-	// Operations are those of Status, with typed progress.
+	// Operations are the operations of Status, with typed progress.
 	Operations []*metapb.Operation
 	Nodes      map[string]*metapb.NodeStatus
 	Shards     map[uint32]*metapb.Shard

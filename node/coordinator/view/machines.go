@@ -67,7 +67,7 @@ func (d *diagnosis) clocks() {
 		}
 		if skew := time.Duration(n.Report.TimeUnixNano + n.SilentNanos - median); skew.Abs() > maxSkew {
 			d.add(warning, "have its clock set by NTP: what expires, and times that the server adds, would be off",
-				"the clock of node %s is %s off those of the others", d.snap.Label(n.Node.GetId()),
+				"the clock of node %s is %s off the clocks of the others", d.snap.Label(n.Node.GetId()),
 				skew.Round(100*time.Millisecond))
 		}
 	}

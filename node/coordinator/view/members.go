@@ -49,7 +49,7 @@ func (d *diagnosis) metadata() {
 	switch tolerance := snap.MetaTolerance("", snap.MetaPresent); {
 	case len(missing) > 0 && tolerance <= 0:
 		d.add(warning, advice+"; a voter whose node is lost is replaced after a while, if another node has the role meta",
-			"the metadata group has %d voters, of which %s %s: if another one fails, schemas and placement cannot change",
+			"of the %d voters of the metadata group, %s %s: if another one fails, schemas and placement cannot change",
 			len(snap.MetaVoters()), snap.Labels(missing), does)
 	case len(missing) > 0:
 		d.add(warning, advice, "voter %s of the metadata group %s", snap.Labels(missing), does)

@@ -31,7 +31,7 @@ type Config struct {
 	// Users says that requests need the password of a user, which no page of another site
 	// has. Host is not checked then.
 	Users bool
-	// Hosts are the names, besides those of the machine, by which clients may ask for the
+	// Hosts are the names, besides the machine's own, by which clients may ask for the
 	// server. See ParseHost. The default value is none.
 	Hosts []string
 	// Hostname is the name of the machine. The default value is os.Hostname's.

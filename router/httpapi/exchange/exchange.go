@@ -56,7 +56,7 @@ type Exchange struct {
 
 	// Status is the status of the answer; 0 while no header was written.
 	Status int
-	// Bytes counts those of the answer.
+	// Bytes counts the bytes of the answer.
 	Bytes int64
 	// Broken: the answer is not whole.
 	Broken bool

@@ -78,7 +78,7 @@ func (h *Handler) Compile() http.HandlerFunc {
 // planned is what EXPLAIN says of a table: the segments that are read, of all, and the rows in memory.
 var planned = regexp.MustCompile(`(\d+) of (\d+) segments; (?:(\d+) of (\d+) rows in memory)?`)
 
-// plan returns what EXPLAIN foresees for a count. Its rows are those of the range.
+// plan returns what EXPLAIN foresees for a count. Its rows are the rows of the range.
 func plan(ctx context.Context, s *scope.Scope) (*budget.Read, error) {
 	extents, err := s.Extents(ctx)
 	if err != nil {

@@ -123,7 +123,7 @@ var singleHints = [...]string{
 }
 
 // ParseHints returns the table options that a request's headers ask for, by the
-// option's name: those of x-svc-hints, a list of k=v, or if there is none those of the
+// option's name: from x-svc-hints, a list of k=v, or if there is none from the
 // single headers x-svc-hint-<option>. Hints are nil if there are none. Warnings name what has
 // no effect.
 func ParseHints(h http.Header) (hints map[string]string, warnings []string) {

@@ -1,5 +1,5 @@
 // Package datadog takes logs by Datadog's intake, POST /api/v2/logs and /v1/input, as its agent, its API clients,
-// Vector, Fluent Bit and logging libraries send them. The forms are those of
+// Vector, Fluent Bit and logging libraries send them. The forms follow
 // https://docs.datadoghq.com/api/latest/logs/#send-logs.
 //
 // A log is the record of its fields. Its timestamp is the time of its row, and its ddtags, "env:test,team:a", are kept

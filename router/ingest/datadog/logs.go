@@ -83,7 +83,7 @@ type input struct {
 	lines     bool // it is text: each line is a log
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
-	// query is what the query says of attributes, in quotes; nil: nothing. tags are those of the query.
+	// query is what the query says of attributes, in quotes; nil: nothing. tags are the tags of the query.
 	query [len(attributes)][]byte
 	tags  []byte
 

@@ -10,11 +10,11 @@ import (
 // tag is a tag of a log: a key and a value. One without a value has an empty one.
 type tag struct{ key, value []byte }
 
-// manyTags is from how many tags on those of one key are found by sorting.
+// manyTags is the number of tags from which on tags of one key are found by sorting.
 const manyTags = 32
 
-// appendTags appends tags, "env:test,team:a", and those of the query as a JSON object. The values of a key that comes
-// more than once become an array.
+// appendTags appends tags, "env:test,team:a", and the tags of the query as a JSON object. The values
+// of a key that comes more than once become an array.
 func (in *input) appendTags(to, tags []byte) []byte {
 	in.list = appendList(appendList(in.list[:0], tags), in.tags)
 	list := in.list

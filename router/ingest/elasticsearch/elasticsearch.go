@@ -1,6 +1,6 @@
 // Package elasticsearch takes logs by Elasticsearch's bulk and document APIs, as Filebeat, Logstash, Fluent Bit,
 // Vector, rsyslog and Elasticsearch's own clients send them, and answers what these ask before: version, license,
-// health, templates. The forms are those of
+// health, templates. The forms follow
 // https://www.elastic.co/guide/en/elasticsearch/reference/8.16/docs-bulk.html.
 //
 // A document is a record of the table that its index names. Its @timestamp is the time of its row. Each document

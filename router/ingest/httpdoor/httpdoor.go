@@ -80,7 +80,7 @@ type Call struct {
 
 	template ingest.Batch
 	content  *body.Body
-	extra    int64  // bytes beside those of content
+	extra    int64  // bytes besides the content
 	text     int64  // of them those of Text
 	sum      []byte // hash of Body; nil until a key needs it
 }
@@ -220,7 +220,7 @@ func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outc
 	})[0]
 }
 
-// Lookup is that of the service, for the table of a batch.
+// Lookup finds the table of a batch, as the service does.
 func (c *Call) Lookup(q *ingest.Lookup) ([]string, error) {
 	return c.door.Ingestion.Lookup(c.r.Context(), q)
 }

@@ -1,4 +1,4 @@
-// Package ingesttest gives tests of doors a Service of which nothing reaches a disk: the pipelines
+// Package ingesttest gives tests of doors a Service that writes nothing to a disk: the pipelines
 // are the real ones, and what would be sent to shards is kept as rows that a test can read.
 package ingesttest
 

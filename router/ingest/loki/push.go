@@ -18,7 +18,7 @@ const maxPairs = max(maxLabels, maxMetadata) + 1
 type pairs struct {
 	list []pair
 	n    int // how many there are, kept or not
-	// withoutHidden leaves out those of names such as __path__, which are Loki's own.
+	// withoutHidden leaves out labels with names such as __path__, which are Loki's own.
 	withoutHidden bool
 }
 

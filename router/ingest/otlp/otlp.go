@@ -1,5 +1,5 @@
 // Package otlp takes logs by the OpenTelemetry protocol: POST /v1/logs with protobuf or JSON, as the
-// Collector and the SDKs of all languages send them. The forms are those of
+// Collector and the SDKs of all languages send them. The forms follow
 // https://opentelemetry.io/docs/specs/otlp/.
 //
 // Without a pipeline a log record becomes a row with the columns of layout. With one it is a record of

@@ -17,7 +17,7 @@ const (
 // space and "<", and otherwise ends at a line feed or a NUL.
 type framing struct {
 	max int
-	// cut is called for a message of which the rest is cut off.
+	// cut is called for a message whose end is cut off.
 	cut func()
 	// skip is how many bytes there still are of the rest that is cut off; toLineEnd: to the end of the line.
 	skip      int

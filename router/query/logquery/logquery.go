@@ -67,7 +67,7 @@ func IsQuery(beginning []byte) bool {
 	return found && slices.Contains(Keys, string(name))
 }
 
-// Compile returns the SELECT of a query. database is that of a table without one, and now the end of a span of time
+// Compile returns the SELECT of a query. database is used for a table without one, and now is the end of a span of time
 // that has none. Errors have code InvalidArguments, ColumnNotFound, Unsupported for what is not taken of the
 // reference's language, or are those of lookup.
 func Compile(text []byte, database string, lookup Lookup, now time.Time) (string, error) {

@@ -179,7 +179,7 @@ func repeat(f *fn.Frame, s value.Value, n int64) (value.Value, bool) {
 	return value.NewBytes(b), true
 }
 
-// mergeObjects returns the fields of a with those of b put over them; false if the budget
+// mergeObjects returns the fields of a, overwritten by the fields of b; false if the budget
 // does not suffice.
 func mergeObjects(f *fn.Frame, a, b value.Value) (value.Value, bool) {
 	if !f.SpendOnMerge(a, b) {

@@ -233,7 +233,7 @@ func (c *compiler) node(n syntax.Node) expr {
 	switch n := n.(type) {
 	case *syntax.Literal:
 		if re := n.Value.Regex(); re != nil {
-			_ = c.cfg.Host.KeepPattern(re.Size()) // the parser bounds those of literals
+			_ = c.cfg.Host.KeepPattern(re.Size()) // the parser bounds patterns of literals
 		}
 		return constant(n.Span(), n.Value)
 	case *syntax.Template:

@@ -82,8 +82,8 @@ func Position(source string, at int) (line, column int) {
 	return line, 1 + utf8.RuneCountInString(source[start:at])
 }
 
-// Render returns the diagnostics of a source as text for people. The name is that of the
-// source's file; it may be empty.
+// Render returns the diagnostics of a source as text for people. The name stands for the
+// source; it may be empty.
 func Render(name, source string, list []*Diagnostic) string {
 	var b strings.Builder
 	for i, d := range list {

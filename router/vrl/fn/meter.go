@@ -34,7 +34,7 @@ type Meter struct {
 
 	ended func() error
 	slice int   // steps that may be taken before the next look
-	left  int64 // steps of the request beyond those of slice
+	left  int64 // steps of the request beyond slice
 	bound bool  // left counts
 	err   error
 }

@@ -82,7 +82,7 @@ type Capture struct {
 	Text  string
 }
 
-// Compile compiles a pattern that refers to those of the library of this package.
+// Compile compiles a pattern that may refer to the patterns of this package's library.
 func Compile(source string) (*Pattern, error) {
 	e := expander{}
 	text, err := e.expand(source, 0)

@@ -256,7 +256,7 @@ func (p *parsed) date() (int64, Reason) {
 	return days, ok
 }
 
-// resolveYear joins a year, its century and its last two digits, of which some may be
+// resolveYear joins a year, its century and its last two digits; some of them may be
 // missing. div is fieldCount where there is no field for the century.
 func (p *parsed) resolveYear(whole, div, mod field) (year int32, have bool, reason Reason) {
 	hasDiv := div != fieldCount && p.has(div)

@@ -98,7 +98,7 @@ type run struct {
 
 // An executor is a way to answer a statement.
 type executor struct {
-	// name switches the executor off, as those of reductions do.
+	// name switches the executor off, as the name of a reduction does.
 	name string
 	// answer answers the statement, or returns false if it cannot: nothing has been sent then.
 	answer func(r *run) (done bool, err error)

@@ -22,7 +22,7 @@ import (
 // Split takes a statement over one table apart, for nodes that each have some of the table's rows. The segments
 // and batches of the request are not looked at.
 //
-// What it returns was bound over a table without rows: the names and types of the answer are those of the
+// What it returns was bound over a table without rows: the names and types of the answer come from the
 // statement. Where that fails, or the statement is not understood, the Reason of the result says why.
 //
 // It returns the errors of Query for a statement that is wrong.
@@ -216,7 +216,8 @@ func (r *run) partialTable(worker string) ([]duck.Column, error) {
 	return columns, r.session.CreateTable(split.Partials, w.text.SQL)
 }
 
-// shapeOf returns what the partials of a statement for nodes look like. moment is that of the split statement.
+// shapeOf returns what the partials of a statement for nodes look like. moment is the time at which the
+// statement was split.
 func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
 	key := shapeKey(r.request, worker, moment)
 	if kept := r.engine.shapes.get(key); kept != nil {

@@ -55,7 +55,7 @@ func (c *batches) get(key batchKey, columns int, mem []byte) *column.Batch {
 	return b.Batch
 }
 
-// put keeps a batch. Its memory is that of the key.
+// put keeps a batch. Its memory is counted for the key.
 func (c *batches) put(key batchKey, b *column.Batch) {
 	if c == nil {
 		return

@@ -263,7 +263,7 @@ func (x *exchange) statement() (sql, database string) {
 	return x.analyze.SQL, x.analyze.Database
 }
 
-// isStop reports whether err is that of a query that was told to stop.
+// isStop reports whether err is the error of a query that was cancelled.
 func isStop(err error) bool {
 	code := errs.CodeOf(err)
 	return code == errs.QueryTimeout || code == errs.Cancelled

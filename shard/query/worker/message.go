@@ -71,7 +71,7 @@ type decoder struct {
 	last map[reflect.Type]reflect.Value
 	// memory is the shared file; nil: nothing is shared.
 	memory []byte
-	// batches are those of the shared file that were made before; may be nil.
+	// batches are the batches of the shared file that were made before; may be nil.
 	batches *batches
 	// pending are the batches whose memory travels behind the message.
 	pending []pendingBatch

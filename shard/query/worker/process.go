@@ -80,7 +80,7 @@ type child struct {
 
 // usage is who uses a process.
 type usage struct {
-	// users counts the queries that run, stuck those of them that do not stop.
+	// users counts the queries that run, stuck the queries among them that do not stop.
 	users, stuck int
 	// idle are connections that no query uses.
 	idle []*conn

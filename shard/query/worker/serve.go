@@ -271,7 +271,7 @@ func (c *session) cancel(cause error) {
 	}
 }
 
-// run answers one request. Its error is that of the connection.
+// run answers one request. It returns an error only if the connection fails.
 func (c *session) run(j job) error {
 	var werr error
 	var err error

@@ -5,7 +5,7 @@
 // A Network is a node's end of it. Between two nodes there are, in each direction,
 // one stream for votes and heartbeats and one for entries; a snapshot has a
 // connection of its own while it lasts. So a large append never delays a heartbeat,
-// and the number of connections does not grow with that of the groups. Heartbeats of
+// and the number of connections does not grow with the number of groups. Heartbeats of
 // many groups to one node are written together.
 //
 // Nodes are addressed by their ids: a raft configuration names ids only, and

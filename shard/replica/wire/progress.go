@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Progress is what the answers of a member said. The zero value is that of a member that never
+// Progress is what the answers of a member said. The zero value stands for a member that never
 // answered.
 type Progress struct {
 	// Answered is when the last answer came, and Last the end of the member's log by it.

@@ -134,7 +134,7 @@ func (b *bounds) string(v []byte) {
 	b.none = false
 }
 
-// add adds the bounds of the next page to those of a chunk.
+// add adds the bounds of the next page to the bounds of a chunk.
 func (b *bounds) add(p *bounds) {
 	if p.barred {
 		b.barred, b.none = true, true

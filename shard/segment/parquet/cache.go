@@ -71,7 +71,7 @@ func (p *loadedPage) size() int {
 	return n
 }
 
-// NewCache returns a cache of at most so many bytes; nil, which keeps nothing, for 0.
+// NewCache returns a cache of at most limit bytes; for 0 nil, a cache that keeps nothing.
 func NewCache(limit int) *Cache {
 	if limit <= 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// ErrNoDictionary is the error for a chunk of which not all pages have codes of a dictionary.
+// ErrNoDictionary is the error for a chunk in which some page has no codes of a dictionary.
 var ErrNoDictionary = errors.New("not all of its values are codes of a dictionary of so few entries")
 
 // Counts counts the values of a chunk that is read by c, and by nothing else: how many

@@ -126,7 +126,7 @@ func (c *ChunkReader) Cached(cache *Cache, file uint64) { c.cache, c.file = cach
 // Next returns the values of the next page, which stay until the next call; io.EOF
 // after the last. Of byte strings with a dictionary the Data and Ends are the same for
 // all pages of the chunk, and the entries need not all be used. Numbers that have one
-// come as themselves. Nobody may change them: they may be those of a cache.
+// come as themselves. The caller must not change them: they may lie in a cache.
 func (c *ChunkReader) Next() (*Values, error) {
 	for c.rows > 0 {
 		p, err := c.load(0)

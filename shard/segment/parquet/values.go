@@ -36,7 +36,7 @@ func (v *Values) Reset() {
 // Entry returns byte string i, or entry i of the dictionary.
 func (v *Values) Entry(i int) []byte { return entry(v.Data, v.Ends, i) }
 
-// count returns the number of values, which is that of the rows that are not null.
+// count returns the number of values, which is the number of rows that are not null.
 func (v *Values) count(numbers bool) int {
 	switch {
 	case numbers:

@@ -29,7 +29,7 @@ const (
 	widePageRows = 20_480
 	// pageBytes is about the most bytes of values in a page, before compression.
 	pageBytes = 1 << 20
-	// maxBoundBytes is the longest value of which bounds are kept: they are copied,
+	// maxBoundBytes is the length of the longest value that is kept as a bound: bounds are copied,
 	// whole, into the footer.
 	maxBoundBytes = 256
 )

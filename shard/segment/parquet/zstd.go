@@ -16,7 +16,7 @@ const checksumFlag = 4
 const emptyFrame = "\x28\xb5\x2f\xfd\x24\x00\x01\x00\x00\x99\xe9\xd8\x51"
 
 // compress appends src as a zstd frame with a checksum of its content, which engines
-// compare that ignore those of Parquet pages.
+// compare that ignore the levels of Parquet pages.
 func compress(dst, src []byte, level int) []byte {
 	if len(src) == 0 {
 		return append(dst, emptyFrame...)

@@ -3,7 +3,7 @@
 // reading one allocates nothing.
 //
 // There are two sets of rules. The strict ones, which are the default, refuse a message
-// whose form is wrong and say why. The rules of Parser.Loose are those of the function
+// whose form is wrong and say why. The rules of Parser.Loose are the rules of the function
 // parse_syslog of VRL: they read what can be read, and keep the rest as the message. The
 // comments name each place where the two differ.
 //

@@ -18,7 +18,7 @@ func (p *Parser) time5424(s string) (time.Time, bool) {
 }
 
 // time3164 cuts the time off s, which is one of RFC 3164, with or without a year and a
-// fraction of the second, or one of RFC 3339. The loose rules are those of looseTime.
+// fraction of the second, or one of RFC 3339. looseTime has the loose rules.
 func (p *Parser) time3164(s string) (t time.Time, rest string, ok bool) {
 	if p.Loose {
 		return p.looseTime(s)

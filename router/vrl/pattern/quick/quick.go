@@ -1,6 +1,6 @@
 // Package quick matches regular expressions of the kind that log lines are taken apart
 // with, many times as fast as package regexp: literal text, classes, groups, few choices.
-// The results are those of package regexp to the byte.
+// The results equal the results of package regexp to the byte.
 //
 // It is not a replacement for package regexp, but goes before it. Compile declines patterns
 // that it does not know how to match, and Match gives up on texts that would take too

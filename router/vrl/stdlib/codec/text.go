@@ -254,7 +254,7 @@ func decodeQ(s string) ([]byte, error) {
 	return b, nil
 }
 
-// domainNames are the rules by which domain names are checked, those of browsers.
+// domainNames are the rules by which domain names are checked: browsers use the same.
 var domainNames = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false),
 	idna.ValidateLabels(true),
 	idna.CheckHyphens(false), idna.CheckJoiners(true), idna.BidiRule())

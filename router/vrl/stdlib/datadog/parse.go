@@ -64,7 +64,7 @@ type ddParser struct {
 	src   string
 	pos   int
 	terms int
-	// patterns are those of the terms.
+	// patterns are the patterns of the terms.
 	patterns []*pattern.Regex
 }
 

@@ -13,7 +13,7 @@ import (
 // maxAliasFile bounds the size of a file of aliases.
 const maxAliasFile = 1 << 20
 
-// groksAliases returns the aliases of a call: those of the argument and of files.
+// groksAliases returns the aliases of a call, from its argument and from files.
 func groksAliases(c *fn.Call) (aliases map[string]string, refused bool, err error) {
 	aliases = map[string]string{}
 	v, ok := c.Const(2)

@@ -177,7 +177,7 @@ var parseXML = &fn.Function{
 	Doc: "Parses an XML document into an object under the name of the root element. " +
 		"An element of nothing but text is its " +
 		"text; any other is an object of its attributes and what it holds, where elements of the same name are an array. " +
-		"Prefixes of namespaces are dropped, entities other than those of XML itself are errors.",
+		"Prefixes of namespaces are dropped, entities that XML itself does not define are errors.",
 	Params: []fn.Param{
 		fn.ValueParam("The document."),
 		{

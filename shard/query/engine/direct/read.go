@@ -25,7 +25,7 @@ const (
 	// rows, where it is not known before how many that will be.
 	maxExamined       = 262_144
 	maxNewestExamined = 131_072
-	// maxFoundAtOnce is the most rows that were looked up of which all columns are read
+	// maxFoundAtOnce is the most rows found by a lookup whose columns are all read
 	// at once, before the other conditions are known.
 	maxFoundAtOnce = 256
 	// maxDirectBytes is about the most memory of the rows read.
@@ -116,7 +116,7 @@ func sortPlaces(places []*place) {
 	slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.best, a.best) })
 }
 
-// end returns how many rows the answer is cut from, those of OFFSET included.
+// end returns how many rows the answer is cut from, including the rows that OFFSET skips.
 func (d *Run) end() uint64 {
 	want := uint64(math.MaxUint64)
 	if d.limited {

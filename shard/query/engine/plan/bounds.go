@@ -161,7 +161,7 @@ func sameUnit(v any) indistinct {
 	return nil
 }
 
-// sameBucket handles buckets of so many nanoseconds of which one begins at origin.
+// sameBucket handles buckets of a fixed width in nanoseconds, one of which begins at origin.
 func sameBucket(size, origin int64) indistinct {
 	floor := func(v int64) int64 {
 		v -= origin

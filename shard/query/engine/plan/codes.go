@@ -38,7 +38,7 @@ var unorderedFunctions = map[string]bool{
 	"date_trunc": true, "datetrunc": true, "time_bucket": true,
 }
 
-// constantFunctions are functions of which moments and intervals are made.
+// constantFunctions are the functions that make moments and intervals.
 var constantFunctions = map[string]bool{
 	"+": true, "-": true, "trunc": true, "now": true, "get_current_timestamp": true, "transaction_timestamp": true,
 	"today": true, "current_date": true, "current_localtimestamp": true, "make_timestamp": true,
@@ -101,7 +101,7 @@ func unordered(st *sql.Statement, n sql.Node) bool {
 }
 
 // knownExpressions reports whether expressions consist of such as cannot tell the order of
-// rows. calls counts those of aggregates.
+// rows. calls counts the calls of aggregates.
 func knownExpressions(v any, calls *int) bool {
 	switch v := v.(type) {
 	case []any:

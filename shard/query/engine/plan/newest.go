@@ -114,7 +114,7 @@ func (q *newest) hidden(list any) bool {
 	return false
 }
 
-// unit is some rows of which the bounds of the time index are known.
+// unit is a set of rows with known bounds of their time index.
 type unit struct {
 	min, max int64
 	rows     int64
@@ -125,7 +125,7 @@ type unit struct {
 
 // Attempts returns the moments from which on to try, the latest first, or up to which if the oldest rows are
 // asked for, in the unit of the time index. There are none if the statement is of another kind or reads little.
-// limit is that of the request.
+// limit is the LIMIT of the request.
 func (p *Plan) Attempts(limit uint64) []int64 {
 	n := p.shape.Newest
 	rows := n.rows

@@ -90,7 +90,7 @@ func (p *Scope) keys(v any) []key {
 	return nil
 }
 
-// reduceToPages puts rows that were read here in the place of parts of which few can matter.
+// reduceToPages replaces parts in which only few rows can matter by those rows, read here.
 func reduceToPages(_ context.Context, p *Plan, s *Source) error {
 	if p.may == nil && !p.trying() {
 		return nil // all of every part matters

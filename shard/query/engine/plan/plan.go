@@ -21,7 +21,7 @@ type Plan struct {
 	// may is what the conditions of the statement tell, or nil.
 	may  predicate
 	used reasons
-	// keys are those of the conditions.
+	// keys are the keys of the conditions.
 	keys []key
 	// From is the moment, in the unit of the time index, before which rows do not matter, Until that after which they
 	// do not; see newest.go.

@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// A predicate tells whether some rows, of which a probe knows little, may have one that
+// A predicate reports whether a set of rows, known only by what a probe says, may have one that
 // meets a condition. It is false only where that is proven: nil, which knows nothing,
 // is true everywhere.
 type predicate func(p *probe) bool

@@ -14,7 +14,7 @@ type Shape struct {
 	truncs []truncCall
 }
 
-// newest is what a statement must be like: its rows are those of one table, each by
+// newest is the form that a statement must have: its rows are the rows of one table, each by
 // itself, the latest or the oldest first, and at most so many.
 type newest struct {
 	Ref   int    // in statement.tables

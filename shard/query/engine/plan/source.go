@@ -25,7 +25,7 @@ type Source struct {
 	Merges [][]Part
 	// same are rows that need not be read.
 	same []sameRows
-	// counted are rows of which only the number was read.
+	// counted are rows that were only counted, not read.
 	counted []countedRows
 	// where is a condition on every row, or empty.
 	where string
@@ -47,7 +47,7 @@ func (s *Source) Parts() iter.Seq[*Part] {
 }
 
 // keep leaves out the parts for which f returns false. identity tells f that the rows of a part are
-// still to be merged with those of others.
+// still to be merged with rows of others.
 func (s *Source) keep(f func(pt *Part, identity bool) bool) {
 	filter := func(list []Part, identity bool) []Part {
 		left := list[:0] // the list is the source's own
@@ -245,7 +245,7 @@ func (s *Source) near(at int) string {
 		name, lo, hi)
 }
 
-// conditions writes the WHERE of a part: those given, those of the source.
+// conditions writes the WHERE of a part: the conditions given and the conditions of the source.
 func (s *Source) conditions(b *strings.Builder, list ...string) {
 	word := " WHERE "
 	for _, c := range append(list, s.where) {

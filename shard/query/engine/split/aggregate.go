@@ -72,7 +72,7 @@ type merging struct {
 	ranks bool
 	// best is the column of the largest ranks of registers; empty: there are none.
 	best string
-	// divided are the sums of which averages are made, by their columns.
+	// divided are the sums that become averages, by their columns.
 	divided []string
 }
 

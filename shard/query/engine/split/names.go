@@ -54,7 +54,7 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 	return nil, nil
 }
 
-// ownColumn returns the column by its own name, without that of the table.
+// ownColumn returns the column's name without the table's name before it.
 func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
 	path, _ := n["column_names"].([]any)
 	var names []string

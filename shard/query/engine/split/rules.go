@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// merged are the aggregates of which the last step adds up, or takes the least of, what nodes say. %s is their column.
+// merged are the aggregates whose last step takes the sum, least or greatest of the nodes' values. %s is their column.
 var merged = map[string]string{
 	"count": "CAST(COALESCE(sum(%s), 0) AS BIGINT)", "count_star": "CAST(COALESCE(sum(%s), 0) AS BIGINT)",
 	"count_if": "CAST(sum(%s) AS HUGEINT)", "countif": "CAST(sum(%s) AS HUGEINT)",
@@ -75,7 +75,7 @@ func call(name string, n sql.Node) (string, error) {
 	return text(c)
 }
 
-// average divides the sum of the sums by that of the counts, as the engine does.
+// average divides the sum of the sums by the sum of the counts, as the engine does.
 func (m *merging) average(n sql.Node) (string, error) {
 	if len(sql.Args(n)) != 1 {
 		return "", haul(causeAggregate, "an average of several arguments")
@@ -232,7 +232,7 @@ func (m *merging) mode(n sql.Node) (string, error) {
 	return fmt.Sprintf(`arg_max(%[1]s, "__often") FILTER (WHERE %[1]s IS NOT NULL)`, pairsName), nil
 }
 
-// spread joins two sets of numbers of which number, mean and sum of the squared deviations are known.
+// spread joins two sets of numbers, each given by its count, mean and sum of squared deviations.
 const spread = `list_reduce(list(struct_pack(n := CAST(%[1]s AS DOUBLE), m := %[2]s, v := %[3]s * %[1]s)) ` +
 	`FILTER (WHERE %[1]s > 0), lambda a, b: struct_pack(n := a['n'] + b['n'], ` +
 	`m := a['m'] + (b['m'] - a['m']) * (b['n'] / (a['n'] + b['n'])), v := a['v'] + b['v'] + ` +

@@ -40,7 +40,7 @@ type Plan struct {
 	Final string
 	// UsesNow tells that Moment of the statement's Now stands in it, UsesDay that the day of it does.
 	UsesNow, UsesDay bool
-	// divided are the columns of the partials of which averages are made.
+	// divided are the columns of the partials that become averages.
 	divided []string
 }
 

@@ -74,7 +74,7 @@ func suggestion(name string) string {
 	return nearest.DidYouMean("; ", name, callable)
 }
 
-// missingName are errors for a path of names of which the engine does not know the first, or the second.
+// missingName are the engine's errors for a path of names whose first or second name it does not know.
 var missingName = regexp.MustCompile(`^Referenced table ".*" not found|does not have a column named`)
 
 // DottedName returns the end of a sentence about a.b where a column "a.b" exists, which is one name. Ingestion

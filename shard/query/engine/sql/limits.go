@@ -72,7 +72,7 @@ func (w *walker) read(tables int) error {
 	return nil
 }
 
-// join counts joins, those of CTEs wherever they are named.
+// join counts joins. The joins of a CTE count wherever it is named.
 func (w *walker) join(joins int) error {
 	if w.joins += joins; w.joins > maxJoins {
 		return errs.New(errs.Unsupported,

@@ -62,7 +62,7 @@ func (t *term) write(b *strings.Builder) {
 	}
 }
 
-// May reports whether a text can match of which only is known which literals it may have.
+// May reports whether a text can match, given only which literals it may contain.
 func (t *term) May(has func(literal string) bool) bool {
 	switch t.op {
 	case 't':

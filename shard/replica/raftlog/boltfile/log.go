@@ -29,7 +29,7 @@ const (
 // OpenLog checks a log and opens it for writing; it makes a missing one. It returns an error
 // that matches damage.ErrDamaged, and has changed nothing, if the file is damaged.
 //
-// Entries come and go with the checksums of damage.SealEntries, values with those of
+// Entries come and go with the checksums of damage.SealEntries, values with the checksums of
 // damage.SealValue: the caller adds and checks them.
 func OpenLog(path string) (*raftboltdb.BoltStore, error) {
 	// bbolt makes the file of a log that was never used. A file that another process has open

@@ -1,6 +1,6 @@
 // Package snapshot keeps the snapshots of a raft group on disk, and checks and prints them.
 //
-// The files are those of raft's FileSnapshotStore. This package adds a header in front of the
+// The files are the files of raft's FileSnapshotStore. This package adds a header in front of the
 // content, with the index of the last command and a checksum of what raft notes beside the
 // content, which raft's own checksum does not cover. The content goes to other members as it
 // is, header included; what they note of it is the same.

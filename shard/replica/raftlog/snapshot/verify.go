@@ -30,7 +30,7 @@ type Notes struct {
 	CRC []byte
 }
 
-// Verified is the newest snapshot, all of which was read and is sound.
+// Verified is the newest snapshot that was read whole and found sound.
 type Verified struct {
 	Notes
 	// Command is the index of the last command in the state.
