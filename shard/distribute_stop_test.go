@@ -2,8 +2,12 @@ package shard
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
@@ -15,11 +19,14 @@ import (
 type heldEngine struct {
 	*engine.Engine
 	mu sync.Mutex // guards hold
-	// hold is called in the place of Query, unless it is nil.
-	hold func(ctx context.Context) error
+	// hold is called before Query, unless it is nil; unless it returns errGoOn its error is that of Query.
+	hold func(ctx context.Context, sql string) error
 }
 
-func (e *heldEngine) holdQueries(hold func(ctx context.Context) error) {
+// errGoOn has a query go on.
+var errGoOn = errors.New("go on")
+
+func (e *heldEngine) holdQueries(hold func(ctx context.Context, sql string) error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.hold = hold
@@ -30,7 +37,9 @@ func (e *heldEngine) Query(ctx context.Context, req *query.Request, emit func([]
 	hold := e.hold
 	e.mu.Unlock()
 	if hold != nil {
-		return hold(ctx)
+		if err := hold(ctx, req.SQL); !errors.Is(err, errGoOn) {
+			return err
+		}
 	}
 	return e.Engine.Query(ctx, req, emit)
 }
@@ -40,7 +49,7 @@ func (e *heldEngine) Query(ctx context.Context, req *query.Request, emit func([]
 func (c *spreadNodes) untilItEnds() (began, ended chan string) {
 	began, ended = make(chan string), make(chan string)
 	for name, n := range c.nodes {
-		n.engine.holdQueries(func(ctx context.Context) error {
+		n.engine.holdQueries(func(ctx context.Context, _ string) error {
 			began <- name
 			<-ctx.Done()
 			ended <- name
@@ -93,7 +102,7 @@ func TestFailedPartEndsTheOthers(t *testing.T) {
 	c := newSpreadNodes(t, 80)
 	began, ended := c.untilItEnds()
 	fail := make(chan struct{})
-	c.nodes["b"].engine.holdQueries(func(context.Context) error {
+	c.nodes["b"].engine.holdQueries(func(context.Context, string) error {
 		<-fail
 		return errs.New(errs.RuntimeResourcesExhausted, "no memory on this node")
 	})
@@ -110,4 +119,49 @@ func TestFailedPartEndsTheOthers(t *testing.T) {
 	if err := <-failed; errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
 		t.Errorf("the query ends with %v", err)
 	}
+}
+
+// TestFirstRowsEndTheSearchOnAllNodes: a node that is still looking for its newest rows when the others have enough
+// is asked for the rows that are not behind these.
+func TestFirstRowsEndTheSearchOnAllNodes(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 800)
+	for _, test := range []struct{ sql, bound string }{
+		{"SELECT ts FROM logs ORDER BY ts DESC LIMIT 5 OFFSET 3", ` WHERE "ts" >= '`},
+		{"SELECT ts, n FROM logs WHERE n > 0 OR ok ORDER BY ts LIMIT 5", ` AND "ts" <= '`},
+	} {
+		c.nodes["c"].engine.holdQueries(nil)
+		want, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.whole})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped := make(chan error, 1)
+		c.nodes["c"].engine.holdQueries(func(ctx context.Context, sql string) error {
+			if strings.Contains(sql, test.bound) {
+				return errGoOn
+			}
+			<-ctx.Done()
+			stopped <- context.Cause(ctx)
+			return ctx.Err()
+		})
+		got, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.spread})
+		if err != nil {
+			t.Fatalf("%s: %v", test.sql, err)
+		}
+		if diff := cmp.Diff(times(want), times(got)); diff != "" {
+			t.Errorf("%s (-one shard +several):\n%s", test.sql, diff)
+		}
+		if err := <-stopped; err == nil {
+			t.Errorf("%s: the first search of node c was not stopped", test.sql)
+		}
+	}
+}
+
+// times returns the first columns of rows.
+func times(rows []string) []string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i], _, _ = strings.Cut(row, "|")
+	}
+	return out
 }

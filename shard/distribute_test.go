@@ -73,6 +73,13 @@ func TestWorkGoesToTheRows(t *testing.T) {
 		{"SELECT host, median(n), count(DISTINCT n) FROM logs GROUP BY host ORDER BY host", "pairs"},
 		{"SELECT * FROM logs WHERE n > 900000000", "rows over 4 shards"},
 		{"SELECT ts, host, n FROM logs ORDER BY ts DESC, n, host LIMIT 30", "top"},
+		{"SELECT ts FROM logs ORDER BY ts DESC LIMIT 30 OFFSET 20", "top"},
+		{"SELECT ts FROM logs WHERE ok ORDER BY ts LIMIT 400", "top"},
+		{"SELECT ts::TEXT AS ts FROM logs ORDER BY ts LIMIT 9", "the name ts is a column and an alias"},
+		{"SELECT ts AS m FROM logs ORDER BY ts LIMIT 9", "top"},
+		{"SELECT ok IS NULL FROM logs ORDER BY ts LIMIT 0", "top"},
+		{"SELECT * FROM state ORDER BY ts DESC, host LIMIT 7", "top"},
+		{"SELECT ts FROM state ORDER BY ts DESC LIMIT 100 OFFSET 100000", "top"},
 		{"SELECT DISTINCT host FROM logs", "distinct"},
 		{
 			"SELECT date_trunc('hour', ts) AS h, count(*) FROM state GROUP BY h ORDER BY h LIMIT 9",

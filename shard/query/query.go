@@ -6,9 +6,12 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -123,12 +126,35 @@ type Split struct {
 	Kind string
 	// Moment is what stands in Worker and Final in the place of now(): all nodes see one moment. Empty: nothing does.
 	Moment string
+	// Newest, if not nil, says how the answer can be made without Final.
+	Newest *Newest
 	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
 	Explain string
 	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
 	Reason string
 	// Cause is the reason in a word, one of SplitCauses.
 	Cause string
+}
+
+// Newest describes a statement for the first rows by the time index alone, taken apart: each node returns its
+// first Offset + Limit rows, sorted.
+type Newest struct {
+	// Column is the position of the time index in what nodes return. The first Columns columns are those of the answer.
+	Column, Columns int
+	// The answer is Limit rows behind the first Offset ones.
+	Limit, Offset uint64
+	Descending    bool
+	// Before and After are the text around a literal of a time, in the statement for those rows of a node that are
+	// not behind that time.
+	Before, After string
+}
+
+// Compare tells which of two times comes first in the answer, as cmp.Compare does.
+func (n *Newest) Compare(a, b arrow.Timestamp) int {
+	if n.Descending {
+		a, b = b, a
+	}
+	return cmp.Compare(a, b)
 }
 
 // Table is a table at one point: its segments and the batches not yet in a segment.

@@ -84,6 +84,8 @@ type distribution struct {
 	mu      sync.Mutex // guards missing
 	missing []string
 	bytes   atomic.Int64
+	// frontier is of statements for the first rows by time, else nil.
+	frontier *frontier
 	// failed is why rows are fetched although the statement was split.
 	failed error
 }
@@ -92,8 +94,10 @@ type distribution struct {
 type part struct {
 	node   string // the presumed leader of the shards
 	shards []uint32
-	ipc    []byte
-	took   time.Duration
+	// sql, if not empty, is what it is asked in the place of the statement for all.
+	sql  string
+	ipc  []byte
+	took time.Duration
 }
 
 // takeApart prepares a query whose rows lie on other nodes as well. It returns nil if there is nothing to take apart:
@@ -228,7 +232,7 @@ func (d *distribution) instead(ctx context.Context, err error) (done bool, _ err
 func (d *distribution) request(p *part) *shardpb.QueryRequest {
 	t := d.table
 	return &shardpb.QueryRequest{
-		Sql: d.split.Worker, Database: d.req.Database, Part: true, Share: d.req.Share,
+		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
 		Unchecked: d.req.Unchecked,
 		Tables: []*shardpb.QueryTable{{
@@ -241,12 +245,13 @@ func (d *distribution) request(p *part) *shardpb.QueryRequest {
 func (d *distribution) ask(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtATime)
+	d.frontier = newFrontier(d.split)
 	for _, p := range d.parts {
 		group.Go(func() error {
 			begin := time.Now()
 			defer func() { p.took = time.Since(begin) }()
 			for try := 1; ; try++ {
-				err := d.fill(gctx, p)
+				err := d.askWithin(gctx, p)
 				if err == nil || try == scanTries || gctx.Err() != nil || !away(err) {
 					return err
 				}
@@ -271,6 +276,7 @@ func (d *distribution) fill(ctx context.Context, p *part) error {
 		return d.ofPart(ctx, p, err)
 	}
 	p.ipc = buf.Bytes()
+	d.frontier.add(p.ipc)
 	d.server.metrics.bytes.Add(float64(buf.Len()))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -329,11 +335,11 @@ func (d *distribution) sendMissing(stream grpc.ServerStreamingServer[shardpb.Que
 func (d *distribution) finish(ctx context.Context,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) (done bool, err error) {
-	partials := &query.Partials{Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment}
-	for _, p := range d.parts {
-		if p.ipc != nil {
-			partials.Streams = append(partials.Streams, p.ipc)
-		}
+	if done, err := d.mergeHere(stream); done {
+		return true, err
+	}
+	partials := &query.Partials{
+		Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment, Streams: d.streams(),
 	}
 	if err := d.sendMissing(stream); err != nil {
 		return true, err
@@ -378,7 +384,10 @@ func (d *distribution) note() string {
 	for _, p := range d.parts {
 		fmt.Fprintf(&b, "\nnode %s: shards %s", d.server.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
 		if p.ipc != nil {
-			fmt.Fprintf(&b, ", %d bytes, %s", len(p.ipc), p.took.Round(100*time.Microsecond))
+			fmt.Fprintf(&b, ", %s rows, %d bytes, %s", rowsOf(p.ipc), len(p.ipc), p.took.Round(100*time.Microsecond))
+		}
+		if p.sql != "" {
+			b.WriteString(", asked again for rows that are not behind those of others")
 		}
 	}
 	return b.String()

@@ -141,6 +141,9 @@ func (r *run) split() (out *query.Split, keep bool, err error) {
 		Limit: r.request.Limit, Now: r.now,
 		Sets: func() ([]any, error) { return sql.GroupingSets(r.st.SQL, r.in.WholeTree) },
 	}
+	if c := r.request.Tables[0].Schema.TimeIndex(); c != nil {
+		of.Time = c.Name
+	}
 	for _, c := range want {
 		of.Names = append(of.Names, c.Name)
 	}
@@ -148,46 +151,63 @@ func (r *run) split() (out *query.Split, keep bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if err := r.verify(p, want); err != nil {
+	have, err := r.verify(p, want)
+	if err != nil {
 		return nil, false, err
 	}
 	out = &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}
+	out.Newest = newestOf(p.Newest, have, want)
 	if p.UsesNow {
 		out.Moment = split.Moment(r.now)
 	}
 	return out, !p.UsesDay, nil
 }
 
-// verify binds both statements, and compares the names and types of the answer.
-func (r *run) verify(p *split.Plan, want []duck.Column) error {
+// verify binds both statements, and compares the names and types of the answer. It returns the columns of the partials.
+func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 	have, err := r.partialTable(p.Worker)
 	if err != nil {
-		return refused("the statement for nodes", err)
+		return nil, refused("the statement for nodes", err)
 	}
 	if slices.ContainsFunc(have, func(c duck.Column) bool { return strings.Contains(c.Type, "STRUCT") }) {
-		return split.Types("a struct would have to be sent")
+		return nil, split.Types("a struct would have to be sent")
 	}
 	if p.Final == "" {
 		if !slices.Equal(have, want) {
-			return split.Types("the columns of the answer would differ")
+			return nil, split.Types("the columns of the answer would differ")
 		}
-		return nil
+		return have, nil
 	}
 	if p.Divides(func(column string) bool {
 		return slices.ContainsFunc(have, func(c duck.Column) bool {
 			return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE"
 		})
 	}) {
-		return split.Types("an average of decimals")
+		return nil, split.Types("an average of decimals")
 	}
 	final, err := r.session.Describe(p.Final)
 	if err != nil {
-		return refused("the last step", err)
+		return nil, refused("the last step", err)
 	}
 	if !slices.Equal(final, want) {
-		return split.Types("the columns of the answer would differ")
+		return nil, split.Types("the columns of the answer would differ")
 	}
-	return nil
+	return have, nil
+}
+
+// newestOf returns where the time index is in the partials, nil if the other columns are not those of the answer.
+func newestOf(n *split.Newest, have, want []duck.Column) *query.Newest {
+	if n == nil || len(have) != len(want)+n.Hidden || !slices.Equal(have[:len(want)], want) {
+		return nil
+	}
+	at := slices.IndexFunc(have, func(c duck.Column) bool { return c.Name == n.By })
+	if at < 0 || !strings.HasPrefix(have[at].Type, "TIMESTAMP") {
+		return nil
+	}
+	return &query.Newest{
+		Column: at, Columns: len(want), Limit: n.Limit, Offset: n.Offset, Descending: n.Descending,
+		Before: n.Before, After: n.After,
+	}
 }
 
 // refused tells that the engine does not take a statement that was made here.
@@ -282,13 +302,8 @@ func (r *run) finish() error {
 	if err := r.session.Exec(shape.create()); err != nil {
 		return err
 	}
-	for _, stream := range partials.Streams {
-		if _, err := r.session.Append(split.Partials, shape.schema, bytes.NewReader(stream)); err != nil {
-			return err
-		}
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
+	if err := r.session.Append(r.ctx, split.Partials, shape.schema, partials.Streams); err != nil {
+		return err
 	}
 	final := cmp.Or(partials.Final, "SELECT * FROM "+split.Partials)
 	p, err := duck.Prepare(r.session, partials.Explain+final)

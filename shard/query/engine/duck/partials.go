@@ -1,6 +1,8 @@
 package duck
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,49 +82,63 @@ func (s *Session) CreateTable(name, text string) error {
 	return s.Exec("CREATE TEMP TABLE " + sql.QuoteName(name) + " AS " + text + "\nWITH NO DATA")
 }
 
-// Append adds the rows of an Arrow IPC stream to a temporary table. Values are cast to the types of its columns.
+// Append adds the rows of Arrow IPC streams to a temporary table. Values are cast to the types of its columns. It
+// stops between two streams once ctx has ended.
 //
-// It returns an error if the columns of the stream have other types than want: a cast would round what a node
+// It returns an error if the columns of a stream have other types than want: a cast would round what a node
 // knows in a wider type.
-func (s *Session) Append(table string, want *arrow.Schema, stream io.Reader) (rows int64, err error) {
-	// The engine reads the rows where they lie, so that must not be memory of the Go heap.
-	r, err := ipc.NewReader(stream, ipc.WithAllocator(mallocator.NewMallocator()))
-	if err != nil {
-		return 0, fmt.Errorf("read partial results: %w", err)
-	}
-	defer r.Release()
+func (s *Session) Append(ctx context.Context, table string, want *arrow.Schema, streams [][]byte) error {
 	var app duckdb.Appender
 	defer duckdb.AppenderDestroy(&app)
 	if duckdb.AppenderCreateExt(s.conn, "temp", "main", table, &app) == duckdb.StateError {
-		return 0, fmt.Errorf("open the table of partial results: %s", duckdb.AppenderError(app))
+		return fmt.Errorf("open the table of partial results: %s", duckdb.AppenderError(app))
 	}
+	// One appender for all: each one that is flushed costs a millisecond, and buffers of its own.
+	for _, stream := range streams {
+		if err := s.appendStream(app, want, stream); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if duckdb.AppenderFlush(app) == duckdb.StateError {
+		return EngineError(duckdb.AppenderError(app), duckdb.ErrorTypeInvalid)
+	}
+	return nil
+}
+
+// appendStream adds the rows of one stream.
+func (s *Session) appendStream(app duckdb.Appender, want *arrow.Schema, stream []byte) error {
+	// The engine reads the rows where they lie, so that must not be memory of the Go heap.
+	r, err := ipc.NewReader(bytes.NewReader(stream), ipc.WithAllocator(mallocator.NewMallocator()))
+	if err != nil {
+		return fmt.Errorf("read partial results: %w", err)
+	}
+	defer r.Release()
 	if n := int(duckdb.AppenderColumnCount(app)); n != r.Schema().NumFields() {
-		return 0, fmt.Errorf("partial results have %d columns where %d are expected", r.Schema().NumFields(), n)
+		return fmt.Errorf("partial results have %d columns where %d are expected", r.Schema().NumFields(), n)
 	}
 	for i, f := range r.Schema().Fields() {
 		if i < want.NumFields() && !arrow.TypeEqual(f.Type, want.Field(i).Type) {
-			return 0, fmt.Errorf("column %d of the partial results has the type %s where %s is expected", i+1, f.Type,
+			return fmt.Errorf("column %d of the partial results has the type %s where %s is expected", i+1, f.Type,
 				want.Field(i).Type)
 		}
 	}
 	converted, err := s.arrowTypes(r.Schema())
 	if err != nil {
-		return 0, fmt.Errorf("the columns of partial results: %w", err)
+		return fmt.Errorf("the columns of partial results: %w", err)
 	}
 	defer C.duckdb_destroy_arrow_converted_schema(&converted)
 	for r.Next() {
-		n, err := s.appendBatch(app, r.RecordBatch(), converted)
-		if rows += n; err != nil {
-			return rows, err
+		if err := s.appendBatch(app, r.RecordBatch(), converted); err != nil {
+			return err
 		}
 	}
 	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return rows, fmt.Errorf("read partial results: %w", err)
+		return fmt.Errorf("read partial results: %w", err)
 	}
-	if duckdb.AppenderFlush(app) == duckdb.StateError {
-		return rows, EngineError(duckdb.AppenderError(app), duckdb.ErrorTypeInvalid)
-	}
-	return rows, nil
+	return nil
 }
 
 // arrowTypes returns what the engine makes of the types of a schema. Names and metadata are left out: it might read
@@ -141,21 +157,21 @@ func (s *Session) arrowTypes(schema *arrow.Schema) (converted C.duckdb_handle, e
 }
 
 // appendBatch adds the rows of one batch.
-func (s *Session) appendBatch(app duckdb.Appender, rec arrow.RecordBatch, types C.duckdb_handle) (int64, error) {
+func (s *Session) appendBatch(app duckdb.Appender, rec arrow.RecordBatch, types C.duckdb_handle) error {
 	for from := int64(0); from < rec.NumRows(); from += chunkRows {
 		part := rec.NewSlice(from, min(from+chunkRows, rec.NumRows()))
 		chunk, err := s.chunkOf(part, types)
 		part.Release()
 		if err != nil {
-			return from, fmt.Errorf("partial results: %w", err)
+			return fmt.Errorf("partial results: %w", err)
 		}
 		state := duckdb.AppendDataChunk(app, chunk)
 		duckdb.DestroyDataChunk(&chunk)
 		if state == duckdb.StateError {
-			return from, EngineError(duckdb.AppenderError(app), duckdb.ErrorTypeInvalid)
+			return EngineError(duckdb.AppenderError(app), duckdb.ErrorTypeInvalid)
 		}
 	}
-	return rec.NumRows(), nil
+	return nil
 }
 
 // chunkOf lends the engine the rows of a batch, until the chunk is destroyed.

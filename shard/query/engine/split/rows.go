@@ -55,13 +55,15 @@ func (b *block) splitRows() (*Plan, error) {
 	if worker == "" && b.limited && !b.distinct {
 		p.Kind = "limit"
 	}
-	p.Worker = word + strings.Join(append(items, hidden...), ", ") + source + worker
 	if b.limited {
-		p.Worker += fmt.Sprintf(" LIMIT %d", b.limit+b.offset)
+		worker += fmt.Sprintf(" LIMIT %d", b.limit+b.offset)
 	}
+	of := word + strings.Join(append(items, hidden...), ", ") + source
+	p.Worker = of + worker
 	if p.Kind == "rows" && b.offset == 0 {
 		return p, nil
 	}
+	p.Newest = b.newest(of, worker, len(hidden))
 	names := "*"
 	if len(hidden) > 0 {
 		drop := make([]string, len(hidden))
@@ -72,6 +74,40 @@ func (b *block) splitRows() (*Plan, error) {
 	}
 	p.Final = word + names + " FROM " + Partials + final + b.tail()
 	return p, nil
+}
+
+// newest returns how the answer is made of rows that each node has sorted by the time index alone, and the statement
+// for nodes with a bound for that time; nil: it sorts by something else. of and rest are the statement's text up
+// to the end of WHERE and behind it, hidden is how many columns are only there to sort by.
+func (b *block) newest(of, rest string, hidden int) *Newest {
+	if b.distinct || !b.limited || b.limit == 0 || len(b.orders) != 1 || b.Time == "" {
+		return nil
+	}
+	o := b.orders[0]
+	if name, bare := bareColumn(o.by); !bare || name != b.Time {
+		return nil
+	}
+	n := &Newest{Hidden: hidden, Limit: b.limit, Offset: b.offset, After: rest}
+	n.Descending = strings.HasPrefix(o.how, " DESC")
+	switch {
+	case o.item > 0:
+		n.By = b.Names[o.item-1]
+	case hidden > 0:
+		n.By = strings.Trim(sortKey(0), `"`)
+	default:
+		n.By = b.Time
+	}
+	n.Before = of + " WHERE "
+	if b.where != nil {
+		n.Before = of + " AND "
+	}
+	n.Before += sql.QuoteName(b.Time)
+	if n.Descending {
+		n.Before += " >= "
+	} else {
+		n.Before += " <= "
+	}
+	return n
 }
 
 // isStar reports whether an item is a star and nothing else.

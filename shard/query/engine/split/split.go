@@ -17,6 +17,8 @@ type Statement struct {
 	// Database and Table name its only table; Columns are the table's columns.
 	Database, Table string
 	Columns         []string
+	// Time names the time index, which is never null.
+	Time string
 	// Names are the names of the columns of its answer.
 	Names []string
 	// Limit bounds the rows of the answer, whatever the statement says; 0: it does not.
@@ -38,10 +40,25 @@ type Plan struct {
 	Worker string
 	// Final is run over Partials; empty: the answer is what Worker returns, one node after the other.
 	Final string
+	// Newest, if not nil, says how the answer is made of sorted rows without Final.
+	Newest *Newest
 	// UsesNow tells that Moment of the statement's Now stands in it, UsesDay that the day of it does.
 	UsesNow, UsesDay bool
 	// divided are the columns of the partials that become averages.
 	divided []string
+}
+
+// Newest describes a statement for the first rows by the time index alone.
+type Newest struct {
+	// By names the column of the partials that has the time index. The last Hidden columns of the partials are
+	// not part of the answer.
+	By     string
+	Hidden int
+	// The answer is Limit rows behind the first Offset ones.
+	Limit, Offset uint64
+	Descending    bool
+	// Before and After are the text around a time in the statement for those rows of a node that are not behind it.
+	Before, After string
 }
 
 // Divides reports whether an average is made of a column of the partials for which f is true.
@@ -266,7 +283,7 @@ func (b *block) source() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		out += " WHERE " + where
+		out += " WHERE (" + where + ")"
 	}
 	return out, nil
 }

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"bytes"
+	"testing"
+
+	"cordwood/shard/query"
+)
+
+// BenchmarkSplit measures the steps of a statement over several nodes: how it is taken apart when it was before,
+// what a node does, and the last step over what three nodes returned.
+//
+//	go test -run '^$' -bench Split -benchtime 30x ./shard/query/engine
+func BenchmarkSplit(b *testing.B) {
+	dir := b.TempDir()
+	tab, _ := webServerLogs(b, dir, 100_000)
+	e := openEngine(b, dir)
+	for _, st := range []struct{ name, sql string }{
+		{"count", `SELECT count(*) FROM logs`},
+		{"count by status", `SELECT status, count(*) FROM logs GROUP BY status ORDER BY 2 DESC, 1`},
+		{"newest 100", `SELECT * FROM logs ORDER BY ts DESC LIMIT 100`},
+	} {
+		req := &query.Request{SQL: st.sql, Database: "public", Tables: []query.Table{tab}}
+		parts, err := e.Split(b.Context(), req)
+		if err != nil || parts.Reason != "" {
+			b.Fatal(err, parts)
+		}
+		worker := *req
+		worker.SQL = parts.Worker
+		var ipc bytes.Buffer
+		if err := e.Query(b.Context(), &worker, func(p []byte) error { ipc.Write(p); return nil }); err != nil {
+			b.Fatal(err)
+		}
+		last := worker
+		last.Partials = &query.Partials{Final: parts.Final, Streams: [][]byte{ipc.Bytes(), ipc.Bytes(), ipc.Bytes()}}
+		none := func([]byte) error { return nil }
+		for _, step := range []struct {
+			name string
+			run  func() error
+		}{
+			{"whole", func() error { return e.Query(b.Context(), req, none) }},
+			{"split", func() error { _, err := e.Split(b.Context(), req); return err }},
+			{"part", func() error { return e.Query(b.Context(), &worker, none) }},
+			{"last", func() error { return e.Query(b.Context(), &last, none) }},
+		} {
+			b.Run(st.name+"/"+step.name, func(b *testing.B) {
+				begin := cpuTime(b)
+				for b.Loop() {
+					if err := step.run(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64((cpuTime(b)-begin).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+			})
+		}
+	}
+}
