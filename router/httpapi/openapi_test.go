@@ -16,6 +16,7 @@ import (
 
 	"cordwood/router/access"
 	"cordwood/router/httpapi/clusterapi"
+	"cordwood/router/httpapi/explore"
 )
 
 // newWhole returns a server that has all routes.
@@ -23,6 +24,7 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.LogQuery, c.Tail = &fakeCluster{}, nothing, nothing, nothing
+		c.Explore = &explore.Handler{}
 		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)
 }

@@ -209,6 +209,23 @@ func everything() []sent {
 	post("/v1/logs", asJSON, `{"table":1}`, 400, true)
 	post("/v1/logs", asJSON, structured[:len(structured)-1]+strings.Repeat(" ", 2<<20)+"}", 413, false)
 
+	for what, body := range map[string]string{
+		"fields": "", "compile": `,"plan":true`, "rows": `,"limit":1`, "hits": `,"by":"a"`, "facets": `,"fields":["a"]`,
+		"values": `,"field":"a"`,
+	} {
+		path := "/v1/explore/" + what
+		post(path, asJSON, `{"tables":["logs"],"from":"-1h","query":"-a:9"`+body+`}`, 200, false)
+		post(path, asJSON, `{"tables":["nowhere"]`+body+`}`, 400, false)
+		post(path, asJSON, `{"tables":["logs"],"query":"(a"`+body+`}`, 400, false)
+		post(path, asJSON, `{"tables":[]`+body+`}`, 400, true)
+		post(path, asJSON, `{"tables":["logs"],"query":"`+strings.Repeat("x", 70_000)+`"`+body+`}`, 413, true)
+	}
+	const row = `{"table":"logs","id":"1767607201000000000-01d7249fa549a69e"`
+	post("/v1/explore/row", asJSON, row+`}`, 404, false)
+	post("/v1/explore/row", asJSON, `{"table":"logs","id":"x"}`, 400, false)
+	post("/v1/explore/context", asJSON, row+`,"before":1}`, 404, false)
+	post("/v1/explore/context", asJSON, row+`,"before":201}`, 400, true)
+
 	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "1s")
 	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "1s", "Accept", "text/event-stream")
 	get("/v1/tail", 400, true)
@@ -267,6 +284,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	s.checkOperation(t, check)
+	s.checkRow(t, check)
 	for path, item := range s.doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			key := method + " " + path
@@ -315,6 +333,25 @@ func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) ans
 		bad[key] = bad[key] || a.status >= 400
 		return a
 	}
+}
+
+// checkRow asks for a row that there is, and for those around it.
+func (s *server) checkRow(t *testing.T, check func(sent) answer) {
+	t.Helper()
+	post := func(what, body string) answer {
+		return check(sent{
+			request: request{
+				method: "POST", path: "/v1/explore/" + what, body: body, header: []string{"Content-Type", asJSON},
+			}, status: 200,
+		})
+	}
+	var page struct{ Rows []struct{ ID string } }
+	if err := json.Unmarshal(post("rows", `{"tables":["logs"]}`).body, &page); err != nil || len(page.Rows) == 0 {
+		t.Fatalf("no row: %v", err)
+	}
+	place := `{"table":"logs","id":"` + page.Rows[0].ID + `"}`
+	post("row", place)
+	post("context", place)
 }
 
 // checkOperation asks for an operation that there is, and has it end.
