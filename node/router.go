@@ -77,7 +77,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
-		Catalog: client, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
+		Catalog: client, Fresh: client.Fresh, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
 		SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer,
 		Cluster:           coordinator.NewAdmin(client).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},

@@ -52,7 +52,7 @@ func (s *Server) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome,
 	}
 	defer content.Release()
 	s.ingestion.Received(ingest.Native, time.Since(begin).Seconds())
-	if err := s.ingestion.Check(b); err != nil {
+	if err := s.ingestion.Check(r.Context(), b); err != nil {
 		return nil, s.ingestion.Failed(ingest.Native, ingest.StageParameters, err)
 	}
 	kind, err := native.KindOf(p.contentType)

@@ -59,6 +59,9 @@ type Authenticator interface {
 type Config struct {
 	// Catalog is the local view of the metadata. Required.
 	Catalog Catalog
+	// Fresh waits until Catalog and Pipelines hold all that was acknowledged before the call. The default value leaves
+	// them as they are.
+	Fresh func(ctx context.Context) error
 	// Writer stores what pipelines made. Required.
 	Writer ingest.Writer
 	// Pipelines keeps the pipelines that clients upload. Without it their paths do not
@@ -270,7 +273,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.ingestion, err = ingest.New(ingest.Config{
-		Catalog: cfg.Catalog, Writer: cfg.Writer, Pipelines: s.pipelines, Lookup: cfg.Lookup,
+		Catalog: cfg.Catalog, Fresh: cfg.Fresh, Writer: cfg.Writer, Pipelines: s.pipelines, Lookup: cfg.Lookup,
 		NoClientVariables: cfg.NoClientVariables,
 		StoreRejects:      cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
 		TimestampColumn: cfg.TimestampColumn,

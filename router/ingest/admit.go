@@ -98,7 +98,7 @@ func (s *Service) waitWhile(ctx context.Context, busy func() bool) error {
 
 // Check goes through the values of a batch in the order in which clients learn of their mistakes. Store
 // does it too; a door calls it to have its own checks after it.
-func (s *Service) Check(b *Batch) error {
+func (s *Service) Check(ctx context.Context, b *Batch) error {
 	if b.checked {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *Service) Check(b *Batch) error {
 	if err := b.checkPipeline(); err != nil {
 		return err
 	}
-	if err := Writable(s.cfg.Catalog, b.Database); err != nil {
+	if err := s.checkDatabase(ctx, b.Database); err != nil {
 		return err
 	}
 	b.checked = true

@@ -46,6 +46,9 @@ type Writer interface {
 type Config struct {
 	// Catalog is the local view of the metadata. Required.
 	Catalog Catalog
+	// Fresh waits until Catalog and Pipelines hold all that was acknowledged before the call. It is asked before a
+	// request is refused for what they do not hold. The default value leaves them as they are.
+	Fresh func(ctx context.Context) error
 	// Writer stores what pipelines made. Required.
 	Writer Writer
 	// Pipelines finds stored pipelines. Without it svc_identity is the only pipeline.
@@ -131,6 +134,7 @@ type Service struct {
 	waiting   waiting
 	bodies    bodies
 	refusals  refusals
+	fresh     *freshView
 }
 
 // New returns a Service. Catalog and Writer must be set.
@@ -146,9 +150,14 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{
+	s := &Service{
 		cfg: cfg, log: cfg.Logger, metrics: m, running: newRunning(), newTables: newTables{limit: cfg.MaxNewTablesPerMinute},
-	}, nil
+		fresh: newFreshView(cfg.Fresh),
+	}
+	if cfg.Pipelines != nil {
+		cfg.Pipelines.fresh = s.fresh // nothing looks for pipelines yet
+	}
+	return s, nil
 }
 
 // Running returns the number of pipelines that run now.

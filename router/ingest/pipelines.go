@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ const ReservedPrefix = "svc_"
 // Pipelines finds stored pipelines by the texts that clients name them by.
 type Pipelines struct {
 	cache *pipelines.Cache[*pipeline.Pipeline]
+	fresh *freshView // nil: what the view lacks does not exist
 }
 
 // StoredPipelines is the part of the metadata client that has pipelines.
@@ -39,7 +41,7 @@ func NewPipelines(meta StoredPipelines, opt pipeline.Options, reg prometheus.Reg
 	if err != nil {
 		return nil, err
 	}
-	return &Pipelines{cache}, nil
+	return &Pipelines{cache: cache}, nil
 }
 
 // knownPipelines returns the names that an error may suggest: those of stored pipelines to who may read them.
@@ -65,8 +67,20 @@ func (p *Pipelines) NotFound(ctx context.Context, name, version string) error {
 }
 
 // Find returns a pipeline by the texts of its name and version; without a version the
-// newest. It also returns which version that is. A nil *Pipelines has none.
+// newest, also if another router has stored it a moment ago. It also returns which version that is. A nil
+// *Pipelines has none.
 func (p *Pipelines) Find(ctx context.Context, name, version string,
+	hasVersion bool,
+) (*pipeline.Pipeline, int64, error) {
+	found, at, err := p.find(ctx, name, version, hasVersion)
+	if p == nil || p.fresh == nil || !errors.Is(err, pipelines.ErrNotFound) || p.fresh.wait(ctx) != nil {
+		return found, at, err
+	}
+	return p.find(ctx, name, version, hasVersion)
+}
+
+// find is Find by the view as it is.
+func (p *Pipelines) find(ctx context.Context, name, version string,
 	hasVersion bool,
 ) (*pipeline.Pipeline, int64, error) {
 	none := p == nil || strings.HasPrefix(name, ReservedPrefix)

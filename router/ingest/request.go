@@ -115,6 +115,7 @@ type Batch struct {
 	Replayed *Replayed
 
 	checked   bool
+	refreshed bool // the view was looked at again for its sake
 	timeIndex *pipeline.TimeIndex
 	compiled  *pipeline.Pipeline // nil: svc_identity
 	version   int64              // of compiled

@@ -60,7 +60,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 // store stores a batch: its parameters are checked, its pipeline found, and run until its rows
 // fit the table.
 func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
-	if err := s.Check(b); err != nil {
+	if err := s.Check(ctx, b); err != nil {
 		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
 	}
 	s.name(q, b)
@@ -80,6 +80,9 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 			return out
 		case errors.Is(out.Err, write.ErrSchemaChanged) && run < maxPipelineRuns:
 			s.log.DebugContext(ctx, "pipeline runs again", "table", b.Table, "run", run+1, "error", out.Err)
+			continue
+		case errors.Is(out.Err, errNewerView):
+			run-- // it happens once, and nothing was written
 			continue
 		case q.Wait && busy(out.Err):
 			if until.IsZero() {
@@ -128,6 +131,7 @@ type job struct {
 	m Memory
 
 	request  pipeline.Request
+	seen     seenTables
 	opt      native.Options
 	kept     *rejects // nil: refused records are dropped
 	rows     int64    // the memory that the pipeline asked for
@@ -158,8 +162,9 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 func (j *job) open(ctx context.Context) (run, error) {
 	s, b := j.s, j.b
 	q := &j.request
+	j.seen.Catalog = s.cfg.Catalog
 	*q = pipeline.Request{
-		Database: b.Database, Table: b.Table, Catalog: s.cfg.Catalog, Pipeline: b.Pipeline,
+		Database: b.Database, Table: b.Table, Catalog: &j.seen, Pipeline: b.Pipeline,
 		TimeIndex: b.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
 		MaxNestedLevels: b.MaxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
 		MaxMadeColumns: s.cfg.MaxMadeColumns, MaxNewColumns: s.cfg.MaxNewColumns,
@@ -264,6 +269,11 @@ func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	j.leave()
 	s.metrics.of(j.q.Protocol).pipelineSeconds.Observe(time.Since(start).Seconds())
 	span.End(err)
+	if newer := j.outdated(ctx, out, err); errors.Is(newer, errNewerView) {
+		return nil, newer
+	} else if newer != nil {
+		err = newer
+	}
 	if err != nil {
 		return nil, s.Failed(j.q.Protocol, StagePipeline, err)
 	}

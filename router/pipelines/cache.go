@@ -185,8 +185,12 @@ func NotFound(name, version string, known []string) error {
 	if slices.Contains(known, name) {
 		like = "" // it has other versions
 	}
-	return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s%s", name, version, like)
+	return &errs.Error{Code: errs.InvalidArguments, Err: ErrNotFound, Msg: fmt.Sprintf(
+		"Pipeline not found, name: %s, version: %s%s", name, version, like)}
 }
+
+// ErrNotFound is in the chain of NotFound's errors.
+var ErrNotFound = errors.New("pipelines: there is no such pipeline")
 
 // get returns a version that exists, compiling it if it is not there.
 func (c *Cache[P]) get(ctx context.Context, k key) (p P, err error) {

@@ -138,12 +138,19 @@ func (s *Store) Keys() []write.Key {
 
 // Create makes a table that exists already. Its columns get ids by their order.
 func (s *Store) Create(database, name string, columns ...schema.Column) {
+	s.CreateWith(nil, database, name, columns...)
+}
+
+// CreateWith is Create with options of the table.
+func (s *Store) CreateWith(options map[string]string, database, name string, columns ...schema.Column) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range columns {
 		columns[i].ID = uint32(i + 1) //nolint:gosec // it is small
 	}
-	t := &schema.Table{ID: uint64(len(s.tables) + 1), Database: database, Name: name, Columns: columns}
+	t := &schema.Table{
+		ID: uint64(len(s.tables) + 1), Database: database, Name: name, Columns: columns, Options: options,
+	}
 	s.tables[database+"."+name] = t.Index()
 }
 
