@@ -21,6 +21,7 @@ import (
 	"cordwood/router/query"
 	"cordwood/router/query/sqlhttp"
 	"cordwood/router/tail"
+	"cordwood/router/web"
 	"cordwood/router/write"
 	"cordwood/shard/shardclient"
 )
@@ -102,6 +103,9 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		},
 		ConfigText: func() string { return n.proc.ConfigText },
 		Tracer:     n.traces.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
+	}
+	if n.cfg.HTTP.UI {
+		config.Page = web.New(web.Config{Dir: n.cfg.HTTP.UIDir})
 	}
 	// A nil provider in the interface would not be nil.
 	if users != nil {

@@ -159,6 +159,10 @@ type HTTP struct {
 	// ProxyProtocol has each connection of a trusted proxy begin with a header of the PROXY
 	// protocol. Default false.
 	ProxyProtocol bool
+	// UI serves the page for browsers. Default true.
+	UI bool
+	// UIDir has the files of the page read from a folder. Default: those in the program.
+	UIDir string
 }
 
 // RPC is the port between nodes.

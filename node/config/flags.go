@@ -59,6 +59,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto count; none: the client is who connects")
 	fs.BoolVar(&c.HTTP.ProxyProtocol, "proxy-protocol", false, "have each connection of a trusted proxy begin with a "+
 		"header of the PROXY protocol (version 1 or 2), which tells the client's address, on the ports for users")
+	fs.BoolVar(&c.HTTP.UI, "ui", true, "serve the page for browsers at /dashboard/ of the ports for users")
+	fs.StringVar(&c.HTTP.UIDir, "ui-dir", "", "`FOLDER` with the files of that page, read again for each request, for "+
+		"those who work on it (router/web); none: those in the program")
 	c.Listeners.flags(fs)
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "",

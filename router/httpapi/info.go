@@ -15,6 +15,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/labels"
+	"cordwood/router/web"
 )
 
 // handleHealth tells that the process lives, and nothing else.
@@ -129,7 +130,14 @@ const indexPage = `<!DOCTYPE html>
 </html>
 `
 
-func (s *Server) handleIndex(w http.ResponseWriter, _ *http.Request) {
+// handleIndex leads browsers to the page, and tells everybody else which paths there are.
+func (s *Server) handleIndex(w http.ResponseWriter, r *http.Request) {
+	w.Header().Add("Vary", "Accept")
+	if s.cfg.Page != nil && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		w.Header().Set("Location", web.Root)
+		w.WriteHeader(http.StatusFound)
+		return
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	_, _ = w.Write([]byte(indexPage)) // the client may be gone

@@ -19,6 +19,7 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/explore"
 	"cordwood/router/httpapi/params"
+	"cordwood/router/web"
 )
 
 // route is one URL. A new one is a line in routes, and its permission is part of it.
@@ -45,6 +46,8 @@ type route struct {
 	// asksAgain: the handler asks the caller itself whether the user still may, before what
 	// cannot be taken back. All other requests are cancelled when the user loses the right.
 	asksAgain bool
+	// page: it is part of the page for browsers, not of the API.
+	page bool
 	// refuse answers errors in the words of another system's protocol, on whose paths parameters
 	// that are not known have no effect; nil: in the one shape of errors.
 	refuse refusal
@@ -128,7 +131,21 @@ func (s *Server) routes() []route {
 			handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
 		})
 	}
+	if s.cfg.Page != nil {
+		routes = append(routes, s.pageRoutes()...)
+	}
 	return routes
+}
+
+// pageRoutes returns the routes of the page for browsers, and the addresses that lead to it.
+func (s *Server) pageRoutes() []route {
+	redirect := http.HandlerFunc(web.Redirect)
+	return []route{
+		{methods: get, path: "/dashboard", needs: access.Open, page: true, handler: redirect},
+		{methods: get, path: "/dashboard/{rest:.*}", needs: access.Open, page: true, handler: s.cfg.Page.ServeHTTP},
+		{methods: get, path: "/ui", needs: access.Open, page: true, handler: redirect},
+		{methods: get, path: "/ui/{rest:.*}", needs: access.Open, page: true, handler: redirect},
+	}
 }
 
 // pipelineRoutes returns the routes of stored pipelines. Paths without a name come before those
@@ -238,7 +255,7 @@ func exploreRoutes(h *explore.Handler) []route {
 func publicRoutes(routes []route) []route {
 	var out []route
 	for _, r := range routes {
-		if underV1(r.path) || r.refuse != nil || r.path == "/dashboard" || strings.HasPrefix(r.path, "/dashboard/") {
+		if underV1(r.path) || r.refuse != nil || r.page {
 			out = append(out, r)
 		}
 	}

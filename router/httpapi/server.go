@@ -84,6 +84,8 @@ type Config struct {
 	// statement, keeps its own time limit and answers errors by WriteError. Without it the
 	// path does not exist.
 	SQL http.Handler
+	// Page serves the page for browsers. Without it its paths do not exist.
+	Page http.Handler
 	// LogQuery answers the structured queries at /v1/logs, in the way of SQL. Without it /v1/logs takes OTLP alone.
 	LogQuery http.Handler
 	// Explore answers what a page for logs asks, at /v1/explore. Without it the paths do not exist.
@@ -302,6 +304,6 @@ func (s *Server) Ingestion() *ingest.Service { return s.ingestion }
 // Handler serves every path.
 func (s *Server) Handler() http.Handler { return s.whole }
 
-// PublicHandler serves only the paths under /v1/ and /dashboard, for a listener that
+// PublicHandler serves only the paths under /v1/ and those of the page, for a listener that
 // is open to others than operators.
 func (s *Server) PublicHandler() http.Handler { return s.public }

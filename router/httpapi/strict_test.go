@@ -15,8 +15,8 @@ func TestParametersAreDescribed(t *testing.T) {
 	doc := described(t, f)
 	checked := 0
 	for _, rt := range f.routes() {
-		if rt.refuse != nil {
-			continue // of another system, which describes its protocol
+		if rt.refuse != nil || rt.page {
+			continue // of another system, which describes its protocol, or of the page for browsers
 		}
 		for _, method := range rt.methods {
 			item := doc.Paths.Value(rt.path)

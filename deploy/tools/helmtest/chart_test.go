@@ -219,7 +219,7 @@ func TestConfigSchema(t *testing.T) {
 		"loki-addr", "machine", "meta-bootstrap-expect", "node-name", "otlp-grpc-addr", "otlp-http-addr",
 		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key",
 		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace", "splunk-addr", "syslog-addr",
-		"tls.cert", "tls.client-ca", "tls.key", "user-file", "user-provider", "zone",
+		"tls.cert", "tls.client-ca", "tls.key", "ui-dir", "user-file", "user-provider", "zone",
 	}
 	server := serverSettings(t, bin)
 	var want []string

@@ -1,0 +1,25 @@
+// Copies text. On plain HTTP from another machine browsers have no clipboard API.
+
+import { toast } from '../stores/toast.js';
+
+/** @param {string} text */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'hidden';
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand('copy');
+    area.remove();
+    focused?.focus();
+    if (!done) {
+      toast('The browser does not let the page copy.');
+      return;
+    }
+  }
+  toast('Copied.');
+}

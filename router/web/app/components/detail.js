@@ -1,0 +1,84 @@
+// One row with all of its fields, beside the list.
+
+import { html } from '../../vendor/core.js';
+import { clauseFor } from '../lib/edit.js';
+import { formatBytes, leafName, valueText, visible } from '../lib/format.js';
+import { levelOf } from '../lib/levels.js';
+import { partsOfTime } from '../lib/time.js';
+import { copyText } from './copy.js';
+import { Marked } from './rows.js';
+
+/**
+ * @param {object} props
+ * @param {import('../lib/line.js').Row} props.row
+ * @param {import('../lib/line.js').Shape} props.shape
+ * @param {string} props.zone
+ * @param {RegExp | null} props.marks
+ * @param {string[]} props.columns
+ * @param {string | null} props.trace the field of traces
+ * @param {(by: number) => void} [props.onMove]
+ * @param {() => void} props.onClose
+ * @param {(clause: string) => void} [props.onOnly]
+ * @param {(clause: string) => void} [props.onWithout]
+ * @param {(name: string) => void} [props.onColumn]
+ * @param {() => void} [props.onContext]
+ * @param {string} props.link
+ */
+export function Detail(props) {
+  const { row, shape, zone, onMove, onClose, onContext } = props;
+  const word = shape.level ? valueText(row.v[shape.level]) : '';
+  const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
+  const at = partsOfTime(row.time, zone);
+  const names = [shape.message, ...shape.order, ...Object.keys(row.v)].filter((name) => name !== null && row.v[name] !== undefined && name !== shape.time);
+  return html`<section class="pane detail" aria-label="Row" data-ui="detail" tabindex="-1">
+    <div class="head"><span class=${`level ${level}`}>${(shape.scheme === 'status' ? level : word || level).toUpperCase()}</span>
+      <button class="text mono" title=${`${row.time}: copy`} onClick=${() => copyText(row.time)}>${at.date} ${at.time}${at.fraction && `.${at.fraction}`}${zone === 'UTC' ? 'Z' : ''}</button>
+      <span class="grow"></span>
+      ${
+        onMove &&
+        html`<button class="text" aria-label="Previous row" onClick=${() => onMove(-1)}><svg width="16" height="16"><path d="m3 10 5-5 5 5" /></svg></button>
+        <button class="text" aria-label="Next row" onClick=${() => onMove(1)}><svg width="16" height="16"><path d="m3 6 5 5 5-5" /></svg></button>`
+      }
+      <button class="text" aria-label="Close" onClick=${onClose}><svg width="16" height="16"><path d="m4 4 8 8m0-8-8 8" /></svg></button></div>
+    <div class="acts">
+      ${onContext && html`<button class="text go" data-ui="context" onClick=${onContext}>In context</button>`}
+      <button class="text" onClick=${() => copyText(shape.message ? valueText(row.v[shape.message]) : JSON.stringify(row.v))}>Copy line</button>
+      <button class="text" onClick=${() => copyText(JSON.stringify({ [shape.time]: row.time, ...row.v }, null, 2))}>JSON</button>
+      <button class="text" onClick=${() => copyText(props.link)}>Link</button>
+    </div>
+    <dl>${[...new Set(names)].map((name) => html`<${DetailField} key=${name} name=${name} ...${props} />`)}</dl>
+  </section>`;
+}
+
+/** @param {any} props */
+function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onColumn }) {
+  const value = row.v[name];
+  const text = valueText(value);
+  const object = typeof value === 'object';
+  const long = object || text.includes('\n') || text.length > 160;
+  const cut = row.cut?.[name];
+  const clause = clauseFor(name, text);
+  return html`<div class=${long ? 'block' : ''} data-ui="detail-field" data-name=${name}>
+    <dt title=${name}>${leafName(name)}</dt>
+    <dd class=${typeof value === 'number' ? 'n' : ''}>
+      ${
+        long
+          ? html`<pre data-ui="detail-value"><${Marked} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} />${cut && html`<i>… of ${formatBytes(cut)}</i>`}</pre>`
+          : html`<span class="value" data-ui="detail-value"><${Marked} text=${text} marks=${marks} /></span>`
+      }
+      <span class="value-acts">
+        ${
+          onOnly &&
+          !object &&
+          !cut &&
+          text.length <= 1024 &&
+          html`<button aria-label=${`Only ${visible(text)}`} onClick=${() => onOnly(clause)}>+</button>
+            <button aria-label=${`Not ${visible(text)}`} onClick=${() => onWithout(clause)}>−</button>`
+        }
+        <button aria-label=${`Copy ${name}`} onClick=${() => copyText(text)}>copy</button>
+        ${onColumn && html`<button aria-pressed=${columns.includes(name)} aria-label=${`Column ${name}`} onClick=${() => onColumn(name)}>column</button>`}
+      </span>
+      ${onOnly && name === trace && html`<br /><button class="text go" onClick=${() => onOnly(clause)}>rows of this trace</button>`}
+    </dd>
+  </div>`;
+}

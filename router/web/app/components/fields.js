@@ -1,0 +1,92 @@
+// The fields of a table with their most frequent values. A click on a value edits the search.
+
+import { html, useState } from '../../vendor/core.js';
+import { clauseFor, valuesOf } from '../lib/edit.js';
+import { formatCount, leafName, visible } from '../lib/format.js';
+
+/**
+ * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number}} Field
+ * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, stats?: Record<string, number>}} Facet
+ *
+ * @param {object} props
+ * @param {Field[]} props.fields
+ * @param {string[]} props.useful names, the most telling first
+ * @param {string[]} props.chosen names that have a column
+ * @param {string[]} props.open
+ * @param {Facet[]} props.facets
+ * @param {boolean} props.exact
+ * @param {string} props.text of the search
+ * @param {string | null} props.level the field of levels
+ * @param {(name: string) => void} props.onToggle
+ * @param {(name: string) => void} props.onColumn
+ * @param {(clause: string) => void} props.onOnly
+ * @param {(clause: string) => void} props.onWithout
+ */
+export function FieldList(props) {
+  const { fields, useful, chosen } = props;
+  const [find, setFind] = useState('');
+  const [all, setAll] = useState(false);
+  const wanted = find.trim().toLowerCase();
+  const byName = new Map(fields.map((f) => [f.name, f]));
+  const first = new Set([...chosen, ...useful]);
+  const rest = fields.filter((f) => !first.has(f.name) && f.role !== 'time');
+  const other = rest.filter((f) => f.fill > 0);
+  const empty = rest.filter((f) => f.fill === 0);
+  const found = wanted ? fields.filter((f) => f.name.toLowerCase().includes(wanted)).slice(0, 200) : [];
+  const some = (/** @type {string[]} */ names) => names.map((name) => byName.get(name)).filter(Boolean);
+
+  return html`<section class="pane fieldlist" aria-label="Fields">
+    <div class="head"><input class="find" id="field-find" type="search" data-ui="field-find" placeholder="Find a field" aria-label="Find a field"
+      value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd></div>
+    <div class="fields">
+      ${
+        wanted
+          ? html`<p>${found.length === 0 ? 'No field has this in its name.' : `${found.length} found`}</p><${Group} ...${props} fields=${found} />`
+          : html`${chosen.length > 0 && html`<p>Columns</p><${Group} ...${props} fields=${some(chosen)} />`}
+              <p>Useful</p><${Group} ...${props} fields=${some(useful.filter((name) => !chosen.includes(name)))} />
+              ${rest.length > 0 && html`<p><button class="text" aria-expanded=${all} onClick=${() => setAll(!all)}>${other.length} other, ${empty.length} empty</button></p>`}
+              ${all && html`<${Group} ...${props} fields=${[...other, ...empty].slice(0, 500)} />`}`
+      }
+    </div>
+  </section>`;
+}
+
+/** @param {any} props */
+function Group(props) {
+  return props.fields.map((/** @type {Field} */ field) => html`<${FieldItem} key=${field.name} ...${props} field=${field} />`);
+}
+
+/** @param {any} props */
+function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...rest }) {
+  const opened = open.includes(field.name);
+  const facet = facets.find((/** @type {Facet} */ f) => f.name === field.name);
+  const column = chosen.includes(field.name);
+  return html`<div class="fielditem">
+    <h3 class=${opened ? 'open' : ''} data-ui="field" data-name=${field.name}>
+      <button aria-expanded=${opened} title=${`${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${leafName(field.name)}</button>
+      <span>${facet && opened ? `${formatCount(facet.distinct)} values` : `${Math.round(field.fill * 100)} %`}</span>
+      <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
+    </h3>
+    ${opened && facet && html`<${Values} facet=${facet} exact=${exact} ...${rest} />`}
+  </div>`;
+}
+
+/** @param {any} props */
+function Values({ facet, exact, text, level, onOnly, onWithout }) {
+  const most = facet.values[0]?.count ?? 1;
+  const chosen = valuesOf(text, facet.name);
+  if (facet.values.length === 0) {
+    return html`<p class="quiet none">${facet.filled === 0 ? 'No row of this search has it.' : `${formatCount(facet.distinct)} different values: too many to group.`}</p>`;
+  }
+  return html`<ul class="values">${facet.values.map((/** @type {{value: unknown, count: number}} */ { value, count }) => {
+    const name = String(value);
+    const clause = clauseFor(facet.name, name, facet.name === level ? '=' : '=');
+    const state = chosen.get(name);
+    return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
+      <button class="only" data-ui="value-in" title=${`Only ${name}`} onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>
+      <span>${exact ? '' : '≈ '}${formatCount(count)}</span>
+      <button class="not" data-ui="value-out" aria-label=${`Not ${name}`} onClick=${() => onWithout(clause)}>−</button>
+    </li>`;
+  })}
+  ${facet.other > 0 && html`<li class="other"><span>other</span><span>${exact ? '' : '≈ '}${formatCount(facet.other)}</span></li>`}</ul>`;
+}

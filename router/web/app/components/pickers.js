@@ -1,0 +1,102 @@
+// The pickers of the table and of the range of time.
+
+import { html, useState } from '../../vendor/core.js';
+import { formatBytes, formatCount } from '../lib/format.js';
+import { formatTime, parseTime, quickRanges, rangeText } from '../lib/time.js';
+import { Menu } from './menu.js';
+
+/**
+ * @typedef {{db: string, name: string, rows: number, bytes: number}} TableInfo
+ *
+ * @param {object} props
+ * @param {string} props.db
+ * @param {string[]} props.tables
+ * @param {TableInfo[]} props.all
+ * @param {(db: string, tables: string[]) => void} props.onPick
+ */
+export function TablePicker({ db, tables, all, onPick }) {
+  const [find, setFind] = useState('');
+  const name = tables.length === 0 ? 'Choose a table' : `${db}.${tables.join(', ')}`;
+  const button = html`<span>${name}</span><span class="caret"></span>`;
+  return html`<${Menu} button=${button} label=${`Table: ${name}`} class="field table" ui="table" panelClass="tables">${(/** @type {() => void} */ close) => {
+    const shown = all.filter((t) => `${t.db}.${t.name}`.includes(find.trim())).slice(0, 200);
+    const pattern = find.includes('*') ? find.trim() : '';
+    const pick = (/** @type {string} */ ofDb, /** @type {string[]} */ picked) => {
+      onPick(ofDb, picked);
+      close();
+    };
+    return html`<input class="find" type="search" placeholder="Find a table, or a pattern as k8s_*" aria-label="Find a table" value=${find}
+        onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)}
+        onKeyDown=${(/** @type {KeyboardEvent} */ e) => {
+          if (e.key !== 'Enter') return;
+          if (pattern) pick(db, [pattern]);
+          else if (shown[0]) pick(shown[0].db, [shown[0].name]);
+        }} />
+      ${pattern && html`<button class="choice" onClick=${() => pick(db, [pattern])}>All tables ${pattern} of ${db}</button>`}
+      <ul>${shown.map(
+        (t) => html`<li class=${t.db === db && tables.includes(t.name) ? 'on' : ''}>
+          <button class="choice" onClick=${() => pick(t.db, [t.name])}><span>${t.db}.${t.name}</span><small>${formatCount(t.rows)} rows, ${formatBytes(t.bytes)}</small></button>
+          ${
+            t.db === db &&
+            !tables.includes(t.name) &&
+            tables.length > 0 &&
+            tables.length < 32 &&
+            html`<button class="text" aria-label=${`Search ${t.name} as well`} onClick=${() => pick(db, [...tables, t.name])}>add</button>`
+          }
+        </li>`,
+      )}</ul>
+      ${shown.length === 0 && !pattern && html`<p class="quiet">No table has this in its name.</p>`}`;
+  }}<//>`;
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.from
+ * @param {string} props.to
+ * @param {{from: string, to: string} | null} props.answered the range that the rows on screen are of
+ * @param {string} props.zone
+ * @param {(from: string, to: string) => void} props.onRange
+ */
+export function RangePicker({ from, to, answered, zone, onRange }) {
+  const said = rangeText(from, to, zone);
+  const button = html`<span>${said}</span><span class="quiet" data-ui="zone">${zone}</span><span class="caret"></span>`;
+  return html`<${Menu} button=${button} label=${`Time range: ${said}, ${zone}`} class="field range" ui="range" panelClass="ranges">${(
+    /** @type {() => void} */ close,
+  ) =>
+    html`<${RangeForm} ...${{ from, to, answered, zone }} onRange=${(/** @type {string} */ a, /** @type {string} */ b) => {
+      onRange(a, b);
+      close();
+    }} />`}<//>`;
+}
+
+/** @param {Parameters<typeof RangePicker>[0]} props */
+function RangeForm({ from, to, answered, zone, onRange }) {
+  const write = (/** @type {string} */ t) => (/^\d{4}-/.test(t) ? formatTime(t, zone) : t);
+  const [begin, setBegin] = useState(write(from));
+  const [end, setEnd] = useState(write(to) || 'now');
+  const [wrong, setWrong] = useState('');
+
+  /** @param {Event} event */
+  function apply(event) {
+    event.preventDefault();
+    const now = new Date();
+    const [a, b] = [parseTime(begin, zone, now), parseTime(end, zone, now)];
+    if (a === null || b === null) {
+      setWrong(`“${a === null ? begin : end}” is no time. Write -90m, today, or 2026-01-05 10:00.`);
+      return;
+    }
+    onRange(a, b);
+  }
+
+  return html`<div class="quick">${quickRanges.map(
+    (quick) =>
+      html`<button class="choice" aria-pressed=${quick === from && to === ''} onClick=${() => onRange(quick, '')}>${rangeText(quick, '', zone)}</button>`,
+  )}</div>
+    <form onSubmit=${apply}>
+      <label>From<input value=${begin} onInput=${(/** @type {InputEvent} */ e) => setBegin(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+      <label>To<input value=${end} onInput=${(/** @type {InputEvent} */ e) => setEnd(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+      ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+      <p class="quiet">Times in ${zone}. ${answered && html`On screen: ${formatTime(answered.from, zone)} – ${formatTime(answered.to, zone)}`}</p>
+      <button class="button main">Apply</button>
+    </form>`;
+}

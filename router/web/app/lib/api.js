@@ -1,0 +1,135 @@
+// Requests to the server that the page came from.
+
+/**
+ * What the server answers when it refuses.
+ * @typedef {object} ErrorBody
+ * @property {number} [code]
+ * @property {string} [error]
+ * @property {{offset: number, length: number}} [at] the part of the search text that is wrong, in bytes
+ * @property {string[]} [nearest]
+ */
+
+/** An answer that is none: what happened, and what a reader can do with it. */
+export class ApiError extends Error {
+  /**
+   * @param {string} message
+   * @param {{status?: number, body?: ErrorBody, retryAfter?: number, request?: Request}} of
+   */
+  constructor(message, of) {
+    super(message);
+    this.status = of.status ?? 0; // 0: no answer at all
+    this.code = of.body?.code ?? 0;
+    this.at = of.body?.at ?? null;
+    this.nearest = of.body?.nearest ?? [];
+    this.retryAfter = of.retryAfter ?? 0;
+    this.request = of.request ?? null;
+  }
+}
+
+/**
+ * @typedef {object} Request
+ * @property {string} path
+ * @property {'GET' | 'POST' | 'PUT' | 'DELETE'} [method]
+ * @property {unknown} [body] sent as JSON
+ * @property {Record<string, string>} [form] sent as a form
+ * @property {AbortSignal} [signal]
+ * @property {Record<string, string>} [headers]
+ */
+
+/** @typedef {ReturnType<typeof createApi>} Api */
+
+/** @param {{fetch: typeof globalThis.fetch}} from */
+export function createApi({ fetch }) {
+  /** @param {Request} request */
+  async function send(request) {
+    /** @type {Record<string, string>} */
+    const headers = { 'x-svc-page': '1', ...request.headers };
+    let body;
+    if (request.form) body = new URLSearchParams(request.form);
+    if (request.body !== undefined) {
+      headers['content-type'] = 'application/json';
+      body = JSON.stringify(request.body);
+    }
+    const method = request.method ?? (body ? 'POST' : 'GET');
+    let response;
+    try {
+      response = await fetch(request.path, { method, headers, body, signal: request.signal, cache: 'no-store' });
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw new ApiError('The server does not answer.', { request });
+    }
+    if (response.ok) return response;
+    throw await errorOf(response, request);
+  }
+
+  return {
+    send,
+    /** @param {Request} request */
+    async json(request) {
+      const response = await send(request);
+      return response.status === 204 ? null : response.json();
+    },
+    /**
+     * Runs one statement and returns its rows.
+     * @param {string} sql
+     * @param {{signal?: AbortSignal, db?: string, limit?: number}} [options]
+     * @returns {Promise<SqlResult>}
+     */
+    async sql(sql, options = {}) {
+      /** @type {Record<string, string>} */
+      const form = { sql };
+      if (options.db) form.db = options.db;
+      if (options.limit) form.limit = String(options.limit);
+      const answer = await this.json({ path: '/v1/sql', form, signal: options.signal });
+      const output = answer.output?.[answer.output.length - 1] ?? {};
+      if (!output.records) return { columns: [], rows: [], affected: output.affectedrows ?? 0, ms: answer.execution_time_ms };
+      return {
+        columns: output.records.schema.column_schemas.map((/** @type {any} */ c) => ({ name: c.name, type: c.data_type })),
+        rows: output.records.rows,
+        affected: null,
+        ms: answer.execution_time_ms,
+      };
+    },
+  };
+}
+
+/** @typedef {{columns: {name: string, type: string}[], rows: unknown[][], affected: number | null, ms: number}} SqlResult */
+
+/**
+ * @param {Response} response
+ * @param {Request} request
+ */
+async function errorOf(response, request) {
+  const text = await response.text().catch(() => '');
+  /** @type {ErrorBody} */
+  let body = {};
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // an answer of a proxy
+  }
+  const retryAfter = Number(response.headers.get('retry-after')) || 0;
+  const message = body.error ?? (text.slice(0, 300) || `The server answered ${response.status}.`);
+  return new ApiError(message, { status: response.status, body, retryAfter, request });
+}
+
+/** @param {unknown} error */
+export function isAbort(error) {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/**
+ * Writes a request as a command for a shell.
+ * @param {Request} request
+ * @param {string} origin
+ */
+export function curlOf(request, origin) {
+  const quote = (/** @type {string} */ s) => `'${s.replaceAll("'", "'\\''")}'`;
+  const parts = ['curl', quote(origin + request.path)];
+  if (request.method && request.method !== 'POST' && request.method !== 'GET') parts.push('-X', request.method);
+  for (const [name, value] of Object.entries(request.form ?? {})) parts.push('--data-urlencode', quote(`${name}=${value}`));
+  if (request.body !== undefined) {
+    parts.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(request.body)));
+  }
+  return parts.join(' ');
+}

@@ -1,0 +1,152 @@
+// Clicks edit the search text: pure functions from a text to a text. Spacing elsewhere stays as it was typed.
+
+import { parseSearch } from './search.js';
+
+/** @typedef {import('./search.js').Node} Node */
+
+/**
+ * Writes a condition that finds a value: the text as it is, by =, in double quotes if it needs them.
+ * @param {string} field
+ * @param {string | number | boolean} value
+ * @param {':' | '='} [op]
+ */
+export function clauseFor(field, value, op = '=') {
+  return fieldName(field) + op + quoted(String(value), op);
+}
+
+/** @param {string} name */
+function fieldName(name) {
+  return /^[A-Za-z_][\w.\-/]*$/.test(name) ? name : `"${escape(name)}"`;
+}
+
+/**
+ * @param {string} text
+ * @param {':' | '='} op
+ */
+function quoted(text, op) {
+  const plain = /^[^\s\u00a0\u3000()"]+$/.test(text) && !/^[~<>]/.test(text);
+  const loose = op === ':' && (text.includes('*') || text.includes('..'));
+  return plain && !loose ? text : `"${escape(text)}"`;
+}
+
+/** @param {string} text */
+function escape(text) {
+  return text.replace(/[\\"]/g, '\\$&');
+}
+
+/**
+ * Adds a clause; the same one again takes it away, its opposite is replaced.
+ * @param {string} text
+ * @param {string} clause as `host=a`
+ */
+export function toggleClause(text, clause) {
+  return toggle(text, clause, false);
+}
+
+/**
+ * Adds the opposite of a clause; the same again takes it away, the clause itself is replaced.
+ * @param {string} text
+ * @param {string} clause
+ */
+export function toggleExclusion(text, clause) {
+  return toggle(text, clause, true);
+}
+
+/**
+ * @param {string} text
+ * @param {string} clause
+ * @param {boolean} negate
+ */
+function toggle(text, clause, negate) {
+  const wanted = negate ? `-${clause}` : clause;
+  const parsed = parseSearch(text);
+  if (parsed.fault) return text.trim() === '' ? wanted : text;
+  const parts = conjuncts(parsed.root);
+  for (const part of parts) {
+    const positive = part.kind === 'not' ? part.of : part;
+    if (text.slice(positive.from, positive.to) !== clause) continue;
+    const same = (part.kind === 'not') === negate;
+    return same ? removeSpan(text, part.from, part.to) : text.slice(0, part.from) + wanted + text.slice(part.to);
+  }
+  return append(text, parsed.root, wanted);
+}
+
+/** @param {Node} root */
+function conjuncts(root) {
+  return root.kind === 'all' ? root.of : [root];
+}
+
+/**
+ * @param {string} text
+ * @param {Node} root
+ * @param {string} clause
+ */
+function append(text, root, clause) {
+  const old = text.trim();
+  if (old === '') return clause;
+  const grouped = root.kind === 'any' && !(old[root.from] === '(' && root.to === old.length);
+  return grouped ? `(${old}) ${clause}` : `${text.trimEnd()} ${clause}`;
+}
+
+/**
+ * Takes a part out of a text, with the blank or the AND that joined it.
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ */
+function removeSpan(text, from, to) {
+  const before = text.slice(0, from).replace(/\s*(\bAND\s+)?$/, '');
+  const after = text.slice(to).replace(/^\s*(AND\s+)?/, '');
+  return before && after ? `${before} ${after}` : before + after;
+}
+
+/**
+ * Reports which of a field's values the text asks for (in) or leaves out (out) at its top level.
+ * @param {string} text
+ * @param {string} field
+ * @returns {Map<string, 'in' | 'out'>}
+ */
+export function valuesOf(text, field) {
+  /** @type {Map<string, 'in' | 'out'>} */
+  const found = new Map();
+  for (const part of conjuncts(parseSearch(text).root)) {
+    const of = part.kind === 'not' ? part.of : part;
+    if (of.kind !== 'field' || of.name !== field) continue;
+    for (const value of of.values) {
+      if (value.text !== undefined) found.set(value.text, part.kind === 'not' ? 'out' : 'in');
+    }
+  }
+  return found;
+}
+
+/**
+ * Returns an expression that matches what the words of a text look for, for marking it in rows.
+ * @param {string} text
+ * @returns {RegExp | null}
+ */
+export function wantedWords(text) {
+  const { root, fault } = parseSearch(text);
+  if (fault) return null;
+  /** @type {string[]} */
+  const found = [];
+  collect(root, found);
+  if (found.length === 0) return null;
+  return new RegExp(found.sort((a, b) => b.length - a.length).join('|'), 'giu');
+}
+
+/**
+ * @param {Node} node
+ * @param {string[]} found
+ */
+function collect(node, found) {
+  if (node.kind === 'all' || node.kind === 'any') node.of.forEach((child) => collect(child, found));
+  const value = node.kind === 'text' ? node.value : null;
+  if (!value?.text) return;
+  if (value.form === 'plain' || value.form === 'quoted') found.push(literal(value.text));
+  if (value.form === 'pattern') found.push(value.text.split('*').map(literal).join('[\\p{L}\\p{N}]*'));
+}
+
+/** @param {string} text */
+function literal(text) {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+}

@@ -1,0 +1,92 @@
+// Numbers, sizes and names as the page writes them.
+
+const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
+
+/** @param {number} n */
+export function formatCount(n) {
+  return grouped.format(n);
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** @param {number} n */
+export function formatBytes(n) {
+  let unit = 0;
+  while (n >= 1024 && unit < units.length - 1) {
+    n /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
+}
+
+/**
+ * Writes how long something took, or how long ago it was, in its largest unit.
+ * @param {number} ms
+ */
+export function formatDuration(ms) {
+  const steps = /** @type {[number, string][]} */ ([
+    [86400e3, 'd'],
+    [3600e3, 'h'],
+    [60e3, 'min'],
+    [1e3, 's'],
+  ]);
+  for (const [size, unit] of steps) {
+    if (ms >= size) return `${ms < 10 * size && unit === 's' ? (ms / size).toFixed(1) : Math.floor(ms / size)} ${unit}`;
+  }
+  return `${Math.round(ms)} ms`;
+}
+
+/**
+ * Shortens a name with dots to its last part, of which the reader knows what it means.
+ * @param {string} name
+ */
+export function leafName(name) {
+  const parts = name.split('.');
+  if (parts.length > 2) return `…${parts.slice(-2).join('.')}`;
+  return parts.length === 2 && name.length > 18 ? `…${parts[1]}` : name;
+}
+
+// Control and bidirectional characters: they would hide or reorder text.
+// eslint-disable-next-line no-control-regex
+const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/**
+ * Makes characters visible that would not be seen, or would reorder what is seen.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(hidden, (c) => {
+    const code = c.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? '␡' : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
+/**
+ * Writes a value of any type as text, as it is copied.
+ * @param {unknown} value
+ */
+export function valueText(value) {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/**
+ * Splits a text at the words that a search looks for.
+ * @param {string} text
+ * @param {RegExp | null} wanted with the flag g
+ * @returns {{text: string, hit: boolean}[]}
+ */
+export function splitMatches(text, wanted) {
+  if (!wanted) return [{ text, hit: false }];
+  const parts = [];
+  let from = 0;
+  for (const match of text.matchAll(wanted)) {
+    if (match[0] === '') continue;
+    if (match.index > from) parts.push({ text: text.slice(from, match.index), hit: false });
+    parts.push({ text: match[0], hit: true });
+    from = match.index + match[0].length;
+  }
+  if (from < text.length || parts.length === 0) parts.push({ text: text.slice(from), hit: false });
+  return parts;
+}

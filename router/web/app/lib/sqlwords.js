@@ -1,0 +1,23 @@
+// Splits SQL into keywords and the rest, for colours.
+
+const keywords = /\b(SELECT|FROM|WHERE|AND|OR|NOT|IS|NULL|IN|BETWEEN|LIKE|ESCAPE|ORDER|BY|LIMIT|DESC|ASC|GROUP|AS|CAST|TRUE|FALSE|UNION|ALL)\b/g;
+
+/**
+ * @param {string} sql
+ * @returns {{text: string, keyword: boolean}[]}
+ */
+export function sqlWords(sql) {
+  const parts = [];
+  // Texts and names in quotes have no keywords in them.
+  for (const piece of sql.split(/('(?:[^']|'')*'|"(?:[^"]|"")*")/)) {
+    if (piece === '') continue;
+    if (/^['"]/.test(piece)) {
+      parts.push({ text: piece, keyword: false });
+      continue;
+    }
+    for (const text of piece.split(keywords)) {
+      if (text !== '') parts.push({ text, keyword: new RegExp(`^${keywords.source}$`).test(text) });
+    }
+  }
+  return parts;
+}

@@ -1,0 +1,258 @@
+// Explore: search, histogram, fields, rows and one row.
+
+import { html, useEffect, useRef } from '../../vendor/core.js';
+import { Detail } from '../components/detail.js';
+import { FieldList } from '../components/fields.js';
+import { colourOf, Histogram } from '../components/histogram.js';
+import { RangePicker, TablePicker } from '../components/pickers.js';
+import { Rows } from '../components/rows.js';
+import { SearchBox } from '../components/search.js';
+import { copyText } from '../components/copy.js';
+import { Empty, ErrorPanel, Progress } from '../components/states.js';
+import { useNarrow } from '../components/narrow.js';
+import { offers } from '../lib/features.js';
+import { curlOf } from '../lib/api.js';
+import { clauseFor } from '../lib/edit.js';
+import { formatCount, formatDuration } from '../lib/format.js';
+import { isBad, levelOf } from '../lib/levels.js';
+import { indexOf, rowAt } from '../lib/pages.js';
+import { formatSpan, parseSpan } from '../lib/time.js';
+import { formatPlace } from '../lib/url.js';
+import { sqlWords } from '../lib/sqlwords.js';
+import { toast } from '../stores/toast.js';
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function ExplorePage({ stores }) {
+  const { explore, tables, prefs } = stores;
+  const state = explore.state.value;
+  const key = JSON.stringify([state.db, state.tables, state.q, state.from, state.to, state.by, state.order]);
+  useEffect(() => {
+    if (state.tables.length > 0) prefs.table.value = state.tables[0];
+    void explore.run();
+  }, [key]);
+  useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
+  useEffect(() => {
+    document.title = `${state.tables.join(', ')}${state.q ? ` · ${state.q}` : ''} · cordwood`;
+  }, [key]);
+  useKeys(stores);
+
+  const all = tables.all.value;
+  if (tables.latest.value.value && all.length === 0) return html`<${NoTable} />`;
+  if (state.tables.length === 0 && all.length > 0) {
+    const table = biggest(all);
+    queueMicrotask(() => explore.set({ db: table.db, t: [table.name] }, { replace: true }));
+  }
+  const error = explore.first.error.value ?? explore.fields.error.value;
+  return html`<h1 class="hidden">Explore</h1>
+    <form class="ask" role="search" onSubmit=${(/** @type {Event} */ e) => {
+      e.preventDefault();
+      void explore.search(explore.draft.value);
+    }}>
+      <${TablePicker} db=${state.db} tables=${state.tables} all=${all}
+        onPick=${(/** @type {string} */ db, /** @type {string[]} */ t) => explore.set({ db, t, row: '', cols: '' })} />
+      <${SearchBox} text=${explore.draft.value} onText=${(/** @type {string} */ text) => (explore.draft.value = text)}
+        onRun=${() => explore.search(explore.draft.value)} fault=${explore.draft.value === state.q ? (error?.at ?? null) : null}
+        fields=${explore.fields.value.value?.fields ?? []} valuesOf=${explore.valuesFor} history=${prefs.history.value} />
+      <${RangePicker} from=${state.from} to=${state.to} answered=${explore.range.value} zone=${prefs.zone.value}
+        onRange=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })} />
+      <button class="button main" data-ui="run">Run</button>
+    </form>
+    <${Said} stores=${stores} />
+    <${Progress} since=${explore.first.since.value || explore.fields.since.value || explore.hits.since.value} onCancel=${explore.cancel} />
+    <${Sum} stores=${stores} />
+    <${Panes} stores=${stores} />`;
+}
+
+/** @param {import('../stores/tables.js').TableInfo[]} all */
+function biggest(all) {
+  return all.reduce((best, t) => (t.db !== 'svc_private' && (best.db === 'svc_private' || t.rows > best.rows) ? t : best));
+}
+
+/** The SQL that the search means. @param {{stores: import('../main.js').Stores}} props */
+function Said({ stores }) {
+  const { explore } = stores;
+  const sql = explore.compiled.value.value?.sql ?? '';
+  const request = { path: '/v1/explore/rows', body: { ...explore.scope(), limit: 200 } };
+  return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlWords(sql).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</code>
+    ${
+      sql &&
+      html`${offers.sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
+      <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
+      <button class="text" data-ui="copy-link" onClick=${() => copyText(frozenLink(stores))}>Share</button>`
+    }</div>`;
+}
+
+/** The address with the range on screen in the place of relative times. @param {import('../main.js').Stores} stores */
+function frozenLink({ explore }) {
+  const range = explore.range.value;
+  const url = new URL(location.href);
+  if (range) {
+    url.searchParams.set('from', range.from);
+    url.searchParams.set('to', range.to);
+  }
+  return url.href;
+}
+
+/** The total, the legend and the histogram. @param {{stores: import('../main.js').Stores}} props */
+function Sum({ stores }) {
+  const { explore, prefs } = stores;
+  const hits = explore.hits.value.value;
+  const answer = explore.first.value.value;
+  const state = explore.state.value;
+  const hidden = state.hide.includes('hist');
+  const narrow = useNarrow();
+  const hide = state.hide.filter((h) => h !== 'hist');
+  const taken = explore.first.value.value?.took_ms;
+  return html`<section class="sum" aria-label="Total" aria-live="polite">
+      <h2 data-ui="total">${!offers.hits && answer ? `${formatCount(explore.list.value.count)}${explore.list.value.next ? ' newest' : ''} rows` : hits ? `${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} rows` : '\u00a0'}</h2>
+      <span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>
+      <span class="legend">${(hits?.series ?? []).map((/** @type {{value: unknown, counts: number[]}} */ s, /** @type {number} */ place) => {
+        const name = s.value === null ? 'none' : String(s.value);
+        const field = state.by === 'level' ? (explore.shape.value.level && explore.shape.value.scheme !== 'status' ? 'level' : 'level') : state.by;
+        return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Only this; Alt: hide it"
+            onClick=${(/** @type {MouseEvent} */ e) => {
+              if (e.altKey) {
+                const kept = hide.includes(name) ? hide.filter((h) => h !== name) : [...hide, name];
+                explore.set({ hide: [...kept, ...(hidden ? ['hist'] : [])].join(',') }, { replace: true });
+              } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(field, name, ':'));
+            }}><i style=${{ background: colourOf(s.value, place) }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
+      })}</span></section>
+    <${ErrorPanel} latest=${explore.hits} what="The histogram" />
+    ${
+      hits &&
+      !hidden &&
+      html`<${Histogram} hits=${hits} hidden=${hide} zone=${prefs.zone.value} height=${narrow ? 58 : 72}
+      onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })} />`
+    }`;
+}
+
+/** @param {{stores: import('../main.js').Stores}} props */
+function Panes({ stores }) {
+  const { explore, prefs } = stores;
+  const state = explore.state.value;
+  const list = explore.list.value;
+  const shape = explore.shape.value;
+  const opened = explore.opened.value.value;
+  const narrow = useNarrow();
+  const answer = explore.first.value.value;
+  const failed = explore.first.error.value ? explore.first : explore.fields.error.value ? explore.fields : null;
+  const selected = state.row ? indexOf(list, state.row) : -1;
+  const zone = prefs.zone.value;
+  const dim = explore.first.since.value > 0 && answer ? 'dim' : '';
+  const facets = explore.facets.value.value;
+  return html`<div class=${`panes ${opened ? '' : 'no-detail'}`}>
+    <${FieldList} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
+      chosen=${state.cols} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${facets?.exact !== false}
+      text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
+      onOnly=${explore.only} onWithout=${explore.without} />
+    <section class=${`pane list ${dim}`} aria-label="Rows">
+      <div class="head"><h2>Rows</h2><span class="grow"></span>
+        <button class="text" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button></div>
+      ${
+        failed
+          ? html`<${ErrorPanel} latest=${failed} what="The search" />`
+          : answer && list.count === 0 && !explore.first.since.value
+            ? html`<${NoRows} stores=${stores} />`
+            : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols}
+                marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
+                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${selected}
+                onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}
+                onSee=${explore.see} resetKey=${`${explore.range.value?.from}${explore.range.value?.to}${state.q}${state.order}`} />`
+      }
+      <div class="foot"><span>${list.count > 0 && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
+        <span class="grow">${answer?.read && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
+        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>
+    </section>
+    ${
+      opened &&
+      html`<${Detail} row=${opened} shape=${shape} zone=${zone} marks=${explore.marks.value} columns=${state.cols}
+      trace=${explore.fields.value.value?.fields.find((/** @type {{role: string}} */ f) => f.role === 'trace')?.name ?? null}
+      onMove=${(/** @type {number} */ by) => move(stores, by)} onClose=${() => explore.open(null)}
+      onOnly=${explore.only} onWithout=${explore.without} onColumn=${explore.toggleColumn} link=${frozenLink(stores)} />`
+    }
+    ${!opened && explore.opened.error.value && html`<section class="pane detail" aria-label="Row"><${ErrorPanel} latest=${explore.opened} what="The row" /></section>`}
+  </div>`;
+}
+
+/** @param {{stores: import('../main.js').Stores}} props */
+function NoRows({ stores }) {
+  const { explore } = stores;
+  const state = explore.state.value;
+  const last = explore.fields.value.value?.last_row;
+  const ago = last ? Date.now() - new Date(last).getTime() : null;
+  const span = parseSpan(state.from) ?? 3600e3;
+  return html`<${Empty} title="No row in this range.">
+    ${last && ago !== null && html`<p>The newest row of the table is ${formatDuration(Math.max(0, ago))} old.</p>`}
+    <p class="acts">
+      ${last && html`<button class="button" onClick=${() => explore.set({ from: new Date(new Date(last).getTime() - span).toISOString(), to: new Date(new Date(last).getTime() + 1000).toISOString() })}>Show it</button>`}
+      <button class="button" onClick=${() => explore.set({ from: formatSpan(Math.max(86400e3, span * 24)), to: '' })}>Look further back</button>
+      ${state.q && html`<button class="button" onClick=${() => explore.search('')}>Without the search</button>`}
+    </p><//>`;
+}
+
+function NoTable() {
+  const command = `curl -X POST '${location.origin}/v1/ingest?table=app&pipeline_name=svc_identity' -H 'Content-Type: application/json' -d '[{"level":"info","message":"hello"}]'`;
+  return html`<h1 class="hidden">Explore</h1><${Empty} title="There is no table yet.">
+    <p>A table is made by the first rows that are sent to it. From a shell:</p>
+    <pre data-ui="snippet">${command}</pre>
+    <p class="acts"><button class="button main" onClick=${() => copyText(command)}>Copy</button>
+    <button class="button" onClick=${() => location.reload()}>Look again</button></p><//>`;
+}
+
+/**
+ * Opens the row so many rows below the one that is open.
+ * @param {import('../main.js').Stores} stores
+ * @param {number} by
+ */
+function move({ explore }, by) {
+  const list = explore.list.value;
+  const at = indexOf(list, explore.state.value.row);
+  const { row } = rowAt(list, Math.max(0, Math.min(list.count - 1, at + by)));
+  if (row) explore.open(row);
+}
+
+/**
+ * Opens the next row of warning or worse.
+ * @param {import('../main.js').Stores} stores
+ * @param {number} by
+ */
+function moveToBad({ explore }, by) {
+  const list = explore.list.value;
+  const { level, scheme } = explore.shape.value;
+  for (let i = indexOf(list, explore.state.value.row) + by; i >= 0 && i < list.count; i += by) {
+    const { row } = rowAt(list, i);
+    if (row && level && isBad(levelOf(row.v[level], scheme))) return explore.open(row);
+  }
+  return toast('No further warning or error among the loaded rows.');
+}
+
+/** @param {import('../main.js').Stores} stores */
+function useKeys(stores) {
+  const { keys, explore, prefs, place } = stores;
+  const now = useRef(stores);
+  now.current = stores;
+  useEffect(() => {
+    const hide = () => {
+      const { hide } = explore.state.value;
+      const changed = hide.includes('hist') ? hide.filter((h) => h !== 'hist') : [...hide, 'hist'];
+      explore.set({ hide: changed.join(',') }, { replace: true });
+    };
+    const zones = [...new Set([Intl.DateTimeFormat().resolvedOptions().timeZone, 'UTC'])];
+    return keys.bind({
+      '/': ['search', () => document.getElementById('search')?.focus()],
+      j: ['next row', () => move(stores, 1)],
+      ArrowDown: ['next row', () => move(stores, 1)],
+      k: ['previous row', () => move(stores, -1)],
+      ArrowUp: ['previous row', () => move(stores, -1)],
+      Escape: ['close the row', () => explore.open(null)],
+      '[': ['previous warning or worse', () => moveToBad(stores, -1)],
+      ']': ['next warning or worse', () => moveToBad(stores, 1)],
+      f: ['find a field', () => document.getElementById('field-find')?.focus()],
+      h: ['show or hide the histogram', hide],
+      t: ['time range', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=range]'))?.click()],
+      z: ['switch the zone', () => (prefs.zone.value = zones[(zones.indexOf(prefs.zone.value) + 1) % zones.length])],
+      y: ['copy the line', () => explore.opened.value.value && copyText(JSON.stringify(explore.opened.value.value.v))],
+      'ctrl+Enter': ['run', () => void explore.search(explore.draft.value)],
+    });
+  }, [keys, explore, prefs, place]);
+}

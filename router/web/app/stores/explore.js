@@ -1,0 +1,304 @@
+// Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
+
+import { batch, computed, signal } from '../../vendor/core.js';
+import { offers } from '../lib/features.js';
+import { toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
+import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../lib/pages.js';
+import { shapeOf } from '../lib/shape.js';
+import { createLatest } from './latest.js';
+
+/** @typedef {import('../lib/line.js').Row} Row */
+/** @typedef {ReturnType<typeof createExplore>} Explore */
+
+const pageSize = 200;
+const mostRows = 10000;
+export const exploreDefaults = { db: 'public', from: '-1h', by: 'level', order: 'newest', view: 'rows' };
+
+/**
+ * @param {object} with_
+ * @param {import('../lib/api.js').Api} with_.api
+ * @param {import('./place.js').PlaceStore} with_.place
+ * @param {import('./prefs.js').Prefs} with_.prefs
+ * @param {typeof import('./latest.js').clock} with_.clock
+ */
+export function createExplore({ api, place, prefs, clock }) {
+  const param = (/** @type {string} */ name, fallback = '') => place.here.value.params.get(name) ?? fallback;
+  const state = computed(() => ({
+    db: param('db', 'public'),
+    tables: tablesOf(place.here.value.params.getAll('t'), prefs.table.value),
+    q: param('q'),
+    from: param('from', '-1h'),
+    to: param('to'),
+    by: param('by', 'level'),
+    order: param('order', 'newest'),
+    row: param('row'),
+    cols: param('cols').split(',').filter(Boolean),
+    hide: param('hide').split(',').filter(Boolean),
+    dense: param('wrap') === '1',
+  }));
+
+  const draft = signal(state.value.q);
+  const fields = createLatest(clock);
+  const first = createLatest(clock);
+  const more = createLatest(clock);
+  const hits = createLatest(clock);
+  const facets = createLatest(clock);
+  const compiled = createLatest(clock);
+  const opened = createLatest(clock);
+  const list = signal(noPages());
+  const range = signal(/** @type {{from: string, to: string} | null} */ (null));
+  const openFields = signal(/** @type {string[]} */ ([]));
+  let ran = '';
+
+  const shape = computed(() => shapeOf(fields.value.value));
+  const marks = computed(() => wantedWords(state.value.q));
+  const total = computed(() => hits.value.value?.total ?? null);
+
+  /** What every request of a run asks about. */
+  function scope() {
+    const { db, tables, q, from, to } = state.value;
+    const at = range.value;
+    return { db, tables, from: at?.from ?? from, to: (at?.to ?? to) || null, query: q };
+  }
+
+  /**
+   * @param {string} path
+   * @param {Record<string, unknown>} body
+   */
+  function ask(path, body) {
+    return (/** @type {AbortSignal} */ signal) => api.json({ path: `/v1/explore/${path}`, body, signal });
+  }
+
+  /** Asks for everything that the address says, from the begin. */
+  async function run() {
+    const { db, tables, order } = state.value;
+    if (tables.length === 0) return;
+    batch(() => {
+      draft.value = state.value.q;
+      range.value = null;
+      more.cancel();
+      facets.cancel();
+      hits.cancel();
+    });
+    const key = JSON.stringify([db, tables]);
+    if (ran !== key) {
+      ran = key;
+      batch(() => {
+        list.value = noPages();
+        hits.value.value = null;
+        facets.value.value = null;
+        first.value.value = null;
+      });
+      await fields.run(ask('fields', { db, tables }));
+      if (ran !== key || fields.error.value) {
+        ran = '';
+        return;
+      }
+      openFields.value = offers.facets ? firstFields() : [];
+    }
+    const body = scope();
+    void compiled.run(ask('compile', body));
+    const rows = first.run(async (signal) => {
+      const answer = await ask('rows', { ...body, limit: pageSize, order })(signal);
+      batch(() => {
+        range.value = answer.range;
+        list.value = addPage(noPages(), { cursor: '', rows: answer.rows, next: answer.next });
+      });
+      return answer;
+    });
+    await Promise.all([rows, offers.hits ? count(body) : null]);
+    await countFields();
+  }
+
+  /** @param {ReturnType<typeof scope>} body */
+  function count(body) {
+    const by = state.value.by === 'none' ? null : state.value.by;
+    const grouped = by === 'level' && !shape.value.scheme ? null : by;
+    return hits.run(ask('hits', { ...body, by: grouped, tz: prefs.zone.value, buckets: 120 }));
+  }
+
+  /** Asks for the values of the fields that are open, once rows are on screen. */
+  async function countFields() {
+    if (!offers.facets || openFields.value.length === 0 || first.error.value) return;
+    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude' }));
+  }
+
+  function firstFields() {
+    const level = shape.value.level && shape.value.scheme !== 'status' ? [shape.value.level] : [];
+    const useful = usefulFields().map((/** @type {Field} */ f) => f.name);
+    return [...new Set([...level, ...useful])].slice(0, 5);
+  }
+
+  /** @typedef {{name: string, type: string, role: string | null, fill: number, unique: number, rank: number}} Field */
+
+  /** Fields that tell rows apart: those with a few values that many rows have. */
+  function usefulFields() {
+    /** @type {Field[]} */
+    const all = fields.value.value?.fields ?? [];
+    return all
+      .filter((f) => f.fill >= 0.05 && f.role !== 'time' && f.role !== 'message' && f.role !== 'error')
+      .sort((a, b) => a.rank - b.rank)
+      .slice(0, 20);
+  }
+
+  /** Loads the next page. */
+  async function loadMore() {
+    const { next } = list.value;
+    if (!next || more.since.value || first.since.value) return;
+    await more.run(async (signal) => {
+      const answer = await page(next, signal);
+      list.value = addPage(list.value, { cursor: next, rows: answer.rows, next: answer.next });
+      return answer;
+    });
+  }
+
+  /**
+   * @param {string} cursor
+   * @param {AbortSignal} signal
+   */
+  function page(cursor, signal) {
+    const at = cursor ? { cursor } : {};
+    return ask('rows', { ...scope(), limit: pageSize, order: state.value.order, ...at })(signal);
+  }
+
+  /**
+   * Says which rows are seen: asks for those that are not there, and drops those that are far away.
+   * @param {number} from
+   * @param {number} to
+   */
+  function see(from, to) {
+    list.value = dropFar(list.value, Math.floor((from + to) / 2), mostRows);
+    if (to > list.value.count - 50) void loadMore();
+    for (const index of [from, to - 1]) {
+      const { row, page: missing } = rowAt(list.value, index);
+      if (row || !missing || more.since.value) continue;
+      void more.run(async (signal) => {
+        const answer = await page(missing.cursor, signal);
+        list.value = refill(list.value, missing.cursor, answer.rows);
+        return answer;
+      });
+    }
+  }
+
+  /**
+   * Changes the address: what the result depends on makes an entry in the history.
+   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap', string>> & {t?: string[]}} change
+   * @param {{replace?: boolean}} [how]
+   */
+  function set(change, how) {
+    const s = state.value;
+    const values = {
+      db: s.db,
+      t: s.tables,
+      q: s.q,
+      from: s.from,
+      to: s.to,
+      by: s.by,
+      cols: s.cols.join(','),
+      order: s.order,
+      row: s.row,
+      hide: s.hide.join(','),
+      ...change,
+    };
+    place.set('explore', values, exploreDefaults, how);
+  }
+
+  /** @param {Row | null} row */
+  function open(row) {
+    set({ row: row?.id ?? '' }, { replace: state.value.row !== '' });
+  }
+
+  /** Loads the row that the address names, with its values uncut. */
+  async function loadOpened() {
+    const id = state.value.row;
+    if (!id) {
+      opened.cancel();
+      opened.value.value = null;
+      return;
+    }
+    const at = indexOf(list.value, id);
+    const known = at < 0 ? null : rowAt(list.value, at).row;
+    if (known && !known.cut) {
+      opened.cancel();
+      opened.value.value = known;
+      return;
+    }
+    const table = known?.table ?? state.value.tables[0];
+    await opened.run(async (signal) => {
+      const answer = await ask('row', { db: state.value.db, table, id })(signal);
+      return answer.row;
+    });
+  }
+
+  /**
+   * @param {string} text
+   */
+  function search(text) {
+    const history = prefs.history.value.filter((old) => old !== text);
+    if (text.trim() !== '') prefs.history.value = [text, ...history];
+    if (text === state.value.q) return run();
+    set({ q: text, row: '' });
+    return undefined;
+  }
+
+  return {
+    state,
+    draft,
+    fields,
+    first,
+    more,
+    hits,
+    facets,
+    compiled,
+    opened,
+    list,
+    range,
+    shape,
+    marks,
+    total,
+    openFields,
+    usefulFields,
+    run,
+    see,
+    set,
+    open,
+    loadOpened,
+    countFields,
+    scope,
+    search,
+    /**
+     * @param {string} field
+     * @param {string} prefix
+     */
+    valuesFor: async (field, prefix) => {
+      const answer = await api.json({ path: '/v1/explore/values', body: { ...scope(), query: '', field, prefix, limit: 10 } });
+      return answer.values;
+    },
+    cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
+    /** @param {string} clause */
+    only: (clause) => search(toggleClause(state.value.q, clause)),
+    /** @param {string} clause */
+    without: (clause) => search(toggleExclusion(state.value.q, clause)),
+    /** @param {string} name */
+    toggleField(name) {
+      const open = openFields.value;
+      openFields.value = open.includes(name) ? open.filter((n) => n !== name) : [...open, name];
+      if (openFields.value.includes(name)) void countFields();
+    },
+    /** @param {string} name */
+    toggleColumn(name) {
+      const cols = state.value.cols;
+      const changed = cols.includes(name) ? cols.filter((n) => n !== name) : [...cols, name].slice(0, 12);
+      set({ cols: changed.join(',') });
+    },
+  };
+}
+
+/**
+ * @param {string[]} asked
+ * @param {string} last the table that was used last
+ */
+function tablesOf(asked, last) {
+  if (asked.length > 0) return asked;
+  return last ? [last] : [];
+}

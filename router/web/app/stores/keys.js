@@ -1,0 +1,53 @@
+// The keys of a page: single keys act only outside of inputs, and can be switched off.
+
+import { signal } from '../../vendor/core.js';
+
+/** @typedef {Record<string, [string, () => unknown]>} Bindings from a key to what it does, and the action */
+/** @typedef {ReturnType<typeof createKeys>} Keys */
+
+/**
+ * @param {Pick<Window, 'addEventListener'>} browser
+ * @param {{value: string}} single on or off
+ */
+export function createKeys(browser, single) {
+  const layers = signal(/** @type {Bindings[]} */ ([]));
+
+  browser.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    const name = nameOf(event);
+    const alone = !name.startsWith('ctrl+') && event.key !== 'Escape';
+    if (alone && (single.value === 'off' || inInput(event.target))) return;
+    for (const layer of [...layers.value].reverse()) {
+      if (!Object.hasOwn(layer, name)) continue;
+      event.preventDefault();
+      layer[name][1]();
+      return;
+    }
+  });
+
+  return {
+    layers,
+    /**
+     * Adds keys; what it returns takes them away.
+     * @param {Bindings} bindings
+     */
+    bind(bindings) {
+      layers.value = [...layers.value, bindings];
+      return () => {
+        layers.value = layers.value.filter((layer) => layer !== bindings);
+      };
+    },
+  };
+}
+
+/** @param {KeyboardEvent} event */
+function nameOf(event) {
+  if (event.altKey) return 'alt';
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return event.ctrlKey || event.metaKey ? `ctrl+${key}` : key;
+}
+
+/** @param {EventTarget | null} target */
+function inInput(target) {
+  return target instanceof Element && target.closest('input, textarea, select, [contenteditable], [role=slider], dialog, .panel') !== null;
+}

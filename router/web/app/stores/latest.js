@@ -1,0 +1,106 @@
+// One request of a kind at a time: a new one cancels the one before, and what that still answers is dropped.
+
+import { signal } from '../../vendor/core.js';
+import { ApiError, isAbort } from '../lib/api.js';
+
+/**
+ * @template T
+ * @typedef {object} Latest
+ * @property {import('../../vendor/core.js').Signal<T | null>} value the last answer; stays while a new one is loading
+ * @property {import('../../vendor/core.js').Signal<ApiError | null>} error
+ * @property {import('../../vendor/core.js').Signal<number>} since when the request began, in ms; 0: none is under way
+ * @property {import('../../vendor/core.js').Signal<number>} retryAt when it is sent again by itself; 0: not
+ * @property {(ask: (signal: AbortSignal) => Promise<T>) => Promise<void>} run
+ * @property {() => void} cancel
+ * @property {() => void} again
+ */
+
+const mostRetries = 5;
+
+/**
+ * @template T
+ * @param {{now(): number, wait(ms: number, signal: AbortSignal): Promise<void>}} clock
+ * @returns {Latest<T>}
+ */
+export function createLatest(clock) {
+  const value = signal(/** @type {T | null} */ (null));
+  const error = signal(/** @type {ApiError | null} */ (null));
+  const since = signal(0);
+  const retryAt = signal(0);
+  /** @type {AbortController | null} */
+  let current = null;
+  /** @type {((signal: AbortSignal) => Promise<T>) | null} */
+  let last = null;
+
+  /** @param {(signal: AbortSignal) => Promise<T>} ask */
+  async function run(ask) {
+    current?.abort();
+    const own = new AbortController();
+    current = own;
+    last = ask;
+    since.value = clock.now();
+    retryAt.value = 0;
+    for (let tries = 0; ; tries++) {
+      try {
+        const answer = await ask(own.signal);
+        if (current !== own) return;
+        value.value = answer;
+        error.value = null;
+        break;
+      } catch (failure) {
+        if (current !== own) return;
+        if (isAbort(failure)) break;
+        const failed = failure instanceof ApiError ? failure : new ApiError(String(failure), {});
+        error.value = failed;
+        if (!comesBack(failed) || tries >= mostRetries) break;
+        const pause = failed.retryAfter * 1000 || 1000 * 2 ** tries;
+        retryAt.value = clock.now() + pause;
+        const stopped = await clock.wait(pause, own.signal).then(
+          () => false,
+          () => true,
+        );
+        if (current !== own || stopped) return;
+        retryAt.value = 0;
+      }
+    }
+    since.value = 0;
+    current = null;
+  }
+
+  function cancel() {
+    current?.abort();
+    current = null;
+    since.value = 0;
+    retryAt.value = 0;
+  }
+
+  return { value, error, since, retryAt, run, cancel, again: () => void (last && run(last)) };
+}
+
+/**
+ * Reports whether the same request may succeed soon: too many requests, or a server that is away for a while.
+ * @param {ApiError} error
+ */
+function comesBack(error) {
+  return error.status === 429 || error.status === 503 || error.status === 0;
+}
+
+/** The clock of the browser. */
+export const clock = {
+  now: () => Date.now(),
+  /**
+   * @param {number} ms
+   * @param {AbortSignal} signal
+   */
+  wait(ms, signal) {
+    return /** @type {Promise<void>} */ (
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(resolve, ms);
+        signal.addEventListener('abort', () => {
+          clearTimeout(timer);
+          reject(signal.reason);
+        });
+      })
+    );
+  },
+};

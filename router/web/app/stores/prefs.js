@@ -1,0 +1,64 @@
+// What a reader chose for this browser: theme, zone, density, columns of a table. Kept in local storage.
+
+import { effect, signal } from '../../vendor/core.js';
+import { browserZone } from '../lib/time.js';
+
+/** @typedef {ReturnType<typeof createPrefs>} Prefs */
+
+/** @param {Pick<Storage, 'getItem' | 'setItem'>} storage */
+export function createPrefs(storage) {
+  return {
+    theme: kept('theme', 'system'),
+    zone: kept('zone', browserZone),
+    density: kept('density', 'normal'),
+    singleKeys: kept('keys', 'on'),
+    table: kept('table', ''),
+    history: list('history'),
+  };
+
+  /**
+   * @param {string} name
+   * @param {string} initial
+   */
+  function kept(name, initial) {
+    const value = signal(read(name) ?? initial);
+    effect(() => write(name, value.value));
+    return value;
+  }
+
+  /** @param {string} name */
+  function list(name) {
+    /** @type {string[]} */
+    let initial = [];
+    try {
+      const stored = JSON.parse(read(name) ?? '[]');
+      if (Array.isArray(stored)) initial = stored.filter((text) => typeof text === 'string');
+    } catch {
+      // what is stored is no list
+    }
+    const value = signal(initial);
+    effect(() => write(name, JSON.stringify(value.value.slice(0, 200))));
+    return value;
+  }
+
+  /** @param {string} name */
+  function read(name) {
+    try {
+      return storage.getItem(`cordwood.${name}`);
+    } catch {
+      return null; // storage is switched off
+    }
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} text
+   */
+  function write(name, text) {
+    try {
+      storage.setItem(`cordwood.${name}`, text);
+    } catch {
+      // storage is full or switched off
+    }
+  }
+}

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+)
+
+// assets are the files of the page by their paths, as app/main.js.
+type assets struct {
+	files map[string]*file
+	hash  string
+	index *index
+}
+
+// file is a file in each of its forms. One that compression does not make smaller has only the plain form.
+type file struct {
+	contentType         string
+	plain, gzip, brotli []byte
+}
+
+// styles are joined, in this order, to the one style sheet that the page asks for.
+var styles = []string{"tokens.css", "reset.css", "components.css", "pages.css", "small.css"}
+
+const styleSheet = "app/style/style.css"
+
+var contentTypes = map[string]string{
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".woff2": "font/woff2",
+}
+
+// readAssets reads and hashes all files, and makes the forms in which they are sent.
+func readAssets(from fs.FS, form func(contentType string, plain []byte) *file) (*assets, error) {
+	a := &assets{files: map[string]*file{}}
+	sources := map[string][]byte{}
+	for _, root := range []string{"app", "vendor"} {
+		err := fs.WalkDir(from, root, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || contentTypes[path.Ext(name)] == "" {
+				return err
+			}
+			sources[name], err = fs.ReadFile(from, name)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := joinStyles(sources); err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	names := make([]string, 0, len(sources))
+	for name := range sources {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		sum.Write([]byte(name))
+		sum.Write(sources[name])
+		a.files[name] = form(contentTypes[path.Ext(name)], sources[name])
+	}
+	a.hash = hex.EncodeToString(sum.Sum(nil))[:12]
+	var err error
+	a.index, err = readIndex(from, a.hash, sources)
+	return a, err
+}
+
+// joinStyles puts the style sheets together: one request, and their order is said in one place.
+func joinStyles(sources map[string][]byte) error {
+	var all []byte
+	for _, name := range styles {
+		text, ok := sources["app/style/"+name]
+		if !ok {
+			return &fs.PathError{Op: "open", Path: "app/style/" + name, Err: fs.ErrNotExist}
+		}
+		all = append(all, text...)
+	}
+	sources[styleSheet] = all
+	return nil
+}
+
+// asIs leaves a file as it is: compressing takes longer than a folder is asked for again.
+func asIs(contentType string, plain []byte) *file {
+	return &file{contentType: contentType, plain: plain}
+}
+
+// compress makes a file smaller as far as possible.
+func compress(contentType string, plain []byte) *file {
+	f := &file{contentType: contentType, plain: plain}
+	if contentType == contentTypes[".woff2"] {
+		return f // compressed already
+	}
+	smaller := func(open func(io.Writer) io.WriteCloser) []byte {
+		var b bytes.Buffer
+		w := open(&b)
+		_, _ = w.Write(plain) // a buffer takes everything
+		if w.Close() != nil || b.Len() >= len(plain) {
+			return nil
+		}
+		return b.Bytes()
+	}
+	f.gzip = smaller(func(w io.Writer) io.WriteCloser {
+		z, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is known
+		return z
+	})
+	f.brotli = smaller(func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotli.BestCompression) })
+	return f
+}
+
+// serve answers HASH/PATH. Another hash is that of another version, whose files would not fit to these.
+func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
+	hash, name, _ := strings.Cut(name, "/")
+	f := a.files[name]
+	if hash != a.hash || f == nil {
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, "there is no such file in this version of the page: reload it", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	f.serve(w, r)
+}
+
+// serve answers with the smallest form that the client reads.
+func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Type", f.contentType)
+	header.Add("Vary", "Accept-Encoding")
+	body := f.plain
+	switch {
+	case f.brotli != nil && accepts(r, "br"):
+		body = f.brotli
+		header.Set("Content-Encoding", "br")
+	case f.gzip != nil && accepts(r, "gzip"):
+		body = f.gzip
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client may be gone
+	}
+}
+
+// accepts reports whether the client reads an encoding.
+func accepts(r *http.Request, encoding string) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), encoding) {
+			return strings.Trim(strings.TrimPrefix(strings.TrimSpace(weight), "q="), "0.") != "" || weight == ""
+		}
+	}
+	return false
+}

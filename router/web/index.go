@@ -1,0 +1,86 @@
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// index is index.html: the shell, with the addresses of this version's files in it.
+type index struct {
+	before, after []byte // the nonce stands between them
+}
+
+// policy allows what the page is made of, and nothing of any other origin. The nonce is for the style sheets that
+// the editor makes.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%s'; img-src 'self' data:; " +
+	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'"
+
+// What index.html has in it to be filled in.
+const (
+	hashPlace    = "{{hash}}"
+	noncePlace   = "{{nonce}}"
+	preloadPlace = "{{preload}}"
+	entry        = "app/main.js"
+)
+
+func readIndex(from fs.FS, hash string, sources map[string][]byte) (*index, error) {
+	text, err := fs.ReadFile(from, "app/index.html")
+	if err != nil {
+		return nil, err
+	}
+	var links strings.Builder
+	for _, name := range imported(sources, entry) {
+		fmt.Fprintf(&links, "<link rel=modulepreload href=\"/dashboard/a/%s/%s\">\n", hash, name)
+	}
+	text = bytes.ReplaceAll(text, []byte(hashPlace), []byte(hash))
+	text = bytes.Replace(text, []byte(preloadPlace), []byte(links.String()), 1)
+	before, after, found := bytes.Cut(text, []byte(noncePlace))
+	if !found {
+		return nil, fmt.Errorf("app/index.html lacks %s", noncePlace)
+	}
+	return &index{before: before, after: after}, nil
+}
+
+// An import that is needed before the module that has it can run.
+var importLine = regexp.MustCompile(`(?m)^(?:import|export|\})[^'";()]*?\bfrom\s+'(\.[^']+)'|^import\s+'(\.[^']+)'`)
+
+// imported lists the modules that a module needs, and those that these need, so that the browser asks for all of
+// them at once.
+func imported(sources map[string][]byte, from string) []string {
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if seen[name] || sources[name] == nil {
+			return
+		}
+		seen[name] = true
+		for _, m := range importLine.FindAllSubmatch(sources[name], -1) {
+			visit(path.Join(path.Dir(name), string(m[1])+string(m[2])))
+		}
+	}
+	visit(from)
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// serveIndex answers with the page.
+func (a *assets) serveIndex(w http.ResponseWriter) {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	nonce := base64.StdEncoding.EncodeToString(random[:])
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", fmt.Sprintf(policy, nonce))
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	_, _ = w.Write(slices.Concat(a.index.before, []byte(nonce), a.index.after)) // the client may be gone
+}

@@ -1,0 +1,78 @@
+// Package web serves the page for browsers at /dashboard/: index.html with a nonce of its own for each answer, and
+// everything else as assets whose address has a hash of them all, so that browsers keep them forever.
+//
+// The files are in the program (app, written by hand, and vendor, which `make vendor-web` builds). They are hashed and
+// compressed once, when the first request comes. Nobody has to build anything.
+//
+// The package knows nothing of users: assets hold no data, and the API asks for itself. A Handler may be used
+// concurrently and has nothing to close.
+package web
+
+import (
+	"embed"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+)
+
+//go:embed app vendor
+var embedded embed.FS
+
+// Root is where the page is.
+const Root = "/dashboard/"
+
+// Config is what a Handler serves.
+type Config struct {
+	// Dir is a folder with the folders app and vendor, whose files are read again for each request: for those who
+	// work on the page. The default value serves the files in the program.
+	Dir string
+}
+
+// Handler serves the page. See the package comment.
+type Handler struct {
+	load func() (*assets, error)
+}
+
+// New returns a Handler.
+func New(cfg Config) *Handler {
+	if cfg.Dir != "" {
+		dir := os.DirFS(cfg.Dir)
+		return &Handler{load: func() (*assets, error) { return readAssets(dir, asIs) }}
+	}
+	return &Handler{load: sync.OnceValues(func() (*assets, error) { return readAssets(embedded, compress) })}
+}
+
+// ServeHTTP answers every path from Root on. Paths below a/ are assets, boot.js is the script that runs before all
+// others, and whatever else there is is the page: it reads the address itself.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, err := h.load()
+	if err != nil {
+		http.Error(w, "the files of the page cannot be read: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	path := strings.TrimPrefix(r.URL.Path, Root)
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	switch {
+	case path == "boot.js":
+		header.Set("Cache-Control", "no-cache")
+		a.files["app/boot.js"].serve(w, r)
+	case strings.HasPrefix(path, "a/"):
+		a.serve(w, r, strings.TrimPrefix(path, "a/"))
+	default:
+		a.serveIndex(w)
+	}
+}
+
+// Redirect answers an address that leads to the page, with the query string kept.
+func Redirect(w http.ResponseWriter, r *http.Request) {
+	rest := strings.TrimPrefix(strings.TrimPrefix(r.URL.EscapedPath(), "/ui"), "/dashboard")
+	to := Root + strings.TrimLeft(rest, "/")
+	if r.URL.RawQuery != "" {
+		to += "?" + r.URL.RawQuery
+	}
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusPermanentRedirect)
+}

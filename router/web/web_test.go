@@ -1,0 +1,246 @@
+package web
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func get(t *testing.T, h http.Handler, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// TestIndex has every path answered with the page, each time with another nonce, and no policy that lets scripts in.
+func TestIndex(t *testing.T) {
+	h := New(Config{})
+	nonces := map[string]bool{}
+	for _, p := range []string{"/dashboard/", "/dashboard/explore", "/dashboard/s/a.b", "/dashboard/x/../y"} {
+		w := get(t, h, p)
+		body := w.Body.String()
+		if w.Code != 200 || !strings.Contains(body, `id=app`) || w.Header().Get("Cache-Control") != "no-store" {
+			t.Fatalf("%s: %d %v", p, w.Code, w.Header())
+		}
+		nonce := regexp.MustCompile(`'nonce-([^']+)'`).FindStringSubmatch(w.Header().Get("Content-Security-Policy"))
+		if nonce == nil || nonces[nonce[1]] || !strings.Contains(body, nonce[1]) {
+			t.Errorf("%s: nonce %q", p, nonce)
+		}
+		nonces[nonce[1]] = true
+		if strings.Contains(body, "{{") || strings.Contains(body, "style=") || len(body) > 6<<10 {
+			t.Errorf("%s: %d bytes\n%s", p, len(body), body)
+		}
+		if csp := w.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
+			!strings.Contains(csp, "require-trusted-types-for 'script'") {
+			t.Errorf("%s: %s", p, csp)
+		}
+	}
+}
+
+// TestAssets asks for each file that the page names, in each form, and for those of another version.
+func TestAssets(t *testing.T) {
+	h := New(Config{})
+	page := get(t, h, Root).Body.String()
+	names := regexp.MustCompile(`"(/dashboard/a/[^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(names) < 20 {
+		t.Fatalf("%d files", len(names))
+	}
+	for _, m := range names {
+		plain := get(t, h, m[1])
+		if plain.Code != 200 || !strings.Contains(plain.Header().Get("Cache-Control"), "immutable") ||
+			plain.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s: %d %v", m[1], plain.Code, plain.Header())
+		}
+		for encoding, want := range map[string]string{
+			"gzip, br": "br", "gzip": "gzip", "br;q=0, gzip;q=0.5": "gzip", "x": "",
+		} {
+			w := get(t, h, m[1], "Accept-Encoding", encoding)
+			got := w.Header().Get("Content-Encoding")
+			if got != want && (got != "" || strings.HasSuffix(m[1], ".js") && plain.Body.Len() > 300) {
+				t.Errorf("%s as %s is %q", m[1], encoding, got)
+			}
+			if got != "" && w.Body.Len() >= plain.Body.Len() {
+				t.Errorf("%s as %s has %d bytes of %d", m[1], encoding, w.Body.Len(), plain.Body.Len())
+			}
+		}
+	}
+	for _, p := range []string{"a/0123456789ab/app/main.js", "a/", "a/x", strings.TrimPrefix(names[0][1], Root) + "x"} {
+		if w := get(t, h, Root+p); w.Code != 404 {
+			t.Errorf("%s: %d", p, w.Code)
+		}
+	}
+	if w := get(t, h, Root+"boot.js"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
+		t.Errorf("boot.js: %d %v", w.Code, w.Header())
+	}
+}
+
+func TestRedirect(t *testing.T) {
+	for from, to := range map[string]string{
+		"/ui": "/dashboard/", "/ui/": "/dashboard/", "/dashboard": "/dashboard/",
+		"/ui/explore?q=a%20b": "/dashboard/explore?q=a%20b",
+		"/ui//evil.example":   "/dashboard/evil.example", "/ui/s/a%2Fb": "/dashboard/s/a%2Fb",
+	} {
+		w := get(t, http.HandlerFunc(Redirect), from)
+		if w.Code != http.StatusPermanentRedirect || w.Header().Get("Location") != to {
+			t.Errorf("%s: %d %s, want %s", from, w.Code, w.Header().Get("Location"), to)
+		}
+	}
+}
+
+// TestFolder has a changed file of a folder served at the next request.
+func TestFolder(t *testing.T) {
+	dir := fstest.MapFS{
+		"app/index.html": {Data: []byte("{{hash}} {{preload}} {{nonce}}")}, "app/main.js": {Data: []byte("1")},
+		"vendor/core.js": {Data: []byte("2")},
+	}
+	for _, name := range styles {
+		dir["app/style/"+name] = &fstest.MapFile{Data: []byte("a{}")}
+	}
+	first, err := readAssets(dir, asIs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir["app/main.js"] = &fstest.MapFile{Data: []byte("3")}
+	if second, err := readAssets(dir, asIs); err != nil || second.hash == first.hash {
+		t.Errorf("%v, %s twice", err, first.hash)
+	}
+	delete(dir, "app/style/"+styles[0])
+	if _, err := readAssets(dir, asIs); err == nil {
+		t.Error("a style sheet is missing, and nobody says so")
+	}
+}
+
+// The most that the page may weigh, compressed, before an editor is opened.
+const mostScript, mostStyle, mostFonts = 100 << 10, 12 << 10, 80 << 10
+
+func TestBudgets(t *testing.T) {
+	a, err := readAssets(embedded, compress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, fonts := 0, 0
+	for name, f := range a.files {
+		switch path.Ext(name) {
+		case ".js":
+			script += len(f.gzip)
+			if f.gzip == nil {
+				script += len(f.plain)
+			}
+		case ".woff2":
+			fonts += len(f.plain)
+		}
+	}
+	style := len(a.files[styleSheet].gzip)
+	t.Logf("script %d, style %d, fonts %d bytes", script, style, fonts)
+	if script > mostScript || style > mostStyle || fonts > mostFonts {
+		t.Errorf("script %d of %d, style %d of %d, fonts %d of %d bytes", script, mostScript, style, mostStyle,
+			fonts, mostFonts)
+	}
+}
+
+// layers are the folders of app, from the bottom: each imports only from itself and those below it.
+var layers = []string{"lib", "stores", "components", "pages", "."}
+
+func layerOf(name string) int {
+	dir := path.Dir(strings.TrimPrefix(name, "app/"))
+	for i, l := range layers {
+		if l == dir {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestLayers walks the imports of all modules: none goes up, and none leads back to where it began.
+func TestLayers(t *testing.T) {
+	sources := readScripts(t)
+	imports := regexp.MustCompile(`(?s)(?:^|\n)(?:import|export)\s[^;]*?from\s+'(\.[^']+)'`)
+	next := map[string][]string{}
+	for name, text := range sources {
+		for _, m := range imports.FindAllStringSubmatch(text, -1) {
+			to := path.Join(path.Dir(name), m[1])
+			if strings.HasPrefix(to, "vendor/") {
+				continue
+			}
+			if sources[to] == "" || layerOf(to) < 0 {
+				t.Errorf("%s imports %s, which is not there", name, to)
+			} else if layerOf(to) > layerOf(name) {
+				t.Errorf("%s imports %s from a layer above it", name, to)
+			}
+			next[name] = append(next[name], to)
+		}
+	}
+	for name := range next {
+		if back := leadsTo(next, name, name, map[string]bool{}); back {
+			t.Errorf("the imports of %s lead back to it", name)
+		}
+	}
+}
+
+func leadsTo(next map[string][]string, from, to string, seen map[string]bool) bool {
+	for _, n := range next[from] {
+		if n == to {
+			return true
+		}
+		if !seen[n] {
+			seen[n] = true
+			if leadsTo(next, n, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func readScripts(t *testing.T) map[string]string {
+	t.Helper()
+	sources := map[string]string{}
+	err := fs.WalkDir(embedded, "app", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && path.Ext(name) == ".js" && name != "app/boot.js" {
+			text, err := embedded.ReadFile(name)
+			sources[name] = string(text)
+			return err
+		}
+		return err
+	})
+	if err != nil || len(sources) < 20 {
+		t.Fatalf("%d scripts, %v", len(sources), err)
+	}
+	return sources
+}
+
+// TestNoHTML finds what would make markup of a text, or reach for another server.
+func TestNoHTML(t *testing.T) {
+	for name, text := range readScripts(t) {
+		for _, bad := range []string{
+			"innerHTML", "outerHTML", "insertAdjacentHTML", "dangerouslySetInnerHTML", "eval(", "new Function", "document.write",
+			"fetch('http", `fetch("http`,
+		} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %s", name, bad)
+			}
+		}
+	}
+}
+
+// TestScripts runs the tests of lib and stores.
+func TestScripts(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node to run them")
+	}
+	if out, err := exec.Command(node, "--test", "test/").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
