@@ -292,6 +292,9 @@ func (c *Col) SetBytes(row int, v []byte) {
 	c.EndBytes(row, append(c.BeginBytes(row), v...))
 }
 
+// Grow has room for byte strings of n bytes in all, so that the column need not be moved for them.
+func (c *Col) Grow(n int) { c.bytes = slices.Grow(c.bytes, n) }
+
 // SetPart is SetBytes for src[from:to], behind which another 16 bytes of src can be read.
 func (c *Col) SetPart(row int, src []byte, from, to int) {
 	c.pad(row)

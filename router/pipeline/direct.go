@@ -50,7 +50,12 @@ const maxDirectBytes = 1 << 30
 type directColumn struct {
 	schema.Column
 	col *column.Col // nil: the rows do not have it yet
+	// expected is how many bytes its texts may have, 0 once there is room for them.
+	expected int
 }
+
+// maxExpected bounds what Expect makes room for.
+const maxExpected = partBytes
 
 var directs = sync.Pool{New: func() any {
 	return &Direct{sink: sink{byKey: map[string]*dest{}}, named: map[string]int{}}
@@ -112,6 +117,23 @@ func (r *Direct) Column(c schema.Column) int {
 	r.cols = append(r.cols, directColumn{Column: c})
 	r.named[c.Name] = i
 	return i
+}
+
+// Expect says that the texts of column i may have so many bytes in all, which must be no more than the request
+// itself has: a column that grows with its texts is moved, and takes other memory, again and again.
+func (r *Direct) Expect(i, bytes int) {
+	r.cols[i].expected = min(bytes, maxExpected)
+	r.makeRoom(i)
+}
+
+// makeRoom makes room for what a column expects, once the rows have it.
+func (r *Direct) makeRoom(i int) {
+	if c := &r.cols[i]; c.expected > 0 && c.col != nil {
+		if c.col.Type.IsBytes() {
+			c.col.Grow(c.expected)
+		}
+		c.expected = 0
+	}
 }
 
 // Time sets the time of the row, in nanoseconds since 1970. A row without one has the time of its
@@ -181,6 +203,7 @@ func (r *Direct) put(i int) {
 		if c.col, r.err = d.columnLike([]byte(c.Name), &c.Column); r.err != nil {
 			return
 		}
+		r.makeRoom(i)
 	}
 	row := d.rows.Rows()
 	if c.col.Has(row) {

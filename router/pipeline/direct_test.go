@@ -305,3 +305,40 @@ func TestDroppedRowsCount(t *testing.T) {
 	}
 	t.Error("rows are dropped without end")
 }
+
+// TestExpect: room that is made for texts changes nothing of what they become, in a new table and in one that exists.
+func TestExpect(t *testing.T) {
+	for _, change := range [][]func(*Request){
+		nil,
+		{having("svc_timestamp TimestampNanosecond ti, line String")},
+		{having("svc_timestamp TimestampNanosecond ti, line JSON")},
+	} {
+		if got, want := direct(request(change...), func(r *Direct) error {
+			r.Expect(0, 1000)
+			return twoRows(r)
+		}), direct(request(change...), twoRows); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	r, err := NewDirect(request(having("svc_timestamp TimestampNanosecond ti, line String")), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	line := bytes.Repeat([]byte("x"), 500)
+	r.Expect(0, 1000*len(line))
+	put := func() {
+		r.Text(0, line)
+		if err := r.End(); err != nil {
+			t.Error(err)
+		}
+	}
+	put()
+	before := &r.cols[0].col.Bytes(0)[0]
+	for range 900 {
+		put()
+	}
+	if &r.cols[0].col.Bytes(0)[0] != before {
+		t.Error("the column was moved although its size was known")
+	}
+}

@@ -54,7 +54,7 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	}
 	if rejected > 0 && rejected == len(operations) {
 		w.Header().Set("Retry-After", "1")
-		writeRefused(w, r, operations, appendError(nil, typeRejected, operations[0].reason))
+		writeRefused(w, r, operations, appendError(nil, typeRejected, operations[0].fault.reason))
 		return
 	}
 	p := partsOf(r)
@@ -108,9 +108,9 @@ func (o *operation) appendResult(to []byte, whole bool) []byte {
 		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,`+
 			`"_primary_term":1,`...)
 	}
-	to = appendInt(append(to, `"status":`...), o.status)
-	if o.kind != "" {
-		to = appendError(append(to, `,"error":`...), o.kind, o.reason)
+	to = appendInt(append(to, `"status":`...), int(o.status))
+	if o.fault != nil {
+		to = appendError(append(to, `,"error":`...), o.fault.kind, o.fault.reason)
 	}
 	return append(to, '}')
 }
@@ -165,12 +165,12 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 // answerDocument answers for a single document.
 func answerDocument(w http.ResponseWriter, r *http.Request, operations []operation) {
 	o := &operations[0]
-	if o.kind == "" {
+	if o.fault == nil {
 		write(w, r, http.StatusCreated, o.appendResult(nil, true))
 		return
 	}
-	out := appendError([]byte(`{"error":`), o.kind, o.reason)
-	write(w, r, o.status, append(appendInt(append(out, `,"status":`...), o.status), '}'))
+	out := appendError([]byte(`{"error":`), o.fault.kind, o.fault.reason)
+	write(w, r, int(o.status), append(appendInt(append(out, `,"status":`...), int(o.status)), '}'))
 }
 
 const (
@@ -190,7 +190,7 @@ func peek(w http.ResponseWriter, r *http.Request) []operation {
 	if len(body) > peekBytes {
 		body = body[:bytes.LastIndexByte(body[:peekBytes], '\n')+1]
 	}
-	operations, err := readBulk(body, "")
+	operations, err := new(reader).read(body)
 	if err != nil {
 		return nil
 	}

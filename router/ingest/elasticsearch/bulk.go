@@ -21,19 +21,26 @@ import (
 	"cordwood/router/ingest/jsonwalk"
 )
 
-// operation is a command of a bulk request with its document.
+// operation is a command of a bulk request with its document. A request may have a million of them.
 type operation struct {
-	verb        string
-	index       string // as it was sent
+	*command
 	id          []byte // nil: none was sent
-	pipeline    string
 	document    []byte
 	refused     string // why it is not stored, if that is known before
-	status      int    // of its item
-	kind        string // of the error of its item
-	reason      string
-	group, next int32 // the batch that it belongs to, and the next operation of that; -1: none
+	fault       *fault // the error of its item; nil: none
+	status      int32  // of its item
+	group, next int32  // the batch that it belongs to, and the next operation of that; -1: none
 }
+
+// command is what operations share whose commands are the same.
+type command struct {
+	verb     string
+	index    string // as it was sent
+	pipeline string
+}
+
+// fault is an error of an item.
+type fault struct{ kind, reason string }
 
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
@@ -41,104 +48,155 @@ const maxTables = 1000
 // maxIndex bounds the name of an index, as Elasticsearch does.
 const maxIndex = 255
 
-// growth is how much of a list is in memory while it grows: the old one and the new.
-const growth = 2
+// perOperation is the memory of an operation, its command included.
+const perOperation = int64(unsafe.Sizeof(operation{}) + unsafe.Sizeof(command{}))
 
-// readBulk reads the commands and documents of a body. byDefault is the index of commands that name none.
-func readBulk(body []byte, byDefault string) ([]operation, error) {
-	var (
-		out   []operation
-		walk  jsonwalk.Walker
-		names = map[string]string{}
-		last  []byte // the command before, and what came of it
-		same  operation
-	)
+// reader reads the commands and documents of a body.
+type reader struct {
+	// byDefault is the index of commands that name none.
+	byDefault string
+	// room asks for the memory of so many operations in all; nil: nobody counts it.
+	room func(operations int) error
+
+	out   []operation
+	walk  jsonwalk.Walker
+	names map[string]string // texts that come again
+	line  []byte            // the command before, and what came of it
+	same  operation
+}
+
+// read reads a body.
+func (b *reader) read(body []byte) ([]operation, error) {
+	b.names = map[string]string{}
+	// Most commands have a document.
+	if err := b.grow(bytes.Count(body, []byte{'\n'})/2 + 1); err != nil {
+		return nil, err
+	}
 	for number := 1; len(body) > 0; number++ {
 		var line []byte
 		line, body = cutLine(body)
 		if len(line) == 0 {
 			continue
 		}
-		op := same
-		if last == nil || !bytes.Equal(line, last) {
-			op = operation{index: byDefault, group: -1, next: -1}
-			if err := op.readCommand(&walk, line, names); err != nil {
-				return nil, errs.New(errs.InvalidArguments,
-					"line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
-			}
-			last, same = line, op
+		op, err := b.operation(line)
+		if err != nil {
+			return nil, errs.New(errs.InvalidArguments,
+				"line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
 		}
-		if op.verb == "delete" {
-			op.refused = "delete is not supported: rows expire by the ttl of their table, and SQL deletes them"
-			out = append(out, op)
-			continue
-		}
-		for len(op.document) == 0 && len(body) > 0 {
+		for op.verb != verbDelete && len(op.document) == 0 && len(body) > 0 {
 			op.document, body = cutLine(body)
 			number++
 		}
-		if len(op.document) == 0 {
+		if op.verb != verbDelete && len(op.document) == 0 {
 			break // a last command without a document is none
 		}
-		switch {
-		case op.verb == "update":
-			op.refused = "update is not supported: send the whole document with index"
-		case op.document[0] != '{':
-			op.refused = "the document is no JSON object"
-		case op.index == "":
-			op.refused = "an index is missing: name it as _index of the command, or in the path"
-		case len(op.index) > maxIndex:
-			op.refused = "the name of the index has more than 255 bytes"
+		op.refused = op.check()
+		if len(b.out) == cap(b.out) {
+			if err := b.grow(2 * len(b.out)); err != nil {
+				return nil, err
+			}
 		}
-		out = append(out, op)
+		b.out = append(b.out, op)
 	}
-	return out, nil
+	return b.out, nil
+}
+
+// grow has room for n operations.
+func (b *reader) grow(n int) error {
+	if b.room != nil {
+		if err := b.room(n + len(b.out)); err != nil { // while they move, they are there twice
+			return err
+		}
+	}
+	b.out = append(make([]operation, 0, n), b.out...)
+	return nil
+}
+
+// operation returns the operation of a command, without its document.
+func (b *reader) operation(line []byte) (operation, error) {
+	if b.line != nil && bytes.Equal(line, b.line) {
+		return b.same, nil
+	}
+	op := operation{group: -1, next: -1}
+	c := command{index: b.byDefault}
+	if err := b.readCommand(line, &c, &op); err != nil {
+		return op, err
+	}
+	if op.command = b.same.command; op.command == nil || *op.command != c {
+		op.command = &c
+	}
+	b.line, b.same = line, op
+	return op, nil
+}
+
+// check returns why the operation is not stored, as far as that is known before.
+func (o *operation) check() string {
+	switch {
+	case o.verb == verbDelete:
+		return "delete is not supported: rows expire by the ttl of their table, and SQL deletes them"
+	case o.verb == verbUpdate:
+		return "update is not supported: send the whole document with index"
+	case o.document[0] != '{':
+		return "the document is no JSON object"
+	case o.index == "":
+		return "an index is missing: name it as _index of the command, or in the path"
+	case len(o.index) > maxIndex:
+		return "the name of the index has more than 255 bytes"
+	}
+	return ""
 }
 
 // cutLine returns the first line without white space at its ends, and the rest.
 func cutLine(body []byte) (line, rest []byte) {
-	end := bytes.IndexByte(body, '\n')
-	if end < 0 {
-		return bytes.Trim(body, " \t\r"), nil
+	line = body
+	if end := bytes.IndexByte(body, '\n'); end >= 0 {
+		line, rest = body[:end], body[end+1:]
 	}
-	return bytes.Trim(body[:end], " \t\r"), body[end+1:]
+	for len(line) > 0 && isBlank(line[0]) {
+		line = line[1:]
+	}
+	for len(line) > 0 && isBlank(line[len(line)-1]) {
+		line = line[:len(line)-1]
+	}
+	return line, rest
 }
 
-// readCommand reads a command. names keeps texts that come again.
-func (o *operation) readCommand(w *jsonwalk.Walker, line []byte, names map[string]string) error {
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+// The verbs of commands.
+const (
+	verbCreate = "create"
+	verbIndex  = "index"
+	verbUpdate = "update"
+	verbDelete = "delete"
+)
+
+// readCommand reads a command, and the id of its operation.
+func (b *reader) readCommand(line []byte, c *command, o *operation) error {
+	w := &b.walk
 	w.Reset(line)
-	text := func(to *string) error {
-		if w.Kind() != '"' {
-			return w.Skip()
-		}
-		s, _, err := w.String()
-		if err != nil || len(s) == 0 {
-			return err
-		}
-		known, ok := names[string(s)]
-		if !ok {
-			known = string(s)
-			names[known] = known
-		}
-		*to = known
-		return nil
-	}
 	err := w.Object(func(key []byte) error {
-		if o.verb != "" {
+		if c.verb != "" {
 			return errs.New(errs.InvalidArguments, "it names two actions")
 		}
 		switch string(key) {
-		case "create", "index", "update", "delete":
-			o.verb = map[string]string{"create": "create", "index": "index", "update": "update", "delete": "delete"}[string(key)]
+		case verbCreate:
+			c.verb = verbCreate
+		case verbIndex:
+			c.verb = verbIndex
+		case verbUpdate:
+			c.verb = verbUpdate
+		case verbDelete:
+			c.verb = verbDelete
 		default:
 			return errs.New(errs.InvalidArguments, "its action must be create or index")
 		}
 		return w.Object(func(key []byte) error {
 			switch string(key) {
 			case "_index":
-				return text(&o.index)
+				return b.name(&c.index)
 			case "pipeline":
-				return text(&o.pipeline)
+				return b.name(&c.pipeline)
 			case "_id":
 				return o.readID(w)
 			}
@@ -150,9 +208,27 @@ func (o *operation) readCommand(w *jsonwalk.Walker, line []byte, names map[strin
 		return err
 	case !w.AtEnd():
 		return errs.New(errs.InvalidArguments, "something follows it on its line")
-	case o.verb == "":
+	case c.verb == "":
 		return errs.New(errs.InvalidArguments, "it names no action")
 	}
+	return nil
+}
+
+// name reads a text that is likely to come again. What is no text is none.
+func (b *reader) name(to *string) error {
+	if b.walk.Kind() != '"' {
+		return b.walk.Skip()
+	}
+	s, _, err := b.walk.String()
+	if err != nil || len(s) == 0 {
+		return err
+	}
+	known, ok := b.names[string(s)]
+	if !ok {
+		known = string(s)
+		b.names[known] = known
+	}
+	*to = known
 	return nil
 }
 
@@ -186,14 +262,11 @@ func (o *operation) readID(w *jsonwalk.Walker) error {
 // Bulk stores the documents of a bulk request.
 func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
-		lines := bytes.Count(c.Body, []byte{'\n'}) + 1
-		if !bytes.Contains(c.Body, []byte(`"delete"`)) {
-			lines = lines/2 + 1 // each command has a document
+		b := reader{
+			byDefault: cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table),
+			room:      func(n int) error { return c.Inflate(int64(n) * perOperation) },
 		}
-		if err := c.Inflate(int64(lines) * growth * int64(unsafe.Sizeof(operation{}))); err != nil {
-			return nil, err
-		}
-		return readBulk(c.Body, cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table))
+		return b.read(c.Body)
 	}, answerBulk)
 }
 
@@ -201,7 +274,9 @@ func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
 func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
 		vars := mux.Vars(r)
-		op := operation{verb: "index", index: vars["index"], document: bytes.TrimSpace(c.Body), group: -1, next: -1}
+		op := operation{
+			command: &command{verb: verbIndex, index: vars["index"]}, document: bytes.TrimSpace(c.Body), group: -1, next: -1,
+		}
 		if id := vars["id"]; id != "" {
 			op.id = []byte(id)
 		}
@@ -386,10 +461,11 @@ func (g *group) key(operations []operation, column string) string {
 func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, operations []operation, field, column string,
 ) error {
 	now := c.X.Start.UnixNano()
+	eventTime := c.EventTime && bytes.Contains(c.Body, timestampKey)
 	for i, n := g.first, int64(0); i >= 0; i, n = operations[i].next, n+1 {
 		document := operations[i].document
 		at := now + n // the rows keep their order
-		if c.EventTime {
+		if eventTime {
 			if t, ok := timeOf(document); ok {
 				at = t
 			}
@@ -413,8 +489,9 @@ func (g *group) settle(operations []operation, out *ingest.Outcome) {
 	if out.Err != nil {
 		status, kind := statusOf(out.Err)
 		reason := errs.From(out.Err).ClientMessage()
+		why := &fault{kind, reason}
 		for i := g.first; i >= 0; i = operations[i].next {
-			operations[i].fail(status, kind, reason)
+			operations[i].status, operations[i].fault = int32(status), why //nolint:gosec // it has three digits
 		}
 		return
 	}
@@ -429,5 +506,5 @@ func (g *group) settle(operations []operation, out *ingest.Outcome) {
 }
 
 func (o *operation) fail(status int, kind, reason string) {
-	o.status, o.kind, o.reason = status, kind, reason
+	o.status, o.fault = int32(status), &fault{kind, reason} //nolint:gosec // it has three digits
 }

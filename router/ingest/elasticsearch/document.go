@@ -2,13 +2,18 @@ package elasticsearch
 
 import (
 	"bytes"
+	"errors"
 
 	"cordwood/router/ingest/jsonwalk"
 	"cordwood/router/ingest/timefield"
 	"cordwood/router/vrl/jsonscan"
 )
 
-var timestampKey = []byte(`"@timestamp"`)
+// timestampKey is what a document with a time has in it. A search for its first byte stops at few others.
+var timestampKey = []byte(`@timestamp"`)
+
+// errFound ends the walk through a document.
+var errFound = errors.New("found")
 
 // timeOf returns the time that a document has as @timestamp, in nanoseconds since 1970.
 func timeOf(document []byte) (nanos int64, ok bool) {
@@ -18,11 +23,13 @@ func timeOf(document []byte) (nanos int64, ok bool) {
 	w := jsonwalk.New(document)
 	// What is no JSON is refused by the pipeline.
 	_ = w.Object(func(key []byte) error {
-		if ok || string(key) != "@timestamp" {
+		if string(key) != "@timestamp" {
 			return w.Skip()
 		}
 		var err error
-		nanos, ok, err = timefield.Read(w)
+		if nanos, ok, err = timefield.Read(w); ok && err == nil {
+			return errFound
+		}
 		return err
 	})
 	return nanos, ok

@@ -3,6 +3,7 @@ package elasticsearch
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -328,7 +329,7 @@ func FuzzBulk(f *testing.F) {
 	f.Add([]byte("{\"create\":{\"_index\":\"a\",\"_id\":\"\\u0041\"}}\r\n\n{\"@timestamp\":1}"))
 	f.Add([]byte("{\"delete\":{}}\n{\"update\":{\"_id\":7}}\n[\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		operations, err := readBulk(bytes.Clone(body), "default")
+		operations, err := (&reader{byDefault: "default"}).read(bytes.Clone(body))
 		for i := range operations {
 			if o := &operations[i]; o.verb == "" || err != nil && o.status != 0 {
 				t.Errorf("operation %+v", o)
@@ -467,5 +468,25 @@ func TestIDColumn(t *testing.T) {
 	}
 	if o := st.Options("public.t"); o["append_mode"] != "false" || o["merge_mode"] != "last_row" {
 		t.Errorf("options %v", o)
+	}
+}
+
+// TestOperationsGrow: the memory of operations is asked for before it is taken, also where commands have no document,
+// and a command that comes again is there once.
+func TestOperationsGrow(t *testing.T) {
+	const n = 1000
+	body := bytes.Repeat([]byte("{\"delete\":{\"_index\":\"a\",\"_id\":\"x\"}}\n"), n)
+	asked := 0
+	b := reader{room: func(operations int) error { asked = max(asked, operations); return nil }}
+	operations, err := b.read(body)
+	if err != nil || len(operations) != n || asked < cap(operations) {
+		t.Fatalf("%d operations of %d in the room for %d, of %d: %v", len(operations), n, cap(operations), asked, err)
+	}
+	if operations[0].command != operations[n-1].command {
+		t.Error("each operation has a command of its own")
+	}
+	b = reader{room: func(int) error { return errors.New("no room") }}
+	if _, err := b.read(body); err == nil {
+		t.Error("operations are read without room for them")
 	}
 }

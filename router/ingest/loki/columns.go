@@ -36,6 +36,7 @@ func (p *push) fill(to *pipeline.Direct) error {
 	var e entry
 	var buf []byte
 	columns := labelColumns{to: to, timeName: to.TimeName()}
+	to.Expect(columnLine, len(p.body))
 	return p.streams(func(s *stream) error {
 		refused := checkLabels(&s.labels)
 		if refused == nil { // what is refused makes no columns

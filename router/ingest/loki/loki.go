@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 
@@ -97,7 +98,9 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	if err := call.Receive(target); err != nil {
 		return nil, err
 	}
-	body, err := d.decode(call, isJSON)
+	block := blocks.Get().(*[]byte)
+	defer keep(block)
+	body, err := d.decode(call, isJSON, block)
 	if err != nil {
 		return nil, call.Refuse(err)
 	}
@@ -163,8 +166,21 @@ func clip[T string | []byte](text T) string {
 	return string(text[:most]) + "…"
 }
 
-// decode returns the body as JSON, which is valid UTF-8, or as protobuf.
-func (d *Door) decode(call *httpdoor.Call, isJSON bool) ([]byte, error) {
+// blocks are the memory into which snappy blocks are decoded.
+var blocks = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxBlock is the most memory of a block that is kept for the next request.
+const maxBlock = 4 << 20
+
+// keep keeps the memory of a block for the next request, if it is not unusually much.
+func keep(block *[]byte) {
+	if cap(*block) <= maxBlock {
+		blocks.Put(block)
+	}
+}
+
+// decode returns the body as JSON, which is valid UTF-8, or as protobuf, in the memory of block.
+func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, error) {
 	body := call.Body
 	if isJSON {
 		return call.Text()
@@ -177,11 +193,12 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool) ([]byte, error) {
 	if err := call.Inflate(int64(n)); err != nil {
 		return nil, err
 	}
-	out, err := s2.Decode(nil, body)
+	out, err := s2.Decode((*block)[:0], body)
 	if err != nil {
 		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one",
 			err)
 	}
+	*block = out
 	return out, nil
 }
 

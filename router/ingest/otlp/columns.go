@@ -52,6 +52,7 @@ const (
 
 // fill puts the records into columns.
 func (q *request) fill(to *pipeline.Direct) error {
+	to.Expect(columnBody, len(q.body))
 	return q.each(func(r *record, err error) error {
 		q.current = r
 		if err != nil {
