@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,11 @@ type input struct {
 	since time.Duration
 	// timeout ends the tail; 0: the client does.
 	timeout time.Duration
+	// rows: lines are the rows of pages for logs, with ids and texts cut to most bytes.
+	rows bool
+	most int
+	// safe: integers that a double cannot hold are texts.
+	safe bool
 	// events: server-sent events, else NDJSON.
 	events bool
 }
@@ -35,7 +41,7 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"db", "table", "search", "where", "since"} {
+	for _, name := range params.Tail {
 		if err := values.Once(name); err != nil {
 			return nil, err
 		}
@@ -67,8 +73,40 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 			return nil, err
 		}
 	}
+	if err := in.readShape(get("shape"), get("integers"), get("max_value_bytes")); err != nil {
+		return nil, err
+	}
 	in.events = wantsEvents(r.Header.Values("Accept"))
 	return in, nil
+}
+
+// readShape reads how rows are written.
+func (in *input) readShape(shape, integers, most string) error {
+	switch shape {
+	case "", "columns":
+	case "row":
+		in.rows = true
+	default:
+		return errs.New(errs.InvalidArguments, "parameter shape is %.40q: it must be columns or row", shape)
+	}
+	switch integers {
+	case "", "exact":
+	case "safe":
+		in.safe = true
+	default:
+		return errs.New(errs.InvalidArguments, "parameter integers is %.40q: it must be exact or safe", integers)
+	}
+	const usual, largest = 1024, 64 << 10
+	in.most = usual
+	if most == "" {
+		return nil
+	}
+	var err error
+	if in.most, err = strconv.Atoi(most); err != nil || in.most < 1 || in.most > largest || !in.rows {
+		return errs.New(errs.InvalidArguments, "parameter max_value_bytes is %.40q: it must be from 1 to %d, and goes with "+
+			"shape=row only", most, largest)
+	}
+	return nil
 }
 
 // duration reads 10m, 1h30m, 500ms, 2 days; nothing is 0.

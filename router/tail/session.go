@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/explore/rows"
 	"cordwood/router/query/format"
 	"cordwood/router/vrl/value"
 )
@@ -31,6 +32,8 @@ type session struct {
 	origin  uint64       // what the table's id was when it was made
 	table   atomic.Value // its name, for messages; a string
 	events  bool
+	def     *schema.Table // as it was when the tail began
+	in      *input
 	cancel  context.CancelCauseFunc
 	ended   <-chan struct{} // closed when the tail is over, after which no row is sent
 
@@ -43,12 +46,12 @@ type session struct {
 	brief bool // what is sent now may take next to no time
 }
 
-func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool,
+func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, in *input,
 	cancel context.CancelCauseFunc,
 ) *session {
 	s := &session{
-		h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events,
-		cancel: cancel,
+		h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: in.events,
+		cancel: cancel, def: t, in: in,
 	}
 	s.table.Store(schema.FormatTableName(t.Database, t.Name))
 	return s
@@ -166,11 +169,11 @@ func (s *session) copy(r Reader, seam func()) error {
 
 // answer sends the rows of one answer.
 func (s *session) answer(r Reader) (int64, error) {
-	rows, err := ipc.NewReader(r)
+	list, err := ipc.NewReader(r)
 	if err == nil {
-		defer rows.Release()
+		defer list.Release()
 		var n int64
-		if n, err = format.Write(rowWriter{s}, format.NDJSON, rows); err == nil {
+		if n, err = s.write(list); err == nil {
 			return n, nil
 		}
 	}
@@ -181,6 +184,17 @@ func (s *session) answer(r Reader) (int64, error) {
 		return 0, err
 	}
 	return 0, errs.Wrap(errs.Internal, err, "read the rows of a tail")
+}
+
+// write sends rows in the shape that the client asked for.
+func (s *session) write(all format.Rows) (n int64, err error) {
+	switch {
+	case s.in.rows:
+		return rows.WriteLines(rowWriter{s}, all, s.def, s.in.most)
+	case s.in.safe:
+		return format.WriteSafe(rowWriter{s}, format.NDJSON, all)
+	}
+	return format.Write(rowWriter{s}, format.NDJSON, all)
 }
 
 // rowWriter sends lines of JSON, as they are or as events. Every write ends with a line.

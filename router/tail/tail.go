@@ -201,7 +201,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		ctx, stop = context.WithTimeout(ctx, in.timeout)
 		defer stop()
 	}
-	s := newSession(h, w, t, in.events, cancel)
+	s := newSession(h, w, t, in, cancel)
 	if err := h.enter(s, access.From(r.Context()).Share()); err != nil {
 		return err
 	}

@@ -121,6 +121,7 @@ func TestExploreRows(t *testing.T) {
 		}
 	}
 	checkAt(t, n, scope)
+	checkTail(t, n, before)
 	checkCursors(t, n, scope)
 }
 
@@ -187,6 +188,34 @@ func checkAt(t *testing.T, n *Node, scope map[string]any) {
 	}
 	var gone explored
 	explore(t, n, "row", map[string]any{"table": "app_a", "id": "1767607200000000000-0123456789abcdef"}, 404, &gone)
+}
+
+// checkTail has a tail send rows in the form of pages, with the same ids.
+func checkTail(t *testing.T, n *Node, rows []exploredRow) {
+	t.Helper()
+	a, err := n.Do("GET", "/v1/tail?table=app_a&shape=row&max_value_bytes=2&since=100000h", nil, "x-svc-timeout", "2s")
+	if err != nil || a.Status != 200 {
+		t.Fatal(a, err)
+	}
+	sent := map[string]bool{}
+	for line := range bytes.Lines(a.Body) {
+		var r exploredRow
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		sent[r.key()] = true
+		if level, ok := r.V["level"].(string); !ok || len(level) != 2 || r.Cut["level"] < 4 {
+			t.Fatalf("%s: the level is not cut to 2 bytes", line)
+		}
+	}
+	for _, r := range rows {
+		if r.Table == "app_a" && !sent[r.key()] {
+			t.Fatalf("row %s was not sent, among %d", r.key(), len(sent))
+		}
+	}
 }
 
 func checkCursors(t *testing.T, n *Node, scope map[string]any) {

@@ -22,9 +22,13 @@ var (
 		"custom_time_index", "trace",
 	}
 	// SQL are taken from the query string and from a form.
-	SQL             = []string{"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness"}
-	LogQuery        = []string{"db", "query", "limit", "format", "allow_partial", "consistency", "max_staleness"}
-	Tail            = []string{"db", "table", "search", "where", "since"}
+	SQL = []string{
+		"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness", "timeout", "filename", "integers",
+	}
+	LogQuery = []string{
+		"db", "query", "limit", "format", "allow_partial", "consistency", "max_staleness", "timeout", "filename", "integers",
+	}
+	Tail            = []string{"db", "table", "search", "where", "since", "shape", "integers", "max_value_bytes"}
 	ListPipelines   = []string{"db", "name"}
 	PutPipeline     = []string{"db"}
 	PipelineVersion = []string{"db", "version"}

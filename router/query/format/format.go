@@ -84,14 +84,20 @@ type Flusher interface{ Flush() error }
 // Write writes all rows to w in a streaming format, so any but SvcdbV1, and
 // returns how many there were. Nothing is written before the first batch has come,
 // so an error until then leaves w untouched. w sees few and large writes.
-func Write(w io.Writer, f Format, rows Rows) (n int64, err error) {
+func Write(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, false) }
+
+// WriteSafe is Write for readers whose numbers are doubles: in NDJSON, integers beyond ±(2^53−1), NaN and infinities
+// are texts.
+func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, true) }
+
+func write(w io.Writer, f Format, rows Rows, safe bool) (n int64, err error) {
 	src := &counted{Rows: rows}
 	src.start()
 	switch {
 	case src.Err() != nil:
 		return 0, src.Err()
 	case f == NDJSON:
-		err = writeNDJSON(newOutput(w), src)
+		err = writeNDJSON(newOutput(w), src, safe)
 	case f == CSV, f == CSVWithNames, f == CSVWithNamesAndTypes:
 		err = writeCSV(newOutput(w), src, f >= CSVWithNames, f == CSVWithNamesAndTypes)
 	case f == Table:

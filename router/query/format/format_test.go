@@ -546,3 +546,39 @@ func TestSumsOfIntegers(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestSafeIntegers writes for readers whose numbers are doubles.
+func TestSafeIntegers(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "i", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "u", Type: arrow.PrimitiveTypes.Uint64},
+		{Name: "f", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "t", Type: arrow.FixedWidthTypes.Timestamp_ns},
+	}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	b.Field(0).(*array.Int64Builder).AppendValues([]int64{1<<53 - 1, -(1 << 53), 5}, nil)
+	b.Field(1).(*array.Uint64Builder).AppendValues([]uint64{1<<64 - 1, 1 << 53, 7}, nil)
+	b.Field(2).(*array.Float64Builder).AppendValues([]float64{math.NaN(), math.Inf(-1), 1e300}, nil)
+	b.Field(3).(*array.TimestampBuilder).AppendValues([]arrow.Timestamp{1767607200000000001, 0, 5}, nil)
+	rec := b.NewRecordBatch()
+	var out bytes.Buffer
+	if _, err := WriteSafe(&out, NDJSON, rowsOf(rec)); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"i":9007199254740991,"u":"18446744073709551615","f":"NaN","t":"2026-01-05T10:00:00.000000001Z"}
+{"i":"-9007199254740992","u":"9007199254740992","f":"-Infinity","t":"1970-01-01T00:00:00Z"}
+{"i":5,"u":7,"f":1e+300,"t":"1970-01-01T00:00:00.000000005Z"}
+`
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	buf := NewBuffer(NewBudget(1<<20, 1<<20))
+	defer buf.Release()
+	if _, err := AppendSafeRecords(buf, rowsOf(rec)); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if _, err := buf.WriteTo(&out); err != nil || !strings.Contains(out.String(), `"NaN","1767607200000000001"],`) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}

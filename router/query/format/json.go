@@ -19,7 +19,7 @@ func cells(rec arrow.RecordBatch, s style) []cell {
 }
 
 // writeNDJSON writes an object a row, with every column.
-func writeNDJSON(o *output, rows Rows) error {
+func writeNDJSON(o *output, rows Rows, safe bool) error {
 	names := uniqueNames(rows.Schema())
 	keys := make([][]byte, len(names))
 	for i, name := range names {
@@ -31,7 +31,7 @@ func writeNDJSON(o *output, rows Rows) error {
 	}
 	for rows.Next() {
 		rec := rows.RecordBatch()
-		columns := cells(rec, style{quote: true, times: true})
+		columns := cells(rec, style{quote: true, times: true, safe: safe})
 		for row := range int(rec.NumRows()) {
 			for c, cell := range columns {
 				o.buf = cell(append(o.buf, keys[c]...), row)
@@ -50,7 +50,15 @@ func writeNDJSON(o *output, rows Rows) error {
 
 // AppendRecords writes rows to b as the records element of a svcdb_v1 answer,
 // braces included, and returns how many rows there were.
-func AppendRecords(b *Buffer, rows Rows) (n int64, err error) {
+func AppendRecords(b *Buffer, rows Rows) (n int64, err error) { return appendRecords(b, rows, false) }
+
+// AppendSafeRecords is AppendRecords for readers whose numbers are doubles: integers beyond ±(2^53−1), also those of
+// times, NaN and infinities are texts.
+func AppendSafeRecords(b *Buffer, rows Rows) (n int64, err error) {
+	return appendRecords(b, rows, true)
+}
+
+func appendRecords(b *Buffer, rows Rows, safe bool) (n int64, err error) {
 	buf := append(b.scratch[:0], `{"records":{"schema":{"column_schemas":[`...)
 	var sums []sumType
 	for i, f := range rows.Schema().Fields() {
@@ -70,7 +78,7 @@ func AppendRecords(b *Buffer, rows Rows) (n int64, err error) {
 		for i := range sums {
 			sums[i].see(rec)
 		}
-		columns := cells(rec, style{quote: true})
+		columns := cells(rec, style{quote: true, safe: safe})
 		for row := range int(rec.NumRows()) {
 			if n > 0 {
 				buf = append(buf, ',')

@@ -13,6 +13,9 @@ func temporalCell(a arrow.Array, s style) cell {
 	case *array.Timestamp:
 		unit := a.DataType().(*arrow.TimestampType).Unit
 		v := a.TimestampValues()
+		if !s.times && s.safe {
+			return quoteUnsafe(intCell(v))
+		}
 		if !s.times {
 			return intCell(v)
 		}

@@ -1,6 +1,7 @@
 package sqlhttp
 
 import (
+	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -27,6 +28,8 @@ type answer struct {
 	rc     *http.ResponseController
 	start  time.Time
 	format format.Format
+	// filename is the name under which a browser keeps the answer; empty: it shows it.
+	filename string
 	// structured: the request is a structured query.
 	structured bool
 	// until is when the answer must have been sent; zero: writeWait for every piece.
@@ -44,8 +47,16 @@ func (a *answer) begin() {
 	h := a.w.Header()
 	h.Set("Content-Type", a.format.ContentType())
 	h.Set("x-svc-format", a.format.String())
+	a.setFilename()
 	h.Set("x-svc-execution-time", strconv.FormatInt(time.Since(a.start).Milliseconds(), 10))
 	a.w.WriteHeader(http.StatusOK)
+}
+
+// setFilename has a browser keep the answer in a file.
+func (a *answer) setFilename() {
+	if a.filename != "" {
+		a.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.filename}))
+	}
 }
 
 // deadline bounds the writes that follow; zero lifts the bound. Not every connection

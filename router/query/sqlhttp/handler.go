@@ -131,7 +131,7 @@ func (h *Handler) serve(a *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.format = in.format
+	a.format, a.filename = in.format, in.filename
 	if err := onlyReads(r, in.query.Statements); err != nil {
 		a.w.Header().Set("Allow", http.MethodPost)
 		return err
@@ -196,7 +196,11 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
 		partial = append(partial, h.named(r, res.Partial)...)
-		_, err := format.AppendRecords(buf, res.Rows)
+		appendRecords := format.AppendRecords
+		if in.safe {
+			appendRecords = format.AppendSafeRecords
+		}
+		_, err := appendRecords(buf, res.Rows)
 		return err
 	})
 	if err != nil {
@@ -233,7 +237,11 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 		rows = true
 		tellPartial(a.w, h.named(r, res.Partial))
 		a.until, _ = ctx.Deadline()
-		_, err := format.Write(a, in.format, res.Rows)
+		write := format.Write
+		if in.safe {
+			write = format.WriteSafe
+		}
+		_, err := write(a, in.format, res.Rows)
 		return err
 	})
 	if err == nil && !rows {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -544,5 +545,45 @@ func TestServeLogs(t *testing.T) {
 		if c.name == "a body" && (!s.got.Limited || s.got.Limit != 3 || !s.got.AllowPartial) {
 			t.Errorf("%s: %+v", c.name, s.got)
 		}
+	}
+}
+
+// TestLinks has links say by parameters what they cannot say by headers.
+func TestLinks(t *testing.T) {
+	s := &fakeService{rows: ones(1)}
+	h := newHandler(t, s)
+	get := func(query string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "/v1/sql?sql=SELECT+1&"+query, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for _, form := range []string{"svcdb_v1", "csv", "parquet"} {
+		w := get("format=" + form + "&timeout=5m&filename=a%20%22b%22%20%C3%A4.csv")
+		name := w.Header().Get("Content-Disposition")
+		_, parts, err := mime.ParseMediaType(name)
+		if w.Code != 200 || err != nil || parts["filename"] != `a "b" ä.csv` {
+			t.Errorf("%s: %d, %q, %v", form, w.Code, name, err)
+		}
+		if s.got.Timeout != 5*time.Minute {
+			t.Errorf("%s: the time limit is %s", form, s.got.Timeout)
+		}
+	}
+	for _, query := range []string{
+		"timeout=soon", "filename=a%2Fb", "filename=..%5Cb", "filename=a%0D%0AX:b", "filename=" + strings.Repeat("x", 201),
+		"integers=few", "timeout=1s&timeout=2s",
+	} {
+		if w := get(query); w.Code != 400 {
+			t.Errorf("%.50s: %d", query, w.Code)
+		}
+	}
+	if w := get("timeout=1s", "x-svc-timeout", "2s"); w.Code != 400 {
+		t.Errorf("two time limits: %d", w.Code)
+	}
+	if w := get(""); w.Header().Get("Content-Disposition") != "" {
+		t.Error("every answer is a file")
 	}
 }

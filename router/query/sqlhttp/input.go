@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -25,6 +27,10 @@ import (
 type input struct {
 	query  query.Request
 	format format.Format
+	// safe: integers that a double cannot hold are texts.
+	safe bool
+	// filename is the name under which a browser keeps the answer; empty: it shows it.
+	filename string
 }
 
 // read reads parameters, headers and body. A parameter may be in the query string or
@@ -40,6 +46,9 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		return nil, err
 	}
 	if err := h.readBody(a, r, p, in.query.Timeout); err != nil {
+		return nil, err
+	}
+	if err := in.readLink(p); err != nil {
 		return nil, err
 	}
 	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"))
@@ -99,6 +108,40 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		}
 	}
 	return in, nil
+}
+
+// readLink reads the parameters of links, which have no headers: the time limit, the name of a file, and how integers
+// are written.
+func (in *input) readLink(p *parameters) error {
+	limit, name, integers := p.get("timeout"), p.get("filename"), p.get("integers")
+	if p.err != nil {
+		return p.err
+	}
+	if limit != "" {
+		if in.query.Timeout != 0 {
+			return errs.New(errs.InvalidArguments, "the time limit is given by timeout and by x-svc-timeout: give it once")
+		}
+		d, err := timeout(limit)
+		if err != nil {
+			return errs.New(errs.InvalidArguments, "parameter timeout is %.40q: it must be a duration, as 30s", limit)
+		}
+		in.query.Timeout = d
+	}
+	const most = 200
+	if len(name) > most || strings.ContainsAny(name, "/\\") || strings.ContainsFunc(name, unicode.IsControl) ||
+		!utf8.ValidString(name) {
+		return errs.New(errs.InvalidArguments, "parameter filename is %.40q: it must be a name of at most %d bytes without "+
+			"slashes", name, most)
+	}
+	in.filename = name
+	switch integers {
+	case "", "exact":
+	case "safe":
+		in.safe = true
+	default:
+		return errs.New(errs.InvalidArguments, "parameter integers is %.40q: it must be exact or safe", integers)
+	}
+	return nil
 }
 
 // readSQL returns the text of SQL.
