@@ -55,7 +55,7 @@ type ensures struct {
 	closed  bool
 }
 
-// close has no more goroutine begun. Those who wait are answered by what the replica,
+// close has no more goroutine begun. Waiting calls are answered by what the replica,
 // which is closed next, answers.
 func (q *ensures) close() {
 	q.mu.Lock()
@@ -96,7 +96,7 @@ func (m *Meta) ensure(ctx context.Context, cmd *metapb.Command) (*metapb.Propose
 	}
 }
 
-// runEnsures answers rounds of calls until nobody waits.
+// runEnsures answers rounds of calls until none waits.
 func (m *Meta) runEnsures() {
 	// The calls have their own ends, and none of them may end what others wait for.
 	ctx := context.Background()

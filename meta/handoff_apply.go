@@ -16,18 +16,18 @@ import (
 // do; those that keep every row do when it is asked for, and give up the history of their placement.
 //
 //	begin     the table names a copy of it: an id, and shards
-//	close     the next epoch is closed: nobody takes writes
+//	close     the next epoch is closed: no shard takes writes
 //	finish    the copy is the table: its id, its shards, the epoch after that; given up
 //	          instead if a shard of either began anew since the copy was begun
 //	give up   the copy is dropped; if the table was closed, its shards are open again
 //
 // A copy that was begun and not finished has an id that is dropped in the end, as that of
-// a table is: whoever still writes into it is refused, and its rows are removed.
+// a table is: late writes into it are refused, and its rows are removed.
 
 // Shards that have handed a table over are remembered, since they know the requests with a key that
 // they took. keptHistory is how many placements are: far more than a table has while such requests may be
 // repeated, as each handoff copies all rows. Before protocol version 7 it was those of the last
-// keyHistory, by the clocks of whoever proposed each step.
+// keyHistory, by the clock of the proposer of each step.
 const (
 	keptHistory = 16
 	keyHistory  = 2 * time.Hour

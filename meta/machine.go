@@ -25,7 +25,7 @@ type machine struct {
 	hub     *hub
 	metrics *metrics
 
-	// Of the catalog as last committed, for those who ask from outside.
+	// From the catalog as last committed, for questions from outside.
 	applied  atomic.Uint64
 	tables   atomic.Uint64
 	version  atomic.Uint32 // of the cluster

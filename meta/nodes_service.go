@@ -48,7 +48,7 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 }
 
 // register is log of a node's registration. A node that was not known gets a line in the log of
-// the leader: who reads it should know every node of the cluster.
+// the leader: a reader of it should know every node of the cluster.
 func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node) (*metapb.ProposeResponse, error) {
 	known := false
 	err := m.catalog.View(func(tx *catalog.Tx) error {

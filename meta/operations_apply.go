@@ -19,7 +19,7 @@ const (
 	maxEnded = 1000
 )
 
-// applyPutOperation stores a new operation, or changes one that nobody changed since the
+// applyPutOperation stores a new operation, or changes one that was not changed since the
 // proposer looked.
 func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *change) (*metapb.Result, error) {
 	o := cmd.Operation

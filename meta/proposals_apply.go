@@ -11,7 +11,7 @@ import (
 
 // After the log: proposals that come twice.
 //
-// Who proposes a command may not learn what became of it: the leader was lost, or the
+// The proposer of a command may not learn what became of it: the leader was lost, or the
 // connection. It proposes the command again with the same id, and a command that was
 // executed is then answered and not executed. A refusal is not remembered: it had no
 // effect, and the command may be possible now.

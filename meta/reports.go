@@ -42,7 +42,7 @@ func (r *reports) changed() <-chan struct{} {
 	return r.news
 }
 
-// tell wakes those who wait for news. r.mu is held.
+// tell wakes the calls that wait for news. r.mu is held.
 func (r *reports) tell() {
 	if r.news != nil {
 		close(r.news)

@@ -55,7 +55,7 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 }
 
 // applyFoundShards notes that a founder has made its replicas. It does not count as a change of
-// the shard: nobody who changes one has to look at it again for that.
+// the shard: a change of one need not look at it again for that.
 func applyFoundShards(tx *catalog.Tx, cmd *metapb.FoundShards, c *change) (*metapb.Result, error) {
 	for _, f := range cmd.Shards {
 		s, err := tx.Shards.Get(f.Id)
@@ -99,7 +99,7 @@ func leaves(n *metapb.Node) bool {
 	return n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED
 }
 
-// applyChangeShard changes a shard that nobody changed since the proposer looked.
+// applyChangeShard changes a shard that was not changed since the proposer looked.
 func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
 	s, err := tx.Shards.Get(cmd.ShardId)
 	switch {

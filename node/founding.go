@@ -30,7 +30,7 @@ func (n *node) awaitShards(ctx context.Context) error {
 			waits = n.host.Waits()
 		}
 		if waits == "" && !told {
-			// Who asks for the state of the cluster as soon as the node is ready is not to
+			// A client that asks for the state of the cluster as soon as the node is ready is not to
 			// hear of shards that have no leader yet; nor are other nodes.
 			n.reports.reportNow(ctx)
 			told = true
@@ -79,7 +79,7 @@ func (n *membership) whyNoShards() string {
 }
 
 // missingShards is whyNoShards for so many shards, nodes that hold shards, and a cluster that
-// nobody has written to.
+// has not been written to.
 func missingShards(have int, set *metapb.Settings, holders int, unused bool) string {
 	left := int(set.GetInitialShards())
 	if have > 0 && (left == 0 || !unused) {

@@ -150,7 +150,7 @@ func (d *dataDir) loadIdentity() error {
 var mayPrecede = []string{"LOCK", "lost+found", "IDENTITY.tmp", secret.FileName}
 
 // refuseForeign keeps a node from settling in a folder that holds something else. A first start
-// that was ended while it made the identity leaves a part of that, which nobody has seen.
+// that was ended while it made the identity leaves a part of that, which no other node has seen.
 func refuseForeign(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {

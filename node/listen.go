@@ -148,7 +148,7 @@ type rpcServer struct {
 	local  *bufconn.Listener
 	conn   *localConn
 	remote *grpc.ClientConn // what conn does not call directly
-	tails  *grpc.ClientConn // for calls whose answers nobody may read for a while
+	tails  *grpc.ClientConn // for calls whose answers may stay unread for a while
 	// options are the options of remote and tails, besides the usual ones.
 	options []grpc.DialOption
 }

@@ -13,7 +13,7 @@ import (
 	"cordwood/shard/replica/transport"
 )
 
-// openNodePort opens the port between nodes, on which others may ask who this one is.
+// openNodePort opens the port between nodes, on which others may ask for the identity of this one.
 func (n *node) openNodePort() error {
 	port, err := rpcport.Listen(rpcport.Config{
 		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log,

@@ -154,7 +154,7 @@ func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Ha
 	return mux
 }
 
-// allMetrics returns the handler of metrics for those who may read them all.
+// allMetrics returns the handler of metrics for users who may read them all.
 func (n *front) allMetrics() http.Handler {
 	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{})
 }
@@ -218,8 +218,9 @@ func (n *node) handOver(ctx context.Context, now bool) {
 	}
 }
 
-// leavingNodes are other nodes that are about to stop too, or to be emptied, or that nobody
-// reaches: what they were given they would only hand on, or back. None are known while nobody leads the metadata.
+// leavingNodes are other nodes that are about to stop too, or to be emptied, or that no node
+// reaches: they would only hand on, or back, what they were given. None are known while the metadata
+// group has no leader.
 func (n *membership) leavingNodes(ctx context.Context) (ids []string) {
 	if n.meta == nil {
 		return nil
@@ -245,7 +246,7 @@ func leavingOf(status *metapb.StatusResponse, self string) (ids []string) {
 	return ids
 }
 
-// leavingTimeout bounds the question who else is about to stop.
+// leavingTimeout bounds the question which other nodes are about to stop.
 const leavingTimeout = time.Second
 
 // handOverTimeout bounds handOver.

@@ -68,7 +68,7 @@ func (n *reporter) reportSoon() {
 }
 
 // reportLimit bounds a report that something waits for: without a leader of the metadata
-// group nobody takes it, and the node serves anyway.
+// group no member takes it, and the node serves anyway.
 const reportLimit = 300 * time.Millisecond
 
 // reportNow sends a report and waits until it is taken, or for reportLimit.

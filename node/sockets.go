@@ -154,7 +154,7 @@ func (s *socket) close(ctx context.Context) error {
 	return nil
 }
 
-// sender is as whom the logs of a peer are stored: the user of the token, or who the client's certificate is for, or
+// sender is the user as whom the logs of a peer are stored: the user of the token, or of the client's certificate, or
 // everybody while there are no users.
 func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller, error) {
 	users := s.node.userList

@@ -25,7 +25,7 @@ and 1 if not, with what it waits for. Neither needs a user.`,
 			if err != nil {
 				return err
 			}
-			// One try: who asks, asks again.
+			// One try: the caller repeats it.
 			c, err := client.New(client.Config{Servers: servers, UserAgent: "cordwood-cli", Attempts: 1})
 			if err != nil {
 				return cli.WrongUsage(err)

@@ -75,7 +75,7 @@ func (c *Client) readIndex(ctx context.Context) (uint64, error) {
 // Fresh waits until the view holds everything that any member acknowledged before the
 // call. It costs a call to the leader, which asks a majority whether it still leads, and
 // after a change up to 0.1 s until the watch brings it. The error, for which a retry is
-// right, says that nobody leads, or that the watch is behind.
+// right, says that there is no leader, or that the watch is behind.
 func (c *Client) Fresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

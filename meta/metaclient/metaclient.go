@@ -50,7 +50,7 @@ type Config struct {
 	// TryTimeout bounds one call to one of several members, after which the next one is
 	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
-	// LostAfter is how long nobody must have answered as the leader until calls ask every
+	// LostAfter is how long no node must have answered as the leader until calls ask every
 	// member once only, and fail. The default value is 5 s; tests on busy machines take more.
 	LostAfter time.Duration
 }

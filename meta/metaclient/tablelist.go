@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// tableList is the tables of a database by name, as they were when somebody asked last.
+// tableList is the tables of a database by name, as they were at the last question.
 // Databases have tens of thousands of tables, and clients list them by page: to sort them
 // each time costs a hundred times what a page does.
 type tableList struct {

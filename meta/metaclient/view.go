@@ -125,7 +125,7 @@ func (s *state) unname(t *schema.Table) {
 	}
 }
 
-// view is the state that is shown, and those who wait for it to change.
+// view is the state that is shown, and the calls that wait for it to change.
 type view struct {
 	mu    sync.RWMutex // guards all below; held for memory work only
 	state *state

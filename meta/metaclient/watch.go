@@ -89,7 +89,7 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 		at := c.view.index() // before the question: the answer may be long under way, and the view goes on meanwhile
 		index, err := c.readIndex(ctx)
 		if err != nil {
-			continue // nobody leads: no member is better than this one
+			continue // there is no leader: no member is better than this one
 		}
 		if at > index {
 			c.cfg.Logger.Warn("the metadata group has lost what this node knew: a majority of it was given up; the "+

@@ -387,7 +387,7 @@ func (c *creation) commit(ctx context.Context) error {
 		for _, seg := range s.out.Segments {
 			name := segmentName(keyOf(c.cluster, s.out, seg.Segment), seg.Sha256)
 			if size, ok := sizes[name]; !ok || size != seg.Segment.Bytes {
-				return fmt.Errorf("%s was removed or changed by somebody while the backup continued: run it again", name)
+				return fmt.Errorf("another process removed or changed %s while the backup continued: run it again", name)
 			}
 			c.b.Rows += seg.Segment.Rows
 			c.b.Bytes += seg.Segment.Bytes

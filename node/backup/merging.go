@@ -202,7 +202,7 @@ func (s *restoration) alter(ctx context.Context, t *restoredTable, want map[stri
 			return fmt.Errorf("alter how its rows merge: %w", err)
 		}
 		if len(result.Tables) != 1 || result.Tables[0].Id != t.to.ID {
-			return errors.New("alter how its rows merge: it was replaced by somebody while it was restored")
+			return errors.New("alter how its rows merge: another client replaced the table while it was restored")
 		}
 		t.to = schema.FromProto(result.Tables[0])
 	}

@@ -54,7 +54,7 @@ type Pruned struct {
 
 // Prune removes content that no backup needs. It returns ErrBusy, and changes nothing,
 // while another process uses the repository; none can begin to while it works. It also
-// changes nothing if a manifest cannot be read: nobody knows what that one needs.
+// changes nothing if a manifest cannot be read: it is not known what that one needs.
 func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error) {
 	held, err := r.lock(ctx, lockPrune)
 	if err != nil {

@@ -303,7 +303,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	if errs.CodeOf(err) == errs.TableAlreadyExists {
 		t, ok := s.cfg.Target.meta.Table(from.Database, rt.as)
 		if !ok || t.Restored == nil || t.Restored.BackupID != s.b.Id || t.Restored.Complete {
-			return fmt.Errorf("it was made by somebody else meanwhile: %w", err)
+			return fmt.Errorf("another client made it meanwhile: %w", err)
 		}
 		// It was made by us, and the answer was lost.
 		result, err = &metapb.Result{Tables: []*schemapb.Table{t.ToProto()}}, nil

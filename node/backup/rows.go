@@ -439,7 +439,7 @@ func (s *restoration) send(ctx context.Context, c call) error {
 		_, err = s.cfg.Target.shards.Write(ctx, c.shard, c.batches, definitions)
 		switch errs.ReasonOf(err) {
 		case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:
-			return fmt.Errorf("a table was changed by somebody while it was restored: %w", err)
+			return fmt.Errorf("another client changed a table while it was restored: %w", err)
 		}
 		if err == nil {
 			s.cfg.Progress.Rows.Add(c.rows)

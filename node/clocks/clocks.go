@@ -63,7 +63,7 @@ type Clocks struct {
 
 	mu    sync.Mutex // guards the rest
 	asked time.Duration
-	at    time.Time // what a majority said then; zero: nobody answered yet
+	at    time.Time // what a majority said then; zero: no node answered yet
 	err   error     // why the last question was not answered
 }
 
@@ -79,7 +79,7 @@ func New(cfg Config) (*Clocks, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Clocks{cfg: cfg, began: cfg.Monotonic(), err: errors.New("nobody was asked yet")}
+	c := &Clocks{cfg: cfg, began: cfg.Monotonic(), err: errors.New("no node was asked yet")}
 	if cfg.File == "" {
 		return c, nil
 	}

@@ -56,7 +56,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"users, besides IP addresses, localhost and the machine's name: logs.example.com, *.example.com, or * for "+
 		"any; checked for browsers and for connections from this machine")
 	fs.StringSliceVar(&c.HTTP.TrustedProxies, "trusted-proxies", nil, "addresses and networks of proxies, as "+
-		"10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto count; none: the client is who connects")
+		"10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto count; none: the client is the address that connects")
 	fs.BoolVar(&c.HTTP.ProxyProtocol, "proxy-protocol", false, "have each connection of a trusted proxy begin with a "+
 		"header of the PROXY protocol (version 1 or 2), which tells the client's address, on the ports for users")
 	fs.BoolVar(&c.HTTP.UI, "ui", true, "serve the page for browsers at /dashboard/ of the ports for users")
@@ -75,7 +75,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"(two lines: the first is used, both are accepted); by default cluster-secret in the data folder, which a "+
 		"node makes that starts without --seeds")
 	fs.BoolVar(&c.RPC.Insecure, "rpc-insecure", false, "start without a secret of the cluster or certificates "+
-		"although other machines can connect to --rpc-addr: anybody who connects is a node; together with a secret "+
+		"although other machines can connect to --rpc-addr: any program that connects can act as a node; "+
+		"together with a secret "+
 		"or certificates: take calls without TLS as well, while a running cluster is given them")
 	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "",
 		"certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")

@@ -343,7 +343,7 @@ func (l Listeners) CheckTokens() error {
 	return errors.Join(failed...)
 }
 
-// OpenListeners returns those by which everybody stores logs who reaches them, others than this machine too.
+// OpenListeners returns the listeners that take logs from anybody, from other machines too.
 func (c *Config) OpenListeners() (open []Listener) {
 	for _, l := range c.Listeners {
 		if !c.Users.Known() && !Loopback(l.Addr) {

@@ -25,7 +25,7 @@ func (c *Config) TryPorts() error {
 
 // Port is a port that the node opens.
 type Port struct {
-	// What names those who use it, Flag the setting.
+	// What names its users, Flag the setting.
 	What, Addr, Flag string
 	// Packets: it is a port of UDP.
 	Packets bool

@@ -17,8 +17,8 @@ const HowToProtect = "give all nodes of the cluster the same --cluster-secret-fi
 
 // Unprotectable says why a node does not start.
 func (c *Config) Unprotectable() error {
-	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and whoever reaches it would be a node of "+
-		"the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
+	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and any program that reaches it would be "+
+		"a node of the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
 }
 
 // SecretFile returns where the secret of the cluster is: where the settings say, or in the data

@@ -19,7 +19,7 @@ func TestProtectBefore(t *testing.T) {
 		want string
 	}{
 		"nothing protects it": {
-			[]string{"--seeds=10.0.0.1:4001", "--rpc-addr=10.0.0.2:4001"}, "whoever reaches it would be a node",
+			[]string{"--seeds=10.0.0.1:4001", "--rpc-addr=10.0.0.2:4001"}, "any program that reaches it would be a node",
 		},
 		"no file":        {[]string{"--cluster-secret-file=/no/such/file"}, "/no/such/file"},
 		"a short secret": {[]string{"--cluster-secret-file", short}, "it has 9 bytes, want 32 to 1024"},

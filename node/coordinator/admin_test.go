@@ -304,7 +304,7 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.stopping["c"], w.down["c"] = true, time.Now().Add(-3*time.Minute)
 		}, false, []string{
-			"of which node-c has stopped",
+			"group, node-c has stopped",
 			"node node-c stopped, as it said, 3m ago; its replica is replaced in 12m where others are left -> start it again; " +
 				"if it is lost for good, 'cordwood node decommission node-c'\n",
 		}, "network"},

@@ -78,7 +78,7 @@ func TestVerdicts(t *testing.T) {
 			leaderless(w, 2, 31*time.Second)
 		}, "broken", -1, "no leader", "up"},
 		{
-			"a shard was handed on, and nobody has said that it leads", func(w *world) { leaderless(w, 1, time.Second) },
+			"a shard was handed on, and no node has said yet that it leads", func(w *world) { leaderless(w, 1, time.Second) },
 			"ok", 1, "electing", "up",
 		},
 		{

@@ -2,7 +2,7 @@
 //
 // A node whose port lets nobody in, but whose own connections work, looks well to raft: its
 // heartbeats go out, and the answers come back on the connections that it opened itself. So
-// it leads on, and no router reaches what it leads. Nobody but the others can tell, and what
+// it leads on, and no router reaches what it leads. Only the others can tell, and what
 // they say has to come back the same way: each second a Monitor asks some of them, over this
 // node's own connections, to reach it at the port where they look for it. If most of those
 // that answer cannot, and they reach each other, then it is this node's port that is shut,
@@ -35,7 +35,7 @@ import (
 // Node is another node of the cluster.
 type Node struct {
 	ID string
-	// Router tells that clients come to it: it has to reach whoever leads.
+	// Router tells that clients come to it: it has to reach the leader.
 	Router bool
 }
 
@@ -50,7 +50,7 @@ type Config struct {
 	Try func(ctx context.Context, id string) error
 	// HandOn is called once after each round in which others cannot reach this node, and not
 	// again before it has returned: what is led here is to be led elsewhere, but not by the
-	// nodes of avoid, which nobody reaches either.
+	// nodes of avoid, which no node reaches either.
 	HandOn func(ctx context.Context, avoid []string)
 	// Alone, if not nil, is called with true when no other node has answered for some rounds,
 	// and with false when one does again.
@@ -141,7 +141,7 @@ func New(cfg Config) *Monitor {
 func (m *Monitor) Run(ctx context.Context) error {
 	var handing sync.WaitGroup
 	defer handing.Wait()
-	defer m.note(nil, nil) // who stops says nothing of others
+	defer m.note(nil, nil) // a node that stops says nothing of others
 	free := make(chan struct{}, 1)
 	free <- struct{}{}
 	for {

@@ -122,7 +122,7 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 		s.action, s.why = cannot, "its copy cannot be read: "+err.Error()
 		return s
 	case alone:
-		s.action, s.why = leave, "this node is its only voter: it needs nobody else"
+		s.action, s.why = leave, "this node is its only voter: it needs no other node"
 		return s
 	case !slices.Contains(s.mine.Voters, data.NodeID):
 		s.action, s.why = leave, "this node has no vote in it, and may lack a part: recover it by itself (--group "+
@@ -158,7 +158,7 @@ func (s *step) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.mine.Voters), func(id string) bool { return id == s.mine.node })
 }
 
-// answersTCP reports whether somebody takes connections at an address.
+// answersTCP reports whether a process takes connections at an address.
 func answersTCP(addr string) bool {
 	c, err := net.DialTimeout("tcp", addr, 2*time.Second)
 	if err == nil {

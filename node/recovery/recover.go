@@ -41,7 +41,7 @@ type Config struct {
 	// OthersGone, for all groups, goes on although something answers at the address of another
 	// member.
 	OthersGone bool
-	// Answers reports whether somebody listens at the address of a node. The default tries to
+	// Answers reports whether a process listens at the address of a node. The default tries to
 	// connect.
 	Answers func(addr string) bool
 }
@@ -279,7 +279,7 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 		}
 	}
 	if len(others) == 0 && slices.Contains(mine.Voters, mine.node) {
-		p.line("NOTE: node %s is the only voter already: it needs nobody else, start it instead.", mine.node)
+		p.line("NOTE: node %s is the only voter already: it needs no other node, start it instead.", mine.node)
 	}
 	p.line("WARNING: the group continues with this copy alone. What was acknowledged and is only on other voters is "+
 		"lost: %s. Entries of this log that were never acknowledged take effect.", mine.nodes(others))

@@ -64,7 +64,7 @@ func (r *Registry) load() {
 	}
 }
 
-// save keeps the addresses, but not of nodes that nobody but callers told of. They are a help,
+// save keeps the addresses, but not of nodes that only callers told of. They are a help,
 // not a promise: nothing is synced.
 func (r *Registry) save() {
 	if r.cfg.File == "" {

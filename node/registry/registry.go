@@ -123,7 +123,7 @@ func (r *Registry) put(e *entry, addr string) bool {
 	if len(e.addrs) > maxAddrs {
 		last := e.addrs[maxAddrs:]
 		e.addrs = e.addrs[:maxAddrs]
-		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // nobody talks that one away
+		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // no caller can remove that one
 			e.addrs[maxAddrs-1] = e.node.RpcAddr
 		}
 	}
@@ -292,7 +292,7 @@ func (r *Registry) dial(
 		}
 	}
 	err := fmt.Errorf("node %s: %w", id, errors.Join(faults...))
-	if ctx.Err() == nil { // else whoever asked had no time
+	if ctx.Err() == nil { // else the caller had no time
 		r.missed(id, err)
 	}
 	return nil, err
@@ -348,7 +348,7 @@ func (r *Registry) Dial(id string) (grpc.ClientConnInterface, error) {
 	return r.conn(id, forCalls, r.cfg.Options)
 }
 
-// DialTail is Dial for tails, whose answers nobody may read for a while.
+// DialTail is Dial for tails, whose answers may stay unread for a while.
 func (r *Registry) DialTail(id string) (grpc.ClientConnInterface, error) {
 	if id == r.cfg.NodeID {
 		return r.cfg.LocalTail, nil

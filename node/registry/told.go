@@ -8,11 +8,11 @@ import (
 )
 
 // This file is about nodes that the metadata does not list. Without a secret of the cluster
-// anybody who reaches the port between nodes can say that he is a node at some address, so
+// any program that reaches the port between nodes can claim to be a node at some address, so
 // what is noted of such nodes is bounded. A node that is one asks its seeds again and again,
 // and is listed soon.
 const (
-	// maxTold is how many nodes are noted that nobody but themselves or others told of, and
+	// maxTold is how many nodes are noted that only they themselves or others told of, and
 	// maxToldBy how many of them by calls from one host.
 	maxTold   = 1024
 	maxToldBy = 64

@@ -72,7 +72,7 @@ func (d Dialer) secure(ctx context.Context, conn net.Conn, t Target, protocols [
 	return secure, nil
 }
 
-// IsPlain reports whether nobody has proved anything on a connection that Dial returned.
+// IsPlain reports whether neither side has proved anything on a connection that Dial returned.
 func IsPlain(conn net.Conn) bool {
 	_, secure := conn.(*tls.Conn)
 	return !secure

@@ -5,7 +5,7 @@
 //
 // Life cycle: Listen opens the port; nodes of no cluster are served from then on. Join lets the
 // nodes of the cluster in, once this node belongs to one. Close ends everything that was
-// not handed on; connections that were belong to those who took them. All may be called
+// not handed on; connections that were belong to their takers. All may be called
 // concurrently.
 //
 // FORMAT.md beside this file is what goes over the wire.
@@ -230,7 +230,7 @@ func (p *Port) refused(conn net.Conn, err error) {
 	}
 }
 
-// sort finds out what a connection is, and who takes it.
+// sort finds out what a connection is, and which handler takes it.
 func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error) {
 	if err := raw.SetDeadline(time.Now().Add(p.cfg.Timeout)); err != nil {
 		return nil, nil, err

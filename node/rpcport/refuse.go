@@ -22,7 +22,7 @@ const (
 	maxPreamble = 16 << 10
 )
 
-// grpcUnauthenticated is the status of a call by somebody who has not proved who it is.
+// grpcUnauthenticated is the status of a call by a peer that has not proved its identity.
 const grpcUnauthenticated = "16"
 
 // tellPlain reports who connects without TLS, in the form that it expects, why it is refused. head is
@@ -45,7 +45,7 @@ func tellPlain(conn net.Conn, head string) error {
 }
 
 // linger lets the other side read what was written: to close a connection with bytes that
-// nobody has read throws away what is under way to the other side.
+// was not read throws away what is under way to the other side.
 func linger(conn net.Conn) {
 	half, ok := conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {

@@ -23,7 +23,7 @@ type Builder struct {
 }
 
 // Col is one column under construction. All byte strings of a column together must
-// stay below 4 GiB; who reads request bodies limits them to far less.
+// stay below 4 GiB; readers of request bodies limit them to far less.
 type Col struct {
 	schema.Column
 

@@ -146,7 +146,7 @@ func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain i
 	}
 }
 
-// hashOf returns a hash of v that nobody outside can foresee.
+// hashOf returns a hash of v that no client can foresee.
 func hashOf(v []byte) uint64 {
 	n := len(v)
 	if n > 16 || n < 4 {

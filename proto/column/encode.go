@@ -21,7 +21,7 @@ import (
 // ignored and so are MinTime and MaxTime, which come from the column of semantic
 // Timestamp (0 if there is none).
 //
-// String and JSON values leave Encode as valid UTF-8, whoever wrote them: a byte
+// String and JSON values leave Encode as valid UTF-8, wherever they come from: a byte
 // that belongs to no character is replaced by '?'.
 //
 // Encode panics if the rows exceed MaxRows, MaxColumns or MaxInflated; a caller

@@ -20,7 +20,7 @@ type Values interface {
 
 // Partitioner tells in which of n partitions the rows of a table lie that merges them, so
 // that all rows of one primary key are in one. The rule is part of how tables are stored:
-// who reads and who writes must agree on it, and it cannot change.
+// readers and writers must agree on it, and it cannot change.
 //
 // It goes by the tags that are not null, in the order of their column ids: a tag that the
 // table gets later changes nothing for rows that lack it. A row without any goes by its

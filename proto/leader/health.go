@@ -123,7 +123,7 @@ func (h *Health) avoided(now time.Time) bool {
 	return false
 }
 
-// Down reports whether the node did not answer lately. Nobody is sent to find out.
+// Down reports whether the node did not answer lately. It sends nothing to find out.
 func (h *Health) Down(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -34,7 +34,7 @@ func DeletedColumn() Column {
 	return Column{ID: DeletedColumnID, Name: DeletedColumnName, Type: Boolean, Semantic: Field}
 }
 
-// Databases that the server makes itself and that nobody can write to.
+// Databases that the server makes itself. Clients cannot write to them.
 const (
 	PrivateDatabase     = "svc_private"
 	InformationDatabase = "information_schema"

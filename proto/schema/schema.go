@@ -186,7 +186,7 @@ type Placement struct {
 	// others.
 	ShardID uint32
 	More    []uint32
-	// Since is the clock, in nanoseconds since 1970, of who proposed it; 0: not known.
+	// Since is the clock, in nanoseconds since 1970, of its proposer; 0: not known.
 	Since int64
 	// Closed says that the shards keep the rows and take no writes; Handed, that they handed
 	// them over to those of the next epoch, and have none.
@@ -246,7 +246,7 @@ type Table struct {
 }
 
 // Handoff is a copy of a table's rows that is being made in other shards. It takes the
-// table's name when it is complete, and until then is a table that nobody can name.
+// table's name when it is complete, and until then is a table that no statement can name.
 type Handoff struct {
 	// ID is the id of the copy.
 	ID     uint64

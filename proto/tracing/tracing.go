@@ -1,5 +1,5 @@
 // Package tracing is how all parts take part in a trace: the span of what runs travels in
-// the context, and whoever does a stage of it begins a span below that one. Nobody is told
+// the context, and each stage of it begins a span below that one. Nothing is told
 // whether traces are on. Without a span in the context, or with one that is not sampled,
 // nothing is made and nothing is allocated.
 //

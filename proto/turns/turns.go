@@ -3,7 +3,7 @@
 //
 // One user holds at most Config.PerUser places, and the last quarter goes only to users of
 // whom nothing runs, so that another user's first query finds a place. Whose query is next
-// is decided by who runs least, then by who waited longest.
+// goes to the user who runs least, then to the one who waited longest.
 package turns
 
 import (

@@ -1,4 +1,4 @@
-// Package access says who may do what. A Sender is who sends something, with the right
+// Package access says who may do what. A Sender is the user who sends something, with the right
 // that the list of users gives. A Need is a privilege on an object. Sender.Require answers
 // whether this sender may do X on object Y.
 //
@@ -128,12 +128,12 @@ type Need struct {
 	Object Object
 }
 
-// Sender is who sends something. It is a value: a user whose right changes is another
+// Sender is the user who sends something. It is a value: a user whose right changes is another
 // Sender from then on.
 type Sender struct {
 	User  string
 	Right Right
-	// Proof is how the sender proved who they are: password, or none while authentication
+	// Proof is how the sender proved their identity: password, or none while authentication
 	// is off.
 	Proof string
 	// Version tells the user's credentials from those that they had before. Only the

@@ -38,7 +38,7 @@ var (
 //
 // A body reserves what it announces before its first byte is read, if that is free, so
 // that a body once begun can mostly be ended. A promise is worth only what is made of it,
-// though: while somebody waits, a body keeps what it has filled and what it will likely
+// though: while another body waits, a body keeps what it has filled and what it will likely
 // bring in the next second, and asks for the rest again when it comes. A body that
 // holds memory and brings next to nothing is given up then. Bodies begun go before new ones;
 // if all that hold memory wait for more, the youngest is refused, so that the oldest
@@ -138,7 +138,7 @@ func (b *budget) wait(r *reservation, n int64) *waiter {
 	}
 	b.growing = append(b.growing, w)
 	if len(b.growing) == b.holders {
-		// Nobody is left who could end. What the youngest has is free once it has heard.
+		// No body is left that could end. What the youngest has is free once it has heard.
 		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
 		b.leave(youngest)
 		youngest.done <- errBudget
@@ -202,7 +202,7 @@ func (b *budget) look(want int64) {
 	b.grant()
 }
 
-// lookForFirst looks on behalf of whoever waits longest. With mu held.
+// lookForFirst looks on behalf of the body that waits longest. With mu held.
 func (b *budget) lookForFirst() {
 	switch {
 	case len(b.growing) > 0:

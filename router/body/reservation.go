@@ -28,7 +28,7 @@ type reservation struct {
 	broken atomic.Bool
 
 	// The budget's mutex guards all below. The goroutine that reads may look at window without
-	// it, since nobody else changes it.
+	// it, since nothing else changes it.
 
 	// held is at least window: what may be filled without asking again.
 	held, window int64
@@ -45,7 +45,7 @@ type reservation struct {
 const firstPart = 1 << 20
 
 // begin reserves room for a body that announces total bytes; 0 if it does not say. If the
-// whole is not free it waits for a part only: who announces much and sends nothing must not
+// whole is not free it waits for a part only: a client that announces much and sends nothing must not
 // take the place of many.
 func (r *reservation) begin(ctx context.Context, total int64) error {
 	b := r.budget
@@ -159,7 +159,7 @@ func (r *reservation) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// end says that the body is read: from now on nobody stops it, and what it holds beyond
+// end says that the body is read: from now on nothing stops it, and what it holds beyond
 // its n bytes is free.
 func (r *reservation) end(n int64) {
 	b := r.budget

@@ -126,7 +126,7 @@ func (s *Stream) Stop() {
 	_ = s.body.Close() // what is left of it is not read
 }
 
-// Close gives back what decompresses. Nobody reads any more.
+// Close gives back the decompressor. There must be no further reads.
 func (s *Stream) Close() {
 	if s.dec != nil {
 		s.dec.close()

@@ -128,7 +128,7 @@ func (s *Server) finish(x *exchange.Exchange, r *http.Request) {
 	}
 }
 
-// authenticate finds out who asks.
+// authenticate finds out which user asks.
 func (s *Server) authenticate(x *exchange.Exchange, r *http.Request) error {
 	if s.cfg.Auth == nil {
 		x.Caller = access.Caller{Sender: access.Everybody(), Address: x.Client}

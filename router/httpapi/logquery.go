@@ -95,7 +95,7 @@ func isLogQuery(w http.ResponseWriter, r *http.Request, start time.Time) bool {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(start.Add(peekTime)) // where it can be set; readers set their own
 	body := bufio.NewReaderSize(r.Body, peekBytes)
-	beginning, _ := body.Peek(peekBytes) // whoever reads the body meets the error again
+	beginning, _ := body.Peek(peekBytes) // the reader of the body meets the error again
 	r.Body = peeked{body, r.Body}
 	switch strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))) {
 	case "", "identity":

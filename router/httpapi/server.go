@@ -45,9 +45,9 @@ type Catalog interface {
 	Table(database, name string) (*schema.Table, bool)
 }
 
-// Authenticator reports who sends a request, and follows whether they still may.
+// Authenticator reports which user sends a request, and follows whether they still may.
 type Authenticator interface {
-	// Authenticate returns who sends r from the client's address. Its errors have a code of
+	// Authenticate returns the user who sends r from the client's address. Its errors have a code of
 	// the 7000s, or RateLimited.
 	Authenticate(r *http.Request, from netip.Addr) (access.Sender, error)
 	// Begin returns work of a sender. end is called once, with the reason, when they may no
@@ -100,7 +100,7 @@ type Config struct {
 	// Cluster describes the cluster and begins operations. Without it the paths under
 	// /v1/cluster do not exist.
 	Cluster clusterapi.Cluster
-	// Auth reports who asks. The default value is nil: authentication is off, and
+	// Auth reports which user asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator
 	// MetricsClosed asks for a user at /metrics too. The default value is false: anybody may
@@ -110,7 +110,7 @@ type Config struct {
 	Tail http.Handler
 
 	// Proxies are those whose X-Forwarded-For and X-Forwarded-Proto count. The default
-	// value is none: the client is who connects.
+	// value is none: the client is the address that connects.
 	Proxies peer.Proxies
 	// Browsers decides which requests of browsers are answered; pages of its origins may
 	// read answers. The default value lets no other origin in.

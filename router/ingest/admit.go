@@ -15,7 +15,7 @@ import (
 // Arrival is a request whose body was not read yet.
 type Arrival struct {
 	Protocol Protocol
-	// Caller is who sends it. Required.
+	// Caller is its sender. Required.
 	Caller *access.Caller
 	// Database and Table say where the records go, as far as that is known; else they are empty.
 	Database, Table string

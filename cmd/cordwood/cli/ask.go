@@ -32,7 +32,7 @@ func Confirm(cmd *cobra.Command, question string) error {
 // terminal it fails; the error says instead, such as the flag that answers.
 func Ask(cmd *cobra.Command, question, instead string) (string, error) {
 	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
-		return "", WrongUsage(fmt.Errorf("nobody can be asked here: %s", instead))
+		return "", WrongUsage(fmt.Errorf("there is no terminal to ask at: %s", instead))
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), question)
 	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')

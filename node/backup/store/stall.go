@@ -11,7 +11,7 @@ import (
 )
 
 // stallGuard breaks off requests whose bytes stand still, in either direction. Time in
-// which nobody wants to read an answer does not count.
+// which no answer is awaited does not count.
 type stallGuard struct {
 	next  http.RoundTripper
 	after time.Duration

@@ -9,7 +9,7 @@ type Query struct {
 	root   node
 }
 
-// Kind is what a part of a text is, for whoever colours it.
+// Kind is what a part of a text is, for coloured display.
 type Kind string
 
 // The kinds of tokens.

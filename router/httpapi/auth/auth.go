@@ -1,4 +1,4 @@
-// Package auth decides who sends a request: it checks the credentials of HTTP Basic
+// Package auth decides which user sends a request: it checks the credentials of HTTP Basic
 // authentication against a list of users with their rights.
 //
 // The list comes from an option text (static_user_provider:cmd:…, :file:…,
@@ -187,7 +187,7 @@ func (p *Provider) Close() error {
 	return p.watch.close()
 }
 
-// Authenticate returns who sends r, by the header x-svc-auth or else Authorization.
+// Authenticate returns the sender of r, by the header x-svc-auth or else Authorization.
 // The client's address is from. Errors are answered with status 401: AuthHeaderNotFound,
 // InvalidAuthHeader, UserNotFound, UserPasswordMismatch, or InvalidArguments for an empty
 // name or password; or with 429, RateLimited, after too many failures.

@@ -116,7 +116,7 @@ func (q *slowChecks) leave() {
 	q.next()
 }
 
-// next gives a place that is free to whoever has waited longest. mu is held.
+// next gives a free place to the request that has waited longest. mu is held.
 func (q *slowChecks) next() {
 	for _, l := range []*list.List{&q.waiting, &q.suspects} {
 		if e := l.Front(); e != nil {

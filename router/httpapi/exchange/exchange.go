@@ -26,7 +26,7 @@ type Exchange struct {
 	log *slog.Logger
 	// Start is when the request arrived.
 	Start time.Time
-	// Client is the address of who sent the request, behind proxies that are trusted.
+	// Client is the address of the sender, behind proxies that are trusted.
 	Client netip.Addr
 	// Route is the pattern of the request's path, and Answered counts the answer for it.
 	Route    string
@@ -37,7 +37,7 @@ type Exchange struct {
 	PlainTimeout bool
 	// Refuse answers an error in the words of another protocol; nil: in the one shape of errors.
 	Refuse func(w http.ResponseWriter, r *http.Request, why *Refusal)
-	// Caller is who sent the request; until that is known, somebody who may do nothing.
+	// Caller is the sender of the request; until it is known, a caller who may do nothing.
 	Caller access.Caller
 	// Need is what the route asks of the caller.
 	Need access.Need

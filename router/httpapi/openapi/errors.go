@@ -25,7 +25,7 @@ func errorCodes() object {
 // statuses are the errors that operations answer with, except some of their own.
 var statuses = map[int]string{
 	http.StatusBadRequest:            "The request is wrong; send no other like it.",
-	http.StatusUnauthorized:          "A user is needed, or it is not who it says.",
+	http.StatusUnauthorized:          "A user is needed, or the password is wrong.",
 	http.StatusForbidden:             "The user may not do this, or the page of another site that sends it.",
 	http.StatusNotFound:              "There is no such thing.",
 	http.StatusMethodNotAllowed:      "The method may not do this; the header Allow names those that may.",

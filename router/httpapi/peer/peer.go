@@ -1,4 +1,4 @@
-// Package peer tells where a request comes from: from who connects, or behind trusted
+// Package peer tells where a request comes from: from the address that connects, or behind trusted
 // proxies from whom those say.
 package peer
 
@@ -10,7 +10,7 @@ import (
 )
 
 // Proxies are the addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
-// With none of them a request comes from who connects.
+// With none of them a request comes from the address that connects.
 type Proxies []netip.Prefix
 
 // Parse reads networks, as 10.1.0.0/16, and addresses.

@@ -59,7 +59,7 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	exchange.WriteJSON(w, status, append(out, "}]}"...))
 }
 
-// Validate answers that the API key is one. Who has none is refused before.
+// Validate answers that the API key is valid. A request without one is refused before.
 func (d *Door) Validate(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte(`{"valid":true}`))
 }

@@ -26,7 +26,7 @@ const maxSources = 1000
 func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	first, last := entries[0], entries[len(entries)-1]
 	if first.source == nil || u.target.Pipeline != "" {
-		return entries, nil // nobody knows what columns a pipeline makes
+		return entries, nil // it is not known what columns a pipeline makes
 	}
 	source := string(first.source)
 	since, until := times(entries)

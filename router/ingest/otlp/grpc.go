@@ -50,7 +50,7 @@ const encodings = "identity,gzip,deflate,zstd"
 //
 // A call by gRPC is a request of HTTP/2 whose body is a message behind five bytes and whose outcome stands in
 // trailers. It is served as such, and not by package grpc, which has read and decompressed a message before it asks
-// anybody: so who may not write is refused before the body, and its memory is part of the budget for all bodies.
+// anybody: so a user who may not write is refused before the body, and its memory is part of the budget for all bodies.
 type GRPC struct {
 	door Door
 }

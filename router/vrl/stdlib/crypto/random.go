@@ -42,7 +42,7 @@ func badLength(n int64) string {
 var randomBytes = &fn.Function{
 	Name:     "random_bytes",
 	Group:    fn.Random,
-	Doc:      "Returns random bytes that nobody can foresee, as keys and initialization vectors need them.",
+	Doc:      "Returns random bytes that cannot be predicted, for keys and initialization vectors.",
 	Params:   []fn.Param{{Name: "length", Doc: "How many, up to 65536.", Kind: kind.Integer}},
 	Returns:  kind.String,
 	Fallible: true,
