@@ -10,6 +10,7 @@ import { createKeys } from './stores/keys.js';
 import { clock } from './stores/latest.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
+import { createTail } from './stores/tail.js';
 import { createTables } from './stores/tables.js';
 
 /** @typedef {ReturnType<typeof createStores>} Stores */
@@ -25,6 +26,7 @@ function createStores() {
     keys: createKeys(window, prefs.singleKeys),
     tables: createTables(api, clock),
     health: createHealth(api, clock),
+    tail: createTail({ api, place, prefs, clock }),
     explore: createExplore({ api, place, prefs, clock }),
   };
 }

@@ -13,14 +13,15 @@ import { Menu } from './menu.js';
  * @param {string[]} props.tables
  * @param {TableInfo[]} props.all
  * @param {(db: string, tables: string[]) => void} props.onPick
+ * @param {boolean} [props.single] only one table can be chosen
  */
-export function TablePicker({ db, tables, all, onPick }) {
+export function TablePicker({ db, tables, all, onPick, single }) {
   const [find, setFind] = useState('');
   const name = tables.length === 0 ? 'Choose a table' : `${db}.${tables.join(', ')}`;
   const button = html`<span>${name}</span><span class="caret"></span>`;
   return html`<${Menu} button=${button} label=${`Table: ${name}`} class="field table" ui="table" panelClass="tables">${(/** @type {() => void} */ close) => {
     const shown = all.filter((t) => `${t.db}.${t.name}`.includes(find.trim())).slice(0, 200);
-    const pattern = find.includes('*') ? find.trim() : '';
+    const pattern = find.includes('*') && !single ? find.trim() : '';
     const pick = (/** @type {string} */ ofDb, /** @type {string[]} */ picked) => {
       onPick(ofDb, picked);
       close();
@@ -37,6 +38,7 @@ export function TablePicker({ db, tables, all, onPick }) {
         (t) => html`<li class=${t.db === db && tables.includes(t.name) ? 'on' : ''}>
           <button class="choice" onClick=${() => pick(t.db, [t.name])}><span>${t.db}.${t.name}</span><small>${formatCount(t.rows)} rows, ${formatBytes(t.bytes)}</small></button>
           ${
+            !single &&
             t.db === db &&
             !tables.includes(t.name) &&
             tables.length > 0 &&

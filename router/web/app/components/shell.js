@@ -50,7 +50,7 @@ export function Banner({ stores, page }) {
     return html`<div class="banner" data-ui="banner" role="alert">The server does not answer. What is on screen stays; it is asked again by itself.</div>`;
   }
   if (!problem || page === 'cluster') return null;
-  return html`<div class="banner" data-ui="banner" role="alert"><span>${problem.message}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;
+  return html`<div class="banner" data-ui="banner" role="alert"><span>${problem.text}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;
 }
 
 /** All keys. @param {{keys: import('../stores/keys.js').Keys}} props */

@@ -247,6 +247,10 @@ function useKeys(stores) {
       Escape: ['close the row', () => explore.open(null)],
       '[': ['previous warning or worse', () => moveToBad(stores, -1)],
       ']': ['next warning or worse', () => moveToBad(stores, 1)],
+      l: [
+        'follow from here',
+        () => place.go(formatPlace('tail', { db: explore.state.value.db, t: explore.state.value.tables[0], q: explore.state.value.q }, { db: 'public' })),
+      ],
       f: ['find a field', () => document.getElementById('field-find')?.focus()],
       h: ['show or hide the histogram', hide],
       t: ['time range', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=range]'))?.click()],

@@ -125,7 +125,9 @@ export function createExplore({ api, place, prefs, clock }) {
 
   function firstFields() {
     const level = shape.value.level && shape.value.scheme !== 'status' ? [shape.value.level] : [];
-    const useful = usefulFields().map((/** @type {Field} */ f) => f.name);
+    const useful = usefulFields()
+      .filter((/** @type {Field} */ f) => f.unique < 0.5)
+      .map((/** @type {Field} */ f) => f.name);
     return [...new Set([...level, ...useful])].slice(0, 5);
   }
 
@@ -136,7 +138,7 @@ export function createExplore({ api, place, prefs, clock }) {
     /** @type {Field[]} */
     const all = fields.value.value?.fields ?? [];
     return all
-      .filter((f) => f.fill >= 0.05 && f.role !== 'time' && f.role !== 'message' && f.role !== 'error')
+      .filter((f) => f.fill >= 0.05 && f.role !== 'time' && f.role !== 'message' && f.role !== 'error' && f.role !== 'trace')
       .sort((a, b) => a.rank - b.rank)
       .slice(0, 20);
   }

@@ -1,0 +1,127 @@
+// Live tail: new rows at the bottom; scrolling up, selecting text, or space holds the list.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { Detail } from '../components/detail.js';
+import { useNarrow } from '../components/narrow.js';
+import { TablePicker } from '../components/pickers.js';
+import { Rows } from '../components/rows.js';
+import { SearchBox } from '../components/search.js';
+import { Empty, ErrorPanel } from '../components/states.js';
+import { formatCount } from '../lib/format.js';
+import { partsOfTime } from '../lib/time.js';
+import { formatPlace } from '../lib/url.js';
+import { ringSizes } from '../stores/tail.js';
+
+/** @typedef {import('../lib/line.js').Row} Row */
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function TailPage({ stores }) {
+  const { tail, prefs, tables } = stores;
+  const state = tail.state.value;
+  const narrow = useNarrow();
+  const [opened, setOpened] = useState(/** @type {Row | null} */ (null));
+  useEffect(() => {
+    tail.clear();
+    setOpened(null);
+    if (state.table) prefs.table.value = state.table;
+    void tail.follow();
+    document.title = `tail ${state.table} · cordwood`;
+  }, [state.db, state.table, state.q]);
+  useVisibility(tail);
+  useEffect(
+    () =>
+      stores.keys.bind({
+        ' ': ['hold or follow', () => (tail.held.value ? tail.release() : tail.hold())],
+        End: ['follow', () => tail.release()],
+        '/': ['search', () => document.getElementById('search')?.focus()],
+        Escape: ['close the row', () => setOpened(null)],
+      }),
+    [stores],
+  );
+
+  const { count, dropped } = tail.drawn.value;
+  const held = tail.held.value;
+  const zone = prefs.zone.value;
+  return html`<h1 class="hidden">Live tail</h1>
+    <form class="ask" role="search" onSubmit=${(/** @type {Event} */ e) => {
+      e.preventDefault();
+      tail.set({ q: tail.draft.value });
+    }}>
+      <${TablePicker} db=${state.db} tables=${state.table ? [state.table] : []} all=${tables.all.value} single
+        onPick=${(/** @type {string} */ db, /** @type {string[]} */ t) => tail.set({ db, t: t[t.length - 1] })} />
+      <${SearchBox} text=${tail.draft.value} onText=${(/** @type {string} */ text) => (tail.draft.value = text)}
+        onRun=${() => tail.set({ q: tail.draft.value })} fault=${null} fields=${tail.fields.value.value?.fields ?? []}
+        valuesOf=${stores.explore.valuesFor} history=${prefs.history.value} />
+      <button class="button main" data-ui="run">Follow</button>
+    </form>
+    <div class="tailbar">
+      <span class="live" data-ui="tail-state"><span class=${`dot ${tail.live.value && !held ? '' : 'bad'}`}></span>${
+        held ? `Held at ${partsOfTime(held.at, zone).time}` : tail.live.value ? `Live · ${formatCount(tail.rate.value)} rows/s` : 'Not connected'
+      }</span>
+      <button class="text" aria-pressed=${held !== null} onClick=${() => (held ? tail.release() : tail.hold())}>${held ? 'Follow' : 'Hold'} <kbd>space</kbd></button>
+      <button class="text" onClick=${tail.clear}>Clear</button>
+      <label class="text">Keep <select aria-label="Rows that are kept" value=${tail.most.value}
+        onChange=${(/** @type {Event} */ e) => (tail.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${ringSizes.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select></label>
+      <span class="grow"></span>
+      ${held && html`<button class="button" data-ui="tail-new" onClick=${tail.release}>↓ ${formatCount(tail.fresh())} new rows</button>`}
+      ${dropped > 0 && html`<span class="quiet" data-ui="tail-dropped">${formatCount(dropped)} older rows are in the table only</span>`}
+      <a class="text" href=${formatPlace('explore', { db: state.db, t: state.table, q: state.q }, { db: 'public' })}>Explore this</a>
+    </div>
+    ${tail.ended.value && html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value} <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button></div>`}
+    <${ErrorPanel} latest=${tail.fields} what="Following the table" />
+    <div class=${`panes tail ${opened ? '' : 'no-detail'}`}>
+      <section class="pane list" aria-label="Rows">
+        ${
+          count === 0
+            ? html`<${Empty} title=${state.table ? `Waiting for new rows in ${state.table}.` : 'Choose a table to follow.'}>
+                ${state.table && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//>`
+            : html`<${Rows} count=${count} at=${tail.at} shape=${tail.shape.value} columns=${[]} marks=${tail.marks.value} zone=${zone}
+                density=${prefs.density.value} narrow=${narrow} label=${`${count} rows, newest last`} selected=${opened?.id ?? ''}
+                dropped=${dropped} follow=${!held} onEnd=${(/** @type {boolean} */ atEnd) => !atEnd && tail.hold()}
+                onOpen=${(/** @type {Row} */ row) => {
+                  tail.hold();
+                  setOpened(row.id === opened?.id ? null : row);
+                }} />`
+        }
+      </section>
+      ${opened && html`<${Detail} row=${opened} shape=${tail.shape.value} zone=${zone} marks=${tail.marks.value} columns=${[]} trace=${null} onClose=${() => setOpened(null)} />`}
+    </div>`;
+}
+
+/**
+ * Ends the tail of a tab that is hidden for half a minute, and asks for what it missed when it is seen again: browsers
+ * open few connections to a server, for all tabs together.
+ * @param {import('../main.js').Stores['tail']} tail
+ */
+function useVisibility(tail) {
+  useEffect(() => {
+    let timer = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
+    let left = 0;
+    const changed = () => {
+      clearTimeout(timer);
+      if (document.visibilityState === 'hidden') {
+        timer = setTimeout(() => {
+          left = Date.now();
+          tail.stop();
+        }, 30000);
+      } else if (left) {
+        const since = `${Math.ceil((Date.now() - left) / 1000) + 30}s`;
+        left = 0;
+        tail.clear();
+        void tail.follow(since);
+      }
+    };
+    const selected = () => {
+      const selection = getSelection();
+      if (selection && !selection.isCollapsed && selection.anchorNode?.parentElement?.closest('[data-ui=row]')) tail.hold();
+    };
+    document.addEventListener('visibilitychange', changed);
+    document.addEventListener('selectionchange', selected);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', changed);
+      document.removeEventListener('selectionchange', selected);
+      tail.stop();
+    };
+  }, [tail]);
+}

@@ -1,0 +1,193 @@
+// Live tail: new rows of a table as they are committed, in a ring. Held, the list stands still and the rows go on into it.
+
+import { batch, computed, signal } from '../../vendor/core.js';
+import { isAbort } from '../lib/api.js';
+import { wantedWords } from '../lib/edit.js';
+import { readLines } from '../lib/ndjson.js';
+import { emptyRing, push } from '../lib/ring.js';
+import { shapeOf } from '../lib/shape.js';
+import { createLatest } from './latest.js';
+
+/** @typedef {import('../lib/line.js').Row} Row */
+
+export const ringSizes = [1000, 10000];
+const mostBytes = 16 << 20;
+const drawEvery = 100;
+
+/**
+ * @param {object} with_
+ * @param {import('../lib/api.js').Api} with_.api
+ * @param {import('./place.js').PlaceStore} with_.place
+ * @param {import('./prefs.js').Prefs} with_.prefs
+ * @param {typeof import('./latest.js').clock} with_.clock
+ */
+export function createTail({ api, place, prefs, clock }) {
+  const params = computed(() => place.here.value.params);
+  const state = computed(() => ({
+    db: params.value.get('db') ?? 'public',
+    table: params.value.get('t') ?? prefs.table.value,
+    q: params.value.get('q') ?? '',
+  }));
+  const draft = signal('');
+  const fields = createLatest(clock);
+  const ring = emptyRing();
+  const drawn = signal({ count: 0, dropped: 0 });
+  const held = signal(/** @type {{at: number, seen: number} | null} */ (null));
+  const live = signal(false);
+  const ended = signal('');
+  const rate = signal(0);
+  const most = signal(10000);
+  let serial = 0;
+  /** @type {AbortController | null} */
+  let current = null;
+
+  const shape = computed(() => shapeOf(fields.value.value));
+  const received = () => ring.dropped + ring.items.length;
+
+  /** @param {string} since stored rows that come first; empty: none */
+  async function follow(since = '') {
+    stop();
+    const own = new AbortController();
+    current = own;
+    const { db, table, q } = state.value;
+    batch(() => {
+      draft.value = q;
+      ended.value = '';
+      live.value = false;
+    });
+    if (!table) return;
+    await fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }));
+    if (current !== own || fields.error.value) return;
+    for (let tries = 0; current === own; tries++) {
+      const why = await stream(own, tailPath(db, table, q, since));
+      if (current !== own || !why) return;
+      ended.value = why.text;
+      live.value = false;
+      if (!why.again) return;
+      since = `${Math.ceil((clock.now() - lastSeen) / 1000) + 1}s`;
+      await clock.wait(Math.min(1000 * 2 ** tries, 10000), own.signal).catch(() => {});
+    }
+  }
+
+  let lastSeen = clock.now();
+
+  /**
+   * Reads one answer to its end.
+   * @param {AbortController} own
+   * @param {string} path
+   * @returns {Promise<{text: string, again: boolean} | null>} why it ended; null: it was stopped
+   */
+  async function stream(own, path) {
+    try {
+      const response = await api.send({ path, signal: own.signal });
+      live.value = true;
+      ended.value = '';
+      for await (const { values, sizes } of readLines(/** @type {any} */ (response.body))) {
+        if (current !== own) return null;
+        lastSeen = clock.now();
+        const last = values[values.length - 1];
+        if (last && 'code' in last && 'error' in last && Object.keys(last).length === 2) return endOf(last);
+        add(values, sizes);
+      }
+      return { text: 'The server ended the tail. It is opened again.', again: true };
+    } catch (error) {
+      if (isAbort(error)) return null;
+      const status = /** @type {any} */ (error).status;
+      const again = status === 0 || status === undefined || status === 503;
+      return { text: `${/** @type {Error} */ (error).message}${again ? ' It is tried again.' : ''}`, again };
+    }
+  }
+
+  /**
+   * @param {Record<string, unknown>[]} values
+   * @param {number[]} sizes
+   */
+  function add(values, sizes) {
+    const { time } = shape.value;
+    const rows = values.map((v) => ({ id: `t${++serial}`, time: String(v[time] ?? ''), table: state.value.table, v }));
+    push(ring, rows, sizes, most.value, mostBytes);
+    counted += rows.length;
+    schedule();
+  }
+
+  let counted = 0;
+  let countedAt = clock.now();
+  let due = false;
+
+  /** Draws at most ten times a second. */
+  function schedule() {
+    if (due) return;
+    due = true;
+    setTimeout(() => {
+      due = false;
+      const now = clock.now();
+      if (now - countedAt >= 1000) {
+        rate.value = Math.round((counted * 1000) / (now - countedAt));
+        counted = 0;
+        countedAt = now;
+      }
+      drawn.value = { count: ring.items.length, dropped: ring.dropped };
+    }, drawEvery);
+  }
+
+  function stop() {
+    current?.abort();
+    current = null;
+    live.value = false;
+  }
+
+  return {
+    state,
+    draft,
+    fields,
+    shape,
+    drawn,
+    held,
+    live,
+    ended,
+    rate,
+    most,
+    marks: computed(() => wantedWords(state.value.q)),
+    at: (/** @type {number} */ index) => ring.items[index] ?? null,
+    fresh: () => (held.value ? received() - held.value.seen : 0),
+    follow,
+    stop,
+    hold() {
+      held.value ??= { at: clock.now(), seen: received() };
+    },
+    release() {
+      held.value = null;
+    },
+    clear() {
+      Object.assign(ring, emptyRing());
+      held.value = null;
+      drawn.value = { count: 0, dropped: 0 };
+    },
+    /** @param {{t?: string, db?: string, q?: string}} change */
+    set(change) {
+      const { db, table, q } = state.value;
+      place.set('tail', { db, t: table, q, ...change }, { db: 'public' });
+    },
+  };
+}
+
+/**
+ * @param {string} db
+ * @param {string} table
+ * @param {string} q
+ * @param {string} since
+ */
+function tailPath(db, table, q, since) {
+  const query = new URLSearchParams({ db, table });
+  if (q) query.set('search', q);
+  if (since) query.set('since', since);
+  return `/v1/tail?${query}`;
+}
+
+/** @param {{code: number, error: string}} last */
+function endOf(last) {
+  if (last.code === 6001) {
+    return { text: 'The browser was too slow: rows are missing here, and are in the table. It follows again.', again: true };
+  }
+  return { text: last.error, again: last.code === 4008 || last.code === 5003 };
+}

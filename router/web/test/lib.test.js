@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { completionAt } from '../app/lib/complete.js';
+import { formatBytes, formatDuration, leafName, splitMatches, visible } from '../app/lib/format.js';
+import { axisTicks, stackBars, visibleRows } from '../app/lib/geometry.js';
+import { levelOf } from '../app/lib/levels.js';
+import { copyLine, lineOf } from '../app/lib/line.js';
+import { readLines } from '../app/lib/ndjson.js';
+import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
+import { emptyRing, push } from '../app/lib/ring.js';
+import { sqlWords } from '../app/lib/sqlwords.js';
+import { offsetOf, parseSpan, parseTime, partsOfTime, rangeText } from '../app/lib/time.js';
+import { formatPlace, parsePlace } from '../app/lib/url.js';
+
+test('times keep their nine digits and are written in a zone', () => {
+  const at = '2026-01-05T23:30:00.123456789Z';
+  assert.deepEqual(partsOfTime(at, 'UTC'), { date: '2026-01-05', time: '23:30:00', fraction: '123456789' });
+  assert.deepEqual(partsOfTime(at, 'Europe/Berlin'), { date: '2026-01-06', time: '00:30:00', fraction: '123456789' });
+  assert.equal(partsOfTime('2026-01-05T00:00:00.28Z', 'UTC').fraction, '280');
+  assert.equal(partsOfTime('2026-01-05T00:00:00.280000Z', 'UTC').fraction, '280');
+});
+
+test('ends of ranges', () => {
+  const now = new Date('2026-07-01T12:00:00Z');
+  for (const [text, zone, want] of [
+    ['-90m', 'UTC', '-90m'],
+    ['2h30m', 'UTC', '-150m'],
+    ['now', 'UTC', ''],
+    ['today', 'UTC', '2026-07-01T00:00:00.000Z'],
+    ['yesterday', 'Europe/Berlin', '2026-06-29T22:00:00.000Z'],
+    ['2026-01-05 10:00', 'UTC', '2026-01-05T10:00:00.000Z'],
+    ['2026-01-05 10:00', 'Europe/Berlin', '2026-01-05T09:00:00.000Z'],
+    ['2026-01-05T10:00:01.5+02:00', 'UTC', '2026-01-05T08:00:01.500Z'],
+    ['1767607200', 'UTC', '2026-01-05T10:00:00.000Z'],
+    ['1767607200000000000', 'UTC', '2026-01-05T10:00:00.000Z'],
+    ['soon', 'UTC', null],
+    ['2026-13-05', 'UTC', null],
+  ]) {
+    assert.equal(parseTime(text, zone, now), want, text);
+  }
+  assert.equal(parseSpan('10'), null);
+  assert.equal(offsetOf(Date.parse('2026-07-01T00:00:00Z'), 'Europe/Berlin'), 7200000);
+  assert.equal(rangeText('-1h', '', 'UTC'), 'Last hour');
+  assert.equal(rangeText('-80m', '', 'UTC'), 'Last 80 minutes');
+  assert.equal(rangeText('2026-01-05T10:00:00Z', '2026-01-05T11:00:00Z', 'UTC'), '2026-01-05 10:00:00 – 11:00:00');
+});
+
+test('levels', () => {
+  for (const [value, scheme, want] of [
+    ['ERR', 'text', 'error'],
+    ['Warning', 'text', 'warn'],
+    ['loud', 'text', 'other'],
+    [null, 'text', ''],
+    [17, 'otel', 'error'],
+    [50, 'tens', 'error'],
+    [3, 'syslog', 'error'],
+    ['6', 'syslog', 'info'],
+    [503, 'status', 'error'],
+    [200, 'status', 'other'],
+    ['x', null, ''],
+  ]) {
+    assert.equal(levelOf(value, scheme), want, `${value} ${scheme}`);
+  }
+});
+
+test('hidden characters are made visible, and nothing else is changed', () => {
+  assert.equal(visible('a\u202eb\0c\x1b[31m\td'), 'a\\u202eb␀c␛[31m␉d');
+  assert.equal(visible('<b>&amp; ü 漢'), '<b>&amp; ü 漢');
+});
+
+test('names, sizes and matches', () => {
+  assert.equal(leafName('kubernetes.labels.app'), '…labels.app');
+  assert.equal(leafName('http.route'), 'http.route');
+  assert.equal(formatBytes(1536), '1.5 KiB');
+  assert.equal(formatDuration(46), '46 ms');
+  assert.equal(formatDuration(7200e3), '2 h');
+  const parts = splitMatches('a failed b', /failed/giu);
+  assert.deepEqual(
+    parts.map((p) => [p.text, p.hit]),
+    [
+      ['a ', false],
+      ['failed', true],
+      [' b', false],
+    ],
+  );
+  assert.deepEqual(splitMatches('abc', /x*/giu), [{ text: 'abc', hit: false }]);
+});
+
+test('geometry', () => {
+  assert.deepEqual(visibleRows(2400, 240, 24, 1000), { from: 92, to: 118 });
+  assert.deepEqual(visibleRows(0, 240, 24, 3), { from: 0, to: 3 });
+  assert.deepEqual(
+    stackBars(
+      [
+        [1, 0],
+        [1, 4],
+      ],
+      72,
+    ),
+    [
+      [18, 36],
+      [0, 72],
+    ],
+  );
+  assert.deepEqual(stackBars([[1], [100000]], 72), [[1, 72]]);
+  const hour = axisTicks(Date.parse('2026-01-05T10:03:00Z'), Date.parse('2026-01-05T11:03:00Z'), 1000, () => 0);
+  assert.equal(new Date(hour[0].at).toISOString(), '2026-01-05T10:10:00.000Z');
+  assert.equal(hour.length, 6);
+});
+
+test('pages of rows are dropped far from the reader, and come back', () => {
+  const rows = (from) => Array.from({ length: 200 }, (_, i) => ({ id: `r${from + i}` }));
+  let list = noPages();
+  for (let i = 0; i < 5; i++) list = addPage(list, { cursor: `c${i}`, rows: rows(i * 200), next: `c${i + 1}` });
+  assert.equal(list.count, 1000);
+  assert.equal(rowAt(list, 999).row.id, 'r999');
+  list = dropFar(list, 950, 600);
+  assert.equal(rowAt(list, 0).row, null);
+  assert.equal(rowAt(list, 0).page.cursor, 'c0');
+  assert.equal(rowAt(list, 999).row.id, 'r999');
+  assert.equal(list.count, 1000);
+  list = refill(list, 'c0', rows(0));
+  assert.equal(indexOf(list, 'r7'), 7);
+  assert.equal(indexOf(list, 'gone'), -1);
+});
+
+test('a ring forgets the oldest', () => {
+  const ring = emptyRing();
+  push(ring, [1, 2, 3], [10, 10, 10], 2, 1000);
+  assert.deepEqual([ring.items, ring.dropped, ring.size], [[2, 3], 1, 20]);
+  push(ring, [4], [995], 10, 1000);
+  assert.deepEqual([ring.items, ring.dropped, ring.size], [[4], 3, 995]);
+});
+
+test('lines of JSON, cut anywhere', async () => {
+  const bytes = new TextEncoder().encode('{"a":"ü"}\n\n{"a":2}\n{"a":3}');
+  for (let size = 1; size < 9; size++) {
+    const chunks = [];
+    for (let i = 0; i < bytes.length; i += size) chunks.push(bytes.slice(i, i + size));
+    const got = [];
+    for await (const { values } of readLines(new ReadableStream({ start: (c) => (chunks.forEach((x) => c.enqueue(x)), c.close()) }))) {
+      got.push(...values);
+    }
+    assert.deepEqual(got, [{ a: 'ü' }, { a: 2 }, { a: 3 }]);
+  }
+});
+
+test('the line of a row', () => {
+  const shape = { time: 'ts', level: 'level', scheme: 'text', message: 'msg', order: ['k.pod', 'n', 'o'] };
+  const row = { id: 'x', time: '2026-01-05T10:00:00Z', table: 't', v: { level: 'info', msg: 'hi', 'k.pod': 'p', n: 0, o: { a: 1 } } };
+  assert.deepEqual(lineOf(row, shape, new Set(['k.pod'])).rest, [
+    { name: 'n', value: '0' },
+    { name: 'o', value: '{"a":1}' },
+  ]);
+  assert.equal(copyLine(row, shape, ['k.pod']), '2026-01-05T10:00:00Z\tinfo\tp\thi n=0 o={"a":1}');
+  assert.ok(lineOf({ ...row, v: { msg: 'x'.repeat(5000) } }, shape, new Set()).message.length <= 800);
+});
+
+test('addresses', () => {
+  const place = parsePlace({ pathname: '/dashboard/explore', search: '?t=a&t=b&q=x%3Ay' });
+  assert.equal(place.page, 'explore');
+  assert.deepEqual(place.params.getAll('t'), ['a', 'b']);
+  assert.equal(formatPlace('explore', { t: ['a', 'b'], q: 'x:y', from: '-1h' }, { from: '-1h' }), '/dashboard/explore?t=a&t=b&q=x:y');
+  assert.equal(parsePlace({ pathname: '/dashboard/s/%', search: '' }).rest, '%');
+});
+
+test('completion', () => {
+  const fields = [
+    { name: 'kubernetes.pod', type: 'String', fill: 1 },
+    { name: 'pool', type: 'String', fill: 0.5 },
+  ];
+  const names = completionAt('x po', 4, fields);
+  assert.deepEqual(
+    names.list.map((c) => c.insert),
+    ['pool:', 'kubernetes.pod:'],
+  );
+  const values = completionAt('pool:ab', 7, fields);
+  assert.deepEqual([values.field, values.prefix, values.from, values.write('a b')], ['pool', 'ab', 5, '"a b"']);
+  assert.equal(completionAt('nofield:ab', 10, fields), null);
+});
+
+test('keywords of SQL are not looked for in texts', () => {
+  const keywords = sqlWords(`SELECT * FROM t WHERE a = 'x AND y' AND "OR" = 1`).filter((p) => p.keyword);
+  assert.deepEqual(
+    keywords.map((p) => p.text),
+    ['SELECT', 'FROM', 'WHERE', 'AND'],
+  );
+});

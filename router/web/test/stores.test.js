@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { ApiError, createApi, curlOf } from '../app/lib/api.js';
+import { createExplore } from '../app/stores/explore.js';
+import { createLatest } from '../app/stores/latest.js';
+import { createPlace } from '../app/stores/place.js';
+import { createPrefs } from '../app/stores/prefs.js';
+
+const clock = { now: () => 1000, wait: () => Promise.resolve() };
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test('a late answer is dropped', async () => {
+  const latest = createLatest(clock);
+  let answerFirst;
+  const first = latest.run(() => new Promise((resolve) => (answerFirst = resolve)));
+  await latest.run(async () => 'second');
+  answerFirst('first');
+  await first;
+  assert.equal(latest.value.value, 'second');
+  assert.equal(latest.since.value, 0);
+});
+
+test('an error stays beside the old value, and busy servers are asked again, at most five times', async () => {
+  const latest = createLatest(clock);
+  await latest.run(async () => 'old');
+  let calls = 0;
+  await latest.run(async () => {
+    calls++;
+    throw new ApiError('busy', { status: 503, retryAfter: 1 });
+  });
+  assert.equal(calls, 6);
+  assert.equal(latest.value.value, 'old');
+  assert.equal(latest.error.value.status, 503);
+  calls = 0;
+  await latest.run(async () => {
+    calls++;
+    throw new ApiError('wrong', { status: 400 });
+  });
+  assert.equal(calls, 1);
+  await latest.run(async () => 'new');
+  assert.equal(latest.error.value, null);
+});
+
+test('errors of the API keep their parts', async () => {
+  const body = { code: 4002, error: 'no field', at: { offset: 1, length: 2 }, nearest: ['level'] };
+  const api = createApi({ fetch: async () => new Response(JSON.stringify(body), { status: 400, headers: { 'retry-after': '3' } }) });
+  await assert.rejects(api.json({ path: '/x' }), (error) => {
+    assert.deepEqual([error.code, error.at, error.nearest, error.retryAfter], [4002, body.at, ['level'], 3]);
+    return true;
+  });
+  assert.equal(curlOf({ path: '/v1/sql', form: { sql: "it's" } }, 'http://h'), `curl 'http://h/v1/sql' --data-urlencode 'sql=it'\\''s'`);
+});
+
+/** A browser with one address, and a server that notes what it is asked. */
+function fixture(search) {
+  const entries = [];
+  const location = { pathname: '/dashboard/explore', search };
+  const write = (kind) => (_state, _title, address) => {
+    entries.push([kind, address]);
+    const url = new URL(address, 'http://h');
+    Object.assign(location, { pathname: url.pathname, search: url.search });
+  };
+  const browser = { location, history: { pushState: write('push'), replaceState: write('replace') }, addEventListener() {} };
+  const stored = new Map();
+  const prefs = createPrefs({ getItem: (k) => stored.get(k) ?? null, setItem: (k, v) => stored.set(k, v) });
+  prefs.zone.value = 'UTC';
+  const asked = [];
+  const range = { from: '2026-01-05T10:00:00Z', to: '2026-01-05T11:00:00Z' };
+  const answers = {
+    fields: { fields: [{ name: 'level', role: 'level', fill: 1, unique: 0.01, rank: 1 }], time: 'ts', levels: 'text' },
+    compile: { sql: 'SELECT 1' },
+    hits: { total: 3, series: [], times: [] },
+    facets: { fields: [] },
+  };
+  const api = {
+    json: async ({ path, body }) => {
+      const name = path.replace('/v1/explore/', '');
+      asked.push([name, body]);
+      if (name !== 'rows') return { range, ...answers[name] };
+      const n = body.cursor ? Number(body.cursor) : 0;
+      const rows = Array.from({ length: 200 }, (_, i) => ({ id: `r${n + i}`, time: '', table: 't', v: {} }));
+      return { range, rows, next: n < 400 ? String(n + 200) : null };
+    },
+  };
+  const place = createPlace(browser);
+  return { explore: createExplore({ api, place, prefs, clock }), asked, entries, place };
+}
+
+test('a run asks for fields, then rows and hits, then the values of open fields, all of one range', async () => {
+  const { explore, asked } = fixture('?t=app&q=failed');
+  await explore.run();
+  assert.deepEqual(
+    asked.map(([name]) => name),
+    ['fields', 'compile', 'rows', 'hits', 'facets'],
+  );
+  const facets = asked[4][1];
+  assert.deepEqual([facets.from, facets.to, facets.query, facets.tables], ['2026-01-05T10:00:00Z', '2026-01-05T11:00:00Z', 'failed', ['app']]);
+  assert.equal(explore.total.value, 3);
+});
+
+test('the next page is asked for once, with the cursor', async () => {
+  const { explore, asked } = fixture('?t=app');
+  await explore.run();
+  explore.see(0, 40);
+  assert.equal(asked.filter(([name]) => name === 'rows').length, 1);
+  explore.see(160, 200);
+  explore.see(161, 200);
+  await settle();
+  const rows = asked.filter(([name]) => name === 'rows');
+  assert.deepEqual(
+    rows.map(([, body]) => body.cursor),
+    [undefined, '200'],
+  );
+  assert.equal(explore.list.value.count, 400);
+});
+
+test('clicks edit the search text, and what changes the result is an entry in the history', async () => {
+  const { explore, entries } = fixture('?t=app&q=failed');
+  explore.only('host=a');
+  explore.without('host=a');
+  assert.deepEqual(
+    entries.map(([kind, address]) => [kind, new URL(address, 'http://h').searchParams.get('q')]),
+    [
+      ['push', 'failed host=a'],
+      ['push', 'failed -host=a'],
+    ],
+  );
+  explore.set({ hide: 'hist' }, { replace: true });
+  assert.equal(entries[2][0], 'replace');
+});
