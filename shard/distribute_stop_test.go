@@ -165,3 +165,107 @@ func times(rows []string) []string {
 	}
 	return out
 }
+
+// TestKillEndsAllParts: a running query is listed by the same id on every node, and KILL ends it there.
+func TestKillEndsAllParts(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 80)
+	began, ended := c.untilItEnds()
+	const id, sql = "00ff", "SELECT host, median(n) FROM logs GROUP BY host"
+	failed := make(chan error)
+	go func() {
+		body, err := c.client.Query(t.Context(), &shardpb.QueryRequest{
+			Sql: sql, Database: "public", Tables: c.spread, QueryId: id, Share: "user ann",
+		})
+		if err == nil {
+			_ = body.Close()
+		}
+		failed <- err
+	}()
+	collect(began, 3)
+	list, err := c.client.Queries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := map[string]int{}
+	for _, q := range list {
+		if q.QueryId != id || q.Share != "user ann" || q.StartedUnixNano == 0 {
+			t.Errorf("listed: %v", q)
+		}
+		if q.Part {
+			on[q.NodeId]++
+		} else if q.Sql != sql || q.Parts != 3 || q.PartsDone != 0 || q.Phase != "asking nodes" {
+			t.Errorf("the query itself: %v", q)
+		}
+	}
+	if len(list) != 4 || len(on) != 3 {
+		t.Errorf("%d calls are listed, parts on %v", len(list), on)
+	}
+	for _, req := range []*shardpb.KillQueryRequest{{QueryId: "00fe"}, {QueryId: id, Share: "user bob"}} {
+		if n, err := c.client.KillQuery(t.Context(), req); n != 0 || err != nil {
+			t.Errorf("%v ended %d calls, %v", req, n, err)
+		}
+	}
+	killed := make(chan int)
+	go func() {
+		n, err := c.client.KillQuery(t.Context(), &shardpb.KillQueryRequest{QueryId: id, Share: "user ann", By: "user ann"})
+		if err != nil {
+			t.Error(err)
+		}
+		killed <- n
+	}()
+	if names := collect(ended, 3); len(names) != 3 {
+		t.Errorf("work ended on %v", names)
+	}
+	if err := <-failed; errs.CodeOf(err) != errs.Cancelled || !strings.Contains(err.Error(), "ended by KILL of user ann") {
+		t.Errorf("the client is told: %v", err)
+	}
+	if n := <-killed; n < 1 || n > 4 {
+		t.Errorf("%d calls were ended", n)
+	}
+	if list, err := c.client.Queries(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("afterwards: %v, %v", list, err)
+	}
+}
+
+// TestDescribeRunsNothing: the columns of an answer are told of definitions alone.
+func TestDescribeRunsNothing(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 8)
+	for _, n := range c.nodes {
+		n.engine.holdQueries(func(context.Context, string) error { return errors.New("a query ran") })
+	}
+	ask := func(sql string) (string, error) {
+		resp, err := c.client.Describe(t.Context(), &shardpb.DescribeRequest{
+			Sql: sql, Database: "public", Tables: []*shardpb.QueryTable{
+				{Name: c.spread[0].Name, Table: c.spread[0].Table}, {Name: c.spread[1].Name, Table: c.spread[1].Table},
+			},
+		})
+		var b strings.Builder
+		for _, col := range resp.GetColumns() {
+			b.WriteString(col.Name + " " + col.Type + "\n")
+		}
+		return b.String(), err
+	}
+	got, err := ask(`SELECT ts, upper(l.host) AS h, sum(l.n), avg(s.n), [1, 2] AS list, count(*) FILTER (WHERE l.ok)
+		FROM logs l JOIN state s USING (ts) GROUP BY ALL`)
+	const want = `ts TIMESTAMP_NS
+h VARCHAR
+sum(l.n) HUGEINT
+avg(s.n) DOUBLE
+list INTEGER[]
+count_star() FILTER (WHERE l.ok) BIGINT
+`
+	if err != nil || got != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if got, err := ask("EXPLAIN SELECT 1"); err != nil || got != "explain_key VARCHAR\nexplain_value VARCHAR\n" {
+		t.Errorf("EXPLAIN: %s, %v", got, err)
+	}
+	if _, err := ask("SELECT nothing FROM logs"); errs.CodeOf(err) != errs.ColumnNotFound {
+		t.Errorf("a column that does not exist: %v", err)
+	}
+	if _, err := ask("SELECT * FROM elsewhere"); errs.CodeOf(err) != errs.TableNotFound {
+		t.Errorf("a table that does not exist: %v", err)
+	}
+}

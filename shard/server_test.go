@@ -62,6 +62,10 @@ type fakeEngine struct {
 	shares []string
 }
 
+func (f *fakeEngine) Describe(context.Context, *query.Request) ([]query.Column, error) {
+	return nil, errors.New("no engine")
+}
+
 func (f *fakeEngine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
 	f.shares = append(f.shares, query.ShareOf(ctx))
 	return &query.Analysis{Tables: []query.TableName{{Database: database, Name: sql}}, Explain: true}, f.err

@@ -129,7 +129,495 @@ func (x ChangeReplicasRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeReplicasRequest_Change.Descriptor instead.
 func (ChangeReplicasRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{2, 0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10, 0}
+}
+
+type QueriesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueriesRequest) Reset() {
+	*x = QueriesRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueriesRequest) ProtoMessage() {}
+
+func (x *QueriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueriesRequest.ProtoReflect.Descriptor instead.
+func (*QueriesRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+}
+
+type QueriesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queries       []*RunningQuery        `protobuf:"bytes,1,rep,name=queries,proto3" json:"queries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueriesResponse) Reset() {
+	*x = QueriesResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueriesResponse) ProtoMessage() {}
+
+func (x *QueriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueriesResponse.ProtoReflect.Descriptor instead.
+func (*QueriesResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *QueriesResponse) GetQueries() []*RunningQuery {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+// RunningQuery is a call of Query under way.
+type RunningQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the request: a query has the same on all nodes.
+	QueryId string `protobuf:"bytes,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	// As in the request.
+	Share string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
+	Part  bool   `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	// At most its first 4 KiB.
+	Sql             string `protobuf:"bytes,4,opt,name=sql,proto3" json:"sql,omitempty"`
+	StartedUnixNano int64  `protobuf:"varint,5,opt,name=started_unix_nano,json=startedUnixNano,proto3" json:"started_unix_nano,omitempty"`
+	// What it does, in a word.
+	Phase string `protobuf:"bytes,6,opt,name=phase,proto3" json:"phase,omitempty"`
+	// The parts that other nodes and this one were asked for, and how many of them have answered. 0: it
+	// was not taken apart.
+	Parts     uint32 `protobuf:"varint,7,opt,name=parts,proto3" json:"parts,omitempty"`
+	PartsDone uint32 `protobuf:"varint,8,opt,name=parts_done,json=partsDone,proto3" json:"parts_done,omitempty"`
+	// Bytes of the answer that were sent so far.
+	Bytes int64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Node that it runs on; whoever asks the node fills it in.
+	NodeId        string `protobuf:"bytes,10,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunningQuery) Reset() {
+	*x = RunningQuery{}
+	mi := &file_shardpb_shard_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunningQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunningQuery) ProtoMessage() {}
+
+func (x *RunningQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
+func (*RunningQuery) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RunningQuery) GetQueryId() string {
+	if x != nil {
+		return x.QueryId
+	}
+	return ""
+}
+
+func (x *RunningQuery) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *RunningQuery) GetPart() bool {
+	if x != nil {
+		return x.Part
+	}
+	return false
+}
+
+func (x *RunningQuery) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *RunningQuery) GetStartedUnixNano() int64 {
+	if x != nil {
+		return x.StartedUnixNano
+	}
+	return 0
+}
+
+func (x *RunningQuery) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *RunningQuery) GetParts() uint32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
+func (x *RunningQuery) GetPartsDone() uint32 {
+	if x != nil {
+		return x.PartsDone
+	}
+	return 0
+}
+
+func (x *RunningQuery) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *RunningQuery) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+type KillQueryRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	QueryId string                 `protobuf:"bytes,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	// Only if it runs for this one, as in QueryRequest; empty: whomever it runs for.
+	Share string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
+	// Who ends it, in words for its client.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillQueryRequest) Reset() {
+	*x = KillQueryRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillQueryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillQueryRequest) ProtoMessage() {}
+
+func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
+func (*KillQueryRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *KillQueryRequest) GetQueryId() string {
+	if x != nil {
+		return x.QueryId
+	}
+	return ""
+}
+
+func (x *KillQueryRequest) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *KillQueryRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type KillQueryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many calls were ended: its main one, and parts of it.
+	Killed        uint32 `protobuf:"varint,1,opt,name=killed,proto3" json:"killed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillQueryResponse) Reset() {
+	*x = KillQueryResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillQueryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillQueryResponse) ProtoMessage() {}
+
+func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
+func (*KillQueryResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KillQueryResponse) GetKilled() uint32 {
+	if x != nil {
+		return x.Killed
+	}
+	return 0
+}
+
+type DescribeRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Sql      string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
+	Database string                 `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
+	// Names and definitions; rows are not looked at.
+	Tables   []*QueryTable `protobuf:"bytes,3,rep,name=tables,proto3" json:"tables,omitempty"`
+	Timezone string        `protobuf:"bytes,4,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	// As in QueryRequest.
+	Share         string `protobuf:"bytes,5,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeRequest) Reset() {
+	*x = DescribeRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeRequest) ProtoMessage() {}
+
+func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
+func (*DescribeRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DescribeRequest) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetTables() []*QueryTable {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *DescribeRequest) GetTimezone() string {
+	if x != nil {
+		return x.Timezone
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+type DescribeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Columns       []*AnswerColumn        `protobuf:"bytes,1,rep,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeResponse) Reset() {
+	*x = DescribeResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeResponse) ProtoMessage() {}
+
+func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
+func (*DescribeResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DescribeResponse) GetColumns() []*AnswerColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+// AnswerColumn is a column of an answer.
+type AnswerColumn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// As the engine writes it: BIGINT, DECIMAL(18,3), TIMESTAMP_NS, VARCHAR[].
+	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerColumn) Reset() {
+	*x = AnswerColumn{}
+	mi := &file_shardpb_shard_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerColumn) ProtoMessage() {}
+
+func (x *AnswerColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerColumn.ProtoReflect.Descriptor instead.
+func (*AnswerColumn) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AnswerColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AnswerColumn) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
 }
 
 type HandOverRequest struct {
@@ -152,7 +640,7 @@ type HandOverRequest struct {
 
 func (x *HandOverRequest) Reset() {
 	*x = HandOverRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -164,7 +652,7 @@ func (x *HandOverRequest) String() string {
 func (*HandOverRequest) ProtoMessage() {}
 
 func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -177,7 +665,7 @@ func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
 func (*HandOverRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HandOverRequest) GetShardId() uint32 {
@@ -242,7 +730,7 @@ type HandOverResponse struct {
 
 func (x *HandOverResponse) Reset() {
 	*x = HandOverResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -254,7 +742,7 @@ func (x *HandOverResponse) String() string {
 func (*HandOverResponse) ProtoMessage() {}
 
 func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -267,7 +755,7 @@ func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
 func (*HandOverResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HandOverResponse) GetUnknown() bool {
@@ -330,7 +818,7 @@ type ChangeReplicasRequest struct {
 
 func (x *ChangeReplicasRequest) Reset() {
 	*x = ChangeReplicasRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +830,7 @@ func (x *ChangeReplicasRequest) String() string {
 func (*ChangeReplicasRequest) ProtoMessage() {}
 
 func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +843,7 @@ func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChangeReplicasRequest) GetShardId() uint32 {
@@ -389,7 +877,7 @@ type ChangeReplicasResponse struct {
 
 func (x *ChangeReplicasResponse) Reset() {
 	*x = ChangeReplicasResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +889,7 @@ func (x *ChangeReplicasResponse) String() string {
 func (*ChangeReplicasResponse) ProtoMessage() {}
 
 func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +902,7 @@ func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChangeReplicasResponse) GetVoters() []string {
@@ -440,7 +928,7 @@ type ReadBarrierRequest struct {
 
 func (x *ReadBarrierRequest) Reset() {
 	*x = ReadBarrierRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -452,7 +940,7 @@ func (x *ReadBarrierRequest) String() string {
 func (*ReadBarrierRequest) ProtoMessage() {}
 
 func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -465,7 +953,7 @@ func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierRequest.ProtoReflect.Descriptor instead.
 func (*ReadBarrierRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadBarrierRequest) GetShardId() uint32 {
@@ -484,7 +972,7 @@ type ReadBarrierResponse struct {
 
 func (x *ReadBarrierResponse) Reset() {
 	*x = ReadBarrierResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +984,7 @@ func (x *ReadBarrierResponse) String() string {
 func (*ReadBarrierResponse) ProtoMessage() {}
 
 func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +997,7 @@ func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierResponse.ProtoReflect.Descriptor instead.
 func (*ReadBarrierResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReadBarrierResponse) GetIndex() uint64 {
@@ -529,7 +1017,7 @@ type DefineTablesRequest struct {
 
 func (x *DefineTablesRequest) Reset() {
 	*x = DefineTablesRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +1029,7 @@ func (x *DefineTablesRequest) String() string {
 func (*DefineTablesRequest) ProtoMessage() {}
 
 func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +1042,7 @@ func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesRequest.ProtoReflect.Descriptor instead.
 func (*DefineTablesRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DefineTablesRequest) GetShardId() uint32 {
@@ -580,7 +1068,7 @@ type DefineTablesResponse struct {
 
 func (x *DefineTablesResponse) Reset() {
 	*x = DefineTablesResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +1080,7 @@ func (x *DefineTablesResponse) String() string {
 func (*DefineTablesResponse) ProtoMessage() {}
 
 func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +1093,7 @@ func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesResponse.ProtoReflect.Descriptor instead.
 func (*DefineTablesResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DefineTablesResponse) GetIndex() uint64 {
@@ -626,7 +1114,7 @@ type BatchKey struct {
 
 func (x *BatchKey) Reset() {
 	*x = BatchKey{}
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +1126,7 @@ func (x *BatchKey) String() string {
 func (*BatchKey) ProtoMessage() {}
 
 func (x *BatchKey) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +1139,7 @@ func (x *BatchKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchKey.ProtoReflect.Descriptor instead.
 func (*BatchKey) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BatchKey) GetSession() uint64 {
@@ -678,7 +1166,7 @@ type CheckKeysRequest struct {
 
 func (x *CheckKeysRequest) Reset() {
 	*x = CheckKeysRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +1178,7 @@ func (x *CheckKeysRequest) String() string {
 func (*CheckKeysRequest) ProtoMessage() {}
 
 func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +1191,7 @@ func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysRequest.ProtoReflect.Descriptor instead.
 func (*CheckKeysRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CheckKeysRequest) GetShardId() uint32 {
@@ -730,7 +1218,7 @@ type CheckKeysResponse struct {
 
 func (x *CheckKeysResponse) Reset() {
 	*x = CheckKeysResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +1230,7 @@ func (x *CheckKeysResponse) String() string {
 func (*CheckKeysResponse) ProtoMessage() {}
 
 func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +1243,7 @@ func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysResponse.ProtoReflect.Descriptor instead.
 func (*CheckKeysResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CheckKeysResponse) GetAppended() []bool {
@@ -792,7 +1280,7 @@ type ScanRequest struct {
 
 func (x *ScanRequest) Reset() {
 	*x = ScanRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +1292,7 @@ func (x *ScanRequest) String() string {
 func (*ScanRequest) ProtoMessage() {}
 
 func (x *ScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +1305,7 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ScanRequest) GetShardId() uint32 {
@@ -909,7 +1397,7 @@ type ScanResponse struct {
 
 func (x *ScanResponse) Reset() {
 	*x = ScanResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1409,7 @@ func (x *ScanResponse) String() string {
 func (*ScanResponse) ProtoMessage() {}
 
 func (x *ScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1422,7 @@ func (x *ScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ScanResponse) GetArrowIpc() []byte {
@@ -964,7 +1452,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1464,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1477,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WriteRequest) GetShardId() uint32 {
@@ -1025,7 +1513,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1525,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1538,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WriteResponse) GetIndex() uint64 {
@@ -1077,7 +1565,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +1577,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1102,7 +1590,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TableName) GetDatabase() string {
@@ -1132,7 +1620,7 @@ type AnalyzeRequest struct {
 
 func (x *AnalyzeRequest) Reset() {
 	*x = AnalyzeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1632,7 @@ func (x *AnalyzeRequest) String() string {
 func (*AnalyzeRequest) ProtoMessage() {}
 
 func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1645,7 @@ func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeRequest.ProtoReflect.Descriptor instead.
 func (*AnalyzeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AnalyzeRequest) GetSql() string {
@@ -1193,7 +1681,7 @@ type AnalyzeResponse struct {
 
 func (x *AnalyzeResponse) Reset() {
 	*x = AnalyzeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1693,7 @@ func (x *AnalyzeResponse) String() string {
 func (*AnalyzeResponse) ProtoMessage() {}
 
 func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1706,7 @@ func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResponse.ProtoReflect.Descriptor instead.
 func (*AnalyzeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AnalyzeResponse) GetTables() []*TableName {
@@ -1256,7 +1744,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1756,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1769,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueryTable) GetName() *TableName {
@@ -1366,14 +1854,17 @@ type QueryRequest struct {
 	Share string `protobuf:"bytes,20,opt,name=share,proto3" json:"share,omitempty"`
 	// The statement is a part of one that another node has taken apart for the nodes that have
 	// the rows: it is not taken apart again.
-	Part          bool `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"`
+	Part bool `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"`
+	// By what it is listed and ended: Queries, KillQuery. Parts have that of their query. Empty: it is
+	// given one.
+	QueryId       string `protobuf:"bytes,22,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1876,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1889,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -1485,6 +1976,13 @@ func (x *QueryRequest) GetPart() bool {
 	return false
 }
 
+func (x *QueryRequest) GetQueryId() string {
+	if x != nil {
+		return x.QueryId
+	}
+	return ""
+}
+
 type ShardNodes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -1495,7 +1993,7 @@ type ShardNodes struct {
 
 func (x *ShardNodes) Reset() {
 	*x = ShardNodes{}
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +2005,7 @@ func (x *ShardNodes) String() string {
 func (*ShardNodes) ProtoMessage() {}
 
 func (x *ShardNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +2018,7 @@ func (x *ShardNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
 func (*ShardNodes) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ShardNodes) GetShardId() uint32 {
@@ -1549,7 +2047,7 @@ type QueryChunk struct {
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +2059,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +2072,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -1610,7 +2108,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +2120,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +2133,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -1700,7 +2198,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +2210,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +2223,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -1756,7 +2254,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +2266,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +2279,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -1814,7 +2312,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +2324,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +2337,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -1881,7 +2379,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2391,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2404,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -2069,7 +2567,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2579,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2592,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -2142,7 +2640,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2652,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2665,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -2240,7 +2738,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2750,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2763,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -2338,7 +2836,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2848,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2861,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -2409,7 +2907,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2919,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2932,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -2498,7 +2996,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +3008,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +3021,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -2551,7 +3049,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +3061,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +3074,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -2606,7 +3104,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +3116,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +3129,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -2683,7 +3181,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +3193,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +3206,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -2818,7 +3316,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +3328,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +3341,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -2900,7 +3398,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +3410,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +3423,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -2968,7 +3466,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3478,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3491,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -3034,7 +3532,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3544,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3557,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -3073,7 +3571,40 @@ var File_shardpb_shard_proto protoreflect.FileDescriptor
 
 const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
-	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"\xd5\x01\n" +
+	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"\x10\n" +
+	"\x0eQueriesRequest\"I\n" +
+	"\x0fQueriesResponse\x126\n" +
+	"\aqueries\x18\x01 \x03(\v2\x1c.cordwood.shard.RunningQueryR\aqueries\"\x8b\x02\n" +
+	"\fRunningQuery\x12\x19\n" +
+	"\bquery_id\x18\x01 \x01(\tR\aqueryId\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\tR\x05share\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\bR\x04part\x12\x10\n" +
+	"\x03sql\x18\x04 \x01(\tR\x03sql\x12*\n" +
+	"\x11started_unix_nano\x18\x05 \x01(\x03R\x0fstartedUnixNano\x12\x14\n" +
+	"\x05phase\x18\x06 \x01(\tR\x05phase\x12\x14\n" +
+	"\x05parts\x18\a \x01(\rR\x05parts\x12\x1d\n" +
+	"\n" +
+	"parts_done\x18\b \x01(\rR\tpartsDone\x12\x14\n" +
+	"\x05bytes\x18\t \x01(\x03R\x05bytes\x12\x17\n" +
+	"\anode_id\x18\n" +
+	" \x01(\tR\x06nodeId\"S\n" +
+	"\x10KillQueryRequest\x12\x19\n" +
+	"\bquery_id\x18\x01 \x01(\tR\aqueryId\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\tR\x05share\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"+\n" +
+	"\x11KillQueryResponse\x12\x16\n" +
+	"\x06killed\x18\x01 \x01(\rR\x06killed\"\xa5\x01\n" +
+	"\x0fDescribeRequest\x12\x10\n" +
+	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
+	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
+	"\x06tables\x18\x03 \x03(\v2\x1a.cordwood.shard.QueryTableR\x06tables\x12\x1a\n" +
+	"\btimezone\x18\x04 \x01(\tR\btimezone\x12\x14\n" +
+	"\x05share\x18\x05 \x01(\tR\x05share\"J\n" +
+	"\x10DescribeResponse\x126\n" +
+	"\acolumns\x18\x01 \x03(\v2\x1c.cordwood.shard.AnswerColumnR\acolumns\"6\n" +
+	"\fAnswerColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\"\xd5\x01\n" +
 	"\x0fHandOverRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x120\n" +
@@ -3169,7 +3700,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\x92\x03\n" +
+	"\x0f_expired_before\"\xad\x03\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3183,7 +3714,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x13max_staleness_nanos\x18\x12 \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
 	"\tunchecked\x18\x13 \x01(\bR\tunchecked\x12\x14\n" +
 	"\x05share\x18\x14 \x01(\tR\x05share\x12\x12\n" +
-	"\x04part\x18\x15 \x01(\bR\x04part\"B\n" +
+	"\x04part\x18\x15 \x01(\bR\x04part\x12\x19\n" +
+	"\bquery_id\x18\x16 \x01(\tR\aqueryId\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
@@ -3325,7 +3857,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tMergeRule\x12\x1a\n" +
 	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
-	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\x83\b\n" +
+	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xf0\t\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -3339,7 +3871,10 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\fDefineTables\x12#.cordwood.shard.DefineTablesRequest\x1a$.cordwood.shard.DefineTablesResponse\x12P\n" +
 	"\tCheckKeys\x12 .cordwood.shard.CheckKeysRequest\x1a!.cordwood.shard.CheckKeysResponse\x12C\n" +
 	"\x04Scan\x12\x1b.cordwood.shard.ScanRequest\x1a\x1c.cordwood.shard.ScanResponse0\x01\x12M\n" +
-	"\bHandOver\x12\x1f.cordwood.shard.HandOverRequest\x1a .cordwood.shard.HandOverResponseB\x18Z\x16cordwood/proto/shardpbb\x06proto3"
+	"\bHandOver\x12\x1f.cordwood.shard.HandOverRequest\x1a .cordwood.shard.HandOverResponse\x12J\n" +
+	"\aQueries\x12\x1e.cordwood.shard.QueriesRequest\x1a\x1f.cordwood.shard.QueriesResponse\x12P\n" +
+	"\tKillQuery\x12 .cordwood.shard.KillQueryRequest\x1a!.cordwood.shard.KillQueryResponse\x12M\n" +
+	"\bDescribe\x12\x1f.cordwood.shard.DescribeRequest\x1a .cordwood.shard.DescribeResponseB\x18Z\x16cordwood/proto/shardpbb\x06proto3"
 
 var (
 	file_shardpb_shard_proto_rawDescOnce sync.Once
@@ -3354,113 +3889,130 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
-	(*HandOverRequest)(nil),           // 2: cordwood.shard.HandOverRequest
-	(*HandOverResponse)(nil),          // 3: cordwood.shard.HandOverResponse
-	(*ChangeReplicasRequest)(nil),     // 4: cordwood.shard.ChangeReplicasRequest
-	(*ChangeReplicasResponse)(nil),    // 5: cordwood.shard.ChangeReplicasResponse
-	(*ReadBarrierRequest)(nil),        // 6: cordwood.shard.ReadBarrierRequest
-	(*ReadBarrierResponse)(nil),       // 7: cordwood.shard.ReadBarrierResponse
-	(*DefineTablesRequest)(nil),       // 8: cordwood.shard.DefineTablesRequest
-	(*DefineTablesResponse)(nil),      // 9: cordwood.shard.DefineTablesResponse
-	(*BatchKey)(nil),                  // 10: cordwood.shard.BatchKey
-	(*CheckKeysRequest)(nil),          // 11: cordwood.shard.CheckKeysRequest
-	(*CheckKeysResponse)(nil),         // 12: cordwood.shard.CheckKeysResponse
-	(*ScanRequest)(nil),               // 13: cordwood.shard.ScanRequest
-	(*ScanResponse)(nil),              // 14: cordwood.shard.ScanResponse
-	(*WriteRequest)(nil),              // 15: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),             // 16: cordwood.shard.WriteResponse
-	(*TableName)(nil),                 // 17: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),            // 18: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),           // 19: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),                // 20: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),              // 21: cordwood.shard.QueryRequest
-	(*ShardNodes)(nil),                // 22: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 23: cordwood.shard.QueryChunk
-	(*TailRequest)(nil),               // 24: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 25: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 26: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 27: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 28: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 29: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 30: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 31: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 32: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 33: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 34: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 35: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 36: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 37: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 38: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 39: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 40: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 41: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 42: cordwood.schema.Table
-	(schemapb.Type)(0),                // 43: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 44: cordwood.schema.Semantic
+	(*QueriesRequest)(nil),            // 2: cordwood.shard.QueriesRequest
+	(*QueriesResponse)(nil),           // 3: cordwood.shard.QueriesResponse
+	(*RunningQuery)(nil),              // 4: cordwood.shard.RunningQuery
+	(*KillQueryRequest)(nil),          // 5: cordwood.shard.KillQueryRequest
+	(*KillQueryResponse)(nil),         // 6: cordwood.shard.KillQueryResponse
+	(*DescribeRequest)(nil),           // 7: cordwood.shard.DescribeRequest
+	(*DescribeResponse)(nil),          // 8: cordwood.shard.DescribeResponse
+	(*AnswerColumn)(nil),              // 9: cordwood.shard.AnswerColumn
+	(*HandOverRequest)(nil),           // 10: cordwood.shard.HandOverRequest
+	(*HandOverResponse)(nil),          // 11: cordwood.shard.HandOverResponse
+	(*ChangeReplicasRequest)(nil),     // 12: cordwood.shard.ChangeReplicasRequest
+	(*ChangeReplicasResponse)(nil),    // 13: cordwood.shard.ChangeReplicasResponse
+	(*ReadBarrierRequest)(nil),        // 14: cordwood.shard.ReadBarrierRequest
+	(*ReadBarrierResponse)(nil),       // 15: cordwood.shard.ReadBarrierResponse
+	(*DefineTablesRequest)(nil),       // 16: cordwood.shard.DefineTablesRequest
+	(*DefineTablesResponse)(nil),      // 17: cordwood.shard.DefineTablesResponse
+	(*BatchKey)(nil),                  // 18: cordwood.shard.BatchKey
+	(*CheckKeysRequest)(nil),          // 19: cordwood.shard.CheckKeysRequest
+	(*CheckKeysResponse)(nil),         // 20: cordwood.shard.CheckKeysResponse
+	(*ScanRequest)(nil),               // 21: cordwood.shard.ScanRequest
+	(*ScanResponse)(nil),              // 22: cordwood.shard.ScanResponse
+	(*WriteRequest)(nil),              // 23: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 24: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 25: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 26: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 27: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 28: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 29: cordwood.shard.QueryRequest
+	(*ShardNodes)(nil),                // 30: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 31: cordwood.shard.QueryChunk
+	(*TailRequest)(nil),               // 32: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 33: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 34: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 35: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 36: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 37: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 38: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 39: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 40: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 41: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 42: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 43: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 44: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 45: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 46: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 47: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 48: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 49: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 50: cordwood.schema.Table
+	(schemapb.Type)(0),                // 51: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 52: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	42, // 0: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
-	22, // 1: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	1,  // 2: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	42, // 3: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
-	10, // 4: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	42, // 5: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	42, // 6: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	17, // 7: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	17, // 8: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	42, // 9: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	20, // 10: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	22, // 11: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	17, // 12: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	42, // 13: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	28, // 14: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	29, // 15: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	30, // 16: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	31, // 17: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	37, // 18: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	36, // 19: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	34, // 20: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	35, // 21: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 22: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	38, // 23: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	39, // 24: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	43, // 25: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	44, // 26: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	15, // 27: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	18, // 28: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	21, // 29: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	24, // 30: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	26, // 31: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	32, // 32: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	40, // 33: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	4,  // 34: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	6,  // 35: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	8,  // 36: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	11, // 37: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	13, // 38: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	2,  // 39: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	16, // 40: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	19, // 41: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	23, // 42: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	25, // 43: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	27, // 44: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	33, // 45: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	41, // 46: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	5,  // 47: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	7,  // 48: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	9,  // 49: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	12, // 50: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	14, // 51: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	3,  // 52: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	40, // [40:53] is the sub-list for method output_type
-	27, // [27:40] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	4,  // 0: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
+	28, // 1: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
+	9,  // 2: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
+	50, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	30, // 4: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	1,  // 5: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
+	50, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	18, // 7: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
+	50, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	50, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	25, // 10: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	25, // 11: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	50, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	28, // 13: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	30, // 14: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	25, // 15: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	50, // 16: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	36, // 17: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	37, // 18: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	38, // 19: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	39, // 20: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	45, // 21: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	44, // 22: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	42, // 23: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	43, // 24: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 25: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	46, // 26: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	47, // 27: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	51, // 28: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	52, // 29: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	23, // 30: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	26, // 31: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	29, // 32: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	32, // 33: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	34, // 34: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	40, // 35: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	48, // 36: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	12, // 37: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	14, // 38: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	16, // 39: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	19, // 40: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	21, // 41: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	10, // 42: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 43: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	5,  // 44: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	7,  // 45: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	24, // 46: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	27, // 47: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	31, // 48: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	33, // 49: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	35, // 50: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	41, // 51: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	49, // 52: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	13, // 53: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	15, // 54: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	17, // 55: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	20, // 56: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	22, // 57: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	11, // 58: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 59: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	6,  // 60: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	8,  // 61: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	46, // [46:62] is the sub-list for method output_type
+	30, // [30:46] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -3468,16 +4020,16 @@ func file_shardpb_shard_proto_init() {
 	if File_shardpb_shard_proto != nil {
 		return
 	}
-	file_shardpb_shard_proto_msgTypes[11].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[18].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[22].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[19].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   40,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,9 @@ const (
 	ShardService_CheckKeys_FullMethodName      = "/cordwood.shard.ShardService/CheckKeys"
 	ShardService_Scan_FullMethodName           = "/cordwood.shard.ShardService/Scan"
 	ShardService_HandOver_FullMethodName       = "/cordwood.shard.ShardService/HandOver"
+	ShardService_Queries_FullMethodName        = "/cordwood.shard.ShardService/Queries"
+	ShardService_KillQuery_FullMethodName      = "/cordwood.shard.ShardService/KillQuery"
+	ShardService_Describe_FullMethodName       = "/cordwood.shard.ShardService/Describe"
 )
 
 // ShardServiceClient is the client API for ShardService service.
@@ -77,6 +80,12 @@ type ShardServiceClient interface {
 	// HandOver has this node's replica of a shard copy the rows of a table into the shards
 	// that the table's handoff names, and follow what is written, or tells how far it is.
 	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
+	// Queries lists the calls of Query that run on this node, parts of queries of other nodes among them.
+	Queries(ctx context.Context, in *QueriesRequest, opts ...grpc.CallOption) (*QueriesResponse, error)
+	// KillQuery ends what runs of a query on this node.
+	KillQuery(ctx context.Context, in *KillQueryRequest, opts ...grpc.CallOption) (*KillQueryResponse, error)
+	// Describe tells the columns of the answer to a SELECT, without running it.
+	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 }
 
 type shardServiceClient struct {
@@ -262,6 +271,36 @@ func (c *shardServiceClient) HandOver(ctx context.Context, in *HandOverRequest, 
 	return out, nil
 }
 
+func (c *shardServiceClient) Queries(ctx context.Context, in *QueriesRequest, opts ...grpc.CallOption) (*QueriesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(QueriesResponse)
+	err := c.cc.Invoke(ctx, ShardService_Queries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) KillQuery(ctx context.Context, in *KillQueryRequest, opts ...grpc.CallOption) (*KillQueryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KillQueryResponse)
+	err := c.cc.Invoke(ctx, ShardService_KillQuery_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeResponse)
+	err := c.cc.Invoke(ctx, ShardService_Describe_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ShardServiceServer is the server API for ShardService service.
 // All implementations must embed UnimplementedShardServiceServer
 // for forward compatibility.
@@ -303,6 +342,12 @@ type ShardServiceServer interface {
 	// HandOver has this node's replica of a shard copy the rows of a table into the shards
 	// that the table's handoff names, and follow what is written, or tells how far it is.
 	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
+	// Queries lists the calls of Query that run on this node, parts of queries of other nodes among them.
+	Queries(context.Context, *QueriesRequest) (*QueriesResponse, error)
+	// KillQuery ends what runs of a query on this node.
+	KillQuery(context.Context, *KillQueryRequest) (*KillQueryResponse, error)
+	// Describe tells the columns of the answer to a SELECT, without running it.
+	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	mustEmbedUnimplementedShardServiceServer()
 }
 
@@ -351,6 +396,15 @@ func (UnimplementedShardServiceServer) Scan(*ScanRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedShardServiceServer) HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method HandOver not implemented")
+}
+func (UnimplementedShardServiceServer) Queries(context.Context, *QueriesRequest) (*QueriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Queries not implemented")
+}
+func (UnimplementedShardServiceServer) KillQuery(context.Context, *KillQueryRequest) (*KillQueryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method KillQuery not implemented")
+}
+func (UnimplementedShardServiceServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
 }
 func (UnimplementedShardServiceServer) mustEmbedUnimplementedShardServiceServer() {}
 func (UnimplementedShardServiceServer) testEmbeddedByValue()                      {}
@@ -572,6 +626,60 @@ func _ShardService_HandOver_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ShardService_Queries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).Queries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_Queries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).Queries(ctx, req.(*QueriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_KillQuery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KillQueryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).KillQuery(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_KillQuery_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).KillQuery(ctx, req.(*KillQueryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DescribeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).Describe(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_Describe_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).Describe(ctx, req.(*DescribeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ShardService_ServiceDesc is the grpc.ServiceDesc for ShardService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -610,6 +718,18 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "HandOver",
 			Handler:    _ShardService_HandOver_Handler,
+		},
+		{
+			MethodName: "Queries",
+			Handler:    _ShardService_Queries_Handler,
+		},
+		{
+			MethodName: "KillQuery",
+			Handler:    _ShardService_KillQuery_Handler,
+		},
+		{
+			MethodName: "Describe",
+			Handler:    _ShardService_Describe_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -139,6 +139,12 @@ type fakeShards struct {
 	err      error
 	stats    []*shardpb.ShardStats
 	asked    int
+
+	described  *shardpb.DescribeRequest
+	running    []*shardpb.RunningQuery
+	runningErr error
+	killing    *shardpb.KillQueryRequest
+
 	defined  []uint32 // shards that were told of tables before a query
 	queried  *shardpb.QueryRequest
 	analyzed *shardpb.AnalyzeRequest
@@ -199,6 +205,25 @@ func (s *fakeShards) DefineTables(_ context.Context, shard uint32, _ []*schemapb
 func (s *fakeShards) Stats(context.Context, *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
 	s.asked++
 	return s.stats, s.statsErr
+}
+
+func (s *fakeShards) Describe(_ context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
+	s.described = req
+	return &shardpb.DescribeResponse{Columns: []*shardpb.AnswerColumn{{Name: "n", Type: "BIGINT"}}}, s.err
+}
+
+func (s *fakeShards) Queries(context.Context) ([]*shardpb.RunningQuery, error) {
+	return s.running, s.runningErr
+}
+
+func (s *fakeShards) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (killed int, err error) {
+	s.killing = req
+	for _, q := range s.running {
+		if q.QueryId == req.QueryId && (req.Share == "" || req.Share == q.Share) {
+			killed++
+		}
+	}
+	return killed, s.runningErr
 }
 
 type failing struct{ err error }

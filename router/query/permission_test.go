@@ -25,7 +25,8 @@ var everyKind = map[string]string{
 	"CreateTable":  "CREATE TABLE n (ts TIMESTAMP TIME INDEX)", "AlterTable": "ALTER TABLE logs ADD COLUMN x STRING",
 	"DropTable":     "DROP TABLE logs",
 	"TruncateTable": "TRUNCATE TABLE logs", "Insert": "INSERT INTO logs (ts) VALUES (1)",
-	"Delete": "DELETE FROM logs WHERE host = 'a'",
+	"Delete":        "DELETE FROM logs WHERE host = 'a'",
+	"DescribeQuery": "DESCRIBE SELECT 1", "Kill": "KILL QUERY 'abc'",
 }
 
 // TestEveryKindOfStatement runs each kind of statement for each right. Who may only write
@@ -41,7 +42,7 @@ func TestEveryKindOfStatement(t *testing.T) {
 		}
 		for _, right := range []access.Right{access.NoRight, access.ReadOnly, access.WriteOnly, access.ReadWrite} {
 			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() ||
-				right == access.WriteOnly && kind == "Insert" ||
+				right == access.WriteOnly && kind == "Insert" || right == access.ReadOnly && kind == "Kill" ||
 				right != access.NoRight && kind == "SetTimeZone"
 			w := newWorld(t)
 			_, err := w.run(by("ann", right), text)

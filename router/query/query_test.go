@@ -29,7 +29,7 @@ func TestShow(t *testing.T) {
 		{
 			sql: "SHOW FULL TABLES FROM svc_private",
 			want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npipelines,SYSTEM " +
-				"VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
+				"VIEW\nqueries,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
 		},
 		{
 			sql:  "SHOW CREATE DATABASE shop",
@@ -241,10 +241,12 @@ func TestSelect(t *testing.T) {
 		t.Error("the stream was not closed")
 	}
 	expired := now.Add(-7 * 24 * time.Hour).Unix()
-	want := &shardpb.QueryRequest{Sql: "SELECT n FROM logs", Database: "public", Limit: 4, Tables: []*shardpb.QueryTable{
+	id := w.shards.queried.QueryId
+	want := &shardpb.QueryRequest{Sql: "SELECT n FROM logs", QueryId: id, Database: "public", Limit: 4}
+	want.Tables = []*shardpb.QueryTable{
 		{Name: w.shards.reads[0], Table: w.meta.tables[0].ToProto(), ShardId: 2},
 		{Name: w.shards.reads[1], Table: w.meta.tables[1].ToProto(), ShardId: 3, ExpiredBefore: &expired},
-	}}
+	}
 	if d := cmp.Diff(want, w.shards.queried, protocmp.Transform()); d != "" {
 		t.Error(d)
 	}

@@ -30,6 +30,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		return err
 	}
 	defer leave()
+	id := newQueryID() // the same, however often it is asked
 	stage, span := tracing.Start(ctx, "analyze")
 	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{
 		Sql: q.Text, Database: req.Database,
@@ -50,7 +51,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		qr := &shardpb.QueryRequest{
 			Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial,
 			AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil,
-			Share: caller.KnownShare(), Timezone: req.Timezone,
+			Share: caller.KnownShare(), Timezone: req.Timezone, QueryId: id,
 		}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit

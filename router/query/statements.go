@@ -69,6 +69,13 @@ var kinds = map[reflect.Type]kind{
 		reads("describe table", access.Table), freshSoon, false, show(describer.describe),
 	},
 
+	of[*statement.DescribeQuery](): {
+		access.Row{Privilege: access.Select, Action: "describe a query"}, oldIsFine, false, describeQuery,
+	},
+	of[*statement.Kill](): {
+		access.Row{Privilege: access.Select, Action: "end a query"}, oldIsFine, false, change((*Service).kill),
+	},
+
 	of[*statement.CreateDatabase](): {
 		logged(access.Create, "create database", access.Database), freshAtLast, false, define(definer.createDatabase, nil),
 	},

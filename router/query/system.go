@@ -28,7 +28,7 @@ type systemTable struct {
 // systemTables are all of them.
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
-	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable,
+	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable, queriesTable,
 }
 
 // findSystemTable finds a system table. Its name is not case-sensitive.

@@ -63,6 +63,9 @@ type Need struct {
 	Where string
 }
 
+// Column is a column of an answer: its name, and its type as the engine writes it.
+type Column struct{ Name, Type string }
+
 // Request is one query: a statement and everything that it may see.
 type Request struct {
 	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.

@@ -77,6 +77,7 @@ var errTooMany = errs.New(errs.Internal, "query: the partial results of all quer
 type distribution struct {
 	server *server
 	req    *shardpb.QueryRequest
+	query  *runningQuery
 	split  *query.Split
 	table  *shardpb.QueryTable // whose rows are spread; nil: the statement was not split
 	parts  []*part
@@ -102,13 +103,13 @@ type part struct {
 
 // takeApart prepares a query whose rows lie on other nodes as well. It returns nil if there is nothing to take apart:
 // this node has all rows, or the statement is a part already.
-func (s *server) takeApart(ctx context.Context, req *shardpb.QueryRequest) (*distribution, error) {
+func (s *server) takeApart(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest) (*distribution, error) {
 	if req.Part || s.cfg.Ask == nil ||
 		!slices.ContainsFunc(req.Tables, func(t *shardpb.QueryTable) bool { return s.spread(req, t) }) {
 		return nil, nil
 	}
 	ctx, span := tracing.Start(ctx, "split query")
-	d := &distribution{server: s, req: req}
+	d := &distribution{server: s, req: req, query: q}
 	var err error
 	d.split, err = s.cfg.Engine.Split(ctx, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: bareTables(req), Limit: req.Limit, Timezone: req.Timezone,
@@ -233,6 +234,7 @@ func (d *distribution) request(p *part) *shardpb.QueryRequest {
 	t := d.table
 	return &shardpb.QueryRequest{
 		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
+		QueryId:      d.query.id,
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
 		Unchecked: d.req.Unchecked,
 		Tables: []*shardpb.QueryTable{{
@@ -246,10 +248,15 @@ func (d *distribution) ask(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtATime)
 	d.frontier = newFrontier(d.split)
+	d.query.enter(phaseAsk)
+	d.query.parts.Store(uint32(len(d.parts)))
 	for _, p := range d.parts {
 		group.Go(func() error {
 			begin := time.Now()
-			defer func() { p.took = time.Since(begin) }()
+			defer func() {
+				p.took = time.Since(begin)
+				d.query.done.Add(1)
+			}()
 			for try := 1; ; try++ {
 				err := d.askWithin(gctx, p)
 				if err == nil || try == scanTries || gctx.Err() != nil || !away(err) {
@@ -335,6 +342,7 @@ func (d *distribution) sendMissing(stream grpc.ServerStreamingServer[shardpb.Que
 func (d *distribution) finish(ctx context.Context,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) (done bool, err error) {
+	d.query.enter(phaseFinish)
 	if done, err := d.mergeHere(stream); done {
 		return true, err
 	}

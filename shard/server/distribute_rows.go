@@ -20,6 +20,8 @@ func (d *distribution) passOn(ctx context.Context,
 	var sent answer
 	defer sent.end()
 	out := &joined{send: d.counted(sent.to(stream))}
+	d.query.enter(phaseAsk)
+	d.query.parts.Store(uint32(len(d.parts)))
 	for _, p := range d.parts {
 		r, err := d.open(ctx, p)
 		if err == nil {
@@ -31,6 +33,7 @@ func (d *distribution) passOn(ctx context.Context,
 				err = out.add(r, d.req.Limit)
 			}
 			_ = r.Close()
+			d.query.done.Add(1)
 		}
 		if err != nil && sent.bytes == 0 && len(d.missing) == 0 {
 			return d.instead(ctx, err)

@@ -51,6 +51,8 @@ type Engine interface {
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	// Split takes a statement apart for several nodes; it does not look at rows.
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
+	// Describe tells the columns of a statement's answer; it does not look at rows.
+	Describe(ctx context.Context, req *query.Request) ([]query.Column, error)
 }
 
 // Config says what a server serves. All fields are required but those that say
@@ -93,6 +95,7 @@ type server struct {
 	stored, live chan struct{}
 	pins         pins
 	large        *large
+	running      *running
 	// partials are the bytes of partial results that queries hold.
 	partials atomic.Int64
 	metrics  *queryMetrics
@@ -107,7 +110,7 @@ func New(cfg Config) shardpb.ShardServiceServer {
 		cfg:    cfg,
 		stored: make(chan struct{}, tailsStored),
 		live:   make(chan struct{}, tailsLive),
-		large:  newLarge(),
+		large:  newLarge(), running: newRunning(),
 
 		metrics: newQueryMetrics(cfg.Registerer),
 	}
@@ -145,24 +148,34 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	ctx := query.WithShare(stream.Context(), req.Share)
+	ctx, q, leave := s.running.enter(query.WithShare(stream.Context(), req.Share), req)
+	defer leave()
+	return errs.ToGRPC(q.ended(ctx, s.query(ctx, q, req, watched{stream, q})))
+}
+
+// query answers a query that is listed.
+func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest,
+	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
+) error {
 	note := ""
-	if d, err := s.takeApart(ctx, req); err != nil {
-		return errs.ToGRPC(err)
+	if d, err := s.takeApart(ctx, q, req); err != nil {
+		return err
 	} else if d != nil {
 		if done, err := d.run(ctx, stream); done || err != nil {
-			return errs.ToGRPC(err)
+			return err
 		}
 		s.metrics.count(d, false)
 		note = d.note()
 	}
+	q.enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
 	g, err := s.gather(gathering, req)
 	span.Number("tables", int64(len(req.Tables)))
 	span.End(err)
 	if err != nil {
-		return errs.ToGRPC(err)
+		return err
 	}
+	q.enter(phaseRun)
 	defer g.release()
 	if len(g.missing) > 0 {
 		if err := stream.Send(&shardpb.QueryChunk{Partial: g.missing}); err != nil {
@@ -176,7 +189,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
 	}, sent.to(stream)))
 	span.End(err)
-	return errs.ToGRPC(err)
+	return err
 }
 
 // show lets the table of a query have the rows of a view.

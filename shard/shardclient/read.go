@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"cordwood/proto/errs"
@@ -25,6 +23,21 @@ func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 		client shardpb.ShardServiceClient, _ *leader.Pulse,
 	) error {
 		r, err := client.Analyze(ctx, req, callOptions...)
+		if err == nil {
+			resp = r
+		}
+		return err
+	})
+	return resp, err
+}
+
+// Describe tells the columns of the answer to a SELECT. Any node can; the first that answers does.
+func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
+	var resp *shardpb.DescribeResponse
+	_, err := c.ask(ctx, readRequest{what: "describe", nodes: c.healthy}, func(ctx context.Context,
+		client shardpb.ShardServiceClient, _ *leader.Pulse,
+	) error {
+		r, err := client.Describe(ctx, req, callOptions...)
 		if err == nil {
 			resp = r
 		}
@@ -285,39 +298,4 @@ func (r *streamReader) Read(p []byte) (int, error) {
 func (r *streamReader) Close() error {
 	r.cancel()
 	return nil
-}
-
-// statsWait is how long a node may take to tell of its shards.
-const statsWait = 3 * time.Second
-
-// Stats describes the shards of all nodes, ordered by shard id; a shard of several
-// replicas appears once for each. If a node does not answer, the error says which, and
-// what the others said is returned beside it.
-func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
-	nodes := c.cfg.Nodes()
-	answers := make([][]*shardpb.ShardStats, len(nodes))
-	failed := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, node := range nodes {
-		wg.Go(func() {
-			conn, err := c.cfg.Dial(node)
-			if err == nil {
-				var resp *shardpb.StatsResponse
-				sctx, cancel := context.WithTimeout(ctx, statsWait)
-				defer cancel()
-				resp, err = shardpb.NewShardServiceClient(conn).Stats(sctx, req, callOptions...)
-				answers[i] = resp.GetShards()
-			}
-			if err != nil {
-				failed[i] = fmt.Errorf("node %s: %w", node, errs.FromGRPC(err))
-			}
-		})
-	}
-	wg.Wait()
-	all := slices.Concat(answers...)
-	slices.SortStableFunc(all, func(a, b *shardpb.ShardStats) int { return cmp.Compare(a.ShardId, b.ShardId) })
-	if err := errors.Join(failed...); err != nil {
-		return all, errs.Wrap(errs.ShardUnreachable, err, "shard statistics")
-	}
-	return all, nil
 }

@@ -32,7 +32,7 @@ type catalogNames interface {
 
 // sqlKeywords are the keywords of statements; those that begin a statement come first.
 var (
-	sqlVerbs = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE SET " +
+	sqlVerbs = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE KILL SET " +
 		"USE VALUES SUMMARIZE PIVOT UNPIVOT")
 	sqlKeywords = strings.Fields(`ADD ALL ANALYZE AND ANTI ANY AS ASC ASOF BETWEEN BY CASCADE CASE CAST COLUMN COLUMNS ` +
 		`CREATE CROSS CURRENT DATABASE
@@ -176,6 +176,7 @@ var followers = map[string][]string{
 	"DESCRIBE": {"TABLE"},
 	"INSERT":   {"INTO"},
 	"DELETE":   {"FROM"},
+	"KILL":     {"QUERY"},
 	"ORDER":    {"BY"},
 	"GROUP":    {"BY"},
 	"EXPLAIN":  strings.Fields("ANALYZE SELECT WITH"),

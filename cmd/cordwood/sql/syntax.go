@@ -21,7 +21,8 @@ var syntaxes = []struct{ name, text string }{
 	{"SHOW DATABASES", "SHOW DATABASES [LIKE 'pattern']"},
 	{"SHOW TABLES", "SHOW [FULL] TABLES [FROM database] [LIKE 'pattern']"},
 	{"SHOW CREATE TABLE", "SHOW CREATE TABLE table"},
-	{"DESCRIBE", "DESCRIBE [TABLE] table"},
+	{"DESCRIBE", "DESCRIBE [TABLE] table\nDESCRIBE SELECT …"},
+	{"KILL", "KILL [QUERY] 'query_id'\nThe ids of running queries are in svc_private.queries."},
 	{"CREATE DATABASE", "CREATE DATABASE [IF NOT EXISTS] database [WITH ('ttl'='30d')]"},
 	{"DROP DATABASE", "DROP DATABASE [IF EXISTS] database [CASCADE]"},
 	{

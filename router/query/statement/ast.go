@@ -56,6 +56,12 @@ type ShowCreateTable struct{ Name Name }
 // ShowCreateDatabase is SHOW CREATE DATABASE d.
 type ShowCreateDatabase struct{ Database string }
 
+// DescribeQuery is DESCRIBE of a SELECT, which is Text.
+type DescribeQuery struct{ Text string }
+
+// Kill is KILL [QUERY] 'id'.
+type Kill struct{ ID string }
+
 // Describe is DESCRIBE [TABLE] t, and SHOW COLUMNS FROM t.
 type Describe struct{ Name Name }
 
@@ -222,6 +228,12 @@ func (*ShowCreateDatabase) Rows() bool { return true }
 
 // Rows implements Statement.
 func (*Describe) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*DescribeQuery) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*Kill) Rows() bool { return false }
 
 // Rows implements Statement.
 func (*CreateDatabase) Rows() bool { return false }

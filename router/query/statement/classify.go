@@ -25,7 +25,7 @@ var refusedWords = func() map[string]string {
 			"; name the database in the db parameter, the header x-svc-db-name, or as database.table",
 	}
 	for reason, words := range map[string]string{
-		host:    "ATTACH DETACH INSTALL LOAD FORCE PRAGMA EXPORT IMPORT CHECKPOINT VACUUM CALL KILL",
+		host:    "ATTACH DETACH INSTALL LOAD FORCE PRAGMA EXPORT IMPORT CHECKPOINT VACUUM CALL",
 		session: "SET RESET PREPARE EXECUTE DEALLOCATE",
 		txn:     "BEGIN START COMMIT ROLLBACK ABORT END SAVEPOINT RELEASE LOCK",
 		change:  "UPDATE MERGE REPLACE UPSERT",
@@ -67,7 +67,7 @@ func (p *parser) statement(at piece) Statement {
 	case "SHOW":
 		return p.show()
 	case "DESC", "DESCRIBE":
-		return p.describe()
+		return p.describe(at)
 	case "CREATE":
 		return p.create()
 	case "DROP":
@@ -80,6 +80,8 @@ func (p *parser) statement(at piece) Statement {
 		return p.insert()
 	case "DELETE":
 		return p.delete(at)
+	case "KILL":
+		return p.kill()
 	}
 	p.stop(syntaxError(p.src, first.from,
 		"expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE, INSERT or DELETE %s",
@@ -184,13 +186,20 @@ func (p *parser) showColumns() Statement {
 	return s
 }
 
-func (p *parser) describe() Statement {
+func (p *parser) describe(at piece) Statement {
 	if p.tok.sym("(") || p.tok.kind == word && engineWords[strings.ToUpper(p.tok.val)] && !p.tok.is("TABLE") {
-		p.refuse("DESCRIBE is available for tables only; for a query use EXPLAIN, or add LIMIT 0 to it")
-		return nil
+		return &DescribeQuery{Text: p.src[p.tok.from:at.to]}
 	}
 	p.accept("TABLE")
 	s := &Describe{Name: p.tableName()}
+	p.done()
+	return s
+}
+
+// kill reads KILL [QUERY] 'id'.
+func (p *parser) kill() Statement {
+	p.accept("QUERY")
+	s := &Kill{ID: p.textLiteral("the query_id of svc_private.queries in quotes")}
 	p.done()
 	return s
 }

@@ -111,6 +111,8 @@ type exchange struct {
 	needs *[]query.Need
 	// Or: where the query goes that was taken apart, instead of its being run.
 	split *query.Split
+	// Or: where the columns of its answer go, instead of its being run.
+	columns *[]query.Column
 	// Or: what to analyze, and where the answer goes.
 	analyze  analyzeRequest
 	analysis *query.Analysis
@@ -175,6 +177,9 @@ func (x *exchange) send() error {
 		}
 		if x.split != nil {
 			kind = frameSplit
+		}
+		if x.columns != nil {
+			kind = frameDescribe
 		}
 	} else {
 		kind = frameAnalyze
@@ -300,7 +305,7 @@ func (x *exchange) receive() error {
 			}
 		case frameEnd:
 			return x.end(length)
-		case frameAnalysis, frameNeeded, frameParts, frameError:
+		case frameAnalysis, frameNeeded, frameParts, frameColumns, frameError:
 			text, err := readText(waiting{x}, length)
 			if err != nil {
 				return err
@@ -318,6 +323,8 @@ func (x *exchange) receive() error {
 				*x.needs, err = decode[[]query.Need](d)
 			case kind == frameParts && x.split != nil:
 				*x.split, err = decode[query.Split](d)
+			case kind == frameColumns && x.columns != nil:
+				*x.columns, err = decode[[]query.Column](d)
 			case kind == frameAnalysis && x.analysis != nil:
 				*x.analysis, err = decode[query.Analysis](d)
 			default:

@@ -16,7 +16,7 @@ import (
 )
 
 // protocolVersion is that of FORMAT.md.
-const protocolVersion = 4
+const protocolVersion = 5
 
 // headerSize is the size of a frame's header: the length of what follows it, the
 // frame's kind, zeros.
@@ -31,12 +31,13 @@ type frameKind uint8
 // The kinds of frames; the numbers are part of the format.
 const (
 	// From the server: a request, the memory of its batches, that it is to stop.
-	frameQuery   frameKind = 1
-	frameAnalyze frameKind = 2
-	frameBody    frameKind = 3
-	frameCancel  frameKind = 4
-	frameNeeds   frameKind = 5
-	frameSplit   frameKind = 6
+	frameQuery    frameKind = 1
+	frameAnalyze  frameKind = 2
+	frameBody     frameKind = 3
+	frameCancel   frameKind = 4
+	frameNeeds    frameKind = 5
+	frameSplit    frameKind = 6
+	frameDescribe frameKind = 7
 	// From the child: a part of the answer, its end, an error instead.
 	frameData     frameKind = 16
 	frameEnd      frameKind = 17
@@ -44,6 +45,7 @@ const (
 	frameError    frameKind = 19
 	frameNeeded   frameKind = 20
 	frameParts    frameKind = 21
+	frameColumns  frameKind = 22
 	// On the socket between the processes.
 	frameHello   frameKind = 32
 	frameReady   frameKind = 33

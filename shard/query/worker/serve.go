@@ -39,6 +39,7 @@ type runner interface {
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
+	Describe(ctx context.Context, req *query.Request) ([]query.Column, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 	PageCache() segment.CacheStats
 }
@@ -242,7 +243,7 @@ func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 		j := job{ctx: ctx, kind: kind}
 		d := &decoder{src: text, memory: c.server.memory, batches: &c.server.batches}
 		switch kind {
-		case frameQuery, frameNeeds, frameSplit:
+		case frameQuery, frameNeeds, frameSplit, frameDescribe:
 			j.query, err = decode[*query.Request](d)
 			if err == nil {
 				err = readBodies(r, d.pending)
@@ -290,6 +291,11 @@ func (c *session) run(j job) error {
 		var split *query.Split
 		if split, err = c.server.engine.Split(j.ctx, j.query); err == nil {
 			return c.write(message(frameParts, *split))
+		}
+	case frameDescribe:
+		var columns []query.Column
+		if columns, err = c.server.engine.Describe(j.ctx, j.query); err == nil {
+			return c.write(message(frameColumns, columns))
 		}
 	default:
 		var a *query.Analysis

@@ -420,7 +420,7 @@ func TestHello(t *testing.T) {
 		hello []byte
 		says  string
 	}{
-		{later, "speaks version 5 of the protocol and the worker version 4"},
+		{later, "speaks version 6 of the protocol and the worker version 5"},
 		{newHello(hello{Types: messageTypes() + 1, Build: "b"}), "sends requests of form"},
 		{newHello(hello{Types: messageTypes(), Build: "c"}), `was built from "c" and the worker from "b"`},
 		{good[:12], "no server of cordwood"},

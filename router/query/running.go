@@ -1,0 +1,152 @@
+package query
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// newQueryID returns the id by which a query is listed and ended on all nodes.
+func newQueryID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// others is what it takes to see and end the queries of others.
+var others = access.Row{Privilege: access.Drop, Action: "see and end queries of others"}
+
+// queriesOf returns for whom a caller may see and end queries; empty: for anybody.
+func queriesOf(ctx context.Context) (share string, err error) {
+	caller := access.From(ctx)
+	refused := caller.Require(others.Need(access.Object{}))
+	if refused == nil {
+		return "", nil
+	}
+	if share = caller.KnownShare(); share == "" {
+		return "", refused // what nobody is known for is nobody's own
+	}
+	return share, nil
+}
+
+// queriesTable is svc_private.queries: the queries that run, and what nodes do for those of other nodes.
+var queriesTable = &systemTable{
+	id: 9, database: schema.PrivateDatabase, name: "queries",
+	columns: []schema.Column{
+		text("query_id"), text("node_id"), text("role"), text("requested_by"), moment("started_at"), text("phase"),
+		number("parts"), number("parts_done"), number("bytes"), text("query"),
+	},
+	rows: func(f *facts, w *rowWriter) error {
+		share, err := queriesOf(f.ctx)
+		if err != nil {
+			return err
+		}
+		all, err := f.shards.Queries(f.ctx)
+		if err != nil {
+			if f.ctx.Err() != nil {
+				return err
+			}
+			f.missing = append(f.missing, errs.From(err).Msg)
+		}
+		for _, q := range all {
+			if share != "" && q.Share != share {
+				continue
+			}
+			role, parts, done := "main", any(nil), any(nil)
+			if q.Part {
+				role = "part"
+			}
+			if q.Parts > 0 {
+				parts, done = q.Parts, q.PartsDone
+			}
+			w.add(q.QueryId, orNull(q.NodeId), role, orNull(q.Share), q.StartedUnixNano, q.Phase, parts, done, q.Bytes, q.Sql)
+		}
+		return nil
+	},
+}
+
+// kill ends a query on all nodes.
+func (s *Service) kill(ctx context.Context, st *statement.Kill, _ *Request) (Result, error) {
+	share, err := queriesOf(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	caller := access.From(ctx)
+	killed, err := s.cfg.Shards.KillQuery(ctx, &shardpb.KillQueryRequest{QueryId: st.ID, Share: share, By: caller.Share()})
+	switch {
+	case err != nil && killed == 0:
+		return Result{}, err
+	case err != nil:
+		return Result{AffectedRows: 1, Warnings: []string{"what runs on some nodes may go on: " + errs.From(err).Msg}}, nil
+	case killed == 0 && share != "":
+		return Result{}, errs.New(errs.InvalidArguments, "no query of yours with the id %q is running", st.ID)
+	case killed == 0:
+		return Result{}, errs.New(errs.InvalidArguments, "no query with the id %q is running", st.ID)
+	}
+	return Result{AffectedRows: 1}, nil
+}
+
+// describeQuery answers with the columns of a query's answer.
+func describeQuery(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+	columns, err := s.reader.describeQuery(ctx, st.(*statement.DescribeQuery).Text, req)
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(columns))
+	for i, c := range columns {
+		rows[i] = []string{c.Name, c.Type}
+	}
+	out := textRows([]string{"Column", "Type"}, rows)
+	defer out.Release()
+	if req.Limited {
+		return each(ctx, Result{Rows: &limited{Rows: out, left: req.Limit}})
+	}
+	return each(ctx, Result{Rows: out})
+}
+
+// describeQuery returns the columns of the answer to a SELECT, which is bound over its tables without rows.
+func (r *reader) describeQuery(ctx context.Context, sql string, req *Request) ([]*shardpb.AnswerColumn, error) {
+	caller := access.From(ctx)
+	leave, err := r.gate.Enter(ctx, caller.Share())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	analysis, err := r.shards.Analyze(ctx, &shardpb.AnalyzeRequest{
+		Sql: sql, Database: req.Database, Share: caller.KnownShare(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	dr := &shardpb.DescribeRequest{Sql: sql, Database: req.Database, Timezone: req.Timezone, Share: caller.KnownShare()}
+	for _, name := range analysis.Tables {
+		t, err := r.definition(name)
+		if err != nil {
+			return nil, err
+		}
+		dr.Tables = append(dr.Tables, &shardpb.QueryTable{Name: name, Table: t.ToProto()})
+	}
+	resp, err := r.shards.Describe(ctx, dr)
+	return resp.GetColumns(), err
+}
+
+// definition returns the definition of a table that a statement reads.
+func (r *reader) definition(name *shardpb.TableName) (*schema.Table, error) {
+	if t, ok := r.internalTable(name.Database, name.Name); ok {
+		return t, nil
+	}
+	if schema.ReservedDatabase(name.Database) {
+		t, err := findSystemTable(name.Database, name.Name)
+		if err != nil {
+			return nil, err
+		}
+		return t.schema(), nil
+	}
+	return r.table(name.Database, name.Name)
+}

@@ -1,0 +1,100 @@
+package query
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/router/access"
+)
+
+// TestRunningQueries: one sees and ends one's own queries, and with the right rw those of all.
+func TestRunningQueries(t *testing.T) {
+	w := newWorld(t)
+	w.shards.running = []*shardpb.RunningQuery{
+		{
+			QueryId: "a1", NodeId: "n1", Share: "user ann", Sql: "SELECT 1", StartedUnixNano: 5, Phase: "asking nodes", Parts: 2,
+			PartsDone: 1, Bytes: 7,
+		},
+		{QueryId: "a1", NodeId: "n2", Share: "user ann", Part: true, Sql: "SELECT 2", StartedUnixNano: 6, Phase: "running"},
+		{QueryId: "b2", NodeId: "n2", Share: "user bob", Sql: "SELECT 3", StartedUnixNano: 7, Phase: "planning"},
+	}
+	w.shards.reads = []*shardpb.TableName{{Database: "svc_private", Name: "queries"}}
+	const anns = `a1 n1 main user ann 5 asking nodes 2 1 7 SELECT 1
+a1 n2 part user ann 6 running NULL NULL 0 SELECT 2
+`
+	const bobs = "b2 n2 main user bob 7 planning NULL NULL 0 SELECT 3\n"
+	for _, test := range []struct {
+		user  string
+		right access.Right
+		want  string
+	}{
+		{"ann", access.ReadOnly, anns}, {"bob", access.ReadOnly, bobs}, {"root", access.ReadWrite, anns + bobs},
+	} {
+		if _, err := w.run(by(test.user, test.right), "SELECT * FROM svc_private.queries"); err != nil {
+			t.Fatal(err)
+		}
+		if got := dump(t, w.shards.queried.Tables[0].InlineBatches[0]); got != test.want {
+			t.Errorf("%s sees\n%swant\n%s", test.user, got, test.want)
+		}
+		if len(w.shards.queried.QueryId) != 32 {
+			t.Errorf("the id of a query: %q", w.shards.queried.QueryId)
+		}
+	}
+	for _, test := range []struct {
+		user  string
+		right access.Right
+		id    string
+		share string
+		want  string
+	}{
+		{"ann", access.ReadOnly, "a1", "user ann", ""},
+		{"ann", access.ReadOnly, "b2", "user ann", `no query of yours with the id "b2" is running`},
+		{"root", access.ReadWrite, "b2", "", ""},
+		{"root", access.ReadWrite, "c3", "", `no query with the id "c3" is running`},
+	} {
+		_, err := w.run(by(test.user, test.right), "KILL '"+test.id+"'")
+		if got := w.shards.killing; got.QueryId != test.id || got.Share != test.share || got.By != "user "+test.user {
+			t.Errorf("%s ends %s: %v", test.user, test.id, got)
+		}
+		if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) ||
+			errs.CodeOf(err) != errs.InvalidArguments) {
+			t.Errorf("%s ends %s: %v, want %q", test.user, test.id, err, test.want)
+		}
+	}
+	// A node that does not answer is named, and the others' queries are shown and ended.
+	w.shards.runningErr = errors.New("node n3 is down")
+	if _, err := w.run(by("root", access.ReadWrite), "SELECT * FROM svc_private.queries"); err != nil {
+		t.Errorf("list with a node down: %v", err)
+	}
+	if _, err := w.run(by("root", access.ReadWrite), "KILL 'a1'"); err != nil {
+		t.Errorf("end with a node down: %v", err)
+	}
+	if _, err := w.run(by("root", access.ReadWrite), "KILL 'c3'"); err == nil || !strings.Contains(err.Error(), "n3") {
+		t.Errorf("end what is not known with a node down: %v", err)
+	}
+}
+
+// TestDescribeQuery tells the columns of a query of the definitions of its tables.
+func TestDescribeQuery(t *testing.T) {
+	w := newWorld(t)
+	w.shards.reads = []*shardpb.TableName{
+		{Database: "public", Name: "logs"}, {Database: "svc_private", Name: "queries"},
+	}
+	got, err := w.run(by("ann", access.ReadOnly), "DESCRIBE WITH a AS (SELECT 1) SELECT * FROM logs -- all")
+	if err != nil || got != "Column,Type\nn,BIGINT\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	asked := w.shards.described
+	if !strings.HasPrefix(asked.Sql, "WITH a AS") || len(asked.Tables) != 2 || asked.Tables[0].Table.Id != 1 ||
+		asked.Tables[0].ShardId != 0 || len(asked.Tables[1].Table.Columns) != len(queriesTable.columns) ||
+		w.shards.queried != nil {
+		t.Errorf("asked %v", asked)
+	}
+	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "nowhere"}}
+	if _, err := w.run(by("ann", access.ReadOnly), "DESC SELECT * FROM nowhere"); errs.CodeOf(err) != errs.TableNotFound {
+		t.Errorf("a table that does not exist: %v", err)
+	}
+}

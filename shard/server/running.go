@@ -1,0 +1,172 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+)
+
+// listedSQL is how much of a statement is listed.
+const listedSQL = 4 << 10
+
+// The phases of a query.
+const (
+	phasePlan   = "planning"
+	phaseAsk    = "asking nodes"
+	phaseFinish = "last step"
+	phaseGather = "fetching rows"
+	phaseRun    = "running"
+)
+
+// running are the queries under way. It is safe for concurrent use.
+type running struct {
+	mu  sync.Mutex // guards all
+	all map[*runningQuery]struct{}
+}
+
+func newRunning() *running { return &running{all: map[*runningQuery]struct{}{}} }
+
+// runningQuery is a call of Query under way.
+type runningQuery struct {
+	id, sql, share string
+	part           bool
+	begun          time.Time
+	cancel         context.CancelCauseFunc
+
+	phase       atomic.Pointer[string]
+	parts, done atomic.Uint32
+	bytes       atomic.Int64
+}
+
+// killedError is the cause of the end of a query that somebody ended.
+type killedError struct{ err *errs.Error }
+
+func (k *killedError) Error() string { return k.err.Error() }
+
+// newQueryID returns an id for a query that came without one.
+func newQueryID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// enter lists a query until leave is called. Its context ends when it is killed.
+func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ context.Context, q *runningQuery,
+	leave func(),
+) {
+	sql := req.Sql
+	if len(sql) > listedSQL {
+		sql = strings.ToValidUTF8(sql[:listedSQL], "")
+	}
+	if !utf8.ValidString(sql) {
+		sql = strings.ToValidUTF8(sql, "\uFFFD")
+	}
+	q = &runningQuery{
+		id: cmp.Or(req.QueryId, newQueryID()), sql: strings.Clone(sql), share: req.Share, part: req.Part, begun: time.Now(),
+	}
+	ctx, q.cancel = context.WithCancelCause(ctx)
+	q.enter(phasePlan)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[q] = struct{}{}
+	return ctx, q, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.all, q)
+		q.cancel(nil)
+	}
+}
+
+// enter notes what the query does now.
+func (q *runningQuery) enter(phase string) { q.phase.Store(&phase) }
+
+// ended returns the error of a query: that of who killed it, if somebody did.
+func (q *runningQuery) ended(ctx context.Context, err error) error {
+	killed := (*killedError)(nil)
+	if err != nil && errors.As(context.Cause(ctx), &killed) {
+		return killed.err
+	}
+	return err
+}
+
+// list describes the queries under way, the longest running ones first.
+func (r *running) list() []*shardpb.RunningQuery {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]*shardpb.RunningQuery, 0, len(r.all))
+	for q := range r.all {
+		out = append(out, &shardpb.RunningQuery{
+			QueryId: q.id, Share: q.share, Part: q.part, Sql: q.sql, StartedUnixNano: q.begun.UnixNano(),
+			Phase: *q.phase.Load(), Parts: q.parts.Load(), PartsDone: q.done.Load(), Bytes: q.bytes.Load(),
+		})
+	}
+	slices.SortFunc(out, func(a, b *shardpb.RunningQuery) int { return cmp.Compare(a.StartedUnixNano, b.StartedUnixNano) })
+	return out
+}
+
+// kill ends a query's calls, and returns how many.
+func (r *running) kill(id, share, by string) (n uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for q := range r.all {
+		if q.id == id && (share == "" || share == q.share) {
+			q.cancel(&killedError{errs.New(errs.Cancelled, "query: ended by KILL of %s", cmp.Or(by, "an operator"))})
+			n++
+		}
+	}
+	return n
+}
+
+// watched counts what a query sends.
+type watched struct {
+	grpc.ServerStreamingServer[shardpb.QueryChunk]
+	query *runningQuery
+}
+
+func (w watched) Send(chunk *shardpb.QueryChunk) error {
+	w.query.bytes.Add(int64(len(chunk.ArrowIpc)))
+	return w.ServerStreamingServer.Send(chunk)
+}
+
+// Queries lists the queries that run on this node.
+func (s *server) Queries(context.Context, *shardpb.QueriesRequest) (*shardpb.QueriesResponse, error) {
+	return &shardpb.QueriesResponse{Queries: s.running.list()}, nil
+}
+
+// KillQuery ends what runs of a query on this node.
+func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*shardpb.KillQueryResponse, error) {
+	if req.QueryId == "" {
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "kill a query: its id is missing"))
+	}
+	return &shardpb.KillQueryResponse{Killed: s.running.kill(req.QueryId, req.Share, req.By)}, nil
+}
+
+// Describe tells the columns of the answer to a SELECT.
+func (s *server) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
+	columns, err := s.cfg.Engine.Describe(query.WithShare(ctx, req.Share), &query.Request{
+		SQL: req.Sql, Database: req.Database, Timezone: req.Timezone,
+		Tables: bareTables(&shardpb.QueryRequest{Tables: req.Tables}),
+	})
+	if err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	resp := &shardpb.DescribeResponse{}
+	for _, c := range columns {
+		resp.Columns = append(resp.Columns, &shardpb.AnswerColumn{Name: c.Name, Type: c.Type})
+	}
+	return resp, nil
+}

@@ -1,0 +1,98 @@
+package shardclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+)
+
+// everyWait is how long a node may take to answer what all nodes are asked.
+const everyWait = 3 * time.Second
+
+// every asks all nodes at once. If some do not answer, the error says which, and the answers of the others are
+// returned beside it, in the order of the nodes.
+func every[T any](ctx context.Context, c *Client,
+	call func(ctx context.Context, node string, client shardpb.ShardServiceClient) (T, error),
+) ([]T, error) {
+	nodes := c.cfg.Nodes()
+	answers := make([]T, len(nodes))
+	failed := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, node := range nodes {
+		wg.Go(func() {
+			conn, err := c.cfg.Dial(node)
+			if err == nil {
+				ctx, cancel := context.WithTimeout(ctx, everyWait)
+				defer cancel()
+				answers[i], err = call(ctx, node, shardpb.NewShardServiceClient(conn))
+			}
+			if err != nil {
+				failed[i] = fmt.Errorf("node %s: %w", node, errs.FromGRPC(err))
+			}
+		})
+	}
+	wg.Wait()
+	return answers, errors.Join(failed...)
+}
+
+// Stats describes the shards of all nodes, ordered by shard id; a shard of several
+// replicas appears once for each. If a node does not answer, the error says which, and
+// what the others said is returned beside it.
+func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
+	answers, err := every(ctx, c, func(ctx context.Context, _ string,
+		client shardpb.ShardServiceClient,
+	) ([]*shardpb.ShardStats, error) {
+		resp, err := client.Stats(ctx, req, callOptions...)
+		return resp.GetShards(), err
+	})
+	all := slices.Concat(answers...)
+	slices.SortStableFunc(all, func(a, b *shardpb.ShardStats) int { return cmp.Compare(a.ShardId, b.ShardId) })
+	if err != nil {
+		return all, errs.Wrap(errs.ShardUnreachable, err, "shard statistics")
+	}
+	return all, nil
+}
+
+// Queries lists the queries that run on all nodes, with what nodes do for those of others. If a node does not answer,
+// the error says which, and what the others said is returned beside it.
+func (c *Client) Queries(ctx context.Context) ([]*shardpb.RunningQuery, error) {
+	answers, err := every(ctx, c, func(ctx context.Context, node string,
+		client shardpb.ShardServiceClient,
+	) ([]*shardpb.RunningQuery, error) {
+		resp, err := client.Queries(ctx, &shardpb.QueriesRequest{}, callOptions...)
+		for _, q := range resp.GetQueries() {
+			q.NodeId = node
+		}
+		return resp.GetQueries(), err
+	})
+	all := slices.Concat(answers...)
+	if err != nil {
+		return all, errs.Wrap(errs.ShardUnreachable, err, "list running queries")
+	}
+	return all, nil
+}
+
+// KillQuery ends what runs of a query on all nodes, and returns how many calls that were. If a node does not
+// answer, the error says which.
+func (c *Client) KillQuery(ctx context.Context, req *shardpb.KillQueryRequest) (killed int, err error) {
+	answers, err := every(ctx, c, func(ctx context.Context, _ string,
+		client shardpb.ShardServiceClient,
+	) (uint32, error) {
+		resp, err := client.KillQuery(ctx, req, callOptions...)
+		return resp.GetKilled(), err
+	})
+	for _, n := range answers {
+		killed += int(n)
+	}
+	if err != nil {
+		return killed, errs.Wrap(errs.ShardUnreachable, err, "kill query %s", req.QueryId)
+	}
+	return killed, nil
+}
