@@ -26,7 +26,7 @@ type reports struct {
 	since time.Time
 	heard time.Time // the last call of any kind
 	nodes map[string]nodeReport
-	led   map[shardLife]time.Time // when a replica last said that it leads
+	led   map[shardLife]ledShard
 	// news is closed, and replaced, when a node reports for the first time in this term, and when a
 	// shard is led that was not before.
 	news chan struct{}
@@ -56,6 +56,14 @@ type shardLife struct{ id, incarnation uint32 }
 // stateLeader is what the replica that leads a shard reports of itself.
 const stateLeader = "Leader"
 
+// ledShard is what the reports say about who leads a shard.
+type ledShard struct {
+	node string
+	term uint64
+	// since is when a report said so first, last when one did last.
+	since, last time.Time
+}
+
 type nodeReport struct {
 	report *metapb.ReportRequest
 	at     time.Time
@@ -78,7 +86,7 @@ func (r *reports) listen(term uint64) {
 	now := r.now()
 	if term != r.term || r.nodes == nil {
 		r.term, r.began, r.since = term, now, now
-		r.nodes, r.led = map[string]nodeReport{}, map[shardLife]time.Time{}
+		r.nodes, r.led = map[string]nodeReport{}, map[shardLife]ledShard{}
 	} else if now.Sub(r.heard) > r.downAfter/2 {
 		r.since = now
 	}
@@ -97,8 +105,13 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	for _, replica := range req.Replicas {
 		if replica.GetState() == stateLeader {
 			life := shardLife{replica.ShardId, replica.Incarnation}
-			news = news || r.led[life].IsZero()
-			r.led[life] = r.heard
+			led := r.led[life]
+			news = news || led.last.IsZero()
+			if led.node != req.NodeId || led.term != replica.Term {
+				led = ledShard{node: req.NodeId, term: replica.Term, since: r.heard}
+			}
+			led.last = r.heard
+			r.led[life] = led
 		}
 	}
 	if news {
@@ -116,11 +129,14 @@ func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.Sh
 	for _, s := range shards {
 		life := shardLife{s.Id, s.Incarnation}
 		known[life] = true
-		last := r.since
-		if led := r.led[life]; led.After(last) {
-			last = led
+		led, last := r.led[life], r.since
+		answer := &metapb.ShardLed{ShardId: s.Id}
+		if led.last.After(last) {
+			last = led.last
+			answer.LedNanos = max(r.heard.Sub(led.since).Nanoseconds(), 1)
 		}
-		out = append(out, &metapb.ShardLed{ShardId: s.Id, SilentNanos: r.heard.Sub(last).Nanoseconds()})
+		answer.SilentNanos = r.heard.Sub(last).Nanoseconds()
+		out = append(out, answer)
 	}
 	for life := range r.led {
 		if !known[life] {

@@ -187,3 +187,36 @@ func TestReportNews(t *testing.T) {
 		}
 	}
 }
+
+// TestLedSince: for how long a shard has had its leader is told, from the first report that named it.
+func TestLedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reports{downAfter: 10 * time.Second, now: time.Now}
+		report := func(node string, term uint64) {
+			r.add(7, &metapb.ReportRequest{
+				NodeId: node, Replicas: []*metapb.ReplicaReport{{ShardId: 1, Incarnation: 3, State: "Leader", Term: term}},
+			})
+		}
+		want := func(what string, want time.Duration) {
+			t.Helper()
+			got := time.Duration(r.lastLed(7, []*metapb.Shard{{Id: 1, Incarnation: 3}})[0].LedNanos)
+			if got.Round(time.Millisecond) != want || (got == 0) != (what == "nobody") {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+		}
+		want("nobody", 0)
+		time.Sleep(time.Second)
+		report("a", 4)
+		want("it leads since now", 0)
+		for range 3 {
+			time.Sleep(time.Second)
+			report("a", 4)
+		}
+		want("it still leads", 3*time.Second)
+		report("b", 5)
+		time.Sleep(time.Second)
+		want("another one", time.Second)
+		report("b", 6)
+		want("the same one in a later term", 0)
+	})
+}

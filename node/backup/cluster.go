@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -40,6 +41,14 @@ type Cluster struct {
 	shards *shardclient.Client
 	stop   context.CancelFunc
 	done   sync.WaitGroup
+	// retrying is told why a write is tried again; nil: nobody is.
+	retrying atomic.Pointer[func(shard uint32, tries int, err error)]
+}
+
+// tellRetries has f be told why a write is tried again, until stop is called.
+func (c *Cluster) tellRetries(f func(shard uint32, tries int, err error)) (stop func()) {
+	c.retrying.Store(&f)
+	return func() { c.retrying.Store(nil) }
 }
 
 // maxStateMessage bounds a piece of the metadata.
@@ -62,6 +71,11 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 		Replicas: c.replicas, Dial: cfg.Dial, Nodes: c.nodes, Logger: cfg.Logger,
 		// A restore can wait: nobody but it is told that a shard is busy.
 		MaxTries: 60, MaxBackoff: 5 * time.Second, WriteTimeout: 5 * time.Minute, QueueWait: time.Minute,
+		Retrying: func(shard uint32, tries int, err error) {
+			if f := c.retrying.Load(); f != nil {
+				(*f)(shard, tries, err)
+			}
+		},
 	})
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop

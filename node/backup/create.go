@@ -32,6 +32,8 @@ type Progress struct {
 	KeptBytes, KeptSegments atomic.Int64
 	// Rows that were written by a restore.
 	Rows, TotalRows atomic.Int64
+
+	waiting waiting
 }
 
 // CreateConfig says what Create does.

@@ -442,6 +442,7 @@ func (s *restoration) send(ctx context.Context, c call) error {
 			return fmt.Errorf("another client changed a table while it was restored: %w", err)
 		}
 		if err == nil {
+			s.cfg.Progress.waiting.went(c.shard)
 			s.cfg.Progress.Rows.Add(c.rows)
 			s.mu.Lock()
 			s.out.Rows += c.rows
@@ -451,9 +452,14 @@ func (s *restoration) send(ctx context.Context, c call) error {
 		if ctx.Err() != nil || errs.From(err).Status() < 500 {
 			return err
 		}
-		s.cfg.Logger.Warn("rows could not be written; they are sent again", "shard", c.shard, "try", try, "error", err)
+		s.retrying(c.shard, try, err)
 	}
 	return err
+}
+
+// retrying notes why a call is made again.
+func (s *restoration) retrying(shard uint32, tries int, err error) {
+	s.cfg.Progress.waiting.failed(s.cfg.Logger, s.cfg.Now(), shard, tries, err)
 }
 
 // maxSends is how often a call is made before the restore is given up; each takes up to

@@ -81,6 +81,12 @@ func TestVerdicts(t *testing.T) {
 			"a shard was handed on, and no node has said yet that it leads", func(w *world) { leaderless(w, 1, time.Second) },
 			"ok", 1, "electing", "up",
 		},
+		{"the same, and a follower has not heard from the new leader yet", func(w *world) {
+			w.groups[1].ledFor, w.groups[1].deaf = time.Second, map[string]bool{"c": true}
+		}, "ok", 1, "ok", "up"},
+		{"a follower has not heard from a new leader for 5 seconds", func(w *world) {
+			w.groups[1].ledFor, w.groups[1].deaf = 5*time.Second, map[string]bool{"c": true}
+		}, "degraded", 0, "catching up", "up"},
 		{
 			"a node is drained", func(w *world) { w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED }, "ok", 1,
 			"ok", "up",

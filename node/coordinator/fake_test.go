@@ -92,6 +92,8 @@ type fakeGroup struct {
 	voters, learners []string
 	leader           string
 	leaderLost       time.Time
+	ledFor           time.Duration        // for how long it has this leader; 0: for long
+	deaf             map[string]bool      // replicas that have not heard from the leader yet
 	ready            map[string]time.Time // when a learner has caught up
 	opened           map[string]time.Time // when a replica is open
 	gone             map[string]time.Time // when a removed one is deleted
@@ -382,6 +384,9 @@ func (w *world) status() *metapb.StatusResponse {
 				r.State, r.AppliedIndex, r.SegmentBytes = "Installing", 0, 0
 				r.InstallTotalBytes, r.InstallDoneBytes = w.bytes, w.bytes/2
 			}
+			if g.deaf[id] {
+				r.CaughtUp, r.Leader, r.CommitIndex = false, "", 0
+			}
 			r.Pins, r.KeysNanos = w.reads[sid], max(0, int64(w.keys[sid].Sub(now)), int64(w.keysSaid[sid]))
 			r.Aside, r.AsideTables = g.aside[id], uint32(len(g.aside[id]))
 			switch g.damaged[id] {
@@ -418,7 +423,7 @@ func (w *world) status() *metapb.StatusResponse {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.shards)) {
 		st.Shards = append(st.Shards, proto.CloneOf(w.shards[id]))
-		led := &metapb.ShardLed{ShardId: id}
+		led := &metapb.ShardLed{ShardId: id, LedNanos: int64(cmp.Or(w.groups[id].ledFor, time.Hour))}
 		if lost := w.groups[id].leaderLost; !lost.IsZero() {
 			led.SilentNanos = int64(now.Sub(lost))
 		}

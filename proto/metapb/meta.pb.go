@@ -6289,7 +6289,9 @@ type ShardLed struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	// Since that report; since this member listens to reports if there was none.
-	SilentNanos   int64 `protobuf:"varint,2,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
+	SilentNanos int64 `protobuf:"varint,2,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
+	// For how long the reports have said that the shard has this leader; 0: nobody leads it, or an older member answers.
+	LedNanos      int64 `protobuf:"varint,3,opt,name=led_nanos,json=ledNanos,proto3" json:"led_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6334,6 +6336,13 @@ func (x *ShardLed) GetShardId() uint32 {
 func (x *ShardLed) GetSilentNanos() int64 {
 	if x != nil {
 		return x.SilentNanos
+	}
+	return 0
+}
+
+func (x *ShardLed) GetLedNanos() int64 {
+	if x != nil {
+		return x.LedNanos
 	}
 	return 0
 }
@@ -7741,10 +7750,11 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
 	"shards_led\x18\f \x03(\v2\x17.cordwood.meta.ShardLedR\tshardsLed\x12;\n" +
 	"\x0eretired_shards\x18\r \x03(\v2\x14.cordwood.meta.ShardR\rretiredShards\x12\"\n" +
-	"\rlast_shard_id\x18\x0e \x01(\rR\vlastShardId\"H\n" +
+	"\rlast_shard_id\x18\x0e \x01(\rR\vlastShardId\"e\n" +
 	"\bShardLed\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12!\n" +
-	"\fsilent_nanos\x18\x02 \x01(\x03R\vsilentNanos\"r\n" +
+	"\fsilent_nanos\x18\x02 \x01(\x03R\vsilentNanos\x12\x1b\n" +
+	"\tled_nanos\x18\x03 \x01(\x03R\bledNanos\"r\n" +
 	"\fMemberStatus\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x14\n" +
 	"\x05voter\x18\x02 \x01(\bR\x05voter\x12!\n" +

@@ -71,6 +71,9 @@ type Config struct {
 	// 8 s, in which a lost leader is replaced.
 	ReadWait time.Duration
 
+	// Retrying is told of a try that failed and is made again, with their number. It must not block. The default
+	// value tells nobody.
+	Retrying func(shard uint32, tries int, err error)
 	// Logger takes retries at debug level. The default value discards them.
 	Logger *slog.Logger
 	// Registerer takes the metrics. The default value is none.

@@ -209,11 +209,22 @@ func TestWriteRetriesByType(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			node := &scripted{script: tt.script, index: 7}
-			cl := newCluster(t, node).client(t, func(c *Config) { c.MaxTries = 4 })
+			told := 0
+			cl := newCluster(t, node).client(t, func(c *Config) {
+				c.MaxTries = 4
+				c.Retrying = func(shard uint32, tries int, err error) {
+					if told++; shard != 3 || tries != told || err == nil {
+						t.Errorf("told of try %d of shard %d: %v", tries, shard, err)
+					}
+				}
+			})
 			index, err := cl.Write(t.Context(), 3, batches, noTables)
 			got := node.writes()
 			if len(got) != tt.wantTries {
 				t.Errorf("%d tries, want %d", len(got), tt.wantTries)
+			}
+			if told != len(got)-1 {
+				t.Errorf("%d tries, and %d were told of", len(got), told)
 			}
 			for _, req := range got {
 				if diff := cmp.Diff(batches, req.Batches); diff != "" || req.ShardId != 3 {

@@ -112,6 +112,9 @@ func (w *leaderCall) run(ctx context.Context) error {
 			w.c.metrics.retries.WithLabelValues(reasonLabel(so.Err)).Inc()
 			w.c.log.DebugContext(ctx, "a call to a shard is tried again", "call", w.what, "shard", w.shard, "node", node, "try",
 				so.Tries, "error", so.Err)
+			if cfg.Retrying != nil {
+				cfg.Retrying(w.shard, so.Tries, so.Err)
+			}
 		},
 	}.Run(ctx)
 	if failure == nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 
 	"cordwood/cmd/cordwood/cli"
@@ -46,7 +47,8 @@ func showProgress(out io.Writer, text func() string) (stop func()) {
 			case <-tick.C:
 			}
 			if terminal {
-				fmt.Fprintf(out, "\r\x1b[K%s", text())
+				width, _ := cli.TerminalSize(f)
+				fmt.Fprintf(out, "\r\x1b[K%s", fitted(text(), width))
 			} else {
 				fmt.Fprintln(out, text())
 			}
@@ -56,6 +58,14 @@ func showProgress(out io.Writer, text func() string) (stop func()) {
 		close(quit)
 		done.Wait()
 	}
+}
+
+// fitted cuts a text that would not fit on a line of the terminal, so that it can be overwritten.
+func fitted(text string, width int) string {
+	if width <= 1 {
+		return text
+	}
+	return runewidth.Truncate(text, width-1, "…")
 }
 
 // noteLogger prints what an operator should know as lines of text.

@@ -109,7 +109,11 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 			return fmt.Sprintf("checking the backup: %s of %s", cli.FormatSize(p.Bytes.Load()),
 				cli.FormatSize(p.TotalBytes.Load()))
 		}
-		return fmt.Sprintf("restoring: %d of %s", p.Rows.Load(), cli.Count(p.TotalRows.Load(), "row"))
+		text := fmt.Sprintf("restoring: %d of %s", p.Rows.Load(), cli.Count(p.TotalRows.Load(), "row"))
+		if why := p.Waiting(); why != "" {
+			text += "; " + why
+		}
+		return text
 	})
 	result, err := r.Restore(ctx, cfg)
 	stop()

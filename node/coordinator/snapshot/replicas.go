@@ -57,16 +57,34 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 		return "is told nothing by the others, which cannot reach it"
 	case r.State == StateInstalling:
 		return fmt.Sprintf("takes over the state of another one (%d of %d bytes)", r.InstallDoneBytes, r.InstallTotalBytes)
-	case g.Leader != "" && r.Leader == "":
+	case g.Leader != "" && r.Leader == "" && !snap.settles(s):
 		return "knows no leader"
 	case r.CaughtUp:
 		return ""
 	case g.Applied > r.AppliedIndex+MaxLag:
 		return fmt.Sprintf("lacks %s of the log", words.Count(g.Applied-r.AppliedIndex, "entry"))
-	case g.Leader != "" && r.CommitIndex == 0:
+	case g.Leader != "" && r.CommitIndex == 0 && !snap.settles(s):
 		return "has not heard from the leader yet"
 	}
 	return ""
+}
+
+// settleTime is for how long the followers of a new leader may not have reported yet that they know it: a report
+// comes every second, and each node has its own moment for it.
+const settleTime = 5 * time.Second
+
+// settles reports whether a shard has a new leader, where the cluster is shown to people. What is decided waits for
+// the reports instead.
+func (snap *Snapshot) settles(s *metapb.Shard) bool {
+	if !snap.Trusting {
+		return false
+	}
+	for _, led := range snap.Status.ShardsLed {
+		if led.ShardId == s.Id {
+			return led.LedNanos > 0 && time.Duration(led.LedNanos) < settleTime
+		}
+	}
+	return false
 }
 
 // ReadyVoters returns which of some voters of a shard can do their part.

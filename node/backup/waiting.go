@@ -1,0 +1,78 @@
+package backup
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+const (
+	// sayAgain is the time after which the log has a reason again for which rows still wait.
+	sayAgain = 5 * time.Minute
+	// passingTries is how many tries may fail for a moment, as while a shard elects a leader, before that is told.
+	passingTries = 3
+)
+
+// waiting is what rows wait for, by shard.
+type waiting struct {
+	mu   sync.Mutex // guards the rest
+	why  map[uint32]string
+	said map[string]time.Time
+}
+
+// failed notes why rows for a shard could not be written, and are sent again. It is logged when it is new.
+func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries int, err error) {
+	if errs.ReasonOf(err) == errs.NotLeader && tries < passingTries {
+		return
+	}
+	text := fmt.Sprintf("shard %d takes no rows: %s", shard, errs.From(err).Msg)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.why == nil {
+		w.why, w.said = map[uint32]string{}, map[string]time.Time{}
+	}
+	w.why[shard] = text
+	if last, ok := w.said[text]; !ok || now.Sub(last) >= sayAgain {
+		if len(w.said) >= maxSaid {
+			clear(w.said)
+		}
+		w.said[text] = now
+		log.Warn("rows are sent again until they are taken", "reason", text)
+	}
+}
+
+// maxSaid bounds the reasons that are remembered.
+const maxSaid = 1000
+
+// went notes that a shard takes rows.
+func (w *waiting) went(shard uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.why, shard)
+}
+
+// text says what is waited for, or nothing.
+func (w *waiting) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.why) == 0 {
+		return ""
+	}
+	var list []string
+	for _, why := range w.why {
+		list = append(list, why)
+	}
+	slices.Sort(list)
+	if more := len(list) - 1; more > 0 {
+		return fmt.Sprintf("%s (and %d more)", list[0], more)
+	}
+	return strings.Join(list, "")
+}
+
+// Waiting says why rows of a restore are not taken now, and are sent again. Empty: they are.
+func (p *Progress) Waiting() string { return p.waiting.text() }
