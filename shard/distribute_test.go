@@ -108,6 +108,43 @@ func TestWorkGoesToTheRows(t *testing.T) {
 	}
 }
 
+// TestLargestGroups: the groups with the largest counts are found of few of each node's groups where these prove
+// them, else of all.
+func TestLargestGroups(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 12_000)
+	for _, test := range []struct {
+		sql string
+		few bool
+	}{
+		{"SELECT CASE WHEN n % 3 = 0 THEN 0 ELSE n END AS g, count(*) FROM logs GROUP BY g ORDER BY 2 DESC, g LIMIT 1", true},
+		{
+			"SELECT CASE WHEN n % 3 < 2 THEN n % 3 ELSE n END AS g, avg(n), count(n) AS c, max(s) FROM logs " +
+				"WHERE n IS NOT NULL GROUP BY g ORDER BY c DESC, g LIMIT 1 OFFSET 1", true,
+		},
+		{"SELECT n, count(*) AS c FROM logs GROUP BY n ORDER BY c DESC, n LIMIT 10", false},
+		{"SELECT n, s, count(*) FROM logs GROUP BY ALL ORDER BY 3 DESC, n, s LIMIT 3", true},
+	} {
+		want, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.whole})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time it is known what does
+			got, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.spread})
+			if err != nil {
+				t.Fatalf("%s: %v", test.sql, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-one shard +several):\n%s", test.sql, diff)
+			}
+		}
+		said := c.explained("ANALYZE " + test.sql)
+		if strings.Contains(said, "the 1000 largest groups are enough") != test.few {
+			t.Errorf("EXPLAIN ANALYZE %s: %s", test.sql, said)
+		}
+	}
+}
+
 // TestExplainAnalyzeAsksTheNodes: EXPLAIN ANALYZE says what came from each node, EXPLAIN asks none.
 func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	t.Parallel()

@@ -129,6 +129,8 @@ type Split struct {
 	Kind string
 	// Moment is what stands in Worker and Final in the place of now(): all nodes see one moment. Empty: nothing does.
 	Moment string
+	// Best, if not nil, is a smaller statement for nodes, whose answers may do.
+	Best *Best
 	// Newest, if not nil, says how the answer can be made without Final.
 	Newest *Newest
 	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
@@ -137,6 +139,19 @@ type Split struct {
 	Reason string
 	// Cause is the reason in a word, one of SplitCauses.
 	Cause string
+}
+
+// Best describes a statement for the groups with the largest counts, taken apart: each node may return those of its
+// groups that have the largest counts there, and the answer is the same if these prove that no other group can be
+// in it.
+type Best struct {
+	// Worker returns the Rows groups of a node that have the largest counts, in falling order.
+	Worker string
+	Rows   uint64
+	// The first Groups columns of what nodes return are the groups, Count is the position of the counts.
+	Groups, Count int
+	// First is how many groups matter.
+	First uint64
 }
 
 // Newest describes a statement for the first rows by the time index alone, taken apart: each node returns its

@@ -204,7 +204,7 @@ func (d *distribution) run(ctx context.Context,
 	}
 	defer func() { d.server.partials.Add(-d.bytes.Load()) }()
 	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
-		if err := d.ask(ctx); err != nil {
+		if err := d.askBest(ctx); err != nil {
 			return d.instead(ctx, err)
 		}
 	}
@@ -394,7 +394,10 @@ func (d *distribution) note() string {
 		if p.ipc != nil {
 			fmt.Fprintf(&b, ", %s rows, %d bytes, %s", rowsOf(p.ipc), len(p.ipc), p.took.Round(100*time.Microsecond))
 		}
-		if p.sql != "" {
+		switch {
+		case p.sql != "" && d.split.Best != nil:
+			fmt.Fprintf(&b, ", the %d largest groups are enough", d.split.Best.Rows)
+		case p.sql != "":
 			b.WriteString(", asked again for rows that are not behind those of others")
 		}
 	}

@@ -95,7 +95,9 @@ type server struct {
 	stored, live chan struct{}
 	pins         pins
 	large        *large
-	running      *running
+	// unproven are statements for the largest groups that had to be asked for all.
+	unproven *large
+	running  *running
 	// partials are the bytes of partial results that queries hold.
 	partials atomic.Int64
 	metrics  *queryMetrics
@@ -110,7 +112,7 @@ func New(cfg Config) shardpb.ShardServiceServer {
 		cfg:    cfg,
 		stored: make(chan struct{}, tailsStored),
 		live:   make(chan struct{}, tailsLive),
-		large:  newLarge(), running: newRunning(),
+		large:  newLarge(), unproven: newLarge(), running: newRunning(),
 
 		metrics: newQueryMetrics(cfg.Registerer),
 	}

@@ -156,6 +156,10 @@ func (r *run) split() (out *query.Split, keep bool, err error) {
 		return nil, false, err
 	}
 	out = &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}
+	if b := p.Best; b != nil {
+		at := slices.IndexFunc(have, func(c duck.Column) bool { return c.Name == b.Count })
+		out.Best = &query.Best{Worker: b.Worker, Rows: b.Rows, Groups: b.Groups, Count: at, First: b.First}
+	}
 	out.Newest = newestOf(p.Newest, have, want)
 	if p.UsesNow {
 		out.Moment = split.Moment(r.now)

@@ -54,6 +54,11 @@ func (k *keptSplit) at(now time.Time) *query.Split {
 		out.Moment = split.Moment(now)
 		out.Worker = strings.ReplaceAll(out.Worker, k.Moment, out.Moment)
 		out.Final = strings.ReplaceAll(out.Final, k.Moment, out.Moment)
+		if b := k.Best; b != nil {
+			at := *b
+			at.Worker = strings.ReplaceAll(at.Worker, k.Moment, out.Moment)
+			out.Best = &at
+		}
 		if n := k.Newest; n != nil {
 			at := *n
 			at.Before = strings.ReplaceAll(at.Before, k.Moment, out.Moment)

@@ -129,6 +129,7 @@ func (b *block) splitAggregates() (*Plan, error) {
 		return nil, err
 	}
 	p.divided = m.divided
+	p.Best = m.largest(p.Worker)
 	p.Final = "SELECT " + strings.Join(items, ", ") + " FROM " + m.partials() + after
 	return p, nil
 }
@@ -239,6 +240,40 @@ func (m *merging) cut() string {
 		out += strconv.Itoa(g+1) + o.how
 	}
 	return fmt.Sprintf("%s LIMIT %d", out, m.limit+m.offset)
+}
+
+const (
+	// bestRows is how many groups each node sends at least, if only the largest counts are asked for.
+	bestRows = 1000
+	// maxFirst is up to how many groups an answer may have for that.
+	maxFirst = 200
+)
+
+// largest returns the statement for the groups with the largest counts, nil if the statement does not ask for
+// these. Counts are never negative, so what a node does not send is no larger than what it sent last.
+func (m *merging) largest(worker string) *Best {
+	if !m.limited || m.limit == 0 || m.limit+m.offset > maxFirst || m.having != nil || m.sets != nil || m.pairs != "" ||
+		len(m.groups) == 0 || len(m.orders) == 0 {
+		return nil
+	}
+	o := m.orders[0]
+	distinct, _ := o.by["distinct"].(bool)
+	name := sql.LowerASCII(sql.Text(o.by, "function_name"))
+	if !isAggregate(o.by) || distinct || name != "count" && name != "count_star" || !strings.HasPrefix(o.how, " DESC") {
+		return nil
+	}
+	s, err := text(o.by)
+	if err != nil {
+		return nil
+	}
+	i := slices.Index(m.parts, s)
+	if i < 0 {
+		return nil
+	}
+	b := &Best{Groups: len(m.groups), Count: fmt.Sprintf("__a%d", i), First: m.limit + m.offset}
+	b.Rows = max(bestRows, 10*b.First)
+	b.Worker = fmt.Sprintf("%s ORDER BY %d DESC LIMIT %d", worker, len(m.groups)+i+1, b.Rows)
+	return b
 }
 
 // partials returns what the last step reads, as text.

@@ -40,6 +40,8 @@ type Plan struct {
 	Worker string
 	// Final is run over Partials; empty: the answer is what Worker returns, one node after the other.
 	Final string
+	// Best, if not nil, is a smaller Worker, whose answers may do.
+	Best *Best
 	// Newest, if not nil, says how the answer is made of sorted rows without Final.
 	Newest *Newest
 	// UsesNow tells that Moment of the statement's Now stands in it, UsesDay that the day of it does.
@@ -59,6 +61,18 @@ type Newest struct {
 	Descending    bool
 	// Before and After are the text around a time in the statement for those rows of a node that are not behind it.
 	Before, After string
+}
+
+// Best describes a statement for the groups with the largest counts.
+type Best struct {
+	// Worker returns only the Rows groups of a node that have the largest counts, in falling order.
+	Worker string
+	Rows   uint64
+	// Groups is how many columns of the partials are the groups, Count names the one that has the counts.
+	Groups int
+	Count  string
+	// First is how many groups matter: LIMIT and OFFSET.
+	First uint64
 }
 
 // Divides reports whether an average is made of a column of the partials for which f is true.

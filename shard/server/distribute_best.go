@@ -1,0 +1,170 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/shard/query"
+)
+
+// Of a statement for the groups with the largest counts each node first sends only those of its groups that have the
+// largest counts there. What it does not send is no larger than the least that it sent, which often proves that
+// nothing else can be in the answer: then a hundredth of the groups was sent. Else the nodes are asked for all.
+
+// askBest asks the nodes for their best groups, and for all if these do not prove the answer.
+func (d *distribution) askBest(ctx context.Context) error {
+	b := d.split.Best
+	if b == nil || d.server.unproven.has(d.req.Sql) {
+		return d.ask(ctx)
+	}
+	missing := slices.Clone(d.missing)
+	for _, p := range d.parts {
+		p.sql = b.Worker
+	}
+	if err := d.ask(ctx); err != nil {
+		return err
+	}
+	if provesBest(d.streams(), b) {
+		return nil
+	}
+	d.server.unproven.add(d.req.Sql)
+	d.missing = missing
+	for _, p := range d.parts {
+		d.bytes.Add(-int64(len(p.ipc)))
+		d.server.partials.Add(-int64(len(p.ipc)))
+		p.sql, p.ipc = "", nil
+	}
+	d.query.done.Store(0)
+	return d.ask(ctx)
+}
+
+// sentGroup is what is known of a group.
+type sentGroup struct {
+	// count is the sum of what nodes said of it.
+	count int64
+	// rest is how much the other nodes may have of it at the most, which is what all may have less what those may have
+	// that sent it.
+	rest int64
+}
+
+// provesBest reports whether the first groups by their counts are certain: their counts are known on all nodes, and no
+// other group can have as many.
+func provesBest(streams [][]byte, b *query.Best) bool {
+	groups := map[string]*sentGroup{}
+	all := int64(0) // what the nodes may have of a group that none sent
+	for _, stream := range streams {
+		list, err := readCounts(stream, b)
+		if err != nil {
+			return false
+		}
+		bound := int64(0) // what this node may have of a group that it did not send
+		if uint64(len(list)) >= b.Rows {
+			bound = slices.MinFunc(list, func(a, b countedGroup) int { return cmp.Compare(a.count, b.count) }).count
+		}
+		for _, g := range list {
+			known := groups[g.key]
+			if known == nil {
+				known = &sentGroup{}
+				groups[g.key] = known
+			}
+			known.count += g.count
+			known.rest -= bound
+		}
+		all += bound
+	}
+	var certain []int64
+	for _, g := range groups {
+		if g.rest += all; g.rest == 0 {
+			certain = append(certain, g.count)
+		}
+	}
+	if all == 0 {
+		return true // every node sent all of its groups
+	}
+	if uint64(len(certain)) < b.First {
+		return false
+	}
+	slices.Sort(certain)
+	least := certain[uint64(len(certain))-b.First]
+	if all >= least {
+		return false
+	}
+	for _, g := range groups {
+		if g.rest > 0 && g.count+g.rest >= least {
+			return false
+		}
+	}
+	return true
+}
+
+// countedGroup is a group of a node with its count.
+type countedGroup struct {
+	key   string
+	count int64
+}
+
+// errNotCounted tells that counts of groups cannot be compared here.
+var errNotCounted = errors.New("the groups are not known by their texts")
+
+// readCounts reads the groups of a node.
+func readCounts(stream []byte, b *query.Best) ([]countedGroup, error) {
+	r, err := ipc.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	if r.Schema().NumFields() <= max(b.Count, b.Groups-1) || b.Count < 0 {
+		return nil, errNotCounted
+	}
+	for _, f := range r.Schema().Fields()[:b.Groups] {
+		if !sameAsText(f.Type) {
+			return nil, errNotCounted
+		}
+	}
+	var out []countedGroup
+	var key []byte
+	for r.Next() {
+		rec := r.RecordBatch()
+		counts, ok := rec.Column(b.Count).(*array.Int64)
+		if !ok || counts.NullN() > 0 {
+			return nil, errNotCounted
+		}
+		for i := range int(rec.NumRows()) {
+			key = key[:0]
+			for _, c := range rec.Columns()[:b.Groups] {
+				if c.IsNull(i) {
+					key = append(key, '-')
+					continue
+				}
+				s := c.ValueStr(i)
+				key = append(strconv.AppendInt(key, int64(len(s)), 10), ':')
+				key = append(key, s...)
+			}
+			out = append(out, countedGroup{string(key), counts.Value(i)})
+		}
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return out, nil
+}
+
+// sameAsText reports whether two values of a type are the same exactly if their texts are. Of doubles they are not: 0
+// and -0 are one group.
+func sameAsText(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,
+		arrow.BOOL, arrow.STRING, arrow.LARGE_STRING, arrow.TIMESTAMP, arrow.DATE32:
+		return true
+	}
+	return false
+}
