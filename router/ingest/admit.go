@@ -45,21 +45,44 @@ func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	if a.Table == "" {
 		return nil
 	}
-	after, pressed := s.cfg.Writer.Pressed(a.Database, a.Table)
-	if pressed && a.Wait {
-		err := s.waitWhile(ctx, func() bool {
-			after, pressed = s.cfg.Writer.Pressed(a.Database, a.Table)
-			return pressed
-		})
-		if err != nil {
-			return s.Failed(a.Protocol, StageBusy, err)
+	return s.awaitRoom(ctx, a.Protocol, a.Wait, []*Batch{{Database: a.Database, Table: a.Table}})
+}
+
+// AdmitAll returns an error if batches of a request would be refused because the shards of their tables are busy, for
+// protocols whose clients send a request again as a whole: what of it was stored would be stored twice. It waits for
+// busy shards.
+func (s *Service) AdmitAll(ctx context.Context, p Protocol, batches []*Batch) error {
+	return s.awaitRoom(ctx, p, true, batches)
+}
+
+// awaitRoom returns an error if the shards of a batch's table are busy, with wait if they are still so after some time.
+func (s *Service) awaitRoom(ctx context.Context, p Protocol, wait bool, batches []*Batch) error {
+	var after time.Duration
+	var busy *Batch
+	look := func() bool {
+		after, busy = s.pressed(batches)
+		return busy != nil
+	}
+	if look() && wait {
+		if err := s.waitWhile(ctx, look); err != nil {
+			return s.Failed(p, StageBusy, err)
 		}
 	}
-	if pressed {
-		return s.Failed(a.Protocol, StageBusy, errs.New(errs.ShardBusy,
-			"the shards of table %s.%s are busy: try again later", a.Database, cutText(a.Table)).WithRetryAfter(after))
+	if busy == nil {
+		return nil
 	}
-	return nil
+	return s.Failed(p, StageBusy, errs.New(errs.ShardBusy,
+		"the shards of table %s.%s are busy: try again later", busy.Database, cutText(busy.Table)).WithRetryAfter(after))
+}
+
+// pressed returns the first batch whose table's shards are busy, and when to try again; nil: none are.
+func (s *Service) pressed(batches []*Batch) (after time.Duration, busy *Batch) {
+	for _, b := range batches {
+		if after, yes := s.cfg.Writer.Pressed(b.Database, b.Table); yes {
+			return after, b
+		}
+	}
+	return 0, nil
 }
 
 // need returns what it takes to store rows in a table.

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"cordwood/router/ingest/ingesttest"
 	"cordwood/router/pipeline"
 	"cordwood/router/vrl/value"
+	"cordwood/router/write"
 )
 
 // batch is one for public.NAME through svc_identity.
@@ -265,5 +267,44 @@ func TestColumns(t *testing.T) {
 	if rows := st.Rows("svc_private.rejects"); len(rows) != 3 || rows[0]["record"] != `{"line":"b"}` ||
 		rows[0]["pipeline"] != nil {
 		t.Errorf("rejects %+v", rows)
+	}
+}
+
+// TestNewColumnsOfARequest: the batches of a request share the bound of its new columns, and one that is made again has
+// what it had.
+func TestNewColumnsOfARequest(t *testing.T) {
+	s, st := ingesttest.New(t, func(c *ingest.Config) { c.MaxNewColumns = 5 })
+	feed := func(doc string) ingest.Records {
+		return func(to *ingest.Sink) error {
+			for range 2 {
+				if err := to.JSON([]byte(doc)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	st.Refuse("public.a", fmt.Errorf("a change: %w", write.ErrSchemaChanged)) // it is made three times
+	outs := s.Store(t.Context(), request(batch("a", feed(`{"a":1,"b":1,"c":1}`)), batch("f", feed(`{"a":1,"b":1}`))))
+	if outs[0].Err == nil || outs[1].Err != nil || outs[1].Skipped != 0 {
+		t.Errorf("beside a batch that is made again: %+v", outs)
+	}
+	st.Refuse("public.a", nil)
+	outs = s.Store(t.Context(), request(batch("a", feed(`{"a":1,"b":1,"c":1}`)), batch("b", feed(`{"a":1,"b":1,"c":1}`)),
+		batch("c", feed(`{"a":1,"b":1,"c":1}`))))
+	stored, skipped := 0, 0
+	for _, out := range outs {
+		if out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		stored, skipped = stored+out.Records-out.Skipped, skipped+out.Skipped
+	}
+	if stored > 2 || skipped < 4 || stored+skipped != 6 {
+		t.Errorf("%d records stored, %d left out", stored, skipped)
+	}
+	// What exists costs nothing, and each request has the whole bound.
+	if out := s.Store(t.Context(), request(batch("d", feed(`{"a":1,"b":1,"c":1,"d":1,"e":1}`)),
+		batch("e", feed(`{}`))))[0]; out.Err != nil || out.Skipped != 0 {
+		t.Errorf("%+v", out)
 	}
 }

@@ -114,6 +114,9 @@ type Batch struct {
 	// Replayed says which rejects the records are; nil: none.
 	Replayed *Replayed
 
+	// newColumns counts the columns that it adds to tables, with those of other batches; nil: there are none.
+	newColumns *pipeline.NewColumns
+
 	checked   bool
 	refreshed bool // the view was looked at again for its sake
 	timeIndex *pipeline.TimeIndex

@@ -35,7 +35,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 		out[0] = s.store(ctx, q, q.Batches[0], q.Memory)
 		return out
 	}
-	shared := &sharedMemory{all: q.Memory}
+	shared, columns := &sharedMemory{all: q.Memory}, pipeline.ShareNewColumns(len(q.Batches))
 	excess := s.tooManyTables(q.Batches)
 	var g errgroup.Group
 	g.SetLimit(maxParallel)
@@ -49,6 +49,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 		g.Go(func() error {
 			m := shared.part()
 			defer m.release()
+			b.newColumns = &columns[i]
 			out[i] = s.store(ctx, q, b, m)
 			return nil
 		})
@@ -143,6 +144,9 @@ type job struct {
 // once runs the pipeline over the input, on the tables as they are now, and writes.
 func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
 	j := &job{s: s, q: q, b: b, m: m}
+	if b.newColumns != nil {
+		b.newColumns.GiveBack()
+	}
 	in, err := j.open(ctx)
 	if err != nil {
 		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
@@ -168,7 +172,8 @@ func (j *job) open(ctx context.Context) (run, error) {
 		TimeIndex: b.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
 		MaxNestedLevels: b.MaxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
 		MaxMadeColumns: s.cfg.MaxMadeColumns, MaxNewColumns: s.cfg.MaxNewColumns,
-		SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors,
+		NewColumns: b.newColumns,
+		SkipError:  b.SkipError, IgnoreErrors: b.IgnoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		DatabaseTTL: DatabaseTTL(s.cfg.Catalog, b.Database),
 		Tags:        b.Tags, JSON: b.JSON, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,

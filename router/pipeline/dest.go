@@ -73,7 +73,6 @@ func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error)
 		c = *like
 		c.Name = string(name)
 		d.columns++
-		s.top().newColumns++
 	}
 	col := d.rows.Add(c)
 	d.byName[c.Name] = col
@@ -81,14 +80,13 @@ func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error)
 	return col, nil
 }
 
-// mayAdd returns why the records may not add a column to the table.
+// mayAdd counts a column that records add to the table, or returns why they may not.
 func (d *dest) mayAdd(name []byte) error {
-	req, made := &d.s.req, d.s.top().newColumns
+	req := &d.s.req
 	wide := d.columns >= req.MaxColumns
 	filled := req.MaxMadeColumns > 0 && d.columns >= req.MaxMadeColumns
-	many := req.MaxNewColumns > 0 && made >= req.MaxNewColumns
 	switch {
-	case !wide && !filled && !many:
+	case !wide && !filled && d.s.takeColumn():
 		return nil
 	case d.s.quiet():
 		return errSkippedWide
@@ -103,7 +101,7 @@ func (d *dest) mayAdd(name []byte) error {
 	}
 	return limitError("table %q would get the column %q, one more than the %d new columns of a request "+
 		"(--max-new-columns-per-request); store fields that vary in an array, lower max_nested_levels, or create the table "+
-		"first", d.table, cut(string(name)), made)
+		"first", d.table, cut(string(name)), req.MaxNewColumns)
 }
 
 func (d *dest) existingColumn(name []byte) *schema.Column {
@@ -201,7 +199,7 @@ func (d *dest) forget(rows int) {
 		d.s.top().columns--
 		if cols[i].ID == 0 {
 			d.columns--
-			d.s.top().newColumns--
+			d.s.giveColumn()
 		}
 	}
 }

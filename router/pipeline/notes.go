@@ -65,9 +65,7 @@ func (n *notes) warnings(timeName string) (out []string) {
 			"keys came more than once in an object: the last value of each was stored"))
 	}
 	if n.lone > 0 {
-		out = append(out, words.Say(n.lone,
-			`escape \ud800 to \udfff is not a character by itself: U+FFFD was stored in its place`,
-			`escapes \ud800 to \udfff are not characters by themselves: U+FFFD was stored in the place of each`))
+		out = append(out, LoneWarning(n.lone))
 	}
 	if n.cut > 0 {
 		out = append(out, words.Say(n.cut, "time is finer than the column that it was stored in: it was rounded down to "+
@@ -100,4 +98,10 @@ func (n *notes) warnings(timeName string) (out []string) {
 				"without a type, the parts stay text and keep all digits"))
 	}
 	return out
+}
+
+// LoneWarning tells of n escapes of lone surrogates.
+func LoneWarning(n int) string {
+	return words.Say(n, `escape \ud800 to \udfff is not a character by itself: U+FFFD was stored in its place`,
+		`escapes \ud800 to \udfff are not characters by themselves: U+FFFD was stored in the place of each`)
 }

@@ -98,6 +98,8 @@ type Request struct {
 	// MaxMadeColumns bounds the columns of a table up to which records add some, and MaxNewColumns the columns that the
 	// records of the request add, over all tables; 0: no bound but MaxColumns.
 	MaxMadeColumns, MaxNewColumns int
+	// NewColumns counts the new columns together with those of other batches of the request; nil: there are none.
+	NewColumns *NewColumns
 	// MaxNewTables bounds the tables that the request's records make by suffixes; 0: no bound.
 	MaxNewTables int
 	// DatabaseTTL is the ttl of tables without one of their own, as the database has it.

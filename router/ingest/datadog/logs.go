@@ -32,15 +32,11 @@ func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Door) store(r *http.Request) error {
-	call, err := d.Begin(r)
+	call, target, err := d.Open(r)
 	if err != nil {
 		return err
 	}
 	defer call.Release()
-	target := call.Target(httpdoor.Target{})
-	if err := call.Receive(target); err != nil {
-		return err
-	}
 	text, err := call.Text()
 	if err != nil {
 		return err

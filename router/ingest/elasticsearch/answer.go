@@ -2,7 +2,6 @@ package elasticsearch
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -69,11 +68,12 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	}
 	if p.items {
 		out = append(out, `"items":[`...)
+		ids := newMadeIDs()
 		for i := range operations {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), p.whole))
+			out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), p.whole, ids))
 		}
 		out = append(out, ']', ',')
 	}
@@ -93,16 +93,16 @@ func writePiece(w http.ResponseWriter, out []byte) []byte {
 }
 
 // appendItem appends the item of an operation, after the beginning of its object.
-func (o *operation) appendItem(to []byte, whole bool) []byte {
+func (o *operation) appendItem(to []byte, whole bool, ids *madeIDs) []byte {
 	to = append(append(to, o.verb...), `":`...)
-	return append(o.appendResult(to, whole), '}')
+	return append(o.appendResult(to, whole, ids), '}')
 }
 
 // appendResult appends what became of an operation.
-func (o *operation) appendResult(to []byte, whole bool) []byte {
+func (o *operation) appendResult(to []byte, whole bool, ids *madeIDs) []byte {
 	to = append(to, '{')
 	if whole {
-		to = o.appendName(to)
+		to = o.appendName(to, ids)
 	}
 	if whole && o.status < http.StatusBadRequest {
 		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,`+
@@ -116,7 +116,7 @@ func (o *operation) appendResult(to []byte, whole bool) []byte {
 }
 
 // appendName appends index and id, with a comma behind them.
-func (o *operation) appendName(to []byte) []byte {
+func (o *operation) appendName(to []byte, ids *madeIDs) []byte {
 	index := o.index
 	if len(index) > maxIndex {
 		index = strings.ToValidUTF8(index[:maxIndex], "")
@@ -126,21 +126,40 @@ func (o *operation) appendName(to []byte) []byte {
 	if o.id != nil {
 		to = exchange.AppendJSONString(to, string(o.id))
 	} else {
-		to = append(appendMadeID(append(to, '"')), '"')
+		to = append(ids.append(append(to, '"')), '"')
 	}
 	return append(to, ',')
 }
 
+// madeIDs makes ids for the documents of a request that came without one, as Elasticsearch makes them: 20 characters.
+// Those of a request share the first, because answers are compressed, and ids of chance alone would be most of them.
+type madeIDs struct {
+	shared [madeIDShared]byte
+	number uint64
+}
+
+const (
+	madeIDLength = 20
+	madeIDShared = 15
+)
+
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// appendMadeID appends an id of 20 characters, as Elasticsearch makes for a document without one.
-func appendMadeID(to []byte) []byte {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], rand.Uint64())  //nolint:gosec // it is no secret
-	binary.LittleEndian.PutUint64(b[8:], rand.Uint64()) //nolint:gosec // as above
-	for i := range 20 {
-		bit := i * 6
-		to = append(to, idLetters[(uint16(b[bit/8])|uint16(b[bit/8+1])<<8)>>(bit%8)&63])
+func newMadeIDs() *madeIDs {
+	m := &madeIDs{number: rand.Uint64()} //nolint:gosec // it is no secret
+	for i := range m.shared {
+		m.shared[i] = idLetters[rand.IntN(len(idLetters))] //nolint:gosec // as above
+	}
+	return m
+}
+
+// append appends an id. Those of one request differ in their last characters: a body has fewer documents than these
+// have values.
+func (m *madeIDs) append(to []byte) []byte {
+	to = append(to, m.shared[:]...)
+	m.number++
+	for bits := 6 * (madeIDLength - madeIDShared - 1); bits >= 0; bits -= 6 {
+		to = append(to, idLetters[m.number>>bits&63])
 	}
 	return to
 }
@@ -151,12 +170,13 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 	w.WriteHeader(http.StatusServiceUnavailable)
 	to := append([]byte(`{"took":0,"errors":true,"status":503,"error":`), detail...)
 	to = append(to, `,"items":[`...)
+	ids := newMadeIDs()
 	for i := range operations {
 		if i > 0 {
 			to = append(to, ',')
 		}
 		to = append(append(append(to, '{', '"'), operations[i].verb...), `":{`...)
-		to = operations[i].appendName(to)
+		to = operations[i].appendName(to, ids)
 		to = writePiece(w, append(append(append(to, `"status":429,"error":`...), detail...), `}}`...))
 	}
 	_, _ = w.Write(append(to, "]}\n"...)) // the client may be gone
@@ -166,7 +186,7 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 func answerDocument(w http.ResponseWriter, r *http.Request, operations []operation) {
 	o := &operations[0]
 	if o.fault == nil {
-		write(w, r, http.StatusCreated, o.appendResult(nil, true))
+		write(w, r, http.StatusCreated, o.appendResult(nil, true, newMadeIDs()))
 		return
 	}
 	out := appendError([]byte(`{"error":`), o.fault.kind, o.fault.reason)

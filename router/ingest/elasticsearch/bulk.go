@@ -450,6 +450,9 @@ func (g *group) key(operations []operation, column string) string {
 	if column != "" {
 		part([]byte(column)) // they become other rows
 	}
+	if g.target.Pipeline != ingest.IdentityPipeline {
+		part([]byte(g.target.Pipeline)) // as here
+	}
 	for i := g.first; i >= 0; i = operations[i].next {
 		part(operations[i].id)
 		part(operations[i].document)

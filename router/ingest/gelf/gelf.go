@@ -117,15 +117,11 @@ func (in *input) read(call *httpdoor.Call, body []byte) error {
 }
 
 func (d *Door) push(r *http.Request) error {
-	call, err := d.Begin(r)
+	call, target, err := d.Open(r)
 	if err != nil {
 		return err
 	}
 	defer call.Release()
-	target := call.Target(httpdoor.Target{})
-	if err := call.Receive(target); err != nil {
-		return err
-	}
 	body, err := call.Text()
 	if err != nil {
 		return err

@@ -24,6 +24,8 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // Door is a protocol at one place: its paths on the user port, or a listener of its own.
@@ -145,6 +147,21 @@ func (c *Call) Target(named Target) Target {
 		t.Database = schema.DefaultDatabase
 	}
 	return t
+}
+
+// Open reads what a request says and then its body, for protocols that name no place for records beside it: Begin,
+// Target and Receive. The call is to be released unless there is an error.
+func (d *Door) Open(r *http.Request) (*Call, Target, error) {
+	c, err := d.Begin(r)
+	if err != nil {
+		return nil, Target{}, err
+	}
+	t := c.Target(Target{})
+	if err := c.Receive(t); err != nil {
+		c.Release()
+		return nil, Target{}, err
+	}
+	return c, t, nil
 }
 
 // Receive asks whether records for the target would be taken, and then reads the body. Errors have the
@@ -277,11 +294,23 @@ func (c *Call) SetKey(b *ingest.Batch, key string) {
 		c.sum = sum[:]
 	}
 	h := sha256.New()
-	for _, part := range []string{key, b.Database, b.Table} {
+	parts := []string{key, b.Database, b.Table}
+	if b.Pipeline != "" && b.Pipeline != ingest.IdentityPipeline {
+		parts = append(parts, b.Pipeline) // a request may have batches for one table through several
+	}
+	for _, part := range parts {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
 	}
 	_, _ = h.Write(c.sum)
 	b.Key = string(c.door.Protocol) + "-" + hex.EncodeToString(h.Sum(nil))
+}
+
+// KeyByBody makes the batch known by the body of the request, if it has no other key and the request does not say by
+// what it is known (x-svc-dedupe: off).
+func (c *Call) KeyByBody(b *ingest.Batch) {
+	if b.Key == "" && params.Header(c.r.Header, headerDedupe) == "" {
+		c.SetKey(b, "")
+	}
 }
 
 // memory is the share of a call in the memory for bodies, less what the decoded body takes.
@@ -328,6 +357,24 @@ func (c *Call) Text() ([]byte, error) {
 	c.X.Header().Add(exchange.HeaderWarnings, "the body is not valid UTF-8: U+FFFD was stored in the place of what is not")
 	valid := bytes.ToValidUTF8(c.Body, []byte("\uFFFD"))
 	return append(valid, make([]byte, body.Pad)...)[:len(valid)], nil
+}
+
+// JSON is Text for a body of JSON whose texts the door decodes: what became U+FFFD of escapes is told too.
+func (c *Call) JSON() ([]byte, error) {
+	text, err := c.Text()
+	if err != nil {
+		return nil, err
+	}
+	if n := jsonscan.CountLoneSurrogates(text); n > 0 {
+		c.X.Header().Add(exchange.HeaderWarnings, pipeline.LoneWarning(n))
+	}
+	return text, nil
+}
+
+// AdmitAll asks whether records for the tables of all batches would be taken, before any of them is stored, for
+// protocols whose clients send a request again as a whole.
+func (c *Call) AdmitAll(batches []*ingest.Batch) error {
+	return c.door.Ingestion.AdmitAll(c.r.Context(), c.door.Protocol, batches)
 }
 
 // HasPipeline reports whether a pipeline of the name is stored.

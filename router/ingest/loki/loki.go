@@ -89,15 +89,11 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	if !isJSON {
 		r.Header.Del("Content-Encoding") // the body is a snappy block, whatever it says
 	}
-	call, err := d.Begin(r)
+	call, target, err := d.Open(r)
 	if err != nil {
 		return nil, err
 	}
 	defer call.Release()
-	target := call.Target(httpdoor.Target{})
-	if err := call.Receive(target); err != nil {
-		return nil, err
-	}
 	block := blocks.Get().(*[]byte)
 	defer keep(block)
 	body, err := d.decode(call, isJSON, block)
@@ -183,7 +179,7 @@ func keep(block *[]byte) {
 func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, error) {
 	body := call.Body
 	if isJSON {
-		return call.Text()
+		return call.JSON()
 	}
 	n, err := s2.DecodedLen(body)
 	if err != nil {

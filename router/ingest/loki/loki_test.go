@@ -522,3 +522,32 @@ func TestUnknownForms(t *testing.T) {
 		t.Errorf("%d %s (-want +got):\n%s", w.Code, w.Body, diff)
 	}
 }
+
+// TestLoneSurrogates: escapes that became U+FFFD are told.
+func TestLoneSurrogates(t *testing.T) {
+	d, st := door(t)
+	body := `{"streams":[{"stream":{"a":"\ud83d\ude00"},"values":[["1","x \ud800",{"k":"\uDFFF"}]]}]}`
+	w := send(d, "application/json", []byte(body))
+	if told := w.Header().Get("X-Svc-Warnings"); w.Code != 204 || !strings.HasPrefix(told, "2 escapes") {
+		t.Errorf("%d %q", w.Code, told)
+	}
+	rows := st.Rows("public.loki_logs")
+	if len(rows) != 1 || rows[0]["line"] != "x \uFFFD" || rows[0]["a"] != "\U0001F600" {
+		t.Errorf("%v", rows)
+	}
+}
+
+// TestBlocksAreTheirOwn: a block is decoded into the memory of an earlier one, of which nothing is left.
+func TestBlocksAreTheirOwn(t *testing.T) {
+	d, st := door(t)
+	for i, line := range []string{strings.Repeat("long ", 1000), "short"} {
+		body := s2.EncodeSnappy(nil, protobuf(`{a="b"}`, pushed{nanos: int64(i) + 1, line: line}))
+		if w := send(d, isProtobuf, body); w.Code != 204 {
+			t.Fatal(w.Body)
+		}
+	}
+	rows := st.Rows("public.loki_logs")
+	if len(rows) != 2 || rows[0]["line"] != strings.Repeat("long ", 1000) || rows[1]["line"] != "short" {
+		t.Errorf("%v", rows)
+	}
+}

@@ -187,7 +187,8 @@ func (r *record) readJSON(raw []byte, s *scope) error {
 				r.severityText = bytes.Clone(r.severityText)
 			}
 		case "body":
-			r.body, err = appendBodyJSON(r.body[:0], w)
+			r.bodyText, err = appendBodyJSON(r.bodyText[:0], w)
+			r.body = r.bodyText
 		case "attributes":
 			r.attributes, err = appendAttributesJSON(r.attributes, w, 1, &r.members)
 		case "flags":

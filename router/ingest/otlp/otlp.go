@@ -157,19 +157,15 @@ func answerJSON(rejected int64, why string) []byte {
 
 // store returns the way of a request, over HTTP or by gRPC. Its body is JSON or protobuf.
 func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
-	call, err := d.Begin(r)
+	call, target, err := d.Open(r)
 	if err != nil {
 		return nil, err
 	}
 	defer call.Release()
-	target := call.Target(httpdoor.Target{})
-	if err := call.Receive(target); err != nil {
-		return nil, err
-	}
 	in := &request{body: call.Body, read: readProto, eventTime: call.EventTime, arrival: call.X.Start.UnixNano()}
 	if isJSON {
 		in.read, in.json = readJSON, true
-		if in.body, err = call.Text(); err != nil {
+		if in.body, err = call.JSON(); err != nil {
 			return nil, err
 		}
 	}

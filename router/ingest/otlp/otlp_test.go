@@ -426,3 +426,13 @@ func TestManyAttributes(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 }
+
+// TestLoneSurrogates: escapes that became U+FFFD are told.
+func TestLoneSurrogates(t *testing.T) {
+	d, _ := door(t)
+	body := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x \ud800"}}]}]}]}`
+	w := send(d, typeJSON, []byte(body))
+	if told := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.HasPrefix(told, "1 escape") {
+		t.Errorf("%d %q", w.Code, told)
+	}
+}

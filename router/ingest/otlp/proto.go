@@ -248,7 +248,7 @@ func (r *record) read(msg []byte, s *scope) error {
 		case 3:
 			r.severityText = f.data
 		case 5:
-			r.body, err = appendBody(r.body[:0], f.data)
+			r.body, err = r.readBody(f.data)
 		case 6:
 			r.members.note(keyOf(f.data), r.attributes)
 			r.attributes, err = appendKeyValue(r.attributes, f.data, 1)
@@ -328,22 +328,22 @@ func appendKeyValue(to, msg []byte, depth int) ([]byte, error) {
 	}
 }
 
-// appendBody appends an AnyValue as the text of a body: a string as it is, bytes in base64, else JSON.
-func appendBody(to, msg []byte) ([]byte, error) {
+// readBody returns an AnyValue as the text of a body: a string as it is, where it is, bytes in base64, else JSON.
+func (r *record) readBody(msg []byte) (text []byte, err error) {
 	var f field
 	rest := msg
 	if ok, err := next(&rest, &f); err != nil || !ok {
-		return to, err
+		return nil, err
 	}
-	if len(rest) == 0 {
-		switch {
-		case f.isBytes(1):
-			return append(to, f.data...), nil
-		case f.isBytes(7):
-			return appendBase64(to, f.data), nil
-		}
+	if len(rest) == 0 && f.isBytes(1) {
+		return f.data, nil
 	}
-	return appendValue(to, msg, 1)
+	if len(rest) == 0 && f.isBytes(7) {
+		r.bodyText = appendBase64(r.bodyText[:0], f.data)
+	} else {
+		r.bodyText, err = appendValue(r.bodyText[:0], msg, 1)
+	}
+	return r.bodyText, err
 }
 
 // appendValue appends an AnyValue as JSON. Of several fields the last counts, as in any protobuf.

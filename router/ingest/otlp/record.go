@@ -17,6 +17,7 @@ type record struct {
 	severity       int64
 	severityText   []byte
 	body           []byte // its text, or JSON
+	bodyText       []byte // memory for bodies that do not stand in the request as they are
 	attributes     []byte // a JSON object
 	flags          uint64
 	traceID        []byte // hexadecimal
@@ -51,7 +52,7 @@ func (s *scope) failed() error {
 // reset empties the record for the next one, and keeps its memory.
 func (r *record) reset(s *scope) {
 	*r = record{
-		scope: s, severityText: nil, body: r.body[:0], attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0],
+		scope: s, bodyText: r.bodyText, attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0],
 		spanID: r.spanID[:0], members: r.members, repeated: s.repeated,
 	}
 	r.members.empty()

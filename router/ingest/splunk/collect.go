@@ -71,11 +71,18 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 	for _, g := range groups {
 		b := c.Batch(g.target)
 		b.Tags, b.OnReject, b.Bytes = in.tags, orStore(b.OnReject), g.bytes
+		if len(groups) > 1 && in.allTimed() {
+			// If a table refuses its events, all come again. With their times they are the same ones, and stored once.
+			c.KeyByBody(b)
+		}
 		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, in.events, body) })
 		out = append(out, b)
 	}
 	return out, nil
 }
+
+// allTimed reports whether every event has a time of its own.
+func (r *reading) allTimed() bool { return r.timed == len(r.events) }
 
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
@@ -206,17 +213,19 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *http
 }
 
 func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) error {
-	c, err := d.Begin(r)
+	c, _, err := d.Open(r)
 	if err != nil {
 		return err
 	}
 	defer c.Release()
-	if err := c.Receive(c.Target(httpdoor.Target{})); err != nil {
-		return err
-	}
 	batches, err := decode(c)
 	if err != nil {
 		return c.Refuse(err)
+	}
+	if len(batches) > 1 { // a client sends all events again, those that were stored too
+		if err := c.AdmitAll(batches); err != nil {
+			return err
+		}
 	}
 	skipped, records := 0, 0
 	var first string

@@ -32,6 +32,7 @@ const eventBytes = 96
 type reading struct {
 	w      *jsonwalk.Walker
 	events []event
+	timed  int // of them those that have a time
 	tags   map[string]bool
 	// names are texts that events have in common.
 	names map[string]string
@@ -60,7 +61,9 @@ func (r *reading) add(e *event) error {
 		}
 		r.events = append(make([]event, 0, n), r.events...)
 	}
-	r.events = append(r.events, *e)
+	if r.events = append(r.events, *e); e.timed {
+		r.timed++
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,8 +133,8 @@ func TestPipelineBySourcetype(t *testing.T) {
 	d, st := door(t)
 	d.BySourcetype = true
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.event))\n        .\n")
-	if w := send(d.Event, "/x",
-		`{"event":"a","sourcetype":"p","time":1}{"event":"a","sourcetype":"q","time":1}`); w.Code != 200 {
+	if w := send(d.Event, "/x", `{"event":"a","sourcetype":"p","time":1}{"event":"a","sourcetype":"q","time":1}`,
+		"Idempotency-Key", "k"); w.Code != 200 { // which the batches for one table share
 		t.Fatal(w.Body)
 	}
 	rows := st.Rows("public.splunk_logs")
@@ -293,5 +294,59 @@ func TestNewIndexesAreBounded(t *testing.T) {
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "100 new tables") ||
 		!strings.Contains(w.Body.String(), `"invalid-event-number":199`) || len(st.Tables()) != 0 {
 		t.Errorf("%d %s, %d tables", w.Code, w.Body, len(st.Tables()))
+	}
+}
+
+// TestBusyIndexKeepsOthersWaiting: if the table of one index is busy, nothing of the request is stored, since its
+// client sends all events again.
+func TestBusyIndexKeepsOthersWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, st := door(t)
+		body := `{"index":"a","event":1}{"index":"b","event":2}`
+		st.Press("public.b", true)
+		w := send(d.Event, "/x", body)
+		if w.Code != 503 || !strings.Contains(w.Body.String(), `"code":9`) || len(st.Tables()) != 0 {
+			t.Errorf("%d %s, rows of %v", w.Code, w.Body, st.Tables())
+		}
+		st.Press("public.b", false)
+		if w := send(d.Event, "/x", body); w.Code != 200 || len(st.Rows("public.a")) != 1 || len(st.Rows("public.b")) != 1 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// TestEventsWithTimesComeAgain: a table refuses its events, and all of the request are sent again. Those that have
+// times of their own are stored once, unless the request says that it is known by nothing.
+func TestEventsWithTimesComeAgain(t *testing.T) {
+	for _, c := range []struct {
+		body, dedupe string
+		rows         int
+	}{
+		{`{"index":"a","event":1,"time":1}{"index":"b","event":2,"time":2}`, "", 1},
+		{`{"index":"a","event":1,"time":1}{"index":"b","event":2,"time":2}`, "off", 2},
+		{`{"index":"a","event":1,"time":1}{"index":"b","event":2}`, "", 2},
+	} {
+		d, st := door(t)
+		st.Refuse("public.b", errs.New(errs.RateLimited, "too much"))
+		if w := send(d.Event, "/x", c.body, "X-Svc-Dedupe", c.dedupe); w.Code != 503 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		st.Refuse("public.b", nil)
+		w := send(d.Event, "/x", c.body, "X-Svc-Dedupe", c.dedupe)
+		if w.Code != 200 || len(st.Rows("public.a")) != c.rows || len(st.Rows("public.b")) != 1 {
+			t.Errorf("%+v: %d, %d and %d rows", c, w.Code, len(st.Rows("public.a")), len(st.Rows("public.b")))
+		}
+	}
+}
+
+// TestRawIsRepaired: what of raw text is no UTF-8 is told.
+func TestRawIsRepaired(t *testing.T) {
+	d, st := door(t)
+	w := send(d.Raw, "/raw", "a \xff line")
+	if told := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.Contains(told, "U+FFFD") {
+		t.Errorf("%d %q", w.Code, told)
+	}
+	if rows := st.Rows("public.splunk_logs"); len(rows) != 1 || rows[0]["message"] != "a \uFFFD line" {
+		t.Errorf("%v", rows)
 	}
 }

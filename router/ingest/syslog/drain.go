@@ -59,15 +59,11 @@ func (d *Drain) Take(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Drain) take(r *http.Request) error {
-	call, err := d.Begin(r)
+	call, target, err := d.Open(r)
 	if err != nil {
 		return err
 	}
 	defer call.Release()
-	target := call.Target(httpdoor.Target{})
-	if err := call.Receive(target); err != nil {
-		return err
-	}
 	in := &input{parser: d.parser, old: d.old}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is plain syslog
 	in.noData = media == typeLogplex

@@ -399,3 +399,14 @@ func BenchmarkSkip(b *testing.B) {
 		}
 	}
 }
+
+func TestCountLoneSurrogates(t *testing.T) {
+	for doc, want := range map[string]int{
+		`"a"`: 0, `"\ud800"`: 1, `"\ud83d\ude00"`: 0, `"\\ud800"`: 0, `"\\\ud800"`: 1, `{"\uDC00":"\ud800\ud800"}`: 3,
+		`"\ufffd \n"`: 0, `"\ud800\u0041"`: 1, `"\`: 0, `"\u`: 0, `"\ud8`: 0, `"\ud800`: 1, `\x\ud800`: 1, "": 0,
+	} {
+		if got := CountLoneSurrogates([]byte(doc)); got != want {
+			t.Errorf("%s: %d, want %d", doc, got, want)
+		}
+	}
+}

@@ -76,6 +76,31 @@ func (t Text) LoneSurrogates(decoded []byte, pos int) (n int) {
 	}
 }
 
+// CountLoneSurrogates counts the escapes of lone surrogates in a JSON document.
+func CountLoneSurrogates(doc []byte) (n int) {
+	if bytes.IndexByte(doc, '\\') < 0 {
+		return 0
+	}
+	t := NewText(doc)
+	for pos := 0; ; {
+		at := bytes.IndexByte(doc[pos:], '\\')
+		if at < 0 {
+			return n
+		}
+		from := pos + at
+		r, next := t.escape(from)
+		if next < 0 {
+			next = from + 1 // it is no JSON
+		}
+		if r == utf8.RuneError && next > from+2 && t.hex4(from+2) != utf8.RuneError {
+			n++
+		}
+		if pos = next; pos >= len(doc) {
+			return n
+		}
+	}
+}
+
 // SkipString returns the position after the string whose opening quote precedes pos.
 func (t Text) SkipString(pos int) (int, error) {
 	for {
