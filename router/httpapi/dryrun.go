@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -120,6 +121,9 @@ func (s *Server) dryRun(x *exchange.Exchange, r *http.Request) ([]byte, *dryRun,
 		return nil, nil, err
 	}
 	defer out.release()
+	if x.TimedOut() { // also if the pipeline ended before it looked at the time
+		return nil, nil, context.DeadlineExceeded
+	}
 	if d.trace {
 		return s.traceAnswer(x, d, tables), d, nil
 	}
