@@ -15,6 +15,7 @@ import (
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/explore"
+	"cordwood/router/httpapi/session"
 	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipeline/processor"
@@ -110,6 +111,14 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	// A nil provider in the interface would not be nil.
 	if users != nil {
 		config.Auth = users
+		sessions := session.Config{Users: users, Cluster: client.ClusterID}
+		if source := n.protection.secret; source != nil {
+			sessions.Keys = func() [][]byte { return source.Keys("cordwood sessions, version 1") }
+		}
+		if config.Sessions, err = session.New(sessions); err != nil {
+			return err
+		}
+		config.SignIn = users.Check
 	}
 	front, err := httpapi.New(config)
 	if err != nil {

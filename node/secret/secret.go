@@ -162,6 +162,15 @@ func derive(line []byte) (*authority, error) {
 	return &authority{key: key, root: root}, nil
 }
 
+// derive returns a key for a purpose.
+func (a *authority) derive(purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, a.key.Seed(), nil, purpose, sha256.Size)
+	if err != nil {
+		panic(err) // only a longer key makes it fail
+	}
+	return key
+}
+
 // ReadableByAll reports whether every account of the machine may read the file.
 func ReadableByAll(file string) bool {
 	info, err := os.Stat(file)

@@ -332,3 +332,42 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestKeys: all nodes derive the same keys from a secret, others for another purpose, and while the secret is changed
+// both are known.
+func TestKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), FileName)
+	if err := Make(file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := func(purpose string) [][]byte {
+		t.Helper()
+		s, err := Open(Config{File: file, Node: "n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Keys(purpose)
+	}
+	first := keys("a")
+	if len(first) != 1 || len(first[0]) != 32 || !bytes.Equal(first[0], keys("a")[0]) ||
+		bytes.Equal(first[0], keys("b")[0]) {
+		t.Errorf("keys %x", first)
+	}
+	if err := Make(file); err != nil {
+		t.Fatal(err)
+	}
+	newer, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(newer, text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if both := keys("a"); len(both) != 2 || !bytes.Equal(both[1], first[0]) || bytes.Equal(both[0], first[0]) {
+		t.Errorf("keys %x, want %x second", both, first)
+	}
+}

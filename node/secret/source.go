@@ -263,3 +263,15 @@ func signed(leaf *x509.Certificate, authorities []*authority) bool {
 	}
 	return false
 }
+
+// Keys returns keys for a purpose that every node derives alike from the secret: the first is to be used, and while the
+// secret is changed the second is accepted beside it.
+func (s *Source) Keys(purpose string) [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out [][]byte
+	for _, a := range s.secret.authorities {
+		out = append(out, a.derive(purpose))
+	}
+	return out
+}

@@ -134,7 +134,7 @@ func (s *Server) authenticate(x *exchange.Exchange, r *http.Request) error {
 		x.Caller = access.Caller{Sender: access.Everybody(), Address: x.Client}
 		return nil
 	}
-	sender, err := s.cfg.Auth.Authenticate(r, x.Client)
+	sender, err := s.sender(x, r)
 	if err != nil {
 		e := errs.From(err)
 		if x.ExactRetry = e.Code == errs.RateLimited; !x.ExactRetry {
@@ -147,6 +147,18 @@ func (s *Server) authenticate(x *exchange.Exchange, r *http.Request) error {
 	}
 	x.Caller = access.Caller{Sender: sender, Address: x.Client}
 	return nil
+}
+
+// sender finds out who sends a request: by credentials, or else by the session of a browser, which is renewed.
+func (s *Server) sender(x *exchange.Exchange, r *http.Request) (access.Sender, error) {
+	if s.cfg.Sessions == nil || params.Header(r.Header, "X-Svc-Auth", "Authorization") != "" || !s.cfg.Sessions.Has(r) {
+		return s.cfg.Auth.Authenticate(r, x.Client)
+	}
+	sender, renewed, err := s.cfg.Sessions.Authenticate(r, s.cfg.Proxies.Secure(r))
+	if renewed != nil {
+		http.SetCookie(x, renewed)
+	}
+	return sender, err
 }
 
 // asksForPassword reports whether the client may be told to ask its user for a password. A

@@ -15,16 +15,21 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/router/access"
+	"cordwood/router/explore/scope"
 	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/explore"
 )
 
 // newWhole returns a server that has all routes.
 func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
+	explorer, err := explore.New(explore.Config{Source: struct{ scope.Source }{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.LogQuery, c.Tail = &fakeCluster{}, nothing, nothing, nothing
-		c.Explore, c.Page = &explore.Handler{}, nothing
+		c.Explore, c.Page = explorer, nothing
 		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)
 }
@@ -120,7 +125,7 @@ func TestSchemasOfStructs(t *testing.T) {
 		"ClusterOperation": clusterapi.Operation{}, "ClusterAnswer": clusterapi.Answer{}, "ClusterPlan": clusterapi.Plan{},
 		"ClusterLoad": clusterapi.Load{},
 		"ClusterMove": clusterapi.Move{}, "Status": Status{}, "DryRunForm": dryRunForm{},
-		"ClusterRequest": clusterapi.Request{},
+		"ClusterRequest": clusterapi.Request{}, "Session": Session{},
 	} {
 		schema := doc.Components.Schemas[name]
 		if schema == nil {

@@ -89,6 +89,9 @@ func (s *Server) routes() []route {
 			handler: s.metricsHandler().ServeHTTP,
 		},
 		{methods: get, path: "/config", needs: access.Monitor, action: "read the configuration", handler: s.handleConfig},
+		{methods: post, path: "/v1/session", needs: access.Open, handler: s.handleSignIn},
+		{methods: del, path: "/v1/session", needs: access.Open, handler: s.handleSignOut},
+		{methods: get, path: "/v1/session", needs: access.SignedIn, action: "ask who is signed in", handler: s.handleSession},
 		{methods: get, path: "/", needs: access.Open, handler: s.handleIndex},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
 	}

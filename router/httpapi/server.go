@@ -35,6 +35,7 @@ import (
 	"cordwood/router/httpapi/explore"
 	"cordwood/router/httpapi/openapi"
 	"cordwood/router/httpapi/peer"
+	"cordwood/router/httpapi/session"
 	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 )
@@ -103,6 +104,10 @@ type Config struct {
 	// Auth reports which user asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator
+	// Sessions signs users in by a cookie. SignIn checks the password: it returns who a user is, with the errors of Auth.
+	// The default value is nil: there are no sessions.
+	Sessions *session.Manager
+	SignIn   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
 	// MetricsClosed asks for a user at /metrics too. The default value is false: anybody may
 	// read them, but while there are users not the names of databases and tables.
 	MetricsClosed bool

@@ -226,6 +226,15 @@ func everything() []sent {
 	post("/v1/explore/context", asJSON, row+`,"before":1}`, 404, false)
 	post("/v1/explore/context", asJSON, row+`,"before":201}`, 400, true)
 
+	get("/v1/session", 200, false)
+	get("/v1/session", 400, false, "x-svc-timeout", "soon")
+	post("/v1/session", asJSON, `{"user":"query","password":"q"}`, 204, false)
+	post("/v1/session", asJSON, `{"user":"query","password":"no"}`, 401, false)
+	post("/v1/session", asJSON, `{"user":"nobody","password":"no"}`, 401, false)
+	post("/v1/session", asJSON, `{"user":"query"}`, 400, true)
+	post("/v1/session", asJSON, `{"user":"query","password":"`+strings.Repeat("x", 10_000)+`"}`, 413, false)
+	out = append(out, sent{request{method: "DELETE", path: "/v1/session"}, 204, false})
+
 	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "1s")
 	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "1s", "Accept", "text/event-stream")
 	get("/v1/tail", 400, true)

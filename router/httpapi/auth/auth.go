@@ -15,6 +15,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -363,4 +364,19 @@ func Protected(urlPath string, extra ...string) bool {
 func below(p, root string) bool {
 	rest, found := strings.CutPrefix(p, root)
 	return found && (rest == "" || rest[0] == '/')
+}
+
+// Session returns the sender that a user is who signed in before, if check accepts the digest of the password as it is
+// stored now. The error is UserNotFound or UserPasswordMismatch.
+func (p *Provider) Session(name string, check func(stored [sha256.Size]byte) bool) (access.Sender, error) {
+	u, found := p.users.Load().byName[name]
+	if !found {
+		return access.Sender{}, refuse(errs.UserNotFound, "User not found, username: "+shorten(name))
+	}
+	if !check(u.stored) {
+		return access.Sender{}, refuse(errs.UserPasswordMismatch, "the password of "+shorten(name)+" was changed")
+	}
+	s := u.sender
+	s.Proof = "session"
+	return s, nil
 }

@@ -1,0 +1,235 @@
+// Package session signs users of a page in by a cookie, so that the page does not keep their password.
+//
+// A session is a token that only the cluster can make: who, since when, last renewed, and a fingerprint of the stored
+// password, under a key that all routers derive alike. Nothing is stored, so every router accepts it, and a changed
+// password or a removed user ends it. It is good for 12 hours without use, 7 days at most.
+//
+// The cookie is HttpOnly and SameSite=Strict. It counts only for requests that do not come from a page of another
+// origin, also of one that may use the server otherwise.
+//
+// A Manager may be used concurrently.
+package session
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+)
+
+// How long a session is good for: without use, and at most; and how often it is renewed.
+const (
+	idleLife   = 12 * time.Hour
+	wholeLife  = 7 * 24 * time.Hour
+	renewAfter = 5 * time.Minute
+)
+
+// Users knows who may sign in; *auth.Provider does.
+type Users interface {
+	// Session returns the sender that a user is whose stored password check accepts, by its digest.
+	Session(user string, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
+}
+
+// Config is what a Manager works with.
+type Config struct {
+	Users Users
+	// Keys returns the secrets of the cluster: the first signs, all are accepted. The default value is one that only this
+	// process knows.
+	Keys func() [][]byte
+	// Cluster returns the id of the cluster, of which the name of the cookie has a part, since ports share cookies.
+	Cluster func() string
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+}
+
+// Manager makes and checks sessions. See the package comment.
+type Manager struct {
+	cfg   Config
+	cross *http.CrossOriginProtection
+}
+
+// New returns a Manager. Users must be set.
+func New(cfg Config) (*Manager, error) {
+	if cfg.Users == nil {
+		return nil, errors.New("session: Config.Users must be set")
+	}
+	if cfg.Keys == nil {
+		own := make([]byte, sha256.Size)
+		_, _ = rand.Read(own) // never fails
+		cfg.Keys = func() [][]byte { return [][]byte{own} }
+	}
+	if cfg.Cluster == nil {
+		cfg.Cluster = func() string { return "" }
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Manager{cfg: cfg, cross: http.NewCrossOriginProtection()}, nil
+}
+
+// token is what a cookie says.
+type token struct {
+	user            string
+	issued, renewed time.Time
+	print           []byte
+}
+
+const (
+	tokenVersion = 1
+	printBytes   = 16
+	maxToken     = 1024
+)
+
+// sign returns t as a cookie has it.
+func (t *token) sign(key []byte) string {
+	b := append([]byte{tokenVersion}, t.print...)
+	b = binary.AppendVarint(b, t.issued.Unix())
+	b = binary.AppendVarint(b, t.renewed.Unix())
+	b = append(b, t.user...)
+	return base64.RawURLEncoding.EncodeToString(append(b, mac(monthKey(key, t.renewed), "token", b)...))
+}
+
+// monthKey returns the key of a month: what is signed in one month is not made by the key of another.
+func monthKey(key []byte, at time.Time) []byte {
+	return mac(key, "month", []byte(at.UTC().Format("2006-01")))
+}
+
+// mac returns a code that proves who wrote text, for a purpose.
+func mac(key []byte, purpose string, text []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	_, _ = h.Write([]byte("cordwood session " + purpose + "\x00")) // it never fails
+	_, _ = h.Write(text)
+	return h.Sum(nil)
+}
+
+// fingerprint returns a fingerprint of a stored password.
+func fingerprint(key []byte, stored [sha256.Size]byte) []byte {
+	return mac(key, "password", stored[:])[:printBytes]
+}
+
+var errToken = errors.New("session: not a token")
+
+// read returns the token of a cookie, and the key that signed it.
+func (m *Manager) read(text string) (*token, []byte, error) {
+	if len(text) > maxToken {
+		return nil, nil, errToken
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) < 1+printBytes+2+sha256.Size || b[0] != tokenVersion {
+		return nil, nil, errToken
+	}
+	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	rest := body[1+printBytes:]
+	issued, n := binary.Varint(rest)
+	if n <= 0 {
+		return nil, nil, errToken
+	}
+	renewed, k := binary.Varint(rest[n:])
+	if k <= 0 {
+		return nil, nil, errToken
+	}
+	t := &token{
+		user: string(rest[n+k:]), print: body[1 : 1+printBytes], issued: time.Unix(issued, 0), renewed: time.Unix(renewed, 0),
+	}
+	for _, key := range m.cfg.Keys() {
+		if hmac.Equal(sum, mac(monthKey(key, t.renewed), "token", body)) {
+			return t, key, nil
+		}
+	}
+	return nil, nil, errToken
+}
+
+// CookieName returns the name of the cookie.
+func (m *Manager) CookieName() string {
+	const shown = 8
+	id := m.cfg.Cluster()
+	return "cordwood_" + id[max(0, len(id)-shown):]
+}
+
+// cookie returns the cookie of a token; empty: one that ends it.
+func (m *Manager) cookie(value string, secure bool) *http.Cookie {
+	c := &http.Cookie{
+		Name: m.CookieName(), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
+		MaxAge: int(wholeLife / time.Second),
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// Begin returns the cookie of a new session of a user whose password was right.
+func (m *Manager) Begin(user string, secure bool) (*http.Cookie, error) {
+	key := m.cfg.Keys()[0]
+	now := m.cfg.Now()
+	t := token{user: user, issued: now, renewed: now}
+	_, err := m.cfg.Users.Session(user, func(stored [sha256.Size]byte) bool {
+		t.print = fingerprint(key, stored)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m.cookie(t.sign(key), secure), nil
+}
+
+// End returns the cookie that ends a session in a browser.
+func (m *Manager) End(secure bool) *http.Cookie { return m.cookie("", secure) }
+
+// Has reports whether a request brings a session that counts for it.
+func (m *Manager) Has(r *http.Request) bool {
+	_, err := r.Cookie(m.CookieName())
+	return err == nil && m.sameOrigin(r)
+}
+
+// sameOrigin reports whether no page of another origin sends the request, whatever its method.
+func (m *Manager) sameOrigin(r *http.Request) bool {
+	unsafe := *r
+	unsafe.Method = http.MethodPost
+	return m.cross.Check(&unsafe) == nil
+}
+
+// Authenticate returns who sends a request by the session that it brings. renewed is a cookie for the answer; nil: none
+// is needed.
+func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, renewed *http.Cookie, err error) {
+	ended := errs.New(errs.AuthHeaderNotFound, "the session has ended: sign in again").WithStatus(http.StatusUnauthorized)
+	c, err := r.Cookie(m.CookieName())
+	if err != nil {
+		return s, nil, ended
+	}
+	t, key, err := m.read(c.Value)
+	if err != nil {
+		return s, nil, ended
+	}
+	now := m.cfg.Now()
+	const skew = 5 * time.Minute // between the clocks of routers
+	if now.Sub(t.renewed) > idleLife || now.Sub(t.issued) > wholeLife || t.renewed.Sub(now) > skew ||
+		t.renewed.Before(t.issued) {
+		return s, nil, ended
+	}
+	s, err = m.cfg.Users.Session(t.user, func(stored [sha256.Size]byte) bool {
+		return hmac.Equal(t.print, fingerprint(key, stored))
+	})
+	if err != nil {
+		return s, nil, ended
+	}
+	if signs := m.cfg.Keys()[0]; now.Sub(t.renewed) >= renewAfter || !hmac.Equal(signs, key) {
+		_, err := m.cfg.Users.Session(t.user, func(stored [sha256.Size]byte) bool {
+			t.print = fingerprint(signs, stored)
+			return true
+		})
+		if err != nil {
+			return s, nil, ended
+		}
+		t.renewed = now
+		renewed = m.cookie(t.sign(signs), secure)
+	}
+	return s, renewed, nil
+}

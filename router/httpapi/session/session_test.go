@@ -1,0 +1,185 @@
+package session
+
+import (
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/router/access"
+)
+
+// fakeUsers are users with their stored passwords.
+type fakeUsers map[string]string
+
+func (f fakeUsers) Session(user string, check func([sha256.Size]byte) bool) (access.Sender, error) {
+	stored, ok := f[user]
+	if !ok || !check(sha256.Sum256([]byte(stored))) {
+		return access.Sender{}, errors.New("no")
+	}
+	return access.Sender{User: user, Right: access.ReadOnly, Proof: "session"}, nil
+}
+
+// place is a router with a clock that a test sets.
+type place struct {
+	*Manager
+	users fakeUsers
+	keys  [][]byte
+	now   time.Time
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{
+		users: fakeUsers{"ann": "x", "bo": "y"}, keys: [][]byte{[]byte("first")},
+		now: time.Date(2026, 1, 30, 10, 0, 0, 0, time.UTC),
+	}
+	var err error
+	p.Manager, err = New(Config{
+		Users: p.users, Keys: func() [][]byte { return p.keys },
+		Cluster: func() string { return "01M8EB8M12JFRQ58V5P35WVQN4" },
+		Now:     func() time.Time { return p.now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *place) begin(t *testing.T, user string) *http.Cookie {
+	t.Helper()
+	c, err := p.Begin(user, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// who returns who a request with a cookie is from, and the cookie that it gets.
+func (p *place) who(c *http.Cookie) (string, *http.Cookie) {
+	r := httptest.NewRequest(http.MethodPost, "/v1/sql", nil)
+	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
+	s, renewed, err := p.Authenticate(r, false)
+	if err != nil {
+		return "", nil
+	}
+	return s.User, renewed
+}
+
+func TestCookie(t *testing.T) {
+	p := newPlace(t)
+	c := p.begin(t, "ann")
+	if c.Name != "cordwood_P35WVQN4" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure {
+		t.Errorf("the cookie is %s", c)
+	}
+	if c, _ := p.Begin("ann", true); !c.Secure {
+		t.Error("by TLS the cookie goes over plain HTTP")
+	}
+	if user, renewed := p.who(c); user != "ann" || renewed != nil {
+		t.Errorf("it is %q's, renewed %v", user, renewed)
+	}
+	if other := p.begin(t, "bo"); other.Value == c.Value {
+		t.Error("two users have one token")
+	}
+	for i := range len(c.Value) {
+		wrong := *c
+		wrong.Value = c.Value[:i] + string('A'+(c.Value[i]+1)%26) + c.Value[i+1:]
+		if user, _ := p.who(&wrong); user != "" && wrong.Value != c.Value {
+			t.Fatalf("byte %d was changed, and it is still %q's", i, user)
+		}
+	}
+	if _, err := p.Begin("nobody", false); err == nil {
+		t.Error("a session of nobody")
+	}
+}
+
+// TestEnds has time, passwords, users and keys end sessions.
+func TestEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *place)
+		alive  bool
+	}{
+		"soon":             {func(p *place) { p.now = p.now.Add(11 * time.Hour) }, true},
+		"without use":      {func(p *place) { p.now = p.now.Add(12*time.Hour + time.Second) }, false},
+		"the clock back":   {func(p *place) { p.now = p.now.Add(-time.Minute) }, true},
+		"far back":         {func(p *place) { p.now = p.now.Add(-time.Hour) }, false},
+		"another password": {func(p *place) { p.users["ann"] = "z" }, false},
+		"removed":          {func(p *place) { delete(p.users, "ann") }, false},
+		"a key before it":  {func(p *place) { p.keys = [][]byte{[]byte("second"), []byte("first")} }, true},
+		"another key":      {func(p *place) { p.keys = [][]byte{[]byte("second")} }, false},
+	} {
+		p := newPlace(t)
+		cookie := p.begin(t, "ann")
+		c.change(p)
+		user, renewed := p.who(cookie)
+		if (user == "ann") != c.alive {
+			t.Errorf("%s: it is %q's", name, user)
+		}
+		if again, _ := p.who(cookie); renewed != nil && again != "ann" {
+			t.Errorf("%s: other requests under way lost their session", name)
+		}
+		if renewed != nil {
+			if user, _ := p.who(renewed); user != "ann" {
+				t.Errorf("%s: the renewed one is %q's", name, user)
+			}
+		}
+	}
+}
+
+// TestWhole: a session that is used all the time ends after a week, also across the months.
+func TestWhole(t *testing.T) {
+	p := newPlace(t)
+	c := p.begin(t, "ann")
+	begin := p.now
+	for p.now.Sub(begin) <= 7*24*time.Hour {
+		user, renewed := p.who(c)
+		if user != "ann" {
+			t.Fatalf("it ended after %s", p.now.Sub(begin))
+		}
+		if renewed != nil {
+			c = renewed
+		}
+		p.now = p.now.Add(time.Hour)
+	}
+	if user, _ := p.who(c); user != "" {
+		t.Error("it did not end")
+	}
+}
+
+// TestOrigins: no page of another origin uses the cookie.
+func TestOrigins(t *testing.T) {
+	p := newPlace(t)
+	c := p.begin(t, "ann")
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for header, has := range map[string]bool{
+			"": true, "Origin=http://example.com": true, "Origin=http://evil.test": false, "Sec-Fetch-Site=cross-site": false,
+			"Sec-Fetch-Site=same-origin": true, "Origin=null": false,
+		} {
+			r := httptest.NewRequest(method, "http://example.com/v1/sql", nil)
+			r.AddCookie(c)
+			if name, value, ok := strings.Cut(header, "="); ok {
+				r.Header.Set(name, value)
+			}
+			if p.Has(r) != has {
+				t.Errorf("%s %s: the session counts: %v", method, header, !has)
+			}
+		}
+	}
+}
+
+func FuzzToken(f *testing.F) {
+	t := &testing.T{}
+	p := newPlace(t)
+	c, _ := p.Begin("ann", false)
+	f.Add(c.Value)
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, _, err := p.read(text)
+		if err == nil && text != c.Value {
+			t.Fatalf("%q is a token of %q", text, got.user)
+		}
+	})
+}
