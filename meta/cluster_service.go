@@ -85,46 +85,8 @@ func prepareRaiseCounters(r *metapb.RaiseCounters) error {
 // minVersion returns the version of the cluster that a command needs. What is new in a version
 // is refused before, because members that do not know it would halt.
 func minVersion(cmd *metapb.Command) uint32 {
-	switch cmd.GetChangeShard().GetChange().(type) {
-	case *metapb.ChangeShard_MadeAnew:
-		return metapb.ProtocolAnew
-	case *metapb.ChangeShard_Retiring:
-		return metapb.ProtocolRetire
-	}
-	switch cmd.GetAlterTable().GetChange().(type) {
-	case *metapb.AlterTable_RenameColumn, *metapb.AlterTable_ModifyColumn, *metapb.AlterTable_ModifyIndex:
-		return metapb.ProtocolWidening
-	}
-	switch op := cmd.Op.(type) {
-	case *metapb.Command_RegisterNode:
-		if r := op.RegisterNode; r.GetNode().GetMark() != nil || len(r.GetEarlier()) > 0 || r.GetReadmit() {
-			return metapb.ProtocolMarks
-		}
-		return metapb.MinProtocol
-	case *metapb.Command_RetireShard:
-		return metapb.ProtocolRetire
-	case *metapb.Command_FoundShards, *metapb.Command_RaiseCounters:
-		return metapb.ProtocolMarks
-	case *metapb.Command_ReplaceTables:
-		return metapb.ProtocolReplace
-	case *metapb.Command_CreateTable:
-		if op.CreateTable.GetTable().GetRestored().GetReplaces() != "" {
-			return metapb.ProtocolReplace
-		}
-		return metapb.MinProtocol
-	case *metapb.Command_PlaceTable:
-		if op.PlaceTable.GetStep() != metapb.PlaceTable_STEP_UNSPECIFIED {
-			return metapb.ProtocolHandoff
-		}
-		return metapb.ProtocolCluster
-	case *metapb.Command_PutOperation:
-		if op.PutOperation.GetOperation().GetProgress() != nil {
-			return metapb.ProtocolProgress
-		}
-		return metapb.ProtocolCluster
-	case *metapb.Command_SetNodeState, *metapb.Command_RemoveNode, *metapb.Command_SetSettings,
-		*metapb.Command_CreateShard, *metapb.Command_ChangeShard, *metapb.Command_DropOperations:
-		return metapb.ProtocolCluster
+	if needs := commandRules[opName(cmd)].needs; needs != nil {
+		return needs(cmd)
 	}
 	return metapb.MinProtocol
 }

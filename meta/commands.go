@@ -7,6 +7,8 @@ import (
 
 // commandRule is what is done with one kind of command.
 type commandRule struct {
+	// needs returns the version of the cluster that a command needs. Without it every version has the command.
+	needs func(*metapb.Command) uint32
 	// prepare completes a command before the log, or refuses it. It does not look at the state.
 	// Without it there is nothing to complete.
 	prepare func(*metapb.Command) error
@@ -24,8 +26,7 @@ type applying struct {
 // now is the time of the command, by the clock of the node that proposed it.
 func (a *applying) now() int64 { return a.cmd.TimeUnixNano }
 
-// commandRules has all kinds of commands, by their names (opName). minVersion says which version of the
-// cluster one needs.
+// commandRules has all kinds of commands, by their names (opName).
 var commandRules = map[string]commandRule{
 	"bootstrap": {
 		prepare: func(c *metapb.Command) error { return prepareBootstrap(c.GetBootstrap()) },
@@ -34,6 +35,7 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"register_node": {
+		needs:   needsOfNode,
 		prepare: func(c *metapb.Command) error { return prepareRegisterNode(c.GetRegisterNode()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyRegisterNode(a.tx, a.cmd.GetRegisterNode(), a.now(), a.c)
@@ -46,12 +48,14 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"set_node_state": {
+		needs:   always(metapb.ProtocolCluster),
 		prepare: func(c *metapb.Command) error { return prepareSetNodeState(c.GetSetNodeState()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applySetNodeState(a.tx, a.cmd.GetSetNodeState(), a.c)
 		},
 	},
 	"remove_node": {
+		needs:   always(metapb.ProtocolCluster),
 		prepare: func(c *metapb.Command) error { return prepareRemoveNode(c.GetRemoveNode()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyRemoveNode(a.tx, a.cmd.GetRemoveNode(), a.now(), a.c)
@@ -64,53 +68,62 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"set_settings": {
+		needs:   always(metapb.ProtocolCluster),
 		prepare: func(c *metapb.Command) error { return prepareSetSettings(c.GetSetSettings()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applySetSettings(a.tx, a.cmd.GetSetSettings(), a.c)
 		},
 	},
 	"create_shard": {
+		needs:   always(metapb.ProtocolCluster),
 		prepare: func(c *metapb.Command) error { return prepareCreateShard(c.GetCreateShard()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyCreateShard(a.tx, a.cmd.GetCreateShard(), a.c)
 		},
 	},
 	"change_shard": {
+		needs:   needsOfShard,
 		prepare: func(c *metapb.Command) error { return prepareChangeShard(c.GetChangeShard()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyChangeShard(a.tx, a.cmd.GetChangeShard(), a.c)
 		},
 	},
 	"retire_shard": {
+		needs: always(metapb.ProtocolRetire),
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyRetireShard(a.tx, a.cmd.GetRetireShard(), a.c)
 		},
 	},
 	"found_shards": {
+		needs:   always(metapb.ProtocolMarks),
 		prepare: func(c *metapb.Command) error { return prepareFoundShards(c.GetFoundShards()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyFoundShards(a.tx, a.cmd.GetFoundShards(), a.c)
 		},
 	},
 	"raise_counters": {
+		needs:   always(metapb.ProtocolMarks),
 		prepare: func(c *metapb.Command) error { return prepareRaiseCounters(c.GetRaiseCounters()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyRaiseCounters(a.tx, a.cmd.GetRaiseCounters(), a.c)
 		},
 	},
 	"place_table": {
+		needs:   needsOfPlace,
 		prepare: func(c *metapb.Command) error { return preparePlaceTable(c.GetPlaceTable()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyPlaceTable(a.tx, a.cmd.GetPlaceTable(), a.now(), a.c)
 		},
 	},
 	"put_operation": {
+		needs:   needsOfOperation,
 		prepare: func(c *metapb.Command) error { return preparePutOperation(c.GetPutOperation()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyPutOperation(a.tx, a.cmd.GetPutOperation(), a.now(), a.c)
 		},
 	},
 	"drop_operations": {
+		needs: always(metapb.ProtocolCluster),
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyDropOperations(a.tx, a.cmd.GetDropOperations(), a.c)
 		},
@@ -140,12 +153,14 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"create_table": {
+		needs:   needsOfTable,
 		prepare: func(c *metapb.Command) error { return prepareCreateTable(c.GetCreateTable()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyCreateTable(a.tx, a.cmd.GetCreateTable(), tableLimit(a.cmd), a.now(), a.c)
 		},
 	},
 	"alter_table": {
+		needs:   needsOfAlteration,
 		prepare: func(c *metapb.Command) error { return prepareAlterTable(c.GetAlterTable()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyAlterTable(a.tx, a.cmd.GetAlterTable(), a.c)
@@ -164,6 +179,7 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"replace_tables": {
+		needs:   always(metapb.ProtocolReplace),
 		prepare: func(c *metapb.Command) error { return prepareReplaceTables(c.GetReplaceTables()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyReplaceTables(a.tx, a.cmd.GetReplaceTables(), a.now(), a.c)

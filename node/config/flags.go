@@ -76,8 +76,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"node makes that starts without --seeds")
 	fs.BoolVar(&c.RPC.Insecure, "rpc-insecure", false, "start without a secret of the cluster or certificates "+
 		"although other machines can connect to --rpc-addr: any program that connects can act as a node; "+
-		"together with a secret "+
-		"or certificates: take calls without TLS as well, while a running cluster is given them")
+		"together with a secret or certificates: take calls without TLS as well, while a running cluster is given them")
 	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "",
 		"certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")
 	fs.StringVar(&c.RPC.TLS.Key, "rpc-tls-key", "", "key file of this node (PEM)")

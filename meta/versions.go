@@ -1,0 +1,57 @@
+package meta
+
+import "cordwood/proto/metapb"
+
+// This file says which version of the cluster a command needs where its kind alone does not say it: a kind
+// that older programs know may have parts that they do not.
+
+// always returns a rule for commands that all need one version.
+func always(version uint32) func(*metapb.Command) uint32 {
+	return func(*metapb.Command) uint32 { return version }
+}
+
+func needsOfNode(cmd *metapb.Command) uint32 {
+	if r := cmd.GetRegisterNode(); r.GetNode().GetMark() != nil || len(r.GetEarlier()) > 0 || r.GetReadmit() {
+		return metapb.ProtocolMarks
+	}
+	return metapb.MinProtocol
+}
+
+func needsOfShard(cmd *metapb.Command) uint32 {
+	switch cmd.GetChangeShard().GetChange().(type) {
+	case *metapb.ChangeShard_MadeAnew:
+		return metapb.ProtocolAnew
+	case *metapb.ChangeShard_Retiring:
+		return metapb.ProtocolRetire
+	}
+	return metapb.ProtocolCluster
+}
+
+func needsOfTable(cmd *metapb.Command) uint32 {
+	if cmd.GetCreateTable().GetTable().GetRestored().GetReplaces() != "" {
+		return metapb.ProtocolReplace
+	}
+	return metapb.MinProtocol
+}
+
+func needsOfAlteration(cmd *metapb.Command) uint32 {
+	switch cmd.GetAlterTable().GetChange().(type) {
+	case *metapb.AlterTable_RenameColumn, *metapb.AlterTable_ModifyColumn, *metapb.AlterTable_ModifyIndex:
+		return metapb.ProtocolWidening
+	}
+	return metapb.MinProtocol
+}
+
+func needsOfPlace(cmd *metapb.Command) uint32 {
+	if cmd.GetPlaceTable().GetStep() != metapb.PlaceTable_STEP_UNSPECIFIED {
+		return metapb.ProtocolHandoff
+	}
+	return metapb.ProtocolCluster
+}
+
+func needsOfOperation(cmd *metapb.Command) uint32 {
+	if cmd.GetPutOperation().GetOperation().GetProgress() != nil {
+		return metapb.ProtocolProgress
+	}
+	return metapb.ProtocolCluster
+}
