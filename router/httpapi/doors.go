@@ -186,6 +186,7 @@ func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 		"/_ilm/policy/{what:.*}", "/_ingest/{what:.*}", "/_data_stream/{what:.*}", "/_alias/{what:.*}",
 		"/_logstash/{what:.*}",
 		"/logstash/{what:.*}", index, index+"/_alias/{what:.*}")
+	add(getPost, access.Open, "", door.Refresh, "/_refresh", "/_flush", index+"/_refresh", index+"/_flush")
 	add(getPost, access.Open, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
 		index+"/_count", index+"/_mapping")
 	return out

@@ -171,13 +171,23 @@ const (
 	verbDelete = "delete"
 )
 
+// skipBehind passes a member behind the action of a command. Elasticsearch does not look at it, and
+// winston-elasticsearch keeps its count of attempts there.
+func skipBehind(w *jsonwalk.Walker, key string) error {
+	switch key {
+	case verbCreate, verbIndex, verbUpdate, verbDelete:
+		return errs.New(errs.InvalidArguments, "it names two actions")
+	}
+	return w.Skip()
+}
+
 // readCommand reads a command, and the id of its operation.
 func (b *reader) readCommand(line []byte, c *command, o *operation) error {
 	w := &b.walk
 	w.Reset(line)
 	err := w.Object(func(key []byte) error {
 		if c.verb != "" {
-			return errs.New(errs.InvalidArguments, "it names two actions")
+			return skipBehind(w, string(key))
 		}
 		switch string(key) {
 		case verbCreate:

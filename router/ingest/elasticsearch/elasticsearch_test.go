@@ -288,6 +288,18 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestMemberBehindAction: a member behind the action has no effect, as that of winston-elasticsearch.
+func TestMemberBehindAction(t *testing.T) {
+	d, st := door(t)
+	w := bulk(d, "", `{"index":{"_index":"logs"},"attempts":0}`+"\n"+`{"n":1}`+"\n")
+	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 1 || got[0] != "index Created" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := len(st.Rows("public.logs")); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
 // TestHandshake: what clients ask before they send documents.
 func TestHandshake(t *testing.T) {
 	d, _ := door(t)
@@ -304,6 +316,7 @@ func TestHandshake(t *testing.T) {
 		{"health", d.Health, `"status":"green"`},
 		{"cat", d.CatHealth, "green"},
 		{"set-up", d.SetUp, "{}"},
+		{"refresh", d.Refresh, `"successful":1`},
 		{"search", d.Unsupported, "unsupported_operation_exception"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -203,6 +204,7 @@ func TestHTTP(t *testing.T) {
 		{"one", docker, "", 202, 1},
 		{"pretty", strings.ReplaceAll(docker, ",\"", ",\n \""), "", 202, 1},
 		{"gzip", string(gzipped(t, docker)), "gzip", 202, 1},
+		{"graypy", string(zlibbed(t, docker)), "gzip,deflate", 202, 1},
 		{"lines", docker + "\n" + pygelf + "\r\n\n" + docker, "", 202, 3},
 		{"an array", "[" + docker + "," + pygelf + "]", "", 202, 2},
 		{"a bad line", docker + "\n{\"a\":\n" + docker + "\n", "", 202, 2},
@@ -223,6 +225,17 @@ func TestHTTP(t *testing.T) {
 		if n := len(st.Rows("public.gelf_logs")); n != c.rows {
 			t.Errorf("%s: %d rows, want %d", c.name, n, c.rows)
 		}
+	}
+}
+
+// TestGone: a message whose sender closes the connection without waiting for the answer is stored.
+func TestGone(t *testing.T) {
+	d, st := doortest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/gelf", strings.NewReader(docker))
+	if w := doortest.Serve(NewDoor(d).Push, Refuse, r); w.Code != 202 || len(st.Rows("public.gelf_logs")) != 1 {
+		t.Errorf("%d %s, %d rows", w.Code, w.Body, len(st.Rows("public.gelf_logs")))
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *Call) Receive(t Target) error {
 	}
 	span.End(err)
 	if err != nil {
-		return d.Ingestion.Failed(d.Protocol, ingest.StageBody, err)
+		return c.Refuse(err)
 	}
 	d.Ingestion.Received(d.Protocol, time.Since(begin).Seconds())
 	d.Ingestion.NoteBody(d.Protocol, &x.Caller, c.Body)
@@ -246,7 +246,7 @@ func (c *Call) Lookup(q *ingest.Lookup) ([]string, error) {
 func (c *Call) Inflate(n int64) error {
 	n += c.text
 	if err := c.content.Reserve(c.r.Context(), n); err != nil {
-		return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
+		return c.Refuse(err)
 	}
 	c.extra = n
 	return nil
@@ -263,8 +263,13 @@ func (c *Call) CheckDecoded(n int64) error {
 		limit).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
-// Refuse counts a request that is refused because its body cannot be read.
+// Refuse counts a request that is refused because its body cannot be read. If the memory for bodies is taken, the
+// status is 503: that is no limit of the client, and clients such as OpenTelemetry's for Python lose what is answered
+// by 429.
 func (c *Call) Refuse(err error) error {
+	if e := errs.From(err); e.Code == errs.RateLimited {
+		err = e.WithStatus(http.StatusServiceUnavailable)
+	}
 	return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
 }
 

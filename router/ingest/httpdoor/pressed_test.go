@@ -1,0 +1,60 @@
+package httpdoor_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"cordwood/router/body"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/ingest/datadog"
+	"cordwood/router/ingest/firehose"
+	"cordwood/router/ingest/gelf"
+	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/loki"
+	"cordwood/router/ingest/otlp"
+	"cordwood/router/ingest/splunk"
+)
+
+// TestMemoryTaken: while the memory for bodies is taken, every protocol answers 503 and not 429, on which some of their
+// clients lose records.
+func TestMemoryTaken(t *testing.T) {
+	type refusal = func(http.ResponseWriter, *http.Request, *exchange.Refusal)
+	for _, c := range []struct {
+		name    string
+		handler func(d httpdoor.Door) http.HandlerFunc
+		refuse  refusal
+	}{
+		{"datadog", func(d httpdoor.Door) http.HandlerFunc { return datadog.New(d).Logs }, datadog.Refuse},
+		{"firehose", func(d httpdoor.Door) http.HandlerFunc { return firehose.New(d).Deliver }, firehose.Refuse},
+		{"gelf", func(d httpdoor.Door) http.HandlerFunc { return gelf.NewDoor(d).Push }, gelf.Refuse},
+		{"loki", func(d httpdoor.Door) http.HandlerFunc { return loki.New(d).Push }, loki.Refuse},
+		{"otlp", func(d httpdoor.Door) http.HandlerFunc { return otlp.New(d).Logs }, otlp.Refuse},
+		{"splunk", func(d httpdoor.Door) http.HandlerFunc { return splunk.New(d).Event }, splunk.Refuse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _ := doortest.New(t)
+			bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, Policy: body.Fail})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, err := bodies.Hold(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Release()
+			if err := held.Reserve(t.Context(), 1<<20); err != nil {
+				t.Fatal(err)
+			}
+			d.Bodies = bodies
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`[{"message":"x"}]`))
+			r.Header.Set("Content-Type", "application/json")
+			w := doortest.Serve(c.handler(d), c.refuse, r)
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+			}
+		})
+	}
+}
