@@ -32,11 +32,11 @@ type server struct {
 	ended <-chan struct{}
 	log   string
 	// The addresses of the ports: calls is that of OTLP by gRPC.
-	users, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
+	users, elasticsearch, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
 }
 
-// start starts a server, which ends with the test. Without CORDWOOD_BIN the test is skipped.
-func start(t testing.TB) *server {
+// start starts a server with further flags, which ends with the test. Without CORDWOOD_BIN the test is skipped.
+func start(t testing.TB, flags ...string) *server {
 	t.Helper()
 	bin := os.Getenv("CORDWOOD_BIN")
 	if bin == "" {
@@ -46,16 +46,18 @@ func start(t testing.TB) *server {
 	// An address of its own on this machine: no client that connects elsewhere can take its ports.
 	ip := fmt.Sprintf("127.%d.%d.%d", 192+rand.IntN(32), rand.IntN(256), 1+rand.IntN(254))
 	s.users, s.loki, s.splunk, s.otlp, s.calls = ip+":4000", ip+":3100", ip+":8088", ip+":4318", ip+":4317"
-	s.datadog = ip + ":8282"
+	s.elasticsearch, s.datadog = ip+":9200", ip+":8282"
 	s.syslog, s.gelf, s.forward = ip+":5514", ip+":12201", ip+":24224"
 	s.args = []string{
 		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
 		"--rpc-addr", ip + ":4001",
+		"--elasticsearch-addr", s.elasticsearch,
 		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
 		"--datadog-addr", s.datadog,
 		"--syslog-addr", "udp://" + s.syslog + ",tcp://" + s.syslog, "--gelf-addr", "udp://" + s.gelf + ",tcp://" + s.gelf,
 		"--forward-addr", "tcp://" + s.forward,
 	}
+	s.args = append(s.args, flags...)
 	s.run()
 	t.Cleanup(func() {
 		s.end(syscall.SIGKILL)
@@ -137,15 +139,6 @@ func (s *server) query(sql string) ([]string, error) {
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.Split(strings.TrimSpace(line), ","), nil
-}
-
-// check waits until a table has each of the marks 0 to Records-1, and fails if one is missing, or there more than once.
-// mark is the expression of a mark.
-func (s *server) check(table, mark string) {
-	s.t.Helper()
-	sql := fmt.Sprintf("SELECT count(*), count(DISTINCT %s) FROM %s WHERE CAST(%s AS BIGINT) BETWEEN 0 AND %d", mark,
-		table, mark, Records-1)
-	s.await(sql, fmt.Sprint(Records), fmt.Sprint(Records))
 }
 
 // await waits until the first row of a statement has the values that are wanted.

@@ -1,38 +1,112 @@
-"""Sends records with the marks FIRST to LAST-1: send.py CLIENT FIRST LAST ADDRESS, the address of its protocol's port."""
+"""Sends records with the marks FIRST to LAST-1: send.py CLIENT FIRST LAST ADDRESS PAUSE, the address of its protocol's port and the
+milliseconds to wait after each 20 records. Every tenth record is an error."""
 
 import importlib
 import logging
 import logging.handlers
+import os
+import queue
 import socket
 import sys
 import time
 
-client, first, last, address = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+client, first, last, address, pause = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
 host, port = address.rsplit(":", 1)
 logger = logging.getLogger("clients")
 logger.setLevel(logging.INFO)
 
 
+def marks():
+    """The marks, as fast as the program makes records."""
+    for mark in range(first, last):
+        yield mark
+        if pause and mark % 20 == 19:
+            time.sleep(pause / 1000)
+
+
+def level(mark):
+    return "error" if mark % 10 == 0 else "info"
+
+
+def log():
+    """Logs the records by the handlers of the logger."""
+    for mark in marks():
+        logger.log(logging.ERROR if mark % 10 == 0 else logging.INFO, "a record", extra={"mark": mark})
+        if client.endswith("-udp") and mark % 50 == 0:
+            time.sleep(0.001)  # nothing else keeps a sender of datagrams from filling the kernel's buffer
+
+
+def insist(send):
+    """Does what a program does that wants its records to arrive: it sends again if the client says that it could not."""
+    for left in range(100, -1, -1):
+        try:
+            return send()
+        except Exception as e:
+            if not left:
+                raise
+            print(f"again: {e}", file=sys.stderr)
+            time.sleep(0.3)
+
+
+def batches():
+    batch = []
+    for mark in marks():
+        batch.append(mark)
+        if len(batch) == 100:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def document(mark, **more):
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    return {"_index": "shop", "_source": {"@timestamp": now + "Z", "level": level(mark), "message": "a record", "mark": mark}, **more}
+
+
+def elasticsearch(version, kind):
+    if version == 8:  # it wants other versions of what 9 wants
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "elasticsearch8"))
+    module = importlib.import_module(f"elasticsearch{version}")
+    helpers = importlib.import_module(f"elasticsearch{version}.helpers")
+    to = module.Elasticsearch(f"http://{address}", max_retries=20, retry_on_timeout=True)
+    if kind == "bulk":  # each document has an id
+        for batch in batches():
+            insist(lambda: helpers.bulk(to, [document(mark, _id=f"m{mark}") for mark in batch]))
+    else:
+        for batch in batches():
+            insist(lambda: all(ok for ok, _ in helpers.streaming_bulk(to, map(document, batch), max_retries=20, initial_backoff=0.2, max_backoff=1)))
+
+
 def opentelemetry(kind):
     from opentelemetry.sdk._logs import LoggerProvider, LoggingHandler
     from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+    from opentelemetry.sdk.resources import Resource
 
     exporter = importlib.import_module(f"opentelemetry.exporter.otlp.proto.{kind}._log_exporter").OTLPLogExporter(
         endpoint=f"http://{address}" + ("/v1/logs" if kind == "http" else "")
     )
-    provider = LoggerProvider()
-    provider.add_log_record_processor(BatchLogRecordProcessor(exporter, max_queue_size=last - first + 1))
+    provider = LoggerProvider(resource=Resource.create({"service.name": "shop"}))
+    provider.add_log_record_processor(
+        BatchLogRecordProcessor(exporter, max_queue_size=2 * Records, schedule_delay_millis=200, max_export_batch_size=100)
+    )
     logger.addHandler(LoggingHandler(logger_provider=provider))
-    return lambda: (provider.force_flush(), provider.shutdown())
+    log()
+    provider.force_flush()
+    provider.shutdown()
+
+
+Records = last - first
 
 
 def syslog(kind):
     handler = logging.handlers.SysLogHandler((host, int(port)), socktype=kind)
     handler.ident = "shop: "
     handler.append_nul = kind == socket.SOCK_STREAM
-    handler.setFormatter(logging.Formatter("mark=%(mark)d"))
+    handler.setFormatter(logging.Formatter("mark=%(mark)d %(message)s"))
     logger.addHandler(handler)
-    return handler.close
+    log()
+    handler.close()
 
 
 def gelf(kind):
@@ -40,16 +114,62 @@ def gelf(kind):
 
     handler = getattr(pygelf, kind)(host=host, port=int(port), include_extra_fields=True)
     logger.addHandler(handler)
-    return handler.close
+    log()
+    handler.close()
+
+
+def graypy(kind):
+    module = importlib.import_module("graypy")
+    if kind == "http":
+        handler = module.GELFHTTPHandler(host, port=int(port), compress=True)
+    else:
+        handler = module.GELFUDPHandler(host, int(port))
+    logger.addHandler(handler)
+    log()
+    handler.close()
 
 
 def fluent():
     from fluent import handler
 
     to = handler.FluentHandler("shop.cart", host=host, port=int(port))
-    to.setFormatter(handler.FluentRecordFormatter({"mark": "%(mark)d", "message": "%(message)s"}))
+    to.setFormatter(handler.FluentRecordFormatter({"mark": "%(mark)d", "level": "%(levelname)s", "message": "%(message)s"}))
     logger.addHandler(to)
-    return to.close
+    log()
+    to.close()
+
+
+def loki(queued):
+    import logging_loki
+
+    options = {"url": f"http://{address}/loki/api/v1/push", "tags": {"app": "shop"}, "version": "1"}
+    handler = logging_loki.LokiQueueHandler(queue.Queue(-1), **options) if queued else logging_loki.LokiHandler(**options)
+    (handler.handler if queued else handler).setFormatter(logging.Formatter("mark=%(mark)d %(message)s"))
+    logger.addHandler(handler)
+    log()
+    if queued:
+        handler.listener.stop()
+
+
+def splunk():
+    from splunk_handler import SplunkHandler
+
+    handler = SplunkHandler(
+        host=host, port=port, token="ship:SECRET", index="web", sourcetype="_json", source="shop", hostname="web1", protocol="http",
+        verify=False, flush_interval=0.2, retry_count=20, retry_backoff=0.3, queue_size=0, record_format=True,
+    )
+    handler.setFormatter(JSON())
+    logger.addHandler(handler)
+    log()
+    handler.force_flush()
+    handler.close()
+
+
+class JSON(logging.Formatter):
+    """The event as an object."""
+
+    def format(self, record):
+        return {"mark": record.mark, "level": record.levelname.lower(), "message": record.getMessage()}
 
 
 def datadog():
@@ -63,36 +183,33 @@ def datadog():
         server_index=1, server_variables={"protocol": "http", "name": address}, enable_retry=True, max_retries=10
     )
     configuration.api_key["apiKeyAuth"] = "ship:SECRET"
-    records = []
-
-    class Handler(logging.Handler):
-        def emit(self, record):
-            records.append(
-                HTTPLogItem(message=record.getMessage(), ddsource="python", ddtags="env:test,team:a", mark=str(record.mark))
-            )
-
-    logger.addHandler(Handler())
-
-    def send():
-        with ApiClient(configuration) as api:
-            for i in range(0, len(records), 500):
-                LogsApi(api).submit_log(HTTPLog(records[i : i + 500]), content_encoding="gzip")
-
-    return send
+    with ApiClient(configuration) as api:
+        for batch in batches():
+            items = [
+                HTTPLogItem(message="a record", service="shop", ddsource="python", ddtags="env:test", mark=str(mark), status=level(mark))
+                for mark in batch
+            ]
+            insist(lambda: LogsApi(api).submit_log(HTTPLog(items), content_encoding="gzip"))
 
 
-end = {
+{
     "datadog-api-client": datadog,
+    "elasticsearch-7-bulk": lambda: elasticsearch(7, "bulk"),
+    "elasticsearch-8-bulk": lambda: elasticsearch(8, "bulk"),
+    "elasticsearch-9-bulk": lambda: elasticsearch(9, "bulk"),
+    "elasticsearch-7-streaming": lambda: elasticsearch(7, "streaming_bulk"),
+    "elasticsearch-8-streaming": lambda: elasticsearch(8, "streaming_bulk"),
+    "elasticsearch-9-streaming": lambda: elasticsearch(9, "streaming_bulk"),
+    "logging-loki": lambda: loki(False),
+    "logging-loki-queue": lambda: loki(True),
     "otlp-grpc": lambda: opentelemetry("grpc"),
     "otlp-http": lambda: opentelemetry("http"),
+    "splunk-handler": splunk,
     "syslog-udp": lambda: syslog(socket.SOCK_DGRAM),
     "syslog-tcp": lambda: syslog(socket.SOCK_STREAM),
     "gelf-udp": lambda: gelf("GelfUdpHandler"),
     "gelf-tcp": lambda: gelf("GelfTcpHandler"),
+    "graypy-udp": lambda: graypy("udp"),
+    "graypy-http": lambda: graypy("http"),
     "fluent-logger": fluent,
 }[client]()
-for mark in range(first, last):
-    logger.info("a record", extra={"mark": mark})
-    if client.endswith("-udp") and mark % 50 == 0:
-        time.sleep(0.001)  # nothing else keeps a sender of datagrams from filling the kernel's buffer
-end()

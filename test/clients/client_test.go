@@ -1,0 +1,215 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// client is a program that sends logs, and what is expected of it. A new client is a row of one of the tables: all
+// that is tried with it is below.
+type client struct {
+	// name is that of the test, and in programs of other languages that of the client.
+	name string
+	// send sends the records of a job; nil: the program of the table does.
+	send func(s *server, j job) error
+	// door is the address that the client is given.
+	door func(s *server) string
+	// table is where the records go, mark the expression of a record's mark, and at that of its time.
+	table, mark, at string
+	// columns is a condition that each row fulfils. LEVEL stands for the level of a record, MARK for its mark.
+	columns string
+	again   again
+	// doubles: the protocol has no key, so that records may be there twice if an answer is lost.
+	doubles bool
+	// socket: its protocol has no refusals. The server reads no further.
+	socket bool
+	// datagrams: what comes while the server is away, or busy, is lost, so that only one that takes all is tried.
+	datagrams bool
+}
+
+// again says who sends what could not be sent.
+type again int
+
+const (
+	nobody   again = iota // it is lost
+	itself                // the client
+	programs              // the program: the client tells it
+)
+
+// job is what a client sends: records with the marks from first to last, with a pause after each 20.
+type job struct {
+	first, last int
+	pause       time.Duration
+}
+
+func (s *server) elasticAddr() string { return s.elasticsearch }
+func (s *server) lokiAddr() string    { return s.loki }
+func (s *server) splunkAddr() string  { return s.splunk }
+func (s *server) otlpAddr() string    { return s.otlp }
+func (s *server) callsAddr() string   { return s.calls }
+func (s *server) datadogAddr() string { return s.datadog }
+func (s *server) syslogAddr() string  { return s.syslog }
+func (s *server) gelfAddr() string    { return s.gelf }
+func (s *server) fluentAddr() string  { return s.forward }
+func (s *server) usersAddr() string   { return s.users }
+
+// program returns what has a program send by a client: its arguments are name, marks, address and pause.
+func program(command ...string) func(c *client, s *server, j job) error {
+	return func(c *client, s *server, j job) error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+		defer cancel()
+		args := append(command[1:len(command):len(command)], c.name, strconv.Itoa(j.first), strconv.Itoa(j.last),
+			c.door(s), strconv.FormatInt(j.pause.Milliseconds(), 10))
+		cmd := exec.CommandContext(ctx, command[0], args...)
+		cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_LOGS_HEADERS=x-svc-log-table-name=records",
+			"OTEL_EXPORTER_OTLP_LOGS_TIMEOUT="+timeoutOf(command[0]))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		if len(out) > 5000 {
+			out = append(out[:2500:2500], out[len(out)-2500:]...)
+		}
+		if err != nil {
+			s.t.Logf("%s said:\n%s", c.name, out)
+		}
+		return err
+	}
+}
+
+// timeoutOf is a time limit of 30 s as OpenTelemetry's exporters in the language of a program take it.
+func timeoutOf(program string) string {
+	if strings.Contains(program, "python") {
+		return "30"
+	}
+	return "30000"
+}
+
+const (
+	// pace is how long a client pauses after 20 records where something is to happen meanwhile: it takes 4 s.
+	pace = 40 * time.Millisecond
+	// begun is how many records are there when it happens.
+	begun = 200
+)
+
+// run tries each client of a table: with a server that takes all, with one that is killed and started again in the
+// middle, and with one that is pressed.
+func run(t *testing.T, table []client, send func(c *client, s *server, j job) error) {
+	for _, c := range table {
+		if c.send == nil {
+			c.send = func(s *server, j job) error { return send(&c, s, j) }
+		}
+		if c.at == "" {
+			c.at = "svc_timestamp"
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("whole", c.whole)
+			if !c.datagrams {
+				t.Run("pressed", c.pressed)
+			}
+			if c.again != nobody {
+				t.Run("killed", c.killed)
+			}
+		})
+	}
+}
+
+// whole sends to a server that takes all.
+func (c *client) whole(t *testing.T) {
+	s := start(t)
+	if err := c.send(s, job{last: Records}); err != nil {
+		t.Fatal(err)
+	}
+	c.check(s, false)
+}
+
+// killed kills the server in the middle of the delivery, and starts it again on the same ports and data.
+func (c *client) killed(t *testing.T) {
+	s := start(t)
+	done := c.begin(s)
+	s.end(syscall.SIGKILL)
+	s.run()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	c.check(s, c.doubles)
+}
+
+// pressed has the memory for bodies taken for a time in the middle of the delivery. Clients that send again are
+// refused, and the requests of others wait.
+func (c *client) pressed(t *testing.T) {
+	policy := "wait"
+	if c.again != nobody {
+		policy = "fail"
+	}
+	s := start(t, "--http-inflight-limit", strconv.Itoa(pressLimit), "--http-inflight-policy", policy)
+	done := c.begin(s)
+	s.press(policy == "wait")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if policy == "fail" && !c.socket && s.metric("cordwood_http_bodies_refused_total", "in_flight") == 0 {
+		t.Error("nothing was refused")
+	}
+	c.check(s, false)
+}
+
+// begin starts the delivery, and returns when a part of the records is there. The channel has its outcome.
+func (c *client) begin(s *server) <-chan error {
+	s.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- c.send(s, job{last: Records, pause: pace}) }()
+	s.await(fmt.Sprintf("SELECT count(*) >= %d FROM %s", begun, c.table), "true")
+	select {
+	case err := <-done:
+		s.t.Fatalf("the client was done before anything happened: %v", err)
+	default:
+	}
+	return done
+}
+
+// check waits until the table has each of the marks, and fails if one is missing, is there more than once although
+// doubles are not allowed, or has columns that make no sense.
+func (c *client) check(s *server, doubles bool) {
+	s.t.Helper()
+	columns := strings.NewReplacer("MARK", "mark_number",
+		"LEVEL", "CASE WHEN mark_number % 10 = 0 THEN 'error' ELSE 'info' END").Replace(c.columns)
+	sql := fmt.Sprintf(`SELECT count(DISTINCT mark_number), count(*) = count(CASE WHEN (%s)
+		AND its_time BETWEEN now() - INTERVAL '5 minutes' AND now() + INTERVAL '1 minute'
+		AND mark_number BETWEEN 0 AND %d THEN 1 END)
+		FROM (SELECT *, CAST(%s AS BIGINT) AS mark_number, %s AS its_time FROM %s) AS t`,
+		columns, Records-1, c.mark, c.at, c.table)
+	s.await(sql, fmt.Sprint(Records), "true")
+	row, err := s.query(fmt.Sprintf("SELECT count(*) - %d FROM %s", Records, c.table))
+	switch {
+	case err != nil:
+		s.t.Error(err)
+	case row[0] != "0" && !doubles:
+		s.t.Errorf("%s rows too many", row[0])
+	case doubles:
+		s.t.Logf("%s doubles", row[0])
+	}
+	if s.t.Failed() {
+		row, err := s.query(fmt.Sprintf("SELECT * FROM %s ORDER BY %s LIMIT 1", c.table, c.at))
+		s.t.Logf("the first row: %q %v", row, err)
+	}
+}
+
+const markInText = `regexp_extract(message, 'mark=(\d+)', 1)`
+
+func TestNode(t *testing.T) {
+	needNode(t)
+	run(t, nodeClients, program("node", filepath.Join("node", "send.mjs")))
+}
+
+func TestPython(t *testing.T) {
+	needPython(t)
+	run(t, pythonClients, program(filepath.Join("python", "venv", "bin", "python"), filepath.Join("python", "send.py")))
+}

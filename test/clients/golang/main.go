@@ -1,0 +1,89 @@
+// Command golang sends records with the marks FIRST to LAST-1 by a BulkIndexer of go-elasticsearch: golang CLIENT FIRST
+// LAST ADDRESS PAUSE. It is a module of its own because these clients take long to build.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// document is a record, and what the indexer calls once it is sent.
+type document struct {
+	id      string
+	body    *bytes.Reader
+	outcome func(err error)
+}
+
+// indexer sends documents and returns when each has its outcome.
+type indexer func(address string, documents []document) error
+
+var indexers = map[string]indexer{"elasticsearch-7-indexer": by7, "elasticsearch-8-indexer": by8, "elasticsearch-9-indexer": by9}
+
+func main() {
+	name, address := os.Args[1], os.Args[4]
+	var n [3]int
+	for i, at := range []int{2, 3, 5} {
+		v, err := strconv.Atoi(os.Args[at])
+		if err != nil {
+			log.Fatal(err)
+		}
+		n[i] = v
+	}
+	const batch = 100
+	for first := n[0]; first < n[1]; first += batch {
+		var marks []int
+		for mark := first; mark < min(first+batch, n[1]); mark++ {
+			marks = append(marks, mark)
+		}
+		if err := insist(indexers[name], address, marks); err != nil {
+			log.Fatal(err)
+		}
+		time.Sleep(time.Duration(n[2]) * time.Millisecond * batch / 20)
+	}
+}
+
+// insist sends the records of marks, and again those of which the indexer says that they were not stored, as a program
+// does that wants them to arrive.
+func insist(send indexer, address string, marks []int) error {
+	for range 100 {
+		var (
+			mu     sync.Mutex
+			stored = map[int]bool{} // a request that fails is not told to its documents by all versions
+			last   error
+		)
+		documents := make([]document, len(marks))
+		for i, mark := range marks {
+			level := "info"
+			if mark%10 == 0 {
+				level = "error"
+			}
+			text := fmt.Sprintf(`{"@timestamp":%q,"level":%q,"message":"a record","mark":%d}`,
+				time.Now().UTC().Format(time.RFC3339Nano), level, mark)
+			documents[i] = document{id: "m" + strconv.Itoa(mark), body: bytes.NewReader([]byte(text)), outcome: func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					last = err
+				}
+				stored[mark] = err == nil
+			}}
+		}
+		if err := send(address, documents); err != nil {
+			return err
+		}
+		failed := slices.DeleteFunc(slices.Clone(marks), func(mark int) bool { return stored[mark] })
+		if len(failed) == 0 {
+			return nil
+		}
+		log.Printf("again: %d records: %v", len(failed), last)
+		marks = failed
+		time.Sleep(300 * time.Millisecond)
+	}
+	return fmt.Errorf("%d records were not stored", len(marks))
+}

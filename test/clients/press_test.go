@@ -1,0 +1,96 @@
+package clients
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// pressLimit is the memory for bodies of a server that is pressed.
+	pressLimit = 8 << 20
+	// pressTime is how long it is pressed.
+	pressTime = 2500 * time.Millisecond
+)
+
+// press takes the server's memory for bodies for a time. A server that refuses reserves what a request announces.
+// One whose requests wait gives such a reservation to others, and so the memory is filled here, and others' requests
+// wait for a second, again and again.
+func (s *server) press(wait bool) {
+	s.t.Helper()
+	end := time.Now().Add(pressTime)
+	if !wait {
+		conn := s.announce()
+		defer conn.Close()
+		time.Sleep(time.Until(end))
+		return
+	}
+	var hogs sync.WaitGroup
+	for range 2 { // while one leaves, the other stands in the queue before the client
+		hogs.Go(func() {
+			for time.Now().Before(end) {
+				s.fill()
+			}
+		})
+	}
+	hogs.Wait()
+}
+
+// announce sends the head of a request whose body takes all memory, and its first bytes.
+func (s *server) announce() net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.users)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(conn, "POST /v1/ingest?table=hog&pipeline_name=svc_identity HTTP/1.1\r\nHost: %s\r\n"+
+		"Content-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n{", s.users, pressLimit)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+// fill sends nearly all of such a body at once, the next bytes slowly, and never the last.
+func (s *server) fill() {
+	conn := s.announce()
+	defer conn.Close()
+	const rest = pressLimit / 8
+	piece := strings.Repeat(" ", rest/10)
+	for left := pressLimit - rest; left > 0; left -= len(piece) {
+		if _, err := conn.Write([]byte(piece)); err != nil {
+			return
+		}
+	}
+	for range 9 {
+		time.Sleep(100 * time.Millisecond)
+		if _, err := conn.Write([]byte(piece)); err != nil {
+			return
+		}
+	}
+}
+
+// metric returns the sum of a metric over the series whose text has a part.
+func (s *server) metric(name, part string) (sum float64) {
+	s.t.Helper()
+	resp, err := http.Get("http://" + s.users + "/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		line := lines.Text()
+		if !strings.HasPrefix(line, name) || !strings.Contains(line, part) {
+			continue
+		}
+		var v float64
+		if _, err := fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &v); err == nil {
+			sum += v
+		}
+	}
+	return sum
+}

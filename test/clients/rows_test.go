@@ -1,0 +1,156 @@
+package clients
+
+const (
+	// ofOTLP is true of the rows that OTLP's exporters make.
+	ofOTLP = `body = 'a record' AND lower(severity_text) = LEVEL AND resource_attributes->>'service.name' = 'shop'`
+	// ofDocuments is true of the rows that Elasticsearch's clients make.
+	ofDocuments = `message = 'a record' AND level = LEVEL AND "@timestamp" IS NOT NULL`
+	ofFluentd   = `message = 'a record' AND lower(level) = LEVEL AND tag = 'shop.cart'`
+	ofDatadog   = `message = 'a record' AND service = 'shop' AND status = LEVEL AND ddtags->>'env' = 'test'`
+	ofGELF      = `message = 'a record' AND level = CASE WHEN MARK % 10 = 0 THEN 3 ELSE 6 END AND host <> ''`
+	ofSyslog    = `message LIKE '%a record' AND severity = CASE WHEN MARK % 10 = 0 THEN 'err' ELSE 'info' END`
+
+	markOfOTLP = "log_attributes->>'mark'"
+)
+
+// documents is a client of Elasticsearch's bulk API.
+func documents(name string, again again, doubles bool) client {
+	return client{
+		name: name, door: (*server).elasticAddr, table: "shop", mark: "mark", columns: ofDocuments, again: again,
+		doubles: doubles,
+	}
+}
+
+// otlp is an exporter of OpenTelemetry. Its protocol has no key.
+func otlp(name string, door func(*server) string, again again) client {
+	return client{
+		name: name, door: door, table: "records", mark: markOfOTLP, at: "timestamp", columns: ofOTLP, again: again,
+		doubles: true,
+	}
+}
+
+var nodeClients = []client{
+	documents("elasticsearch-7-bulk", programs, false),
+	documents("elasticsearch-8-bulk", programs, false),
+	documents("elasticsearch-9-bulk", programs, false),
+	documents("elasticsearch-7-helper", programs, true),
+	documents("elasticsearch-8-helper", itself, true),
+	documents("elasticsearch-9-helper", itself, true),
+	{
+		name: "pino-elasticsearch", door: (*server).elasticAddr, table: "shop",
+		mark: "mark", again: itself, doubles: true,
+		columns: `msg = 'a record' AND level = CASE WHEN MARK % 10 = 0 THEN 50 ELSE 30 END AND pid > 0`,
+	},
+	{
+		name: "winston-elasticsearch", door: (*server).elasticAddr, table: "shop",
+		mark: `"fields.mark"`, again: itself, doubles: true,
+		columns: `message = 'a record' AND severity = LEVEL`,
+	},
+	{
+		name: "pino-loki", door: (*server).lokiAddr, table: "pino", mark: "line->>'mark'", again: nobody,
+		columns: `app = 'shop' AND line->>'msg' = 'a record' AND level = LEVEL`,
+	},
+	{
+		name: "winston-loki", door: (*server).lokiAddr, table: "loki_logs",
+		mark: "structured_metadata->>'mark'", again: nobody,
+		columns: `app = 'shop' AND line LIKE 'a record%' AND level = LEVEL`,
+	},
+	{
+		name: "winston-loki-protobuf", door: (*server).lokiAddr, table: "loki_logs",
+		mark: `regexp_extract(line, '"mark":(\d+)', 1)`, again: nobody,
+		columns: `app = 'shop' AND line LIKE 'a record%' AND level = LEVEL`,
+	},
+	{
+		name: "splunk-logging", door: (*server).splunkAddr, table: "web",
+		mark: `"event.message.mark"`, again: programs, doubles: true,
+		columns: `"event.message.text" = 'a record' AND "event.severity" = LEVEL AND host = 'web1' AND source = 'shop'`,
+	},
+	{
+		name: "fluent-org-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
+		columns: ofFluentd, again: programs, doubles: true, socket: true,
+	},
+	{
+		name: "fluent-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
+		columns: ofFluentd, again: programs, doubles: true, socket: true,
+	},
+	{
+		name: "datadog-api-client", door: (*server).datadogAddr, table: "datadog_logs", mark: "mark",
+		columns: ofDatadog, again: programs, doubles: true,
+	},
+	{
+		name: "pino-datadog-transport", door: (*server).datadogAddr, table: "datadog_logs",
+		mark: "message->>'mark'", again: itself, doubles: true,
+		columns: `message->>'msg' = 'a record' AND message->>'level' = LEVEL AND service = 'shop'
+			AND ddtags->>'env' = 'test'`,
+	},
+	{
+		name: "datadog-winston", door: (*server).datadogAddr, table: "datadog_logs", mark: "mark", again: nobody,
+		columns: `message = 'a record' AND level = LEVEL AND service = 'shop' AND ddtags->>'env' = 'test'`,
+	},
+	{
+		name: "gelf-pro", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark",
+		columns: ofGELF + ` AND app = 'shop'`, again: nobody,
+	},
+	{
+		name: "winston-syslog", door: (*server).syslogAddr, table: "syslog", mark: markInText,
+		columns: ofSyslog + ` AND appname = 'shop'`, again: nobody,
+	},
+	otlp("otlp-proto", (*server).otlpAddr, itself),
+	otlp("otlp-http", (*server).otlpAddr, itself),
+	otlp("otlp-grpc", (*server).callsAddr, nobody),
+}
+
+var pythonClients = []client{
+	documents("elasticsearch-7-bulk", programs, false),
+	documents("elasticsearch-8-bulk", programs, false),
+	documents("elasticsearch-9-bulk", programs, false),
+	documents("elasticsearch-7-streaming", programs, true),
+	documents("elasticsearch-8-streaming", programs, true),
+	documents("elasticsearch-9-streaming", programs, true),
+	{
+		name: "logging-loki", door: (*server).lokiAddr, table: "loki_logs",
+		mark: `regexp_extract(line, 'mark=(\d+)', 1)`, again: nobody,
+		columns: `app = 'shop' AND line LIKE '%a record' AND severity = LEVEL AND logger = 'clients'`,
+	},
+	{
+		name: "logging-loki-queue", door: (*server).lokiAddr, table: "loki_logs",
+		mark: `regexp_extract(line, 'mark=(\d+)', 1)`, again: nobody,
+		columns: `app = 'shop' AND line LIKE '%a record' AND severity = LEVEL AND logger = 'clients'`,
+	},
+	{
+		name: "splunk-handler", door: (*server).splunkAddr, table: "web",
+		mark: `"event.mark"`, again: itself, doubles: true,
+		columns: `"event.message" = 'a record' AND "event.level" = LEVEL AND host = 'web1' AND source = 'shop'`,
+	},
+	{
+		name: "datadog-api-client", door: (*server).datadogAddr, table: "datadog_logs", mark: "mark",
+		columns: ofDatadog, again: programs, doubles: true,
+	},
+	otlp("otlp-grpc", (*server).callsAddr, itself),
+	otlp("otlp-http", (*server).otlpAddr, itself),
+	{
+		name: "syslog-udp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
+		columns: ofSyslog, again: nobody, datagrams: true,
+	},
+	{
+		name: "syslog-tcp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
+		columns: ofSyslog, again: nobody,
+	},
+	{
+		name: "gelf-udp", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark",
+		columns: ofGELF, again: nobody, datagrams: true,
+	},
+	{name: "gelf-tcp", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark", columns: ofGELF, again: nobody},
+	{
+		name: "graypy-udp", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark",
+		columns: ofGELF, again: nobody, datagrams: true,
+	},
+	{
+		name: "graypy-http", door: (*server).usersAddr, table: "gelf_logs", mark: "mark",
+		columns: ofGELF, again: nobody,
+	},
+	{
+		name: "fluent-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
+		columns: ofFluentd, again: nobody,
+	},
+}
