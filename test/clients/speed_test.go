@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -130,4 +131,32 @@ func cpuSeconds(b *testing.B, pid int) float64 {
 		ticks += n
 	}
 	return float64(ticks) / 100
+}
+
+// BenchmarkSyslog sends messages of RFC 5424 over one connection until all are stored, and tells how many of them the
+// server stores in a second of processor time.
+func BenchmarkSyslog(b *testing.B) {
+	const messages = 500_000
+	var lines []byte
+	for i := range messages {
+		lines = fmt.Appendf(lines, "<134>1 2026-11-27T10:00:%02d.%06dZ web-%d nginx %d access [origin@1 ip=\"10.0.0.%d\"] "+
+			"GET /cart/%d HTTP/1.1 200 %d 0.0%d\n", i/10_000, i%10_000, i%12, 1000+i%7, i%250, i%5000, 100+i%900, i%99)
+	}
+	s := start(b)
+	before := cpuSeconds(b, s.cmd.Process.Pid)
+	rows := 0
+	for b.Loop() {
+		conn, err := net.Dial("tcp", s.syslog)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := conn.Write(lines); err != nil {
+			b.Fatal(err)
+		}
+		_ = conn.Close()
+		rows += messages
+		s.await("SELECT count(*) FROM syslog", strconv.Itoa(rows))
+	}
+	took := cpuSeconds(b, s.cmd.Process.Pid) - before
+	b.ReportMetric(float64(rows)/took, "records/cpu-s")
 }
