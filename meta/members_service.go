@@ -152,10 +152,10 @@ func (c *memberChange) checkRemove() error {
 		"or remove them first", need, len(rest), down)
 }
 
-// checkLead refuses a leader that is down.
+// checkLead refuses a leader that does not vote or is down.
 func (c *memberChange) checkLead() error {
 	if !c.votes {
-		return nil
+		return c.refuse("it does not vote")
 	}
 	switch answers, heard := c.m.answers(c.node); {
 	case answers:
