@@ -2,6 +2,7 @@
 
 import { effect, html, render, useEffect } from '../vendor/core.js';
 import { Banner, KeyHelp, TabBar, Toast, TopBar } from './components/shell.js';
+import { SignInDialog } from './components/signin.js';
 import { createApi } from './lib/api.js';
 import { pages } from './pages/pages.js';
 import { createExplore } from './stores/explore.js';
@@ -10,17 +11,20 @@ import { createKeys } from './stores/keys.js';
 import { clock } from './stores/latest.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
+import { createSignIn } from './stores/signin.js';
 import { createTail } from './stores/tail.js';
 import { createTables } from './stores/tables.js';
 
 /** @typedef {ReturnType<typeof createStores>} Stores */
 
 function createStores() {
-  const api = createApi({ fetch: (...args) => fetch(...args) });
+  const signIn = createSignIn();
+  const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const prefs = createPrefs(localStorage);
   const place = createPlace(window);
   return {
     api,
+    signIn,
     prefs,
     place,
     keys: createKeys(window, prefs.singleKeys),
@@ -44,7 +48,7 @@ function App({ stores }) {
     <${Banner} stores=${stores} page=${page.id} />
     <main><${page.view} key=${page.id} stores=${stores} /></main>
     <${TabBar} pages=${pages} page=${page.id} />
-    <${Toast} /><${KeyHelp} keys=${stores.keys} />`;
+    <${Toast} /><${KeyHelp} keys=${stores.keys} /><${SignInDialog} signIn=${stores.signIn} />`;
 }
 
 /**

@@ -35,7 +35,7 @@ export function FieldList(props) {
   const found = wanted ? fields.filter((f) => f.name.toLowerCase().includes(wanted)).slice(0, 200) : [];
   const some = (/** @type {string[]} */ names) => names.map((name) => byName.get(name)).filter(Boolean);
 
-  return html`<section class="pane fieldlist" aria-label="Fields">
+  return html`<section class="pane fieldlist" aria-label="Fields"><h2 class="hidden">Fields</h2>
     <div class="head"><input class="find" id="field-find" type="search" data-ui="field-find" placeholder="Find a field" aria-label="Find a field"
       value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd></div>
     <div class="fields">

@@ -33,7 +33,7 @@ export function Menu(props) {
     e.stopPropagation();
     close();
   }}>
-    <button type="button" class=${props.class} data-ui=${props.ui} aria-label=${props.label} aria-haspopup="dialog"
+    <button type="button" class=${props.class} data-ui=${props.ui} aria-haspopup="dialog"
       aria-expanded=${open} onClick=${() => setOpen(!open)}>${props.button}</button>
     ${open && html`<div class=${`panel ${props.panelClass ?? ''}`} role="dialog" aria-label=${props.label}>${props.children(close)}</div>`}
   </div>`;

@@ -18,8 +18,8 @@ import { Menu } from './menu.js';
 export function TablePicker({ db, tables, all, onPick, single }) {
   const [find, setFind] = useState('');
   const name = tables.length === 0 ? 'Choose a table' : `${db}.${tables.join(', ')}`;
-  const button = html`<span>${name}</span><span class="caret"></span>`;
-  return html`<${Menu} button=${button} label=${`Table: ${name}`} class="field table" ui="table" panelClass="tables">${(/** @type {() => void} */ close) => {
+  const button = html`<span class="hidden">Table: </span><span>${name}</span><span class="caret"></span>`;
+  return html`<${Menu} button=${button} label="Table" class="field table" ui="table" panelClass="tables">${(/** @type {() => void} */ close) => {
     const shown = all.filter((t) => `${t.db}.${t.name}`.includes(find.trim())).slice(0, 200);
     const pattern = find.includes('*') && !single ? find.trim() : '';
     const pick = (/** @type {string} */ ofDb, /** @type {string[]} */ picked) => {
@@ -61,10 +61,8 @@ export function TablePicker({ db, tables, all, onPick, single }) {
  */
 export function RangePicker({ from, to, answered, zone, onRange }) {
   const said = rangeText(from, to, zone);
-  const button = html`<span>${said}</span><span class="quiet" data-ui="zone">${zone}</span><span class="caret"></span>`;
-  return html`<${Menu} button=${button} label=${`Time range: ${said}, ${zone}`} class="field range" ui="range" panelClass="ranges">${(
-    /** @type {() => void} */ close,
-  ) =>
+  const button = html`<span class="hidden">Time range: </span><span>${said} </span><span class="quiet" data-ui="zone">${zone}</span><span class="caret"></span>`;
+  return html`<${Menu} button=${button} label="Time range" class="field range" ui="range" panelClass="ranges">${(/** @type {() => void} */ close) =>
     html`<${RangeForm} ...${{ from, to, answered, zone }} onRange=${(/** @type {string} */ a, /** @type {string} */ b) => {
       onRange(a, b);
       close();

@@ -90,9 +90,9 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
 
   return html`<div class="field search">
     <div class="coloured" aria-hidden="true">${coloured(text, parsed.tokens, wrong)}${'\u200b'}</div>
-    <textarea ref=${area} data-ui="search" id="search" rows="1" spellcheck="false" autocapitalize="off" autocomplete="off"
+    <textarea ref=${area} data-ui="search" id="search" rows="1" spellcheck=${false} autocapitalize="off" autocomplete="off"
       aria-label="Search" aria-invalid=${wrong ? 'true' : 'false'} placeholder="a word, field:value, level:>=warn, -not this"
-      value=${text} role="combobox" aria-expanded=${choices ? 'true' : 'false'} aria-controls="choices"
+      value=${text} aria-autocomplete="list" aria-controls=${choices ? 'choices' : undefined}
       aria-activedescendant=${choices && choices.at >= 0 ? `choice-${choices.at}` : undefined}
       onInput=${(/** @type {InputEvent} */ e) => {
         const typed = /** @type {HTMLTextAreaElement} */ (e.currentTarget).value;

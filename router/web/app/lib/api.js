@@ -38,12 +38,18 @@ export class ApiError extends Error {
 
 /** @typedef {ReturnType<typeof createApi>} Api */
 
-/** @param {{fetch: typeof globalThis.fetch}} from */
-export function createApi({ fetch }) {
+/**
+ * @param {object} from
+ * @param {typeof globalThis.fetch} from.fetch
+ * @param {{header(): string, ask(): Promise<void>}} [from.signIn] who asks; without it, nobody is asked to sign in
+ */
+export function createApi({ fetch, signIn }) {
   /** @param {Request} request */
   async function send(request) {
     /** @type {Record<string, string>} */
     const headers = { 'x-svc-page': '1', ...request.headers };
+    const user = signIn?.header();
+    if (user) headers.authorization = user;
     let body;
     if (request.form) body = new URLSearchParams(request.form);
     if (request.body !== undefined) {
@@ -59,6 +65,10 @@ export function createApi({ fetch }) {
       throw new ApiError('The server does not answer.', { request });
     }
     if (response.ok) return response;
+    if (response.status === 401 && signIn) {
+      await signIn.ask(); // until somebody signed in; then the same request goes on
+      return send(request);
+    }
     throw await errorOf(response, request);
   }
 

@@ -10,7 +10,6 @@ import { SearchBox } from '../components/search.js';
 import { copyText } from '../components/copy.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { useNarrow } from '../components/narrow.js';
-import { offers } from '../lib/features.js';
 import { curlOf } from '../lib/api.js';
 import { clauseFor } from '../lib/edit.js';
 import { formatCount, formatDuration } from '../lib/format.js';
@@ -76,7 +75,7 @@ function Said({ stores }) {
   return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlWords(sql).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</code>
     ${
       sql &&
-      html`${offers.sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
+      html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>
       <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
       <button class="text" data-ui="copy-link" onClick=${() => copyText(frozenLink(stores))}>Share</button>`
     }</div>`;
@@ -97,14 +96,14 @@ function frozenLink({ explore }) {
 function Sum({ stores }) {
   const { explore, prefs } = stores;
   const hits = explore.hits.value.value;
-  const answer = explore.first.value.value;
+  const totalText = hits ? `${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} rows` : '';
   const state = explore.state.value;
   const hidden = state.hide.includes('hist');
   const narrow = useNarrow();
   const hide = state.hide.filter((h) => h !== 'hist');
   const taken = explore.first.value.value?.took_ms;
   return html`<section class="sum" aria-label="Total" aria-live="polite">
-      <h2 data-ui="total">${!offers.hits && answer ? `${formatCount(explore.list.value.count)}${explore.list.value.next ? ' newest' : ''} rows` : hits ? `${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} rows` : '\u00a0'}</h2>
+      ${totalText && html`<h2 data-ui="total">${totalText}</h2>`}
       <span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>
       <span class="legend">${(hits?.series ?? []).map((/** @type {{value: unknown, counts: number[]}} */ s, /** @type {number} */ place) => {
         const name = s.value === null ? 'none' : String(s.value);

@@ -1,7 +1,6 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
 import { batch, computed, signal } from '../../vendor/core.js';
-import { offers } from '../lib/features.js';
 import { toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../lib/pages.js';
 import { shapeOf } from '../lib/shape.js';
@@ -49,6 +48,7 @@ export function createExplore({ api, place, prefs, clock }) {
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = '';
+  let seen = 0;
 
   const shape = computed(() => shapeOf(fields.value.value));
   const marks = computed(() => wantedWords(state.value.q));
@@ -94,7 +94,7 @@ export function createExplore({ api, place, prefs, clock }) {
         ran = '';
         return;
       }
-      openFields.value = offers.facets ? firstFields() : [];
+      openFields.value = firstFields();
     }
     const body = scope();
     void compiled.run(ask('compile', body));
@@ -106,7 +106,7 @@ export function createExplore({ api, place, prefs, clock }) {
       });
       return answer;
     });
-    await Promise.all([rows, offers.hits ? count(body) : null]);
+    await Promise.all([rows, count(body)]);
     await countFields();
   }
 
@@ -119,7 +119,7 @@ export function createExplore({ api, place, prefs, clock }) {
 
   /** Asks for the values of the fields that are open, once rows are on screen. */
   async function countFields() {
-    if (!offers.facets || openFields.value.length === 0 || first.error.value) return;
+    if (openFields.value.length === 0 || first.error.value) return;
     await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude' }));
   }
 
@@ -152,6 +152,8 @@ export function createExplore({ api, place, prefs, clock }) {
       list.value = addPage(list.value, { cursor: next, rows: answer.rows, next: answer.next });
       return answer;
     });
+    // A reader at the end sees nothing change that would ask for the next page.
+    if (!more.error.value && list.value.next !== next && seen > list.value.count - 50) await loadMore();
   }
 
   /**
@@ -169,6 +171,7 @@ export function createExplore({ api, place, prefs, clock }) {
    * @param {number} to
    */
   function see(from, to) {
+    seen = to;
     list.value = dropFar(list.value, Math.floor((from + to) / 2), mostRows);
     if (to > list.value.count - 50) void loadMore();
     for (const index of [from, to - 1]) {

@@ -37,7 +37,8 @@ export function createTail({ api, place, prefs, clock }) {
   const ended = signal('');
   const rate = signal(0);
   const most = signal(10000);
-  let serial = 0;
+  /** @type {Set<string>} */
+  const known = new Set();
   /** @type {AbortController | null} */
   let current = null;
 
@@ -99,14 +100,24 @@ export function createTail({ api, place, prefs, clock }) {
   }
 
   /**
-   * @param {Record<string, unknown>[]} values
+   * @param {Row[]} rows
    * @param {number[]} sizes
    */
-  function add(values, sizes) {
-    const { time } = shape.value;
-    const rows = values.map((v) => ({ id: `t${++serial}`, time: String(v[time] ?? ''), table: state.value.table, v }));
-    push(ring, rows, sizes, most.value, mostBytes);
-    counted += rows.length;
+  function add(rows, sizes) {
+    // An id that is there already is that of a row that came by `since` as well.
+    const fresh = rows.map((row, i) => ({ row, size: sizes[i] })).filter(({ row }) => !known.has(row.id));
+    for (const { row } of fresh) known.add(row.id);
+    const before = ring.items.slice(0, fresh.length).concat(fresh.map(({ row }) => row));
+    const dropped = ring.dropped;
+    push(
+      ring,
+      fresh.map(({ row }) => row),
+      fresh.map(({ size }) => size),
+      most.value,
+      mostBytes,
+    );
+    for (const row of before.slice(0, ring.dropped - dropped)) known.delete(row.id);
+    counted += fresh.length;
     schedule();
   }
 
@@ -160,6 +171,7 @@ export function createTail({ api, place, prefs, clock }) {
     },
     clear() {
       Object.assign(ring, emptyRing());
+      known.clear();
       held.value = null;
       drawn.value = { count: 0, dropped: 0 };
     },
@@ -178,7 +190,7 @@ export function createTail({ api, place, prefs, clock }) {
  * @param {string} since
  */
 function tailPath(db, table, q, since) {
-  const query = new URLSearchParams({ db, table });
+  const query = new URLSearchParams({ db, table, shape: 'row' });
   if (q) query.set('search', q);
   if (since) query.set('since', since);
   return `/v1/tail?${query}`;

@@ -1,0 +1,40 @@
+package webtest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestAxe has axe-core look at the pages in both themes. It skips where axe is not installed: see deploy/tools/web.
+func TestAxe(t *testing.T) {
+	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Skip(err)
+	}
+	s := start(t)
+	s.ingest("app", logs(200)...)
+	for _, path := range []string{"explore?t=app", "explore?t=app&q=failed", "explore?t=app&q=lvel:x", "tail?t=app"} {
+		b := open(t, s.url+"/dashboard/"+path)
+		for _, theme := range []string{"light", "dark"} {
+			b.theme(theme)
+			b.until(`document.querySelector('[data-ui=row], [data-ui=error], [data-ui=tail-state]')`)
+			if path == "explore?t=app&q=failed" && theme == "light" {
+				b.click(`[data-ui=row]`)
+				b.until(`document.querySelector('[data-ui=detail]')`)
+			}
+			eval[bool](b, string(axe)+"; true")
+			found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](`axe.run({resultTypes: ['violations']}).then((r) => `+
+				`r.violations.map((v) => v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map((n) => n.html).join(' | ')))`,
+				chromedp.EvalAwaitPromise))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range found {
+				t.Errorf("%s, %s: %s", path, theme, f)
+			}
+			b.shoot(theme + "-" + path[:4])
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package webtest
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+func quote(s string) string {
+	text, _ := json.Marshal(s) // of a string, it cannot fail
+	return string(text)
+}
+
+const loaded = `document.querySelectorAll('[data-ui=row]').length > 0`
+
+// TestSearch types a word and sees the rows, their number, and the SQL that was run; a click on a value and on a word
+// of the legend edits the text; Back returns.
+func TestSearch(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(500)...)
+	b := open(t, s.url+"/")
+	b.until(loaded)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('500 rows')`)
+	b.search("failed")
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('50 rows')`)
+	b.until(`document.querySelector('[data-ui=sql-line]').textContent.includes("matches_term(msg, 'failed')")`)
+	b.until(`[...document.querySelectorAll('[data-ui=row]')].every((r) => r.dataset.level === 'error')`)
+	b.until(`document.querySelector('[data-ui=row-line] mark').textContent === 'failed'`)
+	b.until(`document.querySelectorAll('[data-ui=bar]').length > 10`)
+	b.click(`[data-ui=field][data-name=host] button`)
+	if !eval[bool](b, `!!document.querySelector('[data-value=web-1]')`) {
+		b.click(`[data-ui=field][data-name=host] button`) // it was open, and is closed now
+	}
+	b.click(`[data-value=web-1] [data-ui=value-in]`)
+	b.until(`location.search.includes('host%3Dweb-1') || location.search.includes('host=web-1')`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('17 rows')`)
+	eval[bool](b, `(history.back(), true)`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'failed'`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('50 rows')`)
+}
+
+// TestRow opens a row, walks, and opens the same link in another tab.
+func TestRow(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(450)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=row][data-level=error]`)
+	b.until(`document.querySelector('[data-ui=detail]')`)
+	first := eval[string](b, `document.querySelector('[data-ui=row][aria-selected=true]').dataset.id`)
+	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'j'})), true)`)
+	b.until(`document.querySelector('[data-ui=row][aria-selected=true]').dataset.id !== ` + quote(first))
+	link := eval[string](b, `location.href`)
+	other := open(t, link)
+	other.until(`document.querySelector('[data-ui=detail]')`)
+	id := `document.querySelector('[data-ui=row][aria-selected=true]').dataset.id`
+	if got, want := eval[string](other, id), eval[string](b, id); got != want {
+		t.Errorf("the link opens %s, want %s", got, want)
+	}
+	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'})), true)`)
+	b.until(`!document.querySelector('[data-ui=detail]')`)
+	// Scrolling to the end loads all pages, with no row twice.
+	b.until(`(document.querySelector('[data-ui=rows]').scrollTop = 1e9,
+		document.querySelector('.foot').textContent.includes('450 (all)'))`)
+}
+
+// TestHostileText has texts that look like markup, links and control characters shown as they are.
+func TestHostileText(t *testing.T) {
+	s := start(t)
+	hostile := []string{
+		`<script>window.hacked = 1</script>`, `<img src=x onerror="window.hacked = 1">`, `"><svg onload=alert(1)>`,
+		`javascript:alert(1)`, "a\u202eb", "nul\x00 esc\x1b[31m", `{{hash}}`, `${1+1}`, strings.Repeat("x", 100000),
+	}
+	var rows []map[string]any
+	for i, text := range hostile {
+		rows = append(rows, map[string]any{
+			"ts": time.Now().UnixMilli() - int64(i), "level": text, "msg": text, "<b>field": text,
+		})
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app&cols=%3Cb%3Efield&q="+"%22%3Cimg%20src%3Dx%22")
+	b.until(loaded)
+	b.until(`document.querySelector('[data-ui=row-line]').textContent.includes('<img src=x onerror')`)
+	b.click(`[data-ui=row]`)
+	b.until(`document.querySelector('[data-ui=detail]')`)
+	eval[bool](b, `(history.back(), true)`)
+	b.search("")
+	b.until(`document.querySelectorAll('[data-ui=row]').length === ` + "9")
+	b.until(`document.querySelector('[data-ui=rows]').textContent.includes('a\\u202eb')`)
+	if eval[bool](b, `!!window.hacked ||
+		!!document.querySelector('main img, main script, [onload], [onerror], main [href^="javascript"]')`) {
+		t.Error("a text became markup")
+	}
+	if n := eval[int](b, `document.querySelector('[data-ui=rows]').textContent.length`); n > 60000 {
+		t.Errorf("the list has %d characters: a long text was not cut", n)
+	}
+}
+
+// TestStates has what a reader sees who finds nothing, asks wrongly, or has no table.
+func TestStates(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/")
+	b.until(`document.querySelector('[data-ui=empty] ~ *, [data-ui=empty]').textContent.includes('There is no table yet')`)
+	s.ingest("app", logs(20)...)
+	b = open(t, s.url+"/dashboard/explore?t=app&q=lvel:x")
+	b.until(`document.querySelector('[data-ui=error]').textContent.includes('level')`)
+	b.until(`document.querySelector('.wrong')?.textContent.includes('lvel')`)
+	b.search("nothinglikethis")
+	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('No row in this range')`)
+	b = open(t, s.url+"/dashboard/explore?t=gone")
+	b.until(`document.querySelector('[data-ui=error]').textContent.includes('gone')`)
+}
+
+// TestTail follows a table: rows arrive by themselves, and a list that is scrolled up stands still.
+func TestTail(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(3)...)
+	b := open(t, s.url+"/dashboard/tail?t=app&q=failed")
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
+	s.ingest("app", logs(600)...)
+	b.until(`document.querySelector('[data-ui=rows]')?.getAttribute('aria-rowcount') === '60'`)
+	eval[bool](b, `(document.querySelector('[data-ui=rows]').scrollTop = 0, true)`)
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Held')`)
+	top := eval[string](b, `document.querySelector('[data-ui=row]').textContent`)
+	s.ingest("app", logs(600)...)
+	b.until(`document.querySelector('[data-ui=tail-new]').textContent.includes('60 new rows')`)
+	if now := eval[string](b, `document.querySelector('[data-ui=row]').textContent`); now != top {
+		t.Errorf("the first row became %q from %q", now, top)
+	}
+	b.click(`[data-ui=tail-new]`)
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
+}
+
+// TestPhone has the page at the width of a phone: nothing scrolls sideways, and a row opens as a sheet.
+func TestPhone(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	for _, width := range []int64{390, 320} {
+		b.do(chromedp.EmulateViewport(width, 844))
+		b.until(loaded)
+		b.until(`document.documentElement.scrollWidth <= innerWidth`)
+		b.click(`[data-ui=row]`)
+		b.until(`document.querySelector('[data-ui=detail]')?.getBoundingClientRect().width >= innerWidth - 1`)
+		eval[bool](b, `(history.back(), true)`)
+		b.until(`!document.querySelector('[data-ui=detail]')`)
+	}
+}
+
+// TestOtherSites has a page of another site refused, and the page off by --ui=false.
+func TestOtherSites(t *testing.T) {
+	s := start(t, "--ui=false")
+	if resp, err := http.Get(s.url + "/dashboard/"); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("%v %v", resp, err)
+	}
+	s = start(t)
+	r, _ := http.NewRequest(http.MethodPost, s.url+"/v1/explore/rows", strings.NewReader(`{"tables":["app"]}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Origin", "http://evil.example")
+	if resp, err := http.DefaultClient.Do(r); err != nil || resp.StatusCode != http.StatusForbidden {
+		t.Errorf("%v %v", resp, err)
+	}
+}
+
+// TestSignIn has a server with users: the page asks for one, goes on with the same search, and says what was wrong.
+func TestSignIn(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(users, []byte("ann:rw=secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--user-file", users)
+	s.user, s.password = "ann", "secret"
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=failed")
+	enter := func(password string) {
+		t.Helper()
+		b.until(`document.querySelector('[data-ui=login]')`)
+		eval[bool](b, `(document.querySelector('[data-ui=login-user]').value = 'ann',
+			document.querySelector('[data-ui=login-password]').value = `+quote(password)+`,
+			document.querySelector('[data-ui=login]').click(), true)`)
+	}
+	enter("wrong")
+	b.until(`document.querySelector('.signin .wrong')`)
+	enter("secret")
+	b.until(`!document.querySelector('[data-ui=login]')`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
+}

@@ -1,0 +1,138 @@
+// Package webtest opens the page of a real server in a real browser, and uses it as a reader would. Its tests skip
+// without Chromium, and without CORDWOOD_BIN, which `make web-test` sets.
+package webtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// browser is the browser of the package: a tab for each test.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	path, err := exec.LookPath("chromium")
+	if err != nil || os.Getenv("CORDWOOD_BIN") == "" {
+		fmt.Println("skipped: there is no chromium, or CORDWOOD_BIN is not set")
+		os.Exit(0)
+	}
+	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.ExecPath(path))
+	ctx, end := chromedp.NewContext(allocator)
+	if err := chromedp.Do(ctx); err != nil {
+		fmt.Println("start the browser:", err)
+		os.Exit(1)
+	}
+	browser = ctx
+	code := m.Run()
+	end()
+	endAllocator()
+	os.Exit(code)
+}
+
+// server is a process of cordwood.
+type server struct {
+	t   *testing.T
+	url string
+	// user and password are those that ingest sends, if there are any.
+	user, password string
+}
+
+// start starts a server, which ends with the test.
+func start(t *testing.T, args ...string) *server {
+	t.Helper()
+	addr, rpc := freeAddress(t), freeAddress(t)
+	cmd := exec.Command(os.Getenv("CORDWOOD_BIN"), append([]string{
+		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", addr, "--rpc-addr", rpc,
+	}, args...)...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s := &server{t: t, url: "http://" + addr}
+	deadline := time.Now().Add(20 * time.Second)
+	for ticker := time.NewTicker(20 * time.Millisecond); ; <-ticker.C {
+		if resp, err := http.Get(s.url + "/ready"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return s
+			}
+		}
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			t.Fatalf("the server is not ready after 20 s:\n%s", said.String())
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// ingest stores rows in a table, by their field ts in milliseconds.
+func (s *server) ingest(table string, rows ...map[string]any) {
+	s.t.Helper()
+	body, err := json.Marshal(rows)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodPost,
+		s.url+"/v1/ingest?pipeline_name=svc_identity&custom_time_index=ts;epoch;ms&table="+table, bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if s.user != "" {
+		r.SetBasicAuth(s.user, s.password)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%d %s", resp.StatusCode, text)
+	}
+}
+
+// logs are n rows of the last minutes: every tenth is an error.
+func logs(n int) []map[string]any {
+	now := time.Now().UnixMilli()
+	rows := make([]map[string]any, n)
+	for i := range rows {
+		rows[i] = map[string]any{
+			"ts": now - int64(n-i)*100, "level": "INFO", "msg": fmt.Sprintf("request %d served", i),
+			"host": fmt.Sprintf("web-%d", i%3),
+		}
+		if i%10 == 0 {
+			rows[i]["level"], rows[i]["msg"] = "ERROR", fmt.Sprintf("request %d failed", i)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,123 @@
+package webtest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// tab is a page of the browser.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// watch notes in each document what the policy of the page refused, and errors of scripts.
+const watch = `window.faults = [];
+addEventListener('securitypolicyviolation', (e) => faults.push(e.violatedDirective + ' ' + e.blockedURI));
+addEventListener('error', (e) => faults.push(String(e.message)));
+addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)));`
+
+// open opens an address in a tab of its own, which ends with the test. Whatever the policy refused fails it.
+func open(t *testing.T, url string) *tab {
+	t.Helper()
+	ctx, end := chromedp.NewContext(browser)
+	t.Cleanup(end)
+	b := &tab{t: t, ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil { // a limit of time on the first call would end the tab
+		t.Fatal(err)
+	}
+	b.do(chromedp.EmulateViewport(1440, 900))
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Navigate(url))
+	t.Cleanup(func() {
+		for _, fault := range eval[[]string](b, `window.faults`) {
+			t.Error("in the browser:", fault)
+		}
+	})
+	return b
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits for an expression to become true. As long as what it names is not there, it is not.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for ticker := time.NewTicker(30 * time.Millisecond); ; <-ticker.C {
+		if eval[bool](b, "(() => { try { return !!("+expression+") } catch { return false } })()") {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("after 15 s this is not so: %s\n%s", expression, eval[string](b, `document.body.innerText.slice(0, 300)`))
+		}
+	}
+}
+
+// click clicks the first element with a name.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.until(`document.querySelector(` + quote(selector) + `)`)
+	eval[bool](b, `(document.querySelector(`+quote(selector)+`).click(), true)`)
+}
+
+// search types a text and runs it.
+func (b *tab) search(text string) {
+	b.t.Helper()
+	eval[bool](b, `(() => { const a = document.querySelector('[data-ui=search]'); a.value = `+quote(text)+`;
+		a.dispatchEvent(new InputEvent('input', {bubbles: true}));
+		document.querySelector('[data-ui=run]').click(); return true })()`)
+}
+
+// theme has the browser ask for the light or the dark theme.
+func (b *tab) theme(name string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		},
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// shoot keeps a picture of the tab in the folder that WEB_SHOTS names.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("WEB_SHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(dir+"/"+name+".png", png, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
