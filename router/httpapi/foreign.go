@@ -71,12 +71,16 @@ var foreignPaths = []struct {
 // client seems to speak, and what to use.
 func noSuchPath(method, path, shown string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {
+		what := "which this server does not speak at this path"
+		if strings.HasSuffix(protocol, "write API") || strings.HasSuffix(protocol, "of metrics") {
+			what = "and this server takes logs only: send Telegraf's records by outputs.loki, outputs.http or " +
+				"outputs.elasticsearch"
+		}
 		return errs.New(errs.InvalidArguments,
-			"no such path: %s %s. This looks like %s, which this server does not speak at this path: "+
-				"docs/ingestion.md says which protocols it takes, "+
+			"no such path: %s %s. This looks like %s, %s: docs/ingestion.md says which protocols it takes, "+
 				"at which paths and ports, and has configurations for common shippers. "+
 				"JSON lines go to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
-				"queries to POST /v1/sql", method, shown, protocol)
+				"queries to POST /v1/sql", method, shown, protocol, what)
 	}
 	return errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are",
 		method, shown)

@@ -53,3 +53,17 @@ func TestForeignPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestMetricsAreNotTaken: what sends metrics learns how its records become logs.
+func TestMetricsAreNotTaken(t *testing.T) {
+	for _, path := range []string{
+		"/v1/influxdb/write", "/v1/influxdb/api/v2/write", "/v1/prometheus/write", "/v1/opentsdb/api/put",
+	} {
+		text := noSuchPath("POST", path, path).Error()
+		for _, output := range []string{"outputs.loki", "outputs.http", "outputs.elasticsearch"} {
+			if !strings.Contains(text, output) {
+				t.Errorf("%s: %s", path, text)
+			}
+		}
+	}
+}
