@@ -86,7 +86,7 @@ func TestWorkGoesToTheRows(t *testing.T) {
 			"aggregate over 4 shards, in 4 parts",
 		},
 		{"SELECT host, sum(n), count(s) FROM state GROUP BY ROLLUP (host) ORDER BY ALL", "aggregate"},
-		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "rows of other nodes are fetched: string_agg with ORDER BY"},
+		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "project over 4 shards, in 3 parts"},
 		{
 			"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts AND l.host = s.host",
 			"rows of other nodes are fetched: it reads several tables",
@@ -154,7 +154,8 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	}
 	for _, node := range []string{"node-a: shards 1 4", "node-b: shards 2", "node-c: shards 3"} {
 		if said := c.explained("ANALYZE SELECT count(*) FROM logs"); !strings.Contains(said, "node "+node+", ") ||
-			strings.Count(said, " bytes, ") != 3 {
+			strings.Count(said, " bytes, ") != 3 || strings.Count(said, " rows, ") != 3 ||
+			!strings.Contains(said, "all nodes had answered after ") {
 			t.Errorf("EXPLAIN ANALYZE: %s", said)
 		}
 	}
@@ -194,7 +195,8 @@ func TestQueryMetrics(t *testing.T) {
 		{"SELECT count(*) FROM logs", "split_total aggregate", true},
 		{"SELECT * FROM logs WHERE n > 900000000", "split_total rows", true},
 		{"EXPLAIN SELECT count(*) FROM logs", "", false},
-		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "hauled_total aggregate", false},
+		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "split_total project", true},
+		{"SELECT s, rank() OVER (ORDER BY s) FROM logs", "hauled_total window", false},
 		{"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts", "hauled_total join", false},
 		{"SELECT sum(CAST(regexp_extract(s, '.') || '1' AS DOUBLE)) > 0, nothing FROM logs", "", false},
 	} {

@@ -99,7 +99,7 @@ type Partials struct {
 }
 
 // SplitKinds are the values of Split.Kind.
-var SplitKinds = []string{"aggregate", "pairs", "top", "limit", "distinct", "rows"}
+var SplitKinds = []string{"aggregate", "pairs", "project", "top", "limit", "distinct", "rows"}
 
 // SplitCauses are the values of Split.Cause.
 var SplitCauses = []string{
@@ -125,7 +125,7 @@ type Split struct {
 	// Final makes the answer of what Worker returns on all nodes; empty: the answers of the nodes, one after the
 	// other, are the answer.
 	Final string
-	// Kind says how it was taken apart: aggregate, pairs, top, limit, distinct or rows.
+	// Kind says how it was taken apart: aggregate, pairs, project, top, limit, distinct or rows.
 	Kind string
 	// Moment is what stands in Worker and Final in the place of now(): all nodes see one moment. Empty: nothing does.
 	Moment string

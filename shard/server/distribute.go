@@ -87,6 +87,8 @@ type distribution struct {
 	bytes   atomic.Int64
 	// frontier is of statements for the first rows by time, else nil.
 	frontier *frontier
+	// asked is how long it took until all nodes had answered.
+	asked time.Duration
 	// failed is why rows are fetched although the statement was split.
 	failed error
 }
@@ -204,9 +206,11 @@ func (d *distribution) run(ctx context.Context,
 	}
 	defer func() { d.server.partials.Add(-d.bytes.Load()) }()
 	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
+		begin := time.Now()
 		if err := d.askBest(ctx); err != nil {
 			return d.instead(ctx, err)
 		}
+		d.asked = time.Since(begin)
 	}
 	return d.finish(ctx, stream)
 }
@@ -389,6 +393,9 @@ func (d *distribution) note() string {
 	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind,
 		shards, len(d.parts),
 		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
+	if d.asked > 0 {
+		fmt.Fprintf(&b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
+	}
 	for _, p := range d.parts {
 		fmt.Fprintf(&b, "\nnode %s: shards %s", d.server.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
 		if p.ipc != nil {

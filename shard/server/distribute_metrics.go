@@ -20,7 +20,8 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 		split: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_query_split_total",
 			Help: "Statements over several nodes that each node ran over its own rows, by kind: " +
-				"aggregate, pairs (values of each group, counted), top, limit, distinct or rows.",
+				"aggregate, pairs (values of each group, counted), project (arguments of aggregates), top, limit, " +
+				"distinct or rows.",
 		}, []string{"kind"}),
 		hauled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_query_hauled_total",

@@ -155,7 +155,10 @@ var became = []struct{ kind, sql string }{
 	{"hauled_total window", "SELECT id, row_number() OVER (ORDER BY id) FROM {a}"},
 	{"hauled_total volatile", "SELECT count(*) FROM {a} WHERE random() > 2"},
 	{"hauled_total function", "SELECT md5(host), count(*) FROM {a} GROUP BY host"},
-	{"hauled_total aggregate", "SELECT string_agg(svc, ',' ORDER BY id) FROM {a}"},
+	{"split_total project", "SELECT string_agg(svc, ',' ORDER BY id) FROM {a}"},
+	{"split_total project", "SELECT host, count(DISTINCT svc), count(DISTINCT i8), count(*) FROM {m} GROUP BY host"},
+	{"split_total project", "SELECT svc, corr(i8, i16), list(id ORDER BY id) FILTER (WHERE ok) FROM {a} GROUP BY svc"},
+	{"split_total project", "SELECT quantile_cont(i16, [0.1, 0.9]), entropy(svc) FROM {a} WHERE i8 > 0"},
 	{"hauled_total sort", "SELECT id FROM {a} ORDER BY id"},
 	{"hauled_total names", "SELECT count(*), upper(svc) AS host FROM {a} GROUP BY svc, host"},
 }
@@ -262,7 +265,9 @@ func (g *grammar) aggregate(s scope) string {
 		"sum("+small+")", "avg("+small+")", "sum(DISTINCT "+small+")", "median("+small+")",
 		"quantile_cont("+small+", "+one(g, "0", "0.1", "0.5", "0.99", "1")+")", "bool_and(x.ok)", "bool_or(x.ok)",
 		"bit_xor("+small+")", "bit_and("+small+")", "count_if(x.ok)", "arg_max(x.host, x.id)", "min_by("+small+", x.id)",
-		"approx_count_distinct("+col+")", "stddev("+small+")", "quantile_disc("+col+", 0.75)")
+		"approx_count_distinct("+col+")", "stddev("+small+")", "quantile_disc("+col+", 0.75)",
+		"string_agg(x.host, '-' ORDER BY x.id DESC)", "list("+col+" ORDER BY x.id, x.ts)", "count(DISTINCT x.svc)",
+		"regr_count("+small+", x.i8)")
 	if g.IntN(5) == 0 && !strings.Contains(a, "DISTINCT") {
 		a += " FILTER (WHERE " + g.condition(s, 0) + ")"
 	}

@@ -35,7 +35,7 @@ func (g statements) argument() string {
 func (g statements) aggregate() string {
 	a := g.argument()
 	s := ""
-	switch g.IntN(17) {
+	switch g.IntN(18) {
 	case 0:
 		s = "count(*)"
 	case 1:
@@ -68,6 +68,9 @@ func (g statements) aggregate() string {
 		s = g.pick("stddev("+a+")", "quantile_disc("+a+", 0.9)", "approx_count_distinct(path)",
 			"approx_count_distinct("+a+")", "var_pop(n)",
 			"stddev_pop(n)", "variance("+a+")", "quantile_disc(path, 0.25)", "quantile_cont(n, -0.25)")
+	case 17:
+		s = g.pick("string_agg(path, ',' ORDER BY ts DESC, path)", "list(n ORDER BY n)", "regr_count(n, "+a+")",
+			"max("+a+" ORDER BY ts)", "sum(DISTINCT bytes)", "histogram(status)")
 	case 15:
 		return "count(*) * 100.0 / greatest(count(" + a + "), 1)"
 	case 16:

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"cordwood/proto/column"
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
 )
@@ -229,6 +230,13 @@ func TestSplitStatements(t *testing.T) {
 			"count(*) FILTER (WHERE bytes < 18446744073709551616) FROM logs WHERE n > -5.00000000000000000000000025",
 		"SELECT count(*) FROM logs WHERE bytes < 9223372036854775806.5 AND n > -18446744073709551615.5",
 		"SELECT approx_count_distinct(ts), count(*) FROM logs",
+		"SELECT host, string_agg(path, '|' ORDER BY ts DESC, path, bytes) FILTER (WHERE ok) AS p, count(*) FROM logs " +
+			"WHERE status >= 400 GROUP BY host ORDER BY host",
+		"SELECT status, count(DISTINCT path), count(DISTINCT host), sum(n) FROM logs GROUP BY ROLLUP (status) ORDER BY ALL",
+		"SELECT list(took ORDER BY ts, took, path, host, bytes), histogram(host), mode(ok) FROM logs WHERE n < 10",
+		"SELECT arg_max(path, ts, 1), quantile_cont(took, [0.5, 0.9]), 'x' || string_agg(host, '' ORDER BY host) FROM logs",
+		"SELECT count(*), string_agg('x', ',') FROM logs",
+		"SELECT host FROM logs GROUP BY host HAVING count(DISTINCT path) > count(DISTINCT status) ORDER BY host LIMIT 3",
 		"SELECT host, approx_count_distinct(path), sum(n) FROM logs WHERE took > 50 GROUP BY host ORDER BY host",
 		"SELECT ok, approx_count_distinct(bytes) FILTER (WHERE status = 404) FROM logs GROUP BY ok ORDER BY ok",
 		"SELECT approx_count_distinct(took) FROM logs WHERE false",
@@ -293,5 +301,48 @@ func TestWiderPartials(t *testing.T) {
 	})
 	if err == nil {
 		t.Errorf("1.5 among integers is %v", a.rows)
+	}
+}
+
+// TestOtherHashes: sketches of nodes whose engines hash in other ways are not put together.
+func TestOtherHashes(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampMillisecond", "n:Int64")
+	rows := query.Table{
+		Database: "public", Name: "logs", Schema: (&schema.Table{Name: "logs", Columns: columns}).Index(),
+		Batches: []*column.Batch{batch(t, columns, []any{1, 1}, []any{2, 2})},
+	}
+	bare := rows
+	bare.Batches = nil
+	const sql = "SELECT approx_count_distinct(n) FROM logs"
+	s, err := e.Split(t.Context(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{bare}})
+	if err != nil || s.Reason != "" {
+		t.Fatal(s, err)
+	}
+	other := strings.Replace(s.Worker, "hash('cordwood'", "hash('another engine'", 1)
+	if other == s.Worker {
+		t.Fatalf("nodes do not tell how they hash: %s", s.Worker)
+	}
+	var streams [][]byte
+	for _, worker := range []string{s.Worker, s.Worker, other} {
+		var stream bytes.Buffer
+		req := &query.Request{SQL: worker, Database: "public", Tables: []query.Table{rows}}
+		if err := e.Query(t.Context(), req, func(ipc []byte) error { stream.Write(ipc); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		streams = append(streams, stream.Bytes())
+	}
+	finish := func(streams ...[]byte) (*answer, error) {
+		return request(t.Context(), e, &query.Request{
+			SQL: s.Worker, Database: "public", Tables: []query.Table{bare},
+			Partials: &query.Partials{Final: s.Final, Streams: streams},
+		})
+	}
+	if a, err := finish(streams[0], streams[1]); err != nil || len(a.rows) != 1 {
+		t.Errorf("of one engine: %v, %v", a, err)
+	}
+	if a, err := finish(streams...); errs.CodeOf(err) != errs.InvalidArguments ||
+		!strings.Contains(err.Error(), "their engines differ") {
+		t.Errorf("of two engines: %v, %v", a, err)
 	}
 }

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,8 @@ var finalFunctions = wordSet(`+ - * / // % ** ^ || abs ceil ceiling floor round 
 	greatest least nullif concat lower upper length substr substring left right strftime date_trunc datetrunc date_part ` +
 	`datepart
 	time_bucket epoch epoch_ms epoch_us epoch_ns year month day hour minute second to_seconds to_minutes to_hours to_days
-	to_milliseconds to_microseconds make_timestamp format_bytes replace contains starts_with sign fdiv isnan isfinite`)
+	to_milliseconds to_microseconds make_timestamp format_bytes replace contains starts_with sign fdiv isnan isfinite ` +
+	`list_sort list_reverse_sort`)
 
 func wordSet(s string) map[string]bool {
 	out := map[string]bool{}
@@ -72,6 +74,9 @@ type merging struct {
 	ranks bool
 	// best is the column of the largest ranks of registers; empty: there are none.
 	best string
+	// project tells that nodes compute no aggregates: parts are expressions of rows, and the last step calls what
+	// the client calls.
+	project bool
 	// divided are the sums that become averages, by their columns.
 	divided []string
 }
@@ -97,7 +102,19 @@ func (b *block) splitAggregates() (*Plan, error) {
 	if b.star() {
 		return nil, haul(causeForm, "a star beside aggregates")
 	}
-	m := &merging{block: b, keys: map[string]int{}}
+	p, err := b.splitGroups(false)
+	if h := (*Hauled)(nil); errors.As(err, &h) && h.Cause == causeAggregate {
+		if p, err := b.splitGroups(true); err == nil {
+			return p, nil
+		}
+	}
+	return p, err
+}
+
+// splitGroups takes a statement with aggregates apart: into parts of the aggregates, or, if project is set, into the
+// expressions of which they are made.
+func (b *block) splitGroups(project bool) (*Plan, error) {
+	m := &merging{block: b, keys: map[string]int{}, project: project}
 	for _, g := range b.groups {
 		if hasAggregate(g) {
 			return nil, haul(causeForm, "GROUP BY an aggregate")
@@ -122,7 +139,10 @@ func (b *block) splitAggregates() (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Kind: "aggregate"}
-	if m.pairs != "" {
+	switch {
+	case m.project:
+		p.Kind = "project"
+	case m.pairs != "":
 		p.Kind = "pairs"
 	}
 	if p.Worker, err = m.worker(); err != nil {
@@ -197,6 +217,9 @@ func (m *merging) worker() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if m.project && len(m.groups)+len(m.parts) == 0 {
+		m.part("1") // each row counts
+	}
 	var items, keys []string
 	add := func(s, name string) {
 		items = append(items, s+" AS "+name)
@@ -212,6 +235,9 @@ func (m *merging) worker() (string, error) {
 		items = append(items, fmt.Sprintf(`%s AS "__a%d"`, a, i))
 	}
 	out := "SELECT " + strings.Join(items, ", ") + source
+	if m.project {
+		return out, nil
+	}
 	if len(keys) > 0 {
 		out += " GROUP BY " + strings.Join(keys, ", ")
 	}
@@ -253,7 +279,7 @@ const (
 // these. Counts are never negative, so what a node does not send is no larger than what it sent last.
 func (m *merging) largest(worker string) *Best {
 	if !m.limited || m.limit == 0 || m.limit+m.offset > maxFirst || m.having != nil || m.sets != nil || m.pairs != "" ||
-		len(m.groups) == 0 || len(m.orders) == 0 {
+		m.project || len(m.groups) == 0 || len(m.orders) == 0 {
 		return nil
 	}
 	o := m.orders[0]

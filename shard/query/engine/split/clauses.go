@@ -101,8 +101,8 @@ func (b *block) modifier(m sql.Node) error {
 // maxRows bounds LIMIT and OFFSET of statements that are split.
 const maxRows = 10_000_000
 
-// order takes over an expression of ORDER BY.
-func (b *block) order(o sql.Node) error {
+// direction returns what stands behind an expression of ORDER BY.
+func direction(o sql.Node) (string, error) {
 	how := ""
 	switch sql.Text(o, "type") {
 	case "", "ORDER_DEFAULT":
@@ -111,7 +111,7 @@ func (b *block) order(o sql.Node) error {
 	case "DESCENDING":
 		how = " DESC"
 	default:
-		return haul(causeSort, "its ORDER BY")
+		return "", haul(causeSort, "its ORDER BY")
 	}
 	switch sql.Text(o, "null_order") {
 	case "", "ORDER_DEFAULT":
@@ -120,7 +120,16 @@ func (b *block) order(o sql.Node) error {
 	case "NULLS LAST":
 		how += " NULLS LAST"
 	default:
-		return haul(causeSort, "its ORDER BY")
+		return "", haul(causeSort, "its ORDER BY")
+	}
+	return how, nil
+}
+
+// order takes over an expression of ORDER BY.
+func (b *block) order(o sql.Node) error {
+	how, err := direction(o)
+	if err != nil {
+		return err
 	}
 	by, _ := o["expression"].(sql.Node)
 	if sql.Text(by, "class") == "STAR" && sql.OnlyKeys(by, "columns") && !b.star() { // ORDER BY ALL
@@ -142,8 +151,7 @@ func (b *block) order(o sql.Node) error {
 			return haul(causeNames, "the name %s is a column and an alias", name)
 		}
 	}
-	by, err := b.clause(by)
-	if err != nil {
+	if by, err = b.clause(by); err != nil {
 		return err
 	}
 	ord := order{by: by, how: how}

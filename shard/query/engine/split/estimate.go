@@ -18,6 +18,8 @@ const (
 	register = `CAST(hash(%s) & 63 AS INTEGER)`
 	rank     = `bit_count(xor(CAST((hash(%[1]s) >> 6) | 288230376151711744 AS BIGINT), ` +
 		`CAST(((hash(%[1]s) >> 6) | 288230376151711744) - 1 AS BIGINT)))`
+	// probe is a hash that differs if nodes run engines that hash in other ways: their ranks do not belong together.
+	probe = `max(hash('cordwood', 1, CAST(0.5 AS DOUBLE)))`
 	// sigmaTerms is how many terms of the series for empty registers matter: with 63 of 64 the next one is below 1e-60.
 	sigmaTerms = 13
 )
@@ -53,8 +55,10 @@ func (m *merging) estimate(n sql.Node) (string, error) {
 	for k := range sigmaTerms {
 		sigma = append(sigma, fmt.Sprintf("pow(%s, %d) * %d", empty, 2<<k, 1<<k))
 	}
-	return fmt.Sprintf(`CAST(CASE WHEN %[1]s = 1 THEN 0 ELSE round(0.721347520444481703680 * 4096 / (`+
+	return fmt.Sprintf(`CASE WHEN min(%[4]s) IS DISTINCT FROM max(%[4]s) THEN CAST(error(`+
+		`'approx_count_distinct: the nodes hash values in different ways, because their engines differ') AS BIGINT) ELSE `+
+		`CAST(CASE WHEN %[1]s = 1 THEN 0 ELSE round(0.721347520444481703680 * 4096 / (`+
 		`sum(pow(CAST(2 AS DOUBLE), -"__best")) FILTER (WHERE "__first" AND %[2]s IS NOT NULL) + `+
-		`64 * (%[3]s))) END AS BIGINT)`,
-		empty, pairsName, strings.Join(sigma, " + ")), nil
+		`64 * (%[3]s))) END AS BIGINT) END`,
+		empty, pairsName, strings.Join(sigma, " + "), m.part(probe)), nil
 }

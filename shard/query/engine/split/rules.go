@@ -29,6 +29,9 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	if hasAggregate(args) {
 		return "", haul(causeAggregate, "an aggregate in an aggregate")
 	}
+	if m.project {
+		return m.projected(n)
+	}
 	distinct, _ := n["distinct"].(bool)
 	if orders, _ := n["order_bys"].(sql.Node); len(orders) > 1 {
 		return "", haul(causeAggregate, "%s with ORDER BY", name)

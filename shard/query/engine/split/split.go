@@ -34,7 +34,7 @@ const Partials = "__partials"
 
 // Plan is a statement that was taken apart.
 type Plan struct {
-	// Kind says how, for people: aggregate, pairs, top, limit, distinct or rows.
+	// Kind says how, for people: aggregate, pairs, project, top, limit, distinct or rows.
 	Kind string
 	// Worker is run over the rows of each node. Its columns are the partials.
 	Worker string
