@@ -127,7 +127,7 @@ bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benc
 bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' for queries over three nodes beside one
 	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
 
-clients-test: build ## Send with the real clients of other systems, which are installed from npm and PyPI, and built from Go modules, below test/clients
+clients-test: build ## Send with the real clients of other systems, which are installed from npm, PyPI and Maven Central, and built from Go modules, below test/clients
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .
 
 web-test: build ## Use the page in Chromium (Debian's package chromium); skips without it

@@ -213,3 +213,8 @@ func TestPython(t *testing.T) {
 	needPython(t)
 	run(t, pythonClients, program(filepath.Join("python", "venv", "bin", "python"), filepath.Join("python", "send.py")))
 }
+
+func TestJava(t *testing.T) {
+	needJava(t)
+	run(t, javaClients, program("java", "@"+filepath.Join("java", "target", "arguments"), "Send"))
+}

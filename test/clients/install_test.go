@@ -14,7 +14,7 @@ type installed struct {
 	why  string // it cannot be had
 }
 
-var node, python, golang installed
+var node, python, golang, java installed
 
 // need skips the test if the commands, one after another in a folder, fail: there is no program of that name, or no
 // network. They are run once.
@@ -49,4 +49,12 @@ func needPython(t *testing.T) {
 	const pip = "venv/bin/pip install -q --disable-pip-version-check"
 	python.need(t, "python", "test -x venv/bin/python || python3 -m venv venv", pip+" -r requirements.txt",
 		"test -d elasticsearch8 || "+pip+" --target elasticsearch8 -r requirements-elasticsearch8.txt")
+}
+
+// needJava compiles the program, and writes the arguments with which java finds it and what it needs.
+func needJava(t *testing.T) {
+	t.Helper()
+	java.need(t, "java", "mvn -q -B dependency:build-classpath -Dmdep.outputFile=target/classpath",
+		`mkdir -p target/classes && javac -nowarn -d target/classes -cp "$(cat target/classpath)" src/main/java/Send.java`,
+		`printf -- '-cp "%s:%s"' "$PWD/target/classes" "$(cat target/classpath)" > target/arguments`)
 }

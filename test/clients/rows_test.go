@@ -154,3 +154,17 @@ var pythonClients = []client{
 		columns: ofFluentd, again: nobody,
 	},
 }
+
+var javaClients = []client{
+	{
+		name: "loki4j", door: (*server).lokiAddr, table: "loki_logs", mark: "structured_metadata->>'mark'", again: itself,
+		columns: `app = 'shop' AND line = 'a record' AND lower(level) = LEVEL`, doubles: true,
+	},
+	{
+		name: "logback-gelf", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark", again: nobody,
+		columns: ofGELF + ` AND app = 'shop'`,
+	},
+	otlp("otlp-grpc", (*server).callsAddr, itself),
+	otlp("otlp-http", (*server).otlpAddr, itself),
+	documents("elasticsearch-ingester", programs, false),
+}
