@@ -30,7 +30,8 @@ func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries in
 	if errs.ReasonOf(err) == errs.NotLeader && tries < passingTries {
 		return
 	}
-	text := fmt.Sprintf("shard %d takes no rows: %s", shard, errs.From(err).Msg)
+	text := strings.TrimPrefix(errs.From(err).Msg, fmt.Sprintf("shard %d: ", shard))
+	text = fmt.Sprintf("shard %d takes no rows: %s", shard, text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.why == nil {

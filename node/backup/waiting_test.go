@@ -16,7 +16,7 @@ func TestWaitingIsTold(t *testing.T) {
 	var p Progress
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	full := errs.New(errs.StorageUnavailable, "the disk of node n1 is full")
+	full := errs.New(errs.StorageUnavailable, "shard 1: the disk of node n1 is full")
 	election := errs.New(errs.ShardNotReady, "no leader").WithReason(errs.NotLeader)
 	now := time.Unix(0, 0)
 	for _, step := range []struct {
