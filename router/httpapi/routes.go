@@ -250,6 +250,7 @@ func exploreRoutes(h *explore.Handler) []route {
 		read("hits", h.Hits()),
 		read("facets", h.Facets()),
 		read("values", h.Values()),
+		read("patterns", h.Patterns()),
 	}
 }
 

@@ -211,7 +211,7 @@ func everything() []sent {
 
 	for what, body := range map[string]string{
 		"fields": "", "compile": `,"plan":true`, "rows": `,"limit":1`, "hits": `,"by":"a"`, "facets": `,"fields":["a"]`,
-		"values": `,"field":"a"`,
+		"values": `,"field":"a"`, "patterns": `,"field":"m","before":true`,
 	} {
 		path := "/v1/explore/" + what
 		post(path, asJSON, `{"tables":["logs"],"from":"-1h","query":"-a:9"`+body+`}`, 200, false)

@@ -412,3 +412,74 @@ func TestExploreCounts(t *testing.T) {
 		t.Errorf("values: %v", got.Values)
 	}
 }
+
+// TestExplorePatterns finds each row by the search text of one pattern, and the row of each example by its id.
+func TestExplorePatterns(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	for _, c := range []struct{ column, field string }{{"my text", "my text"}, {"message", ""}} {
+		run(t, n, `CREATE TABLE app (ts TIMESTAMP(3) TIME INDEX, level STRING, "`+c.column+`" STRING, n BIGINT)`)
+		checkPatterns(t, n, c.field)
+		run(t, n, "DROP TABLE app")
+	}
+}
+
+func checkPatterns(t *testing.T, n *Node, field string) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("INSERT INTO app VALUES ")
+	for i := range 300 {
+		text := []string{
+			fmt.Sprintf("user %d said ''hi'' from 10.0.0.%d", i, i%250), fmt.Sprintf(`disk "sd%d" full (%d%%) \ x`, i, i%100),
+			"job nightly of alpha done", "job nightly of beta done", "plain",
+		}[i%5]
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "('2026-01-05 10:%02d:%02d', '%s', '%s', %d)", i/60, i%60, []string{"info", "error"}[i%2], text, i)
+	}
+	run(t, n, b.String())
+	scope := map[string]any{"tables": []string{"app"}, "from": "2026-01-05T10:00:00Z", "to": "2026-01-05T10:05:00Z"}
+	var a struct {
+		Field    string
+		Other    int64
+		Patterns []struct {
+			Pattern, Query string
+			Count          int64
+			Before         *int64
+			Levels         map[string]int64
+			Spark          []int64
+			Example        struct{ ID, Table, Text string }
+		}
+	}
+	explore(t, n, "patterns", with(scope, "field", field), 200, &a)
+	if len(a.Patterns) != 4 || a.Other != 0 {
+		t.Fatalf("%+v", a)
+	}
+	for _, p := range a.Patterns {
+		var found, one explored
+		explore(t, n, "rows", with(scope, "query", p.Query, "limit", 1000), 200, &found)
+		levels, spark := int64(0), int64(0)
+		for _, c := range p.Levels {
+			levels += c
+		}
+		for _, c := range p.Spark {
+			spark += c
+		}
+		if int64(len(found.Rows)) != p.Count || levels != p.Count || spark != p.Count || p.Before == nil || *p.Before != 0 {
+			t.Errorf("%s (%s) finds %d rows of %d, levels %d, over time %d", p.Pattern, p.Query, len(found.Rows), p.Count,
+				levels, spark)
+		}
+		explore(t, n, "row", map[string]any{"table": p.Example.Table, "id": p.Example.ID}, 200, &one)
+	}
+	explore(t, n, "patterns", with(scope, "field", field, "from", "2026-01-05T10:02:30Z", "limit", 1), 200, &a)
+	if len(a.Patterns) != 1 || a.Patterns[0].Count+a.Other != 150 || *a.Patterns[0].Before != 60 {
+		t.Errorf("the second half: %+v", a)
+	}
+	var refused explored
+	if field != "" {
+		explore(t, n, "patterns", scope, 400, &refused)
+	}
+	explore(t, n, "patterns", with(scope, "field", "n"), 400, &refused)
+}

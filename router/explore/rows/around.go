@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -196,4 +197,32 @@ func sameAs(rec arrow.RecordBatch, row int, names []string) ([]string, error) {
 		out = append(out, ident+" = "+literal)
 	}
 	return out, nil
+}
+
+// maxIdentified bounds the rows that are looked at for their ids.
+const maxIdentified = 10_000
+
+// Identify hands the ids of rows of t that meet a condition to each, with their text in a column, until that returns
+// false. Rows that are equal in all have the id of the first one.
+func Identify(ctx context.Context, s *scope.Scope, t *scope.Table, condition, column string,
+	each func(id, text string) bool,
+) error {
+	sql := "SELECT * FROM " + t.From() + s.Where(t, condition) + " LIMIT " + strconv.Itoa(maxIdentified)
+	return s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		b, err := newBatch(rec, t, &shape{})
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(b.columns, func(c batchColumn) bool { return c.name == column })
+		for row := range int(rec.NumRows()) {
+			if i < 0 || b.columns[i].text == nil || format.IsNull(b.columns[i].array, row) {
+				continue
+			}
+			p := b.place(row)
+			if !each(p.id(), b.columns[i].text(row)) {
+				return scope.ErrStop
+			}
+		}
+		return nil
+	})
 }

@@ -57,6 +57,12 @@ func (c *Columns) Value(name string) (expr string, typ schema.Type, found bool, 
 	return t.expr, t.typ, found, err
 }
 
+// Words reports whether a search looks for words in a field, and does not compare the whole value.
+func (c *Columns) Words(name string) bool {
+	t, found, err := c.find(name, span{0, 0})
+	return found && err == nil && t.words
+}
+
 // target is what the name of a field means in a table.
 type target struct {
 	// expr is its value in SQL, of type typ. What is inside of a JSON column has type String.

@@ -1,0 +1,104 @@
+package patterns
+
+import (
+	"slices"
+	"strings"
+)
+
+// Hole stands in a pattern for what differs.
+const Hole = "⟨*⟩"
+
+// The bounds of merging: how many words of a mask choose the group in which it is compared, how many patterns a group
+// has, and how long a mask may be to be compared, in words.
+const (
+	prefixWords = 2
+	maxGroup    = 100
+	maxWords    = 200
+)
+
+// tree merges masks that differ in one or two words, and no more than half of them. It is not safe for concurrent use.
+type tree[T any] struct {
+	groups map[string][]*pattern[T]
+	all    []*pattern[T]
+}
+
+// pattern is masks that were merged.
+type pattern[T any] struct {
+	words []string
+	of    T
+}
+
+// text returns the pattern.
+func (p *pattern[T]) text() string { return strings.Join(p.words, " ") }
+
+// find returns the pattern of a mask; nil: it has none yet.
+func (t *tree[T]) find(words []string) *pattern[T] {
+	var best *pattern[T]
+	fewest := maxDiffering + 1
+	for _, p := range t.groups[groupOf(words)] {
+		if n := differing(p.words, words); n < fewest && 2*n <= len(words) {
+			best, fewest = p, n
+		}
+	}
+	return best
+}
+
+// maxDiffering is in how many words masks of one pattern differ at most.
+const maxDiffering = 2
+
+// add returns the pattern of a mask, to which it makes the mask belong; nil: there are too many like it.
+func (t *tree[T]) add(mask string) *pattern[T] {
+	words := strings.Split(mask, " ")
+	if len(words) > maxWords {
+		words = append(slices.Clone(words[:maxWords]), Hole)
+	}
+	if p := t.find(words); p != nil {
+		for i, w := range words {
+			if p.words[i] != w {
+				p.words[i] = Hole
+			}
+		}
+		return p
+	}
+	if t.groups == nil {
+		t.groups = map[string][]*pattern[T]{}
+	}
+	key := groupOf(words)
+	if len(t.groups[key]) >= maxGroup {
+		return nil
+	}
+	p := &pattern[T]{words: slices.Clone(words)}
+	t.groups[key] = append(t.groups[key], p)
+	t.all = append(t.all, p)
+	return p
+}
+
+// groupOf returns the group of a mask: the number of its words, and the first of them.
+func groupOf(words []string) string {
+	first := words[:min(len(words), prefixWords)]
+	var b strings.Builder
+	b.WriteByte(byte(len(words)))
+	b.WriteByte(byte(len(words) >> 8))
+	for i, w := range first {
+		// With few words, the second one may be what differs.
+		if strings.Contains(w, Hole) || i > 0 && len(words) < 2*prefixWords {
+			w = Hole
+		}
+		b.WriteString(w)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// differing returns in how many words two masks of one length differ. What is a hole already does not count.
+func differing(a, b []string) int {
+	n := 0
+	for i, w := range a {
+		if w != b[i] && w != Hole {
+			if n++; n > maxDiffering {
+				break
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,399 @@
+// Package patterns finds what the texts of a field have in common: numbers, addresses and the like are masked by the
+// engine, which counts the masks; masks that differ in one or two words are merged here, the most frequent first.
+package patterns
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/roles"
+	"cordwood/router/explore/rows"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query"
+	"cordwood/router/query/format"
+)
+
+const (
+	// MaxLimit bounds the patterns of an answer.
+	MaxLimit = 200
+	// maxMasks bounds the masks that are merged.
+	maxMasks = 20_000
+	// textChars is how many characters of a text are looked at.
+	textChars = 500
+	// sparks is how many parts of the range have a count.
+	sparks = 24
+	// exampleBytes bounds an example.
+	exampleBytes = 1024
+)
+
+// masked matches what differs between texts of one kind: quoted texts, UUIDs, times, addresses, hexadecimal numbers and
+// numbers.
+const masked = `"[^"]*"|\B'[^']*'\B|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}` +
+	`|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d(?:[.,]\d+)?` +
+	`|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\b(?:0x[0-9a-fA-F]+|[0-9a-fA-F]{6,})\b|\d+(?:\.\d+)?`
+
+// Request asks for patterns.
+type Request struct {
+	// Field holds the texts; empty: that of the messages.
+	Field string
+	Limit int
+	// Before counts the texts of the range before, too, which is as long.
+	Before bool
+	// Exact has nothing estimated; else an exact count may take Budget.
+	Exact  bool
+	Budget time.Duration
+}
+
+// Example is a text of a pattern. ID is that of its row.
+type Example struct {
+	ID    string `json:"id"`
+	Table string `json:"table"`
+	Text  string `json:"text"`
+}
+
+// Pattern is what some texts have in common.
+type Pattern struct {
+	Pattern string `json:"pattern"`
+	Count   int64  `json:"count"`
+	// Before counts those of the range before; nil: it was not asked for.
+	Before *int64           `json:"before"`
+	Levels map[string]int64 `json:"levels"`
+	First  string           `json:"first"`
+	Last   string           `json:"last"`
+	// Spark are the counts of equal parts of the range.
+	Spark   []int64 `json:"spark"`
+	Example Example `json:"example"`
+	// Query is a search text that finds them.
+	Query string `json:"query"`
+
+	first, last time.Time
+	text        string
+	whole       bool
+}
+
+// Answer is patterns, the most frequent first.
+type Answer struct {
+	Field    string     `json:"field"`
+	Patterns []*Pattern `json:"patterns"`
+	// Other counts rows with a text of another pattern.
+	Other int64 `json:"other"`
+
+	// SampledRows is of how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	SampledRows, SampledOf int64 `json:"-"`
+}
+
+// finder finds the patterns of one request.
+type finder struct {
+	scope   *scope.Scope
+	req     *Request
+	sampled map[uint64]string
+	extents map[uint64]*query.Extent
+	tree    *tree[*Pattern]
+	total   int64
+	other   int64
+}
+
+// Find returns the patterns of the texts of a field among the rows of s. If s has no begin, its first row becomes that.
+func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
+	if req.Limit < 1 || req.Limit > MaxLimit {
+		return nil, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", req.Limit, MaxLimit)
+	}
+	f := &finder{scope: s, req: &req}
+	if err := f.chooseField(); err != nil {
+		return nil, err
+	}
+	if err := s.BeginAtFirstRow(ctx); err != nil {
+		return nil, err
+	}
+	extents, err := s.Extents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.extents = extents
+	rows := budget.Estimate(s, extents).Rows
+	late := !req.Exact && rows > budget.MaxExact
+	if !late && req.Exact {
+		err = f.count(ctx)
+	} else if !late {
+		late, err = budget.Try(ctx, req.Budget, f.count)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if late {
+		f.sampled, late = budget.Slices(s, extents, budget.SampleRows)
+		if err := f.count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a, err := f.answer(ctx)
+	if err == nil && late {
+		a.SampledRows, a.SampledOf = min(budget.SampleRows, rows), rows
+		a.scale(float64(a.SampledOf) / float64(max(a.SampledRows, 1)))
+	}
+	return a, err
+}
+
+// chooseField finds the field of the texts.
+func (f *finder) chooseField() error {
+	if f.req.Field == "" {
+		for _, t := range f.scope.Tables {
+			if m := t.Columns.Roles().Message; m != nil {
+				f.req.Field = m.Name
+				break
+			}
+		}
+	}
+	if f.req.Field == "" {
+		return errs.New(errs.InvalidArguments, "the tables have no column of messages: name a field of texts, as "+
+			`"field":"note"`)
+	}
+	found := false
+	for _, t := range f.scope.Tables {
+		c := t.Def.Column(f.req.Field)
+		if c != nil && c.Type != schema.String {
+			return errs.New(errs.InvalidArguments, "field %.100q has type %s: patterns are of texts", f.req.Field, c.Type)
+		}
+		found = found || c != nil
+	}
+	if !found {
+		return f.scope.NoField("field", f.req.Field)
+	}
+	return nil
+}
+
+// count has the engine count masks, and merges them.
+func (f *finder) count(ctx context.Context) error {
+	f.tree, f.total, f.other = &tree[*Pattern]{}, 0, 0
+	for _, t := range f.scope.Tables {
+		if t.Def.Column(f.req.Field) == nil {
+			continue
+		}
+		if err := f.countTable(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mask returns SQL of the mask of a text.
+func mask(column string) string {
+	return "regexp_replace(left(" + column + ", " + fmt.Sprint(textChars) + "), " + schema.QuoteLiteral(masked) + ", " +
+		schema.QuoteLiteral(Hole) + ", 'g')"
+}
+
+func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
+	column, at := scope.Ident(f.req.Field), scope.Ident(t.Def.TimeIndex().Name)
+	columns := []string{
+		mask(column) + " AS m", "count(*) AS n", "min(" + at + ")", "max(" + at + ")", "max_by(" + column + ", " + at + ")",
+	}
+	if l := t.Columns.Roles().Level; l != nil {
+		for _, name := range levels {
+			columns = append(columns, "count(*) FILTER (WHERE "+l.Condition([]string{name}, scope.Ident)+")")
+		}
+	}
+	first := len(columns)
+	r := f.scope.Range
+	span := r.To.Sub(r.From)
+	for i := range sparks {
+		from, to := r.From.Add(span/sparks*time.Duration(i)), r.From.Add(span/sparks*time.Duration(i+1))
+		if i == sparks-1 {
+			to = r.To
+		}
+		columns = append(columns, "count(*) FILTER (WHERE "+t.Compare(">=", from)+" AND "+t.Compare("<", to)+")")
+	}
+	where := f.scope.Where(t, column+" IS NOT NULL", f.sampled[t.Def.ID])
+	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.From() + where + " GROUP BY m ORDER BY n DESC, m" +
+		" LIMIT " + fmt.Sprint(maxMasks)
+	counted := int64(0)
+	err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		masks, texts := format.Text(rec.Column(0)), format.Text(rec.Column(4))
+		begins, ok := rec.Column(2).(*array.Timestamp)
+		ends, also := rec.Column(3).(*array.Timestamp)
+		if masks == nil || texts == nil || !ok || !also {
+			return errs.New(errs.Internal, "find patterns: the answer has the types %s", rec.Schema())
+		}
+		for i := range int(rec.NumRows()) {
+			n := number(rec.Column(1), i)
+			counted += n
+			node := f.tree.add(masks(i))
+			if node == nil {
+				f.other += n
+				continue
+			}
+			if node.of == nil {
+				node.of = &Pattern{Levels: map[string]int64{}, Spark: make([]int64, sparks), whole: true}
+			}
+			typ := t.Def.TimeIndex().Type
+			p := node.of
+			p.add(n, scope.TimeOf(int64(begins.Value(i)), typ), scope.TimeOf(int64(ends.Value(i)), typ), texts(i), t.Def.Name)
+			for k := 5; k < first; k++ {
+				if c := number(rec.Column(k), i); c > 0 {
+					p.Levels[levels[k-5]] += c
+				}
+			}
+			for k := range sparks {
+				p.Spark[k] += number(rec.Column(first+k), i)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.total += counted
+	if counted == 0 {
+		return nil
+	}
+	return f.scope.Run(ctx, "SELECT count(*) FROM "+t.From()+where, func(rec arrow.RecordBatch) error {
+		f.other += max(0, number(rec.Column(0), 0)-counted)
+		return nil
+	})
+}
+
+// levels are the names of the levels, in their order.
+var levels = append(slices.Clone(roles.Names), roles.Other)
+
+// number returns a count.
+func number(a arrow.Array, row int) int64 {
+	if n, ok := a.(*array.Int64); ok && row < n.Len() && !n.IsNull(row) {
+		return n.Value(row)
+	}
+	return 0
+}
+
+// add adds the texts of a mask.
+func (p *Pattern) add(n int64, first, last time.Time, text, table string) {
+	p.Count += n
+	if p.first.IsZero() || first.Before(p.first) {
+		p.first = first
+	}
+	if p.last.IsZero() || last.After(p.last) {
+		p.last, p.text = last, text
+		p.Example = Example{Table: table, Text: scope.Cut(text, exampleBytes)}
+	}
+	if len([]rune(text)) >= textChars {
+		p.whole = false
+	}
+}
+
+// answer returns the most frequent patterns, with examples.
+func (f *finder) answer(ctx context.Context) (*Answer, error) {
+	a := &Answer{Field: f.req.Field, Patterns: []*Pattern{}, Other: f.other}
+	for _, node := range f.tree.all {
+		node.of.Pattern = node.text()
+		a.Patterns = append(a.Patterns, node.of)
+	}
+	slices.SortFunc(a.Patterns, func(x, y *Pattern) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), strings.Compare(x.Pattern, y.Pattern))
+	})
+	for len(a.Patterns) > f.req.Limit {
+		a.Other += a.Patterns[len(a.Patterns)-1].Count
+		a.Patterns = a.Patterns[:len(a.Patterns)-1]
+	}
+	words := true
+	for _, t := range f.scope.Tables {
+		words = words && (t.Def.Column(f.req.Field) == nil || t.Columns.Words(f.req.Field))
+	}
+	for _, p := range a.Patterns {
+		p.First, p.Last = p.first.Format(time.RFC3339Nano), p.last.Format(time.RFC3339Nano)
+		p.Query = queryOf(f.req.Field, p.Pattern, p.whole, words)
+	}
+	if f.req.Before {
+		if err := f.countBefore(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	return a, f.identify(ctx, a)
+}
+
+// identify finds the ids of the examples.
+func (f *finder) identify(ctx context.Context, a *Answer) error {
+	for _, t := range f.scope.Tables {
+		byText := map[string]*Pattern{}
+		var times []string
+		for _, p := range a.Patterns {
+			if p.Example.Table == t.Def.Name {
+				byText[p.text] = p
+				times = append(times, t.Compare("=", p.last))
+			}
+		}
+		if len(byText) == 0 {
+			continue
+		}
+		err := rows.Identify(ctx, f.scope, t, "("+strings.Join(times, " OR ")+")", f.req.Field, func(id, text string) bool {
+			if p := byText[text]; p != nil {
+				p.Example.ID = id
+				delete(byText, text)
+			}
+			return len(byText) > 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countBefore counts the texts of the range before that have one of the patterns.
+func (f *finder) countBefore(ctx context.Context, a *Answer) error {
+	now := f.scope.Range
+	defer func() { f.scope.Range = now }()
+	f.scope.Range = scope.Range{From: now.From.Add(-now.To.Sub(now.From)), To: now.From}
+	for _, p := range a.Patterns {
+		p.Before = new(int64)
+	}
+	sampled, by := map[uint64]string(nil), 1.
+	if f.sampled != nil {
+		if part, ok := budget.Slices(f.scope, f.extents, budget.SampleRows); ok {
+			sampled, by = part, float64(budget.Estimate(f.scope, f.extents).Rows)/budget.SampleRows
+		}
+	}
+	for _, t := range f.scope.Tables {
+		if t.Def.Column(f.req.Field) == nil {
+			continue
+		}
+		sql := "SELECT " + mask(scope.Ident(f.req.Field)) + " AS m, count(*) AS n FROM " + t.From() +
+			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled[t.Def.ID]) + " GROUP BY m ORDER BY n DESC LIMIT " +
+			fmt.Sprint(maxMasks)
+		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+			masks := format.Text(rec.Column(0))
+			for i := range int(rec.NumRows()) {
+				words := strings.Split(masks(i), " ")
+				if node := f.tree.find(words[:min(len(words), maxWords)]); node != nil && node.of.Before != nil {
+					*node.of.Before += int64(math.Round(float64(number(rec.Column(1), i)) * by))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Answer) scale(by float64) {
+	scale := func(n int64) int64 { return int64(math.Round(float64(n) * by)) }
+	a.Other = scale(a.Other)
+	for _, p := range a.Patterns {
+		p.Count = scale(p.Count)
+		for i := range p.Spark {
+			p.Spark[i] = scale(p.Spark[i])
+		}
+		for name, n := range p.Levels {
+			p.Levels[name] = scale(n)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package patterns
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/router/explore/search"
+)
+
+// TestMerge merges masks that differ in one or two words, and no others.
+func TestMerge(t *testing.T) {
+	for _, c := range []struct{ masks, want string }{
+		{"job a of b done,job a of c done", "job a of ⟨*⟩ done"},
+		{"job a of b done,job a of c ends", "job a of ⟨*⟩ ⟨*⟩"},
+		{"job a of b done,job a to c ends", "job a of b done,job a to c ends"},
+		{"open file,close file", "open file,close file"},
+		{"open a,open b", "open ⟨*⟩"},
+		{"a,b", "a,b"},
+		{"a b c,a b c d", "a b c,a b c d"},
+		{"a b c x,a b c y,a b c z", "a b c ⟨*⟩"},
+	} {
+		var tree tree[int]
+		for mask := range strings.SplitSeq(c.masks, ",") {
+			if tree.add(mask) == nil {
+				t.Fatal("no room")
+			}
+		}
+		var got []string
+		for _, p := range tree.all {
+			got = append(got, p.text())
+		}
+		if text := strings.Join(got, ","); text != c.want {
+			t.Errorf("%s: %s, want %s", c.masks, text, c.want)
+		}
+	}
+}
+
+// TestManyMasks bounds the time that masks take which have nothing in common.
+func TestManyMasks(t *testing.T) {
+	var tree tree[int]
+	refused := 0
+	start := time.Now()
+	for i := range maxMasks {
+		if tree.add(fmt.Sprintf("same begin %d %d %d %s", i, i+1, i+2, strings.Repeat("x ", 50))) == nil {
+			refused++
+		}
+	}
+	if len(tree.all) > maxGroup || refused != maxMasks-len(tree.all) {
+		t.Errorf("%d patterns, %d refused", len(tree.all), refused)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// FuzzQuery: whatever a pattern is, its search text can be parsed, and becomes a condition.
+func FuzzQuery(f *testing.F) {
+	f.Add("my text", `disk "⟨*⟩" full \ (⟨*⟩%)`)
+	f.Add(`a"b\`, "⟨*⟩")
+	f.Add("msg", `-~*:"= AND OR`)
+	f.Fuzz(func(t *testing.T, field, pattern string) {
+		if schema.CheckColumnName(field) != nil || len(pattern) > 2000 || strings.ContainsRune(pattern, 0) {
+			return
+		}
+		text := queryOf(field, pattern, true, true)
+		q, err := search.Parse(text)
+		if err != nil {
+			if strings.Contains(err.Error(), "UTF-8") {
+				return
+			}
+			t.Fatalf("%q: %v", text, err)
+		}
+		table := &schema.Table{Name: "t", Columns: []schema.Column{{ID: 1, Name: field, Type: schema.String}}}
+		if _, err := q.Condition(search.NewColumns(table.Index(), "")); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package patterns
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// maxQueryPhrases bounds the phrases of a search for a pattern: they narrow it before the expression is tried.
+const maxQueryPhrases = 3
+
+// bareName matches the names that a search text has without quotes.
+var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+
+// queryOf returns a search text that finds the texts of a pattern: phrases between its holes, then a regex.
+// whole: the pattern has the end of the texts; words: a search looks for words in the field.
+func queryOf(field, pattern string, whole, words bool) string {
+	name := field
+	if !bareName.MatchString(field) {
+		name = quote(field, true)
+	}
+	parts := strings.Split(pattern, Hole)
+	var out []string
+	if words {
+		for _, phrase := range phrases(parts) {
+			out = append(out, name+":"+quote(phrase, true))
+		}
+	}
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	re := "(?s)^" + strings.Join(parts, ".*")
+	if whole {
+		re += "$"
+	}
+	return strings.Join(append(out, name+":~"+quote(re, false)), " ")
+}
+
+// phrases returns the longest texts between holes that are whole words.
+func phrases(parts []string) []string {
+	var out []string
+	for i, part := range parts {
+		words := strings.Fields(part)
+		// A word next to a hole may be a part of one.
+		if i > 0 && !strings.HasPrefix(part, " ") && len(words) > 0 {
+			words = words[1:]
+		}
+		if i < len(parts)-1 && !strings.HasSuffix(part, " ") && len(words) > 0 {
+			words = words[:len(words)-1]
+		}
+		text := strings.Join(words, " ")
+		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) &&
+			strings.Contains(part, text) {
+			out = append(out, text)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return out[:min(len(out), maxQueryPhrases)]
+}
+
+// quote puts a text in double quotes as search texts have it; in a regular expression a backslash stays as it is.
+func quote(text string, backslashes bool) string {
+	if backslashes {
+		text = strings.ReplaceAll(text, `\`, `\\`)
+	}
+	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`
+}

@@ -1,0 +1,52 @@
+package explore
+
+import (
+	"context"
+	"net/http"
+
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/patterns"
+	"cordwood/router/explore/scope"
+)
+
+type patternsRequest struct {
+	scope.Request
+	Field  string `json:"field"`
+	Limit  *int   `json:"limit"`
+	Before *bool  `json:"before"`
+}
+
+// PatternsAnswer is the answer of Patterns.
+type PatternsAnswer struct {
+	Head
+	*patterns.Answer
+}
+
+// Patterns answers with what the texts of a field have in common.
+func (h *Handler) Patterns() http.HandlerFunc {
+	return answering(h, func(ctx context.Context, c *call, req *patternsRequest) (any, error) {
+		s, err := c.scope(ctx, req.Request)
+		if err != nil {
+			return nil, err
+		}
+		limit, err := budget.Time(req.BudgetMillis)
+		if err != nil {
+			return nil, err
+		}
+		a, err := patterns.Find(ctx, s, patterns.Request{
+			Field: req.Field, Limit: or(req.Limit, 50), Before: req.Before == nil || *req.Before, Exact: req.Exact,
+			Budget: limit,
+		})
+		if err != nil {
+			return nil, err
+		}
+		head, err := c.headWithRead(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if a.SampledOf > 0 {
+			head.Exact, head.Sample = false, &Sample{Rows: a.SampledRows, Of: a.SampledOf}
+		}
+		return PatternsAnswer{head, a}, nil
+	})
+}
