@@ -138,6 +138,9 @@ func TestLargestGroups(t *testing.T) {
 				t.Errorf("%s (-one shard +several):\n%s", test.sql, diff)
 			}
 		}
+		if said := c.explained(test.sql); !strings.Contains(said, "first: each node's 1000 groups") {
+			t.Errorf("EXPLAIN %s: %s", test.sql, said)
+		}
 		said := c.explained("ANALYZE " + test.sql)
 		if strings.Contains(said, "the 1000 largest groups are enough") != test.few {
 			t.Errorf("EXPLAIN ANALYZE %s: %s", test.sql, said)

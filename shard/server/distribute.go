@@ -393,6 +393,9 @@ func (d *distribution) note() string {
 	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind,
 		shards, len(d.parts),
 		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
+	if best := d.split.Best; best != nil {
+		fmt.Fprintf(&b, "\nfirst: each node's %d groups with the largest counts, all if these prove nothing", best.Rows)
+	}
 	if d.asked > 0 {
 		fmt.Fprintf(&b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
 	}
