@@ -68,12 +68,12 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	}
 	if p.items {
 		out = append(out, `"items":[`...)
-		ids := newMadeIDs()
+		named := newNames()
 		for i := range operations {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), p.whole, ids))
+			out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), p.whole, named))
 		}
 		out = append(out, ']', ',')
 	}
@@ -93,16 +93,16 @@ func writePiece(w http.ResponseWriter, out []byte) []byte {
 }
 
 // appendItem appends the item of an operation, after the beginning of its object.
-func (o *operation) appendItem(to []byte, whole bool, ids *madeIDs) []byte {
+func (o *operation) appendItem(to []byte, whole bool, n *names) []byte {
 	to = append(append(to, o.verb...), `":`...)
-	return append(o.appendResult(to, whole, ids), '}')
+	return append(o.appendResult(to, whole, n), '}')
 }
 
 // appendResult appends what became of an operation.
-func (o *operation) appendResult(to []byte, whole bool, ids *madeIDs) []byte {
+func (o *operation) appendResult(to []byte, whole bool, n *names) []byte {
 	to = append(to, '{')
 	if whole {
-		to = o.appendName(to, ids)
+		to = o.appendName(to, n)
 	}
 	if whole && o.status < http.StatusBadRequest {
 		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,`+
@@ -116,20 +116,33 @@ func (o *operation) appendResult(to []byte, whole bool, ids *madeIDs) []byte {
 }
 
 // appendName appends index and id, with a comma behind them.
-func (o *operation) appendName(to []byte, ids *madeIDs) []byte {
-	index := o.index
-	if len(index) > maxIndex {
-		index = strings.ToValidUTF8(index[:maxIndex], "")
+func (o *operation) appendName(to []byte, n *names) []byte {
+	if o.command != n.last {
+		index := o.index
+		if len(index) > maxIndex {
+			index = strings.ToValidUTF8(index[:maxIndex], "")
+		}
+		n.index = append(exchange.AppendJSONString(append(n.index[:0], `"_index":`...), index), `,"_id":`...)
+		n.last = o.command
 	}
-	to = exchange.AppendJSONString(append(to, `"_index":`...), index)
-	to = append(to, `,"_id":`...)
+	to = append(to, n.index...)
 	if o.id != nil {
 		to = exchange.AppendJSONString(to, string(o.id))
 	} else {
-		to = append(ids.append(append(to, '"')), '"')
+		to = append(n.ids.append(append(to, '"')), '"')
 	}
 	return append(to, ',')
 }
+
+// names are the names of the documents of an answer.
+type names struct {
+	ids *madeIDs
+	// index is the text of the index of the command that was last: most documents share it.
+	index []byte
+	last  *command
+}
+
+func newNames() *names { return &names{ids: newMadeIDs()} }
 
 // madeIDs makes ids for the documents of a request that came without one, as Elasticsearch makes them: 20 characters.
 // Those of a request share the first, because answers are compressed, and ids of chance alone would be most of them.
@@ -170,13 +183,13 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 	w.WriteHeader(http.StatusServiceUnavailable)
 	to := append([]byte(`{"took":0,"errors":true,"status":503,"error":`), detail...)
 	to = append(to, `,"items":[`...)
-	ids := newMadeIDs()
+	named := newNames()
 	for i := range operations {
 		if i > 0 {
 			to = append(to, ',')
 		}
 		to = append(append(append(to, '{', '"'), operations[i].verb...), `":{`...)
-		to = operations[i].appendName(to, ids)
+		to = operations[i].appendName(to, named)
 		to = writePiece(w, append(append(append(to, `"status":429,"error":`...), detail...), `}}`...))
 	}
 	_, _ = w.Write(append(to, "]}\n"...)) // the client may be gone
@@ -186,7 +199,7 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 func answerDocument(w http.ResponseWriter, r *http.Request, operations []operation) {
 	o := &operations[0]
 	if o.fault == nil {
-		write(w, r, http.StatusCreated, o.appendResult(nil, true, newMadeIDs()))
+		write(w, r, http.StatusCreated, o.appendResult(nil, true, newNames()))
 		return
 	}
 	out := appendError([]byte(`{"error":`), o.fault.kind, o.fault.reason)

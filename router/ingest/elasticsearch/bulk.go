@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"github.com/gorilla/mux"
@@ -358,18 +359,21 @@ type group struct {
 func (d *Door) store(c *httpdoor.Call, operations []operation) {
 	groups := d.groups(c, operations)
 	batches := make([]*ingest.Batch, len(groups))
-	field := c.Query.Get("msg_field")
+	// Once for all groups: there may be a thousand, and the body is long.
+	eventTime := c.EventTime && bytes.Contains(c.Body, timestampKey)
+	how := feeding{
+		field: c.Query.Get("msg_field"), column: c.Query.Get("id_column"), eventTime: eventTime, now: c.X.Start,
+	}
 	for i, g := range groups {
 		b := c.Batch(g.target)
 		b.Each, b.Bytes = true, g.bytes
 		if g.ids && b.Key == "" {
-			b.Key = g.key(operations, c.Query.Get("id_column"))
+			b.Key = g.key(operations, how.column)
 		}
-		column := c.Query.Get("id_column")
-		if column != "" {
-			byID(b, column)
+		if how.column != "" {
+			byID(b, how.column)
 		}
-		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, operations, field, column) })
+		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, &how, operations) })
 		batches[i] = b
 	}
 	if len(batches) == 0 {
@@ -470,25 +474,31 @@ func (g *group) key(operations []operation, column string) string {
 	return string(ingest.Elasticsearch) + "-" + hex.EncodeToString(h.Sum(nil))
 }
 
+// feeding says how documents become records.
+type feeding struct {
+	field     string // the parameter msg_field
+	column    string // the column of ids; "": they are not stored
+	eventTime bool   // documents may have times of their own
+	now       time.Time
+}
+
 // feed gives the documents of a group to its pipeline.
-func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, operations []operation, field, column string,
-) error {
-	now := c.X.Start.UnixNano()
-	eventTime := c.EventTime && bytes.Contains(c.Body, timestampKey)
+func (g *group) feed(to *ingest.Sink, f *feeding, operations []operation) error {
+	now := f.now.UnixNano()
 	for i, n := g.first, int64(0); i >= 0; i, n = operations[i].next, n+1 {
 		document := operations[i].document
 		at := now + n // the rows keep their order
-		if eventTime {
+		if f.eventTime {
 			if t, ok := timeOf(document); ok {
 				at = t
 			}
 		}
 		to.At(at)
-		if field != "" {
-			document = inner(document, field)
+		if f.field != "" {
+			document = inner(document, f.field)
 		}
-		if column != "" && operations[i].id != nil {
-			document = withID(document, column, operations[i].id)
+		if f.column != "" && operations[i].id != nil {
+			document = withID(document, f.column, operations[i].id)
 		}
 		if err := to.JSON(document); err != nil {
 			return err

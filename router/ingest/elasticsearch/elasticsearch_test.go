@@ -503,3 +503,30 @@ func TestOperationsGrow(t *testing.T) {
 		t.Error("operations are read without room for them")
 	}
 }
+
+// TestNamesOfItems: each item has the index and the id of its own document, and made ids differ.
+func TestNamesOfItems(t *testing.T) {
+	d, _ := door(t)
+	w := bulk(d, "", `{"create":{"_index":"a"}}
+{"n":1}
+{"create":{"_index":"a"}}
+{"n":2}
+{"index":{"_index":"b","_id":"x"}}
+{"n":3}
+{"create":{"_index":"a"}}
+{"n":4}
+`)
+	seen := map[string]bool{}
+	for i, item := range parse(t, w).Items {
+		for _, got := range item {
+			if want := []string{"a", "a", "b", "a"}[i]; got.Index != want || (got.ID == "x") != (want == "b") || seen[got.ID] ||
+				want == "a" && len(got.ID) != madeIDLength {
+				t.Errorf("item %d: %+v", i, got)
+			}
+			seen[got.ID] = true
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("%s", w.Body)
+	}
+}
