@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -15,11 +16,14 @@ func TestAxe(t *testing.T) {
 	}
 	s := start(t)
 	s.ingest("app", logs(200)...)
-	for _, path := range []string{"explore?t=app", "explore?t=app&q=failed", "explore?t=app&q=lvel:x", "tail?t=app"} {
+	for _, path := range []string{
+		"explore?t=app", "explore?t=app&q=failed", "explore?t=app&q=lvel:x", "tail?t=app", "cluster", "sql",
+	} {
 		b := open(t, s.url+"/dashboard/"+path)
 		for _, theme := range []string{"light", "dark"} {
 			b.theme(theme)
-			b.until(`document.querySelector('[data-ui=row], [data-ui=error], [data-ui=tail-state]')`)
+			b.until(`document.querySelector('[data-ui=row], [data-ui=error], '+
+				'[data-ui=tail-state], [data-ui=node], [data-ui=editor]')`)
 			if path == "explore?t=app&q=failed" && theme == "light" {
 				b.click(`[data-ui=row]`)
 				b.until(`document.querySelector('[data-ui=detail]')`)
@@ -34,7 +38,15 @@ func TestAxe(t *testing.T) {
 			for _, f := range found {
 				t.Errorf("%s, %s: %s", path, theme, f)
 			}
-			b.shoot(theme + "-" + path[:4])
+			b.shoot(theme + "-" + strings.Map(letters, path))
 		}
 	}
+}
+
+// letters leaves what names of files may have in them.
+func letters(r rune) rune {
+	if r >= 'a' && r <= 'z' {
+		return r
+	}
+	return -1
 }

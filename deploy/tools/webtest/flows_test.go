@@ -141,6 +141,9 @@ func TestTail(t *testing.T) {
 func TestPhone(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
+	for _, level := range []string{"FATAL", "WARN", "DEBUG", "TRACE"} { // long texts for screen readers
+		s.ingest("app", map[string]any{"ts": time.Now().UnixMilli(), "level": level, "msg": "one more"})
+	}
 	b := open(t, s.url+"/dashboard/explore?t=app")
 	for _, width := range []int64{390, 320} {
 		b.do(chromedp.EmulateViewport(width, 844))
@@ -190,4 +193,31 @@ func TestSignIn(t *testing.T) {
 	enter("secret")
 	b.until(`!document.querySelector('[data-ui=login]')`)
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
+}
+
+// TestSQL runs the statement at the cursor, and asks before one that changes something.
+func TestSQL(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	b := open(t, s.url+"/dashboard/sql?q=SELECT%20count(*)%20AS%20n,%209007199254740993%20AS%20big%20FROM%20app")
+	b.until(`document.querySelector('[data-ui=editor]').value.startsWith('SELECT')`)
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('[data-ui=result] .cells').textContent.replace(/\s+/g, ' ').includes('30')`)
+	b.until(`document.querySelector('[data-ui=result] .cells').textContent.includes('9007199254740993')`)
+	eval[bool](b, `(() => { const e = document.querySelector('[data-ui=editor]'); e.value = 'DROP TABLE app';
+		e.dispatchEvent(new InputEvent('input', {bubbles: true})); return true })()`)
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('dialog').textContent.includes('DROP TABLE app')`)
+	b.click(`dialog .button:not(.main)`)
+	b.until(`!document.querySelector('dialog')`)
+	b.click(`[data-ui=nav-explore]`)
+	b.until(loaded)
+}
+
+// TestCluster shows the nodes and what each is for each shard.
+func TestCluster(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/cluster")
+	b.until(`document.querySelectorAll('[data-ui=node]').length === 1`)
+	b.until(`document.querySelector('[data-ui=shard-cell]').textContent === 'L'`)
 }

@@ -12,13 +12,14 @@ import { clock } from './stores/latest.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
 import { createSignIn } from './stores/signin.js';
+import { createSql } from './stores/sql.js';
 import { createTail } from './stores/tail.js';
 import { createTables } from './stores/tables.js';
 
 /** @typedef {ReturnType<typeof createStores>} Stores */
 
 function createStores() {
-  const signIn = createSignIn();
+  const signIn = createSignIn((...args) => fetch(...args));
   const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const prefs = createPrefs(localStorage);
   const place = createPlace(window);
@@ -30,6 +31,7 @@ function createStores() {
     keys: createKeys(window, prefs.singleKeys),
     tables: createTables(api, clock),
     health: createHealth(api, clock),
+    sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),
     explore: createExplore({ api, place, prefs, clock }),
   };
@@ -41,6 +43,7 @@ function App({ stores }) {
   const page = pages.find((p) => p.id === id) ?? pages[0];
   useEffect(() => {
     const reload = () => document.visibilityState === 'visible' && void stores.health.load();
+    void stores.signIn.load();
     const timer = setInterval(reload, 10000);
     return () => clearInterval(timer);
   }, [stores]);
@@ -73,6 +76,7 @@ effect(() => {
 });
 void stores.tables.load();
 void stores.health.load();
+void stores.signIn.load();
 followLinks(stores);
 sessionStorage.removeItem('cordwood.tries');
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));

@@ -9,6 +9,7 @@ import { readLines } from '../app/lib/ndjson.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
 import { emptyRing, push } from '../app/lib/ring.js';
 import { sqlWords } from '../app/lib/sqlwords.js';
+import { cellText, changes, statementAt } from '../app/lib/statements.js';
 import { offsetOf, parseSpan, parseTime, partsOfTime, rangeText } from '../app/lib/time.js';
 import { formatPlace, parsePlace } from '../app/lib/url.js';
 
@@ -185,4 +186,22 @@ test('keywords of SQL are not looked for in texts', () => {
     keywords.map((p) => p.text),
     ['SELECT', 'FROM', 'WHERE', 'AND'],
   );
+});
+
+test('statements', () => {
+  const text = `SELECT ';' AS a; -- no; end\nDROP TABLE "x;y"; `;
+  assert.equal(statementAt(text, 3), `SELECT ';' AS a`);
+  assert.equal(statementAt(text, 30), '-- no; end\nDROP TABLE "x;y"');
+  assert.equal(statementAt('SELECT 1;', 9), 'SELECT 1');
+  assert.equal(changes('SELECT 1'), false);
+  assert.equal(changes('-- x\n  (select 1)'), false);
+  assert.equal(changes('-- select\nDROP TABLE x'), true);
+  assert.equal(changes('KILL 1'), true);
+});
+
+test('cells', () => {
+  assert.equal(cellText('1795778710679013135', 'TimestampNanosecond'), '2026-11-27T11:25:10.679013135Z');
+  assert.equal(cellText(-1, 'TimestampMillisecond'), '1969-12-31T23:59:59.999Z');
+  assert.equal(cellText(null, 'String'), 'NULL');
+  assert.equal(cellText({ a: 1 }, 'Json'), '{"a":1}');
 });

@@ -24,7 +24,7 @@ export function TopBar({ pages, page, stores }) {
         state.health === 'ok' ? `${state.nodes.length} ${state.nodes.length === 1 ? 'node' : 'nodes'} ok` : state.health
       }</a>`
     }
-    ${stores.signIn.user.value && html`<span class="user">${stores.signIn.user.value}</span>`}
+    ${stores.signIn.user.value && html`<span class="user">${stores.signIn.user.value} <button class="text" onClick=${() => stores.signIn.leave().then(() => location.reload())}>Sign out</button></span>`}
     <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
       onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>

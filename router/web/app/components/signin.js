@@ -11,14 +11,14 @@ export function SignInDialog({ signIn }) {
   function submit(event) {
     event.preventDefault();
     const data = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    signIn.enter(String(data.get('user')), String(data.get('password')));
+    void signIn.enter(String(data.get('user')), String(data.get('password')));
   }
 
   return html`<dialog class="sheet signin" aria-label="Sign in" ref=${(/** @type {HTMLDialogElement | null} */ d) => d && !d.open && d.showModal()}
     onCancel=${(/** @type {Event} */ e) => e.preventDefault()}>
     <h2>Sign in to ${location.host}</h2>
     <form onSubmit=${submit}>
-      ${signIn.tries.value > 0 && html`<p class="wrong" role="alert">Name and password do not fit together.</p>`}
+      ${signIn.wrong.value && html`<p class="wrong" role="alert">${signIn.wrong.value}</p>`}
       <label>Name<input name="user" data-ui="login-user" autocomplete="username" required /></label>
       <label>Password<input name="password" type="password" data-ui="login-password" autocomplete="current-password" /></label>
       ${plain && html`<p class="quiet">This connection is not encrypted.</p>`}

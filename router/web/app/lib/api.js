@@ -41,15 +41,13 @@ export class ApiError extends Error {
 /**
  * @param {object} from
  * @param {typeof globalThis.fetch} from.fetch
- * @param {{header(): string, ask(): Promise<void>}} [from.signIn] who asks; without it, nobody is asked to sign in
+ * @param {{ask(): Promise<void>}} [from.signIn] who asks; without it, nobody is asked to sign in
  */
 export function createApi({ fetch, signIn }) {
   /** @param {Request} request */
   async function send(request) {
     /** @type {Record<string, string>} */
     const headers = { 'x-svc-page': '1', ...request.headers };
-    const user = signIn?.header();
-    if (user) headers.authorization = user;
     let body;
     if (request.form) body = new URLSearchParams(request.form);
     if (request.body !== undefined) {
@@ -87,7 +85,7 @@ export function createApi({ fetch, signIn }) {
      */
     async sql(sql, options = {}) {
       /** @type {Record<string, string>} */
-      const form = { sql };
+      const form = { sql, integers: 'safe' };
       if (options.db) form.db = options.db;
       if (options.limit) form.limit = String(options.limit);
       const answer = await this.json({ path: '/v1/sql', form, signal: options.signal });

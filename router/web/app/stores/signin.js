@@ -1,37 +1,54 @@
-// Who asks. Name and password are kept in the memory of this tab, and are gone with it.
+// Who asks. The server keeps who signed in, in a cookie that scripts cannot read.
 
 import { computed, signal } from '../../vendor/core.js';
 
 /** @typedef {ReturnType<typeof createSignIn>} SignIn */
 
-export function createSignIn() {
+/** @param {typeof globalThis.fetch} fetch */
+export function createSignIn(fetch) {
   const user = signal('');
-  const header = signal('');
+  const wrong = signal('');
   const waiting = signal(/** @type {(() => void)[]} */ ([]));
-  const tries = signal(0);
 
   return {
     user,
-    tries,
+    wrong,
     open: computed(() => waiting.value.length > 0),
-    header: () => header.value,
     /** Asks somebody to sign in; what was refused goes on when they did. */
-    ask: () => {
-      header.value = '';
-      return /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve])));
+    ask: () => /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve]))),
+    /** Finds out who is signed in. */
+    async load() {
+      const response = await fetch('/v1/session', { headers: { 'x-svc-page': '1' } }).catch(() => null);
+      const session = response?.ok ? await response.json() : null;
+      user.value = session && session.auth !== 'off' ? session.user : '';
     },
     /**
      * @param {string} name
      * @param {string} password
      */
-    enter(name, password) {
-      const bytes = new TextEncoder().encode(`${name}:${password}`);
-      header.value = `Basic ${btoa(String.fromCharCode(...bytes))}`;
+    async enter(name, password) {
+      const headers = { 'content-type': 'application/json', 'x-svc-page': '1' };
+      const body = JSON.stringify({ user: name, password });
+      const response = await fetch('/v1/session', { method: 'POST', headers, body }).catch(() => null);
+      if (!response?.ok) {
+        wrong.value = reasonOf(response?.status ?? 0);
+        return;
+      }
+      wrong.value = '';
       user.value = name;
-      tries.value++;
       const go = waiting.value;
       waiting.value = [];
       go.forEach((resume) => resume());
     },
+    async leave() {
+      await fetch('/v1/session', { method: 'DELETE', headers: { 'x-svc-page': '1' } }).catch(() => null);
+    },
   };
+}
+
+/** @param {number} status */
+function reasonOf(status) {
+  if (status === 0) return 'The server does not answer.';
+  if (status === 429) return 'Too many wrong tries: wait a minute.';
+  return 'Name and password do not fit together.';
 }

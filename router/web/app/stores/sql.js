@@ -1,0 +1,43 @@
+// SQL: one text, and the answer to the statement that ran last.
+
+import { signal } from '../../vendor/core.js';
+import { createLatest } from './latest.js';
+
+const most = 1000;
+
+/**
+ * @param {object} with_
+ * @param {import('../lib/api.js').Api} with_.api
+ * @param {import('./place.js').PlaceStore} with_.place
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} with_.storage
+ * @param {typeof import('./latest.js').clock} with_.clock
+ */
+export function createSql({ api, place, storage, clock }) {
+  const text = signal('');
+  const latest = createLatest(clock);
+  const ran = signal('');
+
+  return {
+    text,
+    latest,
+    ran,
+    most,
+    db: () => place.here.value.params.get('db') ?? 'public',
+    /** Takes the text of the address, else the one that was here before a reload. */
+    open() {
+      text.value = place.here.value.params.get('q') || text.value || storage.getItem('cordwood.sql') || 'SHOW TABLES';
+    },
+    /** @param {string} changed */
+    write(changed) {
+      text.value = changed;
+      storage.setItem('cordwood.sql', changed);
+    },
+    /** @param {string} statement */
+    run(statement) {
+      ran.value = statement;
+      const db = place.here.value.params.get('db') ?? 'public';
+      if (text.value.length < 6000) place.set('sql', { db, q: text.value }, { db: 'public' });
+      return latest.run((signal) => api.sql(statement, { signal, db, limit: most }));
+    },
+  };
+}
