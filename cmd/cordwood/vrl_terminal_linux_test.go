@@ -25,7 +25,7 @@ func TestReplOnTerminal(t *testing.T) {
 	term.press("parse_js\t\"[1]\") ?? 1\r")
 	term.wait("parse_json(")
 	term.press("\\?\r")
-	term.wait("goes on in the next one")
+	term.wait("goes on in the next line")
 	term.press("\\h upcase\r")
 	term.wait("upcase(value: string)")
 	term.press("\\q\r")
