@@ -1,8 +1,8 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,15 +11,16 @@ import (
 	"testing"
 )
 
-// daemon is a syslog daemon with an output, as docs/ingestion.md configures it. In its settings DIR is a folder of its
-// own, and HOST and PORT are the address of its door.
+// daemon is a syslog daemon with an output that docs/ingestion.md shows. In its settings BLOCK is that block, and DIR a
+// folder of its own.
 type daemon struct {
 	name, program string
 	door          func(*server) string
+	texts         []string // that the block has
 	settings      string
 	args          []string
-	// marks is a query for the marks, and doubles how many may come twice: what was under way when a connection ended.
-	marks   string
+	table, column string // where the text is; by default message
+	// doubles is how many messages may come twice: what was under way when a connection ended.
 	doubles int
 }
 
@@ -30,62 +31,37 @@ var (
 	}
 )
 
+const rsyslogInput = `
+global(workDirectory="DIR")
+module(load="imfile")
+input(type="imfile" File="DIR/in.log" Tag="shop:" ruleset="cordwood")
+`
+
+const syslogNGInput = `
+@version: 3.38
+options { time-reopen(1); };
+source s_in { file("DIR/in.log" flags(no-parse) follow-freq(1)); };
+log { source(s_in); destination(d_cordwood); flags(flow-control); };
+`
+
 var daemons = []daemon{
-	{"rsyslog-omfwd", "rsyslogd", (*server).syslogAddr, `
-global(workDirectory="DIR")
-module(load="imfile")
-input(type="imfile" File="DIR/in.log" Tag="shop:" ruleset="out")
-ruleset(name="out") {
-  action(type="omfwd" target="HOST" port="PORT" protocol="tcp" TCP_Framing="octet-counted"
-         template="RSYSLOG_SyslogProtocol23Format"
-         queue.type="LinkedList" queue.filename="cordwood" queue.maxDiskSpace="1g" queue.saveOnShutdown="on"
-         action.resumeRetryCount="-1" action.resumeInterval="1")
-}
-`, rsyslogArgs, "SELECT regexp_extract(message, 'mark=(\\d+)', 1) AS mark FROM syslog", 10},
-	{"rsyslog-omelasticsearch", "rsyslogd", (*server).elasticAddr, `
-global(workDirectory="DIR")
-module(load="imfile")
-module(load="omelasticsearch")
-template(name="document" type="list" option.jsonf="on") {
-  property(outname="@timestamp" name="timereported" dateFormat="rfc3339" format="jsonf")
-  property(outname="host" name="hostname" format="jsonf")
-  property(outname="severity" name="syslogseverity-text" format="jsonf")
-  property(outname="message" name="msg" format="jsonf")
-}
-input(type="imfile" File="DIR/in.log" Tag="shop:" ruleset="out")
-ruleset(name="out") {
-  action(type="omelasticsearch" server="HOST" serverport="PORT" searchIndex="shop" searchType="" bulkmode="on"
-         template="document" retryfailures="on" retryruleset="out"
-         queue.type="LinkedList" queue.filename="cordwood" queue.maxDiskSpace="1g" queue.saveOnShutdown="on"
-         action.resumeRetryCount="-1" action.resumeInterval="1")
-}
-`, rsyslogArgs, "SELECT regexp_extract(message, 'mark=(\\d+)', 1) AS mark FROM shop", Records},
-	{"syslog-ng-http", "syslog-ng", (*server).usersAddr, `
-@version: 3.38
-options { time-reopen(1); };
-source s_in { file("DIR/in.log" flags(no-parse) follow-freq(1)); };
-destination d_cordwood {
-  http(
-    url("http://HOST:PORT/v1/ingest?table=lines&pipeline_name=svc_identity")
-    method("POST") headers("Content-Type: application/x-ndjson")
-    body("$(format-json --scope rfc5424 --key ISODATE)") delimiter("\n")
-    batch-lines(1000) batch-timeout(1000) workers(2) persist-name("cordwood")
-    disk-buffer(reliable(yes) disk-buf-size(1073741824) mem-buf-size(16777216) dir("DIR"))
-    retries(1000000)
-  );
-};
-log { source(s_in); destination(d_cordwood); flags(flow-control); };
-`, syslogNGArgs, "SELECT regexp_extract(\"MESSAGE\", 'mark=(\\d+)', 1) AS mark FROM lines", Records},
-	{"syslog-ng", "syslog-ng", (*server).syslogAddr, `
-@version: 3.38
-options { time-reopen(1); };
-source s_in { file("DIR/in.log" flags(no-parse) follow-freq(1)); };
-destination d_cordwood {
-  syslog("HOST" port(PORT) transport("tcp")
-    disk-buffer(reliable(yes) disk-buf-size(1073741824) mem-buf-size(16777216) dir("DIR")));
-};
-log { source(s_in); destination(d_cordwood); flags(flow-control); };
-`, syslogNGArgs, "SELECT regexp_extract(message, 'mark=(\\d+)', 1) AS mark FROM syslog", 10},
+	{
+		name: "rsyslog-omfwd", program: "rsyslogd", door: (*server).syslogAddr, texts: []string{`type="omfwd"`},
+		settings: rsyslogInput + `ruleset(name="cordwood") { BLOCK }`, args: rsyslogArgs, table: "syslog", doubles: 10,
+	},
+	{
+		name: "rsyslog-omelasticsearch", program: "rsyslogd", door: (*server).elasticAddr,
+		texts: []string{`load="omelasticsearch"`}, settings: rsyslogInput + "BLOCK", args: rsyslogArgs, table: "shop",
+		doubles: Records,
+	},
+	{
+		name: "syslog-ng-http", program: "syslog-ng", door: (*server).usersAddr, texts: []string{"destination d_", "http("},
+		settings: syslogNGInput + "BLOCK", args: syslogNGArgs, table: "syslog", column: `"MESSAGE"`, doubles: Records,
+	},
+	{
+		name: "syslog-ng", program: "syslog-ng", door: (*server).syslogAddr, texts: []string{"destination d_", "syslog("},
+		settings: syslogNGInput + "BLOCK", args: syslogNGArgs, table: "syslog", doubles: 10,
+	},
 }
 
 // TestDaemons has the syslog daemons of this machine send the lines of a file, half of them while the server is
@@ -98,12 +74,15 @@ func TestDaemons(t *testing.T) {
 				t.Skipf("%s is not installed: %v", d.program, err)
 			}
 			s := start(t)
-			host, port, err := net.SplitHostPort(d.door(s))
-			if err != nil {
-				t.Fatal(err)
-			}
+			host, port := hostAndPort(t, d.door(s))
 			dir := t.TempDir()
-			here := strings.NewReplacer("DIR", dir, "HOST", host, "PORT", port)
+			output := strings.NewReplacer("127.0.0.1:4000", s.users, "127.0.0.1", host, `"514"`, `"`+port+`"`, "(514)",
+				"("+port+")", `"app.log"`, `"`+filepath.Join(dir, "other.log")+`"`, "*.* call cordwood", "",
+				"disk-buffer(", `disk-buffer(dir("`+dir+`") `).Replace(block(t, d.texts...))
+			if at := strings.LastIndex(output, "\nlog {"); at >= 0 { // the page's own source is another
+				output = output[strings.Index(output, "destination "):at]
+			}
+			here := strings.NewReplacer("DIR", dir, "BLOCK", output)
 			write(t, filepath.Join(dir, "conf"), here.Replace(d.settings))
 			lines := filepath.Join(dir, "in.log")
 			write(t, lines, "")
@@ -135,7 +114,8 @@ func TestDaemons(t *testing.T) {
 			write(t, lines, marks(Records/2, Records))
 			s.run()
 			s.await(fmt.Sprintf(`SELECT count(DISTINCT mark), count(*) - count(DISTINCT mark) <= %d
-				FROM (%s) AS m WHERE mark <> ''`, d.doubles, d.marks), fmt.Sprint(Records), "true")
+				FROM (SELECT regexp_extract(%s, 'mark=(\d+)', 1) AS mark FROM %s) AS m WHERE mark <> ''`, d.doubles,
+				cmp.Or(d.column, "message"), d.table), fmt.Sprint(Records), "true")
 		})
 	}
 }
