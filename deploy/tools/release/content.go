@@ -45,6 +45,7 @@ const (
 	goModule partKind = iota
 	goItself
 	native
+	ofPage
 )
 
 // natives are the libraries that are linked in as archives, by the Go module that brings
@@ -109,8 +110,35 @@ func contents(bin, repo string) (*content, error) {
 		}
 		c.parts = append(c.parts, part{name: n.name, version: n.version, kind: native, texts: texts})
 	}
+	page, err := pageParts(filepath.Join(repo, "router/web/vendor"))
+	if err != nil {
+		return nil, err
+	}
+	c.parts = append(c.parts, page...)
 	slices.SortFunc(c.parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
 	return c, nil
+}
+
+// pageParts returns the libraries and fonts of the page for browsers, which are in the program as files: a line for
+// each in VERSIONS, and their texts beside it.
+func pageParts(vendor string) ([]part, error) {
+	list, err := os.ReadFile(filepath.Join(vendor, "VERSIONS"))
+	if err != nil {
+		return nil, fmt.Errorf("libraries of the page: %w", err)
+	}
+	var parts []part
+	for line := range strings.Lines(string(list)) {
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			return nil, fmt.Errorf("libraries of the page: %q is not a name, a version and a licence", line)
+		}
+		texts, err := licenceTexts(filepath.Join(vendor, "licences", words[0]))
+		if err != nil {
+			return nil, fmt.Errorf("licence of %s: %w", words[0], err)
+		}
+		parts = append(parts, part{name: words[0], version: words[1], kind: ofPage, texts: texts})
+	}
+	return parts, nil
 }
 
 // goLicence returns the licence of Go, which Debian keeps elsewhere than Go itself does.

@@ -15,6 +15,8 @@ func kindOf(text []byte) string {
 		return "Apache-2.0"
 	case has("mozilla public license") && has("2.0"):
 		return "MPL-2.0"
+	case has("sil open font license"):
+		return "OFL-1.1"
 	case has("unicode, inc.") && has("data files"):
 		return "Unicode-DFS-2016"
 	case has("permission to use, copy, modify, and distribute this software and its documentation for any purpose, "+

@@ -20,12 +20,14 @@ import (
 
 func TestKinds(t *testing.T) {
 	for name, want := range map[string]string{
-		"LICENSE":                                        "Apache-2.0",
-		"deploy/licences/native/zstd/LICENSE":            "BSD-3-Clause",
-		"deploy/licences/native/duckdb/LICENSE":          "MIT",
-		"deploy/licences/native/duckdb/icu/LICENSE":      "Unicode-DFS-2016",
-		"deploy/licences/native/duckdb/lz4/LICENSE":      "BSD-2-Clause",
-		"deploy/licences/native/duckdb/ska_sort/LICENSE": "BSL-1.0",
+		"LICENSE":                                   "Apache-2.0",
+		"deploy/licences/native/zstd/LICENSE":       "BSD-3-Clause",
+		"router/web/vendor/licences/preact/LICENSE": "MIT",
+		"router/web/vendor/licences/@fontsource/ibm-plex-mono/LICENSE": "OFL-1.1",
+		"deploy/licences/native/duckdb/LICENSE":                        "MIT",
+		"deploy/licences/native/duckdb/icu/LICENSE":                    "Unicode-DFS-2016",
+		"deploy/licences/native/duckdb/lz4/LICENSE":                    "BSD-2-Clause",
+		"deploy/licences/native/duckdb/ska_sort/LICENSE":               "BSL-1.0",
 		"README.md": "",
 	} {
 		text, err := os.ReadFile(filepath.Join("../../..", name))

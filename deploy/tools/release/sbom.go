@@ -53,6 +53,8 @@ func (p *part) purl() string {
 		return "pkg:golang/std@" + strings.TrimPrefix(p.version, "go")
 	case native:
 		return "pkg:generic/" + p.name + "@" + p.version
+	case ofPage:
+		return "pkg:npm/" + strings.ReplaceAll(p.name, "@", "%40") + "@" + p.version
 	}
 	return "pkg:golang/" + p.name + "@" + strings.ReplaceAll(p.version, "+", "%2B")
 }

@@ -51,14 +51,14 @@ for (const [name, source] of Object.entries(fonts)) {
 await cp(path.join(here, 'core.d.ts'), path.join(vendor, 'core.d.ts'));
 
 const versions = [];
-const licences = [];
 for (const name of packages) {
   const about = JSON.parse(await readFile(path.join(modules, name, 'package.json'), 'utf8'));
   versions.push(`${name} ${about.version} ${about.license}`);
-  licences.push(`${name} ${about.version}\n\n${await licenceOf(name)}`);
+  const folder = path.join(vendor, 'licences', name);
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, 'LICENSE'), await licenceOf(name));
 }
 await writeFile(path.join(vendor, 'VERSIONS'), versions.join('\n') + '\n');
-await writeFile(path.join(vendor, 'LICENCES'), licences.join('\n' + '-'.repeat(80) + '\n\n'));
 
 /** @param {string} name */
 async function licenceOf(name) {
