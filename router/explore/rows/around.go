@@ -43,6 +43,9 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 	number := 0
 	sh := &shape{most: most}
 	err = s.Run(ctx, "SELECT * FROM "+t.From()+scope.WhereAll(t.Compare("=", p.at)), func(rec arrow.RecordBatch) error {
+		if found != nil {
+			return nil // a query that is given up looks like one that failed
+		}
 		b, err := newBatch(rec, t, sh)
 		if err != nil {
 			return err
@@ -58,7 +61,7 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 				if same != nil {
 					same(rec, i)
 				}
-				return scope.ErrStop
+				return nil
 			}
 		}
 		return nil
@@ -208,7 +211,11 @@ func Identify(ctx context.Context, s *scope.Scope, t *scope.Table, condition, co
 	each func(id, text string) bool,
 ) error {
 	sql := "SELECT * FROM " + t.From() + s.Where(t, condition) + " LIMIT " + strconv.Itoa(maxIdentified)
+	done := false
 	return s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		if done {
+			return nil
+		}
 		b, err := newBatch(rec, t, &shape{})
 		if err != nil {
 			return err
@@ -219,8 +226,8 @@ func Identify(ctx context.Context, s *scope.Scope, t *scope.Table, condition, co
 				continue
 			}
 			p := b.place(row)
-			if !each(p.id(), b.columns[i].text(row)) {
-				return scope.ErrStop
+			if done = !each(p.id(), b.columns[i].text(row)); done {
+				return nil
 			}
 		}
 		return nil

@@ -95,7 +95,10 @@ func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string
 		for i := range int(rec.NumRows()) {
 			r := b.row(b.place(i), i)
 			rows = append(rows, r)
-			if held += size(r); held > f.bytes() || len(rows) == n {
+			if len(rows) == n {
+				complete = false // the statement has no more
+			}
+			if held += size(r); held > f.bytes() {
 				complete = false
 				return scope.ErrStop
 			}

@@ -118,6 +118,9 @@ func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, e
 	if v.form == present {
 		return constant(!negate), nil
 	}
+	if len(columns) > maxTexts {
+		return "", tooManyTexts(v)
+	}
 	parts := make([]expr, 0, len(columns))
 	for _, col := range columns {
 		at := k.columns.of(col).expr
@@ -127,12 +130,19 @@ func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, e
 		}
 		part := leaf(yes, at, negate)
 		if k.written += len(part); k.written > maxSQL {
-			return "", wrong(v.span, "the search would look through too many columns for so many words: name fields, "+
-				"as in host:a, or use fewer words")
+			return "", tooManyTexts(v)
 		}
 		parts = append(parts, part)
 	}
 	return joined(parts, negate), nil
+}
+
+// maxTexts bounds the columns in which one word is looked for: the engine takes no more conditions in one list.
+const maxTexts = 1000
+
+func tooManyTexts(v value) error {
+	return wrong(v.span, "the search would look through too many columns for so many words: name fields, as in host:a, "+
+		"or use fewer words")
 }
 
 func constant(b bool) expr {

@@ -162,18 +162,29 @@ func TestBounds(t *testing.T) {
 
 // TestManyColumns bounds what a short text becomes in a table of many columns.
 func TestManyColumns(t *testing.T) {
-	wide := &schema.Table{Name: "wide"}
-	for i := range 4000 {
-		wide.Columns = append(wide.Columns, schema.Column{ID: uint32(i + 1), Name: fmt.Sprint("c", i), Type: schema.String})
-	}
-	columns := NewColumns(wide.Index(), "")
-	for text, refused := range map[string]bool{"*:a": false, "-c1:a b": false, strings.Repeat("*:a ", MaxTerms): true} {
-		q, err := Parse(text)
+	for _, c := range []struct {
+		columns int
+		text    string
+		refused bool
+	}{
+		{1000, "*:a", false},
+		{1000, "-c1:a b", false},
+		{1001, "*:a", true},
+		{1001, "b", true},
+		{4000, "c1:a", false},
+		{1000, strings.Repeat("*:a ", MaxTerms), true},
+	} {
+		wide := &schema.Table{Name: "wide"}
+		for i := range c.columns {
+			wide.Columns = append(wide.Columns, schema.Column{ID: uint32(i + 1), Name: fmt.Sprint("c", i), Type: schema.String})
+		}
+		q, err := Parse(c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sql, err := q.Condition(columns); (err != nil) != refused || len(sql) > 2*maxSQL {
-			t.Errorf("%.20q: %d bytes, %v", text, len(sql), err)
+		sql, err := q.Condition(NewColumns(wide.Index(), ""))
+		if (err != nil) != c.refused || len(sql) > 2*maxSQL {
+			t.Errorf("%.20q in %d columns: %d bytes, %v", c.text, c.columns, len(sql), err)
 		}
 	}
 }
