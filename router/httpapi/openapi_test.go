@@ -106,6 +106,35 @@ func TestRoutesAreDescribed(t *testing.T) {
 	}
 }
 
+// TestForeignPathsAreNamed: the description names each path at which another system's protocol is taken, and no other.
+func TestForeignPathsAreNamed(t *testing.T) {
+	f := newWhole(t)
+	text := described(t, f).Info.Description
+	_, table, _ := strings.Cut(text, "**Protocols of other systems**")
+	named := map[string]bool{}
+	for i, part := range strings.Split(table, "`") {
+		if i%2 == 1 {
+			named[part] = true
+		}
+	}
+	for _, r := range f.routes() {
+		if r.refuse == nil || r.needs != access.Insert && r.path != logsPath {
+			continue
+		}
+		path := strings.ReplaceAll(r.path, index, "/{index}")
+		if !named[path] {
+			t.Errorf("%s is not named in router/httpapi/openapi/document/0_head.yaml", path)
+		}
+		delete(named, path)
+		named[path+" "] = true
+	}
+	for path := range named {
+		if !strings.HasSuffix(path, " ") {
+			t.Errorf("%s is named, and there is no such path", path)
+		}
+	}
+}
+
 // TestUndeclaredRoute has a route refused that does not say who may use it.
 func TestUndeclaredRoute(t *testing.T) {
 	f := newFixture(t)
