@@ -63,6 +63,15 @@ func TestRow(t *testing.T) {
 	if got, want := eval[string](other, id), eval[string](b, id); got != want {
 		t.Errorf("the link opens %s, want %s", got, want)
 	}
+	// In context: the rows before and after it, in the order of time.
+	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'c'})), true)`)
+	b.until(`document.querySelector('section[data-ui=context] [data-ui=row][aria-selected=true]').dataset.id === ` +
+		quote(eval[string](other, id)))
+	b.until(`Number(document.querySelector('section[data-ui=context] [data-ui=rows]').getAttribute('aria-rowcount')) > 20`)
+	b.until(`((rows) => rows.every((r, i) => i === 0 || r <= rows[i - 1] === false || r === rows[i - 1]))(
+		[...document.querySelectorAll('section[data-ui=context] time')].map((t) => t.dateTime))`)
+	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'c'})), true)`)
+	b.until(`!document.querySelector('section[data-ui=context]')`)
 	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'})), true)`)
 	b.until(`!document.querySelector('[data-ui=detail]')`)
 	// Scrolling to the end loads all pages, with no row twice.

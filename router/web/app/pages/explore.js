@@ -30,6 +30,7 @@ export function ExplorePage({ stores }) {
     void explore.run();
   }, [key]);
   useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
+  useEffect(() => void explore.loadContext(), [state.view, explore.opened.value.value, explore.apart.value]);
   useEffect(() => {
     document.title = `${state.tables.join(', ')}${state.q ? ` · ${state.q}` : ''} · cordwood`;
   }, [key]);
@@ -144,7 +145,10 @@ function Panes({ stores }) {
       chosen=${state.cols} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${facets?.exact !== false}
       text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} />
-    <section class=${`pane list ${dim}`} aria-label="Rows">
+    ${
+      state.view === 'context' && state.row
+        ? html`<${ContextPane} stores=${stores} />`
+        : html`<section class=${`pane list ${dim}`} aria-label="Rows">
       <div class="head"><h2>Rows</h2><span class="grow"></span>
         <button class="text" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button></div>
       ${
@@ -161,16 +165,49 @@ function Panes({ stores }) {
       <div class="foot"><span>${list.count > 0 && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
         <span class="grow">${answer?.read && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
         <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>
-    </section>
+    </section>`
+    }
     ${
       opened &&
       html`<${Detail} row=${opened} shape=${shape} zone=${zone} marks=${explore.marks.value} columns=${state.cols}
       trace=${explore.fields.value.value?.fields.find((/** @type {{role: string}} */ f) => f.role === 'trace')?.name ?? null}
+      onContext=${() => explore.set({ view: state.view === 'context' ? 'rows' : 'context' })}
       onMove=${(/** @type {number} */ by) => move(stores, by)} onClose=${() => explore.open(null)}
       onOnly=${explore.only} onWithout=${explore.without} onColumn=${explore.toggleColumn} link=${frozenLink(stores)} />`
     }
     ${!opened && explore.opened.error.value && html`<section class="pane detail" aria-label="Row"><${ErrorPanel} latest=${explore.opened} what="The row" /></section>`}
   </div>`;
+}
+
+/** The rows around the one that is open, of the same source, without the search. @param {{stores: import('../main.js').Stores}} props */
+function ContextPane({ stores }) {
+  const { explore, prefs } = stores;
+  const narrow = useNarrow();
+  const answer = explore.around.value.value;
+  const state = explore.state.value;
+  const rows = explore.contextRows();
+  const at = rows.findIndex((row) => row.id === state.row);
+  // The row that was asked about is in the middle.
+  const focus = answer && state.row === answer.row.id ? Math.min(at + 10, rows.length - 1) : at;
+  const sources = [...new Set([...explore.sharedFields(), ...explore.apart.value])];
+  return html`<section class="pane list" aria-label="Rows around the row" data-ui="context">
+    <div class="head"><h2>In context</h2>
+      ${sources.map((name) => {
+        const shared = !explore.apart.value.includes(name);
+        return html`<button class="text" aria-pressed=${shared} title="Only rows with the same value"
+          onClick=${() => (explore.apart.value = shared ? [...explore.apart.value, name] : explore.apart.value.filter((n) => n !== name))}>${shared ? '✓ ' : ''}same ${name}</button>`;
+      })}
+      <span class="grow"></span><button class="text go" onClick=${() => explore.set({ view: 'rows' })}>Back to the search</button></div>
+    ${
+      explore.around.error.value
+        ? html`<${ErrorPanel} latest=${explore.around} what="Asking for its neighbours" />`
+        : answer &&
+          html`<${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${narrow ? [] : state.cols}
+            marks=${explore.marks.value} zone=${prefs.zone.value} density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, oldest first`}
+            selected=${state.row} focus=${focus} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row)} />`
+    }
+    <div class="foot"><span>${answer && `${answer.before.length} rows before, ${answer.after.length} after; the search does not count here`}</span></div>
+  </section>`;
 }
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -204,8 +241,15 @@ function NoTable() {
  * @param {number} by
  */
 function move({ explore }, by) {
+  const { view, row: id } = explore.state.value;
+  if (view === 'context') {
+    const rows = explore.contextRows();
+    const next = rows[rows.findIndex((r) => r.id === id) + by];
+    if (next) explore.open(next);
+    return;
+  }
   const list = explore.list.value;
-  const at = indexOf(list, explore.state.value.row);
+  const at = indexOf(list, id);
   const { row } = rowAt(list, Math.max(0, Math.min(list.count - 1, at + by)));
   if (row) explore.open(row);
 }
@@ -250,6 +294,7 @@ function useKeys(stores) {
         'follow from here',
         () => place.go(formatPlace('tail', { db: explore.state.value.db, t: explore.state.value.tables[0], q: explore.state.value.q }, { db: 'public' })),
       ],
+      c: ['rows around this one', () => explore.state.value.row && explore.set({ view: explore.state.value.view === 'context' ? 'rows' : 'context' })],
       f: ['find a field', () => document.getElementById('field-find')?.focus()],
       h: ['show or hide the histogram', hide],
       t: ['time range', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=range]'))?.click()],

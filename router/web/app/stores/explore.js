@@ -31,6 +31,7 @@ export function createExplore({ api, place, prefs, clock }) {
     by: param('by', 'level'),
     order: param('order', 'newest'),
     row: param('row'),
+    view: param('view', 'rows'),
     cols: param('cols').split(',').filter(Boolean),
     hide: param('hide').split(',').filter(Boolean),
     dense: param('wrap') === '1',
@@ -44,11 +45,14 @@ export function createExplore({ api, place, prefs, clock }) {
   const facets = createLatest(clock);
   const compiled = createLatest(clock);
   const opened = createLatest(clock);
+  const around = createLatest(clock);
+  const apart = signal(/** @type {string[]} */ ([])); // fields that neighbours need not share
   const list = signal(noPages());
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = '';
   let seen = 0;
+  let aroundOf = '';
 
   const shape = computed(() => shapeOf(fields.value.value));
   const marks = computed(() => wantedWords(state.value.q));
@@ -187,7 +191,7 @@ export function createExplore({ api, place, prefs, clock }) {
 
   /**
    * Changes the address: what the result depends on makes an entry in the history.
-   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap', string>> & {t?: string[]}} change
+   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view', string>> & {t?: string[]}} change
    * @param {{replace?: boolean}} [how]
    */
   function set(change, how) {
@@ -202,15 +206,44 @@ export function createExplore({ api, place, prefs, clock }) {
       cols: s.cols.join(','),
       order: s.order,
       row: s.row,
+      view: s.view,
       hide: s.hide.join(','),
       ...change,
     };
     place.set('explore', values, exploreDefaults, how);
   }
 
+  /** The fields whose value the neighbours of a row share: those of its source. */
+  function sharedFields() {
+    const sources = (fields.value.value?.fields ?? []).filter((/** @type {Field} */ f) => f.role === 'source');
+    return sources.map((/** @type {Field} */ f) => f.name).filter((/** @type {string} */ name) => !apart.value.includes(name));
+  }
+
+  /**
+   * The neighbours that are on screen, and the row between them.
+   * @returns {Row[]}
+   */
+  function contextRows() {
+    const answer = around.value.value;
+    return answer ? [...answer.before, answer.row, ...answer.after] : [];
+  }
+
+  /** Loads the rows before and after the one that is open, without the search. */
+  async function loadContext() {
+    const row = opened.value.value;
+    if (state.value.view !== 'context' || !row) return;
+    const same = sharedFields();
+    const key = JSON.stringify([state.value.db, row.table, same]);
+    if (key === aroundOf && contextRows().some((r) => r.id === row.id)) return; // it is there: nothing moves
+    aroundOf = key;
+    const table = row.table ?? state.value.tables[0];
+    const body = { db: state.value.db, table, id: row.id, before: 50, after: 50, same };
+    await around.run(ask('context', body));
+  }
+
   /** @param {Row | null} row */
   function open(row) {
-    set({ row: row?.id ?? '' }, { replace: state.value.row !== '' });
+    set({ row: row?.id ?? '', ...(row ? {} : { view: 'rows' }) }, { replace: state.value.row !== '' });
   }
 
   /** Loads the row that the address names, with its values uncut. */
@@ -256,6 +289,11 @@ export function createExplore({ api, place, prefs, clock }) {
     facets,
     compiled,
     opened,
+    around,
+    apart,
+    sharedFields,
+    loadContext,
+    contextRows,
     list,
     range,
     shape,
