@@ -251,6 +251,7 @@ func exploreRoutes(h *explore.Handler) []route {
 		read("facets", h.Facets()),
 		read("values", h.Values()),
 		read("patterns", h.Patterns()),
+		read("compare", h.Compare()),
 	}
 }
 

@@ -220,6 +220,10 @@ func everything() []sent {
 		post(path, asJSON, `{"tables":[]`+body+`}`, 400, true)
 		post(path, asJSON, `{"tables":["logs"],"query":"`+strings.Repeat("x", 70_000)+`"`+body+`}`, 413, true)
 	}
+	post("/v1/explore/compare", asJSON, `{"a":{"tables":["logs"],"query":"a:1"},"b":{"tables":["logs"]},"rest":true}`, 200,
+		false)
+	post("/v1/explore/compare", asJSON, `{"a":{"tables":["logs"]},"b":{"tables":["none"]}}`, 400, false)
+	post("/v1/explore/compare", asJSON, `{"a":{"tables":["logs"]}}`, 400, true)
 	const row = `{"table":"logs","id":"1767607201000000000-01d7249fa549a69e"`
 	post("/v1/explore/row", asJSON, row+`}`, 404, false)
 	post("/v1/explore/row", asJSON, `{"table":"logs","id":"x"}`, 400, false)

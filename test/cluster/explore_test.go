@@ -483,3 +483,66 @@ func checkPatterns(t *testing.T, n *Node, field string) {
 	}
 	explore(t, n, "patterns", with(scope, "field", "n"), 400, &refused)
 }
+
+// TestExploreCompare compares errors with the rest: the field that they have in common comes first, with all rows.
+func TestExploreCompare(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	run(t, n, "CREATE TABLE app (ts TIMESTAMP(3) TIME INDEX, level STRING, host STRING, zone STRING, "+
+		"took DOUBLE, message STRING)")
+	var b strings.Builder
+	b.WriteString("INSERT INTO app VALUES ")
+	for i := range 400 {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		level, host, took := "info", fmt.Sprintf("'h%d'", i%4), float64(i%100)
+		if i%8 == 0 {
+			level, host, took = "error", "NULL", float64(1000+i)
+		}
+		fmt.Fprintf(&b, "('2026-01-05 10:%02d:%02d', '%s', %s, 'z%d', %g, 'm %d')", i/60, i%60, level, host, i%2*(i%8), took,
+			i)
+	}
+	run(t, n, b.String())
+	type answer struct {
+		A, B   struct{ Rows int64 }
+		Low    bool
+		Fields []struct {
+			Name, Kind string
+			Score      float64
+			Values     []struct {
+				Value any
+				A, B  int64
+			}
+		}
+		Same, Unique []string
+	}
+	all := map[string]any{"tables": []string{"app"}}
+	var got answer
+	explore(t, n, "compare", map[string]any{
+		"a": with(all, "query", "level:error"), "b": all, "rest": true, "fields": []string{"level", "host", "took"},
+	}, 200, &got)
+	if got.A.Rows != 50 || got.B.Rows != 350 || got.Low || len(got.Fields) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	for _, f := range got.Fields {
+		a, b := int64(0), int64(0)
+		for _, v := range f.Values {
+			a, b = a+v.A, b+v.B
+			if f.Name == "host" && v.Value == nil && (v.A != 50 || v.B != 0) {
+				t.Errorf("without a host are %d and %d rows", v.A, v.B)
+			}
+		}
+		if a != 50 || b != 350 || f.Score < 0.95 || (f.Kind == "numbers") != (f.Name == "took") {
+			t.Errorf("%s (%s): score %v, %d and %d rows", f.Name, f.Kind, f.Score, a, b)
+		}
+	}
+	// A set is like itself.
+	explore(t, n, "compare", map[string]any{"a": all, "b": all}, 200, &got)
+	if len(got.Fields) != 0 || got.A != got.B || got.A.Rows != 400 || len(got.Same) == 0 {
+		t.Errorf("a set differs from itself: %+v", got)
+	}
+	var refused explored
+	explore(t, n, "compare", map[string]any{"a": all, "b": all, "fields": []string{"gone"}}, 400, &refused)
+}

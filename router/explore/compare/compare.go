@@ -1,0 +1,399 @@
+// Package compare says in which fields two sets of rows differ: how far the shares of their values lie apart.
+package compare
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/fields"
+	"cordwood/router/explore/roles"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query/format"
+)
+
+const (
+	// MaxFields bounds the fields that are compared.
+	MaxFields = 64
+	// MaxTop bounds the values of a field that are listed.
+	MaxTop = 100
+	// FewRows is below how many rows of a set nothing much follows from a difference.
+	FewRows = 30
+	// alike is the distance below which fields count as the same.
+	alike = 0.02
+	// together is how many fields are counted in one scan.
+	together = 16
+	// bins is how many parts numbers are counted in.
+	bins = 20
+	// maxValueBytes bounds a value, in bytes.
+	maxValueBytes = 1024
+)
+
+// Request asks for the fields that differ.
+type Request struct {
+	// Rest: rows of the first set do not count in the second.
+	Rest bool
+	// Fields are those that are compared; nil: the most useful ones.
+	Fields []string
+	Top    int
+	Exact  bool
+	Budget time.Duration
+}
+
+// Value is a value with its counts in both sets.
+type Value struct {
+	Value json.RawMessage `json:"value"`
+	A     int64           `json:"a"`
+	B     int64           `json:"b"`
+}
+
+// Field is a field that differs. Score is the Jensen-Shannon distance of the shares of its values, 0 to 1.
+type Field struct {
+	Name  string  `json:"name"`
+	Score float64 `json:"score"`
+	// Kind is values or numbers. The values of numbers are the begins of parts that have equally many rows.
+	Kind   string  `json:"kind"`
+	Values []Value `json:"values"`
+}
+
+// Set is one of the sets.
+type Set struct {
+	Rows int64 `json:"rows"`
+}
+
+// Answer is the fields that differ, the most different one first.
+type Answer struct {
+	A Set `json:"a"`
+	B Set `json:"b"`
+	// Low: a set has few rows.
+	Low    bool    `json:"low"`
+	Fields []Field `json:"fields"`
+	// Same are the fields that hardly differ, Unique those that are different in nearly every row.
+	Same   []string `json:"same"`
+	Unique []string `json:"unique"`
+
+	// SampledRows is of about how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	SampledRows, SampledOf int64 `json:"-"`
+}
+
+// comparer compares two scopes.
+type comparer struct {
+	a, b *scope.Scope
+	req  *Request
+	// part are the conditions of the part of each table that is read, by its id.
+	part map[uint64]string
+}
+
+// Compare compares the rows of a with those of b. Both have the same tables.
+func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req Request) (*Answer, error) {
+	if req.Top < 1 || req.Top > MaxTop {
+		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)
+	}
+	if len(req.Fields) > MaxFields {
+		return nil, errs.New(errs.InvalidArguments, "fields are %d: at most %d are compared", len(req.Fields), MaxFields)
+	}
+	if !slices.EqualFunc(a.Tables, b.Tables, func(x, y *scope.Table) bool { return x.Def.ID == y.Def.ID }) {
+		return nil, errs.New(errs.InvalidArguments, "a and b have different tables: rows of the same tables are compared")
+	}
+	c := &comparer{a: a, b: b, req: &req}
+	about, err := known.Of(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	list, unique, err := c.choose(about)
+	if err != nil {
+		return nil, err
+	}
+	extents, err := a.Extents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	both := *a
+	if b.Range.From.Before(both.Range.From) { // the zero time, that of no begin, is before all others
+		both.Range.From = b.Range.From
+	}
+	if b.Range.To.After(both.Range.To) {
+		both.Range.To = b.Range.To
+	}
+	rows := budget.Estimate(&both, extents).Rows
+	var out *Answer
+	count := func(ctx context.Context) (err error) {
+		out, err = c.count(ctx, list)
+		return err
+	}
+	late := !req.Exact && rows > budget.MaxExact
+	switch {
+	case req.Exact:
+		err = count(ctx)
+	case !late:
+		late, err = budget.Try(ctx, req.Budget, count)
+	}
+	if err == nil && late {
+		c.part, late = budget.Slices(&both, extents, budget.SampleRows)
+		err = count(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if late {
+		out.SampledRows, out.SampledOf = min(budget.SampleRows, rows), rows
+		out.scale(float64(rows) / budget.SampleRows)
+	}
+	out.Unique = unique
+	return out, nil
+}
+
+func (a *Answer) scale(by float64) {
+	scale := func(n *int64) { *n = int64(math.Round(float64(*n) * by)) }
+	scale(&a.A.Rows)
+	scale(&a.B.Rows)
+	for _, f := range a.Fields {
+		for i := range f.Values {
+			scale(&f.Values[i].A)
+			scale(&f.Values[i].B)
+		}
+	}
+}
+
+// field is a field while it is compared.
+type field struct {
+	name    string
+	exprs   map[uint64]string
+	numbers bool
+	score   float64
+	values  []Value
+	most    int
+}
+
+// choose finds the fields: those that are named, or the most useful ones. unique are those that are left out.
+func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string, err error) {
+	unique = []string{}
+	names := c.req.Fields
+	if names == nil {
+		for _, f := range about.Ranked() {
+			if f.Fill == 0 || f.Role != nil && (*f.Role == roles.Time || *f.Role == roles.Message) || f.Type == "Json" ||
+				f.Type == "Binary" {
+				continue
+			}
+			if len(names) < MaxFields {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		f := &field{name: name, exprs: map[uint64]string{}, most: c.req.Top, numbers: true}
+		found := false
+		for _, t := range c.a.Tables {
+			expr, typ, has, err := t.Columns.Value(name)
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case !has:
+				f.exprs[t.Def.ID] = "NULL"
+				continue
+			case typ == schema.Binary:
+				return nil, nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary, and are not compared", name)
+			}
+			found = true
+			f.exprs[t.Def.ID] = expr
+			f.numbers = f.numbers && (typ.IsInteger() || typ.IsFloat())
+		}
+		if !found {
+			return nil, nil, c.a.NoField("fields", name)
+		}
+		scattered := false
+		if i := slices.IndexFunc(about.Fields, func(k fields.Field) bool { return k.Name == name }); i >= 0 {
+			scattered = about.Fields[i].Unique > 0.5 && about.Fields[i].Fill*1000 > FewRows
+			f.numbers = f.numbers && about.Fields[i].Unique > 0.05
+		}
+		if scattered && !f.numbers {
+			unique = append(unique, name)
+			continue
+		}
+		list = append(list, f)
+	}
+	return list, unique, nil
+}
+
+// from returns FROM with the rows of both sets: a and b say in which of them a row is, f0 and so on are fields.
+func (c *comparer) from(list []*field) string {
+	var parts []string
+	for i, t := range c.a.Tables {
+		other := c.b.Tables[i]
+		inA := scope.Join(t.Condition, c.a.Times(t))
+		inB := scope.Join(other.Condition, c.b.Times(other))
+		if c.req.Rest {
+			inB = scope.Join(inB, "NOT coalesce(("+inA+"), FALSE)")
+		}
+		columns := []string{"(" + inA + ") AS a", "(" + inB + ") AS b"}
+		for k, f := range list {
+			columns = append(columns, f.exprs[t.Def.ID]+" AS f"+strconv.Itoa(k))
+		}
+		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.From()+
+			scope.WhereAll("(("+inA+") OR ("+inB+"))", c.part[t.Def.ID]))
+	}
+	return " FROM (" + strings.Join(parts, " UNION ALL ") + ") AS u"
+}
+
+const bothCounts = "count(*) FILTER (WHERE a) AS na, count(*) FILTER (WHERE b) AS nb"
+
+// count counts the values of all fields in both sets.
+func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
+	out := &Answer{Fields: []Field{}, Same: []string{}}
+	err := c.a.Run(ctx, "SELECT "+bothCounts+c.from(nil), func(rec arrow.RecordBatch) error {
+		out.A.Rows, out.B.Rows = number(rec.Column(0), 0), number(rec.Column(1), 0)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Low = out.A.Rows < FewRows || out.B.Rows < FewRows
+	var values []*field
+	for _, f := range list {
+		f.score, f.values = 0, nil
+		if !f.numbers {
+			values = append(values, f)
+			continue
+		}
+		if err := c.countNumbers(ctx, f, out); err != nil {
+			return nil, err
+		}
+	}
+	for part := range slices.Chunk(values, together) {
+		if err := c.countValues(ctx, part, out); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range list {
+		score := math.Round(math.Sqrt(max(0, f.score))*10000) / 10000
+		if score < alike {
+			out.Same = append(out.Same, f.name)
+			continue
+		}
+		kind := "values"
+		if f.numbers {
+			kind = "numbers"
+		} else {
+			slices.SortStableFunc(f.values, func(x, y Value) int { return cmp.Compare(y.A+y.B, x.A+x.B) })
+		}
+		out.Fields = append(out.Fields, Field{Name: f.name, Score: min(score, 1), Kind: kind, Values: f.values})
+	}
+	slices.SortStableFunc(out.Fields, func(x, y Field) int { return cmp.Compare(y.Score, x.Score) })
+	return out, nil
+}
+
+// add adds the counts of a value. Null is a value.
+func (f *field) add(value json.RawMessage, a, b int64, of *Answer) {
+	f.score += divergence(share(a, of.A.Rows), share(b, of.B.Rows))
+	if f.most < len(f.values)+1 && !f.numbers {
+		least := 0
+		for i, v := range f.values {
+			if v.A+v.B < f.values[least].A+f.values[least].B {
+				least = i
+			}
+		}
+		if f.values[least].A+f.values[least].B >= a+b {
+			return
+		}
+		f.values = slices.Delete(f.values, least, least+1)
+	}
+	f.values = append(f.values, Value{value, a, b})
+}
+
+func share(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
+
+// divergence is what one value adds to the Jensen-Shannon divergence.
+func divergence(p, q float64) float64 {
+	m := (p + q) / 2
+	d := 0.0
+	for _, x := range []float64{p, q} {
+		if x > 0 {
+			d += x * math.Log2(x/m) / 2
+		}
+	}
+	return d
+}
+
+// number returns a count.
+func number(a arrow.Array, row int) int64 {
+	if n, ok := a.(*array.Int64); ok && row < n.Len() && !n.IsNull(row) {
+		return n.Value(row)
+	}
+	return 0
+}
+
+// countValues counts the values of some fields in one scan.
+func (c *comparer) countValues(ctx context.Context, list []*field, out *Answer) error {
+	names, sets := make([]string, len(list)), make([]string, len(list))
+	for i := range list {
+		names[i] = "f" + strconv.Itoa(i)
+		sets[i] = "(" + names[i] + ")"
+	}
+	columns := strings.Join(names, ", ")
+	sql := "SELECT GROUPING(" + columns + ") AS g, " + bothCounts + ", " + columns + c.from(list) +
+		" GROUP BY GROUPING SETS (" + strings.Join(sets, ", ") + ")"
+	return c.a.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		for row := range int(rec.NumRows()) {
+			// The first field is the highest bit; a bit says that the row is not of the field.
+			of := 1<<len(list) - 1 - number(rec.Column(0), row)
+			for i, f := range list {
+				if of != 1<<(len(list)-1-i) {
+					continue
+				}
+				text, _ := scope.ValueJSON(rec.Column(3+i), row, maxValueBytes)
+				f.add(text, number(rec.Column(1), row), number(rec.Column(2), row), out)
+			}
+		}
+		return nil
+	})
+}
+
+// countNumbers counts numbers in parts that have equally many rows of both sets together.
+func (c *comparer) countNumbers(ctx context.Context, f *field, out *Answer) error {
+	from := c.from([]*field{f})
+	var edges []float64
+	var quantiles []string
+	for i := range bins {
+		quantiles = append(quantiles, "approx_quantile(CAST(f0 AS DOUBLE), "+
+			strconv.FormatFloat(float64(i)/bins, 'g', -1, 64)+") FILTER (WHERE isfinite(CAST(f0 AS DOUBLE)))")
+	}
+	err := c.a.Run(ctx, "SELECT "+strings.Join(quantiles, ", ")+from, func(rec arrow.RecordBatch) error {
+		for i := range bins {
+			d, ok := rec.Column(i).(*array.Float64)
+			if ok && rec.NumRows() > 0 && !d.IsNull(0) && (len(edges) == 0 || d.Value(0) > edges[len(edges)-1]) {
+				edges = append(edges, d.Value(0))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	bin := "CASE WHEN f0 IS NULL THEN -1"
+	for i := len(edges) - 1; i > 0; i-- {
+		bin += " WHEN f0 >= CAST('" + strconv.FormatFloat(edges[i], 'g', -1, 64) + "' AS DOUBLE) THEN " + strconv.Itoa(i)
+	}
+	sql := "SELECT CAST(" + bin + " ELSE 0 END AS INTEGER) AS v, " + bothCounts + from + " GROUP BY v ORDER BY v"
+	return c.a.Run(ctx, sql, func(rec arrow.RecordBatch) error {
+		at, ok := rec.Column(0).(*array.Int32)
+		for row := 0; ok && row < int(rec.NumRows()); row++ {
+			begin := json.RawMessage("null")
+			if i := int(at.Value(row)); i >= 0 && i < len(edges) && !format.IsNull(at, row) {
+				begin = strconv.AppendFloat(nil, edges[i], 'g', -1, 64)
+			}
+			f.add(begin, number(rec.Column(1), row), number(rec.Column(2), row), out)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,53 @@
+package explore
+
+import (
+	"context"
+	"net/http"
+
+	"cordwood/router/explore/budget"
+	"cordwood/router/explore/compare"
+	"cordwood/router/explore/scope"
+)
+
+type compareRequest struct {
+	A      scope.Request `json:"a"`
+	B      scope.Request `json:"b"`
+	Rest   bool          `json:"rest"`
+	Fields []string      `json:"fields"`
+	Top    *int          `json:"top"`
+}
+
+// CompareAnswer is the answer of Compare. The head is that of the first set.
+type CompareAnswer struct {
+	Head
+	*compare.Answer
+}
+
+// Compare answers with the fields in which two sets of rows differ.
+func (h *Handler) Compare() http.HandlerFunc {
+	return answering(h, func(ctx context.Context, c *call, req *compareRequest) (any, error) {
+		a, err := c.scope(ctx, req.A)
+		if err != nil {
+			return nil, err
+		}
+		b, err := c.scope(ctx, req.B)
+		if err != nil {
+			return nil, err
+		}
+		limit, err := budget.Time(req.A.BudgetMillis)
+		if err != nil {
+			return nil, err
+		}
+		out, err := compare.Compare(ctx, a, b, h.fields, compare.Request{
+			Rest: req.Rest, Fields: req.Fields, Top: or(req.Top, 20), Exact: req.A.Exact, Budget: limit,
+		})
+		if err != nil {
+			return nil, err
+		}
+		head := c.head(a)
+		if out.SampledOf > 0 {
+			head.Exact, head.Sample = false, &Sample{Rows: out.SampledRows, Of: out.SampledOf}
+		}
+		return CompareAnswer{head, out}, nil
+	})
+}
