@@ -45,9 +45,7 @@ func (h *Handler) Compare() http.HandlerFunc {
 			return nil, err
 		}
 		head := c.head(a)
-		if out.SampledOf > 0 {
-			head.Exact, head.Sample = false, &Sample{Rows: out.SampledRows, Of: out.SampledOf}
-		}
+		head.noteSample(out.SampledRows, out.SampledOf)
 		return CompareAnswer{head, out}, nil
 	})
 }

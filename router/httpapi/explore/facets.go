@@ -47,9 +47,7 @@ func (h *Handler) Facets() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if a.SampledOf > 0 {
-			head.Exact, head.Sample = false, &Sample{Rows: a.SampledRows, Of: a.SampledOf}
-		}
+		head.noteSample(a.SampledRows, a.SampledOf)
 		return FacetsAnswer{head, a}, nil
 	})
 }

@@ -80,3 +80,10 @@ func (c *call) headWithRead(ctx context.Context, s *scope.Scope) (Head, error) {
 	h.Read = &read
 	return h, nil
 }
+
+// noteSample says that the counts were estimated from some of the rows; of 0: they are exact.
+func (h *Head) noteSample(rows, of int64) {
+	if of > 0 {
+		h.Exact, h.Sample = false, &Sample{Rows: rows, Of: of}
+	}
+}

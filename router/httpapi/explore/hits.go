@@ -57,9 +57,7 @@ func (h *Handler) Hits() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if a.SampledOf > 0 {
-			head.Exact, head.Sample = false, &Sample{Rows: a.SampledRows, Of: a.SampledOf}
-		}
+		head.noteSample(a.SampledRows, a.SampledOf)
 		return HitsAnswer{head, a}, nil
 	})
 }

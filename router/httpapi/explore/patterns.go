@@ -44,9 +44,7 @@ func (h *Handler) Patterns() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if a.SampledOf > 0 {
-			head.Exact, head.Sample = false, &Sample{Rows: a.SampledRows, Of: a.SampledOf}
-		}
+		head.noteSample(a.SampledRows, a.SampledOf)
 		return PatternsAnswer{head, a}, nil
 	})
 }
