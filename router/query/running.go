@@ -81,7 +81,8 @@ func (s *Service) kill(ctx context.Context, st *statement.Kill, _ *Request) (Res
 	killed, err := s.cfg.Shards.KillQuery(ctx, &shardpb.KillQueryRequest{QueryId: st.ID, Share: share, By: caller.Share()})
 	switch {
 	case err != nil && killed == 0:
-		return Result{}, err
+		return Result{}, errs.Wrap(errs.ShardUnreachable, err,
+			"no query with the id %q runs on the nodes that answered; ask again when all do", st.ID)
 	case err != nil:
 		return Result{AffectedRows: 1, Warnings: []string{"what runs on some nodes may go on: " + errs.From(err).Msg}}, nil
 	case killed == 0 && share != "":

@@ -29,9 +29,12 @@ func every[T any](ctx context.Context, c *Client,
 		wg.Go(func() {
 			conn, err := c.cfg.Dial(node)
 			if err == nil {
-				ctx, cancel := context.WithTimeout(ctx, everyWait)
+				limited, cancel := context.WithTimeout(ctx, everyWait)
 				defer cancel()
-				answers[i], err = call(ctx, node, shardpb.NewShardServiceClient(conn))
+				answers[i], err = call(limited, node, shardpb.NewShardServiceClient(conn))
+				if err != nil && limited.Err() != nil && ctx.Err() == nil {
+					err = errs.New(errs.ShardUnreachable, "no answer within %s", everyWait)
+				}
 			}
 			if err != nil {
 				failed[i] = fmt.Errorf("node %s: %w", node, errs.FromGRPC(err))
@@ -80,7 +83,7 @@ func (c *Client) Queries(ctx context.Context) ([]*shardpb.RunningQuery, error) {
 }
 
 // KillQuery ends what runs of a query on all nodes, and returns how many calls that were. If a node does not
-// answer, the error says which.
+// answer, the error says which, and its code is ShardUnreachable.
 func (c *Client) KillQuery(ctx context.Context, req *shardpb.KillQueryRequest) (killed int, err error) {
 	answers, err := every(ctx, c, func(ctx context.Context, _ string,
 		client shardpb.ShardServiceClient,

@@ -175,6 +175,11 @@ func keep(block *[]byte) {
 	}
 }
 
+// maxExpansion is how many times as large a snappy block may become at most: an element of 3 bytes stands for at most
+// 64 (https://github.com/google/snappy/blob/main/format_description.txt). A block that claims more is refused before
+// there is memory for it.
+const maxExpansion = 64/3 + 1
+
 // decode returns the body as JSON, which is valid UTF-8, or as protobuf, in the memory of block.
 func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, error) {
 	body := call.Body
@@ -185,6 +190,10 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, 
 	if err != nil {
 		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one",
 			err)
+	}
+	if n > maxExpansion*len(body)+64 {
+		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: its %d bytes cannot become %d, as it says",
+			len(body), n)
 	}
 	if err := call.Inflate(int64(n)); err != nil {
 		return nil, err
