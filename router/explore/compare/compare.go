@@ -103,6 +103,9 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 	if len(req.Fields) > MaxFields {
 		return nil, errs.New(errs.InvalidArguments, "fields are %d: at most %d are compared", len(req.Fields), MaxFields)
 	}
+	if err := fields.CheckOnce(req.Fields); err != nil {
+		return nil, err
+	}
 	if !slices.EqualFunc(a.Tables, b.Tables, func(x, y *scope.Table) bool { return x.Def.ID == y.Def.ID }) {
 		return nil, errs.New(errs.InvalidArguments, "a and b have different tables: rows of the same tables are compared")
 	}
@@ -132,15 +135,16 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		out, err = c.count(ctx, list)
 		return err
 	}
-	late := !req.Exact && rows > budget.MaxExact
+	part, ok := budget.Slices(&both, extents, budget.SampleRows)
+	late := !req.Exact && ok && rows > budget.MaxExact
 	switch {
-	case req.Exact:
+	case req.Exact || !ok: // there is no sample to fall back to
 		err = count(ctx)
 	case !late:
 		late, err = budget.Try(ctx, req.Budget, count)
 	}
 	if err == nil && late {
-		c.part, late = budget.Slices(&both, extents, budget.SampleRows)
+		c.part = part
 		err = count(ctx)
 	}
 	if err != nil {
@@ -384,7 +388,7 @@ func (c *comparer) countNumbers(ctx context.Context, f *field, out *Answer) erro
 	for i := len(edges) - 1; i > 0; i-- {
 		bin += " WHEN f0 >= CAST('" + strconv.FormatFloat(edges[i], 'g', -1, 64) + "' AS DOUBLE) THEN " + strconv.Itoa(i)
 	}
-	sql := "SELECT CAST(" + bin + " ELSE 0 END AS INTEGER) AS v, " + bothCounts + from + " GROUP BY v ORDER BY v"
+	sql := "SELECT CAST(" + bin + " ELSE 0 END AS INTEGER), " + bothCounts + from + " GROUP BY 1 ORDER BY 1"
 	return c.a.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 		at, ok := rec.Column(0).(*array.Int32)
 		for row := 0; ok && row < int(rec.NumRows()); row++ {

@@ -32,7 +32,7 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 		switch {
 		case f.scattered:
 			scattered = append(scattered, f)
-		case f.wheres != nil || c.unsearched():
+		case f.wheres != nil || c.unsearched() || slices.ContainsFunc(together, f.equals):
 			if err := c.group(ctx, []*field{f}, f.wheres, byName); err != nil {
 				return nil, err
 			}
@@ -94,16 +94,17 @@ func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]st
 	}
 	from, names := c.from(list, wheres)
 	if len(list) == 1 {
-		sql := "SELECT " + names[0] + " AS v, count(*) AS n" + from + " GROUP BY v"
+		sql := "SELECT " + names[0] + ", count(*)" + from + " GROUP BY 1"
 		return c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			return to[list[0].name].addAll(rec.Column(0), rec.Column(1), nil)
 		})
 	}
-	columns, sets := make([]string, len(list)), make([]string, len(list))
+	sets := make([]string, len(list))
 	for i, name := range names {
-		columns[i], sets[i] = name+" AS "+alias(i), "("+name+")"
+		sets[i] = "(" + name + ")"
 	}
-	sql := "SELECT GROUPING(" + strings.Join(names, ", ") + ") AS g, count(*) AS n, " + strings.Join(columns, ", ") +
+	columns := strings.Join(names, ", ")
+	sql := "SELECT GROUPING(" + columns + "), count(*), " + columns +
 		from + " GROUP BY GROUPING SETS (" + strings.Join(sets, ", ") + ")"
 	return c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 		grouping, ok := rec.Column(0).(*array.Int64)
@@ -256,7 +257,7 @@ func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
 	if width == 0 {
 		bin = "0"
 	}
-	sql = "SELECT CASE WHEN isfinite(" + number + ") THEN " + bin + " END AS b, count(*) AS n" + from + " GROUP BY b"
+	sql = "SELECT CASE WHEN isfinite(" + number + ") THEN " + bin + " END, count(*)" + from + " GROUP BY 1"
 	err = c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 		at, ok := rec.Column(0).(*array.Int32)
 		numbers, also := rec.Column(1).(*array.Int64)

@@ -4,6 +4,7 @@ package facets
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -84,6 +85,9 @@ type field struct {
 	scattered bool
 }
 
+// equals reports whether two fields are the same values, by two names.
+func (f *field) equals(other *field) bool { return maps.Equal(f.exprs, other.exprs) }
+
 // counter counts for one request.
 type counter struct {
 	scope  *scope.Scope
@@ -102,6 +106,9 @@ const manyRows = 10_000
 func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Request) (*Answer, error) {
 	if len(req.Fields) == 0 || len(req.Fields) > MaxFields {
 		return nil, errs.New(errs.InvalidArguments, "fields are %d: name 1 to %d", len(req.Fields), MaxFields)
+	}
+	if err := fields.CheckOnce(req.Fields); err != nil {
+		return nil, err
 	}
 	if req.Top < 1 || req.Top > MaxTop {
 		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)
@@ -126,22 +133,22 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 		f.scattered = i >= 0 && about.Fields[i].Unique > 0.5 && rows > manyRows
 		c.fields = append(c.fields, f)
 	}
-	return c.run(ctx, rows, func() (bool, error) {
-		var ok bool
-		c.sampled, ok = budget.Slices(s, extents, budget.SampleRows)
-		return ok, nil
-	})
+	sample, ok := budget.Slices(s, extents, budget.SampleRows)
+	if !ok {
+		sample = nil
+	}
+	return c.run(ctx, rows, sample)
 }
 
 // run counts exactly if the rows are few, or no search has to look at each of them; else, or if that takes too long,
-// a sample that sample chooses.
-func (c *counter) run(ctx context.Context, rows int64, sample func() (bool, error)) (*Answer, error) {
+// a sample, whose conditions are by the id of a table. Without a sample there is nothing but to count exactly.
+func (c *counter) run(ctx context.Context, rows int64, sample map[uint64]string) (*Answer, error) {
 	var a *Answer
 	count := func(ctx context.Context) (err error) {
 		a, err = c.count(ctx)
 		return err
 	}
-	if c.req.Exact {
+	if c.req.Exact || sample == nil {
 		return a, orNothing(&a, count(ctx))
 	}
 	if rows <= budget.MaxExact || c.unsearched() {
@@ -150,13 +157,9 @@ func (c *counter) run(ctx context.Context, rows int64, sample func() (bool, erro
 			return a, orNothing(&a, err)
 		}
 	}
-	ok, err := sample()
-	if err != nil {
+	c.sampled, c.many = sample, false
+	if err := count(ctx); err != nil {
 		return nil, err
-	}
-	c.many = c.many && !ok
-	if err := count(ctx); err != nil || !ok {
-		return a, orNothing(&a, err)
 	}
 	read, err := c.sampledRows(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cespare/xxhash/v2"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/lru"
 	"cordwood/proto/schema"
 	"cordwood/router/explore/roles"
@@ -207,6 +208,16 @@ func (a *Answer) Ranked() []Field {
 	out := slices.Clone(a.Fields)
 	slices.SortFunc(out, func(x, y Field) int { return x.Rank - y.Rank })
 	return out
+}
+
+// CheckOnce returns an error if a request names a field twice.
+func CheckOnce(names []string) error {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return errs.New(errs.InvalidArguments, "fields: %.100q is named twice: name each field once", name)
+		}
+	}
+	return nil
 }
 
 // sample looks at the newest rows of a table, or remembers what it saw.

@@ -176,8 +176,8 @@ func frequent(ctx context.Context, s *scope.Scope, req *Request, extents map[uin
 		if err != nil || !has {
 			continue // newGroups says so
 		}
-		sql := "SELECT " + expr + " AS v, count(*) AS n FROM " + t.From() +
-			s.Where(t, sampled[t.Def.ID], expr+" IS NOT NULL") + " GROUP BY v ORDER BY n DESC, v LIMIT " +
+		sql := "SELECT " + expr + ", count(*) FROM " + t.From() +
+			s.Where(t, sampled[t.Def.ID], expr+" IS NOT NULL") + " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT " +
 			strconv.Itoa(4*req.Top)
 		err = s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			numbers, ok := rec.Column(1).(*array.Int64)

@@ -128,17 +128,15 @@ func (c *counter) run(ctx context.Context) error {
 		}
 		return c.count(ctx)
 	}
-	if c.req.Exact {
+	rows := budget.Estimate(c.scope, extents).Rows
+	if c.req.Exact || rows <= budget.SampleRows { // a part would be all
 		return count(ctx)
 	}
 	late, err := budget.Try(ctx, c.req.Budget, count)
 	if !late {
 		return err
 	}
-	rows := budget.Estimate(c.scope, extents).Rows
-	if c.share = float64(budget.SampleRows) / float64(max(rows, 1)); c.share >= 1 {
-		c.share = 1
-	}
+	c.share = float64(budget.SampleRows) / float64(rows)
 	return count(ctx)
 }
 
@@ -161,13 +159,14 @@ func (c *counter) count(ctx context.Context) error {
 			nanos = fmt.Sprintf("(%s + %d)", nanos, shift*int64(c.part))
 		}
 		bucket := fmt.Sprintf("%s//%d", nanos, int64(c.part))
-		sql := "SELECT " + bucket + " AS b"
-		by := "b"
+		// Groups are named by their position: a column of the table may have any name.
+		sql := "SELECT " + bucket
+		by := "1"
 		if group != "" {
-			sql += ", " + group + " AS g"
-			by = "b, g"
+			sql += ", " + group
+			by = "1, 2"
 		}
-		sql += ", count(*) AS n FROM " + t.From() + c.scope.Where(t, c.sampled(t)) + " GROUP BY " + by
+		sql += ", count(*) FROM " + t.From() + c.scope.Where(t, c.sampled(t)) + " GROUP BY " + by
 		err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error { return c.add(rec, shift, group != "") })
 		if err != nil {
 			return err

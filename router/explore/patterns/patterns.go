@@ -122,20 +122,9 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	}
 	f.extents = extents
 	rows := budget.Estimate(s, extents).Rows
-	late := !req.Exact && rows > budget.MaxExact
-	if !late && req.Exact {
-		err = f.count(ctx)
-	} else if !late {
-		late, err = budget.Try(ctx, req.Budget, f.count)
-	}
+	late, err := f.countInTime(ctx, rows)
 	if err != nil {
 		return nil, err
-	}
-	if late {
-		f.sampled, late = budget.Slices(s, extents, budget.SampleRows)
-		if err := f.count(ctx); err != nil {
-			return nil, err
-		}
 	}
 	a, err := f.answer(ctx)
 	if err == nil && late {
@@ -143,6 +132,21 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 		a.scale(float64(a.SampledOf) / float64(max(a.SampledRows, 1)))
 	}
 	return a, err
+}
+
+// countInTime counts exactly or, if that takes too long, a sample; sampled reports that.
+func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err error) {
+	part, ok := budget.Slices(f.scope, f.extents, budget.SampleRows)
+	if f.req.Exact || !ok { // there is no sample to fall back to
+		return false, f.count(ctx)
+	}
+	if rows <= budget.MaxExact {
+		if late, err := budget.Try(ctx, f.req.Budget, f.count); err != nil || !late {
+			return false, err
+		}
+	}
+	f.sampled = part
+	return true, f.count(ctx)
 }
 
 // chooseField finds the field of the texts.
@@ -196,7 +200,7 @@ func mask(column string) string {
 func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 	column, at := scope.Ident(f.req.Field), scope.Ident(t.Def.TimeIndex().Name)
 	columns := []string{
-		mask(column) + " AS m", "count(*) AS n", "min(" + at + ")", "max(" + at + ")", "max_by(" + column + ", " + at + ")",
+		mask(column), "count(*)", "min(" + at + ")", "max(" + at + ")", "max_by(" + column + ", " + at + ")",
 	}
 	if l := t.Columns.Roles().Level; l != nil {
 		for _, name := range levels {
@@ -214,7 +218,7 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 		columns = append(columns, "count(*) FILTER (WHERE "+t.Compare(">=", from)+" AND "+t.Compare("<", to)+")")
 	}
 	where := f.scope.Where(t, column+" IS NOT NULL", f.sampled[t.Def.ID])
-	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.From() + where + " GROUP BY m ORDER BY n DESC, m" +
+	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.From() + where + " GROUP BY 1 ORDER BY 2 DESC, 1" +
 		" LIMIT " + fmt.Sprint(maxMasks)
 	counted := int64(0)
 	err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
@@ -364,8 +368,8 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 		if t.Def.Column(f.req.Field) == nil {
 			continue
 		}
-		sql := "SELECT " + mask(scope.Ident(f.req.Field)) + " AS m, count(*) AS n FROM " + t.From() +
-			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled[t.Def.ID]) + " GROUP BY m ORDER BY n DESC LIMIT " +
+		sql := "SELECT " + mask(scope.Ident(f.req.Field)) + ", count(*) FROM " + t.From() +
+			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled[t.Def.ID]) + " GROUP BY 1 ORDER BY 2 DESC LIMIT " +
 			fmt.Sprint(maxMasks)
 		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			masks := format.Text(rec.Column(0))
