@@ -230,6 +230,18 @@ func TestDoctorOfAServerAlone(t *testing.T) {
 	if err != nil || !strings.Contains(stdout, "server    sound: "+s.URL+"\n") {
 		t.Errorf("two servers: %q, %q, %v", stdout, stderr, err)
 	}
+	// CORDWOOD_SERVER says the same as --server.
+	t.Setenv("CORDWOOD_SERVER", s.URL)
+	stdout, stderr, err = execute(t, "", "doctor")
+	if err != nil || strings.Contains(stdout, "folder") || strings.Contains(stdout, "machine") ||
+		!strings.Contains(stdout, "server    sound: "+s.URL) {
+		t.Errorf("by the environment: %q, %q, %v", stdout, stderr, err)
+	}
+	// A data folder that is named is looked at, and not the server of the environment.
+	stdout, stderr, _ = execute(t, "", "doctor", "--data-dir", t.TempDir())
+	if strings.Contains(stdout, s.URL) || !strings.Contains(stdout, "\ndata ") {
+		t.Errorf("a folder: %q, %q", stdout, stderr)
+	}
 }
 
 // TestSuggestions: the program names the pipeline or table that was perhaps meant.

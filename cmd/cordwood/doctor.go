@@ -40,9 +40,9 @@ func newDoctorCommand() *cobra.Command {
             manifests; every segment, by checksum and row by row; how they continue each
             other; and files that nothing explains
 
-The server is looked for where the settings say, if it uses the data folder, or where CORDWOOD_SERVER
-says. With --server, and neither --config nor --data-dir, that server alone is looked at, and
-nothing of this machine.
+The server is looked for where the settings say, if it uses the data folder. With --server or
+CORDWOOD_SERVER, and none of --config, --data-dir and --forget, that server alone is looked at, and
+nothing of this machine. With one of these flags CORDWOOD_SERVER does not count.
 
 Nothing is changed, unless --forget is given: it takes a damaged segment out of the
 manifest, gives up its rows for good, and moves what is left of the file to lost+found.
@@ -115,9 +115,11 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	if err != nil {
 		return err
 	}
-	cfg.ServerOnly = cmd.Flags().Changed("server") && !cmd.Flags().Changed("config") && !cmd.Flags().Changed("data-dir") &&
-		len(cfg.Forget) == 0
-	cfg.AskServer = cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
+	ofNode := cmd.Flags().Changed("config") || cmd.Flags().Changed("data-dir") || len(cfg.Forget) > 0
+	named := cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
+	cfg.ServerOnly = named && !ofNode
+	// A server that only the environment names need not be the one of this folder.
+	cfg.AskServer = cmd.Flags().Changed("server") || cfg.ServerOnly
 	if !cfg.AskServer {
 		servers = []string{settings.UserURL()}
 	}

@@ -24,15 +24,15 @@ func TestIngestHints(t *testing.T) {
 	}))
 	defer s.Close()
 	file := writeFile(t, "one", []byte("line\n"))
-	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=7d", "--hint",
-		"append_mod=false", "--hint", "on_type_conflict=aside")
+	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=1d", "--hint",
+		"ttl=7d", "--hint", "on_type_conflict=aside")
 	if err != nil || !slices.Equal(got, []string{"map[on_type_conflict:aside ttl:7d]"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if !strings.Contains(stderr, "append_mod") || !strings.Contains(stderr, "append_mode") {
+	if !strings.Contains(stderr, "x-svc-hints") || !strings.Contains(stderr, "ttl") {
 		t.Errorf("the warning: %q", stderr)
 	}
-	for _, hint := range []string{"ttl", "=7d", "ttl=", "ttl=7d,append_mode=false", "ttl=\r\nX: y"} {
+	for _, hint := range []string{"ttl", "=7d", "ttl=", "ttl=7d,append_mode=false", "ttl=\r\nX: y", "append_mod=false"} {
 		_, _, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", hint)
 		if cli.ExitStatus(err) != cli.ExitUsage || len(got) != 1 {
 			t.Errorf("%q: %v", hint, err)

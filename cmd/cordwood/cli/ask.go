@@ -28,10 +28,15 @@ func Confirm(cmd *cobra.Command, question string) error {
 	return errors.New("nothing was changed")
 }
 
+// CanAsk reports whether there is a terminal at which a person may answer.
+func CanAsk(cmd *cobra.Command) bool {
+	return cmd.InOrStdin() == io.Reader(os.Stdin) && isatty.IsTerminal(os.Stdin.Fd())
+}
+
 // Ask prints question on the terminal and returns the line that a person types. Without a
 // terminal it fails; the error says instead, such as the flag that answers.
 func Ask(cmd *cobra.Command, question, instead string) (string, error) {
-	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
+	if !CanAsk(cmd) {
 		return "", WrongUsage(fmt.Errorf("there is no terminal to ask at: %s", instead))
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), question)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"gopkg.in/yaml.v3"
 )
@@ -28,6 +29,13 @@ func PrintRows(w io.Writer, output string, rows io.Reader) error {
 		err = ferr
 	}
 	return err
+}
+
+// PrintWarnings prints what the server's answer warns of.
+func PrintWarnings(w io.Writer, answer http.Header) {
+	for _, warning := range answer.Values("X-Svc-Warnings") {
+		fmt.Fprintf(w, "warning: %s\n", warning)
+	}
 }
 
 // EachLine calls fn with each line that is not empty.

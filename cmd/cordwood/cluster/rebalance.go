@@ -62,6 +62,10 @@ now, no other rebalance is begun: --wait waits for the end of that one.`,
 			if op, err := a.runningRebalance(cmd.Context()); err != nil || op != nil {
 				return errors.Join(err, a.joinRebalance(cmd, op, wait))
 			}
+			if !yes && nothingToDo(plan) && !cli.CanAsk(cmd) {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be done; --yes looks for hot tables, and moves those")
+				return err
+			}
 			if !yes {
 				question := "move them, and hot tables after them?"
 				if len(plan.Moves) == 0 {
@@ -79,6 +83,11 @@ now, no other rebalance is begun: --wait waits for the end of that one.`,
 	waitFlag(cmd, &wait)
 	cli.ListOutput(cmd, &output)
 	return cmd
+}
+
+// nothingToDo reports whether a plan has no move, and none that something holds up.
+func nothingToDo(plan *clusterapi.Plan) bool {
+	return len(plan.Moves) == 0 && len(plan.Blocked) == 0 && !plan.Paused
 }
 
 // runningRebalance returns the rebalance that runs, or nil: the cluster begins one by itself, too.

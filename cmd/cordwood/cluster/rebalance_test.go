@@ -55,3 +55,34 @@ func TestRebalanceJoins(t *testing.T) {
 		}
 	}
 }
+
+// TestRebalanceOfNothing needs no answer of a person if nothing is to be done.
+func TestRebalanceOfNothing(t *testing.T) {
+	plan := clusterapi.Plan{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = map[string]any{"operations": []clusterapi.Operation{}}
+		switch {
+		case r.Method == http.MethodPost:
+			t.Error("a rebalance that nobody confirmed was begun")
+		case strings.HasSuffix(r.URL.Path, "/plan"):
+			answer = plan
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer s.Close()
+	for _, c := range []struct {
+		plan   clusterapi.Plan
+		want   string
+		status int
+	}{
+		{clusterapi.Plan{Even: "they are even"}, "nothing is to be done", cli.ExitOK},
+		{clusterapi.Plan{Blocked: []string{"no room"}}, "say --yes", cli.ExitUsage},
+		{clusterapi.Plan{Moves: []clusterapi.Move{{Shard: 1, From: "a", To: "b"}}}, "say --yes", cli.ExitUsage},
+	} {
+		plan = c.plan
+		out, errOut, status := runCluster("rebalance", "--server", s.URL)
+		if status != c.status || !strings.Contains(out+errOut, c.want) {
+			t.Errorf("%+v: status %d, want %d and %q in\n%s%s", c.plan, status, c.status, c.want, out, errOut)
+		}
+	}
+}

@@ -22,6 +22,8 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/nearest"
+	"cordwood/proto/schema"
 )
 
 // ingestOptions are the flags of the command.
@@ -177,7 +179,8 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	return err
 }
 
-// hintList returns the value of the header x-svc-hints. Whether the options are known is for the server to say.
+// hintList returns the value of the header x-svc-hints. The server only warns of an option that it does not know, and
+// makes the table without it: that is refused here, before anything is sent.
 func hintList(hints []string) (string, error) {
 	for _, hint := range hints {
 		key, value, ok := strings.Cut(hint, "=")
@@ -187,6 +190,11 @@ func hintList(hints []string) (string, error) {
 		if strings.ContainsFunc(hint, func(c rune) bool { return c == ',' || c < ' ' || c == 0x7f }) {
 			return "", fmt.Errorf("--hint %q: it cannot have a comma or a control character; repeat --hint for another option",
 				hint)
+		}
+		if _, known := schema.OptionName(strings.TrimSpace(key)); !known {
+			names := schema.OptionNames()
+			return "", fmt.Errorf("--hint %q: there is no such option%s; there are %s", hint,
+				nearest.DidYouMean(": ", strings.TrimSpace(key), names), strings.Join(names, ", "))
 		}
 	}
 	return strings.Join(hints, ","), nil

@@ -630,3 +630,21 @@ func TestIngestTellsOfCSV(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnknownHint is refused before anything is sent: the server would make the table without the option.
+func TestUnknownHint(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("records were sent") }))
+	defer s.Close()
+	path := writeFile(t, "a.ndjson", []byte(`{"a":1}`+"\n"))
+	for hint, want := range map[string]string{"tttl=1d": `did you mean "ttl"?`, "colour=red": "append_mode, "} {
+		_, _, err := execute(t, "", "ingest", "--table", "a", "--hint", hint, "--server", s.URL, path)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "there is no such option") {
+			t.Errorf("--hint %s: %v, want %q", hint, err, want)
+		}
+	}
+	for _, hint := range []string{"ttl=7d", "svc_ttl=7d", "table_ttl=7d", " append_mode =false"} {
+		if list, err := hintList([]string{hint}); err != nil || list != hint {
+			t.Errorf("--hint %q: %q, %v", hint, list, err)
+		}
+	}
+}

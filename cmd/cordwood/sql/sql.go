@@ -206,9 +206,7 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 	resp, err := s.client.Do(ctx, r)
 	if err == nil {
 		defer resp.Body.Close()
-		for _, warning := range resp.Header.Values("X-Svc-Warnings") {
-			fmt.Fprintf(s.errOut, "warning: %s\n", warning)
-		}
+		cli.PrintWarnings(s.errOut, resp.Header)
 		if missing := resp.Header.Get("X-Svc-Partial"); missing != "" {
 			fmt.Fprintf(s.errOut, "not all rows could be read, without: %s\n", missing)
 		}

@@ -5,6 +5,7 @@ package table
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,12 +53,13 @@ const retryTime = 30 * time.Second
 type api struct {
 	client *client.Client
 	db     string
+	errOut io.Writer // of the server's warnings
 }
 
 func newAPI(cmd *cobra.Command, db string) (*api, error) {
 	errOut := cmd.ErrOrStderr()
 	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
-	return &api{client: c, db: db}, err
+	return &api{client: c, db: db, errOut: errOut}, err
 }
 
 // rows runs a statement that reads, and calls fn with each row, a JSON object.
@@ -79,6 +81,7 @@ func (a *api) run(ctx context.Context, statement string, reads bool, fn func(row
 		return err
 	}
 	defer resp.Body.Close()
+	cli.PrintWarnings(a.errOut, resp.Header)
 	return cli.EachLine(resp.Body, fn)
 }
 
@@ -269,6 +272,9 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 				if err != nil {
 					return err
 				}
+				if err := checkExists(cmd, database, table); err != nil {
+					return err
+				}
 				if err := cli.Confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, table, database)); err !=
 					nil {
 					return err
@@ -279,6 +285,20 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
+}
+
+// checkExists returns an error if there is no such table, so that nobody is asked about one.
+func checkExists(cmd *cobra.Command, database, table string) error {
+	a, err := newAPI(cmd, database)
+	if err != nil {
+		return err
+	}
+	err = a.rows(cmd.Context(), "SHOW CREATE TABLE "+cli.Quoted(table), func([]byte) error { return nil })
+	answer := (*client.Error)(nil)
+	if errors.As(err, &answer) && answer.Status == http.StatusForbidden {
+		return nil // a user who may not read it may still remove it
+	}
+	return err
 }
 
 // changeTable runs a statement about a table; the table's name stands between verb and rest.
