@@ -50,7 +50,8 @@ func (s *Server) guardBrowsers(next http.Handler) http.Handler {
 			ExposedHeaders: []string{
 				exchange.HeaderFormat, exchange.HeaderExecutionTime, exchange.HeaderErrCode, exchange.HeaderErrMsg,
 				exchange.HeaderMetrics,
-				exchange.HeaderSkipped, exchange.HeaderExpired, exchange.HeaderSkipReasons, exchange.HeaderWarnings,
+				exchange.HeaderSkipped, exchange.HeaderDropped, exchange.HeaderExpired,
+				exchange.HeaderSkipReasons, exchange.HeaderWarnings,
 				exchange.HeaderPartial, "X-Svc-Partial", "Retry-After",
 			},
 			MaxAge:               600,

@@ -73,6 +73,9 @@ func (s *Server) answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *
 	h.Set(exchange.HeaderFormat, "svcdb_v1")
 	h.Set(exchange.HeaderMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.WriteTime.Milliseconds(), 10)+`}`)
 	h.Set(exchange.HeaderSkipped, strconv.Itoa(res.Skipped))
+	if res.Dropped > 0 {
+		h.Set(exchange.HeaderDropped, strconv.Itoa(res.Dropped))
+	}
 	if res.Expired > 0 {
 		h.Set(exchange.HeaderExpired, strconv.Itoa(res.Expired))
 	}

@@ -369,3 +369,20 @@ func TestIngestExpired(t *testing.T) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
+
+// TestIngestDropped tells the client of records that its pipeline drops.
+func TestIngestDropped(t *testing.T) {
+	f := newPipelineFixture(t)
+	f.put(t, "nothing", `processors: [{vrl: {source: ".nope"}}]`)
+	w := f.call("POST", "/v1/ingest?db=public&table=t&pipeline_name=nothing", `[{"a":1},{"a":2}]`,
+		"Content-Type", "application/json")
+	if w.Code != 200 || w.Header().Get("x-svc-dropped") != "2" || w.Header().Get("x-svc-skipped") != "0" ||
+		!strings.HasPrefix(w.Header().Get("x-svc-warnings"), "2 records were dropped by the pipeline nothing: ") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	w = f.call("POST", "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", `[{"a":1}]`,
+		"Content-Type", "application/json")
+	if w.Code != 200 || len(w.Header()["X-Svc-Dropped"]) > 0 || w.Header().Get("x-svc-warnings") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}

@@ -29,6 +29,7 @@ type metrics struct {
 	rows    *prometheus.CounterVec // by db, protocol
 	bytes   *prometheus.CounterVec // by db, protocol
 	skipped *prometheus.CounterVec // by db, kind, protocol
+	dropped *prometheus.CounterVec // by db, protocol
 	expired *prometheus.CounterVec // by db, protocol
 	rejects *prometheus.CounterVec // by protocol
 	failed  *prometheus.CounterVec // by stage, protocol
@@ -74,6 +75,7 @@ func (m *protocolMetrics) stored(b *Batch, out *Outcome) {
 	db := m.all.dbs.Of(b.Database)
 	m.all.rows.WithLabelValues(db, m.protocol).Add(float64(out.Written.Rows))
 	m.all.bytes.WithLabelValues(db, m.protocol).Add(float64(b.Bytes))
+	m.all.dropped.WithLabelValues(db, m.protocol).Add(float64(out.Dropped))
 	m.all.expired.WithLabelValues(db, m.protocol).Add(float64(out.Expired))
 	for _, kind := range pipeline.SkipKinds() {
 		if n := out.SkippedBy[kind]; n > 0 {
@@ -110,6 +112,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		skipped: counter("cordwood_ingest_skipped_records_total",
 			"Records dropped because they failed and skip_error was set, by database, protocol and step at which they failed.",
 			"db", "kind"),
+		dropped: counter("cordwood_ingest_dropped_records_total",
+			"Records that a filter, or a program whose result is null or an empty list, dropped, by database and protocol.",
+			"db"),
 		expired: counter("cordwood_ingest_expired_rows_total",
 			"Rows of log ingestion that were older than the ttl of their table when they came, by database and protocol.", "db"),
 		rejects: counter("cordwood_ingest_rejects_stored_total",
@@ -140,7 +145,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.stages, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed, m.repeated, m.again,
+		m.stages, m.rows, m.bytes, m.skipped, m.dropped, m.expired, m.rejects, m.failed, m.keyed, m.repeated, m.again,
 		m.cut,
 	} {
 		if err := reg.Register(c); err != nil {

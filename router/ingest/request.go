@@ -143,6 +143,8 @@ type Outcome struct {
 	Reasons, Refused []pipeline.Reason
 	// Kept says that refused records are in svc_private.rejects.
 	Kept bool
+	// Dropped is how many records a filter or a program of the pipeline dropped.
+	Dropped int
 	// Expired is how many rows are older than the ttl of their table.
 	Expired int
 	// Warnings tell what was stored otherwise than it came.

@@ -351,8 +351,8 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	expired, told := ExpiredRows(out)
 	return Outcome{
 		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons,
-		Refused: j.refused,
-		Kept:    j.kept != nil, Expired: expired, Warnings: append(warnings, told...), WriteTime: time.Since(start),
+		Refused: j.refused, Dropped: out.Dropped,
+		Kept: j.kept != nil, Expired: expired, Warnings: append(warnings, told...), WriteTime: time.Since(start),
 	}
 }
 

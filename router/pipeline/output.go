@@ -16,12 +16,16 @@ const (
 
 // output returns what there is to say of the request beside its tables.
 func (s *sink) output() *Output {
-	out := &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons}
+	out := &Output{
+		Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons,
+		Dropped: s.drops.total,
+	}
 	if ti := s.req.TimeIndex; ti != nil && ti.warning != "" {
 		out.Warnings = append(out.Warnings, ti.warning)
 	}
 	out.Warnings = append(out.Warnings, s.notes.warnings(s.timeName)...)
 	out.Warnings = append(out.Warnings, s.lost.warnings()...)
+	out.Warnings = append(out.Warnings, s.drops.warnings()...)
 	return out
 }
 

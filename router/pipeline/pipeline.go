@@ -149,6 +149,8 @@ type Output struct {
 	// Records is the number of records met, those skipped included.
 	Records int
 	Skipped int
+	// Dropped is the number of records that a filter or a program dropped, without an error.
+	Dropped int
 	// SkippedBy reports how many of the skipped records failed at which step.
 	SkippedBy SkipCounts
 	// Warnings tell what was stored otherwise than it came, with counts.

@@ -166,6 +166,7 @@ func (r *runner) process(v value.Value) error {
 			r.trace.after(r, stepName(i, step.Name), rec.Value)
 		}
 		if rec.Value.IsNull() {
+			r.drop(i)
 			return nil
 		}
 	}
@@ -184,6 +185,7 @@ func (r *runner) process(v value.Value) error {
 		}
 		return d.endRecord()
 	case value.Array:
+		r.dropEmpty(rec.Value)
 		return r.storeMany(rec.Value)
 	}
 	return &kindError{SkipProcessor, errs.New(errs.InvalidArguments,

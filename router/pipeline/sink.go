@@ -46,6 +46,7 @@ type sink struct {
 	timeSet   bool
 	notes     notes // of the request, in the one on top
 	lost      lost  // of the request, in the one on top
+	drops     drops // of the request, in the one on top
 	// newTables, in the uppermost sink, are the tables that the request makes.
 	newTables map[string]struct{}
 	// retyped, in the uppermost sink, says that a column got another type.

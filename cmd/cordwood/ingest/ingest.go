@@ -233,8 +233,12 @@ func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 		fmt.Fprintf(errOut, "warning: the answers to batches had %d more warnings like these\n", more)
 	}
 	seconds := max(took.Seconds(), 1e-3)
-	fmt.Fprintf(out, "%s written, %d skipped, %s in %.1f s (%.0f rows/s)\n",
-		cli.Count(j.written, "row"), j.skipped, cli.FormatSize(j.sent), seconds, float64(j.written)/seconds)
+	dropped := ""
+	if j.dropped > 0 {
+		dropped = fmt.Sprintf(" %d dropped by the pipeline,", j.dropped)
+	}
+	fmt.Fprintf(out, "%s written, %d skipped,%s %s in %.1f s (%.0f rows/s)\n",
+		cli.Count(j.written, "row"), j.skipped, dropped, cli.FormatSize(j.sent), seconds, float64(j.written)/seconds)
 }
 
 // totalSize returns the size of all files together, or -1 if it cannot be known.

@@ -53,6 +53,10 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 		for range bytes.Count(body, []byte("twice")) {
 			w.Header().Add("x-svc-warnings", "1 key came more than once")
 		}
+		if n := bytes.Count(body, []byte("drop")); n > 0 {
+			rows -= n
+			w.Header().Set("x-svc-dropped", fmt.Sprint(n))
+		}
 		if n := bytes.Count(body, []byte("skip")); n > 0 {
 			rows -= n
 			w.Header().Set("x-svc-skipped", fmt.Sprint(n))

@@ -46,6 +46,7 @@ type ingestJob struct {
 	mu      sync.Mutex // guards the rest
 	written int64
 	skipped int64
+	dropped int64 // records that the pipeline dropped
 	sent    int64 // bytes of accepted batches
 	reasons []string
 	// warnings tell what the server stored otherwise than it came, and warned how often it did.
@@ -319,12 +320,14 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 		return fmt.Errorf("reading the server's answer, the batch is stored: %w", err)
 	}
 	skipped, _ := strconv.ParseInt(resp.Header.Get("x-svc-skipped"), 10, 64)
+	dropped, _ := strconv.ParseInt(resp.Header.Get("x-svc-dropped"), 10, 64)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, o := range a.Output {
 		j.written += o.AffectedRows
 	}
 	j.skipped += skipped
+	j.dropped += dropped
 	j.sent += int64(len(p.Data))
 	for _, r := range a.Skipped.Reasons {
 		if len(j.reasons) < MaxReasons {

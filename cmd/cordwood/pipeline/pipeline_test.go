@@ -273,7 +273,9 @@ const tracedAnswer = `{"tables":[{"table_name":"dry_run_web","database":"public"
  {"index":1,"input":{"message":"y"},"outcome":"failed","steps":[],"rows":[],
   "error":{"pipeline":"edge","step":"processors[0] dissect","position":0,"field":"message","value":"\"y\"",` +
 	`"reason":"no match"}},
- {"index":2,"outcome":"dropped","steps":[],"rows":[]}],"skipped":1,"execution_time_ms":1}`
+ {"index":2,"outcome":"dropped","steps":[
+  {"pipeline":"edge","step":"processors[0] vrl","record":null,"added":[],"changed":[],"removed":[]}],
+  "rows":[]}],"skipped":1,"execution_time_ms":1}`
 
 // against runs a command line in this process, against a server.
 func against(t *testing.T, server, in string, args ...string) (out, errOut string, err error) {
@@ -357,6 +359,8 @@ record 1: failed at processors[0] dissect
   ! processors[0] dissect: no match; field message; value "y"
 
 record 2: dropped
+  processors[0] vrl (edge)
+    the program's result is null, so the record is dropped
 
 table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
   t  TIMESTAMP_NANOSECOND  TIMESTAMP  

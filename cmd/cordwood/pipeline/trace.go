@@ -231,6 +231,16 @@ func (s *dryRunStep) print(out *strings.Builder) {
 		fmt.Fprintf(out, " (%s)", s.Pipeline)
 	}
 	out.WriteByte('\n')
+	if string(s.Record) == "null" {
+		what := "the result is null"
+		if strings.HasSuffix(s.Step, "] vrl") {
+			what = "the program's result is null"
+		} else if strings.HasSuffix(s.Step, "] filter") {
+			what = "the filter matches"
+		}
+		fmt.Fprintf(out, "    %s, so the record is dropped\n", what)
+		return
+	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(s.Record, &fields) != nil {
 		fmt.Fprintf(out, "    = %s\n", shortValue(s.Record)) // an array of records, or nothing

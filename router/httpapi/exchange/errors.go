@@ -24,6 +24,7 @@ const (
 	HeaderErrMsg        = "X-Svc-Err-Msg"
 	HeaderMetrics       = "X-Svc-Metrics"
 	HeaderSkipped       = "X-Svc-Skipped"
+	HeaderDropped       = "X-Svc-Dropped"
 	HeaderExpired       = "X-Svc-Expired"
 	HeaderSkipReasons   = "X-Svc-Skip-Reasons"
 	HeaderWarnings      = "X-Svc-Warnings"

@@ -11,17 +11,22 @@ import (
 // maxWarnings bounds the headers of an answer: a request may have batches for a thousand tables.
 const maxWarnings = 20
 
-// tell sets the headers that say what was stored otherwise than it came: the warnings, and how many rows are older
-// than the ttl of their table. Every protocol over HTTP has headers to spare, whatever its answers look like.
+// tell sets the headers that say what was stored otherwise than it came: the warnings, how many records the
+// pipeline dropped, and how many rows are older than the ttl of their table. Every protocol over HTTP
+// has headers to spare, whatever its answers look like.
 func tell(h http.Header, outs []ingest.Outcome) {
-	expired, warnings := 0, 0
+	dropped, expired, warnings := 0, 0, 0
 	for i := range outs {
+		dropped += outs[i].Dropped
 		expired += outs[i].Expired
 		for _, warning := range outs[i].Warnings {
 			if warnings++; warnings <= maxWarnings {
 				h.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 			}
 		}
+	}
+	if dropped > 0 {
+		h.Set(exchange.HeaderDropped, strconv.Itoa(dropped))
 	}
 	if expired > 0 {
 		h.Set(exchange.HeaderExpired, strconv.Itoa(expired))
