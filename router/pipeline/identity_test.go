@@ -357,6 +357,12 @@ func TestIdentity(t *testing.T) {
 				`input is out of range; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16`,
 		},
 		{
+			"rfc3339 without a zone",
+			changes{timeIndex("at;rfc3339")},
+			`[{"at":"2026-01-01T00:00:00"}]`,
+			`!(%+); a time of RFC 3339 ends in a zone, as Z or +02:00`,
+		},
+		{
 			"Z for an offset",
 			changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S%z")},
 			`[{"at":"2026-01-01T00:00:00Z"}]`,
