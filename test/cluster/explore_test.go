@@ -664,3 +664,67 @@ func TestExploreTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestExploreTableField searches tables of which one has a column _table, and whose time indexes differ: the field
+// _table is the name of the table, and the SQL of the search runs, the newest rows of all tables first.
+func TestExploreTableField(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	run(t, n, `CREATE TABLE app_a (ts TIMESTAMP(3) TIME INDEX, "_table" STRING, x BIGINT)`)
+	run(t, n, `CREATE TABLE app_b (at TIMESTAMP(9) TIME INDEX, "_time" STRING)`)
+	run(t, n, "INSERT INTO app_a VALUES ('2026-01-05 10:00:00', 'column', 1), ('2026-01-05 10:00:02', 'column', 2)")
+	run(t, n, "INSERT INTO app_b VALUES ('2026-01-05 10:00:01', 'x'), ('2026-01-05 10:00:03', 'y')")
+	scope := map[string]any{"tables": []string{"app_*"}, "from": "2026-01-05T00:00:00Z", "to": "2026-01-06T00:00:00Z"}
+	var compiled struct{ SQL string }
+	explore(t, n, "compile", scope, 200, &compiled)
+	var order []string
+	for _, row := range n.Rows(t, compiled.SQL) {
+		order = append(order, fmt.Sprint(row[0]))
+	}
+	if got := strings.Join(order, " "); got != "app_b app_a app_b app_a" {
+		t.Errorf("%s finds rows of %s", compiled.SQL, got)
+	}
+	var facets struct {
+		Fields []struct {
+			Values []struct {
+				Value string
+				Count int
+			}
+		}
+	}
+	explore(t, n, "facets", with(scope, "fields", []string{"_table"}), 200, &facets)
+	if got := fmt.Sprint(facets.Fields); got != "[{[{app_a 2} {app_b 2}]}]" {
+		t.Errorf("the values of _table are %s", got)
+	}
+	var found explored
+	explore(t, n, "rows", with(scope, "query", "_table:app_a"), 200, &found)
+	if len(found.Rows) != 2 {
+		t.Errorf("_table:app_a finds %d rows, want 2", len(found.Rows))
+	}
+}
+
+// TestExploreLongStatement asks about so many tables with so many words that the statement is too long.
+func TestExploreLongStatement(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	for i := range 24 {
+		run(t, n, fmt.Sprintf("CREATE TABLE app_%d (ts TIMESTAMP(3) TIME INDEX, host STRING, message STRING)", i))
+	}
+	var words []string
+	for i := range 200 {
+		words = append(words, fmt.Sprintf("message:%s%d", strings.Repeat("x", 60), i))
+	}
+	req := map[string]any{"tables": []string{"app_*"}, "query": "-" + strings.Join(words, " -")}
+	for _, c := range []struct {
+		what string
+		more []any
+	}{{"facets", []any{"fields", []string{"host"}}}, {"values", []any{"field", "host"}}} {
+		var refused explored
+		explore(t, n, c.what, with(req, c.more...), 400, &refused)
+		if !strings.Contains(refused.Error, "fewer tables") {
+			t.Errorf("%s: %s", c.what, refused.Error)
+		}
+	}
+}

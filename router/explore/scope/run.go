@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/query"
 	"cordwood/router/query/statement"
@@ -16,8 +17,15 @@ import (
 // ErrStop is what a function given to Run returns to have the query end early, without an error.
 var ErrStop = errors.New("scope: enough rows")
 
+// maxSQL is the longest statement that the engine takes, in bytes.
+const maxSQL = 256 << 10
+
 // Run runs a SELECT and hands each batch of its rows to each, with the batch valid until that returns.
 func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch) error) error {
+	if len(sql) > maxSQL {
+		return errs.New(errs.InvalidArguments, "the request over %d tables becomes a statement of %d bytes, and at most %d "+
+			"are allowed: name fewer tables or fields, or search for fewer words", len(s.Tables), len(sql), maxSQL)
+	}
 	statements, err := statement.Parse(sql)
 	if err != nil {
 		return err

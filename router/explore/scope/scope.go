@@ -229,12 +229,44 @@ func (s *Scope) SQL(limit int) string {
 		return "SELECT * FROM " + s.short(t) + s.Where(t) + " ORDER BY " + Ident(t.Def.TimeIndex().Name) +
 			fmt.Sprintf(" DESC LIMIT %d", limit)
 	}
+	at := s.commonTime()
 	var parts []string
 	for _, t := range s.Tables {
-		parts = append(parts, "SELECT "+schema.QuoteLiteral(t.Def.Name)+" AS _table, * FROM "+s.short(t)+s.Where(t))
+		columns := schema.QuoteLiteral(t.Def.Name) + " AS " + search.TableField
+		if index := t.Def.TimeIndex().Name; index != at {
+			columns += ", " + Ident(index) + " AS " + Ident(at)
+		}
+		columns += ", *"
+		if c := t.columnLike(search.TableField); c != nil {
+			columns += " EXCLUDE (" + Ident(c.Name) + ")"
+		}
+		parts = append(parts, "SELECT "+columns+" FROM "+s.short(t)+s.Where(t))
 	}
-	return strings.Join(parts, " UNION ALL BY NAME ") + " ORDER BY " +
-		Ident(s.Tables[0].Def.TimeIndex().Name) + fmt.Sprintf(" DESC LIMIT %d", limit)
+	return strings.Join(parts, " UNION ALL BY NAME ") + " ORDER BY " + Ident(at) + fmt.Sprintf(" DESC LIMIT %d", limit)
+}
+
+// commonTime returns the name of the time of all tables: that of their time index if they share it, else one that no
+// column has.
+func (s *Scope) commonTime() string {
+	name := s.Tables[0].Def.TimeIndex().Name
+	if !slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.Def.TimeIndex().Name != name }) {
+		return name
+	}
+	name = "_time"
+	for slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.columnLike(name) != nil }) {
+		name = "_" + name
+	}
+	return name
+}
+
+// columnLike returns the column with a name in any letter case; nil: there is none.
+func (t *Table) columnLike(name string) *schema.Column {
+	for i := range t.Def.Columns {
+		if strings.EqualFold(t.Def.Columns[i].Name, name) {
+			return &t.Def.Columns[i]
+		}
+	}
+	return nil
 }
 
 // short returns the name of t for a reader who knows the database.

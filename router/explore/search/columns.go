@@ -95,11 +95,11 @@ func (c *Columns) of(col *schema.Column) target {
 
 // find returns what name means, and whether it means anything. The error says that it may mean several columns.
 func (c *Columns) find(name string, at span) (t target, found bool, err error) {
+	if c.among && name == TableField { // also if one of the tables has a column of this name
+		return target{expr: schema.QuoteLiteral(c.table.Name), typ: schema.String}, true, nil
+	}
 	if col := c.table.Column(name); col != nil {
 		return c.of(col), true, nil
-	}
-	if c.among && name == TableField {
-		return target{expr: schema.QuoteLiteral(c.table.Name), typ: schema.String}, true, nil
 	}
 	if strings.EqualFold(name, "level") && c.roles.Level != nil {
 		l := c.roles.Level
