@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 )
@@ -84,7 +82,7 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 			err = errors.New("there is more after it")
 		}
 		exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
-			"the request is not an operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
+			"the request is not an operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", words.JSONFault(err)))
 		return
 	}
 	x := exchange.Of(r)
@@ -98,32 +96,6 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 	done, err := h.Cluster.Start(r.Context(), request, x.Caller.User)
 	x.Unchanged = err == nil && (done.Confirm != "" || done.Removal != nil)
 	answer(w, r, done, err)
-}
-
-// jsonFault returns an error of JSON without the types of this program.
-func jsonFault(err error) string {
-	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
-	switch {
-	case errors.As(err, &typed):
-		want := map[reflect.Kind]string{
-			reflect.String: "a string",
-			reflect.Bool:   "true or false",
-			reflect.Slice:  "a list",
-			reflect.Struct: "an object",
-		}[typed.Type.Kind()]
-		if want == "" {
-			want = "a whole number, not below 0 and not too large"
-		}
-		if typed.Field == "" {
-			return fmt.Sprintf("it is a JSON %s, and %s is needed", typed.Value, want)
-		}
-		return fmt.Sprintf("%s is a JSON %s, and %s is needed", typed.Field, typed.Value, want)
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("it is not valid JSON at byte %d: %s", syntax.Offset, syntax)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it ends too early"
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 // Cancel has an operation end where it can.

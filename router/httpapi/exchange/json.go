@@ -21,7 +21,7 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(end)
 }
 
-// AppendJSONString appends s as a JSON string that begins no tag in HTML. URLs and arrows stay as they are, because
+// AppendJSONString appends s as a JSON string. Tags, URLs and arrows stay as they are, because
 // people read and copy them.
 func AppendJSONString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
@@ -32,7 +32,7 @@ func AppendJSONString(dst []byte, s string) []byte {
 			dst = append(dst, '\\', byte(c))
 		case c == '\n':
 			dst = append(dst, '\\', 'n')
-		case c < ' ' || c == '<' || c == 0x7f:
+		case c < ' ' || c == 0x7f:
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		default:
 			dst = append(dst, string(c)...)

@@ -13,11 +13,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
 	"cordwood/router/explore/scope"
@@ -128,11 +128,7 @@ func decode(w http.ResponseWriter, r *http.Request, to any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
-		why := strings.TrimPrefix(err.Error(), "json: ")
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			why = "it is not complete"
-		}
-		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", why)
+		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", words.JSONFault(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errs.New(errs.InvalidArguments, "the request cannot be read: something follows its end")

@@ -16,6 +16,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 )
 
 // MaxBytes bounds the text of a query.
@@ -100,10 +101,10 @@ func decode(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("it is not complete")
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field == "table" {
+			return errors.New(`table must be an object, as {"table_name":"apache"}`)
 		}
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return errors.New(words.JSONFault(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows its end")

@@ -72,7 +72,9 @@ func TestTables(t *testing.T) {
 			`1004 unknown field "colums"`,
 		},
 		{`{"table":{"table_name":"app"},"time_filter":{"span":1}} x`, "1004 follows its end"},
-		{`{"table":{"table_name":1}}`, "1004 cannot be read"},
+		{`{"table":{"table_name":1}}`, "1004 table.table_name is a JSON number, and a string is needed"},
+		{`{"table":"apache"}`, `1004 the query cannot be read: table must be an object, as {"table_name":"apache"}`},
+		{`[]`, "1004 it is a JSON array, and an object is needed"},
 		{
 			`{"table":{"table_name":"app"},"time_filter":{"span":1},"limit":{"fetch":-1}}`,
 			"1004 cannot be read",
