@@ -75,7 +75,7 @@ func TestCluster(t *testing.T) {
 			"there is more after it",
 		},
 		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it is a JSON array, and an object is needed"},
-		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it ends too early"},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it is not complete"},
 		{http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400, "the request is not an operation"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"` + strings.Repeat("x", 70<<10) + `"}`, "rw", 413,
