@@ -214,6 +214,15 @@ func StoredOptions(options map[string]string, logWrite bool) (map[string]string,
 	return stored, nil
 }
 
+// NoKeyWarning says what becomes of the rows of a table that merges rows and has no primary key.
+func NoKeyWarning(table, mergeMode string) string {
+	what := "only the last is shown"
+	if mergeMode == MergeLastNonNull {
+		what = "one is shown, with the last value of each column that is not null"
+	}
+	return table + " has no primary key and append_mode is false: of rows with the same time " + what
+}
+
 // CheckPartitions refuses options of a table that merges rows and is to be spread over
 // several shards, which old programs do not know. Its error has code InvalidArguments.
 func CheckPartitions(options map[string]string) error {

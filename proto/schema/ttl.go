@@ -51,6 +51,12 @@ func ParseTTL(text string) (TTL, error) {
 	return t, nil
 }
 
+// ZeroTTL reports whether a text means forever without the word: it is empty, 0, or a sum of zero.
+func ZeroTTL(text string) bool {
+	t, why := parseTTL(text)
+	return why == "" && t.Forever && !strings.EqualFold(strings.Trim(text, ttlSpace), "forever")
+}
+
 // parseTTL is ParseTTL with what is wrong in place of an error; "" if nothing is.
 func parseTTL(text string) (t TTL, why string) {
 	s := strings.Trim(text, ttlSpace)

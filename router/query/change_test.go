@@ -491,8 +491,17 @@ func TestValueOf(t *testing.T) {
 func TestCreateTableMode(t *testing.T) {
 	for _, c := range []struct{ sql, mode, warning string }{
 		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING)", "true", ""},
-		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING) WITH (append_mode='false')", "false", ""},
-		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING) WITH (merge_mode='last_non_null')", "false", ""},
+		{
+			"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING) WITH (append_mode='false')", "false",
+			"has no primary key and append_mode is false: of rows with the same time only the last is shown",
+		},
+		{
+			"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING) WITH (merge_mode='last_non_null')", "false",
+			"of rows with the same time one is shown",
+		},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX) WITH (ttl='0')", "true", "ttl is 0: rows are kept forever"},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX) WITH (ttl='')", "true", "ttl is empty: rows are kept forever"},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX) WITH (ttl='Forever')", "true", ""},
 		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, host STRING PRIMARY KEY)", "false", "merges rows"},
 		{"CREATE TABLE IF NOT EXISTS n (ts TIMESTAMP TIME INDEX, host STRING, PRIMARY KEY (host))", "false", "merges rows"},
 		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, host STRING PRIMARY KEY) WITH ('append_mode'='false')", "false", ""},

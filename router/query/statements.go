@@ -77,7 +77,8 @@ var kinds = map[reflect.Type]kind{
 	},
 
 	of[*statement.CreateDatabase](): {
-		logged(access.Create, "create database", access.Database), freshAtLast, false, define(definer.createDatabase, nil),
+		logged(access.Create, "create database", access.Database), freshAtLast, false,
+		define(definer.createDatabase, definer.createDatabaseWarnings),
 	},
 	of[*statement.AlterDatabase](): {
 		logged(access.Alter, "alter database", access.Database), freshAtLast, false,
@@ -88,7 +89,7 @@ var kinds = map[reflect.Type]kind{
 	},
 	of[*statement.CreateTable](): {
 		logged(access.Create, "create table", access.Table), freshAtLast, false, define(definer.createTable,
-			definer.mergeWarnings),
+			definer.createTableWarnings),
 	},
 	of[*statement.AlterTable](): {
 		logged(access.Alter, "alter table", access.Table), freshAtLast, false, change((*Service).alterTable),

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cordwood/proto/schema"
@@ -27,15 +28,38 @@ func (d definer) alterTableWarnings(st *statement.AlterTable, database string) [
 		return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
 	}
 	own, of := t.Options[schema.OptionTTL], d.databaseTTL(t.Database)
-	return expiryWarnings(d.ttl(t), schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of),
-		"table "+t.Database+"."+t.Name)
+	return append(zeroWarnings(st.Set), expiryWarnings(d.ttl(t),
+		schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)...)
+}
+
+// zeroWarnings says that a ttl of 0, or an empty one, does not remove rows.
+func zeroWarnings(options []statement.Option) []string {
+	for _, o := range options {
+		if optionKey(o.Key) == schema.OptionTTL && schema.ZeroTTL(o.Value) {
+			value := strings.TrimSpace(o.Value)
+			if value == "" {
+				value = "empty"
+			}
+			return []string{"ttl is " + value + ": rows are kept forever"}
+		}
+	}
+	return nil
+}
+
+// createDatabaseWarnings returns the warnings of CREATE DATABASE.
+func (d definer) createDatabaseWarnings(st *statement.CreateDatabase, _ string) []string {
+	if st.IfNotExists && d.checkDatabase(st.Database) == nil {
+		return nil // and stays as it is
+	}
+	return zeroWarnings(st.Options)
 }
 
 // alterDatabaseWarnings returns the warnings of ALTER DATABASE.
 func (d definer) alterDatabaseWarnings(st *statement.AlterDatabase, _ string) []string {
 	own := d.databaseTTL(st.Database)
-	return expiryWarnings(schema.EffectiveTTL("", own), schema.EffectiveTTL("", changedTTL(own, st.Set, st.Unset)),
-		"the tables of database "+st.Database+" without a ttl of their own")
+	return append(zeroWarnings(st.Set), expiryWarnings(schema.EffectiveTTL("", own),
+		schema.EffectiveTTL("", changedTTL(own, st.Set, st.Unset)),
+		"the tables of database "+st.Database+" without a ttl of their own")...)
 }
 
 // changedTTL returns what a text of the option ttl becomes.
@@ -57,6 +81,16 @@ const noMerging = "%s keeps all rows (append_mode='true'), so its merge_mode has
 
 func optionGiven(list []statement.Option, name string) bool {
 	return slices.ContainsFunc(list, func(o statement.Option) bool { return optionKey(o.Key) == name })
+}
+
+// optionOf returns the value that a statement gives an option, "" if none.
+func optionOf(list []statement.Option, name string) (value string) {
+	for _, o := range list {
+		if optionKey(o.Key) == name {
+			value = o.Value
+		}
+	}
+	return value
 }
 
 // expiryWarnings says what another ttl makes of the rows that are stored.
@@ -84,19 +118,31 @@ func expiryWarnings(before, after schema.TTL, of string) []string {
 	return nil
 }
 
-// mergeWarnings says that a table merges rows, if its definition does not.
-func (d definer) mergeWarnings(table *statement.CreateTable, database string) []string {
+// createTableWarnings returns the warnings of CREATE TABLE.
+func (d definer) createTableWarnings(table *statement.CreateTable, database string) []string {
 	if table.IfNotExists {
 		if _, err := d.writable(table.Name, database); err == nil {
 			return nil // and stays as it is
 		}
 	}
+	return append(zeroWarnings(table.Options), d.mergeWarnings(table, database)...)
+}
+
+// mergeWarnings says that a table merges rows, if its definition does not, and that it merges all of the same time
+// if it has no primary key.
+func (d definer) mergeWarnings(table *statement.CreateTable, database string) []string {
 	columns, err := tableColumns(table)
 	if optionGiven(table.Options, schema.OptionMergeMode) && d.appends(table, database) {
 		return []string{fmt.Sprintf(noMerging, "the table")}
 	}
-	if err != nil || !slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Semantic == schema.Tag }) {
+	if err != nil {
 		return nil
+	}
+	if !slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Semantic == schema.Tag }) {
+		if d.appends(table, database) {
+			return nil
+		}
+		return []string{schema.NoKeyWarning("the table", optionOf(table.Options, schema.OptionMergeMode))}
 	}
 	if optionGiven(table.Options, schema.OptionAppendMode) || optionGiven(table.Options, schema.OptionMergeMode) {
 		return nil

@@ -90,6 +90,9 @@ func TestAlterTellsThatRowsExpire(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs SET 'ttl'='30d'":     "rows of table public.logs that are older than 30days have expired",
 		"ALTER TABLE logs SET 'ttl'='forever'": "",
+		"ALTER TABLE logs SET 'ttl'='0s'":      "ttl is 0s: rows are kept forever",
+		"ALTER TABLE logs SET 'ttl'=NULL":      "",
+		"CREATE DATABASE zero WITH (ttl='0')":  "ttl is 0: rows are kept forever",
 		"ALTER TABLE logs SET 'ttl'='instant'": "rows of table public.logs that are written from now on are " +
 			"thrown away",
 		"ALTER TABLE logs SET 'comment'='x'": "",

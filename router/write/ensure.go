@@ -59,8 +59,12 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		if err := t.adopt(); err != nil {
 			return err
 		}
-		if t.existed && !t.rows.Internal && len(req.warnings) < maxWarnings {
+		switch {
+		case t.rows.Internal || len(req.warnings) >= maxWarnings:
+		case t.existed:
 			req.warnOptions(t)
+		default:
+			req.warnNoKey(t)
 		}
 	}
 	return nil

@@ -197,6 +197,17 @@ func (r *request) result() Result {
 	return res
 }
 
+// warnNoKey notes that a table that the request made keeps one row of each time.
+func (r *request) warnNoKey(t *target) {
+	if t.rows.Options[schema.OptionAppendMode] != "false" || t.table.AppendMode() || len(t.table.Tags()) > 0 {
+		return
+	}
+	text := schema.NoKeyWarning("table "+t.name(), t.table.MergeMode())
+	if !slices.Contains(r.warnings, text) {
+		r.warnings = append(r.warnings, text)
+	}
+}
+
 // warnOptions notes options that a request gave and its table, made before, lacks.
 func (r *request) warnOptions(t *target) {
 	var keys []string

@@ -170,6 +170,24 @@ func TestGroupsByOptions(t *testing.T) {
 	}
 }
 
+// TestTellsOfMergingWithoutAKey says that a table that the write makes keeps one row of each time.
+func TestTellsOfMergingWithoutAKey(t *testing.T) {
+	w := newWriter(t, newFakeMeta(), &fakeShards{})
+	for _, c := range []struct{ table, mode, want string }{
+		{"a", "false", "table public.a has no primary key and append_mode is false: of rows with the same time only the " +
+			"last is shown"},
+		{"a", "false", ""}, // it was told when the table was made
+		{"b", "true", ""},
+	} {
+		tr := rows(c.table, 2)
+		tr.Options = map[string]string{schema.OptionAppendMode: c.mode}
+		res, err := w.Write(t.Context(), output(tr))
+		if err != nil || strings.Join(res.Warnings, "; ") != c.want {
+			t.Errorf("%+v: %q, %v", c, res.Warnings, err)
+		}
+	}
+}
+
 func TestFollowsAMovedTable(t *testing.T) {
 	for _, reason := range []errs.Reason{errs.SchemaStale, errs.WrongEpoch, errs.TableGone} {
 		t.Run(string(reason), func(t *testing.T) {

@@ -156,7 +156,15 @@ func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 		}
 		hints[option] = strings.TrimSpace(value)
 	}
-	return hints, without.warnings("x-svc-hints")
+	return hints, append(without.warnings("x-svc-hints"), zeroTTL(hints)...)
+}
+
+// zeroTTL warns of a ttl of zero, which removes no rows.
+func zeroTTL(hints map[string]string) []string {
+	if value := hints[schema.OptionTTL]; value != "" && schema.ZeroTTL(value) {
+		return []string{"the hint ttl is " + value + ": a table that is created with it keeps its rows forever"}
+	}
+	return nil
 }
 
 // singleHint begins the names of the single headers, as net/http keeps them.
@@ -190,5 +198,5 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 		}
 		hints[name] = v
 	}
-	return hints, without.warnings("x-svc-hint-…")
+	return hints, append(without.warnings("x-svc-hint-…"), zeroTTL(hints)...)
 }

@@ -299,3 +299,16 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestHintsOfZeroTTL warns of a ttl that removes no rows, by either kind of header.
+func TestHintsOfZeroTTL(t *testing.T) {
+	for value, warned := range map[string]bool{"0": true, "0s": true, "forever": false, "7d": false, "soon": false} {
+		for name, header := range map[string]string{"X-Svc-Hints": "ttl=" + value, "X-Svc-Hint-Ttl": value} {
+			hints, warnings := ParseHints(http.Header{name: {header}})
+			told := len(warnings) == 1 && strings.Contains(warnings[0], "ttl is "+value+": ")
+			if hints["ttl"] != value || told != warned || !warned && len(warnings) > 0 {
+				t.Errorf("%s: %s: %v, warnings %q", name, header, hints, warnings)
+			}
+		}
+	}
+}
