@@ -77,12 +77,26 @@ func packedByName(file string) string {
 	return ""
 }
 
+// unsupported are forms of files that are known by their first bytes and not taken, with what makes text of them.
+var unsupported = []struct{ magic, name, verb, program string }{
+	{"\xfd7zXZ\x00", "xz", "decompress", "xz -dc"},
+	{"BZh91AY&SY", "bzip2", "decompress", "bzip2 -dc"},
+	{"\xff\xfe", "UTF-16", "convert", "iconv -f UTF-16 -t UTF-8"},
+	{"\xfe\xff", "UTF-16", "convert", "iconv -f UTF-16 -t UTF-8"},
+}
+
 // checkText returns an error if the start of a file has a NUL byte, as no log has, and nearly
 // every file that is not a text.
 func checkText(r *bufio.Reader) error {
 	head, err := r.Peek(peekBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
+	}
+	for _, form := range unsupported {
+		if bytes.HasPrefix(head, []byte(form.magic)) {
+			return fmt.Errorf("%s is not supported, and nothing of it was sent: %s it first: %s FILE | cordwood ingest ... -",
+				form.name, form.verb, form.program)
+		}
 	}
 	if at := bytes.IndexByte(head, 0); at >= 0 {
 		return fmt.Errorf("it is no text: byte %d is NUL; nothing of it was sent: say --force if it is meant so", at)

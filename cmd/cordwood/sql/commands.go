@@ -55,7 +55,11 @@ func init() {
 		{`\d`, "[TABLE]", "list the tables, or describe one", (*prompt).describe, tables},
 		{
 			`\l`, "", "list the databases",
-			func(p *prompt, ctx context.Context, _ string) error { p.run(ctx, "SHOW DATABASES"); return nil }, nil,
+			func(p *prompt, ctx context.Context, _ string) error {
+				defer p.onTerminal()()
+				p.run(ctx, "SHOW DATABASES")
+				return nil
+			}, nil,
 		},
 		{
 			`\c`, "DB", "use another database (also USE DB)", (*prompt).connect,
@@ -181,11 +185,12 @@ Anything else is SQL, over as many lines as you like, up to a semicolon. A line 
 command, as in SELECT count(*) FROM app \watch 5. The history keeps statements, but none that begins with
 a space or has a word such as password; it is in ~/.cordwood_history, or in the file CORDWOOD_HISTORY.
 `)
-	_, err := io.WriteString(p.session.out, b.String())
+	_, err := io.WriteString(p.terminal(), b.String())
 	return err
 }
 
 func (p *prompt) describe(ctx context.Context, table string) error {
+	defer p.onTerminal()()
 	if table == "" {
 		p.run(ctx, "SHOW TABLES")
 	} else {
@@ -227,7 +232,7 @@ func (p *prompt) connection(context.Context, string) error {
 	if zone == "" {
 		zone = "UTC"
 	}
-	_, err := fmt.Fprintf(p.session.out, "Connected to %s, database %s. Times without a zone are of %s.\n",
+	_, err := fmt.Fprintf(p.terminal(), "Connected to %s, database %s. Times without a zone are of %s.\n",
 		p.session.client.Server(), p.session.db, zone)
 	return err
 }
@@ -244,7 +249,10 @@ func orSemicolon(like string) string {
 func (p *prompt) output(_ context.Context, argument string) error {
 	switch {
 	case argument == "":
-		p.closeFile()
+		if p.file != nil {
+			p.closeFile()
+			fmt.Fprintln(p.session.errOut, "rows are printed on the terminal")
+		}
 		p.session.output = "table"
 		return nil
 	case outputFormats[argument] != "":
@@ -258,7 +266,8 @@ func (p *prompt) output(_ context.Context, argument string) error {
 		return err
 	}
 	p.closeFile()
-	p.file, p.session.out = f, f
+	p.file, p.screen, p.session.out = f, p.session.out, f
+	fmt.Fprintf(p.session.errOut, "rows go into %s; \\o alone prints them on the terminal again\n", f.Name())
 	return nil
 }
 
@@ -270,16 +279,22 @@ func (p *prompt) closeFile() {
 	if err := p.file.Close(); err != nil {
 		p.failed(err)
 	}
-	p.file = nil
-	p.session.out = p.terminal()
+	p.file, p.session.out = nil, p.screen
 }
 
 // terminal is where a person reads.
 func (p *prompt) terminal() io.Writer {
-	if p.session.screen != nil {
-		return p.session.screen.out
+	if p.file != nil {
+		return p.screen
 	}
-	return os.Stdout
+	return p.session.out
+}
+
+// onTerminal has rows printed on the terminal, whatever file \o names, until the function that it returns is called.
+func (p *prompt) onTerminal() (end func()) {
+	out := p.session.out
+	p.session.out = p.terminal()
+	return func() { p.session.out = out }
 }
 
 func (p *prompt) expand(_ context.Context, argument string) error {
@@ -374,7 +389,7 @@ func (p *prompt) again(ctx context.Context) {
 }
 
 func (p *prompt) print(context.Context, string) error {
-	_, err := fmt.Fprintln(p.session.out, strings.TrimRight(p.statement(), "\n"))
+	_, err := fmt.Fprintln(p.terminal(), strings.TrimRight(p.statement(), "\n"))
 	return err
 }
 
@@ -465,7 +480,7 @@ func (p *prompt) edit(ctx context.Context, name string) error {
 	}
 	p.pending, p.typed = "", string(text)
 	if !statement.IsBlank(p.typed) {
-		fmt.Fprintln(p.session.out, strings.TrimRight(p.typed, "\n"))
+		fmt.Fprintln(p.terminal(), strings.TrimRight(p.typed, "\n"))
 	}
 	p.take(ctx, strings.TrimRight(p.typed, "\n")+"\n")
 	return nil

@@ -72,6 +72,8 @@ type prompt struct {
 	quiet bool
 	// file is what \o writes to, or nil.
 	file *os.File
+	// screen is what rows were printed on before \o named the file.
+	screen io.Writer
 	// unsaved is set once the history could not be saved, and that was told.
 	unsaved bool
 }
@@ -90,7 +92,7 @@ func (p *prompt) loop(ctx context.Context) error {
 			p.pending = ""
 			continue
 		case errors.Is(err, io.EOF):
-			fmt.Fprintln(p.session.out)
+			fmt.Fprintln(p.terminal())
 			return nil
 		case err != nil:
 			return fmt.Errorf("reading from the terminal: %w", err)

@@ -75,6 +75,6 @@ func (p *prompt) syntax(_ context.Context, name string) error {
 		return fmt.Errorf("there is no help on %s%s; there is on %s", name, nearest.DidYouMean(": ", name, syntaxNames()),
 			strings.Join(syntaxNames(), ", "))
 	}
-	_, err := io.WriteString(p.session.out, b.String())
+	_, err := io.WriteString(p.terminal(), b.String())
 	return err
 }

@@ -1,0 +1,33 @@
+package sql
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Only rows of statements go into the file of \o; what the prompt has to say is printed on the terminal.
+func TestOutputFileHasRowsOnly(t *testing.T) {
+	s, _ := sqlServer(t)
+	file := filepath.Join(t.TempDir(), "rows")
+	p, _, out, errOut := newPrompt(t, s.URL, `\o `+file, "SELECT 1;", `\conninfo`, `\h SELECT`, `\?`, `\d app`, `\l`,
+		`\p`, `\o`, "SELECT 2;")
+	if err := p.loop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "<SELECT 1>\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	for _, text := range []string{"Connected to ", `\watch`, "<DESCRIBE app>", "<SHOW DATABASES>", "<SELECT 2>"} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("no %q in %q", text, out)
+		}
+	}
+	for _, text := range []string{"rows go into " + file, "rows are printed on the terminal\n"} {
+		if !strings.Contains(errOut.String(), text) {
+			t.Errorf("no %q in %q", text, errOut)
+		}
+	}
+}
