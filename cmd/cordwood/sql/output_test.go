@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Only rows of statements go into the file of \o; what the prompt has to say is printed on the terminal.
@@ -29,5 +31,24 @@ func TestOutputFileHasRowsOnly(t *testing.T) {
 		if !strings.Contains(errOut.String(), text) {
 			t.Errorf("no %q in %q", text, errOut)
 		}
+	}
+}
+
+// The prompt shows which quote is open, and \r leaves it.
+func TestPromptShowsTheOpenQuote(t *testing.T) {
+	s, asked := sqlServer(t)
+	p, person, _, _ := newPrompt(t, s.URL, "SELECT 'a", `\r`, `SELECT "a`, `\q`, `\r`, "SELECT e'a", "';", "SELECT", "1;")
+	if err := p.loop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"public> ", "     '> ", "public> ", `     "> `, `     "> `, "public> ", "     '> ", "public> ", "     -> ",
+		"public> ",
+	}
+	if diff := cmp.Diff(want, person.prompts); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(asked()); n != 2 {
+		t.Errorf("asked %q", asked())
 	}
 }

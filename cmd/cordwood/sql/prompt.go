@@ -105,12 +105,25 @@ func (p *prompt) loop(ctx context.Context) error {
 	}
 }
 
-// text is the prompt: the database, or a sign that a statement goes on.
+// text is the prompt: the database, or a sign that a statement, or the quote that is shown, goes on.
 func (p *prompt) text() string {
 	if statement.IsBlank(p.pending) {
 		return p.session.db + "> "
 	}
-	return strings.Repeat(" ", max(len(p.session.db)-1, 0)) + "-> "
+	return strings.Repeat(" ", max(len(p.session.db)-1, 0)) + openQuote(p.pending) + "> "
+}
+
+// openQuote returns the quote that a statement ends in, or "-".
+func openQuote(pending string) string {
+	tokens := statement.Tokens(pending)
+	if len(tokens) == 0 || tokens[len(tokens)-1].Kind != statement.TokenUnfinished {
+		return "-"
+	}
+	rest := pending[tokens[len(tokens)-1].From:]
+	if at := strings.IndexAny(rest, "'\"`$*"); at >= 0 {
+		return rest[at : at+1]
+	}
+	return "-"
 }
 
 // line takes one line, and runs each statement that it completes, and the command that it ends with.
@@ -122,6 +135,11 @@ func (p *prompt) line(ctx context.Context, line string) error {
 		}
 	}
 	p.typed += line + "\n"
+	if strings.TrimSpace(line) == `\r` { // in a quote too: nobody could leave it otherwise without Ctrl-C
+		p.pending = ""
+		p.remember()
+		return nil
+	}
 	command, isCommand := "", false
 	if statement.IsBlank(p.pending) {
 		line, command, isCommand = cutWordCommand(line)
