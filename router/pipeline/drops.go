@@ -49,7 +49,8 @@ func (r *runner) dropEmpty(v value.Value) {
 	}
 }
 
-// warnings tell of the records that programs dropped: a program that lacks its last line drops all.
+// warnings tell which programs dropped records, for a request of which nothing is left: a program that lacks its last
+// line drops all.
 func (d *drops) warnings() (out []string) {
 	for _, p := range d.programs {
 		name := "the pipeline"
