@@ -75,6 +75,31 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	}
 }
 
+// A snapshot waits for a hand-over that is under way, and does not fail: a node that stops meanwhile would end with an
+// error.
+func TestSnapshotDuringHandOver(t *testing.T) {
+	ids := []string{"n1", "n2", "n3"}
+	members, trans := openGroup(t, ids...)
+	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
+	mustPropose(t, leader, "a")
+	silent := ids[0]
+	if silent == leader.cfg.NodeID {
+		silent = ids[1]
+	}
+	for _, id := range ids {
+		trans[id].Disconnect(raft.ServerAddress(silent))
+	}
+	trans[silent].DisconnectAll()
+	// It lasts until raft gives it up, since the other side hears nothing of it.
+	handOver := leader.raft.LeadershipTransferToServer(raft.ServerID(silent), raft.ServerAddress(silent))
+	if err := leader.Snapshot(); err != nil {
+		t.Errorf("snapshot: %v", err)
+	}
+	if err := handOver.Error(); err == nil {
+		t.Error("a silent member took over")
+	}
+}
+
 // proposeAny has whichever of two members leads take an entry, and returns that one.
 func proposeAny(t *testing.T, a, b *Replica, entry string) *Replica {
 	t.Helper()

@@ -24,6 +24,10 @@ func (r *Replica) Snapshot() error {
 	return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
 }
 
+// transferChecks bounds how often a snapshot is tried again, ten times in an election timeout: raft takes none while
+// leadership is handed on, and gives that up after one election timeout.
+const transferChecks = 20
+
 func (r *Replica) takeSnapshot() error {
 	select {
 	case r.snapshots <- struct{}{}:
@@ -39,6 +43,16 @@ func (r *Replica) takeSnapshot() error {
 	}
 	r.fsm.setSnapshotErr(nil)
 	err := r.raft.Snapshot().Error()
+	for range transferChecks {
+		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+			break
+		}
+		select {
+		case <-time.After(r.cfg.ElectionTimeout / 10):
+		case <-r.ended:
+		}
+		err = r.raft.Snapshot().Error()
+	}
 	if cause := r.fsm.takeSnapshotErr(); err != nil && cause != nil {
 		return cause // raft keeps only the text
 	}
