@@ -146,6 +146,21 @@ func (m *Manager) read(text string) (*token, []byte, error) {
 	return nil, nil, errToken
 }
 
+// maxCookies bounds the cookies of one name that are read.
+const maxCookies = 8
+
+// find returns the first token among the cookies of a request, and the key that signed it. Another program on this host
+// may have set a cookie of the same name: ports share cookies.
+func (m *Manager) find(r *http.Request) (*token, []byte, error) {
+	cookies := r.CookiesNamed(m.CookieName())
+	for _, c := range cookies[:min(len(cookies), maxCookies)] {
+		if t, key, err := m.read(c.Value); err == nil {
+			return t, key, nil
+		}
+	}
+	return nil, nil, errToken
+}
+
 // CookieName returns the name of the cookie.
 func (m *Manager) CookieName() string {
 	const shown = 8
@@ -200,11 +215,7 @@ func (m *Manager) sameOrigin(r *http.Request) bool {
 // is needed.
 func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, renewed *http.Cookie, err error) {
 	ended := errs.New(errs.AuthHeaderNotFound, "the session has ended: sign in again").WithStatus(http.StatusUnauthorized)
-	c, err := r.Cookie(m.CookieName())
-	if err != nil {
-		return s, nil, ended
-	}
-	t, key, err := m.read(c.Value)
+	t, key, err := m.find(r)
 	if err != nil {
 		return s, nil, ended
 	}

@@ -170,6 +170,18 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// TestForeignCookie: a cookie of the same name that is no token hides none.
+func TestForeignCookie(t *testing.T) {
+	p := newPlace(t)
+	c := p.begin(t, "ann")
+	r := httptest.NewRequest(http.MethodPost, "/v1/sql", nil)
+	r.AddCookie(&http.Cookie{Name: c.Name, Value: "junk"})
+	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
+	if s, _, err := p.Authenticate(r, false); err != nil || s.User != "ann" {
+		t.Errorf("behind another cookie it is %q's, %v", s.User, err)
+	}
+}
+
 func FuzzToken(f *testing.F) {
 	t := &testing.T{}
 	p := newPlace(t)
