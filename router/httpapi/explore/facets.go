@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"cordwood/proto/errs"
-	"cordwood/router/explore/budget"
 	"cordwood/router/explore/facets"
 	"cordwood/router/explore/scope"
 )
@@ -29,11 +28,7 @@ func (h *Handler) Facets() http.HandlerFunc {
 		if req.Own != "" && req.Own != "exclude" && req.Own != "include" {
 			return nil, errs.New(errs.InvalidArguments, "own is %.40q: it must be exclude or include", req.Own)
 		}
-		s, err := c.scope(ctx, req.Request)
-		if err != nil {
-			return nil, err
-		}
-		limit, err := budget.Time(req.BudgetMillis)
+		s, limit, err := c.counting(ctx, req.Request)
 		if err != nil {
 			return nil, err
 		}

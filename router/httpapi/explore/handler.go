@@ -140,3 +140,13 @@ func decode(w http.ResponseWriter, r *http.Request, to any) error {
 func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, error) {
 	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
 }
+
+// counting resolves the scope of a request that counts rows, and how long it may count before it takes a sample.
+func (c *call) counting(ctx context.Context, req scope.Request) (*scope.Scope, time.Duration, error) {
+	s, err := c.scope(ctx, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	limit, err := budget.Time(req.BudgetMillis)
+	return s, limit, err
+}

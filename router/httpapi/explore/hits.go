@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"cordwood/router/explore/budget"
 	"cordwood/router/explore/hits"
 	"cordwood/router/explore/scope"
 )
@@ -35,11 +34,7 @@ func or(n *int, usual int) int {
 // Hits answers with counts over time.
 func (h *Handler) Hits() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *hitsRequest) (any, error) {
-		s, err := c.scope(ctx, req.Request)
-		if err != nil {
-			return nil, err
-		}
-		limit, err := budget.Time(req.BudgetMillis)
+		s, limit, err := c.counting(ctx, req.Request)
 		if err != nil {
 			return nil, err
 		}

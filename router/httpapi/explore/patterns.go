@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"cordwood/router/explore/budget"
 	"cordwood/router/explore/patterns"
 	"cordwood/router/explore/scope"
 )
@@ -25,11 +24,7 @@ type PatternsAnswer struct {
 // Patterns answers with what the texts of a field have in common.
 func (h *Handler) Patterns() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *patternsRequest) (any, error) {
-		s, err := c.scope(ctx, req.Request)
-		if err != nil {
-			return nil, err
-		}
-		limit, err := budget.Time(req.BudgetMillis)
+		s, limit, err := c.counting(ctx, req.Request)
 		if err != nil {
 			return nil, err
 		}

@@ -4,19 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-)
 
-// cpu returns the processor time of this process so far.
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+	"cordwood/router/ingest/ingesttest"
+)
 
 // BenchmarkLogs takes bodies as the agent sends them. records/cpu-s counts all processor time of the process. The
 // bodies have a key, so that the store in memory keeps them once.
@@ -31,11 +22,11 @@ func BenchmarkLogs(b *testing.B) {
 	d, _ := door(b)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
-	start := cpu(b)
+	start := ingesttest.CPU(b)
 	for b.Loop() {
 		if w := send(d, "/api/v2/logs", body, "x-svc-dedupe", "body"); w.Code != http.StatusAccepted {
 			b.Fatal(w.Code, w.Body)
 		}
 	}
-	b.ReportMetric(float64(b.N)*float64(len(logs))/(cpu(b)-start).Seconds(), "records/cpu-s")
+	b.ReportMetric(float64(b.N)*float64(len(logs))/(ingesttest.CPU(b)-start).Seconds(), "records/cpu-s")
 }

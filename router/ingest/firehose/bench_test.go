@@ -4,19 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-)
 
-// cpu returns the processor time of this process so far.
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+	"cordwood/router/ingest/ingesttest"
+)
 
 // BenchmarkDeliver takes bodies as Firehose sends them. records/cpu-s counts rows, and all processor time of the
 // process. The requests have a key, so that the store in memory keeps them once.
@@ -42,13 +33,13 @@ func BenchmarkDeliver(b *testing.B) {
 			d, st := door(b)
 			b.SetBytes(int64(len(c.body)))
 			b.ReportAllocs()
-			start := cpu(b)
+			start := ingesttest.CPU(b)
 			for b.Loop() {
 				if w := send(d, "/v1/firehose", c.body); w.Code != http.StatusOK {
 					b.Fatal(w.Code, w.Body)
 				}
 			}
-			b.ReportMetric(float64(b.N)*rows/(cpu(b)-start).Seconds(), "records/cpu-s")
+			b.ReportMetric(float64(b.N)*rows/(ingesttest.CPU(b)-start).Seconds(), "records/cpu-s")
 			if n := len(st.Rows("public.firehose_logs")); n != rows {
 				b.Errorf("%d rows", n)
 			}

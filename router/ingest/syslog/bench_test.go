@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/ingesttest"
 	"cordwood/router/ingest/sockdoor/socktest"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
@@ -28,15 +28,6 @@ func (w *counting) WriteKeyed(_ context.Context, out *pipeline.Output, _ write.K
 	}
 	w.rows.Add(int64(n))
 	return write.Result{Rows: n}, nil
-}
-
-// cpu returns the processor time of this process so far.
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkTCP sends messages over a connection until they are rows. lines/cpu-s counts all processor time of the
@@ -77,13 +68,13 @@ func BenchmarkTCP(b *testing.B) {
 			}
 			sent := int64(0)
 			b.SetBytes(int64(text.Len()) / lines)
-			start := cpu(b)
+			start := ingesttest.CPU(b)
 			b.ResetTimer()
 			for ; sent < int64(b.N); sent += lines {
 				socktest.Write(b, client, text.String())
 			}
 			socktest.Await(b, "all rows", func() bool { return w.rows.Load() == sent })
-			b.ReportMetric(float64(sent)/(cpu(b)-start).Seconds(), "lines/cpu-s")
+			b.ReportMetric(float64(sent)/(ingesttest.CPU(b)-start).Seconds(), "lines/cpu-s")
 		})
 	}
 }

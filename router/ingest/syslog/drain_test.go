@@ -205,11 +205,11 @@ func BenchmarkDrain(b *testing.B) {
 	d, _ := drain(b)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
-	start := cpu(b)
+	start := ingesttest.CPU(b)
 	for b.Loop() {
 		if w := pour(d, "/v1/heroku", body); w.Code != http.StatusNoContent {
 			b.Fatal(w.Code, w.Body)
 		}
 	}
-	b.ReportMetric(float64(b.N)*float64(len(messages))/(cpu(b)-start).Seconds(), "records/cpu-s")
+	b.ReportMetric(float64(b.N)*float64(len(messages))/(ingesttest.CPU(b)-start).Seconds(), "records/cpu-s")
 }
