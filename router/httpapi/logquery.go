@@ -17,7 +17,7 @@ import (
 	"cordwood/router/query/logquery"
 )
 
-// logsPath is the path of structured queries. By POST it is that of OTLP as well.
+// logsPath is the path of structured queries. OTLP posts to it as well.
 const logsPath = "/v1/logs"
 
 // logQueryRoute is the route of structured queries by GET.

@@ -44,7 +44,7 @@ func NewPipelines(meta StoredPipelines, opt pipeline.Options, reg prometheus.Reg
 	return &Pipelines{cache: cache}, nil
 }
 
-// knownPipelines returns the names that an error may suggest: those of stored pipelines to who may read them.
+// knownPipelines returns the names that an error may suggest: of stored pipelines only to users who may read them.
 func knownPipelines(ctx context.Context, meta StoredPipelines) []string {
 	known := []string{pipeline.IdentityName}
 	if !access.From(ctx).May(access.Need{Privilege: access.PipelineRead, Action: "read names"}) {

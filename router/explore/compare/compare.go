@@ -95,7 +95,7 @@ type comparer struct {
 	part map[uint64]string
 }
 
-// Compare compares the rows of a with those of b. Both have the same tables.
+// Compare compares the rows of a with the rows of b. Both have the same tables.
 func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req Request) (*Answer, error) {
 	if req.Top < 1 || req.Top > MaxTop {
 		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)

@@ -137,7 +137,7 @@ func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
 	})
 }
 
-// tally is the counts of the values of a field, of which the most frequent ones are held.
+// tally counts the values of a field, and holds the most frequent ones.
 type tally struct {
 	most             int
 	filled, distinct int64

@@ -42,7 +42,7 @@ type Field struct {
 	Type  string      `json:"type"`
 	Index *string     `json:"index"`
 	Role  *roles.Role `json:"role"`
-	// Fill is the share of rows with a value, and Unique that of different values among those.
+	// Fill is the share of rows with a value, and Unique the share of different values among these.
 	Fill   float64 `json:"fill"`
 	Unique float64 `json:"unique"`
 	// Rank is the place among the fields, from 1: roles first, then those that are filled with values that repeat.

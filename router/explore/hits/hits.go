@@ -33,7 +33,7 @@ type Request struct {
 	// By is a field, or level; empty: all rows are one series.
 	By  string
 	Top int
-	// Zone is that of buckets of an hour and more, by its IANA name; empty: UTC.
+	// Zone is the time zone by which buckets of an hour and more begin, by its IANA name; empty: UTC.
 	Zone string
 	// Exact has nothing estimated; else an exact count may take Budget.
 	Exact  bool
@@ -50,7 +50,7 @@ type Series struct {
 // Answer is counts over time.
 type Answer struct {
 	Start string `json:"start"`
-	// Step is the length of the buckets; those of days and weeks may be an hour longer or shorter.
+	// Step is the length of the buckets. Days and weeks may be an hour longer or shorter.
 	Step string `json:"step"`
 	// StepMillis is Step in milliseconds.
 	StepMillis int64 `json:"step_ms"`

@@ -45,7 +45,7 @@ const masked = `"[^"]*"|\B'[^']*'\B|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-f
 
 // Request asks for patterns.
 type Request struct {
-	// Field holds the texts; empty: that of the messages.
+	// Field holds the texts; empty: the field with the messages.
 	Field string
 	Limit int
 	// Before counts the texts of the range before, too, which is as long.
@@ -55,7 +55,7 @@ type Request struct {
 	Budget time.Duration
 }
 
-// Example is a text of a pattern. ID is that of its row.
+// Example is a text of a pattern. ID is the id of its row.
 type Example struct {
 	ID    string `json:"id"`
 	Table string `json:"table"`

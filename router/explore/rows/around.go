@@ -88,7 +88,7 @@ type AroundRequest struct {
 	ID string
 	// Before and After are how many rows of either side.
 	Before, After int
-	// Same are the columns whose values the rows share with the row; nil: that of the source.
+	// Same are the columns whose values the rows share with the row; nil: the column of the source.
 	Same []string
 	// Cursors ask for further rows, of the sides that have one.
 	Cursors *Cursors

@@ -75,7 +75,8 @@ func (f *fetcher) fetch(ctx context.Context, t *scope.Table, after *cursor, n in
 
 func size(r *Row) int { return len(r.V) + 200 }
 
-// fetchOrdered returns n rows that meet a bound on the time, in the order of time, and those of one time in theirs.
+// fetchOrdered returns n rows that meet a bound on the time, in the order of time. Rows of one time are in the order of
+// their hashes.
 func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string,
 	n int,
 ) (rows []*Row, complete bool, err error) {
@@ -174,7 +175,7 @@ func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 type farthest struct {
 	rows   []*Row
 	newest bool
-	// held are the bytes of the rows, of which most may be held.
+	// held are the bytes of the rows; at most most may be held.
 	held, most int
 }
 

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Range is the time of the rows: from From on, before To. A zero From is that of the first row.
+// Range is the time of the rows: from From on, before To. A zero From stands for the time of the first row.
 type Range struct{ From, To time.Time }
 
 // The first and the last moment that texts of SQL can say.

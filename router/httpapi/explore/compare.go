@@ -17,7 +17,7 @@ type compareRequest struct {
 	Top    *int          `json:"top"`
 }
 
-// CompareAnswer is the answer of Compare. The head is that of the first set.
+// CompareAnswer is the answer of Compare. The head describes the first set.
 type CompareAnswer struct {
 	Head
 	*compare.Answer

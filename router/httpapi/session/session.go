@@ -33,7 +33,7 @@ const (
 
 // Users knows who may sign in; *auth.Provider does.
 type Users interface {
-	// Session returns the sender that a user is whose stored password check accepts, by its digest.
+	// Session returns a user as a sender, if check accepts the digest of the user's stored password.
 	Session(user string, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
 }
 
@@ -43,7 +43,7 @@ type Config struct {
 	// Keys returns the secrets of the cluster: the first signs, all are accepted. The default value is one that only this
 	// process knows.
 	Keys func() [][]byte
-	// Cluster returns the id of the cluster, of which the name of the cookie has a part, since ports share cookies.
+	// Cluster returns the id of the cluster. The name of the cookie has a part of it, since ports share cookies.
 	Cluster func() string
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
@@ -101,7 +101,7 @@ func monthKey(key []byte, at time.Time) []byte {
 	return mac(key, "month", []byte(at.UTC().Format("2006-01")))
 }
 
-// mac returns a code that proves who wrote text, for a purpose.
+// mac returns a code that proves that a holder of key wrote text, for a purpose.
 func mac(key []byte, purpose string, text []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	_, _ = h.Write([]byte("cordwood session " + purpose + "\x00")) // it never fails
@@ -211,7 +211,7 @@ func (m *Manager) sameOrigin(r *http.Request) bool {
 	return m.cross.Check(&unsafe) == nil
 }
 
-// Authenticate returns who sends a request by the session that it brings. renewed is a cookie for the answer; nil: none
+// Authenticate returns the sender of a request by its session. renewed is a cookie for the answer; nil: none
 // is needed.
 func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, renewed *http.Cookie, err error) {
 	ended := errs.New(errs.AuthHeaderNotFound, "the session has ended: sign in again").WithStatus(http.StatusUnauthorized)
