@@ -25,10 +25,11 @@ var exports struct {
 	before int // the collector's percentage without any
 }
 
-// answer counts the bytes of one answer.
+// answer sends one answer, and counts its bytes.
 type answer struct {
-	bytes int
-	large bool
+	stream grpc.ServerStreamingServer[shardpb.QueryChunk]
+	bytes  int
+	large  bool
 }
 
 // add counts bytes that were sent.
@@ -49,19 +50,22 @@ func (a *answer) add(n int) {
 	}
 }
 
-// to returns a function that sends pieces of an Arrow IPC stream.
-func (a *answer) to(stream grpc.ServerStreamingServer[shardpb.QueryChunk]) func(ipc []byte) error {
-	return func(ipc []byte) error {
-		for len(ipc) > 0 {
-			n := min(len(ipc), chunkBytes)
-			if err := stream.Send(&shardpb.QueryChunk{ArrowIpc: ipc[:n]}); err != nil {
-				return err
-			}
-			a.add(n)
-			ipc = ipc[n:]
+// Missing says what the answer lacks.
+func (a *answer) Missing(what []string) error {
+	return a.stream.Send(&shardpb.QueryChunk{Partial: what})
+}
+
+// Rows sends bytes of an Arrow IPC stream.
+func (a *answer) Rows(ipc []byte) error {
+	for len(ipc) > 0 {
+		n := min(len(ipc), chunkBytes)
+		if err := a.stream.Send(&shardpb.QueryChunk{ArrowIpc: ipc[:n]}); err != nil {
+			return err
 		}
-		return nil
+		a.add(n)
+		ipc = ipc[n:]
 	}
+	return nil
 }
 
 // end ends the answer.

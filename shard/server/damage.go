@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/server/distribute"
 )
 
 // readsDamaged reports whether the engine's error may come from a damaged file: the error
@@ -42,7 +43,7 @@ func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err err
 			continue
 		}
 		tables = append(tables, t.Table.Id)
-		for _, id := range shardsOf(t) {
+		for _, id := range distribute.ShardsOf(t) {
 			if !slices.Contains(shards, id) {
 				shards = append(shards, id)
 			}

@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -18,15 +16,12 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
+	"cordwood/shard/server/distribute"
 	"cordwood/shard/store"
 )
 
-const (
-	// scansAtATime bounds the scans that one query has under way.
-	scansAtATime = 4
-	// scanTries is how often the rows of one shard are asked for, if the stream breaks.
-	scanTries = 3
-)
+// scansAtATime bounds the scans that one query has under way.
+const scansAtATime = 4
 
 // spooledOrder is above the order of every segment of a shard: rows that were fetched are
 // merged already, and share their identities with none that lie here.
@@ -52,17 +47,6 @@ func (g *gathered) release() {
 	}
 }
 
-// shardsOf lists the shards of a table, each once.
-func shardsOf(t *shardpb.QueryTable) []uint32 {
-	out := []uint32{t.ShardId}
-	for _, id := range t.MoreShards {
-		if !slices.Contains(out, id) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
 // gather gives the engine what the query may read: rows of shards that this node leads as
 // they lie here, seen at one index of a shard's log; others are fetched. A table in
 // several shards is the union of its rows there: rows of one identity are in one shard
@@ -83,7 +67,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 		if t.Inline {
 			continue
 		}
-		for _, id := range shardsOf(t) {
+		for _, id := range distribute.ShardsOf(t) {
 			byShard[id] = append(byShard[id], t.Table)
 		}
 	}
@@ -110,7 +94,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 			g.missing = append(g.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", qt.Database, qt.Name, id))
 		}
 		native := false
-		for _, id := range shardsOf(t) {
+		for _, id := range distribute.ShardsOf(t) {
 			v := g.views[id]
 			switch {
 			case slices.Contains(t.LeftOut, id):
@@ -221,7 +205,7 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 			if err != nil {
 				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s.%s in shard %d", t.Name.Database,
 					t.Name.Name, f.shard)
-				if gctx.Err() == nil && away(err) {
+				if gctx.Err() == nil && distribute.Away(err) {
 					if req.AllowPartial {
 						g.missing = append(g.missing, e.Msg)
 						return nil
@@ -260,17 +244,6 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 		}
 	}
 	return nil
-}
-
-// away reports whether rows are missing because a shard cannot be asked, rather than for
-// what the answer was.
-func away(err error) bool {
-	e := errs.From(err)
-	switch e.Code {
-	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
-		return true
-	}
-	return e.Reason == errs.NotLeader
 }
 
 // needs asks the engine what the statement reads, for each table of the request; no
@@ -329,7 +302,7 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 			return sp, missing, nil
 		}
 		_ = sp.Close()
-		if try == scanTries || ctx.Err() != nil || !away(err) {
+		if try == distribute.Tries || ctx.Err() != nil || !distribute.Away(err) {
 			return nil, nil, err
 		}
 	}
@@ -344,29 +317,15 @@ func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 		return nil, err
 	}
 	defer r.Close()
-	src := &remembering{r: r}
+	src := &distribute.Remembering{R: r}
 	if err := sp.Read(src); err != nil {
-		if src.err != nil {
-			return nil, src.err // what the IPC reader made of it says less
+		if src.Err != nil {
+			return nil, src.Err // what the IPC reader made of it says less
 		}
 		return nil, errs.Wrap(errs.Internal, err, "read the rows of a scan")
 	}
-	if src.err != nil {
-		return nil, src.err
+	if src.Err != nil {
+		return nil, src.Err
 	}
 	return r.Partial(), nil
-}
-
-// remembering keeps the error of a reader.
-type remembering struct {
-	r   io.Reader
-	err error
-}
-
-func (r *remembering) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
-	}
-	return n, err
 }

@@ -18,16 +18,15 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/server/distribute"
 )
 
 // listedSQL is how much of a statement is listed.
 const listedSQL = 4 << 10
 
-// The phases of a query.
+// The phases of a query, beside those of package distribute.
 const (
 	phasePlan   = "planning"
-	phaseAsk    = "asking nodes"
-	phaseFinish = "last step"
 	phaseGather = "fetching rows"
 	phaseRun    = "running"
 )
@@ -79,7 +78,7 @@ func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ conte
 		id: cmp.Or(req.QueryId, newQueryID()), sql: strings.Clone(sql), share: req.Share, part: req.Part, begun: time.Now(),
 	}
 	ctx, q.cancel = context.WithCancelCause(ctx)
-	q.enter(phasePlan)
+	q.Enter(phasePlan)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[q] = struct{}{}
@@ -91,8 +90,17 @@ func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ conte
 	}
 }
 
-// enter notes what the query does now.
-func (q *runningQuery) enter(phase string) { q.phase.Store(&phase) }
+// Enter notes what the query does now.
+func (q *runningQuery) Enter(phase string) { q.phase.Store(&phase) }
+
+// Asks notes that other nodes are asked for a number of parts.
+func (q *runningQuery) Asks(parts int) {
+	q.parts.Store(uint32(parts))
+	q.done.Store(0)
+}
+
+// Answered notes that a node has answered.
+func (q *runningQuery) Answered() { q.done.Add(1) }
 
 // ended returns the error of a query: that of who killed it, if somebody did.
 func (q *runningQuery) ended(ctx context.Context, err error) error {
@@ -159,7 +167,7 @@ func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*s
 func (s *server) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
 	columns, err := s.cfg.Engine.Describe(query.WithShare(ctx, req.Share), &query.Request{
 		SQL: req.Sql, Database: req.Database, Timezone: req.Timezone,
-		Tables: bareTables(&shardpb.QueryRequest{Tables: req.Tables}),
+		Tables: distribute.BareTables(req.Tables...),
 	})
 	if err != nil {
 		return nil, errs.ToGRPC(err)

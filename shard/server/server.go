@@ -1,6 +1,6 @@
 // Package server is the gRPC service of a shard node. It finds the shard that a request is for, waits until
 // that can answer, and turns errors into those that gRPC carries. Queries over rows of several nodes are
-// taken apart or gathered here (distribute.go, gather.go); SQL is the engine's.
+// taken apart (distribute/) or gathered here (gather.go); SQL is the engine's.
 //
 // It knows a shard by the interface Shard, and neither opens nor closes one.
 package server
@@ -9,9 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +23,7 @@ import (
 	"cordwood/proto/tracing"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
+	"cordwood/shard/server/distribute"
 	"cordwood/shard/store"
 )
 
@@ -79,11 +78,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// ScanReader reads the Arrow IPC stream of a scan.
-type ScanReader interface {
-	io.ReadCloser
-	Partial() []string
-}
+// ScanReader reads the Arrow IPC stream of a scan, or of a part of a query.
+type ScanReader = distribute.Reader
 
 // server is the gRPC service of a shard node: it finds the shard, and turns errors
 // into those that gRPC carries.
@@ -94,13 +90,9 @@ type server struct {
 	// that looks through new rows.
 	stored, live chan struct{}
 	pins         pins
-	large        *large
-	// unproven are statements for the largest groups that had to be asked for all.
-	unproven *large
-	running  *running
-	// partials are the bytes of partial results that queries hold.
-	partials atomic.Int64
-	metrics  *queryMetrics
+	running      *running
+	// nodes asks other nodes for partial results.
+	nodes *distribute.Nodes
 }
 
 // New returns the gRPC service of a shard node.
@@ -109,12 +101,17 @@ func New(cfg Config) shardpb.ShardServiceServer {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &server{
-		cfg:    cfg,
-		stored: make(chan struct{}, tailsStored),
-		live:   make(chan struct{}, tailsLive),
-		large:  newLarge(), unproven: newLarge(), running: newRunning(),
-
-		metrics: newQueryMetrics(cfg.Registerer),
+		cfg:     cfg,
+		stored:  make(chan struct{}, tailsStored),
+		live:    make(chan struct{}, tailsLive),
+		running: newRunning(),
+		nodes: distribute.New(distribute.Config{
+			Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer,
+			Shows: func(id uint32, anyReplica bool) bool {
+				sh, ok := cfg.Shards(id)
+				return ok && (anyReplica || sh.Leads())
+			},
+		}),
 	}
 }
 
@@ -159,17 +156,19 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) error {
+	out := &answer{stream: stream}
+	defer out.end()
 	note := ""
-	if d, err := s.takeApart(ctx, q, req); err != nil {
+	if d, err := s.nodes.TakeApart(ctx, req, q.id, q); err != nil {
 		return err
 	} else if d != nil {
-		if done, err := d.run(ctx, stream); done || err != nil {
+		if done, err := d.Run(ctx, out); done || err != nil {
 			return err
 		}
-		s.metrics.count(d, false)
-		note = d.note()
+		d.Fetched()
+		note = d.Note()
 	}
-	q.enter(phaseGather)
+	q.Enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
 	g, err := s.gather(gathering, req)
 	span.Number("tables", int64(len(req.Tables)))
@@ -177,19 +176,17 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	if err != nil {
 		return err
 	}
-	q.enter(phaseRun)
+	q.Enter(phaseRun)
 	defer g.release()
 	if len(g.missing) > 0 {
-		if err := stream.Send(&shardpb.QueryChunk{Partial: g.missing}); err != nil {
+		if err := out.Missing(g.missing); err != nil {
 			return err
 		}
 	}
-	var sent answer
-	defer sent.end()
 	running, span := tracing.Start(ctx, "run query")
 	err = s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
-	}, sent.to(stream)))
+	}, out.Rows))
 	span.End(err)
 	return err
 }

@@ -1,4 +1,4 @@
-package server
+package distribute
 
 import (
 	"errors"
@@ -52,21 +52,8 @@ const (
 	causeFailed = "failed"
 )
 
-// counted returns send, which counts the statement as split before it sends the first of its answer: who has the answer
-// finds it counted.
-func (d *distribution) counted(send func([]byte) error) func([]byte) error {
-	first := true
-	return func(ipc []byte) error {
-		if first {
-			d.server.metrics.count(d, true)
-		}
-		first = false
-		return send(ipc)
-	}
-}
-
 // count counts an answered statement. It leaves out EXPLAIN, which asks for no rows.
-func (m *queryMetrics) count(d *distribution, split bool) {
+func (m *queryMetrics) count(d *Statement, split bool) {
 	switch {
 	case d.split.Explain != "":
 	case split:

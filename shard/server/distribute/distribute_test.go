@@ -1,4 +1,4 @@
-package server
+package distribute
 
 import (
 	"strings"
@@ -9,14 +9,14 @@ import (
 
 // TestLargePartials: a statement whose partial results are too large has its rows fetched, at once the next time.
 func TestLargePartials(t *testing.T) {
-	l := newLarge()
+	l := newRecent()
 	l.add("SELECT 1")
 	if !l.has("SELECT 1") || l.has("SELECT 2") {
 		t.Error("the wrong statement is remembered")
 	}
-	d := &distribution{server: &server{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}}
+	d := &Statement{nodes: &Nodes{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}}
 	d.bytes.Store(maxPartials)
-	if _, err := (&bounded{strings.NewReader("x"), &d.bytes, &d.server.partials}).Read(make([]byte, 1)); err == nil {
+	if _, err := (&bounded{strings.NewReader("x"), &d.bytes, &d.nodes.partials}).Read(make([]byte, 1)); err == nil {
 		t.Fatal("more than the bound is read")
 	} else if done, err := d.instead(t.Context(), err); done || err != nil || !l.has("SELECT 3") {
 		t.Errorf("the rows are not fetched: %v %v", done, err)

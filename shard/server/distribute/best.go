@@ -1,4 +1,4 @@
-package server
+package distribute
 
 import (
 	"bytes"
@@ -16,14 +16,15 @@ import (
 	"cordwood/shard/query"
 )
 
-// Of a statement for the groups with the largest counts each node first sends only those of its groups that have the
-// largest counts there. What it does not send is no larger than the least that it sent, which often proves that
-// nothing else can be in the answer: then a hundredth of the groups was sent. Else the nodes are asked for all.
+// If a statement asks for the groups with the largest counts, each node first sends only its groups with the largest
+// counts. The counts that it does not send are no larger than the smallest that it sent. That often proves that no
+// other group can be in the answer, and then a hundredth of the groups was sent. If it does not, the nodes are asked
+// for all groups.
 
 // askBest asks the nodes for their best groups, and for all if these do not prove the answer.
-func (d *distribution) askBest(ctx context.Context) error {
+func (d *Statement) askBest(ctx context.Context) error {
 	b := d.split.Best
-	if b == nil || d.server.unproven.has(d.req.Sql) {
+	if b == nil || d.nodes.unproven.has(d.req.Sql) {
 		return d.ask(ctx)
 	}
 	missing := slices.Clone(d.missing)
@@ -36,23 +37,22 @@ func (d *distribution) askBest(ctx context.Context) error {
 	if provesBest(d.streams(), b) {
 		return nil
 	}
-	d.server.unproven.add(d.req.Sql)
+	d.nodes.unproven.add(d.req.Sql)
 	d.missing = missing
 	for _, p := range d.parts {
 		d.bytes.Add(-int64(len(p.ipc)))
-		d.server.partials.Add(-int64(len(p.ipc)))
+		d.nodes.partials.Add(-int64(len(p.ipc)))
 		p.sql, p.ipc = "", nil
 	}
-	d.query.done.Store(0)
 	return d.ask(ctx)
 }
 
-// sentGroup is what is known of a group.
+// sentGroup is what this node knows about a group.
 type sentGroup struct {
-	// count is the sum of what nodes said of it.
+	// count is the sum of the counts that nodes sent.
 	count int64
-	// rest is how much the other nodes may have of it at the most, which is what all may have less what those may have
-	// that sent it.
+	// rest is the most that the nodes that did not send it may have of it: the sum of the bounds of all nodes, less the
+	// bounds of the nodes that sent it.
 	rest int64
 }
 
@@ -60,13 +60,13 @@ type sentGroup struct {
 // other group can have as many.
 func provesBest(streams [][]byte, b *query.Best) bool {
 	groups := map[string]*sentGroup{}
-	all := int64(0) // what the nodes may have of a group that none sent
+	all := int64(0) // the most that the nodes together may have of a group that none of them sent
 	for _, stream := range streams {
 		list, err := readCounts(stream, b)
 		if err != nil {
 			return false
 		}
-		bound := int64(0) // what this node may have of a group that it did not send
+		bound := int64(0) // the most that this node may have of a group that it did not send
 		if uint64(len(list)) >= b.Rows {
 			bound = slices.MinFunc(list, func(a, b countedGroup) int { return cmp.Compare(a.count, b.count) }).count
 		}
@@ -112,7 +112,7 @@ type countedGroup struct {
 	count int64
 }
 
-// errNotCounted tells that counts of groups cannot be compared here.
+// errNotCounted means that counts of groups cannot be compared here.
 var errNotCounted = errors.New("the groups are not known by their texts")
 
 // readCounts reads the groups of a node.
@@ -158,8 +158,8 @@ func readCounts(stream []byte, b *query.Best) ([]countedGroup, error) {
 	return out, nil
 }
 
-// sameAsText reports whether two values of a type are the same exactly if their texts are. Of doubles they are not: 0
-// and -0 are one group.
+// sameAsText reports whether two values of a type are the same exactly if their texts are. For doubles this is not so:
+// 0 and -0 are one group.
 func sameAsText(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,

@@ -1,4 +1,4 @@
-package server
+package distribute
 
 import (
 	"bytes"
@@ -7,35 +7,29 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/shardpb"
 )
 
 // passOn sends the rows of one node after the other.
-func (d *distribution) passOn(ctx context.Context,
-	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
-) (done bool, err error) {
-	var sent answer
-	defer sent.end()
-	out := &joined{send: d.counted(sent.to(stream))}
-	d.query.enter(phaseAsk)
-	d.query.parts.Store(uint32(len(d.parts)))
+func (d *Statement) passOn(ctx context.Context) (done bool, err error) {
+	out := &joined{send: d.send}
+	d.progress.Enter(PhaseAsk)
+	d.progress.Asks(len(d.parts))
 	for _, p := range d.parts {
 		r, err := d.open(ctx, p)
 		if err == nil {
-			r = &countedReader{r, d.server.metrics.bytes}
+			r = &countedReader{r, d.nodes.metrics.bytes}
 			if out.writer == nil {
-				err = d.sendMissing(stream)
+				err = d.sendMissing()
 			}
 			if err == nil {
 				err = out.add(r, d.req.Limit)
 			}
 			_ = r.Close()
-			d.query.done.Add(1)
+			d.progress.Answered()
 		}
-		if err != nil && sent.bytes == 0 && len(d.missing) == 0 {
+		if err != nil && !d.sent && len(d.missing) == 0 {
 			return d.instead(ctx, err)
 		}
 		if err != nil {
@@ -47,15 +41,18 @@ func (d *distribution) passOn(ctx context.Context,
 
 // countedReader counts the bytes that a node returns.
 type countedReader struct {
-	ScanReader
+	Reader
 	bytes prometheus.Counter
 }
 
 func (c *countedReader) Read(p []byte) (int, error) {
-	n, err := c.ScanReader.Read(p)
+	n, err := c.Reader.Read(p)
 	c.bytes.Add(float64(n))
 	return n, err
 }
+
+// flushBytes is how many bytes joined sends at a time.
+const flushBytes = 1 << 20
 
 // joined makes one Arrow IPC stream of several with the same columns.
 type joined struct {
@@ -67,10 +64,10 @@ type joined struct {
 
 // add takes the rows of a stream, until there are limit rows in all; 0: all.
 func (j *joined) add(r io.Reader, limit uint64) error {
-	src := &remembering{r: r}
+	src := &Remembering{R: r}
 	in, err := ipc.NewReader(src)
-	if src.err != nil {
-		return src.err // what the IPC reader made of it says less
+	if src.Err != nil {
+		return src.Err // what the IPC reader made of it says less
 	}
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "query: the rows of a node")
@@ -89,7 +86,7 @@ func (j *joined) add(r io.Reader, limit uint64) error {
 		if err := j.writer.Write(rec); err != nil {
 			return errs.Wrap(errs.Internal, err, "query: the rows of a node")
 		}
-		if j.buf.Len() >= chunkBytes {
+		if j.buf.Len() >= flushBytes {
 			if err := j.flush(); err != nil {
 				return err
 			}
@@ -98,8 +95,8 @@ func (j *joined) add(r io.Reader, limit uint64) error {
 			return nil
 		}
 	}
-	if src.err != nil {
-		return src.err
+	if src.Err != nil {
+		return src.Err
 	}
 	if err := in.Err(); err != nil {
 		return errs.Wrap(errs.Internal, err, "query: the rows of a node")

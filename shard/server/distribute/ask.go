@@ -1,0 +1,169 @@
+package distribute
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+)
+
+const (
+	// partsAtATime bounds the nodes that one query asks at a time.
+	partsAtATime = 24
+	// maxPartials bounds the partial results of a query, in bytes. Beyond it rows are fetched, to disk.
+	maxPartials = 64 << 20
+	// maxAllPartials bounds the partials of all queries of this node, in bytes.
+	maxAllPartials = 256 << 20
+)
+
+// errTooLarge ends the reading of partial results.
+var errTooLarge = errs.New(errs.Internal, "query: the partial results of the nodes have more than %d bytes",
+	maxPartials)
+
+// errTooMany ends it if other queries hold too much.
+var errTooMany = errs.New(errs.Internal, "query: the partial results of all queries have more than %d bytes",
+	maxAllPartials)
+
+// request returns what a part's node is asked.
+func (d *Statement) request(p *part) *shardpb.QueryRequest {
+	t := d.table
+	return &shardpb.QueryRequest{
+		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
+		QueryId:      d.id,
+		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
+		Unchecked: d.req.Unchecked,
+		Tables: []*shardpb.QueryTable{{
+			Name: t.Name, Table: t.Table, ShardId: p.shards[0], MoreShards: p.shards[1:], ExpiredBefore: t.ExpiredBefore,
+		}},
+	}
+}
+
+// ask asks all nodes and keeps what they return.
+func (d *Statement) ask(ctx context.Context) error {
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(partsAtATime)
+	d.frontier = newFrontier(d.split)
+	d.progress.Enter(PhaseAsk)
+	d.progress.Asks(len(d.parts))
+	for _, p := range d.parts {
+		group.Go(func() error {
+			begin := time.Now()
+			defer func() {
+				p.took = time.Since(begin)
+				d.progress.Answered()
+			}()
+			for try := 1; ; try++ {
+				err := d.askWithin(gctx, p)
+				if err == nil || try == Tries || gctx.Err() != nil || !Away(err) {
+					return err
+				}
+				// The node was lost in the middle: another one may have the rows by now.
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// fill asks one node and keeps what it returns.
+func (d *Statement) fill(ctx context.Context, p *part) error {
+	r, err := d.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var buf bytes.Buffer
+	if _, err := buf.ReadFrom(&bounded{r, &d.bytes, &d.nodes.partials}); err != nil {
+		d.bytes.Add(-int64(buf.Len()))
+		d.nodes.partials.Add(-int64(buf.Len()))
+		return d.ofPart(ctx, p, err)
+	}
+	p.ipc = buf.Bytes()
+	d.frontier.add(p.ipc)
+	d.nodes.metrics.bytes.Add(float64(buf.Len()))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.missing = append(d.missing, r.Partial()...)
+	return nil
+}
+
+// ofPart says which shards an error of a part is about, if these cannot be asked.
+func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
+	if ctx.Err() != nil || !Away(err) {
+		return err
+	}
+	names := make([]string, len(p.shards))
+	for i, id := range p.shards {
+		names[i] = fmt.Sprintf("shard %d", id)
+	}
+	return errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in %s", d.split.Table, strings.Join(names, ", ")).
+		WithReason(errs.ShardAway)
+}
+
+// open asks one node.
+func (d *Statement) open(ctx context.Context, p *part) (Reader, error) {
+	r, err := d.nodes.cfg.Ask(ctx, d.request(p))
+	if err != nil {
+		return nil, d.ofPart(ctx, p, err)
+	}
+	return r, nil
+}
+
+// bounded reads partial results up to their bound.
+type bounded struct {
+	r        io.Reader
+	sum, all *atomic.Int64 // bytes of this query, and of all
+}
+
+func (c *bounded) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	switch sum, all := c.sum.Add(int64(n)), c.all.Add(int64(n)); {
+	case sum > maxPartials:
+		return n, errTooLarge
+	case all > maxAllPartials:
+		return n, errTooMany
+	}
+	return n, err
+}
+
+// askWithin asks a node as fill does, and once more, for rows that are not behind those of other nodes, if these have
+// enough rows before it is done.
+func (d *Statement) askWithin(ctx context.Context, p *part) error {
+	f := d.frontier
+	if f == nil || p.sql != "" {
+		return d.fill(ctx, p)
+	}
+	first, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if f.again(first) {
+			cancel(errAskedAgain)
+		}
+	}()
+	err := d.fill(first, p)
+	if err == nil || ctx.Err() != nil || !errors.Is(context.Cause(first), errAskedAgain) {
+		return err
+	}
+	p.sql = f.sql()
+	return d.fill(ctx, p)
+}
+
+// streams returns what the nodes returned.
+func (d *Statement) streams() [][]byte {
+	var out [][]byte
+	for _, p := range d.parts {
+		if p.ipc != nil {
+			out = append(out, p.ipc)
+		}
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package distribute
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/proto/errs"
+)
+
+// Note says for EXPLAIN how the statement was taken apart, or why rows are fetched.
+func (d *Statement) Note() string {
+	if d.split.Reason != "" {
+		return "rows of other nodes are fetched: " + d.split.Reason
+	}
+	if d.failed != nil {
+		return "rows of other nodes are fetched: " + errs.From(d.failed).Msg
+	}
+	var b strings.Builder
+	shards := 0
+	for _, p := range d.parts {
+		shards += len(p.shards)
+	}
+	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind,
+		shards, len(d.parts),
+		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
+	if best := d.split.Best; best != nil {
+		fmt.Fprintf(&b, "\nfirst: each node's %d groups with the largest counts, all if these prove nothing", best.Rows)
+	}
+	if d.asked > 0 {
+		fmt.Fprintf(&b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
+	}
+	for _, p := range d.parts {
+		fmt.Fprintf(&b, "\nnode %s: shards %s", d.nodes.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
+		if p.ipc != nil {
+			fmt.Fprintf(&b, ", %s rows, %d bytes, %s", rowsOf(p.ipc), len(p.ipc), p.took.Round(100*time.Microsecond))
+		}
+		switch {
+		case p.sql != "" && d.split.Best != nil:
+			fmt.Fprintf(&b, ", the %d largest groups are enough", d.split.Best.Rows)
+		case p.sql != "":
+			b.WriteString(", asked again for rows that are not behind those of others")
+		}
+	}
+	return b.String()
+}
+
+// rowsOf counts the rows of an Arrow IPC stream, for people.
+func rowsOf(stream []byte) string {
+	r, err := ipc.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		return "?"
+	}
+	defer r.Release()
+	rows := int64(0)
+	for r.Next() {
+		rows += r.RecordBatch().NumRows()
+	}
+	return strconv.FormatInt(rows, 10)
+}
+
+// name returns what people call a node.
+func (n *Nodes) name(node string) string {
+	if n.cfg.Name == nil {
+		return cmp.Or(node, "?")
+	}
+	return cmp.Or(n.cfg.Name(node), node, "?")
+}

@@ -1,0 +1,92 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/shard/query"
+)
+
+// frontier knows the time that no row of the answer is behind, once there are enough rows. It is safe for concurrent
+// use.
+type frontier struct {
+	newest *query.Newest
+	begun  time.Time
+
+	mu    sync.Mutex // guards what is below
+	times []arrow.Timestamp
+	unit  arrow.TimeUnit
+	known chan struct{} // closed once there is a bound
+	bound string
+}
+
+// newFrontier returns the frontier of a statement, nil if it is not for the first rows by time.
+func newFrontier(s *query.Split) *frontier {
+	if s.Newest == nil || s.Newest.Limit+s.Newest.Offset > maxMerged {
+		return nil
+	}
+	return &frontier{newest: s.Newest, begun: time.Now(), known: make(chan struct{})}
+}
+
+// add takes the rows of a node into account.
+func (f *frontier) add(stream []byte) {
+	if f == nil {
+		return
+	}
+	s, err := readSorted(stream, f.newest)
+	if err != nil {
+		return
+	}
+	defer s.release()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, _ := s.schema.Field(f.newest.Column).Type.(*arrow.TimestampType)
+	if f.bound != "" || t == nil || len(f.times) > 0 && t.Unit != f.unit {
+		return
+	}
+	f.unit = t.Unit
+	f.times = append(f.times, s.times...)
+	slices.SortFunc(f.times, f.newest.Compare)
+	enough := int(f.newest.Limit + f.newest.Offset)
+	if len(f.times) < enough {
+		return
+	}
+	at := f.times[enough-1].ToTime(f.unit)
+	if year := at.Year(); year < 1 || year > 9999 {
+		return // it has no text that the engine reads back
+	}
+	f.bound = "'" + at.Format("2006-01-02 15:04:05.999999999") + "'"
+	close(f.known)
+}
+
+// again waits until a node that has not answered is to be asked again: there is a bound, and as long again as it took
+// to find it has passed. It returns false if ctx ends before that.
+func (f *frontier) again(ctx context.Context) bool {
+	if f == nil {
+		return false
+	}
+	select {
+	case <-f.known:
+	case <-ctx.Done():
+		return false
+	}
+	patience := time.NewTimer(time.Since(f.begun))
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// sql returns the statement for the rows that are not behind the frontier.
+func (f *frontier) sql() string { return f.newest.Before + f.bound + f.newest.After }
+
+// errAskedAgain ends a call to a node that is asked again, for fewer rows.
+var errAskedAgain = errors.New("asked again with a bound")

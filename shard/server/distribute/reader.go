@@ -1,0 +1,43 @@
+package distribute
+
+import (
+	"errors"
+	"io"
+
+	"cordwood/proto/errs"
+)
+
+// Reader reads the Arrow IPC stream that a node returns.
+type Reader interface {
+	io.ReadCloser
+	// Partial says what is missing of the rows, once they have been read.
+	Partial() []string
+}
+
+// Tries is how often a node is asked for rows, if its stream breaks.
+const Tries = 3
+
+// Away reports whether rows are missing because a shard cannot be asked, rather than for
+// what the answer was.
+func Away(err error) bool {
+	e := errs.From(err)
+	switch e.Code {
+	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
+		return true
+	}
+	return e.Reason == errs.NotLeader
+}
+
+// Remembering keeps the error of a reader, which says more than what a decoder of its bytes makes of it.
+type Remembering struct {
+	R   io.Reader
+	Err error
+}
+
+func (r *Remembering) Read(p []byte) (int, error) {
+	n, err := r.R.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.Err = err
+	}
+	return n, err
+}

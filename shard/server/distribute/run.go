@@ -1,0 +1,115 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/tracing"
+	"cordwood/shard/query"
+)
+
+// Run answers the query if the statement was taken apart. It returns false if rows have to be fetched; then nothing
+// has been sent.
+func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) {
+	d.out = out
+	if d.split.Reason != "" {
+		return false, nil
+	}
+	ctx, span := tracing.Start(ctx, "ask nodes")
+	span.Number("nodes", int64(len(d.parts)))
+	defer func() { span.End(err) }()
+	// What is missing stands in front of an answer, so rows are only passed on if nothing may be missing.
+	if d.split.Final == "" && d.split.Explain == "" && !d.req.AllowPartial {
+		return d.passOn(ctx)
+	}
+	defer func() { d.nodes.partials.Add(-d.bytes.Load()) }()
+	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
+		begin := time.Now()
+		if err := d.askBest(ctx); err != nil {
+			return d.instead(ctx, err)
+		}
+		d.asked = time.Since(begin)
+	}
+	return d.finish(ctx)
+}
+
+// instead reports whether err ends the query, or rows are fetched instead: what a statement gets wrong is said
+// best of the client's own text, and partial results that are too large are put on disk.
+func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error) {
+	if ctx.Err() != nil {
+		return true, err
+	}
+	if errors.Is(err, errTooLarge) {
+		d.nodes.large.add(d.req.Sql)
+	}
+	switch errs.CodeOf(err) {
+	case errs.InvalidArguments, errs.PlanQuery, errs.ColumnNotFound, errs.InvalidSyntax, errs.Unsupported, errs.Internal,
+		errs.Unexpected:
+		d.failed = err
+		return false, nil
+	}
+	return true, err
+}
+
+// finish runs the last step over what the nodes returned.
+func (d *Statement) finish(ctx context.Context) (done bool, err error) {
+	d.progress.Enter(PhaseFinish)
+	if done, err := d.mergeHere(); done {
+		return true, err
+	}
+	partials := &query.Partials{
+		Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment, Streams: d.streams(),
+	}
+	if err := d.sendMissing(); err != nil {
+		return true, err
+	}
+	err = d.nodes.cfg.Engine.Query(ctx, &query.Request{
+		SQL: d.split.Worker, Database: d.req.Database,
+		Tables: BareTables(d.table),
+		Limit:  d.req.Limit, Partials: partials, Note: d.Note(),
+	}, d.send)
+	if err != nil && !d.sent && len(d.missing) == 0 {
+		return d.instead(ctx, err)
+	}
+	return true, err
+}
+
+// mergeHere answers a statement for the first rows by time without the engine, if it can.
+func (d *Statement) mergeHere() (done bool, err error) {
+	n := d.split.Newest
+	if n == nil || d.split.Explain != "" || n.Limit+n.Offset > maxMerged {
+		return false, nil
+	}
+	ipc, err := merge(d.streams(), n)
+	if err != nil {
+		return false, nil // the engine says what is wrong, or fetches
+	}
+	if err := d.sendMissing(); err != nil {
+		return true, err
+	}
+	return true, d.send(ipc)
+}
+
+// send sends bytes of the answer. It counts the statement as split before it sends the first of them, so that a client
+// that has the answer finds it counted.
+func (d *Statement) send(ipc []byte) error {
+	if !d.sent {
+		d.nodes.metrics.count(d, true)
+	}
+	d.sent = true
+	return d.out.Rows(ipc)
+}
+
+// sendMissing says what the answer lacks, in front of it.
+func (d *Statement) sendMissing() error {
+	if len(d.missing) == 0 {
+		return nil
+	}
+	return d.out.Missing(d.missing)
+}
+
+// Fetched counts the statement as one whose rows are fetched, after Run has returned false.
+func (d *Statement) Fetched() { d.nodes.metrics.count(d, false) }

@@ -1,0 +1,126 @@
+package distribute
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/proto/tracing"
+	"cordwood/shard/query"
+)
+
+// Statement is a statement on its way to the nodes that have its rows.
+type Statement struct {
+	nodes    *Nodes
+	req      *shardpb.QueryRequest
+	id       string // the id of the query
+	progress Progress
+	split    *query.Split
+	table    *shardpb.QueryTable // whose rows are spread; nil: the statement was not split
+	parts    []*part
+
+	mu      sync.Mutex // guards missing
+	missing []string
+	bytes   atomic.Int64
+	// frontier is set for statements for the first rows by time, and nil for others.
+	frontier *frontier
+	// asked is how long it took until all nodes had answered.
+	asked time.Duration
+	// failed is why rows are fetched although the statement was split.
+	failed error
+
+	out Answer
+	// sent reports whether rows have been sent to out.
+	sent bool
+}
+
+// part is what one node is asked.
+type part struct {
+	node   string // the presumed leader of the shards
+	shards []uint32
+	// sql, if not empty, is what it is asked in the place of the statement for all.
+	sql  string
+	ipc  []byte
+	took time.Duration
+}
+
+// TakeApart prepares a query whose rows lie on other nodes as well; id names the query on all nodes. It returns nil if
+// there is nothing to take apart: this node has all rows, or the statement is a part already.
+func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id string, progress Progress,
+) (*Statement, error) {
+	if req.Part || n.cfg.Ask == nil ||
+		!slices.ContainsFunc(req.Tables, func(t *shardpb.QueryTable) bool { return n.spread(req, t) }) {
+		return nil, nil
+	}
+	ctx, span := tracing.Start(ctx, "split query")
+	d := &Statement{nodes: n, req: req, id: id, progress: progress}
+	var err error
+	d.split, err = n.cfg.Engine.Split(ctx, &query.Request{
+		SQL: req.Sql, Database: req.Database, Tables: BareTables(req.Tables...), Limit: req.Limit, Timezone: req.Timezone,
+	})
+	span.End(err)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range req.Tables {
+		if d.split.Reason == "" && d.split.Table == (query.TableName{Database: t.Name.Database, Name: t.Name.Name}) {
+			d.table = t
+		}
+	}
+	switch {
+	case n.large.has(req.Sql):
+		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
+	case d.table == nil:
+		const absent = "its table is not among those of the request"
+		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, causeFailed)
+	case !n.spread(req, d.table):
+		return nil, nil // what is spread is another table, which the statement does not read
+	default:
+		d.divide()
+	}
+	return d, nil
+}
+
+// spread reports whether rows of a table are in several shards, one of which this node cannot show.
+func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
+	if t.Inline || t.Name == nil || t.Table == nil {
+		return false
+	}
+	shards := ShardsOf(t)
+	return len(shards) > 1 && slices.ContainsFunc(shards, func(id uint32) bool {
+		return !slices.Contains(t.LeftOut, id) && !n.cfg.Shows(id, req.AnyReplica)
+	})
+}
+
+// divide groups the shards of the table by the nodes that are presumed to lead them. Rows of a table that merges
+// them are merged shard by shard, so each of its shards is a part.
+func (d *Statement) divide() {
+	merges := query.MergeOf(schema.FromProto(d.table.Table)) != query.Append
+	leaders := map[uint32]string{}
+	for _, of := range d.req.Nodes {
+		if len(of.NodeIds) > 0 {
+			leaders[of.ShardId] = of.NodeIds[0]
+		}
+	}
+	byNode := map[string]*part{}
+	for _, id := range ShardsOf(d.table) {
+		if slices.Contains(d.table.LeftOut, id) {
+			d.missing = append(d.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", d.table.Name.Database,
+				d.table.Name.Name, id))
+			continue
+		}
+		node := leaders[id]
+		p := byNode[node]
+		if p == nil || merges {
+			p = &part{node: node}
+			d.parts, byNode[node] = append(d.parts, p), p
+		}
+		p.shards = append(p.shards, id)
+	}
+}
