@@ -81,7 +81,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Fresh: client.Fresh, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
 		SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer,
-		Cluster:           coordinator.NewAdmin(client).WithShards(shards),
+		Cluster:           coordinator.NewAdmin(client).On(n.data.nodeID).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,
 		Lookup: func(ctx context.Context, q *ingest.Lookup) ([]string, error) {

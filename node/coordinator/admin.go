@@ -39,6 +39,7 @@ type Catalog interface {
 type Admin struct {
 	meta   Catalog
 	shards Shards
+	node   string // the node that it is on; empty: it is not told
 	limits snapshot.Limits
 }
 
@@ -56,6 +57,12 @@ func NewAdmin(meta Catalog) *Admin {
 // WithShards has the Admin ask shards how large tables are, which is part of some plans.
 func (a *Admin) WithShards(s Shards) *Admin {
 	a.shards = s
+	return a
+}
+
+// On tells the Admin which node it is on.
+func (a *Admin) On(node string) *Admin {
+	a.node = node
 	return a
 }
 
@@ -114,7 +121,7 @@ func (a *Admin) withoutLeader(err error) *clusterapi.Status {
 	for _, n := range a.meta.Nodes() {
 		status.Nodes = append(status.Nodes, &metapb.NodeStatus{Node: n})
 	}
-	return view.DescribeAlone(a.snapshotOf(status), err)
+	return view.DescribeAlone(a.snapshotOf(status), a.node, err)
 }
 
 // Operations implements clusterapi.Cluster.

@@ -157,9 +157,17 @@ func TestStatusInWords(t *testing.T) {
 			w.settings.InitialShards, w.began = 4, time.Now().Add(-time.Hour)
 		}, false, []string{"broken\n", "there is no shard yet", "start 1 or more nodes with the role shard"}, ""},
 		{
-			"no leader of the metadata", func(w *world) { w.node("a").shard(1, "a") }, true,
-			[]string{"broken\n", "no leader of the metadata group answers", "start the nodes with the role meta"},
+			"no leader of the metadata", func(w *world) { w.node("a", "b", "c", "r:router").shard(1, "a") }, true,
+			[]string{
+				"broken\n", "no leader of the metadata group answers",
+				"other nodes with the role meta (node-b, node-c) run, and start the stopped ones",
+			},
 			"",
+		},
+		{
+			"no leader of the metadata, and no other node", func(w *world) { w.node("a", "r:router").shard(1, "a") }, true,
+			[]string{"broken\n", "no other node has the role meta: see the log of this node"},
+			"start the",
 		},
 		{"a replica that was just started", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "b", "a", "c").voting("a", "b", "c")
@@ -339,7 +347,7 @@ func TestStatusInWords(t *testing.T) {
 				w := newWorld(t)
 				c.set(w)
 				cat := catalog{&process{w: w, leads: true}, c.noLeader}
-				s, err := NewAdmin(cat).Status(t.Context())
+				s, err := NewAdmin(cat).On("a").Status(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -64,14 +64,14 @@ func (r *Registry) load() {
 	}
 }
 
-// save keeps the addresses, but not of nodes that only callers told of. They are a help,
+// save keeps the addresses, but not of removed nodes and of those that only callers told of. They are a help,
 // not a promise: nothing is synced.
 func (r *Registry) save() {
 	if r.cfg.File == "" {
 		return
 	}
 	k := kept{Version: fileVersion}
-	for _, n := range r.known(func(e *entry) bool { return e.told == "" }) {
+	for _, n := range r.known(func(id string, e *entry) bool { return e.told == "" && !r.removed[id] }) {
 		k.Nodes = append(k.Nodes, keptNode{n.Id, n.RpcAddr, n.Roles})
 	}
 	data, err := json.Marshal(k)

@@ -62,7 +62,10 @@ type Registry struct {
 	toldBy map[string]int // by host: how many of nodes are known by its calls alone
 	told   int            // the sum of toldBy
 	saved  time.Time      // when the file was last written for what a caller told
-	closed bool
+	// removed are nodes that the metadata listed once and lists no more. They, or others, may
+	// still tell of them.
+	removed map[string]bool
+	closed  bool
 }
 
 // entry is what is known of a node.
@@ -98,7 +101,7 @@ func New(cfg Config) *Registry {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	r := &Registry{cfg: cfg, nodes: map[string]*entry{}, toldBy: map[string]int{}}
+	r := &Registry{cfg: cfg, nodes: map[string]*entry{}, toldBy: map[string]int{}, removed: map[string]bool{}}
 	r.load()
 	return r
 }
@@ -147,6 +150,7 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 	listed := map[string]bool{}
 	for _, n := range nodes {
 		listed[n.Id] = true
+		delete(r.removed, n.Id)
 		e := r.entry(n.Id)
 		switch {
 		case e.node == nil && len(e.addrs) > 0: // may be from before the node moved
@@ -165,6 +169,9 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 	var gone []*grpc.ClientConn
 	for id, e := range r.nodes {
 		removed := e.node != nil && !listed[id] // from the cluster
+		if removed {
+			r.noteRemoved(id)
+		}
 		if removed || e.node == nil && r.cfg.Now().Sub(e.heard) > unlistedFor {
 			gone = append(gone, r.drop(id)...)
 			changed = true
@@ -222,14 +229,14 @@ func (r *Registry) Heard(nodes []*metapb.Node) {
 }
 
 // Known lists the nodes that have an address, by id, with that where they were last.
-func (r *Registry) Known() []*metapb.Node { return r.known(func(*entry) bool { return true }) }
+func (r *Registry) Known() []*metapb.Node { return r.known(func(string, *entry) bool { return true }) }
 
-func (r *Registry) known(which func(*entry) bool) []*metapb.Node {
+func (r *Registry) known(which func(string, *entry) bool) []*metapb.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []*metapb.Node
 	for id, e := range r.nodes {
-		if len(e.addrs) > 0 && which(e) {
+		if len(e.addrs) > 0 && which(id, e) {
 			out = append(out, &metapb.Node{Id: id, RpcAddr: e.addrs[0], Roles: e.roles, Mark: e.node.GetMark()})
 		}
 	}
@@ -237,13 +244,13 @@ func (r *Registry) known(which func(*entry) bool) []*metapb.Node {
 	return out
 }
 
-// WithRole lists the other nodes that have a role, by id.
+// WithRole lists the other nodes that have a role, by id, but none that was removed from the cluster.
 func (r *Registry) WithRole(role string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
 	for id, e := range r.nodes {
-		if id != r.cfg.NodeID && slices.Contains(e.roles, role) {
+		if id != r.cfg.NodeID && !r.removed[id] && slices.Contains(e.roles, role) {
 			out = append(out, id)
 		}
 	}

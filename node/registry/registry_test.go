@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,40 @@ func TestOrder(t *testing.T) {
 	want("removed from the cluster")
 	if _, err := r.Dial("a"); err == nil {
 		t.Error("a removed node can be dialed")
+	}
+}
+
+// TestRemoved has nodes that were removed from the cluster told of again: they are no members of
+// the metadata group until the metadata lists them.
+func TestRemoved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "PEERS")
+	r := newRegistry(t, file)
+	node := func(id string) *metapb.Node {
+		return &metapb.Node{Id: id, RpcAddr: id + ":1", Roles: []string{"meta"}}
+	}
+	r.Learn([]*metapb.Node{node("a"), node("b"), node("c"), node("d")})
+	r.Learn([]*metapb.Node{node("a")})
+	r.Heard([]*metapb.Node{node("b")})
+	r.Told("10.0.0.1", "c", "c:1", []string{"meta"})
+	r.Seen("d", "d:1", []string{"meta"})
+	if got := r.WithRole("meta"); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("members after the removal: %v", got)
+	}
+	if got := r.Addrs("d"); !slices.Equal(got, []string{"d:1"}) {
+		t.Errorf("the removed node cannot be called: %v", got)
+	}
+	if got := newRegistry(t, file).WithRole("meta"); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("members after a restart: %v", got)
+	}
+	r.Learn([]*metapb.Node{node("a"), node("b")})
+	if got := r.WithRole("meta"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("members after the return: %v", got)
+	}
+	for i := range 2 * maxRemoved {
+		r.Learn([]*metapb.Node{node(strconv.Itoa(i))})
+	}
+	if len(r.removed) > maxRemoved {
+		t.Errorf("%d removed nodes are remembered", len(r.removed))
 	}
 }
 

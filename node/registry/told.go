@@ -18,6 +18,8 @@ const (
 	maxToldBy = 64
 	// unlistedFor is how long a node is remembered that is not heard of and not listed.
 	unlistedFor = 15 * time.Minute
+	// maxRemoved is how many removed nodes are remembered.
+	maxRemoved = 1024
 	// toldSaves is the pause between two writes of the file for what callers tell.
 	toldSaves = time.Second
 )
@@ -118,4 +120,15 @@ func (r *Registry) confirm(e *entry) {
 		delete(r.toldBy, e.told)
 	}
 	e.told = ""
+}
+
+// noteRemoved notes that a node was removed from the cluster; the caller holds mu.
+func (r *Registry) noteRemoved(id string) {
+	if len(r.removed) >= maxRemoved {
+		for other := range r.removed {
+			delete(r.removed, other) // any: one that is forgotten is only called in vain
+			break
+		}
+	}
+	r.removed[id] = true
 }

@@ -12,15 +12,9 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// DescribeAlone describes the cluster by what one node knows while no leader of the metadata group answers.
-func DescribeAlone(snap *snapshot.Snapshot, err error) *clusterapi.Status {
+// DescribeAlone describes the cluster by what one node, self, knows while no leader of the metadata group answers.
+func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.Status {
 	out := Describe(snap)
-	var members []string
-	for _, n := range snap.Status.Nodes {
-		if snapshot.InMeta(n.Node) {
-			members = append(members, n.Node.Id)
-		}
-	}
 	for i := range out.Shards {
 		out.Shards[i].State = "unknown"
 	}
@@ -30,10 +24,24 @@ func DescribeAlone(snap *snapshot.Snapshot, err error) *clusterapi.Status {
 		Text: fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. "+
 			"Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change",
 			snap.Spell(err.Error())),
-		Advice: fmt.Sprintf("start the nodes with the role meta (%s): more than half of its voters must answer; "+
-			"if they are lost for good, see 'cordwood recover --help'", snap.Labels(members)),
+		Advice: adviseLeaderless(snap, self),
 	}}
 	return out
+}
+
+// adviseLeaderless says what to do on node self while no leader of the metadata group answers.
+func adviseLeaderless(snap *snapshot.Snapshot, self string) string {
+	var others []string
+	for _, n := range snap.Status.Nodes {
+		if snapshot.InMeta(n.Node) && n.Node.GetId() != self {
+			others = append(others, n.Node.GetId())
+		}
+	}
+	if len(others) == 0 {
+		return "no other node has the role meta: see the log of this node, and whether its disk is full or slow"
+	}
+	return fmt.Sprintf("see which of the other nodes with the role meta (%s) run, and start the stopped ones: more than "+
+		"half of the voters must answer; if they are lost for good, see 'cordwood recover --help'", snap.Labels(others))
 }
 
 // Describe lists the nodes, shards and running operations of the cluster.
