@@ -99,13 +99,7 @@ func NewClient(cmd *cobra.Command, note func(text string), change ...func(*clien
 	}
 	cfg := client.Config{
 		Servers: servers, User: user, UserAgent: "cordwood-cli",
-		OnRetry: func(cause error, wait time.Duration) {
-			if wait == 0 {
-				note(fmt.Sprintf("%v; trying the next server", cause))
-			} else {
-				note(fmt.Sprintf("%v; trying again in %v", cause, wait.Round(100*time.Millisecond)))
-			}
-		},
+		OnRetry: (&retryNotes{note: note, now: time.Now}).tell,
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,11 @@ type Request struct {
 	Body   []byte
 	// Reads says that the request changes nothing, although its method is POST.
 	Reads bool
-	// Within, if not 0, is how long after the first try another one may begin. It takes the
-	// place of Config.Attempts.
+	// Within, if not 0, bounds all tries together, except that the server's own limit holds for
+	// the first one. The tries after the first tell the server how much is left, in the header
+	// x-svc-timeout. It takes the place of Config.Attempts.
 	Within time.Duration
-	// Limit, if not 0, bounds all tries together. Those after the first tell the server how
-	// much is left, in the header x-svc-timeout.
+	// Limit, if not 0, bounds the first try, too: the request has it in its header x-svc-timeout.
 	Limit time.Duration
 }
 
@@ -35,9 +36,9 @@ const (
 	firstWait = 250 * time.Millisecond
 	// maxWait bounds one wait, also if the server asks for more.
 	maxWait = 30 * time.Second
-	// answerGrace is how much longer than Request.Limit an answer may take to come: the
+	// answerGrace is how much longer than its limit an answer may take to come: the
 	// server has to say that the time is over.
-	answerGrace = 5 * time.Second
+	answerGrace = 2 * time.Second
 )
 
 // maxConnects is how often servers that cannot be connected to are tried, about 3 s in
@@ -97,7 +98,7 @@ type doing struct {
 // request returns what is sent next.
 func (d *doing) request() Request {
 	r := d.r
-	if d.tries++; d.tries > 1 && r.Limit > 0 {
+	if d.tries++; d.tries > 1 && d.limit() > 0 {
 		r.Header = r.Header.Clone()
 		if r.Header == nil {
 			r.Header = http.Header{}
@@ -107,11 +108,14 @@ func (d *doing) request() Request {
 	return r
 }
 
-func (d *doing) left() time.Duration { return d.r.Limit - d.c.now().Sub(d.start) }
+// limit returns what bounds all tries together; 0: nothing does.
+func (d *doing) limit() time.Duration { return cmp.Or(d.r.Limit, d.r.Within) }
+
+func (d *doing) left() time.Duration { return d.limit() - d.c.now().Sub(d.start) }
 
 // patience returns how long the next try waits for an answer; 0: without a bound.
 func (d *doing) patience() time.Duration {
-	if d.r.Limit == 0 {
+	if d.limit() == 0 || d.r.Limit == 0 && d.tries <= 1 {
 		return 0
 	}
 	return max(d.left(), 0) + answerGrace

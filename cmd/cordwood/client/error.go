@@ -34,12 +34,18 @@ type Error struct {
 	retryAfter time.Duration
 }
 
-// Error returns the server's reason, and behind it how it answered.
-func (e *Error) Error() string {
+// Answer returns how the server answered, without its reason.
+func (e *Error) Answer() string {
 	answer := fmt.Sprintf("server answered %d", e.Status)
 	if e.Code != 0 {
 		answer += fmt.Sprintf(", code %d", e.Code)
 	}
+	return answer
+}
+
+// Error returns the server's reason, and behind it how it answered.
+func (e *Error) Error() string {
+	answer := e.Answer()
 	s := answer
 	if e.Msg != "" {
 		space := " "

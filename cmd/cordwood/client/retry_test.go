@@ -216,6 +216,39 @@ func TestReadsAreRepeated(t *testing.T) {
 	}
 }
 
+// TestSlowFailures: tries that take long to fail end within the time of the request, although only
+// the server bounds the first one.
+func TestSlowFailures(t *testing.T) {
+	var k clock
+	var limits []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := r.Header.Get("X-Svc-Timeout")
+		limits = append(limits, text)
+		limit, err := time.ParseDuration(text)
+		if err != nil {
+			limit = time.Hour
+		}
+		k.at = k.at.Add(min(limit, 8*time.Second))
+		w.Header().Set("Retry-After", "1")
+		if limit < 8*time.Second {
+			w.WriteHeader(http.StatusRequestTimeout)
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"code":5003,"error":"shard 2 has no leader"}`)
+	}))
+	defer s.Close()
+	c := timed(t, &k, Config{Servers: []string{s.URL}})
+	start := k.at
+	_, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/x", Reads: true, Within: 30 * time.Second})
+	if took := k.at.Sub(start); took > 30*time.Second || err == nil || !strings.Contains(err.Error(), "no leader") {
+		t.Errorf("%d tries took %s, want at most 30 s: %v", len(limits), took, err)
+	}
+	if len(limits) < 3 || limits[0] != "" || limits[1] == "" {
+		t.Errorf("the tries had the limits %q, want none for the first one", limits)
+	}
+}
+
 // TestLimitOfASilentServer: what does not answer at all is not waited for without end.
 func TestLimitOfASilentServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

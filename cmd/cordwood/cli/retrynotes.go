@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+// retryNotes tells a person that a request is sent again, and why. It has the whole reason once
+// in a while, and few words for it in between. It may be used concurrently.
+type retryNotes struct {
+	note func(text string)
+	now  func() time.Time
+
+	mu   sync.Mutex // guards told
+	told map[string]time.Time
+}
+
+// wholeEvery is how often a reason is told as a whole.
+const wholeEvery = time.Minute
+
+// maxReasons bounds how many reasons are remembered.
+const maxReasons = 64
+
+func (n *retryNotes) tell(cause error, wait time.Duration) {
+	next := "trying the next server"
+	if wait > 0 {
+		next = fmt.Sprintf("trying again in %v", wait.Round(100*time.Millisecond))
+	}
+	reason := shortReason(cause)
+	if n.whole(reason) {
+		reason = cause.Error()
+	}
+	n.note(reason + "; " + next)
+}
+
+// whole reports whether a reason is to be told as a whole.
+func (n *retryNotes) whole(reason string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.now()
+	if last, ok := n.told[reason]; ok && now.Sub(last) < wholeEvery {
+		return false
+	}
+	if n.told == nil || len(n.told) >= maxReasons {
+		n.told = map[string]time.Time{}
+	}
+	n.told[reason] = now
+	return true
+}
+
+// shortReason returns why a try failed in few words.
+func shortReason(cause error) string {
+	if e := (*client.Error)(nil); errors.As(cause, &e) {
+		return "the same again: " + e.Answer()
+	}
+	short, _, _ := strings.Cut(cause.Error(), ": ")
+	return short
+}
