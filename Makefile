@@ -29,7 +29,7 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
               ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/... ./shard/handoff
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences vendor-web web-lint web-test image deb dist dist-test package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -141,6 +141,9 @@ helm-docs: ## Write the chart's README, its rules and dashboards and the golden 
 
 vendor-web: ## Build router/web/vendor, the libraries and fonts of the page, from the npm registry
 	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent vendor
+
+web-bundle: ## Build router/web/bundle, the scripts of the page as browsers ask for them; needs node
+	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent bundle
 
 web-lint: ## eslint, prettier and tsc over the scripts of the page; needs node
 	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent lint

@@ -40,10 +40,11 @@ var contentTypes = map[string]string{
 }
 
 // readAssets reads and hashes all files, and makes the forms in which they are sent.
-func readAssets(from fs.FS, form func(contentType string, plain []byte) *file) (*assets, error) {
+// The page begins with the script entry.
+func readAssets(from fs.FS, entry string, form func(contentType string, plain []byte) *file) (*assets, error) {
 	a := &assets{files: map[string]*file{}}
 	sources := map[string][]byte{}
-	for _, root := range []string{"app", "vendor"} {
+	for _, root := range []string{"app", path.Dir(entry), "vendor"} {
 		err := fs.WalkDir(from, root, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || contentTypes[path.Ext(name)] == "" {
 				return err
@@ -71,7 +72,7 @@ func readAssets(from fs.FS, form func(contentType string, plain []byte) *file) (
 	}
 	a.hash = hex.EncodeToString(sum.Sum(nil))[:12]
 	var err error
-	a.index, err = readIndex(from, a.hash, sources)
+	a.index, err = readIndex(from, a.hash, entry, sources)
 	return a, err
 }
 

@@ -30,19 +30,23 @@ const (
 	hashPlace    = "{{hash}}"
 	noncePlace   = "{{nonce}}"
 	preloadPlace = "{{preload}}"
-	entry        = "app/main.js"
+	entryPlace   = "{{entry}}"
 )
 
-func readIndex(from fs.FS, hash string, sources map[string][]byte) (*index, error) {
+func readIndex(from fs.FS, hash, entry string, sources map[string][]byte) (*index, error) {
 	text, err := fs.ReadFile(from, "app/index.html")
 	if err != nil {
 		return nil, err
 	}
 	var links strings.Builder
 	for _, name := range imported(sources, entry) {
+		if name == entry {
+			continue // its own tag asks for it
+		}
 		fmt.Fprintf(&links, "<link rel=modulepreload href=\"/dashboard/a/%s/%s\">\n", hash, name)
 	}
 	text = bytes.ReplaceAll(text, []byte(hashPlace), []byte(hash))
+	text = bytes.Replace(text, []byte(entryPlace), []byte(entry), 1)
 	text = bytes.Replace(text, []byte(preloadPlace), []byte(links.String()), 1)
 	before, after, found := bytes.Cut(text, []byte(noncePlace))
 	if !found {
@@ -51,8 +55,9 @@ func readIndex(from fs.FS, hash string, sources map[string][]byte) (*index, erro
 	return &index{before: before, after: after}, nil
 }
 
-// An import that is needed before the module that has it can run.
-var importLine = regexp.MustCompile(`(?m)^(?:import|export|\})[^'";()]*?\bfrom\s+'(\.[^']+)'|^import\s+'(\.[^']+)'`)
+// An import that is needed before the module that has it can run, as written by hand or by the bundler.
+var importLine = regexp.MustCompile(
+	`(?m)(?:^|;)(?:import|export|\})[^'";()]*?(?:\bfrom)?\s*['"](\.[^'"]+)['"]`)
 
 // imported lists the modules that a module needs, and those that these need, so that the browser asks for all of
 // them at once.
@@ -65,7 +70,7 @@ func imported(sources map[string][]byte, from string) []string {
 		}
 		seen[name] = true
 		for _, m := range importLine.FindAllSubmatch(sources[name], -1) {
-			visit(path.Join(path.Dir(name), string(m[1])+string(m[2])))
+			visit(path.Join(path.Dir(name), string(m[1])))
 		}
 	}
 	visit(from)

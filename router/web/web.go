@@ -1,8 +1,9 @@
 // Package web serves the page for browsers at /dashboard/: index.html with a nonce of its own for each answer, and
 // everything else as assets whose address has a hash of them all, so that browsers keep them forever.
 //
-// The files are in the program (app, written by hand, and vendor, which `make vendor-web` builds). They are hashed and
-// compressed once, when the first request comes. Nobody has to build anything.
+// The scripts are written by hand in app, with the libraries of vendor, which `make vendor-web` builds. In the program
+// is a bundle of them, which `make web-bundle` builds and which is committed: users build nothing, and a browser asks
+// for one script. Files are hashed and compressed once, when the first request comes.
 //
 // The package knows nothing of users: assets hold no data, and the API asks for itself. A Handler may be used
 // concurrently and has nothing to close.
@@ -16,8 +17,11 @@ import (
 	"sync"
 )
 
-//go:embed app vendor
+//go:embed app/index.html app/boot.js app/icon.svg app/style bundle vendor/fonts
 var embedded embed.FS
+
+// The script that the page begins with: in the program, and in a folder.
+const bundledEntry, folderEntry = "bundle/main.js", "app/main.js"
 
 // Root is where the page is.
 const Root = "/dashboard/"
@@ -38,9 +42,9 @@ type Handler struct {
 func New(cfg Config) *Handler {
 	if cfg.Dir != "" {
 		dir := os.DirFS(cfg.Dir)
-		return &Handler{load: func() (*assets, error) { return readAssets(dir, asIs) }}
+		return &Handler{load: func() (*assets, error) { return readAssets(dir, folderEntry, asIs) }}
 	}
-	return &Handler{load: sync.OnceValues(func() (*assets, error) { return readAssets(embedded, compress) })}
+	return &Handler{load: sync.OnceValues(func() (*assets, error) { return readAssets(embedded, bundledEntry, compress) })}
 }
 
 // ServeHTTP answers every path from Root on. Paths below a/ are assets, boot.js is the script that runs before all

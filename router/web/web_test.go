@@ -1,12 +1,19 @@
 package web
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -53,7 +60,7 @@ func TestAssets(t *testing.T) {
 	h := New(Config{})
 	page := get(t, h, Root).Body.String()
 	names := regexp.MustCompile(`"(/dashboard/a/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	if len(names) < 20 {
+	if len(names) != 5 { // script, style sheet, two fonts and the picture
 		t.Fatalf("%d files", len(names))
 	}
 	for _, m := range names {
@@ -101,22 +108,26 @@ func TestRedirect(t *testing.T) {
 // TestFolder has a changed file of a folder served at the next request.
 func TestFolder(t *testing.T) {
 	dir := fstest.MapFS{
-		"app/index.html": {Data: []byte("{{hash}} {{preload}} {{nonce}}")}, "app/main.js": {Data: []byte("1")},
+		"app/index.html": {Data: []byte("{{hash}} {{preload}} {{nonce}}")},
+		"app/main.js":    {Data: []byte("import { a } from './lib/a.js';")}, "app/lib/a.js": {Data: []byte("1")},
 		"vendor/core.js": {Data: []byte("2")},
 	}
 	for _, name := range styles {
 		dir["app/style/"+name] = &fstest.MapFile{Data: []byte("a{}")}
 	}
-	first, err := readAssets(dir, asIs)
+	first, err := readAssets(dir, folderEntry, asIs)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(first.index.before), "/app/lib/a.js") {
+		t.Errorf("the browser is not told of the second module: %s", first.index.before)
+	}
 	dir["app/main.js"] = &fstest.MapFile{Data: []byte("3")}
-	if second, err := readAssets(dir, asIs); err != nil || second.hash == first.hash {
+	if second, err := readAssets(dir, folderEntry, asIs); err != nil || second.hash == first.hash {
 		t.Errorf("%v, %s twice", err, first.hash)
 	}
 	delete(dir, "app/style/"+styles[0])
-	if _, err := readAssets(dir, asIs); err == nil {
+	if _, err := readAssets(dir, folderEntry, asIs); err == nil {
 		t.Error("a style sheet is missing, and nobody says so")
 	}
 }
@@ -125,7 +136,7 @@ func TestFolder(t *testing.T) {
 const mostScript, mostStyle, mostFonts = 100 << 10, 12 << 10, 80 << 10
 
 func TestBudgets(t *testing.T) {
-	a, err := readAssets(embedded, compress)
+	a, err := readAssets(embedded, bundledEntry, compress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +217,10 @@ func leadsTo(next map[string][]string, from, to string, seen map[string]bool) bo
 func readScripts(t *testing.T) map[string]string {
 	t.Helper()
 	sources := map[string]string{}
-	err := fs.WalkDir(embedded, "app", func(name string, _ fs.DirEntry, err error) error {
+	here := os.DirFS(".")
+	err := fs.WalkDir(here, "app", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && path.Ext(name) == ".js" && name != "app/boot.js" {
-			text, err := embedded.ReadFile(name)
+			text, err := fs.ReadFile(here, name)
 			sources[name] = string(text)
 			return err
 		}
@@ -230,6 +242,45 @@ func TestNoHTML(t *testing.T) {
 			if strings.Contains(text, bad) {
 				t.Errorf("%s has %s", name, bad)
 			}
+		}
+	}
+}
+
+// TestBundle has the bundle made of the scripts that are there, and, where the tools are installed, of the same bytes
+// as one that is made now.
+func TestBundle(t *testing.T) {
+	sources := readScripts(t)
+	for _, name := range []string{"app/boot.js", "vendor/core.js"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources[name] = string(text)
+	}
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		sum.Write([]byte(name + "\x00" + sources[name]))
+	}
+	said, err := embedded.ReadFile("bundle/SOURCES")
+	if want := hex.EncodeToString(sum.Sum(nil)) + "\n"; err != nil || string(said) != want {
+		t.Fatalf("the scripts have changed since the bundle was made: run make web-bundle (%v)", err)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node to make another bundle")
+	}
+	if _, err := os.Stat("../../deploy/tools/web/node_modules/esbuild"); err != nil {
+		t.Skip(err)
+	}
+	fresh := t.TempDir()
+	if out, err := exec.Command(node, "../../deploy/tools/web/bundle.mjs", fresh).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"main.js", "SOURCES"} {
+		want, err := os.ReadFile(filepath.Join(fresh, name))
+		have, _ := embedded.ReadFile("bundle/" + name)
+		if err != nil || !bytes.Equal(have, want) {
+			t.Errorf("%s: %d bytes, and a new one has %d (%v)", name, len(have), len(want), err)
 		}
 	}
 }

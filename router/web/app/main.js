@@ -1,10 +1,12 @@
 // Starts the page: makes the stores, joins them, and draws the page that the address names.
 
-import { effect, html, render, useEffect } from '../vendor/core.js';
+import { effect, html, render, useEffect, useState } from '../vendor/core.js';
 import { Banner, KeyHelp, TabBar, Toast, TopBar } from './components/shell.js';
 import { SignInDialog } from './components/signin.js';
+import { Empty } from './components/states.js';
 import { createApi } from './lib/api.js';
 import { pages } from './pages/pages.js';
+import { createAdding } from './stores/adding.js';
 import { createExplore } from './stores/explore.js';
 import { createHealth } from './stores/health.js';
 import { createKeys } from './stores/keys.js';
@@ -13,6 +15,7 @@ import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
 import { createSignIn } from './stores/signin.js';
 import { createSql } from './stores/sql.js';
+import { createTable } from './stores/table.js';
 import { createTail } from './stores/tail.js';
 import { createTables } from './stores/tables.js';
 
@@ -30,6 +33,8 @@ function createStores() {
     place,
     keys: createKeys(window, prefs.singleKeys),
     tables: createTables(api, clock),
+    table: createTable(api, clock),
+    adding: createAdding({ api, clock }),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),
@@ -43,15 +48,42 @@ function App({ stores }) {
   const page = pages.find((p) => p.id === id) ?? pages[0];
   useEffect(() => {
     const reload = () => document.visibilityState === 'visible' && void stores.health.load();
-    void stores.signIn.load();
     const timer = setInterval(reload, 10000);
     return () => clearInterval(timer);
   }, [stores]);
   return html`<${TopBar} pages=${pages} page=${page.id} stores=${stores} />
     <${Banner} stores=${stores} page=${page.id} />
-    <main><${page.view} key=${page.id} stores=${stores} /></main>
+    <main><${PageView} key=${page.id} page=${page} stores=${stores} /></main>
     <${TabBar} pages=${pages} page=${page.id} />
     <${Toast} /><${KeyHelp} keys=${stores.keys} /><${SignInDialog} signIn=${stores.signIn} />`;
+}
+
+/** @type {Map<string, import('./pages/pages.js').View>} */
+const loaded = new Map();
+
+/**
+ * A page, which is loaded when it is opened for the first time.
+ * @param {{page: import('./pages/pages.js').Page, stores: Stores}} props
+ */
+function PageView({ page, stores }) {
+  const [, redraw] = useState(0);
+  const [failed, setFailed] = useState(false);
+  const View = page.view ?? loaded.get(page.id);
+  useEffect(() => {
+    if (View) return;
+    page.load?.().then(
+      (view) => {
+        loaded.set(page.id, view);
+        redraw(1);
+      },
+      () => setFailed(true),
+    );
+  }, []);
+  if (View) return html`<${View} stores=${stores} />`;
+  if (!failed) return html`<div class="waits" aria-busy="true"></div>`;
+  return html`<${Empty} title="This page did not load.">
+    <p>The server does not answer, or it has another version now.</p>
+    <p class="acts"><button class="button main" onClick=${() => location.reload()}>Load again</button></p><//>`;
 }
 
 /**

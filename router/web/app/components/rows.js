@@ -64,7 +64,7 @@ export function Rows(props) {
       ${columns.map((name) => html`<span class="col" style=${{ width: `${widths.get(name)}px` }} title=${name}>${leafName(name)}</span>`)}
       <span>${shape.message ? `${shape.message} and the rest` : 'fields'}</span>
     </div>
-    <div class="rows" onCopy=${copy}>
+    <div class=${`rows ${props.density}`} onCopy=${copy}>
       <${VirtualList} count=${count} height=${height} label=${props.label} row=${row} onSee=${props.onSee}
         focus=${props.focus} dropped=${props.dropped} follow=${props.follow} onEnd=${props.onEnd} resetKey=${props.resetKey} />
       <${Grain} count=${count} at=${at} shape=${shape} />

@@ -2,8 +2,10 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { message } from '../stores/toast.js';
+import { Dialog } from './dialog.js';
+import { Menu } from './menu.js';
 
-/** @typedef {{id: string, name: string}} PageInfo */
+/** @typedef {{id: string, name: string, bar?: boolean}} PageInfo */
 
 /**
  * @param {object} props
@@ -16,7 +18,7 @@ export function TopBar({ pages, page, stores }) {
   const state = health.value.value;
   return html`<header class="top">
     <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
-    <nav aria-label="Pages">${pages.map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`)}</nav>
+    <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`)}</nav>
     <span class="grow"></span>
     ${
       state &&
@@ -24,18 +26,25 @@ export function TopBar({ pages, page, stores }) {
         state.health === 'ok' ? `${state.nodes.length} ${state.nodes.length === 1 ? 'node' : 'nodes'} ok` : state.health
       }</a>`
     }
-    ${stores.signIn.user.value && html`<span class="user">${stores.signIn.user.value} <button class="text" onClick=${() => stores.signIn.leave().then(() => location.reload())}>Sign out</button></span>`}
+    <a class="button" data-ui="nav-add" href="/dashboard/add" aria-current=${page === 'add' ? 'page' : undefined}>Add data</a>
     <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
       onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
+    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}</a>
   </header>`;
 }
 
-/** @param {{pages: PageInfo[], page: string}} props */
+/** The bar of a phone: the pages that are used there, and the others behind More. @param {{pages: PageInfo[], page: string}} props */
 export function TabBar({ pages, page }) {
-  return html`<nav class="tabbar" aria-label="Pages">${pages.map(
-    ({ id, name }) => html`<a href=${`/dashboard/${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`,
-  )}</nav>`;
+  const first = pages.slice(0, 4);
+  const others = pages.slice(4);
+  const link = (/** @type {PageInfo} */ { id, name }) => html`<a href=${`/dashboard/${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`;
+  const current = others.find((p) => p.id === page);
+  return html`<nav class="tabbar" aria-label="Pages">${first.map(link)}
+    <${Menu} button=${html`<span>${current?.name ?? 'More'}</span>`} label="Other pages" class="more" panelClass=${current ? 'current' : ''}>${(
+      /** @type {() => void} */ close,
+    ) => html`<div class="morelinks" onClick=${close}>${others.map(link)}</div>`}<//>
+  </nav>`;
 }
 
 export function Toast() {
@@ -60,12 +69,7 @@ export function KeyHelp({ keys }) {
   useEffect(() => keys.bind({ '?': ['all keys', () => setOpen(true)] }), [keys]);
   if (!open) return null;
   const rows = keys.layers.value.flatMap((layer) => Object.entries(layer));
-  return html`<dialog class="sheet" ref=${(/** @type {HTMLDialogElement | null} */ d) => d && !d.open && d.showModal()} onClose=${() => setOpen(false)} aria-label="Keys">
-    <h2>Keys</h2>
+  return html`<${Dialog} title="Keys" onClose=${() => setOpen(false)}>
     <table><tbody>${rows.map(([key, [what]]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`)}</tbody></table>
-    <form method="dialog"><button class="button" onClick=${(/** @type {Event} */ e) => {
-      e.preventDefault();
-      setOpen(false);
-    }}>Close</button></form>
-  </dialog>`;
+    <p class="acts"><button class="button" onClick=${() => setOpen(false)}>Close</button></p><//>`;
 }

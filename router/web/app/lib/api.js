@@ -32,6 +32,7 @@ export class ApiError extends Error {
  * @property {'GET' | 'POST' | 'PUT' | 'DELETE'} [method]
  * @property {unknown} [body] sent as JSON
  * @property {Record<string, string>} [form] sent as a form
+ * @property {string} [text] sent as it is; its type is in the headers
  * @property {AbortSignal} [signal]
  * @property {Record<string, string>} [headers]
  */
@@ -48,7 +49,8 @@ export function createApi({ fetch, signIn }) {
   async function send(request) {
     /** @type {Record<string, string>} */
     const headers = { 'x-svc-page': '1', ...request.headers };
-    let body;
+    /** @type {string | URLSearchParams | undefined} */
+    let body = request.text;
     if (request.form) body = new URLSearchParams(request.form);
     if (request.body !== undefined) {
       headers['content-type'] = 'application/json';
@@ -136,6 +138,7 @@ export function curlOf(request, origin) {
   const parts = ['curl', quote(origin + request.path)];
   if (request.method && request.method !== 'POST' && request.method !== 'GET') parts.push('-X', request.method);
   for (const [name, value] of Object.entries(request.form ?? {})) parts.push('--data-urlencode', quote(`${name}=${value}`));
+  if (request.text !== undefined) parts.push('--data-binary', quote(request.text));
   if (request.body !== undefined) {
     parts.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(request.body)));
   }

@@ -21,3 +21,19 @@ export function sqlWords(sql) {
   }
   return parts;
 }
+
+/**
+ * Writes a name as SQL reads it.
+ * @param {string} name
+ */
+export function quoteName(name) {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/**
+ * Writes a text as SQL reads it.
+ * @param {string} text
+ */
+export function quoteText(text) {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -227,12 +227,9 @@ function NoRows({ stores }) {
 }
 
 function NoTable() {
-  const command = `curl -X POST '${location.origin}/v1/ingest?table=app&pipeline_name=svc_identity' -H 'Content-Type: application/json' -d '[{"level":"info","message":"hello"}]'`;
   return html`<h1 class="hidden">Explore</h1><${Empty} title="There is no table yet.">
-    <p>A table is made by the first rows that are sent to it. From a shell:</p>
-    <pre data-ui="snippet">${command}</pre>
-    <p class="acts"><button class="button main" onClick=${() => copyText(command)}>Copy</button>
-    <button class="button" onClick=${() => location.reload()}>Look again</button></p><//>`;
+    <p>A table is made by the first rows that are sent to it.</p>
+    <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`;
 }
 
 /**

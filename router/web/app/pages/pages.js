@@ -1,13 +1,19 @@
-// The pages that there are, in the order of the bar.
+// The pages that there are, in the order of the bar. Explore is there at once, the others are loaded when they are opened.
 
-import { ClusterPage } from './cluster.js';
 import { ExplorePage } from './explore.js';
-import { SqlPage } from './sql.js';
-import { TailPage } from './tail.js';
 
+/**
+ * @typedef {(props: {stores: import('../main.js').Stores}) => unknown} View
+ * @typedef {{id: string, name: string, view?: View, load?: () => Promise<View>, bar?: boolean}} Page
+ */
+
+/** @type {Page[]} */
 export const pages = [
   { id: 'explore', name: 'Explore', view: ExplorePage },
-  { id: 'tail', name: 'Tail', view: TailPage },
-  { id: 'sql', name: 'SQL', view: SqlPage },
-  { id: 'cluster', name: 'Cluster', view: ClusterPage },
+  { id: 'tail', name: 'Tail', load: async () => (await import('./tail.js')).TailPage },
+  { id: 'sql', name: 'SQL', load: async () => (await import('./sql.js')).SqlPage },
+  { id: 'tables', name: 'Tables', load: async () => (await import('./tables.js')).TablesPage },
+  { id: 'cluster', name: 'Cluster', load: async () => (await import('./cluster.js')).ClusterPage },
+  { id: 'add', name: 'Add data', bar: false, load: async () => (await import('./add.js')).AddPage },
+  { id: 'settings', name: 'Settings', bar: false, load: async () => (await import('./settings.js')).SettingsPage },
 ];

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { copyText } from '../components/copy.js';
+import { Dialog } from '../components/dialog.js';
 import { ErrorPanel, Progress } from '../components/states.js';
 import { VirtualList } from '../components/virtual.js';
 import { curlOf } from '../lib/api.js';
@@ -52,11 +53,9 @@ export function SqlPage({ stores }) {
 
 /** @param {{statement: string, onNo: () => void, onYes: () => void}} props */
 function Ask({ statement, onNo, onYes }) {
-  return html`<dialog class="sheet" aria-label="Change something" ref=${(/** @type {HTMLDialogElement | null} */ d) => d && !d.open && d.showModal()} onClose=${onNo}>
-    <h2>This statement changes something</h2>
+  return html`<${Dialog} title="This statement changes something" onClose=${onNo}>
     <pre class="asked">${statement.slice(0, 400)}</pre>
-    <p class="acts"><button class="button main" onClick=${onYes}>Run it</button><button class="button" onClick=${onNo}>Cancel</button></p>
-  </dialog>`;
+    <p class="acts"><button class="button main" onClick=${onYes}>Run it</button><button class="button" onClick=${onNo}>Cancel</button></p><//>`;
 }
 
 /** @param {{stores: import('../main.js').Stores, answer: import('../lib/api.js').SqlResult}} props */

@@ -8,6 +8,7 @@ import { createLatest } from './latest.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 /** @typedef {ReturnType<typeof createExplore>} Explore */
+/** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number}} Field */
 
 const pageSize = 200;
 const mostRows = 10000;
@@ -134,8 +135,6 @@ export function createExplore({ api, place, prefs, clock }) {
       .map((/** @type {Field} */ f) => f.name);
     return [...new Set([...level, ...useful])].slice(0, 5);
   }
-
-  /** @typedef {{name: string, type: string, role: string | null, fill: number, unique: number, rank: number}} Field */
 
   /** Fields that tell rows apart: those with a few values that many rows have. */
   function usefulFields() {

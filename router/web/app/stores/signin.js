@@ -3,15 +3,20 @@
 import { computed, signal } from '../../vendor/core.js';
 
 /** @typedef {ReturnType<typeof createSignIn>} SignIn */
+/** @typedef {{user: string, can_read: boolean, can_write: boolean, can_manage: boolean, auth: string, server: {name: string, version: string}}} Session */
 
 /** @param {typeof globalThis.fetch} fetch */
 export function createSignIn(fetch) {
   const user = signal('');
   const wrong = signal('');
+  const session = signal(/** @type {Session | null} */ (null));
   const waiting = signal(/** @type {(() => void)[]} */ ([]));
 
   return {
     user,
+    session,
+    /** Whether the page offers what changes something; the server decides. */
+    canManage: computed(() => session.value?.can_manage !== false),
     wrong,
     open: computed(() => waiting.value.length > 0),
     /** Asks somebody to sign in; what was refused goes on when they did. */
@@ -19,8 +24,8 @@ export function createSignIn(fetch) {
     /** Finds out who is signed in. */
     async load() {
       const response = await fetch('/v1/session', { headers: { 'x-svc-page': '1' } }).catch(() => null);
-      const session = response?.ok ? await response.json() : null;
-      user.value = session && session.auth !== 'off' ? session.user : '';
+      session.value = response?.ok ? await response.json() : null;
+      user.value = session.value && session.value.auth !== 'off' ? session.value.user : '';
     },
     /**
      * @param {string} name
@@ -36,6 +41,7 @@ export function createSignIn(fetch) {
       }
       wrong.value = '';
       user.value = name;
+      await this.load();
       const go = waiting.value;
       waiting.value = [];
       go.forEach((resume) => resume());

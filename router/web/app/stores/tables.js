@@ -1,12 +1,12 @@
-// The tables that there are, and where the newest of them is.
+// The tables that there are.
 
 import { computed } from '../../vendor/core.js';
 import { createLatest } from './latest.js';
 
-/** @typedef {{db: string, name: string, rows: number, bytes: number, ttl: string, created: string}} TableInfo */
+/** @typedef {{db: string, name: string, shards: number[], rows: number, bytes: number, ttl: string, options: string, created: string}} TableInfo */
 
 const statement =
-  'SELECT table_schema, table_name, rows, bytes, ttl, create_time FROM information_schema.tables ' +
+  'SELECT table_schema, table_name, shard_id, rows, bytes, ttl, options, create_time FROM information_schema.tables ' +
   "WHERE table_type <> 'SYSTEM VIEW' ORDER BY table_schema, table_name";
 
 /**
@@ -14,21 +14,40 @@ const statement =
  * @param {typeof import('./latest.js').clock} clock
  */
 export function createTables(api, clock) {
-  const latest = createLatest(clock);
+  const latest = /** @type {import('./latest.js').Latest<TableInfo[]>} */ (createLatest(clock));
   return {
     latest,
-    all: computed(() => /** @type {TableInfo[]} */ (latest.value.value ?? [])),
-    load: () =>
-      latest.run(async (signal) => {
-        const { rows } = await api.sql(statement, { signal });
-        return rows.map(([db, name, count, bytes, ttl, created]) => ({
-          db: String(db),
-          name: String(name),
-          rows: Number(count ?? 0),
-          bytes: Number(bytes ?? 0),
-          ttl: String(ttl ?? ''),
-          created: created === null ? '' : String(created),
-        }));
-      }),
+    all: computed(() => latest.value.value ?? []),
+    load: () => latest.run(async (signal) => joinShards((await api.sql(statement, { signal })).rows)),
   };
+}
+
+/**
+ * Makes one entry of the parts that a table has in several shards.
+ * @param {unknown[][]} rows
+ */
+export function joinShards(rows) {
+  /** @type {Map<string, TableInfo>} */
+  const byName = new Map();
+  for (const [db, name, shard, count, bytes, ttl, options, created] of rows) {
+    const key = JSON.stringify([db, name]);
+    const known = byName.get(key);
+    if (known) {
+      known.shards.push(Number(shard));
+      known.rows += Number(count ?? 0);
+      known.bytes += Number(bytes ?? 0);
+      continue;
+    }
+    byName.set(key, {
+      db: String(db),
+      name: String(name),
+      shards: shard === null ? [] : [Number(shard)],
+      rows: Number(count ?? 0),
+      bytes: Number(bytes ?? 0),
+      ttl: String(ttl ?? ''),
+      options: String(options ?? ''),
+      created: created === null ? '' : new Date(Number(created) / 1e6).toISOString(),
+    });
+  }
+  return [...byName.values()];
 }

@@ -1,0 +1,38 @@
+// Bundles the scripts of router/web/app into the one that browsers ask for, router/web/bundle/main.js, which is part
+// of the program. The same sources make the same bytes. SOURCES has the hash of what the bundle was made of, so that a
+// test without any of these tools finds a bundle that is older than the scripts.
+//
+// Usage: node bundle.mjs [FOLDER to write to]
+import { build } from 'esbuild';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const web = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../../router/web');
+const to = process.argv[2] ?? path.join(web, 'bundle');
+
+await rm(to, { recursive: true, force: true });
+await mkdir(to, { recursive: true });
+await build({
+  absWorkingDir: web,
+  entryPoints: ['app/main.js'],
+  outdir: to,
+  bundle: true,
+  format: 'esm',
+  target: 'es2023',
+  minify: true,
+  legalComments: 'none',
+});
+await writeFile(path.join(to, 'SOURCES'), (await hashOfSources()) + '\n');
+
+/** The hash of the names and texts of all scripts, in the order of their names. */
+async function hashOfSources() {
+  const names = (await readdir(path.join(web, 'app'), { recursive: true })).filter((name) => name.endsWith('.js')).map((name) => `app/${name}`);
+  const sum = createHash('sha256');
+  for (const name of [...names, 'vendor/core.js'].sort()) {
+    sum.update(`${name}\0`);
+    sum.update(await readFile(path.join(web, name)));
+  }
+  return sum.digest('hex');
+}

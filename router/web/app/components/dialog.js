@@ -1,0 +1,58 @@
+// A dialog over the page. Escape closes it; the browser returns the focus to what opened it.
+
+import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+
+/**
+ * @param {object} props
+ * @param {string} props.title
+ * @param {() => void} props.onClose
+ * @param {string} [props.class]
+ * @param {unknown} [props.children]
+ */
+export function Dialog({ title, onClose, class: look = '', children }) {
+  const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const opener = document.activeElement;
+    box.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return html`<dialog class=${`sheet ${look}`} ref=${box} aria-label=${title}
+    onCancel=${(/** @type {Event} */ e) => {
+      if (e.target !== box.current) return; // a picker of files inside of it
+      e.preventDefault();
+      onClose();
+    }}><h2>${title}</h2>${children}</dialog>`;
+}
+
+/**
+ * Asks before something that cannot be taken back: what happens is said, and a word is typed.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} props.word what has to be typed; empty: a click is enough
+ * @param {string} props.action what stands on the button
+ * @param {() => unknown} props.onYes
+ * @param {() => void} props.onClose
+ * @param {unknown} [props.children]
+ */
+export function Confirm({ title, word, action, onYes, onClose, children }) {
+  const [typed, setTyped] = useState('');
+  const ready = typed.trim() === word;
+
+  /** @param {Event} event */
+  function submit(event) {
+    event.preventDefault();
+    if (ready) void onYes();
+  }
+
+  return html`<${Dialog} title=${title} onClose=${onClose}><form class="asks" onSubmit=${submit}>
+    ${children}
+    ${
+      word &&
+      html`<label>Type ${word} to confirm<input data-ui="confirm-word" autocomplete="off" spellcheck=${false} value=${typed}
+        onInput=${(/** @type {InputEvent} */ e) => setTyped(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>`
+    }
+    <p class="acts"><button class=${`button main ${word ? 'danger' : ''}`} data-ui="confirm" disabled=${!ready}>${action}</button>
+      <button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
+}

@@ -1,0 +1,105 @@
+// One table: how much it holds, its columns, its segments over time, its statement, and what can be done to it.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { formatBytes, formatCount, formatDuration, valueText, visible } from '../lib/format.js';
+import { formatTime } from '../lib/time.js';
+import { formatPlace } from '../lib/url.js';
+import { sqlWords } from '../lib/sqlwords.js';
+import { copyText } from './copy.js';
+import { Menu } from './menu.js';
+import { ErrorPanel, Progress } from './states.js';
+import { TableAction, tableActions } from './tableactions.js';
+
+/** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
+
+/** @param {{db: string, name: string, info: TableInfo | undefined, stores: import('../main.js').Stores, onClose: () => void}} props */
+export function TableDetail({ db, name, info, stores, onClose }) {
+  const { table, prefs, signIn } = stores;
+  const [doing, setDoing] = useState('');
+  useEffect(() => {
+    table.latest.value.value = null;
+    void table.load(db, name);
+  }, [db, name]);
+  const details = table.latest.value.value;
+  const zone = prefs.zone.value;
+  const system = db === 'svc_private' || db === 'information_schema';
+  return html`<section class="pane detail tabledetail" aria-label=${`Table ${db}.${name}`} data-ui="detail">
+    <div class="head"><h2 class="mono">${db}.${name}</h2><span class="grow"></span>
+      ${
+        !system &&
+        signIn.canManage.value &&
+        html`<${Menu} button=${html`<span>Change</span><span class="caret"></span>`} label="Change the table" ui="table-actions" class="text change">${(
+          /** @type {() => void} */ close,
+        ) =>
+          tableActions.map(
+            ({ id, name: action }) =>
+              html`<button class="choice" data-ui=${`do-${id}`} onClick=${() => {
+                close();
+                setDoing(id);
+              }}>${action}</button>`,
+          )}<//>`
+      }
+      <button class="text" aria-label="Close" onClick=${onClose}>✕</button></div>
+    <${Progress} since=${table.latest.since.value} onCancel=${table.latest.cancel} />
+    <div class="scrolled">
+      ${info && html`<${Facts} info=${info} lastRow=${details?.lastRow ?? null} zone=${zone} />`}
+      <p class="acts"><a class="text go" href=${formatPlace('explore', { db, t: name }, { db: 'public' })}>Explore</a>
+        <a class="text go" href=${formatPlace('tail', { db, t: name }, { db: 'public' })}>Tail</a>
+        <a class="text go" href=${formatPlace('sql', { db, q: `SELECT * FROM "${name}" LIMIT 100` }, { db: 'public' })}>SQL</a></p>
+      <${ErrorPanel} latest=${table.latest} what="Asking for the table" />
+      ${
+        details &&
+        html`<${Columns} details=${details} />
+        <${Segments} segments=${details.segments} zone=${zone} />
+        <h3 class="head">Statement<span class="grow"></span><button class="text" onClick=${() => copyText(details.ddl)}>Copy</button></h3>
+        <pre class="ddl" data-ui="ddl">${sqlWords(details.ddl).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</pre>`
+      }
+    </div>
+    ${doing && html`<${TableAction} id=${doing} db=${db} name=${name} info=${info} fields=${details?.fields ?? []} stores=${stores} onClose=${() => setDoing('')} />`}
+  </section>`;
+}
+
+/** @param {{info: TableInfo, lastRow: string | null, zone: string}} props */
+function Facts({ info, lastRow, zone }) {
+  const facts = [
+    ['rows', formatCount(info.rows)],
+    ['bytes', `${formatBytes(info.bytes)}${info.rows > 0 ? `, ${formatBytes(info.bytes / info.rows)} a row` : ''}`],
+    ['kept for', info.ttl || 'forever'],
+    ['shards', info.shards.join(', ')],
+    ['newest row', lastRow ? `${formatTime(lastRow, zone)}, ${formatDuration(Math.max(0, Date.now() - new Date(lastRow).getTime()))} ago` : 'none'],
+    ['options', info.options],
+  ];
+  return html`<dl>${facts.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** @param {{details: import('../stores/table.js').Details}} props */
+function Columns({ details }) {
+  return html`<h3 class="head">Columns<span class="quiet">${formatCount(details.fields.length)}; of the newest 1,000 rows: how many have a value</span></h3>
+    <div class="wide-table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
+    <tbody>${details.fields.map((f) => {
+      const values = [...new Set(details.rows.map((row) => valueText(row.v[f.name])).filter(Boolean))];
+      return html`<tr><td>${f.name}${f.role && html`<small>${f.role}</small>`}</td><td>${f.type}</td><td>${f.index ?? ''}</td>
+        <td class="r">${Math.round(f.fill * 100)} %</td><td class="samples" title=${values.join(', ').slice(0, 500)}>${visible(values.join(', ').slice(0, 120))}</td></tr>`;
+    })}</tbody></table></div>`;
+}
+
+/**
+ * The segments over time: where rows are, and how full.
+ * @param {{segments: import('../stores/table.js').Segment[], zone: string}} props
+ */
+function Segments({ segments, zone }) {
+  if (segments.length === 0) {
+    return html`<h3 class="head">Segments</h3><p class="quiet none">All rows are still in memory and in the log: no segment is written yet.</p>`;
+  }
+  const begin = Math.min(...segments.map((s) => Date.parse(s.from)));
+  const end = Math.max(...segments.map((s) => Date.parse(s.to)));
+  const most = Math.max(...segments.map((s) => s.rows));
+  const place = (/** @type {string} */ time) => (end > begin ? ((Date.parse(time) - begin) / (end - begin)) * 100 : 0);
+  const bytes = segments.reduce((sum, s) => sum + s.bytes, 0);
+  return html`<h3 class="head">Segments<span class="quiet">${formatCount(segments.length)}, ${formatBytes(bytes)}</span></h3>
+    <div class="segments" role="img" aria-label=${`Segments from ${formatTime(segments[segments.length - 1].from, zone)} to ${formatTime(segments[0].to, zone)}`}>${segments.map(
+      (s) => html`<i key=${s.file} title=${`${formatCount(s.rows)} rows, ${formatBytes(s.bytes)}, ${formatTime(s.from, zone)} – ${formatTime(s.to, zone)}`}
+        style=${{ left: `${place(s.from)}%`, width: `max(2px, ${place(s.to) - place(s.from)}%)`, height: `${Math.max(4, (s.rows / most) * 40)}px` }}></i>`,
+    )}</div>
+    <p class="segmentaxis"><span>${formatTime(new Date(begin).toISOString(), zone)}</span><span>${formatTime(new Date(end).toISOString(), zone)}</span></p>`;
+}

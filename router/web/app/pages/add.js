@@ -1,0 +1,131 @@
+// Add data: the configuration of a sender for this server, and a check that waits for the first row.
+
+import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { copyText } from '../components/copy.js';
+import { useNarrow } from '../components/narrow.js';
+import { Rows } from '../components/rows.js';
+import { useNow } from '../components/states.js';
+import { formatBytes, formatCount } from '../lib/format.js';
+import { senders } from '../lib/senders.js';
+import { shapeOf } from '../lib/shape.js';
+import { formatPlace } from '../lib/url.js';
+import { createLatest, clock } from '../stores/latest.js';
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function AddPage({ stores }) {
+  const { adding, place, signIn } = stores;
+  const params = place.here.value.params;
+  const sender = senders.find((s) => s.id === params.get('sender')) ?? senders[0];
+  const [db, table, pipeline] = [params.get('db') || 'public', params.get('t') || 'app', params.get('pipeline') || 'svc_identity'];
+  useEffect(() => {
+    document.title = 'Add data · cordwood';
+  }, []);
+  useEffect(() => {
+    const timer = setTimeout(() => void adding.follow(db, table), 300); // while a name is typed nobody asks
+    return () => {
+      clearTimeout(timer);
+      adding.stop();
+    };
+  }, [db, table]);
+
+  const set = (/** @type {Record<string, string>} */ change) =>
+    place.set(
+      'add',
+      { sender: sender.id, t: table, db, pipeline, ...change },
+      { sender: 'curl', t: 'app', db: 'public', pipeline: 'svc_identity' },
+      { replace: true },
+    );
+  const text = sender.text({ origin: location.origin, table, pipeline, user: signIn.user.value });
+  return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
+      <span class="quiet">A table, and a column for each field, are made by the first rows.</span></div>
+    <div class="asked-for">
+      <label>Table<input data-ui="add-table" value=${table} onInput=${(/** @type {InputEvent} */ e) => set({ t: valueOf(e) })} /></label>
+      <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>
+      <${PipelineNames} api=${stores.api} />
+    </div>
+    <nav class="senders" aria-label="Senders">${senders.map(
+      (s) => html`<button class="text" aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
+    )}</nav>
+    <section class="snippet" aria-label=${sender.name}><div class="head"><h2>${sender.name}</h2><span class="quiet">${sender.file}</span><span class="grow"></span>
+      <button class="button" onClick=${() => copyText(text)}>Copy</button></div>
+      <pre data-ui="snippet" tabindex="0">${text}</pre>
+      ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
+      ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to the password of ${signIn.user.value}.</p>`}</section>
+    <${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />
+    <${FirstRows} stores=${stores} db=${db} table=${table} />
+  </div>`;
+}
+
+/** @param {Event} event */
+function valueOf(event) {
+  return /** @type {HTMLInputElement} */ (event.currentTarget).value.trim();
+}
+
+/** The names of the pipelines, as choices of the input. @param {{api: import('../lib/api.js').Api}} props */
+function PipelineNames({ api }) {
+  const [names, setNames] = useState(/** @type {string[]} */ ([]));
+  useEffect(() => {
+    api.json({ path: '/v1/pipelines' }).then(
+      (answer) => setNames(answer.pipelines.map((/** @type {{name: string}} */ p) => p.name)),
+      () => {},
+    );
+  }, []);
+  return html`<datalist id="pipelines">${['svc_identity', ...new Set(names)].map((name) => html`<option value=${name}></option>`)}</datalist>`;
+}
+
+/** @param {{adding: import('../main.js').Stores['adding'], to: {db: string, table: string, pipeline: string}}} props */
+function FileDrop({ adding, to }) {
+  const [over, setOver] = useState(false);
+  const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const send = (/** @type {FileList | null | undefined} */ files) => files?.[0] && void adding.send(files[0], to);
+  const state = adding.sending.value;
+  return html`<section class=${`drop ${over ? 'over' : ''}`} aria-label="Send a file" data-ui="drop"
+    onDragOver=${(/** @type {DragEvent} */ e) => {
+      e.preventDefault();
+      setOver(true);
+    }}
+    onDragLeave=${() => setOver(false)}
+    onDrop=${(/** @type {DragEvent} */ e) => {
+      e.preventDefault();
+      setOver(false);
+      send(e.dataTransfer?.files);
+    }}>
+    <p>Or drop a file of lines or NDJSON here. <button class="text go" onClick=${() => picker.current?.click()}>Choose a file</button>
+      <input ref=${picker} type="file" class="hidden" data-ui="file" tabindex="-1" aria-label="File" onChange=${(/** @type {Event} */ e) => send(/** @type {HTMLInputElement} */ (e.currentTarget).files)} /></p>
+    ${
+      state &&
+      html`<p role="status">${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatCount(state.rows)} rows stored${
+        state.done ? (state.error ? `. ${state.error}` : ', done.') : '…'
+      } ${!state.done && html`<button class="text go" data-ui="cancel" onClick=${adding.cancel}>Cancel</button>`}</p>
+      <div class="bar" style=${{ '--p': `${state.size > 0 ? (state.sent / state.size) * 100 : 100}%` }}></div>
+      ${state.refused.map((r) => html`<p class="wrong">${formatCount(r.count)} × ${r.reason}</p>`)}`
+    }
+  </section>`;
+}
+
+/** The first rows as they arrive. @param {{stores: import('../main.js').Stores, db: string, table: string}} props */
+function FirstRows({ stores, db, table }) {
+  const { adding, api, prefs } = stores;
+  const narrow = useNarrow();
+  const [fields] = useState(() => createLatest(clock));
+  const rows = adding.rows.value;
+  const some = rows.length > 0;
+  useEffect(() => {
+    if (some) void fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }));
+  }, [some, db, table]);
+  if (!some) return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} table=${table} /></section>`;
+  const answer = fields.value.value;
+  return html`<section class="first pane" aria-live="polite" data-ui="first-row">
+    <div class="head"><h2>${formatCount(adding.count.value)} ${adding.count.value === 1 ? 'row' : 'rows'} arrived in ${table}</h2>
+      <span class="quiet">${answer && `${answer.fields.length} fields: ${answer.fields.map((/** @type {{name: string}} */ f) => f.name).join(', ')}`}</span><span class="grow"></span>
+      <a class="button main" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></div>
+    <${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i]} shape=${shapeOf(answer)} columns=${[]} marks=${null} zone=${prefs.zone.value}
+      density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, newest last`} selected="" follow onOpen=${() => {}} /></section>`;
+}
+
+/** @param {{table: string}} props */
+function Waiting({ table }) {
+  const [began] = useState(Date.now());
+  const now = useNow(1000);
+  return html`<p><span class="dot waiting"></span> Waiting for the first row in <b class="mono">${table}</b>… ${Math.floor((now - began) / 1000)} s</p>`;
+}

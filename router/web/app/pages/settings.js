@@ -1,0 +1,65 @@
+// Settings: how this browser shows the page, who asks, and what the server runs with.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { ErrorPanel } from '../components/states.js';
+import { browserZone } from '../lib/time.js';
+import { clock, createLatest } from '../stores/latest.js';
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function SettingsPage({ stores }) {
+  const { prefs, signIn } = stores;
+  useEffect(() => {
+    document.title = 'Settings · cordwood';
+  }, []);
+  const session = signIn.session.value;
+  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The first part is kept in this browser.</span></div>
+    <section aria-label="This browser"><h2 class="head">This browser</h2>
+      <${Choice} label="Theme" value=${prefs.theme} choices=${{ system: 'As the system has it', light: 'Light', dark: 'Dark' }} />
+      <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />
+      <${Choice} label="Height of rows" value=${prefs.density} choices=${{ dense: 'Dense, 20 px', normal: 'Normal, 24 px', comfortable: 'Comfortable, 28 px' }} />
+      <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl act' }} />
+      <div class="setting"><span>Searches</span><span>${prefs.history.value.length} kept <button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button></span></div>
+    </section>
+    <section aria-label="User"><h2 class="head">User</h2>
+      <div class="setting"><span>Signed in as</span><span>${
+        session?.auth === 'off' ? 'This server has no users: everybody may do everything.' : html`<b>${session?.user ?? ''}</b>`
+      }</span></div>
+      ${session && session.auth !== 'off' && html`<div class="setting"><span>May</span><span>${rights(session).join(', ') || 'nothing'}</span></div>`}
+      ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out</button></div>`}
+    </section>
+    <section aria-label="Server"><h2 class="head">Server</h2>
+      <div class="setting"><span>Node</span><span>${session?.server?.name}</span></div>
+      <div class="setting"><span>Version</span><span>${session?.server?.version}</span></div>
+      <${Config} api=${stores.api} />
+    </section></div>`;
+}
+
+/** @param {import('../stores/signin.js').Session} session */
+function rights(session) {
+  return [session.can_read && 'read', session.can_write && 'send rows', session.can_manage && 'change tables, pipelines and the cluster'].filter(Boolean);
+}
+
+function zones() {
+  return Object.fromEntries([...new Set([browserZone, 'UTC'])].map((zone) => [zone, zone === 'UTC' ? 'UTC' : `${zone}, the browser's`]));
+}
+
+/** @param {{label: string, value: {value: string}, choices: Record<string, string>, ui?: string}} props */
+function Choice({ label, value, choices, ui }) {
+  return html`<div class="setting" role="radiogroup" aria-label=${label} data-ui=${ui}><span>${label}</span><span class="choices-in-line">${Object.entries(
+    choices,
+  ).map(
+    ([id, name]) =>
+      html`<label><input type="radio" name=${label} value=${id} checked=${value.value === id} onChange=${() => (value.value = id)} />${name}</label>`,
+  )}</span></div>`;
+}
+
+/** What the server was started with. @param {{api: import('../lib/api.js').Api}} props */
+function Config({ api }) {
+  const [latest] = useState(() => /** @type {import('../stores/latest.js').Latest<string>} */ (createLatest(clock)));
+  useEffect(() => {
+    void latest.run(async (signal) => (await api.send({ path: '/config', signal })).text());
+  }, []);
+  return html`<div class="setting"><span>Started with</span><${ErrorPanel} latest=${latest} what="Asking for the settings" />${
+    latest.value.value && html`<pre tabindex="0" aria-label="Settings of the server">${latest.value.value}</pre>`
+  }</div>`;
+}

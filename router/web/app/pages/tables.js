@@ -1,0 +1,141 @@
+// Tables: all that there are, and one of them with what can be done to it.
+
+import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
+import { useNarrow } from '../components/narrow.js';
+import { Empty, ErrorPanel, Progress } from '../components/states.js';
+import { TableDetail } from '../components/table.js';
+import { VirtualList } from '../components/virtual.js';
+import { formatBytes, formatCount } from '../lib/format.js';
+
+/** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
+
+/** @type {[string, string, (t: TableInfo) => string | number, string][]} the columns: id, name, what they sort by, look */
+const columns = [
+  ['name', 'table', (t) => `${t.db}.${t.name}`, 'name'],
+  ['rows', 'rows', (t) => t.rows, 'r'],
+  ['bytes', 'bytes', (t) => t.bytes, 'r'],
+  ['each', 'bytes a row', (t) => (t.rows > 0 ? t.bytes / t.rows : 0), 'r opt'],
+  ['ttl', 'ttl', (t) => t.ttl, 'opt'],
+  ['shards', 'shards', (t) => t.shards[0] ?? 0, 'opt'],
+  ['created', 'created', (t) => t.created, 'opt'],
+];
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function TablesPage({ stores }) {
+  const { tables, place } = stores;
+  const params = place.here.value.params;
+  const [db, name] = [params.get('db') ?? 'public', params.get('t') ?? ''];
+  const [find, setFind] = useState('');
+  const [sort, setSort] = useState({ by: 'name', down: false });
+  useEffect(() => {
+    void tables.load();
+  }, [tables]);
+  useEffect(() => {
+    document.title = name ? `${db}.${name} · cordwood` : 'Tables · cordwood';
+  }, [db, name]);
+  useEffect(
+    () =>
+      stores.keys.bind({
+        '/': ['find a table', () => document.getElementById('table-find')?.focus()],
+        Escape: ['close the table', () => open('', '')],
+      }),
+    [stores],
+  );
+
+  /**
+   * @param {string} ofDb
+   * @param {string} table
+   */
+  function open(ofDb, table) {
+    place.set('tables', { db: ofDb, t: table }, { db: 'public' });
+  }
+
+  const all = tables.all.value;
+  const shown = useMemo(() => sorted(all, find, sort), [all, find, sort]);
+  const one = name ? all.find((t) => t.db === db && t.name === name) : undefined;
+  const known = tables.latest.value.value !== null;
+  return html`<h1 class="hidden">Tables</h1>
+    <${Progress} since=${known ? 0 : tables.latest.since.value} onCancel=${tables.latest.cancel} />
+    <div class=${`panes two ${name ? '' : 'no-detail'}`}>
+      <section class="pane list" aria-label="Tables">
+        <div class="head"><input class="find" id="table-find" type="search" placeholder="Find a table" aria-label="Find a table" value=${find}
+            onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
+          <span class="quiet">${known && said(all, shown)}</span></div>
+        <${ErrorPanel} latest=${tables.latest} what="Asking for the tables" />
+        ${
+          known &&
+          all.length === 0 &&
+          html`<${Empty} title="There is no table yet."><p>A table is made by the first rows that are sent to it.</p>
+          <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`
+        }
+        ${all.length > 0 && html`<${TableList} shown=${shown} sort=${sort} onSort=${setSort} selected=${one} onOpen=${open} />`}
+      </section>
+      ${
+        name &&
+        (one || !known
+          ? html`<${TableDetail} key=${`${db}.${name}`} db=${db} name=${name} info=${one} stores=${stores} onClose=${() => open('', '')} />`
+          : html`<section class="pane detail" aria-label="Table"><${Empty} title=${`There is no table ${db}.${name}.`}>
+              <p class="acts"><button class="button" onClick=${() => open('', '')}>Close</button></p><//></section>`)
+      }
+    </div>`;
+}
+
+/**
+ * @param {TableInfo[]} all
+ * @param {TableInfo[]} shown
+ */
+function said(all, shown) {
+  const bytes = shown.reduce((sum, t) => sum + t.bytes, 0);
+  const count = all.length === shown.length ? `${formatCount(all.length)} tables` : `${formatCount(shown.length)} of ${formatCount(all.length)} tables`;
+  return `${count}, ${formatBytes(bytes)}`;
+}
+
+/**
+ * @param {TableInfo[]} all
+ * @param {string} find
+ * @param {{by: string, down: boolean}} sort
+ */
+function sorted(all, find, sort) {
+  const wanted = find.trim().toLowerCase();
+  const valueOf = columns.find(([id]) => id === sort.by)?.[2] ?? columns[0][2];
+  const order = new Intl.Collator('en', { numeric: true });
+  const list = all.filter((t) => `${t.db}.${t.name}`.toLowerCase().includes(wanted));
+  list.sort((a, b) => {
+    const [x, y] = [valueOf(a), valueOf(b)];
+    return typeof x === 'number' && typeof y === 'number' ? x - y : order.compare(String(x), String(y));
+  });
+  return sort.down ? list.reverse() : list;
+}
+
+/**
+ * @param {object} props
+ * @param {TableInfo[]} props.shown
+ * @param {{by: string, down: boolean}} props.sort
+ * @param {(sort: {by: string, down: boolean}) => void} props.onSort
+ * @param {TableInfo | undefined} props.selected
+ * @param {(db: string, name: string) => void} props.onOpen
+ */
+function TableList({ shown, sort, onSort, selected, onOpen }) {
+  const narrow = useNarrow();
+  const head = columns.map(([id, name, , look]) => {
+    const by = sort.by === id;
+    return html`<button class=${look} aria-pressed=${by} title=${`Sort by ${name}`}
+      onClick=${() => onSort({ by: id, down: by ? !sort.down : look.startsWith('r') })}>${name}${by && (sort.down ? ' ↓' : ' ↑')}</button>`;
+  });
+
+  /** @param {number} index */
+  function row(index) {
+    const t = shown[index];
+    const on = t === selected;
+    return html`<div class=${`row tablerow ${on ? 'on' : ''}`} role="row" aria-rowindex=${index + 1} aria-selected=${on} key=${`${t.db}.${t.name}`}
+      data-ui="table-row" data-name=${t.name} onClick=${() => onOpen(t.db, t.name)}>
+      <span class="name" role="gridcell"><a href=${`/dashboard/tables?${new URLSearchParams({ db: t.db, t: t.name })}`}><b>${t.db}.</b>${t.name}</a></span>
+      <span class="r" role="gridcell">${formatCount(t.rows)}</span><span class="r" role="gridcell">${formatBytes(t.bytes)}</span>
+      <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(t.bytes / t.rows) : ''}</span><span class="opt" role="gridcell">${t.ttl || 'forever'}</span>
+      <span class="opt" role="gridcell">${t.shards.join(', ')}</span><span class="opt" role="gridcell">${t.created.slice(0, 10)}</span></div>`;
+  }
+
+  return html`<div class="tablehead tablerow">${head}</div>
+    <div class="rows"><${VirtualList} count=${shown.length} height=${narrow ? 44 : 28} label=${`${shown.length} tables`} row=${row}
+      focus=${selected ? shown.indexOf(selected) : -1} resetKey=${`${sort.by}${sort.down}`} /></div>`;
+}

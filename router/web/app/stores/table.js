@@ -1,0 +1,83 @@
+// One table: its columns, its statement, its segments, and what can be done to it.
+
+import { quoteName, quoteText } from '../lib/sqlwords.js';
+import { createLatest } from './latest.js';
+
+/**
+ * @typedef {{file: string, shard: number, rows: number, bytes: number, from: string, to: string}} Segment
+ * @typedef {{ddl: string, fields: import('./explore.js').Field[], lastRow: string | null, rows: any[], segments: Segment[]}} Details
+ */
+
+const mostSegments = 2000;
+
+/**
+ * @param {import('../lib/api.js').Api} api
+ * @param {typeof import('./latest.js').clock} clock
+ */
+export function createTable(api, clock) {
+  const latest = /** @type {import('./latest.js').Latest<Details>} */ (createLatest(clock));
+  const action = createLatest(clock);
+
+  return {
+    latest,
+    action,
+    /**
+     * @param {string} db
+     * @param {string} name
+     */
+    load: (db, name) =>
+      latest.run(async (signal) => {
+        const scope = { db, tables: [name] };
+        const [fields, newest, ddl, segments] = await Promise.all([
+          api.json({ path: '/v1/explore/fields', body: scope, signal }),
+          api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal }),
+          api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db }),
+          api.sql(segmentsOf(db, name), { signal }),
+        ]);
+        return {
+          ddl: String(ddl.rows[0]?.[1] ?? ''),
+          fields: fields.fields,
+          lastRow: fields.last_row,
+          rows: newest.rows,
+          segments: segments.rows.map(toSegment),
+        };
+      }),
+    /**
+     * Runs a statement that changes the table. Answers whether it did.
+     * @param {string} db
+     * @param {string} statement
+     */
+    async change(db, statement) {
+      await action.run((signal) => api.sql(statement, { signal, db }));
+      return action.error.value === null;
+    },
+  };
+}
+
+/**
+ * @param {string} db
+ * @param {string} name
+ */
+function segmentsOf(db, name) {
+  return (
+    'SELECT file, shard_id, rows, bytes, min_time, max_time FROM svc_private.segments ' +
+    `WHERE table_schema = ${quoteText(db)} AND table_name = ${quoteText(name)} ORDER BY min_time DESC LIMIT ${mostSegments}`
+  );
+}
+
+/**
+ * @param {unknown[]} row
+ * @returns {Segment}
+ */
+function toSegment([file, shard, rows, bytes, from, to]) {
+  return { file: String(file), shard: Number(shard), rows: Number(rows), bytes: Number(bytes), from: timeOf(from), to: timeOf(to) };
+}
+
+/**
+ * A time of svc_private.segments, which is in microseconds.
+ * @param {unknown} value
+ */
+function timeOf(value) {
+  const micros = Number(value);
+  return Number.isFinite(micros) ? new Date(micros / 1000).toISOString() : String(value);
+}
