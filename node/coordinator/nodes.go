@@ -68,7 +68,12 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return call(stepMark, fmt.Sprintf("node %s has no replicas", snap.Name(id)),
 			setState(snap, id, metapb.NodeState_NODE_STATE_DRAINED))
 	}
-	total := op.TotalBytes
+	return endDrain(snap, op, n.Down)
+}
+
+// endDrain ends the operation of a node without replicas, or takes the node out of the cluster.
+func endDrain(snap *snapshot.Snapshot, op *metapb.Operation, down bool) decision {
+	id, total := op.NodeId, op.TotalBytes
 	switch {
 	case op.Kind == operation.NodeDrain:
 		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again",
@@ -76,7 +81,7 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	case snap.Alive(id):
 		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id),
 			snap.Name(id)).copied(total, total)
-	case !n.Down:
+	case !down:
 		return wait(stepForget, "this leader has not heard of node %s yet: it may be alive", snap.Name(id))
 	}
 	return forgetNode(snap, op)

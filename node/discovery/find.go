@@ -61,17 +61,9 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	for _, p := range v.peers {
-		if p.NodeId == d.cfg.NodeID {
-			return false, fmt.Errorf("the node at %s has the same id as this one, %s: one of the data folders is a "+
-				"copy of the other; a new node needs an empty --data-dir", p.addr, p.NodeId)
-		}
-	}
-	clusters := map[string]string{} // with an address of each
-	for _, p := range v.peers {
-		if p.ClusterId != "" {
-			clusters[p.ClusterId] = p.addr
-		}
+	clusters, err := d.clusters(v)
+	if err != nil {
+		return false, err
 	}
 	if cluster != "" {
 		if addr := clusters[cluster]; len(clusters) > 0 && addr == "" {
@@ -89,6 +81,21 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	}
 	d.wait(fmt.Sprintf("all seeds to belong to one cluster: %s; correct --seeds", d.strangers(v, "")))
 	return false, nil
+}
+
+// clusters returns the clusters of the nodes that answered, with an address of each.
+func (d *Discovery) clusters(v view) (map[string]string, error) {
+	clusters := map[string]string{}
+	for _, p := range v.peers {
+		if p.NodeId == d.cfg.NodeID {
+			return nil, fmt.Errorf("the node at %s has the same id as this one, %s: one of the data folders is a "+
+				"copy of the other; a new node needs an empty --data-dir", p.addr, p.NodeId)
+		}
+		if p.ClusterId != "" {
+			clusters[p.ClusterId] = p.addr
+		}
+	}
+	return clusters, nil
 }
 
 // alone returns a node without seeds: a cluster of its own.

@@ -169,7 +169,7 @@ func raftConfig(cfg Config) *raft.Config {
 	c.TrailingLogs = cfg.TrailingLogs
 	c.NoSnapshotRestoreOnStart = true
 	c.NoLegacyTelemetry = true
-	c.SnapshotThreshold = math.MaxUint64 // see takeSnapshots
+	c.SnapshotThreshold = math.MaxUint64 // see takeRegularly
 	c.SnapshotInterval = 24 * time.Hour
 	return c
 }

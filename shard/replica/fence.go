@@ -48,14 +48,14 @@ func Fenced(dir string) bool {
 	return err == nil
 }
 
-// refuseFenced returns a function that says why requests of a node are refused; empty if they are
-// not. nodes are on the list.
-func (r *Replica) refuseFenced(nodes []string) func(node string) string {
+// refuseFenced returns a function that says why requests of a node are refused, or "" if they are
+// not. nodes are the nodes on the list.
+func refuseFenced(group string, nodes []string, now *running) func(node string) string {
 	return func(node string) string {
-		if !slices.Contains(nodes, node) || r.running.hasMember(node) {
+		if !slices.Contains(nodes, node) || now.hasMember(node) {
 			return ""
 		}
 		return fmt.Sprintf("group %s went on without node %s: it was recovered with 'cordwood recover', and what that node "+
-			"has of the group is of no use any more", r.cfg.Group, node)
+			"has of the group is of no use any more", group, node)
 	}
 }

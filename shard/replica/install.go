@@ -33,7 +33,7 @@ var errOutdated = errors.New("this member has come further than the snapshot mea
 //  1. a snapshot of what was applied here already is answered, and not installed (outdated);
 //  2. the state machine fetches the data that the snapshot names (Stager), for a minute at most;
 //     the leader tries again if that was too short;
-//  3. no snapshot of this member's own may be under way (Replica.snapshots): raft would note it
+//  3. no snapshot of this member's own may be under way (snapshots.token): raft would note it
 //     as its newest one after it had installed this one;
 //  4. raft gets the snapshot. It asks beforeCreate before it stores it, in its main loop, where
 //     nothing is appended or committed: if the member has come further since step 1, the
@@ -82,8 +82,8 @@ func (i *installer) pass(rpc raft.RPC) raft.RPCResponse {
 	r := i.r
 	closed := raft.RPCResponse{Error: raft.ErrRaftShutdown}
 	select {
-	case r.snapshots <- struct{}{}:
-		defer func() { <-r.snapshots }()
+	case r.snapshots.token <- struct{}{}:
+		defer func() { <-r.snapshots.token }()
 	case <-r.wire.Done():
 		return closed
 	}

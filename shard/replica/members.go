@@ -232,6 +232,6 @@ func (r *Replica) settle(ctx context.Context, kind ChangeKind, node string, begi
 		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: %s %s: the outcome is unknown", r.cfg.Group, kind,
 			node).WithReason(errs.OutcomeUnknown)
 	case <-r.failed:
-		return r.unknown(errs.StorageUnavailable, r.failErr)
+		return unknown(r.cfg.Group, errs.StorageUnavailable, r.failErr)
 	}
 }

@@ -26,10 +26,12 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	cfg = cfg.withDefaults()
 	r := &Replica{
-		life: newLife(), cfg: cfg, snapshots: make(chan struct{}, 1), closed: make(chan struct{}),
+		life: newLife(), cfg: cfg, closed: make(chan struct{}),
 		metrics: newMetrics(cfg.Registerer, cfg.Group),
 	}
 	r.leading.init()
+	r.verifying = verifier{life: r.life, ask: r.verifyOnce}
+	r.snapshots = snapshots{of: r, token: make(chan struct{}, 1)}
 	o := opening{r: r, cfg: cfg}
 	if err := o.run(); err != nil {
 		r.metrics.unregister()
@@ -40,7 +42,7 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	r.watching.Go(r.watchLeadership)
 	if cfg.SnapshotEvery > 0 {
-		r.watching.Go(r.takeSnapshots)
+		r.watching.Go(r.snapshots.takeRegularly)
 	}
 	return r, nil
 }
@@ -163,7 +165,8 @@ func (o *opening) makeWire() error {
 		below = wire.Loopback(raft.ServerAddress(cfg.NodeID))
 	}
 	conf := wire.Config{
-		Below: below, Ended: r.ended, Leads: r.running.leads, LastIndex: r.running.lastIndex, Refuse: r.refuseFenced(fenced),
+		Below: below, Ended: r.ended, Leads: r.running.leads, LastIndex: r.running.lastIndex,
+		Refuse:   refuseFenced(cfg.Group, fenced, &r.running),
 		Stuck:    func() bool { return r.log.BusyFor() > stuckAfter },
 		Snapshot: func(rpc raft.RPC, req *raft.InstallSnapshotRequest) { r.install.take(rpc, req) },
 	}

@@ -82,13 +82,13 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 			return Applied{}, r.refusal(o.err)
 		}
 		if halt := (*haltError)(nil); asHalt(o.applied.Result, &halt) {
-			return Applied{}, r.unknown(errs.StorageUnavailable, halt)
+			return Applied{}, unknown(r.cfg.Group, errs.StorageUnavailable, halt)
 		}
 		return o.applied, nil
 	case <-ctx.Done():
-		return Applied{}, r.unknown(errs.ContextCode(ctx.Err()), ctx.Err())
+		return Applied{}, unknown(r.cfg.Group, errs.ContextCode(ctx.Err()), ctx.Err())
 	case <-r.failed:
-		return Applied{}, r.unknown(errs.StorageUnavailable, r.failErr)
+		return Applied{}, unknown(r.cfg.Group, errs.StorageUnavailable, r.failErr)
 	}
 }
 
@@ -111,11 +111,11 @@ func (r *Replica) refusal(err error) *errs.Error {
 		return errs.Wrap(errs.ShardBusy, err, "propose to %s",
 			r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(100 * time.Millisecond)
 	default: // leadership lost, shutdown, an error of the log store
-		return r.unknown(errs.StorageUnavailable, err)
+		return unknown(r.cfg.Group, errs.StorageUnavailable, err)
 	}
 }
 
 // unknown returns the error for an entry that may be appended or not.
-func (r *Replica) unknown(code errs.Code, err error) *errs.Error {
-	return errs.Wrap(code, err, "propose to %s: the outcome is unknown", r.cfg.Group).WithReason(errs.OutcomeUnknown)
+func unknown(group string, code errs.Code, err error) *errs.Error {
+	return errs.Wrap(code, err, "propose to %s: the outcome is unknown", group).WithReason(errs.OutcomeUnknown)
 }

@@ -14,6 +14,9 @@ import (
 // verifier asks the other members whether this one still leads. One round of questions serves
 // all callers that wait when it begins; those that come later wait for the next round.
 type verifier struct {
+	life *life
+	ask  func() error // asks one round of questions
+
 	mu      sync.Mutex // guards the rest
 	running bool
 	next    *round // the round that begins when the running one has ended
@@ -26,21 +29,20 @@ type round struct {
 }
 
 // verify waits until a round that began after the call has ended.
-func (r *Replica) verify(ctx context.Context) error {
-	v := &r.verifying
+func (v *verifier) verify(ctx context.Context) error {
 	v.mu.Lock()
 	if v.next == nil {
 		v.next = &round{done: make(chan struct{})}
 	}
 	mine := v.next
 	if !v.running {
-		if !r.enter() {
+		if !v.life.enter() {
 			v.next = nil
 			v.mu.Unlock()
 			return ErrClosed
 		}
 		v.running = true
-		go r.verifyRounds()
+		go v.runRounds()
 	}
 	v.mu.Unlock()
 	select {
@@ -48,15 +50,14 @@ func (r *Replica) verify(ctx context.Context) error {
 		return mine.err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-r.failed:
-		return r.failErr
+	case <-v.life.failed:
+		return v.life.failErr
 	}
 }
 
-// verifyRounds runs rounds until nobody waits for one.
-func (r *Replica) verifyRounds() {
-	defer r.inflight.Done()
-	v := &r.verifying
+// runRounds runs rounds until no caller waits for one.
+func (v *verifier) runRounds() {
+	defer v.life.inflight.Done()
 	for {
 		v.mu.Lock()
 		now := v.next
@@ -66,7 +67,7 @@ func (r *Replica) verifyRounds() {
 		if now == nil {
 			return
 		}
-		now.err = r.verifyOnce()
+		now.err = v.ask()
 		close(now.done)
 	}
 }
@@ -74,7 +75,7 @@ func (r *Replica) verifyRounds() {
 // verifyOnce asks all members whether this one still leads. Raft sends the heartbeats, but it
 // also counts the answers of learners, and answers to what was sent before it was asked: neither
 // excludes that another leader was elected. The wire knows which voters have answered since.
-// Nobody waits for raft's own answer: it never comes if raft is shut down before it took the
+// Raft's own answer is not waited for: it never comes if raft is shut down before it took the
 // question up.
 func (r *Replica) verifyOnce() error {
 	term, round := r.raft.CurrentTerm(), r.wire.NextRound()
@@ -120,7 +121,7 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 	// on the disk, which is no reason not to read. A voter that was added after the index was
 	// taken cannot have acknowledged anything before.
 	if !r.SoleVoter() {
-		if err := r.verify(ctx); err != nil {
+		if err := r.verifying.verify(ctx); err != nil {
 			if ctx.Err() != nil {
 				return 0, 0, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "read index of %s", r.cfg.Group)
 			}

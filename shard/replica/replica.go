@@ -55,9 +55,9 @@ type Replica struct {
 
 	leading   leadership
 	verifying verifier
-	snapshots chan struct{} // holds a token during a Snapshot, and while one is installed
-	first     atomic.Bool   // it stands for election as the first of the founders of a new group
-	caughtUp  atomic.Bool   // as a follower: has applied what was committed when a leader first said
+	snapshots snapshots
+	first     atomic.Bool // it stands for election as the first of the founders of a new group
+	caughtUp  atomic.Bool // as a follower: has applied what was committed when a leader first said
 
 	watching sync.WaitGroup
 	closed   chan struct{} // closed when Close is done; closeErr is set before

@@ -17,7 +17,7 @@ import (
 // It returns nil, and does nothing, if no entry was ever applied by this process.
 // Calls are taken one after another.
 func (r *Replica) Snapshot() error {
-	err := r.takeSnapshot()
+	err := r.snapshots.take()
 	if err == nil || errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil
 	}
@@ -28,17 +28,25 @@ func (r *Replica) Snapshot() error {
 // leadership is handed on, and gives that up after one election timeout.
 const transferChecks = 20
 
-func (r *Replica) takeSnapshot() error {
+// snapshots takes the snapshots of a member.
+type snapshots struct {
+	of *Replica
+	// token holds an element while a snapshot is taken, and while one of another member is installed.
+	token chan struct{}
+}
+
+func (s *snapshots) take() error {
+	r := s.of
 	select {
-	case r.snapshots <- struct{}{}:
-		defer func() { <-r.snapshots }()
+	case s.token <- struct{}{}:
+		defer func() { <-s.token }()
 	case <-r.ended:
 		return cmp.Or(r.failure(), ErrClosed)
 	}
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := r.setTrailing(); err != nil {
+	if err := s.setTrailing(); err != nil {
 		return err
 	}
 	r.fsm.setSnapshotErr(nil)
@@ -60,7 +68,8 @@ func (r *Replica) takeSnapshot() error {
 }
 
 // setTrailing tells raft how much of the log to keep behind the next snapshot.
-func (r *Replica) setTrailing() error {
+func (s *snapshots) setTrailing() error {
+	r := s.of
 	n := uint64(1)
 	if !r.SoleMember() {
 		n = max(r.cfg.TrailingLogs, r.log.EntriesWithin(r.cfg.TrailingBytes, r.raft.LastIndex()))
@@ -77,12 +86,13 @@ func (r *Replica) setTrailing() error {
 // as much again is added by chance, so that members do not all do it at once.
 const snapshotCheck = 2 * time.Minute
 
-// takeSnapshots takes a snapshot whenever Config.SnapshotEvery entries were appended since the
+// takeRegularly takes a snapshot whenever Config.SnapshotEvery entries were appended since the
 // newest one, until the member ends. The library could do this by itself, but it would do so also
 // while a snapshot of another member is installed: its snapshot would wait for the main loop,
 // which waits for the state machine to restore, which waits until the frozen state is released.
 // None of the three would ever go on.
-func (r *Replica) takeSnapshots() {
+func (s *snapshots) takeRegularly() {
+	r := s.of
 	for {
 		select {
 		case <-r.ended:

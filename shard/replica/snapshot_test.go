@@ -27,13 +27,13 @@ func TestSnapshotEvery(t *testing.T) {
 		cfg.SnapshotEvery = 5
 		cfg.Store = func() (raftlog.Store, error) { return memStore{raft.NewInmemStore(), io.NopCloser(nil)}, nil }
 		r := mustOpen(t, cfg)
-		r.snapshots <- struct{}{} // as the installer has it
+		r.snapshots.token <- struct{}{} // as the installer has it
 		mustPropose(t, r, words("a", 1, 20)...)
 		time.Sleep(10 * time.Minute)
 		if at := fsm.AppliedIndex(); at != 0 {
 			t.Errorf("a snapshot of index %d was taken while another member's was installed", at)
 		}
-		<-r.snapshots
+		<-r.snapshots.token
 		time.Sleep(10 * time.Minute)
 		if at := fsm.AppliedIndex(); at == 0 {
 			t.Error("no snapshot was taken after it")

@@ -5,44 +5,46 @@ import (
 	"strings"
 )
 
-// kindOf returns the SPDX name of a licence text, or "" if it is none that is known here. Words
-// that only one licence has decide.
+// kinds are the licences that are known here: a text that has all the words of a row, and words of one of its
+// alternatives if it has any, is of that kind. The first row that fits decides.
+var kinds = []struct {
+	spdx  string
+	words []string
+	anyOf []string
+}{
+	{spdx: "Apache-2.0", words: []string{"apache license", "version 2.0"}},
+	{spdx: "MPL-2.0", words: []string{"mozilla public license", "2.0"}},
+	{spdx: "OFL-1.1", words: []string{"sil open font license"}},
+	{spdx: "Unicode-DFS-2016", words: []string{"unicode, inc.", "data files"}},
+	{spdx: "PostgreSQL", words: []string{"permission to use, copy, modify, and distribute this software and its " +
+		"documentation for any purpose, without fee", "postgresql"}},
+	{spdx: "BSL-1.0", words: []string{"boost software license"}},
+	{spdx: "ISC", words: []string{"permission to use, copy, modify, and/or distribute this software for any purpose"}},
+	{
+		spdx: "BSD-3-Clause", words: []string{"redistribution and use in source and binary forms"},
+		anyOf: []string{
+			"neither the name", "names of its contributors may", "name of the author may not", "endorse or promote products",
+		},
+	},
+	{spdx: "BSD-2-Clause", words: []string{"redistribution and use in source and binary forms"}},
+	{spdx: "MIT", words: []string{
+		"permission is hereby granted, free of charge, to any person obtaining", "above copyright notice",
+	}},
+	{spdx: "MIT-0", words: []string{"permission is hereby granted, free of charge, to any person obtaining"}},
+	{spdx: "Unlicense", words: []string{"this is free and unencumbered software released into the public domain"}},
+	{spdx: "CC0-1.0", words: []string{"cc0 1.0 universal"}},
+	{spdx: "Zlib", words: []string{"this software is provided 'as-is', without any express or implied warranty"}},
+}
+
+// kindOf returns the SPDX name of a licence text, or "" if it is none that is known here.
 func kindOf(text []byte) string {
 	s := strings.Join(strings.Fields(strings.ToLower(string(text))), " ")
 	has := func(words string) bool { return strings.Contains(s, words) }
-	switch {
-	case has("apache license") && has("version 2.0"):
-		return "Apache-2.0"
-	case has("mozilla public license") && has("2.0"):
-		return "MPL-2.0"
-	case has("sil open font license"):
-		return "OFL-1.1"
-	case has("unicode, inc.") && has("data files"):
-		return "Unicode-DFS-2016"
-	case has("permission to use, copy, modify, and distribute this software and its documentation for any purpose, "+
-		"without fee") && has("postgresql"):
-		return "PostgreSQL"
-	case has("boost software license"):
-		return "BSL-1.0"
-	case has("permission to use, copy, modify, and/or distribute this software for any purpose"):
-		return "ISC"
-	case has("redistribution and use in source and binary forms"):
-		if has("neither the name") || has("names of its contributors may") || has("name of the author may not") ||
-			has("endorse or promote products") {
-			return "BSD-3-Clause"
+	lacks := func(words string) bool { return !has(words) }
+	for _, k := range kinds {
+		if !slices.ContainsFunc(k.words, lacks) && (len(k.anyOf) == 0 || slices.ContainsFunc(k.anyOf, has)) {
+			return k.spdx
 		}
-		return "BSD-2-Clause"
-	case has("permission is hereby granted, free of charge, to any person obtaining"):
-		if has("the above copyright notice and this permission notice") || has("above copyright notice") {
-			return "MIT"
-		}
-		return "MIT-0"
-	case has("this is free and unencumbered software released into the public domain"):
-		return "Unlicense"
-	case has("cc0 1.0 universal"):
-		return "CC0-1.0"
-	case has("this software is provided 'as-is', without any express or implied warranty"):
-		return "Zlib"
 	}
 	return ""
 }
