@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -57,7 +58,10 @@ type bench struct {
 	replicas       int // of each row; 0: as many as there are nodes
 	settle         time.Duration
 	queries, keep  bool
-	stop           chan os.Signal
+	only           *regexp.Regexp
+	// again tells that dir has the folders of a run before, whose rows are measured.
+	again bool
+	stop  chan os.Signal
 }
 
 // run measures a case and prints its line, and the queries if the case has them.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ type group []*server
 
 // startGroup starts the servers of a run on dir and waits until they are ready.
 func (b *bench) startGroup(dir string) (g group, err error) {
-	addrs, err := freeAddrs(3 * b.nodes)
+	addrs, err := b.addrs(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +51,27 @@ func (b *bench) startGroup(dir string) (g group, err error) {
 		}
 	}
 	return g, nil
+}
+
+// addrs returns three addresses for each server of a group, those of its folder if a run before had some: a cluster
+// knows its nodes by them.
+func (b *bench) addrs(dir string) ([]string, error) {
+	file := filepath.Join(dir, "addrs")
+	if b.again {
+		text, err := os.ReadFile(file)
+		if list := strings.Fields(string(text)); err != nil || len(list) == 3*b.nodes {
+			return list, err
+		}
+		return nil, fmt.Errorf("%s does not have %d addresses", file, 3*b.nodes)
+	}
+	addrs, err := freeAddrs(3 * b.nodes)
+	if err != nil || !b.keep {
+		return addrs, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return addrs, os.WriteFile(file, []byte(strings.Join(addrs, " ")), 0o644)
 }
 
 // close ends all servers at once, as an operator would.

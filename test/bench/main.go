@@ -45,7 +45,8 @@ func run() (err error) {
 	fs.StringVar(&b.serveFlags, "serve", "", "more flags of cordwood serve, separated by spaces")
 	fs.StringVar(&b.profiles, "profiles", "",
 		"folder for a CPU profile of each case, from the first request to the end of its first 10 s")
-	only := fs.String("only", "", "regular expression of the cases to run")
+	only := fs.String("only", "", "regular expression of the cases to run, or of the statements of -spread")
+	again := fs.String("again", "", "measure -spread over the folders that a run with -keep left in this one")
 	spread := fs.Bool("spread", false,
 		"compare queries over a table that is spread over three nodes with the same over one node, and nothing else")
 	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json, with one server")
@@ -63,7 +64,13 @@ func run() (err error) {
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	if b.dir, err = os.MkdirTemp("", "cordwood-bench-run-"); err != nil {
+	b.only = match
+	if b.again = *again != ""; b.again {
+		if !*spread {
+			return errors.New("-again is for -spread")
+		}
+		b.dir, b.keep = *again, true
+	} else if b.dir, err = os.MkdirTemp("", "cordwood-bench-run-"); err != nil {
 		return err
 	}
 	if b.keep {

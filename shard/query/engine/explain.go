@@ -20,6 +20,9 @@ func (r *run) summary() string {
 		return rows.Summary()
 	}
 	var lines []string
+	if rows, ok := r.countRows(); ok && !r.engine.settings.Off["count"] {
+		lines = append(lines, fmt.Sprintf("answered without the plan below: the parts of the table have %d rows", rows))
+	}
 	for i, p := range r.Plans {
 		lines = append(lines, p.Summary(r.sources[i]))
 		if n := r.st.shape.Newest; n != nil && n.Ref == i {

@@ -106,6 +106,7 @@ type executor struct {
 
 // executors are tried in this order. The last one answers every statement.
 var executors = []executor{
+	{"count", (*run).answerCount},
 	{"direct", (*run).answerDirectly},
 	{"newest", (*run).answerNewest},
 	{"all", (*run).answerFromAll},

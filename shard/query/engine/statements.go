@@ -48,12 +48,15 @@ type studied struct {
 	*sql.Statement
 	shape  *plan.Shape
 	direct *direct.Shape
+	count  *rowCount // nil: it wants more than the number of rows
 	// tree is the syntax tree of the SELECT.
 	tree sql.Node
 }
 
 func newStudied(st *sql.Statement, root sql.Node) *studied {
-	return &studied{Statement: st, shape: plan.Study(st, root), direct: direct.Find(st, root), tree: root}
+	return &studied{
+		Statement: st, shape: plan.Study(st, root), direct: direct.Find(st, root), count: findRowCount(st, root), tree: root,
+	}
 }
 
 // parse returns the checked statement, from the cache if it was met lately.

@@ -99,6 +99,7 @@ func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 	if state != 0 {
 		return EngineError(duckdb.PendingError(pending), duckdb.ErrorTypeInvalid)
 	}
+	work(pending)
 	var res duckdb.Result
 	defer duckdb.DestroyResult(&res)
 	if duckdb.ExecutePending(pending, &res) == duckdb.StateError {
@@ -115,6 +116,30 @@ func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 		}
 	}
 	return a.fetch(ctx, &res, out)
+}
+
+const (
+	// firstPause and longestPause are how long work waits for tasks, first and at most.
+	firstPause   = 20 * time.Microsecond
+	longestPause = 200 * time.Microsecond
+)
+
+// work takes part in a statement until it has a result or an error. Left to itself the engine asks for tasks again
+// and again while its other threads are busy with the last ones: on a machine with more threads than cores it
+// takes their time.
+func work(pending duckdb.PendingResult) {
+	pause := firstPause
+	for {
+		switch duckdb.PendingExecuteTask(pending) {
+		case duckdb.PendingStateNoTasksAvailable:
+			time.Sleep(pause)
+			pause = min(2*pause, longestPause)
+		case duckdb.PendingStateResultNotReady:
+			pause = firstPause
+		default:
+			return
+		}
+	}
 }
 
 // fetch sends the rows of a result.

@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file tells conditions that all rows of a part meet, because of the bounds of its times, from those that have
+// to be asked of each row.
+
+// Condition is a part of a WHERE that every row of the answer meets.
+type Condition struct {
+	Expr sql.Node
+	// meets reports whether all rows between two times, in nanoseconds, meet the condition. It is nil if the condition
+	// is about more than the time index.
+	meets func(times Span) bool
+}
+
+// OnTime tells that the condition is about the time index alone.
+func (c *Condition) OnTime() bool { return c.meets != nil }
+
+// Conjuncts takes a condition apart at its ANDs.
+func Conjuncts(where sql.Node) []sql.Node {
+	if where == nil {
+		return nil
+	}
+	if sql.Text(where, "class") != "CONJUNCTION" || sql.Text(where, "type") != "CONJUNCTION_AND" {
+		return []sql.Node{where}
+	}
+	var out []sql.Node
+	for _, v := range sql.Args(where) {
+		n, _ := v.(sql.Node)
+		out = append(out, Conjuncts(n)...)
+	}
+	return out
+}
+
+// Conditions returns the conditions of a WHERE of the reference's table alone, as they are at a moment.
+func (p *Plan) Conditions(where sql.Node, now time.Time) []Condition {
+	var out []Condition
+	for _, expr := range Conjuncts(where) {
+		pl := &Scope{Schema: p.View.Schema, Names: p.View.Names, Alias: p.Ref.CalledAs(), Alone: true}
+		pl.Constants = p.Constants(now)
+		c := Condition{Expr: expr}
+		if pl.onTime(expr) {
+			// No row meets the opposite, and neither the time index nor a constant that is understood is null.
+			if not := pl.predicate(withoutBetween(expr), true); not != nil {
+				c.meets = func(times Span) bool { return !not(&probe{times: times}) }
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// onTime reports whether an expression consists of comparisons of the time index with constants.
+func (p *Scope) onTime(expr sql.Node) bool {
+	only := true
+	sql.EachNode(expr, func(n sql.Node) bool {
+		switch sql.Text(n, "class") {
+		case "COLUMN_REF":
+			only = only && p.isTimeIndex(n)
+			return false
+		case "", "CONSTANT", "CAST", "COMPARISON", "BETWEEN", "CONJUNCTION":
+		case "FUNCTION":
+			name := sql.LowerASCII(sql.Text(n, "function_name"))
+			only = only && (constantFunctions[name] || unorderedFunctions[name])
+		default:
+			only = false
+		}
+		return only
+	})
+	return only
+}
+
+// withoutBetween returns a condition with two comparisons in the place of each BETWEEN: what its opposite says is only
+// known of comparisons.
+func withoutBetween(n sql.Node) sql.Node {
+	switch sql.Text(n, "class") {
+	case "BETWEEN":
+		side := func(kind, bound string) sql.Node {
+			return sql.Node{"class": "COMPARISON", "type": kind, "left": n["input"], "right": n[bound]}
+		}
+		return sql.Node{"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "children": []any{
+			side("COMPARE_GREATERTHANOREQUALTO", "lower"), side("COMPARE_LESSTHANOREQUALTO", "upper"),
+		}}
+	case "CONJUNCTION":
+		children := slices.Clone(sql.Args(n))
+		for i, v := range children {
+			child, _ := v.(sql.Node)
+			children[i] = withoutBetween(child)
+		}
+		return sql.Node{"class": "CONJUNCTION", "type": n["type"], "children": children}
+	}
+	return n
+}
+
+// Decided reports whether all rows of a part meet the conditions that are about the time index alone.
+func (p *Plan) Decided(pt *Part, conditions []Condition) bool {
+	times := p.probe(pt, false).times
+	if pt.far || times.Lo < -FarAway || times.Hi > FarAway {
+		return !slices.ContainsFunc(conditions, func(c Condition) bool { return c.OnTime() })
+	}
+	times = Span{Plus(times.Lo, -apart), Plus(times.Hi, apart)}
+	return !slices.ContainsFunc(conditions, func(c Condition) bool { return c.OnTime() && !c.meets(times) })
+}
+
+// WholeRows returns how many rows a part has if all of them can be seen: none has expired or is marked deleted.
+func (p *Plan) WholeRows(pt *Part) (rows int64, ok bool) {
+	if before := p.View.ExpiredBefore; before != nil && pt.Min < *before {
+		return 0, false
+	}
+	if pt.Batch != nil {
+		return int64(pt.Batch.Rows), pt.Batch.Column(schema.DeletedColumnID) == nil
+	}
+	_, marked := columnIn(pt.Segment, schema.DeletedColumnID)
+	return pt.Segment.Rows, pt.Segment.Damaged == "" && !marked
+}
+
+// Apart returns the parts of the table whose rows may matter as far as their times show, if no rows of several parts
+// have to be merged.
+func (p *Plan) Apart() (parts []Part, ok bool) {
+	parts = p.Parts()
+	if p.View.Merges() {
+		var merges [][]Part
+		if parts, merges = separate(parts); len(merges) > 0 {
+			return nil, false
+		}
+	}
+	return slices.DeleteFunc(parts, func(pt Part) bool { return !p.MeetsTimes(&pt, false) }), true
+}
