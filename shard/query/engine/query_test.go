@@ -159,7 +159,8 @@ func TestColumnNames(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	tab := table("logs", logColumns)
 	for sql, want := range map[string]string{
-		"SELECT count(*), lower(public.logs.host), max(code) AS m FROM logs GROUP BY ALL": "count_star() lower(logs.host) m",
+		"SELECT count(*), lower(public.logs.host), max(code) AS m FROM logs GROUP BY ALL": "count_star() " +
+			"lower(public.logs.host) m",
 		"SELECT code, code FROM logs":                "code code",
 		"SELECT INTERVAL 1 DAY AS a, code FROM logs": "a code",
 		"SELECT * FROM logs":                         "ts host code took extra",

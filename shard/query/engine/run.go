@@ -340,7 +340,10 @@ func (r *run) restoreNames(names []string) {
 			names[i] = call.Restore(names[i])
 		}
 	}
-	sql.OwnNames(names, r.st.SQL)
+	r.text.OwnNames(names)
+	if r.st.asked != nil {
+		r.st.asked.OwnNames(names, r.st.Statement)
+	}
 	r.ownCase(names)
 }
 

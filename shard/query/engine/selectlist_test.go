@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 	"testing"
+
+	"cordwood/shard/query"
 )
 
 // TestNamesOfExpressions has columns without an alias named as the client wrote them, wherever their rows lie.
@@ -11,7 +13,21 @@ func TestNamesOfExpressions(t *testing.T) {
 	e := openEngine(t, dir)
 	columns := cols("ts:TimestampSecond", "n:Int64", "msg:String")
 	tab := table("t", columns, fileOf(t, dir, 10, columns, []any{1, 2, "a"}), batch(t, columns, []any{2, 3, "b"}))
+	zoned := func(sql string) *query.Request {
+		return &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: "Europe/Berlin"}
+	}
 	for sql, want := range map[string]string{
+		`SELECT '{"n":[1]}'::JSON->>'$.n.[0]' FROM t`:                    `'{"n":[1]}'::JSON->>'$.n.[0]'`,
+		"SELECT msg ~ 'a', msg ~* 'A', `msg` !~ 'b' FROM t":              "msg ~ 'a'|msg ~* 'A'|`msg` !~ 'b'",
+		"SELECT ts > '2026-01-01', n FROM t":                             "ts > '2026-01-01'|n",
+		"SELECT ts > '2026-01-01' AS late, msg ~ 'a' found FROM t":       "late|found",
+		"SELECT matches(msg, 'a'),  matches_term(msg, 'a') FROM t":       "matches(msg, 'a')|matches_term(msg, 'a')",
+		"SELECT date_trunc('hour', ts), public.t.n, public.t.n+1 FROM t": "date_trunc('hour', ts)|n|public.t.n+1",
+		"SELECT n+1, *, msg ~ 'a' FROM t":                                "(n + 1)|ts|n|msg|msg ~ 'a'",
+		"SELECT msg ~ 'a', *, * FROM t": "regexp_full_match(msg, " +
+			"'(?s:.*)(?:a)(?s:.*)')|ts|n|msg|ts|n|msg",
+		"SELECT * FROM t": "ts|n|msg",
+		"WITH c AS (SELECT 1) SELECT msg ~ 'a', (SELECT 1 FROM c) FROM t": "msg ~ 'a'|(SELECT 1 FROM c)",
 		"SELECT (SELECT count(*) FROM t)  -\n(SELECT " +
 			"max(n) FROM t)": "(SELECT count(*) FROM t) - (SELECT max(n) FROM t)",
 		"SELECT n, n IN (SELECT n FROM t) FROM t":                                       "n|n IN (SELECT n FROM t)",
@@ -19,13 +35,14 @@ func TestNamesOfExpressions(t *testing.T) {
 		"SELECT n IS DISTINCT FROM (SELECT max(n) FROM t), 'a, " +
 			"from' FROM t": "n IS DISTINCT FROM (SELECT max(n) FROM t)|'a, from'",
 		"SELECT (SELECT max(n) FROM t) + 1 UNION ALL SELECT 2": "(SELECT max(n) FROM t) + 1",
-		"SELECT *, (SELECT max(n) FROM t) + 1 FROM t":          "ts|n|msg|column_4",
+		"SELECT *, (SELECT max(n) FROM t) + 1 FROM t":          "ts|n|msg|(SELECT max(n) FROM t) + 1",
+		"SELECT *, *, (SELECT max(n) FROM t) + 1 FROM t":       "ts|n|msg|ts|n|msg|column_7",
 		"SELECT (SELECT max(n) FROM t) + 1 AS x FROM t":        "x",
 		"SELECT (SELECT max(n) FROM t WHERE msg = '" + strings.Repeat("x", 300) +
 			"') + 1": "(SELECT max(n) FROM t WHERE msg = '" + strings.Repeat("x",
 			200-len("(SELECT max(n) FROM t WHERE msg = '")) + "…",
 	} {
-		a, err := ask(e, sql, tab)
+		a, err := request(t.Context(), e, zoned(sql))
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}

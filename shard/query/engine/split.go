@@ -35,6 +35,9 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return hauled(split.SeveralTables(), st.Explain), nil
 	}
 	key := splitKey(req)
+	if st.asked != nil {
+		key += "\x00" + st.asked.SQL // the names of columns are of this text
+	}
 	if kept := e.splits.get(key); kept != nil {
 		return kept.at(time.Now()), nil
 	}
@@ -48,7 +51,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		ctx:     ctx,
 		engine:  e,
 		in:      in,
-		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree},
+		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree, asked: st.asked},
 		request: withoutRows(req),
 	}
 	out, keep, err := r.split()

@@ -37,10 +37,16 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 	if err != nil {
 		return nil, nil, err
 	}
-	if zoned != req {
-		st, err = e.parse(ctx, zoned.SQL, zoned.Database)
+	if zoned == req {
+		return st, req, nil
 	}
-	return st, zoned, err
+	cached, err := e.parse(ctx, zoned.SQL, zoned.Database)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := *cached // other texts become the same one in UTC
+	out.asked = st.Statement
+	return &out, zoned, nil
 }
 
 // studied is a checked statement, and what reductions and executors conclude from its text.
@@ -51,6 +57,8 @@ type studied struct {
 	count  *rowCount // nil: it wants more than the number of rows
 	// tree is the syntax tree of the SELECT.
 	tree sql.Node
+	// asked is the statement of the client, if this is that with texts of times in UTC; else nil.
+	asked *sql.Statement
 }
 
 func newStudied(st *sql.Statement, root sql.Node) *studied {

@@ -71,7 +71,12 @@ func (w *walker) check(class string, n Node) error {
 				MaxCases)
 		}
 	case "LAMBDA":
-		return w.arrow("->", n["lhs"], n["expr"]) // or a lambda function
+		if isLambda(n) {
+			return nil
+		}
+		return w.arrow("->", n["lhs"], n["expr"])
+	case "STAR":
+		markLambda(n["expr"])
 	case "OPERATOR":
 		if kind := Text(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
 			w.integers(n, Args(n)...)
@@ -85,7 +90,7 @@ func (w *walker) check(class string, n Node) error {
 		w.moments(false, n["input"], n["lower"], n["upper"])
 	case "CAST":
 		w.castMoment(n)
-	case "SUBQUERY", "CONJUNCTION", "STAR", "LAMBDA_REF", "COLLATE", "POSITIONAL_REFERENCE", "TYPE":
+	case "SUBQUERY", "CONJUNCTION", "LAMBDA_REF", "COLLATE", "POSITIONAL_REFERENCE", "TYPE":
 	default:
 		return errs.New(errs.Unsupported, "%s is not supported in an expression", class)
 	}
@@ -121,6 +126,7 @@ func (w *walker) function(n Node) error {
 	}
 	w.moments(true, Args(n)...)
 	name := strings.ToLower(Text(n, "function_name"))
+	markLambdas(name, n)
 	if err := w.paths(name, n); err != nil {
 		return err
 	}

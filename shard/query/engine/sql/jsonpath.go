@@ -32,6 +32,31 @@ func (w *walker) paths(name string, n Node) error {
 	return nil
 }
 
+// lambdaKey is the key of a node of the class LAMBDA that is a lambda function. The others are the arrow ->.
+const lambdaKey = "lambda_function"
+
+// markLambdas marks the lambda function among the arguments of a call.
+func markLambdas(name string, n Node) {
+	if !lambdaFunctions[name] {
+		return
+	}
+	args, at := Args(n), 1
+	if schema := Text(n, "schema"); schema != "" && schema != "main" {
+		at = 0 // it is called as value.function(lambda)
+	}
+	if at < len(args) {
+		markLambda(args[at])
+	}
+}
+
+func markLambda(v any) {
+	if n, _ := v.(Node); Text(n, "class") == "LAMBDA" {
+		n[lambdaKey] = true
+	}
+}
+
+func isLambda(n Node) bool { return n[lambdaKey] == true }
+
 // arrow looks at the operands of -> and ->>.
 func (w *walker) arrow(operator string, left, right any) error {
 	if err := w.castKey(operator, left, right); err != nil {

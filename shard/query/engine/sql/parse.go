@@ -59,6 +59,7 @@ func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 	}
 	st.study(tree.Statements[0])
 	root, _ := tree.Statements[0].(Node)["node"].(Node)
+	st.list = outermostList(root)
 	return st, root, nil
 }
 

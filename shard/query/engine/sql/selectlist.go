@@ -3,12 +3,13 @@ package sql
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // The engine names a column without an alias after the text of its expression. It sees the rewritten
-// text, in which tables are files of the server. If the expression has a query in it, the name would
-// show these files, and change with each flush.
+// text, in which tables are files of the server, times of another zone are in UTC, and paths and patterns
+// are the engine's. The column of an expression that was rewritten is named as the client wrote it.
 
 // internalCall matches a call that a client cannot write.
 var internalCall = regexp.MustCompile(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)
@@ -16,26 +17,118 @@ var internalCall = regexp.MustCompile(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)
 // maxGivenName bounds the name that an expression gives a column, in bytes.
 const maxGivenName = 200
 
-// OwnNames puts the client's text in the place of names that show how a statement was rewritten.
-func OwnNames(names []string, sql string) {
-	var items []string
+// OwnNames puts the client's text in the place of names that show how the statement was rewritten.
+func (r *Rewritten) OwnNames(names []string) {
+	if r.st.Explain != "" {
+		return
+	}
+	items := r.st.itemsOf(len(names))
 	for i, name := range names {
-		if !internalCall.MatchString(name) {
-			continue
+		internal := internalCall.MatchString(name)
+		switch item := items[i]; {
+		case item != nil && (internal || item.named() && r.editedWithin(item.textSpan)):
+			names[i] = r.st.clientText(item.textSpan)
+		case internal:
+			names[i] = fmt.Sprintf("column_%d", i+1)
 		}
-		if items == nil {
-			items = selectItems(sql)
-		}
-		if len(items) != len(names) {
-			names[i] = fmt.Sprintf("column_%d", i+1) // a star stands for several columns
-			continue
-		}
-		if name = strings.Join(strings.Fields(items[i]), " "); len(name) > maxGivenName {
-			name = strings.ToValidUTF8(name[:maxGivenName], "") + "…"
-		}
-		names[i] = name
 	}
 }
+
+// OwnNames puts the text of st in the place of the names of columns of zoned, which is st with times in UTC.
+func (st *Statement) OwnNames(names []string, zoned *Statement) {
+	if st.Explain != "" {
+		return
+	}
+	was, now := st.itemsOf(len(names)), zoned.itemsOf(len(names))
+	for i := range names {
+		if was[i] != nil && now[i] != nil && was[i].named() &&
+			st.clientText(was[i].textSpan) != zoned.clientText(now[i].textSpan) {
+			names[i] = st.clientText(was[i].textSpan)
+		}
+	}
+}
+
+func (r *Rewritten) editedWithin(span textSpan) bool {
+	return slices.ContainsFunc(r.Edits, func(e Edit) bool { return e.From >= span.from && e.To <= span.to })
+}
+
+// listItem is an expression in the list of a SELECT.
+type listItem struct {
+	textSpan
+	node Node
+}
+
+// named reports whether the column has the text of the expression as its name.
+func (i *listItem) named() bool {
+	return i.node != nil && Text(i.node, "alias") == "" && Text(i.node, "class") != "COLUMN_REF"
+}
+
+// itemsOf returns the expressions in the list of the outermost SELECT by the columns of the answer, nil
+// where that cannot be told: of a star.
+func (st *Statement) itemsOf(columns int) []*listItem {
+	out := make([]*listItem, columns)
+	spans := selectItems(st.SQL)
+	star := -1
+	for i := range spans {
+		if i < len(st.list) && st.itemClass(i) == "STAR" {
+			if star >= 0 {
+				return out
+			}
+			star = i
+		}
+	}
+	if star < 0 && len(spans) != columns || len(spans) > columns+1 {
+		return out
+	}
+	for i, span := range spans {
+		item := &listItem{textSpan: span}
+		if len(st.list) == len(spans) {
+			item.node, _ = st.list[i].(Node)
+		}
+		switch {
+		case star < 0 || i < star:
+			out[i] = item
+		case i > star:
+			out[columns-len(spans)+i] = item
+		}
+	}
+	return out
+}
+
+func (st *Statement) itemClass(i int) string {
+	n, _ := st.list[i].(Node)
+	return Text(n, "class")
+}
+
+// clientText returns what the client wrote in a span of the SQL, in one line and cut.
+func (st *Statement) clientText(span textSpan) string {
+	text := st.client[st.clientPosition(span.from):st.clientPosition(span.to)]
+	if text = strings.Join(strings.Fields(text), " "); len(text) > maxGivenName {
+		text = strings.ToValidUTF8(text[:maxGivenName], "") + "…"
+	}
+	return text
+}
+
+// outermostList returns the list of the outermost SELECT of a tree, the first one if there are several.
+func outermostList(n Node) []any {
+	for range MaxExpressionDepth {
+		switch Text(n, "type") {
+		case "SELECT_NODE":
+			list, _ := n["select_list"].([]any)
+			return list
+		case "SET_OPERATION_NODE":
+			n, _ = n["left"].(Node)
+		case "CTE_NODE":
+			n, _ = n["child"].(Node)
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// textSpan is a part of a text.
+type textSpan struct{ from, to int }
 
 // selectEnds are the words that end the list of a SELECT.
 var selectEnds = map[string]bool{
@@ -44,9 +137,9 @@ var selectEnds = map[string]bool{
 	"limit": true, "offset": true, "union": true, "except": true, "intersect": true,
 }
 
-// selectItems returns the texts of the expressions in the list of the outermost SELECT, the first one
+// selectItems returns where the expressions in the list of the outermost SELECT are, of the first one
 // if there are several.
-func selectItems(sql string) (items []string) {
+func selectItems(sql string) (items []textSpan) {
 	depth, list := 0, selectList{from: -1}
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
@@ -60,7 +153,7 @@ func selectItems(sql string) (items []string) {
 		case c == ')' || c == ']' || c == '}':
 			depth--
 		case depth == 0 && c == ',' && list.from >= 0:
-			items = append(items, sql[list.from:i])
+			items = append(items, textSpan{list.from, i})
 			list.from = i + 1
 		case IsNameByte(c):
 			w, end := Word(sql, i)
@@ -68,7 +161,7 @@ func selectItems(sql string) (items []string) {
 				break
 			}
 			if list.word(strings.ToLower(w), end, depth) {
-				return append(items, sql[list.from:i])
+				return append(items, textSpan{list.from, i})
 			}
 			i = end
 			continue
@@ -76,7 +169,7 @@ func selectItems(sql string) (items []string) {
 		i++
 	}
 	if list.from >= 0 {
-		items = append(items, sql[list.from:])
+		items = append(items, textSpan{list.from, len(sql)})
 	}
 	return items
 }

@@ -32,6 +32,8 @@ type Statement struct {
 	Columns []columnRef
 	// Names are the tables, each once.
 	Names []query.TableName
+	// list is the list of the outermost SELECT.
+	list []any
 	// texts are further places to be replaced, the same in every query.
 	texts []Edit
 	// Searches are the calls of matches and matches_term.
