@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -175,19 +176,19 @@ func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 	}
 	add(postPut, access.Insert, "ingest", door.Bulk, "/_bulk", index+"/_bulk")
 	add(postPut, access.Insert, "ingest", door.Document, index+"/_doc", index+"/_doc/{id}", index+"/_create/{id}")
-	add(get, access.Open, "", door.Info, "", "/")
-	add(get, access.Open, "", door.License, "/_license")
-	add(get, access.Open, "", door.XPack, "/_xpack")
-	add(get, access.Open, "", door.Nodes, "/_nodes", "/_nodes/{what:.*}")
-	add(get, access.Open, "", door.Health, "/_cluster/health", "/_cluster/health/{what:.*}")
-	add(get, access.Open, "", door.CatHealth, "/_cat/health")
-	add(getPostPut, access.Open, "", door.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}",
+	add(get, access.SignedIn, "", door.Info, "", "/")
+	add(get, access.SignedIn, "", door.License, "/_license")
+	add(get, access.SignedIn, "", door.XPack, "/_xpack")
+	add(get, access.SignedIn, "", door.Nodes, "/_nodes", "/_nodes/{what:.*}")
+	add(get, access.SignedIn, "", door.Health, "/_cluster/health", "/_cluster/health/{what:.*}")
+	add(get, access.SignedIn, "", door.CatHealth, "/_cat/health")
+	add(getPostPut, access.SignedIn, "", door.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}",
 		"/_component_template/{what:.*}",
 		"/_ilm/policy/{what:.*}", "/_ingest/{what:.*}", "/_data_stream/{what:.*}", "/_alias/{what:.*}",
 		"/_logstash/{what:.*}",
 		"/logstash/{what:.*}", index, index+"/_alias/{what:.*}")
-	add(getPost, access.Open, "", door.Refresh, "/_refresh", "/_flush", index+"/_refresh", index+"/_flush")
-	add(getPost, access.Open, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
+	add(getPost, access.SignedIn, "", door.Refresh, "/_refresh", "/_flush", index+"/_refresh", index+"/_flush")
+	add(getPost, access.SignedIn, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
 		index+"/_count", index+"/_mapping")
 	return out
 }
@@ -222,7 +223,7 @@ func (s *Server) doorRoutes() []route {
 
 // routesOf returns the paths of a protocol behind a prefix.
 func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
-	d.Ingestion, d.Bodies = s.ingestion, s.cfg.Bodies
+	d.Ingestion, d.Bodies, d.Log = s.ingestion, s.cfg.Bodies, s.log
 	var out []route
 	for _, r := range p.routes(d) {
 		if prefix+r.path == "" {
@@ -250,6 +251,20 @@ func (s *Server) held(refuse refusal) refusal {
 	}
 }
 
+// protocolUnder returns the protocol that has a part of the user port's paths for itself, below which a path is; nil:
+// none has.
+func protocolUnder(path string) *protocol {
+	for i := range protocols {
+		for _, prefix := range protocols[i].prefixes {
+			// Of /v1 and of the paths without a prefix, protocols share the paths.
+			if strings.Count(prefix, "/") == 2 && strings.HasPrefix(path, prefix+"/") {
+				return &protocols[i]
+			}
+		}
+	}
+	return nil
+}
+
 // inDatabase gives a handler the database that the path names, as if the request's header did.
 func inDatabase(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -267,7 +282,8 @@ func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handle
 	for i := range protocols {
 		if p := &protocols[i]; p.name == name {
 			routes := s.routesOf(p, "", d)
-			return s.build(append(routes, route{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady}))
+			routes = append(routes, route{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady})
+			return s.build(routes, func(string) *protocol { return p })
 		}
 	}
 	return nil, fmt.Errorf("httpapi: no protocol over HTTP is called %s", name)

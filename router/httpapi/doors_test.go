@@ -142,3 +142,46 @@ func TestRefusalsAreHeld(t *testing.T) {
 		}
 	})
 }
+
+// TestUnknownPathsOfProtocols: below the paths of a protocol, and on its own port, errors have its words.
+// Elasticsearch's clients refuse answers without the product.
+func TestUnknownPathsOfProtocols(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
+	own := func(p ingest.Protocol) http.Handler {
+		h, err := f.DoorHandler(p, httpdoor.Door{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	const missing = `"type":"resource_not_found_exception"`
+	for _, tt := range []struct {
+		handler            http.Handler
+		method, path, auth string
+		status             int
+		text, product      string
+	}{
+		{own(ingest.Elasticsearch), "GET", "/_nothing", "", 404, missing, "Elasticsearch"},
+		{own(ingest.Elasticsearch), "DELETE", "/logs", "", 405, `"status":405`, "Elasticsearch"},
+		{own(ingest.Elasticsearch), "HEAD", "/logs/_nothing", "", 404, "", "Elasticsearch"},
+		{f.Handler(), "GET", "/v1/elasticsearch/_nothing", "rw", 404, missing, "Elasticsearch"},
+		{f.PublicHandler(), "GET", "/v1/elasticsearch/_nothing", "rw", 404, missing, "Elasticsearch"},
+		{f.Handler(), "GET", "/v1/elasticsearch", "", 401, `"type":"security_exception"`, "Elasticsearch"},
+		{own(ingest.Elasticsearch), "GET", "/", "", 401, `"type":"security_exception"`, "Elasticsearch"},
+		{own(ingest.Elasticsearch), "GET", "/_license", "wo", 200, `"license"`, "Elasticsearch"},
+		{own(ingest.Splunk), "POST", "/services/nothing", "", 404, `{"text":"Invalid data format","code":6`, ""},
+		{f.Handler(), "POST", "/v1/splunk/services/nothing", "rw", 404, `"code":6`, ""},
+		{f.Handler(), "POST", "/v1/nothing", "rw", 404, `{"code":1004,`, ""},
+	} {
+		r := httptest.NewRequest(tt.method, tt.path, nil)
+		if tt.auth != "" {
+			r.SetBasicAuth(tt.auth, "x")
+		}
+		w := httptest.NewRecorder()
+		tt.handler.ServeHTTP(w, r)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) ||
+			w.Header().Get("X-Elastic-Product") != tt.product {
+			t.Errorf("%s %s: %d %v %s", tt.method, tt.path, w.Code, w.Header(), w.Body)
+		}
+	}
+}

@@ -81,6 +81,7 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	f := newWhole(t, func(c *Config) { c.Auth = users })
 	tried := 0
+	path := strings.NewReplacer("{name}", "n", "{id}", "1", index, "/logs", "{what:.*}", "x")
 	for _, rt := range f.routes() {
 		if rt.needs == access.Open || rt.asksAgain || rt.path == "/admin/rpc" {
 			continue // the latter two have tests of their own
@@ -95,12 +96,12 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 				<-r.Context().Done()
 				exchange.WriteError(w, r, r.Context().Err())
 			}
-			h, err := f.build([]route{one})
+			h, err := f.build([]route{one}, protocolUnder)
 			if err != nil {
 				t.Fatal(err)
 			}
 			srv := httptest.NewServer(h)
-			_, answer := send(t, srv, m+" "+strings.NewReplacer("{name}", "n", "{id}", "1").Replace(rt.path)+" HTTP/1.1")
+			_, answer := send(t, srv, m+" "+path.Replace(rt.path)+" HTTP/1.1")
 			<-began
 			users.change(t, annIsGone)
 			resp, err := http.ReadResponse(answer, &http.Request{Method: m})

@@ -55,7 +55,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 	doc := described(t, f)
 	// The paths of other systems' protocols are left out: those systems describe them. So is the page for browsers.
 	ours := slices.DeleteFunc(f.routes(), func(r route) bool { return r.refuse != nil && r.path != logsPath || r.page })
-	d, err := f.dispatch(ours)
+	d, err := f.dispatch(ours, protocolUnder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestForeignPathsAreNamed(t *testing.T) {
 // TestUndeclaredRoute has a route refused that does not say who may use it.
 func TestUndeclaredRoute(t *testing.T) {
 	f := newFixture(t)
-	_, err := f.dispatch([]route{{methods: get, path: "/v1/new", handler: f.handleIndex}})
+	_, err := f.dispatch([]route{{methods: get, path: "/v1/new", handler: f.handleIndex}}, protocolUnder)
 	if err == nil || !strings.Contains(err.Error(), "/v1/new does not say who may use it") {
 		t.Error(err)
 	}

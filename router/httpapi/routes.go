@@ -269,9 +269,10 @@ func publicRoutes(routes []route) []route {
 
 func underV1(path string) bool { return strings.HasPrefix(path, "/v1/") }
 
-// build makes the handler for some routes, with all that requests have in common.
-func (s *Server) build(routes []route) (http.Handler, error) {
-	d, err := s.dispatch(routes)
+// build makes the handler for some routes, with all that requests have in common. speaks returns the protocol whose
+// clients ask for a path that there is not; nil: no other system's.
+func (s *Server) build(routes []route, speaks func(path string) *protocol) (http.Handler, error) {
+	d, err := s.dispatch(routes, speaks)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +282,7 @@ func (s *Server) build(routes []route) (http.Handler, error) {
 // dispatch makes what finds the routes of requests. Behind the routes of a path stands the
 // answer to other methods, and paths without a variable stand first: _dryrun is not a name of
 // a pipeline, whatever the method.
-func (s *Server) dispatch(routes []route) (*mux.Router, error) {
+func (s *Server) dispatch(routes []route, speaks func(path string) *protocol) (*mux.Router, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	var paths []string
 	methods := map[string][]string{}
@@ -308,13 +309,13 @@ func (s *Server) dispatch(routes []route) (*mux.Router, error) {
 				router.Handle(path, s.guard(rt)).Methods(rt.methods...)
 			}
 		}
-		router.Handle(path, s.refuse(func(w http.ResponseWriter, r *http.Request) {
+		router.Handle(path, s.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", strings.Join(methods[path], ", "))
 			exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
 				r.Method, cutPath(r), strings.Join(methods[path], " or ")).WithStatus(http.StatusMethodNotAllowed))
 		}))
 	}
-	router.NotFoundHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
+	router.NotFoundHandler = s.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r)).WithStatus(http.StatusNotFound))
 	})
 	return router, nil
@@ -421,9 +422,14 @@ func (rt route) need(r *http.Request) access.Need {
 	return n
 }
 
-// refuse answers requests that have no route. Under /v1/ only users learn which paths exist.
-func (s *Server) refuse(answer http.HandlerFunc) http.Handler {
+// refuse answers requests that have no route, in the words of the protocol that the client speaks. Under /v1/ only
+// users learn which paths exist.
+func (s *Server) refuse(speaks func(path string) *protocol, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := speaks(r.URL.Path); p != nil {
+			exchange.Of(r).Refuse = s.held(p.refuse)
+			basicOf(p.credentials, r)
+		}
 		if auth.Protected(r.URL.Path) {
 			if err := s.authenticate(exchange.Of(r), r); err != nil {
 				exchange.WriteError(w, r, err)

@@ -294,10 +294,10 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.describe = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Status.Version) })
 	routes := s.routes()
-	if s.whole, err = s.build(routes); err != nil {
+	if s.whole, err = s.build(routes, protocolUnder); err != nil {
 		return nil, err
 	}
-	if s.public, err = s.build(publicRoutes(routes)); err != nil {
+	if s.public, err = s.build(publicRoutes(routes), protocolUnder); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -55,8 +55,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	msg := x.named(e.ClientMessage())
 	millis := x.Millis()
-	h.Set(HeaderErrCode, strconv.Itoa(int(e.Code)))
-	h.Set(HeaderErrMsg, HeaderText(msg))
+	setHeaders(h, e, msg)
 	h.Set(HeaderExecutionTime, strconv.FormatInt(millis, 10))
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		x.Refuse != nil && (&Refusal{Status: status}).Passing() {
@@ -89,6 +88,22 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	out = strconv.AppendInt(out, millis, 10)
 	out = append(appendPart(out, err), '}')
 	WriteJSON(w, status, out)
+}
+
+func setHeaders(h http.Header, e *errs.Error, msg string) {
+	h.Set(HeaderErrCode, strconv.Itoa(int(e.Code)))
+	h.Set(HeaderErrMsg, HeaderText(msg))
+}
+
+// TellPassing sets the headers of an answer that is not begun yet, whose body says that records may be stored later:
+// when the client should come again and, if the whole request was refused, why.
+func TellPassing(w http.ResponseWriter, r *http.Request, err error, whole bool) {
+	x, e := Of(r), errs.From(err)
+	w.Header().Set("Retry-After", strconv.Itoa(retrySeconds(e.RetryAfter)))
+	if whole {
+		x.Failed = e
+		setHeaders(w.Header(), e, x.named(e.ClientMessage()))
+	}
 }
 
 // located is an error about a part of a text that the client sent.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+
 	"cordwood/router/httpapi/exchange"
 )
 
@@ -43,16 +45,20 @@ func partsOf(r *http.Request) parts {
 // understand.
 func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) {
 	failed, rejected := 0, 0
+	var passing error
 	for i := range operations {
 		if operations[i].status >= http.StatusBadRequest {
 			failed++
 		}
 		if operations[i].status == http.StatusTooManyRequests {
 			rejected++
+			passing = operations[i].fault.err
 		}
 	}
+	if rejected > 0 {
+		exchange.TellPassing(w, r, passing, rejected == len(operations))
+	}
 	if rejected > 0 && rejected == len(operations) {
-		w.Header().Set("Retry-After", "1")
 		writeRefused(w, r, operations, appendError(nil, typeRejected, operations[0].fault.reason))
 		return
 	}
@@ -198,6 +204,9 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 // answerDocument answers for a single document.
 func answerDocument(w http.ResponseWriter, r *http.Request, operations []operation) {
 	o := &operations[0]
+	if o.status == http.StatusTooManyRequests {
+		exchange.TellPassing(w, r, o.fault.err, true)
+	}
 	if o.fault == nil {
 		write(w, r, http.StatusCreated, o.appendResult(nil, true, newNames()))
 		return
@@ -215,11 +224,22 @@ const (
 
 // peek reads the beginning of a body that is refused, for the items of the answer.
 func peek(w http.ResponseWriter, r *http.Request) []operation {
-	if r.Header.Get("Content-Encoding") != "" || r.Body == nil {
+	if r.Body == nil {
 		return nil
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(peekTime)) // where it can be set
-	body, _ := io.ReadAll(io.LimitReader(r.Body, peekBytes+1))
+	var in io.Reader = r.Body
+	switch r.Header.Get("Content-Encoding") {
+	case "":
+	case "gzip":
+		var err error
+		if in, err = gzip.NewReader(io.LimitReader(r.Body, peekBytes)); err != nil {
+			return nil
+		}
+	default:
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(in, peekBytes+1)) // what came of it is looked through
 	if len(body) > peekBytes {
 		body = body[:bytes.LastIndexByte(body[:peekBytes], '\n')+1]
 	}

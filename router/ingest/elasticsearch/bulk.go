@@ -41,7 +41,10 @@ type command struct {
 }
 
 // fault is an error of an item.
-type fault struct{ kind, reason string }
+type fault struct {
+	kind, reason string
+	err          error // of the batch; nil: of the document alone
+}
 
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
@@ -512,7 +515,7 @@ func (g *group) settle(operations []operation, out *ingest.Outcome) {
 	if out.Err != nil {
 		status, kind := statusOf(out.Err)
 		reason := errs.From(out.Err).ClientMessage()
-		why := &fault{kind, reason}
+		why := &fault{kind, reason, out.Err}
 		for i := g.first; i >= 0; i = operations[i].next {
 			operations[i].status, operations[i].fault = int32(status), why //nolint:gosec // it has three digits
 		}
@@ -529,5 +532,5 @@ func (g *group) settle(operations []operation, out *ingest.Outcome) {
 }
 
 func (o *operation) fail(status int, kind, reason string) {
-	o.status, o.fault = int32(status), &fault{kind, reason} //nolint:gosec // it has three digits
+	o.status, o.fault = int32(status), &fault{kind, reason, nil} //nolint:gosec // it has three digits
 }

@@ -12,6 +12,7 @@ package elasticsearch
 import (
 	"net/http"
 	"strings"
+	"sync"
 
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
@@ -29,6 +30,10 @@ type Door struct {
 	Version string
 	// KeepDates keeps the dates and numbers at the ends of names of indexes.
 	KeepDates bool
+
+	mu sync.Mutex // guards said
+	// said are the paths of set-up that the log tells of already.
+	said map[string]bool
 }
 
 // New returns a door: d.Defaults says where documents go that name no index. Of d.Options it reads
@@ -36,7 +41,9 @@ type Door struct {
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Elasticsearch
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Pipeline: ingest.IdentityPipeline})
-	door := &Door{Door: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep"}
+	door := &Door{
+		Door: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep", said: map[string]bool{},
+	}
 	if v := d.Options["elasticsearch_version"]; v != "" {
 		door.Version = v
 	}
@@ -71,6 +78,7 @@ const (
 	typeArgument    = "illegal_argument_exception"
 	typeSecurity    = "security_exception"
 	typeUnsupported = "unsupported_operation_exception"
+	typeMissing     = "resource_not_found_exception"
 )
 
 // appendError appends the object that tells of an error.
@@ -86,6 +94,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		kind = typeSecurity
+	case status == http.StatusNotFound:
+		kind = typeMissing
 	case why.Passing():
 		status, kind = http.StatusServiceUnavailable, typeRejected
 	}

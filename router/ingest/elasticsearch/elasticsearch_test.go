@@ -2,9 +2,11 @@ package elasticsearch
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -196,6 +198,7 @@ func TestPressed(t *testing.T) {
 		"\n{\"n\":2}\n"
 	w := bulk(d, "", two)
 	if got := parse(t, w); w.Code != 503 || w.Header().Get("Retry-After") == "" ||
+		w.Header().Get("X-Svc-Err-Code") != "6001" ||
 		!cmp.Equal(statuses(got), []string{
 			"index Too Many Requests es_rejected_execution_exception",
 			"create Too Many Requests es_rejected_execution_exception",
@@ -203,7 +206,8 @@ func TestPressed(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	w = bulk(d, "", two+"{\"index\":{\"_index\":\"fine\"}}\n{\"n\":1}\n")
-	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 3 || got[2] != "index Created" ||
+	if got := statuses(parse(t, w)); w.Code != 200 || w.Header().Get("Retry-After") == "" || len(got) != 3 ||
+		got[2] != "index Created" ||
 		!strings.Contains(got[0], "Too Many") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -212,6 +216,21 @@ func TestPressed(t *testing.T) {
 	w = bulk(d, "", two)
 	if got := parse(t, w); w.Code != 503 || len(got.Items) != 2 {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(strings.Repeat(two, 3))) // a buffer takes everything
+	_ = z.Close()
+	r := httptest.NewRequest(http.MethodPost, "/_bulk", &packed)
+	r.Header.Set("Content-Encoding", "gzip")
+	w = doortest.Serve(d.Bulk, Refuse, r)
+	if got := parse(t, w); w.Code != 503 || len(got.Items) != 6 {
+		t.Errorf("compressed: %d %s", w.Code, w.Body)
+	}
+	w = doortest.Serve(d.Document, Refuse, mux.SetURLVars(
+		httptest.NewRequest(http.MethodPost, "/full/_doc", strings.NewReader(`{"n":1}`)), map[string]string{"index": "full"}))
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("a document: %d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
 
@@ -333,6 +352,32 @@ func TestHandshake(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPut, "/_template/x", strings.NewReader("{}"))
 	if w := doortest.Serve(d.SetUp, Refuse, r); !strings.Contains(w.Body.String(), `"acknowledged":true`) {
 		t.Errorf("a template: %s", w.Body)
+	}
+}
+
+// TestSetUpIsLogged: the log tells once for each path that nothing is kept, and not of more paths than it may remember.
+func TestSetUpIsLogged(t *testing.T) {
+	base, _ := doortest.New(t)
+	var log bytes.Buffer
+	base.Log = slog.New(slog.NewTextHandler(&log, nil))
+	d := New(base)
+	send := func(method, path string) {
+		doortest.Serve(d.SetUp, Refuse, httptest.NewRequest(method, path, strings.NewReader("{}")))
+	}
+	for _, path := range []string{"/_template/a", "/_template/a", "/_template/b", "/_template/a"} {
+		send(http.MethodPut, path)
+		send(http.MethodGet, path)
+	}
+	text := log.String()
+	if a, b := strings.Count(text, "path=/_template/a"), strings.Count(text, "path=/_template/b"); a != 1 || b != 1 ||
+		strings.Count(text, "\n") != 2 {
+		t.Errorf("the log:\n%s", &log)
+	}
+	for i := range maxSaid + 10 {
+		send(http.MethodPut, fmt.Sprintf("/_template/%d/%s", i, strings.Repeat("x", 1000)))
+	}
+	if n := strings.Count(log.String(), "\n"); n != maxSaid || log.Len() > maxSaid*600 {
+		t.Errorf("%d lines, %d bytes", n, log.Len())
 	}
 }
 

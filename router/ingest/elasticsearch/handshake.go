@@ -3,6 +3,7 @@ package elasticsearch
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"cordwood/router/httpapi/exchange"
 )
@@ -73,14 +74,40 @@ func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
 }
 
 // SetUp answers what clients set up before they send documents, such as templates, policies, pipelines and
-// indexes: it is acknowledged, and nothing is kept, since tables and their columns are made of the documents.
+// indexes: it is acknowledged, and nothing is kept, since tables and their columns are made of the documents. The log
+// tells of it once for each path.
 func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		write(w, r, http.StatusOK, []byte(`{}`))
 		return
 	}
+	if d.Log != nil && d.first(r.URL.Path) {
+		d.Log.InfoContext(r.Context(), "set-up of an Elasticsearch client is acknowledged, and not kept: tables are made of "+
+			"the documents, and options are set by x-svc-hints or ALTER TABLE", "method", r.Method, "path", clip(r.URL.Path),
+			"client", clip(r.UserAgent()))
+	}
 	write(w, r, http.StatusOK, []byte(`{"acknowledged":true,"shards_acknowledged":true}`))
 }
+
+const (
+	// maxSaid bounds the paths that the log tells of, and maxShown what it shows of a text of the client's.
+	maxSaid  = 1000
+	maxShown = 200
+)
+
+// first reports whether the log has not told of a path yet. After many paths it tells of no more.
+func (d *Door) first(path string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	path = clip(path)
+	if d.said[path] || len(d.said) >= maxSaid {
+		return false
+	}
+	d.said[path] = true
+	return true
+}
+
+func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "\uFFFD") }
 
 // Refresh answers clients that have finished and want their documents to be found, as pino-elasticsearch does: each is
 // since its request was answered.

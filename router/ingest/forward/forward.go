@@ -69,7 +69,7 @@ func New(cfg Config) (*Server, error) {
 	door := sockdoor.Door{
 		Protocol: ingest.Forward,
 		Target:   httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline},
-		Stream:   s.serve,
+		Stream:   s.serve, Forbidden: s.refuse,
 		Input: func(records []sockdoor.Record, _ bool) ingest.Input {
 			return ingest.Records(func(to *ingest.Sink) error { return give(records, !cfg.NoEventTime, to) })
 		},

@@ -355,6 +355,39 @@ func TestSharedKey(t *testing.T) {
 	}
 }
 
+// TestForbiddenWithKey: a client that takes part in the handshake is told that it may not send.
+func TestForbiddenWithKey(t *testing.T) {
+	address, f := server(t, func(c *Config) {
+		c.SharedKey, c.Name = "secret", "box"
+		c.Sender = func(context.Context, sockdoor.Peer) (*access.Caller, error) {
+			return ingesttest.Caller(access.ReadOnly), nil
+		}
+	})
+	c := socktest.Dial(t, "tcp", address)
+	r := msgp.NewReader(c)
+	var helo, pong []any
+	if err := decode(r, &helo); err != nil || len(helo) != 2 || helo[0] != "HELO" {
+		t.Fatalf("%v: %v", helo, err)
+	}
+	ping := msgp.AppendArrayHeader(nil, 6)
+	for _, text := range []string{"PING", "client", "salt", "digest", "", ""} {
+		ping = msgp.AppendString(ping, text)
+	}
+	socktest.Write(t, c, string(ping))
+	if err := decode(r, &pong); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{"PONG", false, errForbidden.Error(), "box", ""}, pong); diff != "" {
+		t.Errorf("PONG (-want +got):\n%s", diff)
+	}
+	if _, err := r.NextType(); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection is still open: %v", err)
+	}
+	if n := f.Metric(t, "cordwood_forward_dropped_total", "forbidden"); n != 1 {
+		t.Errorf("%v forbidden", n)
+	}
+}
+
 // decode reads a value.
 func decode(r *msgp.Reader, to *[]any) error {
 	v, err := r.ReadIntf()

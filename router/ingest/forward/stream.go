@@ -50,6 +50,28 @@ func (s *Server) serve(c *sockdoor.Conn) error {
 	return c.Split(&st.framing, s.maxBytes, st.take)
 }
 
+// errForbidden is what a client is told who knows the key, and yet may not send. The log says why.
+var errForbidden = errors.New("the user of this listener may not store records")
+
+// refuse tells a client that takes part in the handshake that it may not send. Others see the connection end.
+func (s *Server) refuse(c *sockdoor.Conn) {
+	if s.cfg.SharedKey == "" {
+		return
+	}
+	hello := newHandshake(s.cfg.SharedKey, s.cfg.Name)
+	if _, err := c.Write(hello.helo()); err != nil {
+		return
+	}
+	c.Under(1)
+	_ = c.Split(&framing{max: s.maxBytes}, s.maxBytes, func(messages []sockdoor.Record) error {
+		if len(messages) == 0 {
+			return nil
+		}
+		_, _ = c.Write(hello.pong("", errForbidden)) // the connection ends in any case
+		return errForbidden
+	})
+}
+
 // take stores the records of messages, and acknowledges those of which the client wants it.
 func (st *stream) take(messages []sockdoor.Record) error {
 	for i := range messages {

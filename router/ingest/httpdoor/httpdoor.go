@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -33,6 +34,8 @@ type Door struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
+	// Log takes what the answers of a protocol cannot tell; nil: it is discarded.
+	Log *slog.Logger
 	// Defaults is where the records go of requests that say nothing of it: what the listener is set
 	// to, completed by the protocol's defaults.
 	Defaults Target

@@ -85,6 +85,8 @@ type Door struct {
 	// Stream reads the records of a connection to its end. Its error is logged unless the client or Shutdown ended
 	// the connection.
 	Stream func(c *Conn) error
+	// Forbidden tells a client that it may not send, before its connection ends; nil: it is not told.
+	Forbidden func(c *Conn)
 	// Packet returns the record in a datagram, which may be a part of it; nil: there is none yet, or it was
 	// dropped. The slices may be used again after the next call.
 	Packet func(from netip.AddrPort, data []byte) []byte

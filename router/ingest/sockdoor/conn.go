@@ -50,6 +50,9 @@ func (c *Conn) serve() {
 	caller, err := c.caller(c.ctx, c.Peer)
 	if err != nil {
 		c.forbid(c.Peer, err, 1)
+		if c.door.Forbidden != nil {
+			c.door.Forbidden(c)
+		}
 		return
 	}
 	c.queue = c.queueFor(caller, c.Peer)

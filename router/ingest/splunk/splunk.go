@@ -89,11 +89,13 @@ func wrap(e *eventError) error {
 }
 
 // Refuse answers an error as the collector does.
-func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
+func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	status, code := why.Status, codeInvalidFormat
 	switch {
 	case why.Code == errs.AuthHeaderNotFound:
 		code = codeTokenRequired
+	case why.Code == errs.InvalidAuthHeader && !hasToken(r):
+		code = codeInvalidAuth
 	case why.Status == http.StatusUnauthorized:
 		status, code = http.StatusForbidden, codeInvalidToken
 	case why.Status == http.StatusForbidden:
@@ -137,6 +139,13 @@ func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	answer(w, http.StatusOK, codeHealthy, "", "")
+}
+
+// hasToken reports whether the request shows a token, which may be wrong: what has another scheme is none. Credentials
+// were made HTTP's own before.
+func hasToken(r *http.Request) bool {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Basic")
 }
 
 // Credentials returns "user:password" of a request: what follows Splunk in the header Authorization, as it

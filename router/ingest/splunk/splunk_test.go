@@ -1,6 +1,7 @@
 package splunk
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/access"
+	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest/httpdoor/doortest"
 	"cordwood/router/ingest/ingesttest"
 )
@@ -189,6 +191,18 @@ func TestRefusals(t *testing.T) {
 	if w := send(d.Event, "/x?table=t&pipeline_name=nope", `{"event":1}`); w.Code != 400 ||
 		!strings.Contains(w.Body.String(), `"code":6`) {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for scheme, want := range map[string]string{
+		"Bearer x": `401 {"text":"Invalid authorization","code":3`,
+		"Basic x":  `403 {"text":"Invalid token","code":4`, // what Splunk TOKEN has become
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/x", nil)
+		r.Header.Set("Authorization", scheme)
+		w := httptest.NewRecorder()
+		Refuse(w, r, &exchange.Refusal{Status: http.StatusUnauthorized, Code: errs.InvalidAuthHeader})
+		if got := fmt.Sprint(w.Code, " ", w.Body); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", scheme, got)
+		}
 	}
 	reader := ingesttest.Caller(access.ReadOnly)
 	w := doortest.ServeAs(reader, d.Event, Refuse,
