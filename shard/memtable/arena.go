@@ -2,21 +2,35 @@ package memtable
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // The sizes of an arena's chunks: small at first, so that a shard of few rows costs
-// little, and large after that. A block that would waste much of a chunk gets a
-// mapping of its own.
+// little, and large after that. A block that would waste much of a large chunk gets a chunk
+// of its own, of a size that classOf gives.
 const (
 	smallChunk  = 256 << 10
 	mediumChunk = 1 << 20
 	largeChunk  = 4 << 20
-	ownMapping  = largeChunk / 4
-	mapUnit     = 64 << 10
+	ownChunk    = largeChunk / 4
+	// mostPooled is the largest chunk that a pool keeps for other blocks.
+	mostPooled = 16 << 20
+	mapUnit    = 64 << 10
 )
+
+// classOf returns the size of the chunk for a block of its own: one of four between a power of two and the next, so
+// that blocks of about the same size can have each other's chunks. The largest blocks get what they need.
+func classOf(size int) int {
+	unit := mapUnit
+	if size <= mostPooled {
+		unit = max(unit, 1<<bits.Len(uint(size-1))>>3)
+	}
+	return (size + unit - 1) / unit * unit
+}
 
 // DefaultRetain is how much free memory a Pool keeps if its Retain is 0, in bytes.
 const DefaultRetain = 64 << 20
@@ -35,8 +49,9 @@ type Pool struct {
 	// it there is none, as if the system gave no more. 0 means no bound.
 	Limit int64
 
-	mu     sync.Mutex // guards free, kept and last
-	free   map[int][][]byte
+	mu sync.Mutex // guards free, kept, last and asked
+	// free are the chunks that are kept, those that have been free the longest first.
+	free   [][]byte
 	kept   int64
 	last   time.Time // when memory was asked for last, or a trim found that it was
 	asked  bool      // since last
@@ -48,27 +63,42 @@ type Pool struct {
 // free, in bytes.
 func (p *Pool) Mapped() int64 { return p.mapped.Load() }
 
-func (p *Pool) get(size int) ([]byte, error) {
-	p.mu.Lock()
-	p.asked = true
-	if list := p.free[size]; len(list) > 0 {
-		c := list[len(list)-1]
-		p.free[size] = list[:len(list)-1]
-		p.kept -= int64(size)
-		p.mu.Unlock()
+// get returns a chunk of at least size bytes, of which the first fill will be written at once.
+func (p *Pool) get(size, fill int) ([]byte, error) {
+	if c := p.reuse(size); c != nil {
 		return c, nil
 	}
-	p.mu.Unlock()
 	if p.Limit > 0 && p.mapped.Load()+int64(size) > p.Limit {
 		return nil, fmt.Errorf("memtable: %d bytes are asked for and %d are mapped, at most %d may be", size,
 			p.Mapped(), p.Limit)
 	}
-	c, err := p.shared.mapChunk(size)
+	c, err := p.shared.mapChunk(size, fill)
 	if err != nil {
 		return nil, fmt.Errorf("memtable: map %d bytes (%d are mapped): %w", size, p.Mapped(), err)
 	}
 	p.mapped.Add(int64(size))
 	return c, nil
+}
+
+// reuse takes the smallest free chunk of at least size bytes, and of them the one that was used last. It returns nil
+// if there is none, or only one that is more than half as large again.
+func (p *Pool) reuse(size int) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = true
+	best := -1
+	for i, c := range p.free {
+		if len(c) >= size && len(c) <= size+size/2 && (best < 0 || len(c) <= len(p.free[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	c := p.free[best]
+	p.free = slices.Delete(p.free, best, best+1)
+	p.kept -= int64(len(c))
+	return c
 }
 
 // Trim gives the free memory back to the operating system if none was asked for in so
@@ -85,37 +115,39 @@ func (p *Pool) Trim(now time.Time, idle time.Duration) int64 {
 	free, kept := p.free, p.kept
 	p.free, p.kept = nil, 0
 	p.mu.Unlock()
-	for _, list := range free {
-		for _, c := range list {
-			p.shared.unmapChunk(c)
-		}
-	}
-	p.mapped.Add(-kept)
+	p.unmap(free)
 	return kept
 }
 
+// unmap gives chunks back to the operating system.
+func (p *Pool) unmap(chunks [][]byte) {
+	for _, c := range chunks {
+		p.shared.unmapChunk(c)
+		p.mapped.Add(-int64(len(c)))
+	}
+}
+
+// put takes a chunk back. If too much memory is free then, what has been free the longest goes.
 func (p *Pool) put(c []byte) {
-	size := len(c)
 	retain := p.Retain
 	if retain == 0 {
 		retain = DefaultRetain
 	}
-	p.mu.Lock()
-	if pooled(size) && p.kept+int64(size) <= retain {
-		if p.free == nil {
-			p.free = map[int][][]byte{}
-		}
-		p.free[size] = append(p.free[size], c)
-		p.kept += int64(size)
-		p.mu.Unlock()
+	if len(c) > mostPooled || int64(len(c)) > retain {
+		p.unmap([][]byte{c})
 		return
 	}
+	p.mu.Lock()
+	p.free, p.kept = append(p.free, c), p.kept+int64(len(c))
+	n := 0
+	for ; p.kept > retain; n++ {
+		p.kept -= int64(len(p.free[n]))
+	}
+	gone := slices.Clone(p.free[:n])
+	p.free = slices.Delete(p.free, 0, n)
 	p.mu.Unlock()
-	p.shared.unmapChunk(c)
-	p.mapped.Add(-int64(size))
+	p.unmap(gone)
 }
-
-func pooled(size int) bool { return size == smallChunk || size == mediumChunk || size == largeChunk }
 
 // arena cuts blocks from chunks. They are all freed together.
 type arena struct {
@@ -132,45 +164,53 @@ func (a *arena) alloc(n int) ([]byte, error) {
 		return nil, fmt.Errorf("memtable: block of %d bytes asked for", n)
 	}
 	size := (n + 7) &^ 7
+	a.used.Add(int64(size))
 	if size > len(a.rest) {
-		if err := a.grow(size); err != nil {
+		c, err := a.grow(size)
+		if err != nil {
+			a.used.Add(-int64(size))
 			return nil, err
 		}
-		if size > ownMapping {
-			c := a.chunks[len(a.chunks)-1]
-			a.used.Add(int64(len(c)))
-			return c[:n:len(c)], nil
+		if size > ownChunk {
+			// What the block leaves of its chunk is for blocks to come, if it is more than they have.
+			if rest := c[size:]; len(rest) > len(a.rest) {
+				a.rest = rest
+			}
+			return c[:n:size], nil
 		}
+		a.rest = c
 	}
 	block := a.rest[:n:size]
 	a.rest = a.rest[size:]
-	a.used.Add(int64(size))
 	return block, nil
 }
 
-// grow gets a chunk: of its own for a block of more than ownMapping bytes, else the
+// grow gets a chunk: of its own for a block of more than ownChunk bytes, else the
 // next one that blocks are cut from.
-func (a *arena) grow(size int) error {
+func (a *arena) grow(size int) ([]byte, error) {
 	chunk := largeChunk
-	own := size > ownMapping
+	own := size > ownChunk
 	switch {
 	case own:
-		chunk = (size + mapUnit - 1) / mapUnit * mapUnit
+		chunk = classOf(size)
 	case a.shared == 0 && size <= smallChunk:
 		chunk = smallChunk
 	case a.shared <= 1:
 		chunk = mediumChunk
 	}
-	c, err := a.pool.get(chunk)
+	fill := size
+	if !own {
+		fill = chunk
+	}
+	c, err := a.pool.get(chunk, fill)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a.chunks = append(a.chunks, c)
 	if !own {
 		a.shared++
-		a.rest = c
 	}
-	return nil
+	return c, nil
 }
 
 func (a *arena) release() {

@@ -33,7 +33,11 @@ func TestArena(t *testing.T) {
 		{"few rows cost a small chunk", []int{100, 1, 0, 200_000}, smallChunk},
 		{"chunks grow", []int{200_000, 200_000, 900_000, 900_000}, smallChunk + mediumChunk + largeChunk},
 		{"a first block above the small chunk", []int{300_000}, mediumChunk},
-		{"a huge block has its own mapping", []int{100, 3 << 20, 100}, smallChunk + 3<<20},
+		{"a huge block has a chunk of its own", []int{100, 3 << 20, 100}, smallChunk + 3<<20},
+		{"which is a little larger", []int{2_800_000}, 3 << 20},
+		{"what it leaves is for others", []int{2_800_000, 200_000, 100_000}, 3 << 20},
+		{"but the smaller rest is not used", []int{300_000, 3<<20 - 100, 700_000}, mediumChunk + 3<<20},
+		{"the largest blocks get what they need", []int{20<<20 + 1}, 20<<20 + mapUnit},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,6 +95,63 @@ func TestPoolRetains(t *testing.T) {
 		t.Errorf("%d bytes mapped after reuse, want %d", got, smallChunk+mediumChunk)
 	}
 	m.Unref()
+}
+
+// TestPoolReusesLargeChunks: blocks of about the same size get each other's memory, without a page to be made anew.
+func TestPoolReusesLargeChunks(t *testing.T) {
+	pool := &Pool{}
+	fill := func(sizes ...int) {
+		m := New(pool)
+		for _, n := range sizes {
+			batch(t, m, 1, 1, n)
+		}
+		m.Unref()
+	}
+	fill(2_500_000, 2_600_000, 5<<20)
+	mapped := pool.Mapped()
+	fill(2_400_000, 4_500_000, 2_300_000)
+	if got := pool.Mapped(); got != mapped {
+		t.Errorf("%d bytes mapped after blocks of like sizes, want %d", got, mapped)
+	}
+	fill(1_100_000) // none is to be wasted on it
+	if got := pool.Mapped(); got != mapped+5<<18 {
+		t.Errorf("%d bytes mapped after a smaller block, want %d", got, mapped+5<<18)
+	}
+}
+
+// TestPoolForgetsOldSizes: memory of a size that nobody asks for makes room for another.
+func TestPoolForgetsOldSizes(t *testing.T) {
+	pool := &Pool{Retain: 8 << 20}
+	for range 4 { // of two sizes in turn, each of which needs nearly all
+		for _, size := range []int{7 << 20, 3 << 20} {
+			m := New(pool)
+			batch(t, m, 1, 1, size)
+			batch(t, m, 1, 1, size)
+			m.Unref()
+			if kept := pool.Mapped(); kept > pool.Retain || kept < int64(size) {
+				t.Fatalf("%d bytes kept after blocks of %d, want at most %d", kept, size, pool.Retain)
+			}
+			m = New(pool)
+			before := pool.Mapped()
+			batch(t, m, 1, 1, size)
+			if got := pool.Mapped(); got != before {
+				t.Fatalf("a block of %d bytes mapped %d anew", size, got-before)
+			}
+			m.Unref()
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	for size := ownChunk + 8; size < 2*mostPooled; size += 8_008 {
+		class := classOf(size)
+		if class < size || class%mapUnit != 0 || class > size+size/4+mapUnit {
+			t.Fatalf("a chunk of %d bytes for a block of %d", class, size)
+		}
+		if size <= mostPooled && classOf(class) != class {
+			t.Fatalf("the chunk of %d bytes for %d is no size of its own: %d", class, size, classOf(class))
+		}
+	}
 }
 
 func TestMemtable(t *testing.T) {

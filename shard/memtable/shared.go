@@ -14,9 +14,9 @@ const (
 	// sharedSize is the size of the file, which has pages only where chunks are in
 	// use. Chunks that find no room in it are the process's own.
 	sharedSize = 1 << 38
-	// populateFrom is the size from which a chunk's pages are all made at once, which
+	// populateFrom is the size from which the pages of a chunk that will be written are made at once, which
 	// costs less than a fault for each.
-	populateFrom = largeChunk
+	populateFrom = mediumChunk + 1
 )
 
 // sharedFile is a file in memory that is cut into the chunks of a Pool. Its zero
@@ -120,8 +120,9 @@ func (s *sharedFile) open() {
 	s.fd, s.file = fd, os.NewFile(uintptr(fd), "memory of rows")
 }
 
-// mapChunk returns fresh memory of the given size, a multiple of mapUnit.
-func (s *sharedFile) mapChunk(size int) ([]byte, error) {
+// mapChunk returns fresh memory of the given size, a multiple of mapUnit, of which the first fill bytes will be
+// written at once.
+func (s *sharedFile) mapChunk(size, fill int) ([]byte, error) {
 	s.mu.Lock()
 	s.open()
 	offset, ok := s.take(int64(size))
@@ -138,7 +139,7 @@ func (s *sharedFile) mapChunk(size int) ([]byte, error) {
 	}
 	if size >= populateFrom {
 		// A system that does not know it makes the pages when they are touched.
-		_ = unix.Madvise(mem, unix.MADV_POPULATE_WRITE)
+		_ = unix.Madvise(mem[:min(size, (fill+mapUnit-1)/mapUnit*mapUnit)], unix.MADV_POPULATE_WRITE)
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	i, _ := slices.BinarySearchFunc(s.chunks, addr, byAddress)
