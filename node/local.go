@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"cordwood/proto/column"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
 )
@@ -17,8 +18,8 @@ import (
 // the service itself; all else goes through gRPC in memory.
 //
 // A direct call means the same to both sides: deadline and cancellation come with the
-// context, of whose values the service sees the trace alone, and an error arrives as the gRPC status
-// that would have crossed the network. The request is shared, not copied: a service that is
+// context, of whose values the service sees the trace and the lent bodies of batches (column.Lent) alone, and an error
+// arrives as the gRPC status that would have crossed the network. The request is shared, not copied: a service that is
 // called directly keeps nothing of it once it has answered, and changes nothing in it.
 type localConn struct {
 	grpc.ClientConnInterface
@@ -55,7 +56,7 @@ func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, 
 		return nil
 	}
 	inner, span := tracing.Start(detach(ctx), methodName(method))
-	resp, err := c.shards.Write(inner, args.(*shardpb.WriteRequest))
+	resp, err := c.shards.Write(column.WithLent(inner, column.LentOf(ctx)), args.(*shardpb.WriteRequest))
 	span.End(err)
 	if err != nil {
 		return asStatus(err)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 )
@@ -27,6 +28,7 @@ func (s service) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb
 func TestLocalConn(t *testing.T) {
 	type key struct{}
 	parent := context.WithValue(context.Background(), key{}, 1)
+	lent := &column.Lent{}
 	refusal := errs.New(errs.ShardBusy, "full").WithReason(errs.Busy).WithRetryAfter(3 * time.Second)
 	tests := []struct {
 		name  string
@@ -57,10 +59,16 @@ func TestLocalConn(t *testing.T) {
 			}
 			return &shardpb.WriteResponse{}, nil
 		}, func(_ *shardpb.WriteResponse, err error) bool { return err == nil }},
+		{"lent bodies", func(ctx context.Context, _ *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
+			if column.LentOf(ctx) != lent {
+				return nil, errors.New("the bodies of the batches did not come through")
+			}
+			return &shardpb.WriteResponse{}, nil
+		}, func(_ *shardpb.WriteResponse, err error) bool { return err == nil }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(parent, 20*time.Millisecond)
+			ctx, cancel := context.WithTimeout(column.WithLent(parent, lent), 20*time.Millisecond)
 			defer cancel()
 			resp, err := shardpb.NewShardServiceClient(&localConn{shards: service{do: test.do}}).
 				Write(ctx, &shardpb.WriteRequest{Batches: [][]byte{[]byte("abc")}})

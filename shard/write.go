@@ -244,11 +244,12 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	}
 	w.mem = wr.memory.Active()
 	w.decoded = make([]*column.Batch, len(w.Batches))
+	lent := column.LentOf(ctx)
 	for i, data := range w.Batches {
 		if !fresh[i] {
 			continue // it was right when it was appended
 		}
-		b, err := store.DecodeInto(w.mem, data)
+		b, err := store.DecodeLent(w.mem, lent, i, data)
 		if err != nil {
 			return wr.notDecoded(i, err)
 		}

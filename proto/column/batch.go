@@ -3,7 +3,8 @@
 // how they are read in place afterwards (Decode, View).
 //
 // A batch is encoded once, in the router. The same bytes go through gRPC and the
-// log; a shard inflates them once and everything after reads views of that memory.
+// log; a shard inflates them once, or copies the body that a router of the same process
+// lends (Lent), and everything after reads views of that memory.
 //
 // It knows nothing of tables beyond the ids and types of columns: what a column is
 // called, which columns a batch must have and how values are converted is decided

@@ -33,14 +33,19 @@ func (b *Builder) Encode(dst []byte, h Header) []byte {
 // EncodeRange is Encode for the rows from ≤ i < to. After Finish, and until the
 // next change of b, ranges may be encoded concurrently.
 func (b *Builder) EncodeRange(dst []byte, h Header, from, to int) []byte {
+	b.encodeRange(&dst, h, from, to).release()
+	return dst
+}
+
+// encodeRange is EncodeRange; it returns the encoder, which the caller releases, with the body.
+func (b *Builder) encodeRange(dst *[]byte, h Header, from, to int) *encoder {
 	if from < 0 || from > to || to > b.rows {
 		panic(fmt.Sprintf("column: encode rows %d to %d of a builder of %d rows", from, to, b.rows))
 	}
 	b.Finish()
 	e := encoders.Get().(*encoder)
-	dst = e.encode(dst, b.cols, h, from, to)
-	e.release()
-	return dst
+	*dst = e.encode(*dst, b.cols, h, from, to)
+	return e
 }
 
 // encoder is the scratch memory of one Encode.

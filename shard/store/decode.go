@@ -13,6 +13,11 @@ func (e NoMemory) Unwrap() error { return e.error }
 // DecodeInto decodes a batch into the memory of a memtable, to which the caller has a
 // reference. The error is noMemory if there is none.
 func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
+	return DecodeLent(m, nil, 0, data)
+}
+
+// DecodeLent is DecodeInto for batch i of those whose bodies may be lent.
+func DecodeLent(m *memtable.Memtable, lent *column.Lent, i int, data []byte) (*column.Batch, error) {
 	size, err := column.InflatedSize(data)
 	if err != nil {
 		return nil, err
@@ -21,7 +26,7 @@ func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	if err != nil {
 		return nil, NoMemory{err}
 	}
-	return column.Decode(data, mem)
+	return lent.Decode(i, data, mem)
 }
 
 // HeaderOf returns the header of b, or, if there is none, of the encoded batch.

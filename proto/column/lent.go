@@ -1,0 +1,123 @@
+package column
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Lent are the bodies of batches as they were before they were compressed. Who encodes a batch lends them to a reader
+// in the same process, which copies them in place of inflating the batch. A nil Lent has none.
+//
+// The bodies are the lender's memory: they are read only until the call to which they are lent returns, after which the
+// lender releases them. What lies in a Lent is no input from outside, and is trusted.
+type Lent struct {
+	bodies []lentBody
+	bytes  int64
+}
+
+// lentBody is the body of a batch with this header; nil if it was not lent.
+type lentBody struct {
+	header [headerSize]byte
+	body   []byte
+}
+
+// maxLent bounds the memory that all bodies together take while they are lent, in bytes. Beyond it none are lent.
+const maxLent = 64 << 20
+
+var lentBytes atomic.Int64
+
+// bodies keeps the memory of bodies that were lent for the next encoder.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// EncodeRange is EncodeRange of the builder, and adds the body to l, behind those that it has.
+func (l *Lent) EncodeRange(b *Builder, dst []byte, h Header, from, to int) []byte {
+	start := len(dst)
+	e := b.encodeRange(&dst, h, from, to)
+	defer e.release()
+	size := int64(cap(e.body))
+	if lentBytes.Add(size) > maxLent {
+		lentBytes.Add(-size)
+		l.Skip()
+		return dst
+	}
+	l.bytes += size
+	l.bodies = append(l.bodies, lentBody{header: [headerSize]byte(dst[start:]), body: e.body})
+	e.body = *bodies.Get().(*[]byte)
+	return dst
+}
+
+// Skip notes a batch whose body is not lent.
+func (l *Lent) Skip() { l.bodies = append(l.bodies, lentBody{}) }
+
+// Release takes the bodies back. Nobody may read them any more.
+func (l *Lent) Release() {
+	for _, b := range l.bodies {
+		if body := b.body; body != nil && cap(body) <= maxScratch {
+			bodies.Put(&body)
+		}
+	}
+	lentBytes.Add(-l.bytes)
+	*l = Lent{}
+}
+
+// Decode is Decode of the batch src, which was encoded as number i of l, counted from 0. It copies the body if that is
+// lent, and inflates the batch if it is not.
+func (l *Lent) Decode(i int, src, mem []byte) (*Batch, error) {
+	body := l.body(i, src)
+	if body == nil || cap(mem) < len(body) {
+		return Decode(src, mem)
+	}
+	if err := checkEnvelope(src); err != nil {
+		return nil, err
+	}
+	f, err := parseHeader(src)
+	if err != nil {
+		return nil, err
+	}
+	if checkLent {
+		if err := compareLent(src, body); err != nil {
+			return nil, err
+		}
+	}
+	return Reopen(f.Header, f.columns, mem[:copy(mem[:f.body], body)])
+}
+
+// body returns the body that was lent with a batch; nil if there is none.
+func (l *Lent) body(i int, src []byte) []byte {
+	if l == nil || i >= len(l.bodies) || len(src) < headerSize || [headerSize]byte(src) != l.bodies[i].header {
+		return nil
+	}
+	return l.bodies[i].body
+}
+
+// compareLent returns an error if a batch inflates to something else than its body.
+func compareLent(src, body []byte) error {
+	b, err := Decode(src, nil)
+	if err != nil {
+		return fmt.Errorf("column batch: inflate a batch that was encoded a moment ago: %w", err)
+	}
+	if !bytes.Equal(b.Mem, body) {
+		return errors.New("column batch: the batch inflates to something else than what it was encoded from")
+	}
+	return nil
+}
+
+type lentKey struct{}
+
+// WithLent returns a context that carries bodies to the reader of their batches.
+func WithLent(ctx context.Context, l *Lent) context.Context {
+	if l == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, lentKey{}, l)
+}
+
+// LentOf returns the bodies that a context carries.
+func LentOf(ctx context.Context) *Lent {
+	l, _ := ctx.Value(lentKey{}).(*Lent)
+	return l
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package column
+
+// checkLent tells that each body that is lent is compared with its batch. Builds for tests do that.
+const checkLent = true
