@@ -273,7 +273,7 @@ func fillPage(page string, all []metric) (string, map[string]bool) {
 	page = section.ReplaceAllStringFunc(page, func(old string) string {
 		mine := strings.Fields(section.FindStringSubmatch(old)[1])
 		var b strings.Builder
-		fmt.Fprintf(&b, "<!-- metrics %s -->\n| metric | type | labels | what it tells |\n|---|---|---|---|\n",
+		fmt.Fprintf(&b, "<!-- metrics %s -->\n| metric | type | labels | meaning |\n|---|---|---|---|\n",
 			strings.Join(mine, " "))
 		for _, m := range all {
 			if !slices.Contains(mine, claims(m.name)) {

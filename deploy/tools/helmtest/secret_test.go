@@ -111,7 +111,7 @@ func TestSecretForRunningRelease(t *testing.T) {
 		}
 		return kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)}
 	}
-	// Pods that take calls by one way only would be cut off from those of the other.
+	// Pods that take calls in one way only would be cut off from pods that use the other.
 	for values, volume := range map[string]string{cluster: "nodes-tls", cluster + "\n" + files: "cluster-secret"} {
 		if _, err := render(request{
 			values: values, upgrade: true, live: asked(parts(volume, "", 3, 3, 3)),
@@ -163,8 +163,8 @@ func TestSecretForRunningRelease(t *testing.T) {
 				t.Errorf("%s: pod %s is started with %q", name, p.name, args)
 			}
 		}
-		if told := strings.Contains(strings.Join(files["NOTES.txt"], ""), "come without TLS"); told != c.want {
-			t.Errorf("%s: helm tells that the port is open: %v, want %v", name, told, c.want)
+		if warns := strings.Contains(strings.Join(files["NOTES.txt"], ""), "calls of nodes without TLS"); warns != c.want {
+			t.Errorf("%s: helm warns that the port is open: %v, want %v", name, warns, c.want)
 		}
 	}
 }
