@@ -16,15 +16,20 @@ func TestAxe(t *testing.T) {
 	}
 	s := start(t)
 	s.ingest("app", logs(200)...)
+	s.storePipeline("mine", pipelineText)
+	s.storePipeline("mine", pipelineText+"# more\n")
+	s.reject("other")
 	for _, path := range []string{
 		"explore?t=app", "explore?t=app&q=failed", "explore?t=app&q=lvel:x", "tail?t=app", "cluster", "sql",
 		"tables", "tables?t=app", "tables?t=gone", "add?t=app", "add?t=notyet&sender=vector", "settings",
+		"pipelines", "pipelines?name=mine", "pipelines?name=mine&view=diff", "pipelines?view=new", "rejects",
 	} {
 		b := open(t, s.url+"/dashboard/"+path)
 		for _, theme := range []string{"light", "dark"} {
 			b.theme(theme)
 			b.until(`document.querySelector('[data-ui=row], [data-ui=error], '+
-				'[data-ui=tail-state], [data-ui=node], [data-ui=editor], [data-ui=table-row], [data-ui=snippet], .settings pre')`)
+				'[data-ui=tail-state], [data-ui=node], [data-ui=editor], [data-ui=table-row], [data-ui=snippet], .settings pre, '+
+				'[data-ui=pipeline], [data-ui=version], [data-ui=new-name], [data-ui=reject]')`)
 			if path == "explore?t=app&q=failed" && theme == "light" {
 				b.click(`[data-ui=row]`)
 				b.until(`document.querySelector('[data-ui=detail]')`)

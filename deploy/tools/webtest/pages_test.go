@@ -1,6 +1,8 @@
 package webtest
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,4 +105,104 @@ func TestSettings(t *testing.T) {
 	b.until(loaded)
 	b.until(`document.documentElement.dataset.theme === 'dark'`)
 	b.until(`document.querySelector('[data-ui=row]').getBoundingClientRect().height === 20`)
+}
+
+// pipelineText reads the lines of badLines, and fails at the second of them.
+const pipelineText = `version: 2
+processors:
+  - dissect: {field: message, pattern: '%{at} %{word}'}
+  - date: {field: at}
+transform:
+  - {field: at, type: timestamp, index: timestamp}
+`
+
+const badLines = "2026-01-05T10:00:00Z good\nyesterday bad"
+
+// storePipeline stores a version of a pipeline.
+func (s *server) storePipeline(name, text string) {
+	s.t.Helper()
+	resp, err := http.Post(s.url+"/v1/pipelines/"+name, "application/x-yaml", strings.NewReader(text))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+}
+
+// reject sends badLines to the pipeline mine, and has the record kept that fails.
+func (s *server) reject(table string) {
+	s.t.Helper()
+	url := s.url + "/v1/ingest?pipeline_name=mine&skip_error=true&on_reject=store&table=" + table
+	resp, err := http.Post(url, "text/plain", strings.NewReader(badLines))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+}
+
+// TestPipeline makes a pipeline of a template, sees each step of its samples, a fault at its line, and the versions.
+func TestPipeline(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/pipelines")
+	b.click(`[data-ui=new-pipeline]`)
+	b.fill(`[data-ui=new-name]`, "mine")
+	b.click(`[data-ui=begin]`)
+	b.until(`document.querySelector('[data-ui=sample]').dataset.outcome === 'stored'`)
+	b.until(`document.querySelectorAll('[data-ui=step][data-outcome=ok]').length === 3`)
+	b.until(`[...document.querySelectorAll('[data-ui=stored-column]')].some((c) => c.textContent.includes('time index'))`)
+	b.fill(`[data-ui=editor]`, pipelineText)
+	b.click(`[data-ui=paste]`)
+	b.fill(`[data-ui=samples-text]`, badLines)
+	b.click(`[data-ui=take-samples]`)
+	b.until(`document.querySelectorAll('[data-ui=sample][data-outcome=failed]').length === 1`)
+	b.click(`[data-ui=sample][data-outcome=failed] button`)
+	b.until(`document.querySelector('[data-ui=step][data-outcome=failed]').textContent.includes('yesterday')`)
+	b.until(`document.querySelector('.gutter').textContent.includes('✗ 1')`)
+	b.fill(`[data-ui=editor]`, strings.Replace(pipelineText, "- date", "- dat", 1))
+	b.until(`document.querySelector('[data-ui=fault]').textContent.includes('line 4')`)
+	b.fill(`[data-ui=editor]`, pipelineText)
+	b.until(`!document.querySelector('[data-ui=fault]')`)
+	b.click(`[data-ui=save]:not([disabled])`)
+	b.click(`[data-ui=save-now]`)
+	b.until(`document.querySelector('.title .tag').textContent.includes('newest of 1')`)
+	b.fill(`[data-ui=editor]`, pipelineText+"# more\n")
+	b.click(`[data-ui=save]:not([disabled])`)
+	b.until(`document.querySelector('dialog [data-ui=diff] .added').textContent.includes('# more')`)
+	b.click(`[data-ui=save-now]`)
+	b.until(`document.querySelector('.title .tag').textContent.includes('newest of 2')`)
+	b.do(chromedp.Navigate(s.url + "/dashboard/pipelines?name=mine&view=versions"))
+	b.until(`document.querySelectorAll('[data-ui=version]').length === 2`)
+	b.until(`document.querySelector('[data-ui=diff] .added').textContent.includes('# more')`)
+	b.click(`[data-ui=version]:last-child button`)
+	b.click(`[data-ui=restore]`)
+	b.until(`!document.querySelector('[data-ui=editor]').value.includes('# more')`)
+	b.until(`document.querySelector('[data-ui=save]:not([disabled])')`)
+}
+
+// TestTemplates tries each text that a new pipeline can begin with on the line that it is for.
+func TestTemplates(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/pipelines?view=new")
+	b.until(`document.querySelectorAll('.template').length > 3`)
+	for i := range eval[int](b, `document.querySelectorAll('.template').length`) {
+		b.do(chromedp.Navigate(s.url + "/dashboard/pipelines?view=new"))
+		b.fill(`[data-ui=new-name]`, "mine")
+		eval[bool](b, fmt.Sprintf(`(document.querySelectorAll('.template input')[%d].click(), true)`, i))
+		b.click(`[data-ui=begin]`)
+		b.until(`document.querySelector('[data-ui=sample]').dataset.outcome === 'stored'`)
+	}
+}
+
+// TestRejects shows why records were rejected, and opens the pipeline with one of them.
+func TestRejects(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/rejects")
+	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('on_reject=store')`)
+	s.storePipeline("mine", pipelineText)
+	s.reject("app")
+	b.do(chromedp.Navigate(s.url + "/dashboard/rejects"))
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('1 records')`)
+	b.until(`document.querySelector('[data-ui=reject]').textContent.includes('yesterday bad')`)
+	b.click(`[data-ui=reject] button`)
+	b.until(`document.querySelector('[data-ui=sample]').dataset.outcome === 'failed'`)
+	b.until(`location.search.includes('name=mine')`)
 }

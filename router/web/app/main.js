@@ -11,8 +11,10 @@ import { createExplore } from './stores/explore.js';
 import { createHealth } from './stores/health.js';
 import { createKeys } from './stores/keys.js';
 import { clock } from './stores/latest.js';
+import { createPipelines } from './stores/pipelines.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
+import { createRejects } from './stores/rejects.js';
 import { createSignIn } from './stores/signin.js';
 import { createSql } from './stores/sql.js';
 import { createTable } from './stores/table.js';
@@ -35,6 +37,8 @@ function createStores() {
     tables: createTables(api, clock),
     table: createTable(api, clock),
     adding: createAdding({ api, clock }),
+    pipelines: createPipelines({ api, storage: localStorage, clock }),
+    rejects: createRejects({ api, clock }),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),
@@ -48,8 +52,13 @@ function App({ stores }) {
   const page = pages.find((p) => p.id === id) ?? pages[0];
   useEffect(() => {
     const reload = () => document.visibilityState === 'visible' && void stores.health.load();
-    const timer = setInterval(reload, 10000);
-    return () => clearInterval(timer);
+    const countRejects = () => document.visibilityState === 'visible' && void stores.rejects.count();
+    const first = setTimeout(countRejects, 2000); // after the rows are on screen
+    const timers = [setInterval(reload, 10000), setInterval(countRejects, 60000)];
+    return () => {
+      clearTimeout(first);
+      timers.forEach(clearInterval);
+    };
   }, [stores]);
   return html`<${TopBar} pages=${pages} page=${page.id} stores=${stores} />
     <${Banner} stores=${stores} page=${page.id} />

@@ -1,6 +1,7 @@
 // What stands around every page: the bar at the top, on phones the bar at the bottom, messages and the list of keys.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
+import { formatCount } from '../lib/format.js';
 import { message } from '../stores/toast.js';
 import { Dialog } from './dialog.js';
 import { Menu } from './menu.js';
@@ -16,9 +17,10 @@ import { Menu } from './menu.js';
 export function TopBar({ pages, page, stores }) {
   const { prefs, health } = stores;
   const state = health.value.value;
+  const rejected = stores.rejects.total.value.value ?? 0;
   return html`<header class="top">
     <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
-    <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`)}</nav>
+    <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}${id === 'rejects' && rejected > 0 && html` <small>${formatCount(rejected)}</small>`}</a>`)}</nav>
     <span class="grow"></span>
     ${
       state &&

@@ -7,6 +7,7 @@
  * @property {string} [error]
  * @property {{offset: number, length: number}} [at] the part of the search text that is wrong, in bytes
  * @property {string[]} [nearest]
+ * @property {{line: number, message: string}[]} [faults] of a pipeline
  */
 
 /** An answer that is none: what happened, and what a reader can do with it. */
@@ -21,6 +22,7 @@ export class ApiError extends Error {
     this.code = of.body?.code ?? 0;
     this.at = of.body?.at ?? null;
     this.nearest = of.body?.nearest ?? [];
+    this.faults = of.body?.faults ?? [];
     this.retryAfter = of.retryAfter ?? 0;
     this.request = of.request ?? null;
   }

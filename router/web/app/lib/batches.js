@@ -7,21 +7,30 @@
  * @returns {AsyncGenerator<{text: string, end: number}>} end: how many bytes of the file are in it and the batches before
  */
 export async function* batchesOf(file, most) {
-  const newline = 10;
-  let from = 0;
-  while (from < file.size) {
+  for (let from = 0; from < file.size;) {
     let size = most;
-    let bytes = new Uint8Array(await file.slice(from, from + size).arrayBuffer());
-    let cut = from + bytes.length >= file.size ? bytes.length : bytes.lastIndexOf(newline) + 1;
-    while (cut === 0) {
-      // one line is longer than a batch
-      size *= 2;
-      bytes = new Uint8Array(await file.slice(from, from + size).arrayBuffer());
-      cut = from + bytes.length >= file.size ? bytes.length : bytes.lastIndexOf(newline) + 1;
+    let bytes = await readBytes(file, from, size);
+    let cut = bytes.lastIndexOf(newline) + 1;
+    while (cut === 0 && from + bytes.length < file.size) {
+      size *= 2; // one line is longer than a batch
+      bytes = await readBytes(file, from, size);
+      cut = bytes.indexOf(newline) + 1;
     }
+    if (cut === 0 || (size === most && from + bytes.length >= file.size)) cut = bytes.length;
     from += cut;
     yield { text: new TextDecoder().decode(bytes.subarray(0, cut)), end: from };
   }
+}
+
+const newline = 10;
+
+/**
+ * @param {Blob} file
+ * @param {number} from
+ * @param {number} size
+ */
+async function readBytes(file, from, size) {
+  return new Uint8Array(await file.slice(from, from + size).arrayBuffer());
 }
 
 /**

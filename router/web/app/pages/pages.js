@@ -12,6 +12,8 @@ export const pages = [
   { id: 'explore', name: 'Explore', view: ExplorePage },
   { id: 'tail', name: 'Tail', load: async () => (await import('./tail.js')).TailPage },
   { id: 'sql', name: 'SQL', load: async () => (await import('./sql.js')).SqlPage },
+  { id: 'pipelines', name: 'Pipelines', load: async () => (await import('./pipelines.js')).PipelinesPage },
+  { id: 'rejects', name: 'Rejects', load: async () => (await import('./rejects.js')).RejectsPage },
   { id: 'tables', name: 'Tables', load: async () => (await import('./tables.js')).TablesPage },
   { id: 'cluster', name: 'Cluster', load: async () => (await import('./cluster.js')).ClusterPage },
   { id: 'add', name: 'Add data', bar: false, load: async () => (await import('./add.js')).AddPage },

@@ -1,0 +1,69 @@
+// An editor of text by lines: a textarea over a coloured copy of its text, with numbers and marks beside the lines.
+// A textarea has what a reader expects of the browser: undo, input methods, screen readers.
+
+import { html, useLayoutEffect, useRef } from '../../vendor/core.js';
+
+/**
+ * @param {object} props
+ * @param {string} props.text
+ * @param {(text: string) => void} props.onText
+ * @param {{text: string, kind: string}[][]} props.lines the text, coloured
+ * @param {Map<number, unknown>} [props.marks] what stands beside a line, by its number from 1
+ * @param {Map<number, string>} [props.faults] what is wrong with a line
+ * @param {string} props.label
+ * @param {boolean} [props.readOnly]
+ * @param {(area: HTMLTextAreaElement) => void} [props.onReady]
+ */
+export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly, onReady }) {
+  const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  useLayoutEffect(() => {
+    if (area.current) onReady?.(area.current);
+  }, []);
+
+  /** Tab indents by two blanks while the text is edited; after Escape it moves on, for those without a pointer. */
+  const leaves = useRef(false);
+  /** @param {KeyboardEvent} event */
+  function key(event) {
+    if (event.key === 'Escape') leaves.current = true;
+    else if (event.key === 'Tab' && !event.shiftKey && !leaves.current && !readOnly) {
+      event.preventDefault();
+      document.execCommand('insertText', false, '  ');
+    } else if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey && !event.isComposing && !readOnly) {
+      const element = /** @type {HTMLTextAreaElement} */ (event.currentTarget);
+      const before = element.value.slice(0, element.selectionStart);
+      const indent = /^ */.exec(before.slice(before.lastIndexOf('\n') + 1))?.[0] ?? '';
+      if (indent === '') return;
+      event.preventDefault();
+      document.execCommand('insertText', false, `\n${indent}`);
+    } else if (event.key !== 'Shift') leaves.current = false;
+  }
+
+  return html`<div class="codebox"><div class="code">
+    <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${faults?.has(i + 1) ? 'bad' : ''}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
+    <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
+      (pieces, i) =>
+        html`<div class=${faults?.has(i + 1) ? 'bad' : ''}>${pieces.map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
+    )}</div>
+    <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
+      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key}
+      onInput=${(/** @type {InputEvent} */ e) => onText(/** @type {HTMLTextAreaElement} */ (e.currentTarget).value)}></textarea></div>
+  </div></div>`;
+}
+
+/**
+ * Puts the cursor on a line.
+ * @param {HTMLTextAreaElement | null} area
+ * @param {number} line from 1
+ */
+export function goToLine(area, line) {
+  if (!area) return;
+  const before =
+    area.value
+      .split('\n')
+      .slice(0, line - 1)
+      .join('\n').length + (line > 1 ? 1 : 0);
+  area.focus();
+  area.setSelectionRange(before, before);
+  const box = area.closest('.codebox');
+  box?.scrollTo({ top: Math.max(0, (line - 5) * 21) });
+}

@@ -1,0 +1,145 @@
+// One pipeline: its text, its samples, every step of one of them, and what would be stored.
+
+import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js';
+import { formatCount, formatDuration } from '../lib/format.js';
+import { formatPlace } from '../lib/url.js';
+import { colourPipeline, linesOfSteps } from '../lib/yamltext.js';
+import { toast } from '../stores/toast.js';
+import { CodeEditor, goToLine } from './code.js';
+import { Dialog } from './dialog.js';
+import { Menu } from './menu.js';
+import { SaveDialog } from './savepipeline.js';
+import { useNow } from './states.js';
+import { Samples, StoredTables, Trace } from './trace.js';
+
+/** @typedef {import('../stores/pipelines.js').PipelineInfo} PipelineInfo */
+
+const pauseBeforeTest = 150;
+
+/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined}} props */
+export function PipelineEditor({ stores, info }) {
+  const { pipelines, signIn, keys } = stores;
+  const text = pipelines.draft.value;
+  const samples = pipelines.samples.value;
+  const [chosen, setChosen] = useState(0);
+  const [saves, setSaves] = useState(false);
+  const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  const table = stores.place.here.value.params.get('t') ?? '';
+  useEffect(() => {
+    const timer = setTimeout(() => void pipelines.test(table), pauseBeforeTest);
+    return () => clearTimeout(timer);
+  }, [text, samples, table]);
+  useEffect(() => keys.bind({ 'ctrl+Enter': ['test now', () => void pipelines.test(table)], 'ctrl+s': ['save', () => setSaves(true)] }), [keys, table]);
+
+  const answer = pipelines.dry.value.value;
+  const faults = pipelines.faults.value;
+  const lines = useMemo(() => linesOfSteps(text), [text]);
+  const record = answer?.records.find((r) => r.index === chosen);
+  const toLine = (/** @type {number} */ line) => goToLine(area.current, line);
+  return html`<${Title} stores=${stores} info=${info} onSave=${() => setSaves(true)} />
+    <div class="pipe">
+      <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
+        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${marksOf(answer, lines)}
+          faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${(/** @type {string} */ changed) => (pipelines.draft.value = changed)}
+          readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
+        <${Faults} stores=${stores} onLine=${toLine} /></section>
+      <section class="pane samplepane" aria-label="Samples"><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} /></div>
+        ${
+          samples.length === 0
+            ? html`<p class="quiet none">Paste some lines or records: each step is shown for each of them. They stay in this browser.</p>`
+            : html`<${Samples} samples=${samples} records=${answer?.records ?? []} chosen=${chosen} onChoose=${setChosen}
+              onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
+        }</section>
+      <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2></div>
+        <div class="scrolled">${record ? html`<${Trace} record=${record} lines=${lines} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'Without samples nothing is tried.' : 'No step was run.'}</p>`}</div></section>
+      <section class="pane store" aria-label="What would be stored">${answer ? html`<${StoredTables} answer=${answer} />` : html`<div class="head"><h2>What would be stored</h2></div>`}</section>
+    </div>
+    ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
+}
+
+/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, onSave: () => void}} props */
+function Title({ stores, info, onSave }) {
+  const { pipelines, signIn } = stores;
+  const name = pipelines.name.value;
+  const version = pipelines.stored.value.value?.version;
+  const newest = info?.version === version;
+  return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1>${name}</h1>
+    ${version && html`<span class="tag">${version.slice(0, 19)}${info && (newest ? `, newest of ${formatCount(info.versions.length)}` : ', not the newest')}</span>`}
+    ${pipelines.changed.value && html`<span class="tag new">not saved</span>`}<span class="grow"></span>
+    ${
+      info &&
+      html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a><a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>
+      <a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`
+    }
+    ${signIn.canManage.value && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value} onClick=${onSave}>Save as new version</button>`}</div>`;
+}
+
+/** @param {{stores: import('../main.js').Stores}} props */
+function Tested({ stores }) {
+  const { dry, tested } = stores.pipelines;
+  const now = useNow(1000);
+  if (dry.since.value > 0 && now - dry.since.value > 500) return html`<span class="quiet">testing…</span>`;
+  if (dry.error.value) return html`<span class="wrong">cannot be built</span>`;
+  if (!dry.value.value) return null;
+  return html`<span class="quiet" role="status">tested ${formatDuration(Math.max(0, now - tested.value))} ago, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
+}
+
+/** @param {{stores: import('../main.js').Stores, onLine: (line: number) => void}} props */
+function Faults({ stores, onLine }) {
+  const { dry, faults } = stores.pipelines;
+  const error = dry.error.value;
+  if (!error) return null;
+  return html`<div class="faults" role="alert" data-ui="fault">${
+    faults.value.length === 0
+      ? html`<p>${error.message}</p>`
+      : faults.value.map((f) => html`<div><button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button><pre>${f.message}</pre></div>`)
+  }</div>`;
+}
+
+/**
+ * What stands beside the line of each step: how many samples passed it, failed at it, and were dropped by it.
+ * @param {import('../stores/pipelines.js').DryRun | null} answer
+ * @param {number[]} lines
+ */
+function marksOf(answer, lines) {
+  /** @type {Map<number, unknown>} */
+  const marks = new Map();
+  if (!answer) return marks;
+  lines.forEach((line, place) => {
+    const here = (/** @type {string} */ step) => step.startsWith(`processors[${place}] `);
+    const passed = answer.records.filter((r) => r.steps?.some((s) => s.pipeline === '' && here(s.step))).length;
+    const failed = answer.records.filter((r) => r.outcome === 'failed' && r.error && here(r.error.step)).length;
+    const dropped = answer.records.filter((r) => r.outcome === 'dropped' && here(r.steps?.[r.steps.length - 1]?.step ?? '')).length;
+    if (passed + failed === 0) return;
+    marks.set(line, html`✓ ${passed}${failed > 0 && html` <i>✗ ${failed}</i>`}${dropped > 0 && html` <u>⊘ ${dropped}</u>`}`);
+  });
+  return marks;
+}
+
+/** @param {{stores: import('../main.js').Stores}} props */
+function SampleMenu({ stores }) {
+  const { pipelines, tables } = stores;
+  const [pastes, setPastes] = useState(false);
+  const [lines, setLines] = useState('');
+  const take = (/** @type {Promise<number>} */ asked) => asked.then((n) => n === 0 && toast('There are none.')).catch((error) => toast(error.message));
+  return html`<${Menu} button=${html`<span>From…</span>`} label="Take samples from" class="text change">${(/** @type {() => void} */ close) => html`
+      <button class="choice" onClick=${() => (close(), take(pipelines.samplesFromRejects()))}>Rejected records of this pipeline</button>
+      ${tables.all.value
+        .filter((t) => t.db !== 'svc_private')
+        .slice(0, 50)
+        .map(
+          (t) =>
+            html`<button class="choice" onClick=${() => (close(), take(pipelines.samplesFromTable(t.db, t.name)))}><span>newest rows of ${t.name}</span></button>`,
+        )}`}<//>
+    <button class="text" data-ui="paste" onClick=${() => (setLines(pipelines.samples.value.join('\n')), setPastes(true))}>Paste</button>
+    ${
+      pastes &&
+      html`<${Dialog} title="Samples, one a line" onClose=${() => setPastes(false)}><form class="asks" onSubmit=${(/** @type {Event} */ e) => {
+        e.preventDefault();
+        pipelines.setSamples(lines.split('\n'));
+        setPastes(false);
+      }}><p class="quiet">Lines of a log, or objects of JSON; at most 100.</p>
+        <textarea class="paste" data-ui="samples-text" aria-label="Samples" rows="12" value=${lines} onInput=${(/** @type {InputEvent} */ e) => setLines(/** @type {HTMLTextAreaElement} */ (e.currentTarget).value)}></textarea>
+        <p class="acts"><button class="button main" data-ui="take-samples">Take them</button><button type="button" class="button" onClick=${() => setPastes(false)}>Cancel</button></p></form><//>`
+    }`;
+}

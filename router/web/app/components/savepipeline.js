@@ -1,0 +1,49 @@
+// Storing a text as a new version: what changes, what the samples said, and a note.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { formatCount } from '../lib/format.js';
+import { toast } from '../stores/toast.js';
+import { Dialog } from './dialog.js';
+import { DiffView } from './diffview.js';
+import { ErrorPanel } from './states.js';
+
+/** @param {{stores: import('../main.js').Stores, info: import('../stores/pipelines.js').PipelineInfo | undefined, onClose: () => void}} props */
+export function SaveDialog({ stores, info, onClose }) {
+  const { pipelines, place } = stores;
+  const [note, setNote] = useState('');
+  const answer = pipelines.dry.value.value;
+  const before = pipelines.stored.value.value;
+  useEffect(() => {
+    pipelines.saving.error.value = null;
+  }, []);
+  const name = pipelines.name.value;
+
+  /** @param {Event} event */
+  async function submit(event) {
+    event.preventDefault();
+    if (!(await pipelines.save(note.trim()))) return;
+    onClose();
+    toast(`Stored a new version of ${name}.`);
+    place.set('pipelines', { name }, {}, { replace: true });
+    await pipelines.open(name, '');
+  }
+
+  const failed = answer?.records.filter((r) => r.outcome === 'failed').length ?? 0;
+  const conflict = pipelines.saving.error.value?.status === 412;
+  return html`<${Dialog} title=${`Save ${name}`} class="broad" onClose=${onClose}><form class="asks" onSubmit=${submit}>
+    <p class=${failed > 0 ? 'wrong' : 'quiet'}>${
+      pipelines.dry.error.value
+        ? 'This text cannot be built: the server refuses it.'
+        : answer
+          ? `Of ${formatCount(answer.records.length)} samples ${formatCount(answer.records.length - failed)} are good, ${formatCount(failed)} fail.`
+          : 'It was not tried on samples.'
+    }</p>
+    ${before ? html`<${DiffView} before=${before.pipeline} after=${pipelines.draft.value} />` : html`<p>The first version of ${name}.</p>`}
+    <label>Note<input data-ui="note" maxlength="200" placeholder="What changes, and why" value=${note} onInput=${(/** @type {InputEvent} */ e) => setNote(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+    ${
+      conflict
+        ? html`<p class="wrong" role="alert">Somebody stored another version meanwhile. <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>Look at the versions</button></p>`
+        : html`<${ErrorPanel} latest=${pipelines.saving} what="Storing it" />`
+    }
+    <p class="acts"><button class="button main" data-ui="save-now">${info ? 'Save as new version' : 'Save'}</button><button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
+}

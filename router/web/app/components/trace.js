@@ -1,0 +1,153 @@
+// What a dry run says: the samples, every step of one of them, and what would be stored.
+
+import { html, useState } from '../../vendor/core.js';
+import { formatCount, valueText, visible } from '../lib/format.js';
+
+/** @typedef {import('../stores/pipelines.js').TracedRecord} TracedRecord */
+
+const looks = /** @type {Record<string, string>} */ ({ stored: 'good', dropped: 'drop', failed: 'bad' });
+
+/**
+ * @param {object} props
+ * @param {string[]} props.samples
+ * @param {TracedRecord[]} props.records
+ * @param {number} props.chosen
+ * @param {(index: number) => void} props.onChoose
+ * @param {(index: number) => void} props.onRemove
+ */
+export function Samples({ samples, records, chosen, onChoose, onRemove }) {
+  return html`<ul class="samples">${samples.map((text, i) => {
+    const record = records.find((r) => r.index === i);
+    return html`<li class=${`${looks[record?.outcome ?? ''] ?? ''} ${i === chosen ? 'on' : ''}`} data-ui="sample" data-outcome=${record?.outcome ?? ''}>
+      <button onClick=${() => onChoose(i)} aria-pressed=${i === chosen}><span>${visible(text.slice(0, 400))}</span><small>${outcomeOf(record)}</small></button>
+      <button class="text cut" aria-label=${`Remove sample ${i + 1}`} onClick=${() => onRemove(i)}>✕</button></li>`;
+  })}</ul>`;
+}
+
+/** @param {TracedRecord | undefined} record */
+function outcomeOf(record) {
+  if (!record) return '';
+  if (record.outcome === 'stored') return `stored → ${[...new Set(record.rows.map((r) => r.table))].join(', ')}`;
+  if (record.outcome === 'failed') return `failed at ${record.error?.step ?? ''}`;
+  const last = record.steps?.[record.steps.length - 1];
+  return `dropped${last ? ` by ${last.step}` : ''}`;
+}
+
+/** @param {{record: TracedRecord, lines: number[], onLine: (line: number) => void}} props */
+export function Trace({ record, lines, onLine }) {
+  const [onlyChanges, setOnlyChanges] = useState(true);
+  const steps = record.steps ?? [];
+  const error = record.error;
+  let before = record.input;
+  return html`<label class="only-changes"><input type="checkbox" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /> only changes</label>
+    <ol class="trace">
+    <li data-ui="step" data-outcome="input"><h3>record</h3>${Object.entries(record.input).map(([name, value]) => html`<${Field} name=${name} value=${value} />`)}</li>
+    ${steps.map((step) => {
+      const from = before;
+      before = step.record;
+      return html`<${StepView} step=${step} from=${from} line=${step.line ?? lineOf(step.step, lines)} onlyChanges=${onlyChanges} onLine=${onLine} />`;
+    })}
+    ${error && html`<${Failure} error=${error} line=${error.line ?? lineOf(error.step, lines)} onLine=${onLine} />`}
+    ${record.outcome === 'dropped' && html`<li class="none" data-ui="step" data-outcome="dropped"><h3>dropped</h3>The record is not stored.</li>`}
+  </ol>`;
+}
+
+/**
+ * The line on which a step begins, by its place in the list of processors.
+ * @param {string} step as processors[2] date
+ * @param {number[]} lines
+ */
+function lineOf(step, lines) {
+  const place = /^processors\[(\d+)\]/.exec(step);
+  return place ? (lines[Number(place[1])] ?? 0) : 0;
+}
+
+/** @param {{step: import('../stores/pipelines.js').Step, from: Record<string, unknown>, line: number, onlyChanges: boolean, onLine: (line: number) => void}} props */
+function StepView({ step, from, line, onlyChanges, onLine }) {
+  const changes = step.added.length + step.changed.length + step.removed.length > 0;
+  const same = Object.keys(step.record).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
+  return html`<li data-ui="step" data-outcome="ok"><h3>${nameOf(step)}<small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${step.took_us !== undefined && ` · ${step.took_us} µs`}</small></h3>
+    ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${step.record[name]} />`)}
+    ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${step.record[name]} old=${from[name]} />`)}
+    ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${from[name]} />`)}
+    ${!changes && html`<span class="quiet">nothing changed</span>`}
+    ${!onlyChanges && same.map((name) => html`<${Field} name=${name} value=${step.record[name]} />`)}</li>`;
+}
+
+/** @param {{pipeline: string, step: string}} step */
+function nameOf({ pipeline, step }) {
+  const short = step.replace(/^processors\[\d+\] /, '');
+  return pipeline ? `${pipeline}: ${short}` : short;
+}
+
+/** @param {{look?: string, name: string, value: unknown, old?: unknown}} props */
+function Field({ look = '', name, value, old }) {
+  const text = visible(valueText(value).slice(0, 2000));
+  return html`<p class=${look}><b title=${name}>${name}</b><span title=${text.slice(0, 500)}>${old !== undefined && html`<s>${visible(valueText(old).slice(0, 200))}</s> → `}${text === '' ? '“”' : text}</span></p>`;
+}
+
+/** @param {{error: import('../stores/pipelines.js').StepError, line: number, onLine: (line: number) => void}} props */
+function Failure({ error, line, onLine }) {
+  return html`<li class="bad" data-ui="step" data-outcome="failed"><h3>${nameOf(error)}<small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}</small></h3>
+    <div class="why">${error.field && html`Field <code>${error.field}</code>: `}${visible(error.reason)}${error.value && html`<br /><code>${markedAt(error)}</code>`}</div></li>`;
+}
+
+/** The value, with the place marked at which it does not fit. @param {import('../stores/pipelines.js').StepError} error */
+function markedAt({ value, offset, reason }) {
+  const text = value.replace(/^"(.*)"$/s, '$1');
+  const at = offset ?? Number(/at (?:byte|position|offset) (\d+)/.exec(reason)?.[1] ?? -1);
+  if (at < 0) return visible(text);
+  return html`${visible(text.slice(0, at))}<u>${visible(text.slice(at, at + 1)) || '\u00a0'}</u>${visible(text.slice(at + 1))}`;
+}
+
+/** What would be stored. @param {{answer: import('../stores/pipelines.js').DryRun}} props */
+export function StoredTables({ answer }) {
+  const [chosen, setChosen] = useState('');
+  const table = answer.tables.find((t) => t.table_name === chosen) ?? answer.tables[0];
+  const count = (/** @type {string} */ outcome) => answer.records.filter((r) => r.outcome === outcome).length;
+  return html`<div class="head"><h2>What would be stored</h2><div class="tabs" role="group" aria-label="Tables">${answer.tables.map(
+    (t) =>
+      html`<button class="text" aria-pressed=${t === table} onClick=${() => setChosen(t.table_name)}>${t.table_name}<small>${formatCount(t.rows.length)}${t.exists === false ? ', a new table' : ''}${optionsOf(t)}</small></button>`,
+  )}</div><span class="grow"></span><span class="quiet wide">${formatCount(count('stored'))} stored, ${formatCount(count('dropped'))} dropped, ${formatCount(count('failed'))} failed</span></div>
+    ${table ? html`<${StoredTable} table=${table} />` : html`<p class="quiet none">No sample would be stored.</p>`}`;
+}
+
+/** @param {import('../stores/pipelines.js').StoredTable} table */
+function optionsOf({ options }) {
+  const said = Object.entries(options ?? {}).filter(([name, value]) => name !== 'append_mode' || value !== 'true');
+  return said.map(([name, value]) => `, ${name} ${value}`).join('');
+}
+
+/** @param {{table: import('../stores/pipelines.js').StoredTable}} props */
+function StoredTable({ table }) {
+  const warning = [
+    table.refused,
+    (table.different_options ?? []).length > 0 && `The table has these options already, and keeps them: ${table.different_options?.join(', ')}.`,
+  ].filter(Boolean);
+  return html`${warning.map((text) => html`<p class="wrong none">${text}</p>`)}
+    <div class="storedrows" tabindex="0" role="region" aria-label=${`Rows of ${table.table_name}`}><table><thead><tr>${table.schema.map(
+      (
+        c,
+      ) => html`<th data-ui="stored-column">${c.name}<small>${c.data_type.toLowerCase().replace('timestamp_', 'timestamp, ')}${c.column_type === 'TIMESTAMP' ? ' · time index' : c.column_type === 'TAG' ? ' · tag' : ''}${c.index ? ` · ${c.index}` : c.fulltext ? ' · fulltext' : ''}</small>
+        ${table.exists && table.new_columns?.includes(c.name) && html`<span class="tag new">new</span>`}</th>`,
+    )}</tr></thead><tbody>${table.rows.map(
+      (row) =>
+        html`<tr>${table.schema.map((c) => {
+          const value = row.find((cell) => cell.key === c.name)?.value ?? null;
+          return html`<td class=${value === null ? 'nul' : typeof value === 'number' && c.column_type !== 'TIMESTAMP' ? 'num' : ''}>${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
+        })}</tr>`,
+    )}</tbody></table></div>`;
+}
+
+const perSecond = /** @type {Record<string, number>} */ ({ SECOND: 1, MILLISECOND: 1e3, MICROSECOND: 1e6, NANOSECOND: 1e9 });
+
+/**
+ * @param {unknown} value
+ * @param {string} type
+ */
+function cellOf(value, type) {
+  const unit = perSecond[type.replace('TIMESTAMP_', '')];
+  if (!type.startsWith('TIMESTAMP') || !unit) return valueText(value);
+  const at = new Date((Number(value) / unit) * 1000);
+  return Number.isNaN(at.getTime()) ? String(value) : at.toISOString().replace('T', ' ').replace('Z', '');
+}

@@ -1,0 +1,86 @@
+// The versions of a pipeline, how two of them differ, and a new pipeline.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { formatBytes, formatCount } from '../lib/format.js';
+import { templates } from '../lib/templates.js';
+import { formatPlace } from '../lib/url.js';
+import { clock, createLatest } from '../stores/latest.js';
+import { DiffView } from './diffview.js';
+import { ErrorPanel, Progress } from './states.js';
+
+/** @typedef {import('../stores/pipelines.js').PipelineInfo} PipelineInfo */
+
+/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, diff: boolean}} props */
+export function Versions({ stores, info, diff }) {
+  const { pipelines, place, signIn } = stores;
+  const [texts] = useState(() => /** @type {import('../stores/latest.js').Latest<[string, string]>} */ (createLatest(clock)));
+  const params = place.here.value.params;
+  const name = params.get('name') ?? '';
+  const versions = info?.versions ?? [];
+  const after = params.get('version') || versions[0]?.version || '';
+  const before = params.get('with') || versions[Math.min(versions.findIndex((v) => v.version === after) + 1, versions.length - 1)]?.version || '';
+  useEffect(() => {
+    if (!after || !before) return;
+    void texts.run((signal) =>
+      Promise.all([pipelines.readVersion(name, before, signal), pipelines.readVersion(name, after, signal)]).then(([a, b]) => [a.pipeline, b.pipeline]),
+    );
+  }, [name, before, after]);
+
+  const set = (/** @type {Record<string, string>} */ change) => place.set('pipelines', { name, view: 'diff', version: after, with: before, ...change });
+  /** Opens an old text as one that is not saved: saving makes a new version of it. */
+  async function restore() {
+    const old = await pipelines.readVersion(name, after);
+    await pipelines.open(name, '');
+    pipelines.draft.value = old.pipeline;
+    place.set('pipelines', { name });
+  }
+
+  const pair = texts.value.value;
+  return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1><a href=${formatPlace('pipelines', { name })}>${name}</a></h1><span class="quiet">${formatCount(versions.length)} versions</span><span class="grow"></span>
+      ${signIn.canManage.value && after !== versions[0]?.version && html`<button class="button" data-ui="restore" onClick=${restore}>Restore ${after.slice(0, 23)}</button>`}
+      <a class="button" href=${formatPlace('pipelines', { name })}>Back to the text</a></div>
+    <${Progress} since=${texts.since.value} onCancel=${texts.cancel} />
+    <div class=${`versions ${diff ? 'with-diff' : ''}`}>
+      <section class="pane" aria-label="Versions"><div class="head"><h2>Versions</h2><span class="quiet">times are in UTC</span></div>
+        <ul class="ops">${versions.map(
+          (
+            v,
+            i,
+          ) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3><button class="text" onClick=${() => set({ version: v.version, with: versions[Math.min(i + 1, versions.length - 1)].version })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
+            <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`} onClick=${() => set({ with: v.version })}>compare with this</button></p></li>`,
+        )}</ul></section>
+      <section class="pane" aria-label="Difference"><div class="head"><h2>${before.slice(0, 23)} → ${after.slice(0, 23)}</h2></div>
+        <${ErrorPanel} latest=${texts} what="Reading the versions" />
+        ${pair && html`<div class="scrolled"><${DiffView} before=${pair[0]} after=${pair[1]} /></div>`}</section></div>`;
+}
+
+/** Asks for the name of a new pipeline and what it begins with. @param {{stores: import('../main.js').Stores}} props */
+export function NewPipeline({ stores }) {
+  const { pipelines, place } = stores;
+  const [name, setName] = useState('');
+  const [template, setTemplate] = useState(0);
+  const taken = pipelines.list.value.value?.some((p) => p.name === name);
+  const wrong = taken ? 'A pipeline has this name.' : name.startsWith('svc_') ? 'Names that begin with svc_ belong to the server.' : '';
+
+  /** @param {Event} event */
+  function begin(event) {
+    event.preventDefault();
+    if (wrong || !name) return;
+    const { text, sample } = templates[template];
+    pipelines.name.value = name;
+    pipelines.stored.value.value = null;
+    pipelines.draft.value = text;
+    pipelines.setSamples([sample]);
+    place.set('pipelines', { name, view: 'new' }, {}, { replace: true });
+  }
+
+  return html`<div class="scrolled"><div class="state"><h1>New pipeline</h1></div>
+    <form class="asks begin" onSubmit=${begin}>
+      <label>Name<input data-ui="new-name" required pattern="[A-Za-z0-9_.:\\-]{1,128}" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+      ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+      <fieldset><legend>Begin with</legend>${templates.map(
+        (t, i) =>
+          html`<label class="template"><input type="radio" name="template" checked=${i === template} onChange=${() => setTemplate(i)} /><span>${t.name}<code>${t.sample}</code></span></label>`,
+      )}</fieldset>
+      <p class="acts"><button class="button main" data-ui="begin">Begin</button><a class="button" href="/dashboard/pipelines">Cancel</a></p></form></div>`;
+}

@@ -1,0 +1,88 @@
+// The text of a pipeline by lines, coloured: YAML, with VRL in the blocks of `source: |`.
+
+/** @typedef {{text: string, kind: string}} Piece kind: key, string, number, comment, word, function or the empty one */
+
+/**
+ * @param {string} text
+ * @returns {Piece[][]} the pieces of each line
+ */
+export function colourPipeline(text) {
+  let block = -1; // the indent of the key that begins a program; -1: outside of one
+  return text.split('\n').map((line) => {
+    const indent = line.length - line.trimStart().length;
+    if (block >= 0 && line.trim() !== '' && indent <= block) block = -1;
+    if (block >= 0) return colourVrl(line);
+    const begins = /^(\s*(?:- )?)(?:source|if)\s*:\s*[|>][-+]?\s*$/.exec(line);
+    if (begins) block = begins[1].length;
+    return colourYaml(line);
+  });
+}
+
+const yamlParts =
+  /(?<comment>(?:^|(?<=\s))#.*$)|(?<key>"[^"]*"(?=\s*:(?:\s|$))|[A-Za-z_][\w.-]*(?=\s*:(?:\s|$)))|(?<string>'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?)|(?<number>\b\d+(?:\.\d+)?\b|\b(?:true|false|null)\b)/g;
+
+const vrlParts =
+  /(?<comment>(?:^|(?<=\s))#.*$)|(?<string>"(?:[^"\\]|\\.)*"?|[rst]'(?:[^'\\]|\\.)*'?)|(?<key>[.%][A-Za-z_@][\w.@]*)|(?<word>\b(?:if|else|for|abort|return|null|true|false)\b)|(?<function>\b[a-z_]\w*!?(?=\())|(?<number>\b\d+(?:\.\d+)?\b)/g;
+
+/** @param {string} line */
+function colourYaml(line) {
+  return split(line, yamlParts);
+}
+
+/** @param {string} line */
+function colourVrl(line) {
+  return split(line, vrlParts);
+}
+
+/**
+ * @param {string} line
+ * @param {RegExp} parts
+ * @returns {Piece[]}
+ */
+function split(line, parts) {
+  const pieces = [];
+  let at = 0;
+  for (const match of line.matchAll(parts)) {
+    if (match.index > at) pieces.push({ text: line.slice(at, match.index), kind: '' });
+    const kind = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined)?.[0] ?? '';
+    pieces.push({ text: match[0], kind });
+    at = match.index + match[0].length;
+  }
+  if (at < line.length) pieces.push({ text: line.slice(at), kind: '' });
+  return pieces;
+}
+
+/**
+ * Finds the line on which each processor begins, the first line being 1.
+ * @param {string} text
+ * @returns {number[]}
+ */
+export function linesOfSteps(text) {
+  const lines = text.split('\n');
+  const begin = lines.findIndex((line) => /^processors\s*:/.test(line));
+  if (begin < 0) return [];
+  /** @type {number[]} */
+  const found = [];
+  let indent = -1;
+  for (let i = begin + 1; i < lines.length; i++) {
+    const line = lines[i];
+    if (line.trim() === '' || line.trim().startsWith('#')) continue;
+    if (/^[^\s-]/.test(line)) break;
+    const item = /^(\s*)- /.exec(line);
+    if (!item) continue;
+    if (indent < 0) indent = item[1].length;
+    if (item[1].length === indent) found.push(i + 1);
+  }
+  return found;
+}
+
+/**
+ * Finds the faults that an error names: those of the answer, else the lines in its text.
+ * @param {{message: string, faults?: {line: number, message: string}[]}} error
+ * @returns {{line: number, message: string}[]}
+ */
+export function faultsOf(error) {
+  if (error.faults && error.faults.length > 0) return error.faults;
+  const found = [...error.message.matchAll(/(?:^|\n|: )line (\d+)(?:, column \d+)?: ([^\n]*(?:\n(?!line \d)[^\n]*)*)/g)];
+  return found.map((match) => ({ line: Number(match[1]), message: match[2].trim() }));
+}

@@ -1,0 +1,66 @@
+// Pipelines: all of them, or one: its text, its samples, every step of one sample, and what would be stored.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { PipelineEditor } from '../components/pipeline.js';
+import { NewPipeline, Versions } from '../components/versions.js';
+import { Empty, ErrorPanel, Progress } from '../components/states.js';
+import { formatBytes, formatCount } from '../lib/format.js';
+import { formatPlace } from '../lib/url.js';
+import { clock, createLatest } from '../stores/latest.js';
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function PipelinesPage({ stores }) {
+  const { pipelines, place } = stores;
+  const params = place.here.value.params;
+  const [name, version, view] = [params.get('name') ?? '', params.get('version') ?? '', params.get('view') ?? ''];
+  useEffect(() => {
+    document.title = name ? `${name} · pipelines · cordwood` : 'Pipelines · cordwood';
+  }, [name]);
+  useEffect(() => void pipelines.load(), [pipelines]);
+  const known = pipelines.list.value.value;
+  const isNew = view === 'new';
+  useEffect(() => {
+    if (!name || isNew) return;
+    if (pipelines.name.value === name && pipelines.changed.value && !version) return; // a text that is not saved stays
+    void pipelines.open(name, version);
+  }, [name, version, isNew]);
+
+  if (!name && isNew) return html`<${NewPipeline} stores=${stores} />`;
+  if (!name) return html`<${PipelineList} stores=${stores} />`;
+  const info = known?.find((p) => p.name === name);
+  if (view === 'versions' || view === 'diff') return html`<${Versions} stores=${stores} info=${info} diff=${view === 'diff'} />`;
+  if (pipelines.stored.error.value && !isNew) {
+    return html`<h1 class="hidden">${name}</h1><${ErrorPanel} latest=${pipelines.stored} what=${`Reading the pipeline ${name}`} />`;
+  }
+  return html`<${Progress} since=${pipelines.stored.since.value} onCancel=${pipelines.stored.cancel} /><${PipelineEditor} stores=${stores} info=${info} />`;
+}
+
+/** @param {{stores: import('../main.js').Stores}} props */
+function PipelineList({ stores }) {
+  const { pipelines, signIn } = stores;
+  const list = pipelines.list.value.value;
+  const [rejects] = useState(() => /** @type {import('../stores/latest.js').Latest<Map<string, number>>} */ (createLatest(clock)));
+  useEffect(() => {
+    void rejects.run((signal) => stores.rejects.countByPipeline(signal));
+  }, []);
+  const counts = rejects.value.value;
+  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">They make rows of what is sent. Each change is a new version.</span><span class="grow"></span>
+      ${signIn.canManage.value && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div>
+    <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
+    ${
+      list?.length === 0 &&
+      html`<${Empty} title="There is no pipeline of your own."><p>Records are kept as they are by <b class="mono">svc_identity</b>, which needs none.</p><//>`
+    }
+    ${
+      list &&
+      list.length > 0 &&
+      html`<div class="wide-table listed"><table><thead><tr><th>name</th><th>newest version, UTC</th><th class="opt">by</th><th>note</th><th class="r">versions</th><th class="r opt">size</th><th class="r">rejects of 24 h</th></tr></thead>
+      <tbody>${list.map(
+        (
+          p,
+        ) => html`<tr data-ui="pipeline"><td><a class="go" href=${formatPlace('pipelines', { name: p.name })}>${p.name}</a></td><td>${p.version.slice(0, 19)}</td><td class="opt">${p.by ?? ''}</td>
+          <td class="samples">${p.note ?? ''}</td><td class="r">${formatCount(p.versions.length)}</td><td class="r opt">${formatBytes(p.versions[0]?.size ?? 0)}</td>
+          <td class="r">${counts?.get(p.name) ? html`<a class="bad" href=${formatPlace('rejects', { pipeline: p.name })}>${formatCount(counts.get(p.name) ?? 0)}</a>` : '0'}</td></tr>`,
+      )}</tbody></table></div>`
+    }</div>`;
+}

@@ -1,0 +1,114 @@
+// Rejects: the records that could not be stored, by reason, and what can be done with them.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { Dialog } from '../components/dialog.js';
+import { Empty, ErrorPanel, Progress } from '../components/states.js';
+import { formatCount, visible } from '../lib/format.js';
+import { formatTime } from '../lib/time.js';
+import { formatPlace } from '../lib/url.js';
+
+/** @typedef {import('../stores/rejects.js').Wanted} Wanted */
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function RejectsPage({ stores }) {
+  const { rejects, place, prefs, signIn } = stores;
+  const params = place.here.value.params;
+  const wanted = {
+    pipeline: params.get('pipeline') ?? '',
+    table: params.get('t') ?? '',
+    kind: params.get('kind') ?? '',
+    from: params.get('from') ?? '',
+    to: params.get('to') ?? '',
+  };
+  const key = JSON.stringify(wanted);
+  const [replays, setReplays] = useState(false);
+  useEffect(() => {
+    document.title = 'Rejects · cordwood';
+    void rejects.load(wanted);
+  }, [key]);
+  const set = (/** @type {Record<string, string>} */ change) =>
+    place.set('rejects', { pipeline: wanted.pipeline, t: wanted.table, kind: wanted.kind, ...change });
+  const answer = rejects.reasons.value.value;
+  const samples = rejects.samples.value.value ?? [];
+  const count = answer?.list.reduce((n, r) => n + r.count, 0) ?? 0;
+  const filters = [
+    ['pipeline', wanted.pipeline, { pipeline: '' }],
+    ['table', wanted.table, { t: '' }],
+    ['kind', wanted.kind, { kind: '' }],
+  ];
+  return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${answer && `${formatCount(count)} records that could not be stored; they are kept for 7 days`}</span><span class="grow"></span>
+      ${filters.map(([name, value, without]) => value && html`<button class="button" aria-label=${`Remove the condition ${name} ${value}`} onClick=${() => set(/** @type {Record<string, string>} */ (without))}>${name} ${value} ✕</button>`)}
+      ${wanted.pipeline && html`<a class="button" href=${formatPlace('pipelines', { name: wanted.pipeline })}>Fix in pipeline</a>`}
+      ${count > 0 && signIn.canManage.value && html`<button class="button main" data-ui="replay" onClick=${() => setReplays(true)}>Replay…</button>`}</div>
+    <${Progress} since=${rejects.reasons.since.value} onCancel=${rejects.reasons.cancel} />
+    <${ErrorPanel} latest=${rejects.reasons} what="Counting the rejects" />
+    ${answer && count === 0 && html`<${NoRejects} there=${answer.there} />`}
+    ${
+      count > 0 &&
+      html`<h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th><th>pipeline</th><th>table</th><th class="opt">last, ${prefs.zone.value}</th></tr></thead>
+      <tbody>${answer?.list.map(
+        (r) => html`<tr data-ui="reason"><td class="r">${formatCount(r.count)}</td><td class="samples" title=${r.reason}>${visible(r.reason.slice(0, 300))}</td>
+          <td><button class="text" onClick=${() => set({ kind: r.kind })}>${r.kind}</button></td><td><button class="text" onClick=${() => set({ pipeline: r.pipeline })}>${r.pipeline}</button></td>
+          <td><button class="text" onClick=${() => set({ t: r.table })}>${r.table}</button></td><td class="opt">${formatTime(r.last, prefs.zone.value)}</td></tr>`,
+      )}</tbody></table></div>
+      <h2 class="head">The newest<span class="quiet">${formatCount(samples.length)}</span><span class="grow"></span>
+        <a class="text go" href=${formatPlace('explore', { db: 'svc_private', t: 'rejects', q: wanted.pipeline ? `pipeline=${wanted.pipeline}` : '', from: '-7d' }, { db: 'public' })}>Search in Explore</a></h2>
+      <ul class="rejectlist">${samples.slice(0, 50).map(
+        (r) => html`<li data-ui="reject"><p class="mono">${visible(r.record.slice(0, 500))}</p><p class="why">${visible(r.error.slice(0, 500))}</p>
+          <p class="quiet">${formatTime(r.at, prefs.zone.value)} · ${r.pipeline} → ${r.table} · ${r.format} ·${' '}
+            <button class="text go" onClick=${() => fix(stores, r)}>Fix in pipeline</button></p></li>`,
+      )}</ul>`
+    }
+    ${replays && html`<${ReplayDialog} stores=${stores} wanted=${wanted} count=${count} onClose=${() => setReplays(false)} />`}</div>`;
+}
+
+/**
+ * Opens the pipeline with the record as its sample.
+ * @param {import('../main.js').Stores} stores
+ * @param {import('../stores/rejects.js').Reject} reject
+ */
+async function fix({ pipelines, place }, reject) {
+  await pipelines.open(reject.pipeline, '');
+  pipelines.setSamples([reject.record, ...pipelines.samples.value.filter((s) => s !== reject.record)]);
+  place.set('pipelines', { name: reject.pipeline, t: reject.table });
+}
+
+/** @param {{there: boolean}} props */
+function NoRejects({ there }) {
+  if (there) return html`<${Empty} title="No record was rejected."><p>In the last 7 days, with these conditions.</p><//>`;
+  return html`<${Empty} title="No reject is kept.">
+    <p>Records that cannot be stored fail their request, or are dropped with <b class="mono">skip_error=true</b>.</p>
+    <p>They are kept, and shown here, with <b class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`;
+}
+
+/** @param {{stores: import('../main.js').Stores, wanted: Wanted, count: number, onClose: () => void}} props */
+function ReplayDialog({ stores, wanted, count, onClose }) {
+  const { rejects } = stores;
+  const [to, setTo] = useState({ toPipeline: '', toTable: '' });
+  const state = rejects.replay.value;
+  const runs = state !== null && !state.end;
+  useEffect(() => {
+    rejects.replay.value = null;
+    return () => rejects.cancel();
+  }, []);
+  const tried = state?.end && state.dry && !state.error;
+  const input = (/** @type {'toPipeline' | 'toTable'} */ name, /** @type {string} */ label, /** @type {string} */ placeholder) =>
+    html`<label>${label}<input value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value.trim() })} /></label>`;
+  return html`<${Dialog} title=${`Replay ${formatCount(count)} rejects`} onClose=${onClose}><div class="asks">
+    <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed.</p>
+    ${input('toPipeline', 'Pipeline', 'the one that they were sent to')}${input('toTable', 'Table', 'the one that they were sent to')}
+    ${
+      state &&
+      html`<p role="status" class=${state.failed > 0 ? 'wrong' : ''}>${
+        state.dry
+          ? `${formatCount(state.stored)} of ${formatCount(state.of || state.done)} would be stored.`
+          : `${formatCount(state.stored)} stored, ${formatCount(state.failed)} failed again, of ${formatCount(state.of || state.done)}.`
+      } ${state.error}</p>
+      <div class="bar" style=${{ '--p': `${state.of > 0 ? (state.done / state.of) * 100 : 0}%` }}></div>
+      ${(state.reasons ?? []).slice(0, 5).map((reason) => html`<p class="wrong">${typeof reason === 'string' ? reason : `${formatCount(reason.count)} × ${reason.reason}`}</p>`)}`
+    }
+    <p class="acts"><button class=${`button ${tried ? '' : 'main'}`} data-ui="replay-try" disabled=${runs} onClick=${() => void rejects.send({ ...wanted, ...to }, true)}>Try it first</button>
+      <button class=${`button ${tried ? 'main' : ''}`} data-ui="replay-now" disabled=${runs} onClick=${() => void rejects.send({ ...wanted, ...to }, false).then(() => rejects.load(wanted))}>Replay</button>
+      ${runs && html`<button class="button" data-ui="cancel" onClick=${rejects.cancel}>Stop</button>`}
+      <button class="button" onClick=${onClose}>Close</button></p></div><//>`;
+}

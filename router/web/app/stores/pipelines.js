@@ -1,0 +1,185 @@
+// Pipelines: the list, one that is edited, its samples and what they become.
+
+import { batch, computed, signal } from '../../vendor/core.js';
+import { quoteText } from '../lib/sqlwords.js';
+import { faultsOf } from '../lib/yamltext.js';
+import { createLatest } from './latest.js';
+
+/**
+ * @typedef {{version: string, size: number, by?: string, note?: string}} Version
+ * @typedef {{name: string, version: string, by?: string, note?: string, versions: Version[]}} PipelineInfo
+ * @typedef {{name: string, version: string, pipeline: string}} Stored
+ * @typedef {{pipeline: string, step: string, line?: number, took_us?: number, record: Record<string, unknown>, added: string[], changed: string[], removed: string[]}} Step
+ * @typedef {{pipeline: string, step: string, position: number, line?: number, offset?: number, field: string, value: string, reason: string}} StepError
+ * @typedef {{index: number, input: Record<string, unknown>, outcome: string, steps?: Step[], rows: {table: string}[], error?: StepError}} TracedRecord
+ * @typedef {{key: string, value: unknown}} Cell
+ * @typedef {{table_name: string, schema: {name: string, data_type: string, column_type: string, index?: string, fulltext: boolean}[], rows: Cell[][], options?: Record<string, string>, exists?: boolean, refused?: string, new_columns?: string[], different_options?: string[]}} StoredTable
+ * @typedef {{tables: StoredTable[], records: TracedRecord[], skipped?: number, execution_time_ms: number}} DryRun
+ */
+
+const mostSamples = 100;
+
+/**
+ * @param {object} with_
+ * @param {import('../lib/api.js').Api} with_.api
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} with_.storage
+ * @param {typeof import('./latest.js').clock} with_.clock
+ */
+export function createPipelines({ api, storage, clock }) {
+  const list = /** @type {import('./latest.js').Latest<PipelineInfo[]>} */ (createLatest(clock));
+  const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
+  const dry = /** @type {import('./latest.js').Latest<DryRun>} */ (createLatest(clock));
+  const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock));
+  const name = signal('');
+  const draft = signal('');
+  const samples = signal(/** @type {string[]} */ ([]));
+  const tested = signal(0); // when the last dry run was answered
+
+  const faults = computed(() => (dry.error.value ? faultsOf(dry.error.value) : []));
+  const changed = computed(() => draft.value !== (stored.value.value?.pipeline ?? ''));
+
+  const load = () => list.run(async (signal) => (await api.json({ path: '/v1/pipelines', signal })).pipelines);
+
+  /**
+   * Opens a pipeline, the newest version of it unless one is named; a name that is not stored begins a new one.
+   * @param {string} wanted
+   * @param {string} version
+   */
+  async function open(wanted, version) {
+    batch(() => {
+      if (name.value !== wanted) samples.value = readSamples(wanted);
+      name.value = wanted;
+      stored.value.value = null;
+      dry.value.value = null;
+      dry.error.value = null;
+    });
+    await stored.run((signal) => readVersion(wanted, version, signal));
+    if (stored.value.value) draft.value = stored.value.value.pipeline;
+  }
+
+  /**
+   * @param {string} wanted
+   * @param {string} version
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Stored>}
+   */
+  async function readVersion(wanted, version, signal) {
+    const query = version ? `?${new URLSearchParams({ version })}` : '';
+    const answer = await api.json({ path: `/v1/pipelines/${encodeURIComponent(wanted)}${query}`, signal });
+    return answer.pipelines[0];
+  }
+
+  /**
+   * Runs the samples through the text, without storing anything.
+   * @param {string} table
+   */
+  async function test(table) {
+    if (samples.value.length === 0 || draft.value.trim() === '') {
+      dry.cancel();
+      dry.value.value = null;
+      return;
+    }
+    const json = samples.value.every(isObject);
+    const query = new URLSearchParams({ trace: 'true' });
+    if (table) query.set('table', table);
+    const body = { pipeline: draft.value, data: samples.value.join('\n'), data_type: json ? 'application/x-ndjson' : 'text/plain' };
+    await dry.run(async (signal) => {
+      const answer = await api.json({ path: `/v1/pipelines/_dryrun?${query}`, body, signal });
+      tested.value = clock.now();
+      return answer;
+    });
+  }
+
+  /**
+   * Stores the text as a new version, unless somebody stored another one since it was opened.
+   * @param {string} note
+   */
+  async function save(note) {
+    const base = stored.value.value;
+    await saving.run((signal) => {
+      const query = note ? `?${new URLSearchParams({ note })}` : '';
+      /** @type {Record<string, string>} */
+      const headers = { 'content-type': 'application/x-yaml' };
+      const newest = list.value.value?.find((p) => p.name === name.value)?.version;
+      if (base && newest) headers['If-Match'] = `"${newest}"`;
+      return api.json({ path: `/v1/pipelines/${encodeURIComponent(name.value)}${query}`, method: 'POST', text: draft.value, headers, signal });
+    });
+    if (saving.error.value) return false;
+    await load();
+    return true;
+  }
+
+  /** @param {string[]} lines */
+  function setSamples(lines) {
+    samples.value = lines.filter((line) => line.trim() !== '').slice(0, mostSamples);
+    try {
+      storage.setItem(`cordwood.samples.${name.value}`, JSON.stringify(samples.value));
+    } catch {
+      // storage is full or switched off
+    }
+  }
+
+  /** @param {string} wanted */
+  function readSamples(wanted) {
+    try {
+      const kept = JSON.parse(storage.getItem(`cordwood.samples.${wanted}`) ?? '[]');
+      return Array.isArray(kept) ? kept.filter((line) => typeof line === 'string') : [];
+    } catch {
+      return [];
+    }
+  }
+
+  /** Takes the newest rejected records of this pipeline as samples. */
+  async function samplesFromRejects() {
+    const { rows } = await api.sql(
+      `SELECT record FROM svc_private.rejects WHERE pipeline = ${quoteText(name.value)} ORDER BY rejected_at DESC LIMIT ${mostSamples}`,
+    );
+    setSamples(rows.map(([record]) => String(record)));
+    return rows.length;
+  }
+
+  /**
+   * Takes the newest values of a column of a table as samples.
+   * @param {string} db
+   * @param {string} table
+   */
+  async function samplesFromTable(db, table) {
+    const fields = await api.json({ path: '/v1/explore/fields', body: { db, tables: [table] } });
+    const message = fields.fields.find((/** @type {any} */ f) => f.role === 'message')?.name;
+    const answer = await api.json({ path: '/v1/explore/rows', body: { db, tables: [table], limit: 20 } });
+    const lines = answer.rows.map((/** @type {any} */ row) => (message ? String(row.v[message] ?? '') : JSON.stringify(row.v)));
+    setSamples(lines);
+    return lines.length;
+  }
+
+  return {
+    list,
+    stored,
+    dry,
+    saving,
+    name,
+    draft,
+    samples,
+    tested,
+    faults,
+    changed,
+    load,
+    open,
+    readVersion,
+    test,
+    save,
+    setSamples,
+    samplesFromRejects,
+    samplesFromTable,
+  };
+}
+
+/** @param {string} line */
+function isObject(line) {
+  try {
+    const value = JSON.parse(line);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,143 @@
+// Rejected records: how many there are by pipeline and reason, samples of them, and sending them again.
+
+import { signal } from '../../vendor/core.js';
+import { isAbort } from '../lib/api.js';
+import { readLines } from '../lib/ndjson.js';
+import { quoteText } from '../lib/sqlwords.js';
+import { createLatest } from './latest.js';
+
+/**
+ * @typedef {{pipeline: string, table: string, kind: string, reason: string, count: number, last: string}} Reason
+ * @typedef {{at: string, db: string, table: string, pipeline: string, version: string, kind: string, error: string, format: string, record: string}} Reject
+ * @typedef {{pipeline: string, table: string, kind: string, from: string, to: string}} Wanted
+ * @typedef {{done: number, of: number, stored: number, failed: number, reasons: (string | {reason: string, count: number})[], end: boolean, error: string, dry: boolean}} Replay
+ */
+
+const day = '24 hours';
+const mostSamples = 200;
+
+/**
+ * @param {object} with_
+ * @param {import('../lib/api.js').Api} with_.api
+ * @param {typeof import('./latest.js').clock} with_.clock
+ */
+export function createRejects({ api, clock }) {
+  const total = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock));
+  const reasons = /** @type {import('./latest.js').Latest<{there: boolean, list: Reason[]}>} */ (createLatest(clock));
+  const samples = /** @type {import('./latest.js').Latest<Reject[]>} */ (createLatest(clock));
+  const replay = signal(/** @type {Replay | null} */ (null));
+  let running = new AbortController();
+
+  /**
+   * Asks about the table of rejects, which comes with the first of them.
+   * @template T
+   * @param {string} statement
+   * @param {AbortSignal} signal
+   * @param {(rows: unknown[][]) => T} read
+   * @param {T} without
+   */
+  async function ask(statement, signal, read, without) {
+    try {
+      return read((await api.sql(statement, { signal })).rows);
+    } catch (error) {
+      if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return without; // no such table
+      throw error;
+    }
+  }
+
+  /** Counts the rejects of a day by pipeline. @param {AbortSignal} signal @returns {Promise<Map<string, number>>} */
+  function countByPipeline(signal) {
+    const statement = `SELECT pipeline, count(*) FROM svc_private.rejects WHERE rejected_at > now() - INTERVAL '${day}' GROUP BY pipeline`;
+    return ask(statement, signal, (rows) => new Map(rows.map(([name, n]) => [String(name), Number(n)])), new Map());
+  }
+
+  /** @param {Wanted} wanted */
+  async function load(wanted) {
+    /** @type {{there: boolean, list: Reason[]}} */
+    const nothing = { there: false, list: [] };
+    const where = conditionOf(wanted);
+    const byReason =
+      "SELECT pipeline, table_name, kind, regexp_replace(error, '\"[^\"]*\"|[0-9]+', '…', 'g') AS reason, count(*) AS n, max(rejected_at) AS newest " +
+      `FROM svc_private.rejects${where} GROUP BY pipeline, table_name, kind, reason ORDER BY n DESC LIMIT 200`;
+    const newest =
+      'SELECT rejected_at, table_schema, table_name, pipeline, pipeline_version, kind, error, format, record ' +
+      `FROM svc_private.rejects${where} ORDER BY rejected_at DESC LIMIT ${mostSamples}`;
+    await Promise.all([
+      reasons.run((signal) => ask(byReason, signal, (rows) => ({ ...nothing, there: true, list: rows.map(toReason) }), nothing)),
+      samples.run((signal) => ask(newest, signal, (rows) => rows.map(toReject), [])),
+    ]);
+  }
+
+  /**
+   * Sends rejected records again, or only tries it.
+   * @param {Wanted & {toPipeline: string, toTable: string}} wanted
+   * @param {boolean} dry
+   */
+  async function send({ pipeline, table, kind, from, to, toPipeline, toTable }, dry) {
+    running.abort();
+    running = new AbortController();
+    const body = {
+      pipeline: pipeline || undefined,
+      table: table || undefined,
+      kind: kind || undefined,
+      since: from || undefined,
+      until: to || undefined,
+      to_pipeline: toPipeline || undefined,
+      to_table: toTable || undefined,
+      dry_run: dry,
+    };
+    replay.value = { done: 0, of: 0, stored: 0, failed: 0, reasons: [], end: false, error: '', dry };
+    try {
+      const response = await api.send({ path: '/v1/rejects/replay', body, signal: running.signal });
+      if (!response.body) return;
+      for await (const { values } of readLines(response.body)) {
+        for (const line of values) replay.value = { .../** @type {Replay} */ (replay.value), ...line };
+      }
+      replay.value = { .../** @type {Replay} */ (replay.value), end: true };
+    } catch (error) {
+      const text = isAbort(error) ? 'Cancelled: what was stored stays.' : error instanceof Error ? error.message : String(error);
+      replay.value = { .../** @type {Replay} */ (replay.value), error: text, end: true };
+    }
+  }
+
+  return {
+    total,
+    reasons,
+    samples,
+    replay,
+    countByPipeline,
+    load,
+    send,
+    cancel: () => running.abort(),
+    /** Counts the rejects of a day, for the top bar. */
+    count: () => total.run(async (signal) => [...(await countByPipeline(signal)).values()].reduce((a, b) => a + b, 0)),
+  };
+}
+
+/** @param {Wanted} wanted */
+function conditionOf({ pipeline, table, kind, from, to }) {
+  const parts = [
+    pipeline && `pipeline = ${quoteText(pipeline)}`,
+    table && `table_name = ${quoteText(table)}`,
+    kind && `kind = ${quoteText(kind)}`,
+    from && `rejected_at >= ${quoteText(from)}`,
+    to && `rejected_at < ${quoteText(to)}`,
+  ].filter(Boolean);
+  return parts.length > 0 ? ` WHERE ${parts.join(' AND ')}` : '';
+}
+
+/** @param {unknown[]} row @returns {Reason} */
+function toReason([pipeline, table, kind, reason, count, last]) {
+  return { pipeline: String(pipeline), table: String(table), kind: String(kind), reason: String(reason), count: Number(count), last: timeOf(last) };
+}
+
+/** @param {unknown[]} row @returns {Reject} */
+function toReject([at, db, table, pipeline, version, kind, error, format, record]) {
+  const [a, b, c, d, e, f, g, h] = [db, table, pipeline, version, kind, error, format, record].map((v) => String(v ?? ''));
+  return { at: timeOf(at), db: a, table: b, pipeline: c, version: d, kind: e, error: f, format: g, record: h };
+}
+
+/** A time in nanoseconds. @param {unknown} value */
+function timeOf(value) {
+  return new Date(Number(value) / 1e6).toISOString();
+}

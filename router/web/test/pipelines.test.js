@@ -1,0 +1,117 @@
+// The functions behind the pages Pipelines, Tables and Add data.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { batchesOf, typeOfLines } from '../app/lib/batches.js';
+import { diffLines, nearChanges } from '../app/lib/diff.js';
+import { senders } from '../app/lib/senders.js';
+import { templates } from '../app/lib/templates.js';
+import { colourPipeline, faultsOf, linesOfSteps } from '../app/lib/yamltext.js';
+import { joinShards } from '../app/stores/tables.js';
+
+test('lines that differ are removed and added, others stay', () => {
+  const lines = diffLines('a\nb\nc\nd', 'a\nx\nc\nd\ne');
+  assert.deepEqual(
+    lines.map((l) => `${l.kind[0]}${l.text}`),
+    ['sa', 'rb', 'ax', 'sc', 'sd', 'ae'],
+  );
+  assert.deepEqual([lines[2].before, lines[2].after], [0, 2]);
+});
+
+test('a difference gives both texts back, whatever they are', () => {
+  let seed = 7;
+  const random = (/** @type {number} */ n) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+  for (let i = 0; i < 200; i++) {
+    const text = () => Array.from({ length: random(12) }, () => 'abc'[random(3)]).join('\n');
+    const [before, after] = [text(), text()];
+    const lines = diffLines(before, after);
+    const side = (/** @type {string} */ gone) => lines.filter((l) => l.kind !== gone).map((l) => l.text);
+    assert.equal(side('added').join('\n'), before);
+    assert.equal(side('removed').join('\n'), after);
+  }
+});
+
+test('texts too long to be compared are replaced as a whole', () => {
+  const many = (/** @type {string} */ name) => Array.from({ length: 2500 }, (_, i) => `${name}${i}`).join('\n');
+  const lines = diffLines(many('a'), many('b'));
+  assert.equal(lines.filter((l) => l.kind === 'removed').length, 2500);
+  assert.equal(lines.filter((l) => l.kind === 'added').length, 2500);
+});
+
+test('far from changes lines are left out', () => {
+  const before = Array.from({ length: 20 }, (_, i) => `${i}`).join('\n');
+  const kept = nearChanges(diffLines(before, before.replace('10', 'x')), 1);
+  assert.deepEqual(
+    kept.map((l) => l?.text ?? '…'),
+    ['…', '9', '10', 'x', '11', '…'],
+  );
+});
+
+test('colours lose no character', () => {
+  for (const { text } of templates) {
+    const again = colourPipeline(text).map((pieces) => pieces.map((p) => p.text).join(''));
+    assert.equal(again.join('\n'), text);
+  }
+});
+
+test('VRL is coloured in the block of source only', () => {
+  const lines = colourPipeline('processors:\n  - vrl:\n      source: |\n        .a = upcase!(.b)\n  - date: {}\n');
+  assert.deepEqual(
+    lines[3].filter((p) => p.kind).map((p) => `${p.kind} ${p.text}`),
+    ['key .a', 'function upcase!', 'key .b'],
+  );
+  assert.deepEqual(
+    lines[4].filter((p) => p.kind).map((p) => p.kind),
+    ['key'],
+  );
+});
+
+test('each processor has its line', () => {
+  assert.deepEqual(linesOfSteps('version: 2\nprocessors:\n  # first\n  - dissect:\n      patterns:\n        - x\n\n  - date: {}\ntransform:\n  - a\n'), [4, 8]);
+  assert.deepEqual(linesOfSteps('processors:\n- date: {}\n- vrl:\n    source: |\n      - 1\n'), [2, 3]);
+  assert.deepEqual(linesOfSteps('transform: []'), []);
+});
+
+test('faults have the lines that the error names', () => {
+  const message = 'Failed to build pipeline: 2 errors:\nline 14: a: b\n  ┌─ program:2:9\nline 15: c';
+  assert.deepEqual(faultsOf({ message }), [
+    { line: 14, message: 'a: b\n  ┌─ program:2:9' },
+    { line: 15, message: 'c' },
+  ]);
+  assert.deepEqual(faultsOf({ message: 'Failed to build pipeline: line 7: x' }), [{ line: 7, message: 'x' }]);
+  assert.deepEqual(faultsOf({ message: 'no lines here' }), []);
+});
+
+test('batches are of whole lines, and lose nothing', async () => {
+  const text = 'one\n' + 'ü'.repeat(40) + '\nthree\nfour';
+  const parts = [];
+  for await (const { text: part } of batchesOf(new Blob([text]), 16)) parts.push(part);
+  assert.equal(parts.join(''), text);
+  assert.ok(parts.slice(0, -1).every((part) => part.endsWith('\n')));
+  assert.ok(parts.length > 2);
+});
+
+test('a file is objects if its first line is one', () => {
+  assert.equal(typeOfLines('{"a":1}\nx'), 'application/x-ndjson');
+  assert.equal(typeOfLines('[1]\n{}'), 'text/plain');
+  assert.equal(typeOfLines('plain'), 'text/plain');
+});
+
+test('configurations have the address of the server, and never a password', () => {
+  const to = { origin: 'https://logs.example:4443', table: 'a b', pipeline: 'p', user: 'ann' };
+  for (const sender of senders) {
+    const text = sender.text(to);
+    assert.ok(text.includes('logs.example'), sender.id);
+    assert.ok(!text.includes('SECRET'), sender.id);
+  }
+});
+
+test('a table in several shards is one entry', () => {
+  const rows = [
+    ['public', 'a', 1, 10, 100, '', '', 0],
+    ['public', 'a', 2, 5, 50, '', '', 0],
+    ['public', 'b', 1, 1, 1, '7d', '', 0],
+  ];
+  const [a, b] = joinShards(rows);
+  assert.deepEqual([a.shards, a.rows, a.bytes, b.ttl], [[1, 2], 15, 150, '7d']);
+});
