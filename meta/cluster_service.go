@@ -92,7 +92,7 @@ func minVersion(cmd *metapb.Command) uint32 {
 }
 
 // checkGate refuses a command that the cluster's version does not have yet, and takes the
-// id of other commands away from such a cluster. A cluster that is not bootstrapped has
+// id of other commands, and the authors of pipelines, away from such a cluster. A cluster that is not bootstrapped has
 // version 0, and its only command brings the version along.
 func checkGate(cmd *metapb.Command, version uint32) error {
 	if need := minVersion(cmd); need > version && version > 0 {
@@ -102,6 +102,14 @@ func checkGate(cmd *metapb.Command, version uint32) error {
 	}
 	if version < metapb.ProtocolCluster {
 		cmd.Id = nil
+	}
+	if version < metapb.ProtocolSaved {
+		if p := cmd.GetPutPipeline(); p != nil {
+			p.By = ""
+		}
+		if p := cmd.GetRestorePipeline().GetPipeline(); p != nil {
+			p.By = ""
+		}
 	}
 	return nil
 }

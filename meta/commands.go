@@ -186,6 +186,7 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"put_pipeline": {
+		needs:   needsOfPut,
 		prepare: func(c *metapb.Command) error { return preparePutPipeline(c.GetPutPipeline()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyPutPipeline(a.tx, a.cmd.GetPutPipeline(), a.now(), a.c)
@@ -198,9 +199,42 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"restore_pipeline": {
+		needs:   needsOfRestored,
 		prepare: func(c *metapb.Command) error { return prepareRestorePipeline(c.GetRestorePipeline()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyRestorePipeline(a.tx, a.cmd.GetRestorePipeline(), a.c)
+		},
+	},
+	"put_saved": {
+		needs: always(metapb.ProtocolSaved),
+		prepare: func(c *metapb.Command) error {
+			return checkSaved(c.GetPutSaved().GetSaved(), c.GetPutSaved().GetValue())
+		},
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyPutSaved(a.tx, a.cmd.GetPutSaved(), a.now())
+		},
+	},
+	"drop_saved": {
+		needs:   always(metapb.ProtocolSaved),
+		prepare: func(c *metapb.Command) error { return prepareDropSaved(c.GetDropSaved()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyDropSaved(a.tx, a.cmd.GetDropSaved())
+		},
+	},
+	"touch_saved": {
+		needs: always(metapb.ProtocolSaved),
+		prepare: func(c *metapb.Command) error {
+			return CheckSavedName(c.GetTouchSaved().GetKind(), c.GetTouchSaved().GetName())
+		},
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyTouchSaved(a.tx, a.cmd.GetTouchSaved(), a.now())
+		},
+	},
+	"restore_saved": {
+		needs:   always(metapb.ProtocolSaved),
+		prepare: func(c *metapb.Command) error { return prepareRestoreSaved(c.GetRestoreSaved()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyRestoreSaved(a.tx, a.cmd.GetRestoreSaved(), a.now())
 		},
 	},
 }

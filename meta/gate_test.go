@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"cordwood/proto/errs"
@@ -77,6 +78,15 @@ var gated = []struct {
 	{9, &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{
 		Operation: &metapb.Operation{Progress: &metapb.Operation_Rebalance{Rebalance: &metapb.RebalanceProgress{}}},
 	}}}},
+	{10, &metapb.Command{Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{Note: "n"}}}},
+	{10, &metapb.Command{Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{BasedOn: proto.Int64(0)}}}},
+	{10, &metapb.Command{Op: &metapb.Command_RestorePipeline{RestorePipeline: &metapb.RestorePipeline{
+		Pipeline: &metapb.PipelineVersion{Note: "n"},
+	}}}},
+	{10, &metapb.Command{Op: &metapb.Command_PutSaved{PutSaved: &metapb.PutSaved{}}}},
+	{10, &metapb.Command{Op: &metapb.Command_DropSaved{DropSaved: &metapb.DropSaved{}}}},
+	{10, &metapb.Command{Op: &metapb.Command_TouchSaved{TouchSaved: &metapb.TouchSaved{}}}},
+	{10, &metapb.Command{Op: &metapb.Command_RestoreSaved{RestoreSaved: &metapb.RestoreSaved{}}}},
 	{2, &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{}}}},
 }
 

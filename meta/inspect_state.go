@@ -20,8 +20,8 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(),
 		tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
 	for _, print := range []func(*printer, *catalog.Tx) error{
-		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printDatabases,
-		printTables, printDropped,
+		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printSaved,
+		printDatabases, printTables, printDropped,
 	} {
 		if err := print(p, tx); err != nil {
 			return err
@@ -96,8 +96,25 @@ func printPipelines(p *printer, tx *catalog.Tx) error {
 			return err
 		}
 		for _, v := range list {
-			p.line("pipeline %s version=%s type=%s bytes=%d", v.Name, stamp(v.Version), v.ContentType, v.Size)
+			p.line("pipeline %s version=%s type=%s bytes=%d by=%s note=%q", v.Name, stamp(v.Version), v.ContentType, v.Size,
+				v.By, v.Note)
 			last = v
+		}
+	}
+	return nil
+}
+
+// printSaved leaves the values out: they are what users look for.
+func printSaved(p *printer, tx *catalog.Tx) error {
+	for last := []byte(nil); p.err == nil; {
+		list, err := tx.Saved.From("", last, piecePipelines)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, s := range list {
+			p.line("saved %s %q owner=%s shared=%t version=%d updated=%s used=%s bytes=%d", s.Kind, s.Name, s.Owner, s.Shared,
+				s.Version, stamp(s.UpdatedUnixNano), stamp(s.UsedUnixNano), s.Size)
+			last = tx.Saved.Key(s)
 		}
 	}
 	return nil

@@ -12,6 +12,9 @@ import (
 
 // applyPutPipeline stores a text as the newest version of its name.
 func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *change) (*metapb.Result, error) {
+	if err := checkBasedOn(tx, cmd); err != nil {
+		return nil, err
+	}
 	if err := checkPipelineRoom(tx, cmd); err != nil {
 		return nil, err
 	}
@@ -21,12 +24,32 @@ func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *cha
 	}
 	p := &metapb.PipelineVersion{
 		Name: cmd.Name, Version: version, ContentType: cmd.ContentType, Size: uint32(len(cmd.Source)),
+		Note: cmd.Note, By: cmd.By,
 	}
 	if err := tx.Pipelines.Put(p, cmd.Source); err != nil {
 		return nil, err
 	}
 	c.Pipelines = []*metapb.PipelineVersion{p}
 	return &metapb.Result{Pipeline: p}, nil
+}
+
+// checkBasedOn refuses a version whose author did not see the newest one.
+func checkBasedOn(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
+	if cmd.BasedOn == nil {
+		return nil
+	}
+	newest, err := tx.Pipelines.Newest(cmd.Name)
+	switch {
+	case err != nil || newest.GetVersion() == cmd.GetBasedOn():
+		return err
+	case newest == nil:
+		return errs.New(errs.IllegalState, "Pipeline %s has no version any more; store it without the version that it "+
+			"was made from", cmd.Name)
+	case cmd.GetBasedOn() == 0:
+		return errs.New(errs.IllegalState, "Pipeline %s exists already; read its newest version first", cmd.Name)
+	}
+	return errs.New(errs.IllegalState, "Pipeline %s has a newer version, which was stored meanwhile; compare it with "+
+		"yours, and store yours in its place", cmd.Name)
 }
 
 // applyRestorePipeline stores a version under the number that it had. The same version

@@ -30,8 +30,21 @@ func preparePutPipeline(p *metapb.PutPipeline) error {
 	case !utf8.Valid(p.Source):
 		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text is not valid UTF-8", p.Name)
 	}
+	if n := utf8.RuneCountInString(p.Note); n > MaxPipelineNote {
+		return errs.New(errs.InvalidArguments, "Put pipeline %s: the note has %d characters, at most %d are allowed",
+			p.Name, n, MaxPipelineNote)
+	}
+	if !utf8.ValidString(p.Note) {
+		return errs.New(errs.InvalidArguments, "Put pipeline %s: the note is not valid UTF-8", p.Name)
+	}
+	if err := checkText("user of a pipeline", p.By, false); err != nil {
+		return err
+	}
 	return checkText("content type", p.ContentType, true)
 }
+
+// MaxPipelineNote is the most characters of the note of a version.
+const MaxPipelineNote = 200
 
 // prepareRestorePipeline also refuses a version that lies so far in the future that
 // no later one could be stored.
@@ -44,7 +57,9 @@ func prepareRestorePipeline(r *metapb.RestorePipeline) error {
 		return errs.New(errs.InvalidArguments, "Restore pipeline %.130q: %d is not a version", p.Name, p.Version)
 	}
 	p.Size = uint32(len(r.Source))
-	return preparePutPipeline(&metapb.PutPipeline{Name: p.Name, ContentType: p.ContentType, Source: r.Source})
+	return preparePutPipeline(&metapb.PutPipeline{
+		Name: p.Name, ContentType: p.ContentType, Source: r.Source, Note: p.Note, By: p.By,
+	})
 }
 
 // maxRestoredVersion is the end of the year 2199 in Unix nanoseconds.

@@ -55,3 +55,18 @@ func needsOfOperation(cmd *metapb.Command) uint32 {
 	}
 	return metapb.ProtocolCluster
 }
+
+// needsOfPut does not look at who stores a version: checkGate takes that away where it is not known.
+func needsOfPut(cmd *metapb.Command) uint32 {
+	if p := cmd.GetPutPipeline(); p.GetNote() != "" || p.BasedOn != nil {
+		return metapb.ProtocolSaved
+	}
+	return metapb.MinProtocol
+}
+
+func needsOfRestored(cmd *metapb.Command) uint32 {
+	if cmd.GetRestorePipeline().GetPipeline().GetNote() != "" {
+		return metapb.ProtocolSaved
+	}
+	return metapb.MinProtocol
+}

@@ -173,6 +173,22 @@ func (f *forwardMeta) ReadPipelines(
 	return either(err, failed)
 }
 
+// ReadSaved asks the leader, which alone answers.
+func (f *forwardMeta) ReadSaved(
+	req *metapb.ReadSavedRequest, out grpc.ServerStreamingServer[metapb.ReadSavedResponse],
+) error {
+	var failed error
+	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {
+		in, err := metapb.NewMetaClient(conn).ReadSaved(out.Context(), req)
+		if err != nil {
+			return err
+		}
+		first, err := pipe(in.Recv, out.Send)
+		return streamed(&failed, first, err)
+	})
+	return either(err, failed)
+}
+
 // forwardShards is the shards of the cluster for operators. Pins get numbers of their own,
 // since two nodes may have the same.
 type forwardShards struct {

@@ -62,7 +62,9 @@ var allBuckets = [][]byte{
 // them, which no version does that does not read them.
 var (
 	laterBuckets   = [][]byte{bucketPipelines, bucketTexts}
-	clusterBuckets = [][]byte{bucketOperations, bucketRemoved, bucketProposals, bucketOrder, bucketRetired}
+	clusterBuckets = [][]byte{
+		bucketOperations, bucketRemoved, bucketProposals, bucketOrder, bucketRetired, bucketSaved, bucketSavedValues,
+	}
 )
 
 // ErrUnsupported is returned for a file that a newer version wrote.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -102,6 +103,31 @@ func (t Pipelines) Get(name string, version int64) (*metapb.PipelineVersion, err
 		return nil, err
 	}
 	return p, err
+}
+
+// Newest returns the newest version of a pipeline, or nil.
+func (t Pipelines) Newest(name string) (*metapb.PipelineVersion, error) {
+	b := t.tx.Bucket(bucketPipelines)
+	if b == nil {
+		return nil, nil
+	}
+	prefix := nameKey(name, "")
+	cur := b.Cursor()
+	var v []byte
+	k, _ := cur.Seek(pipelineKey(name, math.MaxInt64))
+	if k == nil { // it would be behind the last key
+		k, v = cur.Last()
+	} else {
+		k, v = cur.Prev()
+	}
+	if !bytes.HasPrefix(k, prefix) {
+		return nil, nil
+	}
+	p := &metapb.PipelineVersion{}
+	if err := proto.Unmarshal(v, p); err != nil {
+		return nil, fmt.Errorf("bucket %s, key %x: %w", bucketPipelines, k, err)
+	}
+	return p, nil
 }
 
 // Put stores a version that is new, with its text.

@@ -20,13 +20,14 @@ type Tx struct {
 	Shards     Shards
 	Operations Operations
 	Proposals  Proposals
+	Saved      Saved
 }
 
 func newTx(tx *bbolt.Tx) *Tx {
 	s := &store{tx: tx}
 	return &Tx{
 		store: s, Databases: Databases{s}, Tables: Tables{s}, Pipelines: Pipelines{s}, Nodes: Nodes{s}, Shards: Shards{s},
-		Operations: Operations{s}, Proposals: Proposals{s},
+		Operations: Operations{s}, Proposals: Proposals{s}, Saved: Saved{s},
 	}
 }
 
@@ -78,7 +79,11 @@ func (t *Tx) RaiseCounters() error {
 			return err
 		}
 	}
-	return nil
+	if number(t.tx.Bucket(bucketMeta).Get(keyLastSaved)) == 0 { // programs of before do not know it
+		return nil
+	}
+	_, err := t.count(keyLastSaved, CounterStep)
+	return err
 }
 
 // count adds delta to a counter of the bucket meta and returns its new value.

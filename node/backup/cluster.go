@@ -116,8 +116,8 @@ func (c *Cluster) nodes() []string {
 	return ids
 }
 
-// Metadata calls f with the databases, the tables and the pipelines of the cluster, each
-// in the order of their names.
+// Metadata calls f with the databases, the tables and the pipelines of the cluster, and what users
+// have saved, each in the order of their names.
 func (c *Cluster) Metadata(ctx context.Context, f func(*backuppb.Record) error) error {
 	state, err := c.state(ctx)
 	if err != nil {
@@ -136,9 +136,23 @@ func (c *Cluster) Metadata(ctx context.Context, f func(*backuppb.Record) error) 
 			return err
 		}
 	}
-	return c.meta.EachPipelineText(ctx, func(p *metapb.PipelineVersion, source []byte) error {
+	err = c.meta.EachPipelineText(ctx, func(p *metapb.PipelineVersion, source []byte) error {
 		return f(&backuppb.Record{Of: &backuppb.Record_Pipeline{Pipeline: &backuppb.Pipeline{Version: p, Source: source}}})
 	})
+	if err != nil || c.meta.ClusterVersion() < metapb.ProtocolSaved {
+		return err
+	}
+	saved, err := c.meta.ReadSaved(ctx, &metapb.ReadSavedRequest{})
+	if err != nil {
+		return err
+	}
+	for _, s := range saved {
+		err := f(&backuppb.Record{Of: &backuppb.Record_Saved{Saved: &backuppb.Saved{Saved: s.Saved, Value: s.Value}}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // state reads the metadata as it is now: not from the view, which may be behind and

@@ -31,6 +31,10 @@ func inspectMetadata(w io.Writer, raw []byte) error {
 			fmt.Fprintf(w, "pipeline %s, version %s, %s\n", of.Pipeline.Version.GetName(),
 				time.Unix(0, of.Pipeline.Version.GetVersion()).UTC().Format(time.RFC3339Nano),
 				words.Count(len(of.Pipeline.Source), "byte"))
+		case *backuppb.Record_Saved:
+			s := of.Saved.Saved
+			fmt.Fprintf(w, "saved %s %q of %q, version %d, %s\n", s.GetKind(), s.GetName(), s.GetOwner(), s.GetVersion(),
+				words.Count(len(of.Saved.Value), "byte"))
 		}
 		return nil
 	})

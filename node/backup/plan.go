@@ -63,7 +63,7 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 	if len(s.cfg.Databases)+len(s.cfg.Tables) == 0 {
 		return own, nil
 	}
-	s.out.LeftOut, s.pipelines = nil, nil
+	s.out.LeftOut, s.pipelines, s.saved = nil, nil, nil
 	databases, names, err := s.wanted(own)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,7 @@ type RestoreResult struct {
 	Databases int    `json:"databases"`
 	Tables    int    `json:"tables"`
 	Pipelines int    `json:"pipelines"`
+	Saved     int    `json:"saved"`
 	Rows      int64  `json:"rows"`
 	// Expired rows were left out.
 	Expired int64 `json:"expired_rows"`
@@ -139,6 +140,7 @@ type restoration struct {
 	tables    []*restoredTable             // those that are to be filled
 	byID      map[uint64]*restoredTable    // by their id in the backup
 	pipelines []*backuppb.Pipeline
+	saved     []*backuppb.Saved
 	asides    []*restoredTable  // those that are put in the place of others
 	leftovers []*schemapb.Table // of earlier restores, which are dropped
 
@@ -185,6 +187,8 @@ func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, erro
 			tables = append(tables, of.Table)
 		case *backuppb.Record_Pipeline:
 			s.pipelines = append(s.pipelines, of.Pipeline)
+		case *backuppb.Record_Saved:
+			s.saved = append(s.saved, of.Saved)
 		}
 		return nil
 	})
@@ -219,6 +223,23 @@ func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command
 	}
 }
 
+// restoreSaved stores what users have saved, unless something newer is there. It comes and goes with the pipelines.
+func (s *restoration) restoreSaved(ctx context.Context, now int64) error {
+	if s.cfg.NoPipelines {
+		return nil
+	}
+	for _, saved := range s.saved {
+		_, err := s.propose(ctx, now, &metapb.Command{Op: &metapb.Command_RestoreSaved{RestoreSaved: &metapb.RestoreSaved{
+			Saved: proto.CloneOf(saved.Saved), Value: saved.Value,
+		}}})
+		if err != nil {
+			return fmt.Errorf("restore the saved %s %s: %w", saved.Saved.GetKind(), saved.Saved.GetName(), err)
+		}
+		s.out.Saved++
+	}
+	return nil
+}
+
 // metadata makes databases, tables and pipelines.
 func (s *restoration) metadata(ctx context.Context) error {
 	now := s.cfg.Now().UnixNano()
@@ -243,6 +264,9 @@ func (s *restoration) metadata(ctx context.Context) error {
 			}
 			s.out.Pipelines++
 		}
+	}
+	if err := s.restoreSaved(ctx, now); err != nil {
+		return err
 	}
 	if err := s.dropLeftovers(ctx); err != nil {
 		return err

@@ -16,7 +16,7 @@ type Source interface {
 	Shards() []*metapb.Shard
 	// Pin flushes a shard and keeps what it has.
 	Pin(ctx context.Context, shard uint32) (Pin, error)
-	// Metadata calls f with databases, tables and pipelines as they are now, in an
+	// Metadata calls f with databases, tables, pipelines and what users have saved as they are now, in an
 	// order that is the same for the same state.
 	Metadata(ctx context.Context, f func(*backuppb.Record) error) error
 }

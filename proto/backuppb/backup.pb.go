@@ -365,6 +365,7 @@ type Record struct {
 	//	*Record_Database
 	//	*Record_Table
 	//	*Record_Pipeline
+	//	*Record_Saved
 	Of            isRecord_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -434,6 +435,15 @@ func (x *Record) GetPipeline() *Pipeline {
 	return nil
 }
 
+func (x *Record) GetSaved() *Saved {
+	if x != nil {
+		if x, ok := x.Of.(*Record_Saved); ok {
+			return x.Saved
+		}
+	}
+	return nil
+}
+
 type isRecord_Of interface {
 	isRecord_Of()
 }
@@ -450,11 +460,70 @@ type Record_Pipeline struct {
 	Pipeline *Pipeline `protobuf:"bytes,3,opt,name=pipeline,proto3,oneof"`
 }
 
+type Record_Saved struct {
+	Saved *Saved `protobuf:"bytes,4,opt,name=saved,proto3,oneof"`
+}
+
 func (*Record_Database) isRecord_Of() {}
 
 func (*Record_Table) isRecord_Of() {}
 
 func (*Record_Pipeline) isRecord_Of() {}
+
+func (*Record_Saved) isRecord_Of() {}
+
+// Saved is something that a user saved, with its value.
+type Saved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Saved         *metapb.Saved          `protobuf:"bytes,1,opt,name=saved,proto3" json:"saved,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Saved) Reset() {
+	*x = Saved{}
+	mi := &file_backuppb_backup_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Saved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Saved) ProtoMessage() {}
+
+func (x *Saved) ProtoReflect() protoreflect.Message {
+	mi := &file_backuppb_backup_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Saved.ProtoReflect.Descriptor instead.
+func (*Saved) Descriptor() ([]byte, []int) {
+	return file_backuppb_backup_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Saved) GetSaved() *metapb.Saved {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
+}
+
+func (x *Saved) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
 
 // Pipeline is a version of a pipeline with its text.
 type Pipeline struct {
@@ -467,7 +536,7 @@ type Pipeline struct {
 
 func (x *Pipeline) Reset() {
 	*x = Pipeline{}
-	mi := &file_backuppb_backup_proto_msgTypes[5]
+	mi := &file_backuppb_backup_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +548,7 @@ func (x *Pipeline) String() string {
 func (*Pipeline) ProtoMessage() {}
 
 func (x *Pipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_backuppb_backup_proto_msgTypes[5]
+	mi := &file_backuppb_backup_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +561,7 @@ func (x *Pipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pipeline.ProtoReflect.Descriptor instead.
 func (*Pipeline) Descriptor() ([]byte, []int) {
-	return file_backuppb_backup_proto_rawDescGZIP(), []int{5}
+	return file_backuppb_backup_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Pipeline) GetVersion() *metapb.PipelineVersion {
@@ -541,12 +610,16 @@ const file_backuppb_backup_proto_rawDesc = "" +
 	"\amerging\x18\a \x03(\v2\x1c.cordwood.shard.TableMergingR\amerging\"Z\n" +
 	"\aSegment\x127\n" +
 	"\asegment\x18\x01 \x01(\v2\x1d.cordwood.shard.PinnedSegmentR\asegment\x12\x16\n" +
-	"\x06sha256\x18\x02 \x01(\fR\x06sha256\"\xb0\x01\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\"\xe0\x01\n" +
 	"\x06Record\x127\n" +
 	"\bdatabase\x18\x01 \x01(\v2\x19.cordwood.schema.DatabaseH\x00R\bdatabase\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableH\x00R\x05table\x127\n" +
-	"\bpipeline\x18\x03 \x01(\v2\x19.cordwood.backup.PipelineH\x00R\bpipelineB\x04\n" +
-	"\x02of\"\\\n" +
+	"\bpipeline\x18\x03 \x01(\v2\x19.cordwood.backup.PipelineH\x00R\bpipeline\x12.\n" +
+	"\x05saved\x18\x04 \x01(\v2\x16.cordwood.backup.SavedH\x00R\x05savedB\x04\n" +
+	"\x02of\"I\n" +
+	"\x05Saved\x12*\n" +
+	"\x05saved\x18\x01 \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\\\n" +
 	"\bPipeline\x128\n" +
 	"\aversion\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\aversion\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\fR\x06sourceB\x19Z\x17cordwood/proto/backuppbb\x06proto3"
@@ -563,38 +636,42 @@ func file_backuppb_backup_proto_rawDescGZIP() []byte {
 	return file_backuppb_backup_proto_rawDescData
 }
 
-var file_backuppb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_backuppb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_backuppb_backup_proto_goTypes = []any{
 	(*Backup)(nil),                 // 0: cordwood.backup.Backup
 	(*Object)(nil),                 // 1: cordwood.backup.Object
 	(*Shard)(nil),                  // 2: cordwood.backup.Shard
 	(*Segment)(nil),                // 3: cordwood.backup.Segment
 	(*Record)(nil),                 // 4: cordwood.backup.Record
-	(*Pipeline)(nil),               // 5: cordwood.backup.Pipeline
-	(*shardpb.ExpiredRows)(nil),    // 6: cordwood.shard.ExpiredRows
-	(*shardpb.PinnedSegment)(nil),  // 7: cordwood.shard.PinnedSegment
-	(*shardpb.TableMerging)(nil),   // 8: cordwood.shard.TableMerging
-	(*schemapb.Database)(nil),      // 9: cordwood.schema.Database
-	(*schemapb.Table)(nil),         // 10: cordwood.schema.Table
-	(*metapb.PipelineVersion)(nil), // 11: cordwood.meta.PipelineVersion
+	(*Saved)(nil),                  // 5: cordwood.backup.Saved
+	(*Pipeline)(nil),               // 6: cordwood.backup.Pipeline
+	(*shardpb.ExpiredRows)(nil),    // 7: cordwood.shard.ExpiredRows
+	(*shardpb.PinnedSegment)(nil),  // 8: cordwood.shard.PinnedSegment
+	(*shardpb.TableMerging)(nil),   // 9: cordwood.shard.TableMerging
+	(*schemapb.Database)(nil),      // 10: cordwood.schema.Database
+	(*schemapb.Table)(nil),         // 11: cordwood.schema.Table
+	(*metapb.Saved)(nil),           // 12: cordwood.meta.Saved
+	(*metapb.PipelineVersion)(nil), // 13: cordwood.meta.PipelineVersion
 }
 var file_backuppb_backup_proto_depIdxs = []int32{
 	2,  // 0: cordwood.backup.Backup.shards:type_name -> cordwood.backup.Shard
 	1,  // 1: cordwood.backup.Backup.metadata:type_name -> cordwood.backup.Object
 	3,  // 2: cordwood.backup.Shard.segments:type_name -> cordwood.backup.Segment
-	6,  // 3: cordwood.backup.Shard.expired:type_name -> cordwood.shard.ExpiredRows
-	7,  // 4: cordwood.backup.Shard.damaged:type_name -> cordwood.shard.PinnedSegment
-	8,  // 5: cordwood.backup.Shard.merging:type_name -> cordwood.shard.TableMerging
-	7,  // 6: cordwood.backup.Segment.segment:type_name -> cordwood.shard.PinnedSegment
-	9,  // 7: cordwood.backup.Record.database:type_name -> cordwood.schema.Database
-	10, // 8: cordwood.backup.Record.table:type_name -> cordwood.schema.Table
-	5,  // 9: cordwood.backup.Record.pipeline:type_name -> cordwood.backup.Pipeline
-	11, // 10: cordwood.backup.Pipeline.version:type_name -> cordwood.meta.PipelineVersion
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 3: cordwood.backup.Shard.expired:type_name -> cordwood.shard.ExpiredRows
+	8,  // 4: cordwood.backup.Shard.damaged:type_name -> cordwood.shard.PinnedSegment
+	9,  // 5: cordwood.backup.Shard.merging:type_name -> cordwood.shard.TableMerging
+	8,  // 6: cordwood.backup.Segment.segment:type_name -> cordwood.shard.PinnedSegment
+	10, // 7: cordwood.backup.Record.database:type_name -> cordwood.schema.Database
+	11, // 8: cordwood.backup.Record.table:type_name -> cordwood.schema.Table
+	6,  // 9: cordwood.backup.Record.pipeline:type_name -> cordwood.backup.Pipeline
+	5,  // 10: cordwood.backup.Record.saved:type_name -> cordwood.backup.Saved
+	12, // 11: cordwood.backup.Saved.saved:type_name -> cordwood.meta.Saved
+	13, // 12: cordwood.backup.Pipeline.version:type_name -> cordwood.meta.PipelineVersion
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_backuppb_backup_proto_init() }
@@ -606,6 +683,7 @@ func file_backuppb_backup_proto_init() {
 		(*Record_Database)(nil),
 		(*Record_Table)(nil),
 		(*Record_Pipeline)(nil),
+		(*Record_Saved)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -613,7 +691,7 @@ func file_backuppb_backup_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_backuppb_backup_proto_rawDesc), len(file_backuppb_backup_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

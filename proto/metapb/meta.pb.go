@@ -313,7 +313,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -369,7 +369,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79, 0}
 }
 
 type ProposeRequest struct {
@@ -502,6 +502,10 @@ type Command struct {
 	//	*Command_PutPipeline
 	//	*Command_DeletePipeline
 	//	*Command_RestorePipeline
+	//	*Command_PutSaved
+	//	*Command_DropSaved
+	//	*Command_TouchSaved
+	//	*Command_RestoreSaved
 	//	*Command_CreateShard
 	//	*Command_ChangeShard
 	//	*Command_PlaceTable
@@ -744,6 +748,42 @@ func (x *Command) GetRestorePipeline() *RestorePipeline {
 	return nil
 }
 
+func (x *Command) GetPutSaved() *PutSaved {
+	if x != nil {
+		if x, ok := x.Op.(*Command_PutSaved); ok {
+			return x.PutSaved
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDropSaved() *DropSaved {
+	if x != nil {
+		if x, ok := x.Op.(*Command_DropSaved); ok {
+			return x.DropSaved
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetTouchSaved() *TouchSaved {
+	if x != nil {
+		if x, ok := x.Op.(*Command_TouchSaved); ok {
+			return x.TouchSaved
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRestoreSaved() *RestoreSaved {
+	if x != nil {
+		if x, ok := x.Op.(*Command_RestoreSaved); ok {
+			return x.RestoreSaved
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetCreateShard() *CreateShard {
 	if x != nil {
 		if x, ok := x.Op.(*Command_CreateShard); ok {
@@ -896,6 +936,22 @@ type Command_RestorePipeline struct {
 	RestorePipeline *RestorePipeline `protobuf:"bytes,42,opt,name=restore_pipeline,json=restorePipeline,proto3,oneof"`
 }
 
+type Command_PutSaved struct {
+	PutSaved *PutSaved `protobuf:"bytes,45,opt,name=put_saved,json=putSaved,proto3,oneof"`
+}
+
+type Command_DropSaved struct {
+	DropSaved *DropSaved `protobuf:"bytes,46,opt,name=drop_saved,json=dropSaved,proto3,oneof"`
+}
+
+type Command_TouchSaved struct {
+	TouchSaved *TouchSaved `protobuf:"bytes,47,opt,name=touch_saved,json=touchSaved,proto3,oneof"`
+}
+
+type Command_RestoreSaved struct {
+	RestoreSaved *RestoreSaved `protobuf:"bytes,48,opt,name=restore_saved,json=restoreSaved,proto3,oneof"`
+}
+
 type Command_CreateShard struct {
 	CreateShard *CreateShard `protobuf:"bytes,50,opt,name=create_shard,json=createShard,proto3,oneof"`
 }
@@ -966,6 +1022,14 @@ func (*Command_DeletePipeline) isCommand_Op() {}
 
 func (*Command_RestorePipeline) isCommand_Op() {}
 
+func (*Command_PutSaved) isCommand_Op() {}
+
+func (*Command_DropSaved) isCommand_Op() {}
+
+func (*Command_TouchSaved) isCommand_Op() {}
+
+func (*Command_RestoreSaved) isCommand_Op() {}
+
 func (*Command_CreateShard) isCommand_Op() {}
 
 func (*Command_ChangeShard) isCommand_Op() {}
@@ -1003,7 +1067,9 @@ type Result struct {
 	// The shard that the command made or changed, as it is now.
 	Shard *Shard `protobuf:"bytes,9,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The operation that the command stored, as it is now.
-	Operation     *Operation `protobuf:"bytes,10,opt,name=operation,proto3" json:"operation,omitempty"`
+	Operation *Operation `protobuf:"bytes,10,opt,name=operation,proto3" json:"operation,omitempty"`
+	// What PutSaved or RestoreSaved stored, or DropSaved removed.
+	Saved         *Saved `protobuf:"bytes,11,opt,name=saved,proto3" json:"saved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1104,6 +1170,13 @@ func (x *Result) GetShard() *Shard {
 func (x *Result) GetOperation() *Operation {
 	if x != nil {
 		return x.Operation
+	}
+	return nil
+}
+
+func (x *Result) GetSaved() *Saved {
+	if x != nil {
+		return x.Saved
 	}
 	return nil
 }
@@ -2601,8 +2674,15 @@ type PutPipeline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Media type without "application/": "yaml".
-	ContentType   string `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
-	Source        []byte `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	ContentType string `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
+	Source      []byte `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	// What its author says of the version. Since version 10 of the protocol, as the next two.
+	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	// The user who stores it; empty: nobody signed in.
+	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// The version that must be the newest one, or else nothing is stored; 0: there must be
+	// none. Missing: whichever it is.
+	BasedOn       *int64 `protobuf:"varint,6,opt,name=based_on,json=basedOn,proto3,oneof" json:"based_on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2656,6 +2736,27 @@ func (x *PutPipeline) GetSource() []byte {
 		return x.Source
 	}
 	return nil
+}
+
+func (x *PutPipeline) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *PutPipeline) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PutPipeline) GetBasedOn() int64 {
+	if x != nil && x.BasedOn != nil {
+		return *x.BasedOn
+	}
+	return 0
 }
 
 // DeletePipeline removes one version of a pipeline.
@@ -2775,7 +2876,10 @@ type PipelineVersion struct {
 	Version     int64  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	ContentType string `protobuf:"bytes,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	// Bytes of the text.
-	Size          uint32 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint32 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// As PutPipeline had them.
+	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2836,6 +2940,20 @@ func (x *PipelineVersion) GetSize() uint32 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *PipelineVersion) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *PipelineVersion) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
 }
 
 type ReadPipelinesRequest struct {
@@ -2944,6 +3062,484 @@ func (x *ReadPipelinesResponse) GetSource() []byte {
 	return nil
 }
 
+// Saved is something that a user keeps for a page: a search, a statement, the columns of a
+// table, or the state behind a short link. Its value is kept apart from it.
+type Saved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The user who saved it; empty: nobody signed in.
+	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Shared with all users. Names of shared things and names of one owner are apart.
+	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
+	// No two have the same, and a later one has a higher one.
+	Version         uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	UpdatedUnixNano int64  `protobuf:"varint,6,opt,name=updated_unix_nano,json=updatedUnixNano,proto3" json:"updated_unix_nano,omitempty"`
+	// About when it was read last.
+	UsedUnixNano int64 `protobuf:"varint,7,opt,name=used_unix_nano,json=usedUnixNano,proto3" json:"used_unix_nano,omitempty"`
+	// Bytes of the value.
+	Size          uint32 `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Saved) Reset() {
+	*x = Saved{}
+	mi := &file_metapb_meta_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Saved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Saved) ProtoMessage() {}
+
+func (x *Saved) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Saved.ProtoReflect.Descriptor instead.
+func (*Saved) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Saved) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Saved) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Saved) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Saved) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *Saved) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Saved) GetUpdatedUnixNano() int64 {
+	if x != nil {
+		return x.UpdatedUnixNano
+	}
+	return 0
+}
+
+func (x *Saved) GetUsedUnixNano() int64 {
+	if x != nil {
+		return x.UsedUnixNano
+	}
+	return 0
+}
+
+func (x *Saved) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// PutSaved stores something new, or in the place of what the same user sees under its kind and
+// name: their own, or else the shared one.
+type PutSaved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its kind, name, owner and shared; the owner is who asks.
+	Saved *Saved `protobuf:"bytes,1,opt,name=saved,proto3" json:"saved,omitempty"`
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The version that is replaced; 0: nothing may have the kind and name there. What is
+	// there stays under its owner.
+	IfVersion uint64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	// Who asks may change what is shared by others.
+	Manage        bool `protobuf:"varint,4,opt,name=manage,proto3" json:"manage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutSaved) Reset() {
+	*x = PutSaved{}
+	mi := &file_metapb_meta_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutSaved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutSaved) ProtoMessage() {}
+
+func (x *PutSaved) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
+func (*PutSaved) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *PutSaved) GetSaved() *Saved {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
+}
+
+func (x *PutSaved) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *PutSaved) GetIfVersion() uint64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+func (x *PutSaved) GetManage() bool {
+	if x != nil {
+		return x.Manage
+	}
+	return false
+}
+
+// DropSaved removes what the owner sees under a kind and name.
+type DropSaved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Owner         string                 `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	IfVersion     uint64                 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	Manage        bool                   `protobuf:"varint,5,opt,name=manage,proto3" json:"manage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropSaved) Reset() {
+	*x = DropSaved{}
+	mi := &file_metapb_meta_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropSaved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropSaved) ProtoMessage() {}
+
+func (x *DropSaved) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
+func (*DropSaved) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *DropSaved) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *DropSaved) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DropSaved) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *DropSaved) GetIfVersion() uint64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+func (x *DropSaved) GetManage() bool {
+	if x != nil {
+		return x.Manage
+	}
+	return false
+}
+
+// TouchSaved notes that a shared thing was read.
+type TouchSaved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TouchSaved) Reset() {
+	*x = TouchSaved{}
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TouchSaved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TouchSaved) ProtoMessage() {}
+
+func (x *TouchSaved) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
+func (*TouchSaved) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *TouchSaved) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *TouchSaved) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// RestoreSaved stores something as it was in a backup, unless something newer is there.
+type RestoreSaved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Saved         *Saved                 `protobuf:"bytes,1,opt,name=saved,proto3" json:"saved,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreSaved) Reset() {
+	*x = RestoreSaved{}
+	mi := &file_metapb_meta_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreSaved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreSaved) ProtoMessage() {}
+
+func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
+func (*RestoreSaved) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *RestoreSaved) GetSaved() *Saved {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
+}
+
+func (x *RestoreSaved) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+type ReadSavedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all kinds, and with an empty name all names.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The user who asks: their own and the shared things are sent. Without it everybody's.
+	Owner         *string `protobuf:"bytes,3,opt,name=owner,proto3,oneof" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadSavedRequest) Reset() {
+	*x = ReadSavedRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadSavedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadSavedRequest) ProtoMessage() {}
+
+func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
+func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ReadSavedRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ReadSavedRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadSavedRequest) GetOwner() string {
+	if x != nil && x.Owner != nil {
+		return *x.Owner
+	}
+	return ""
+}
+
+type ReadSavedResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Saved         *Saved                 `protobuf:"bytes,1,opt,name=saved,proto3" json:"saved,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadSavedResponse) Reset() {
+	*x = ReadSavedResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadSavedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadSavedResponse) ProtoMessage() {}
+
+func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
+func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ReadSavedResponse) GetSaved() *Saved {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
+}
+
+func (x *ReadSavedResponse) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 type Node struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Id                 string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2967,7 +3563,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3575,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3588,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Node) GetId() string {
@@ -3109,7 +3705,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3121,7 +3717,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3134,7 +3730,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -3225,7 +3821,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +3833,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +3846,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -3277,7 +3873,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3885,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3898,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -3323,7 +3919,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3931,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3944,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -3368,7 +3964,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3976,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3989,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -3418,7 +4014,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3430,7 +4026,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3443,7 +4039,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -3481,7 +4077,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3493,7 +4089,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3506,7 +4102,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -3552,7 +4148,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3564,7 +4160,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3577,7 +4173,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -3749,7 +4345,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3761,7 +4357,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3774,7 +4370,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -3803,7 +4399,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +4411,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +4424,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -3855,7 +4451,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3867,7 +4463,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3880,7 +4476,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -3912,7 +4508,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +4520,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +4533,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -3965,7 +4561,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4573,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4586,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -4012,7 +4608,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4024,7 +4620,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4037,7 +4633,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -4074,7 +4670,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4086,7 +4682,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4099,7 +4695,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -4195,7 +4791,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4207,7 +4803,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4220,7 +4816,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -4516,7 +5112,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +5124,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +5137,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -4596,7 +5192,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4608,7 +5204,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4621,7 +5217,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -4703,7 +5299,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4715,7 +5311,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4728,7 +5324,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -4769,7 +5365,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +5377,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +5390,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -4848,7 +5444,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4860,7 +5456,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4873,7 +5469,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TableProgress) GetName() string {
@@ -4973,7 +5569,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5581,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5594,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -5026,7 +5622,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5038,7 +5634,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5051,7 +5647,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -5073,7 +5669,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5085,7 +5681,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5098,7 +5694,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -5118,7 +5714,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5130,7 +5726,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5143,7 +5739,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -5161,7 +5757,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5769,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5782,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 type ReadIndexResponse struct {
@@ -5199,7 +5795,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5211,7 +5807,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5224,7 +5820,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -5298,7 +5894,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5906,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5919,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -5547,7 +6143,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5559,7 +6155,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +6168,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -5624,7 +6220,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5636,7 +6232,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5649,7 +6245,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -5685,7 +6281,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5697,7 +6293,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5710,7 +6306,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -5758,7 +6354,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5770,7 +6366,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5783,7 +6379,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -5912,7 +6508,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5924,7 +6520,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5937,7 +6533,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -5972,7 +6568,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5984,7 +6580,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5997,7 +6593,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -6022,7 +6618,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6034,7 +6630,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6047,7 +6643,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 type NodeStatus struct {
@@ -6067,7 +6663,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6079,7 +6675,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6092,7 +6688,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -6158,7 +6754,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6170,7 +6766,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6183,7 +6779,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -6298,7 +6894,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6310,7 +6906,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6323,7 +6919,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -6361,7 +6957,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6373,7 +6969,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6386,7 +6982,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -6427,7 +7023,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6439,7 +7035,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6452,7 +7048,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -6479,7 +7075,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6491,7 +7087,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6504,7 +7100,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -6529,7 +7125,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6541,7 +7137,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6554,7 +7150,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -6625,7 +7221,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6637,7 +7233,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6650,7 +7246,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -6748,7 +7344,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6760,7 +7356,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6773,7 +7369,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -6805,7 +7401,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6817,7 +7413,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6830,7 +7426,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 type ReachRequest struct {
@@ -6843,7 +7439,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6855,7 +7451,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6868,7 +7464,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -6894,7 +7490,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6906,7 +7502,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6919,7 +7515,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -6960,7 +7556,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6972,7 +7568,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6985,7 +7581,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -7003,7 +7599,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7015,7 +7611,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7028,7 +7624,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 type WatchRequest struct {
@@ -7039,7 +7635,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7051,7 +7647,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7064,7 +7660,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -7099,7 +7695,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7111,7 +7707,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7124,7 +7720,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -7262,7 +7858,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x97\x0f\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x8c\x11\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -7290,7 +7886,13 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0ereplace_tables\x18$ \x01(\v2\x1c.cordwood.meta.ReplaceTablesH\x00R\rreplaceTables\x12?\n" +
 	"\fput_pipeline\x18( \x01(\v2\x1a.cordwood.meta.PutPipelineH\x00R\vputPipeline\x12H\n" +
 	"\x0fdelete_pipeline\x18) \x01(\v2\x1d.cordwood.meta.DeletePipelineH\x00R\x0edeletePipeline\x12K\n" +
-	"\x10restore_pipeline\x18* \x01(\v2\x1e.cordwood.meta.RestorePipelineH\x00R\x0frestorePipeline\x12?\n" +
+	"\x10restore_pipeline\x18* \x01(\v2\x1e.cordwood.meta.RestorePipelineH\x00R\x0frestorePipeline\x126\n" +
+	"\tput_saved\x18- \x01(\v2\x17.cordwood.meta.PutSavedH\x00R\bputSaved\x129\n" +
+	"\n" +
+	"drop_saved\x18. \x01(\v2\x18.cordwood.meta.DropSavedH\x00R\tdropSaved\x12<\n" +
+	"\vtouch_saved\x18/ \x01(\v2\x19.cordwood.meta.TouchSavedH\x00R\n" +
+	"touchSaved\x12B\n" +
+	"\rrestore_saved\x180 \x01(\v2\x1b.cordwood.meta.RestoreSavedH\x00R\frestoreSaved\x12?\n" +
 	"\fcreate_shard\x182 \x01(\v2\x1a.cordwood.meta.CreateShardH\x00R\vcreateShard\x12?\n" +
 	"\fchange_shard\x183 \x01(\v2\x1a.cordwood.meta.ChangeShardH\x00R\vchangeShard\x12<\n" +
 	"\vplace_table\x184 \x01(\v2\x19.cordwood.meta.PlaceTableH\x00R\n" +
@@ -7300,7 +7902,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fretire_shard\x187 \x01(\v2\x1a.cordwood.meta.RetireShardH\x00R\vretireShard\x12B\n" +
 	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
 	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperationsB\x04\n" +
-	"\x02op\"\xb8\x03\n" +
+	"\x02op\"\xe4\x03\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -7315,7 +7917,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\bpipeline\x18\b \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12*\n" +
 	"\x05shard\x18\t \x01(\v2\x14.cordwood.meta.ShardR\x05shard\x126\n" +
 	"\toperation\x18\n" +
-	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\"\xa6\x01\n" +
+	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\x12*\n" +
+	"\x05saved\x18\v \x01(\v2\x14.cordwood.meta.SavedR\x05saved\"\xa6\x01\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -7435,28 +8038,71 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\afrom_id\x18\x03 \x01(\x04R\x06fromId\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1f\n" +
 	"\vreplaced_id\x18\x05 \x01(\x04R\n" +
-	"replacedId\"\\\n" +
+	"replacedId\"\xad\x01\n" +
 	"\vPutPipeline\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x16\n" +
-	"\x06source\x18\x03 \x01(\fR\x06source\">\n" +
+	"\x06source\x18\x03 \x01(\fR\x06source\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1e\n" +
+	"\bbased_on\x18\x06 \x01(\x03H\x00R\abasedOn\x88\x01\x01B\v\n" +
+	"\t_based_on\">\n" +
 	"\x0eDeletePipeline\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\"e\n" +
 	"\x0fRestorePipeline\x12:\n" +
 	"\bpipeline\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\fR\x06source\"v\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"\x9a\x01\n" +
 	"\x0fPipelineVersion\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12!\n" +
 	"\fcontent_type\x18\x03 \x01(\tR\vcontentType\x12\x12\n" +
-	"\x04size\x18\x04 \x01(\rR\x04size\"D\n" +
+	"\x04size\x18\x04 \x01(\rR\x04size\x12\x12\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12\x0e\n" +
+	"\x02by\x18\x06 \x01(\tR\x02by\"D\n" +
 	"\x14ReadPipelinesRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\"k\n" +
 	"\x15ReadPipelinesResponse\x12:\n" +
 	"\bpipeline\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\fR\x06source\"\xfd\x02\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"\xdd\x01\n" +
+	"\x05Saved\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06shared\x18\x04 \x01(\bR\x06shared\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x12*\n" +
+	"\x11updated_unix_nano\x18\x06 \x01(\x03R\x0fupdatedUnixNano\x12$\n" +
+	"\x0eused_unix_nano\x18\a \x01(\x03R\fusedUnixNano\x12\x12\n" +
+	"\x04size\x18\b \x01(\rR\x04size\"\x83\x01\n" +
+	"\bPutSaved\x12*\n" +
+	"\x05saved\x18\x01 \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x03 \x01(\x04R\tifVersion\x12\x16\n" +
+	"\x06manage\x18\x04 \x01(\bR\x06manage\"\x80\x01\n" +
+	"\tDropSaved\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x04 \x01(\x04R\tifVersion\x12\x16\n" +
+	"\x06manage\x18\x05 \x01(\bR\x06manage\"4\n" +
+	"\n" +
+	"TouchSaved\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"P\n" +
+	"\fRestoreSaved\x12*\n" +
+	"\x05saved\x18\x01 \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"_\n" +
+	"\x10ReadSavedRequest\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\x05owner\x18\x03 \x01(\tH\x00R\x05owner\x88\x01\x01B\b\n" +
+	"\x06_owner\"U\n" +
+	"\x11ReadSavedResponse\x12*\n" +
+	"\x05saved\x18\x01 \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\xfd\x02\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -7852,11 +8498,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11PROTECTION_SECRET\x10\x02\x12\x16\n" +
 	"\x12PROTECTION_MACHINE\x10\x03\x12\x17\n" +
 	"\x13PROTECTION_OPTIONAL\x10\x04\x12\x13\n" +
-	"\x0fPROTECTION_NONE\x10\x052\xae\x04\n" +
+	"\x0fPROTECTION_NONE\x10\x052\x80\x05\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
 	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
-	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01\x12N\n" +
+	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01\x12P\n" +
+	"\tReadSaved\x12\x1f.cordwood.meta.ReadSavedRequest\x1a .cordwood.meta.ReadSavedResponse0\x01\x12N\n" +
 	"\tReadIndex\x12\x1f.cordwood.meta.ReadIndexRequest\x1a .cordwood.meta.ReadIndexResponse\x12E\n" +
 	"\x06Report\x12\x1c.cordwood.meta.ReportRequest\x1a\x1d.cordwood.meta.ReportResponse\x12E\n" +
 	"\x06Status\x12\x1c.cordwood.meta.StatusRequest\x1a\x1d.cordwood.meta.StatusResponse\x12Z\n" +
@@ -7881,7 +8528,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 90)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -7921,69 +8568,76 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*PipelineVersion)(nil),          // 35: cordwood.meta.PipelineVersion
 	(*ReadPipelinesRequest)(nil),     // 36: cordwood.meta.ReadPipelinesRequest
 	(*ReadPipelinesResponse)(nil),    // 37: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 38: cordwood.meta.Node
-	(*Shard)(nil),                    // 39: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 40: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 41: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 42: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 43: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 44: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 45: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 46: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 47: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 48: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 49: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 50: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 51: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 52: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 53: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 54: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 55: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 56: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 57: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 58: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 59: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 60: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 61: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 62: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 63: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 64: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 65: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 66: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 67: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 68: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 69: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 70: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 71: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 72: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 73: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 74: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 75: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 76: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 77: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 78: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 79: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 80: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 81: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 82: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 83: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 84: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 85: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 86: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 87: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 88: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 89: cordwood.meta.WatchResponse
-	nil,                              // 90: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 91: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 92: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 93: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 94: cordwood.meta.Operation.NotesEntry
-	nil,                              // 95: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 96: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 97: cordwood.schema.Column
-	(schemapb.Type)(0),               // 98: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 99: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 100: cordwood.schema.Database
+	(*Saved)(nil),                    // 38: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 39: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 40: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 41: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 42: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 43: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 44: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 45: cordwood.meta.Node
+	(*Shard)(nil),                    // 46: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 47: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 48: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 49: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 50: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 51: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 52: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 53: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 54: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 55: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 56: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 57: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 58: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 59: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 60: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 61: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 62: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 63: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 64: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 65: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 66: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 67: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 68: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 69: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 70: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 71: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 72: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 73: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 74: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 75: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 76: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 77: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 78: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 79: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 80: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 81: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 82: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 83: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 84: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 85: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 86: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 87: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 88: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 89: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 90: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 91: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 92: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 93: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 94: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 95: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 96: cordwood.meta.WatchResponse
+	nil,                              // 97: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 98: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 99: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 100: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 101: cordwood.meta.Operation.NotesEntry
+	nil,                              // 102: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 103: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 104: cordwood.schema.Column
+	(schemapb.Type)(0),               // 105: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 106: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 107: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -7991,10 +8645,10 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	10,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
 	11,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
 	13,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	40,  // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	41,  // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	42,  // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	43,  // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	47,  // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	48,  // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	49,  // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	50,  // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
 	14,  // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
 	15,  // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
 	16,  // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
@@ -8007,115 +8661,125 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	32,  // 18: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
 	33,  // 19: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
 	34,  // 20: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	45,  // 21: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	46,  // 22: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	53,  // 23: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	48,  // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	50,  // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	47,  // 26: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	62,  // 27: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	63,  // 28: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	20,  // 29: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	96,  // 30: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	35,  // 31: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	39,  // 32: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	54,  // 33: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	38,  // 34: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	12,  // 35: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	90,  // 36: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	91,  // 37: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	19,  // 38: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	18,  // 39: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	97,  // 40: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	92,  // 41: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	97,  // 42: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	97,  // 43: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	96,  // 44: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	97,  // 45: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	26,  // 46: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	27,  // 47: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	23,  // 48: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	24,  // 49: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	25,  // 50: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	98,  // 51: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 52: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	99,  // 53: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	93,  // 54: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	31,  // 55: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	35,  // 56: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	35,  // 57: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	0,   // 58: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	12,  // 59: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 60: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	44,  // 61: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	52,  // 62: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	51,  // 63: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	49,  // 64: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 65: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 66: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	94,  // 67: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	55,  // 68: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	56,  // 69: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	57,  // 70: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	59,  // 71: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	60,  // 72: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	61,  // 73: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	58,  // 74: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	95,  // 75: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	54,  // 76: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	69,  // 77: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	68,  // 78: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	67,  // 79: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	66,  // 80: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	71,  // 81: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 82: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	38,  // 83: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	70,  // 84: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	44,  // 85: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	77,  // 86: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	74,  // 87: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	39,  // 88: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	54,  // 89: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	76,  // 90: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	39,  // 91: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 92: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	38,  // 93: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	100, // 94: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	96,  // 95: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	38,  // 96: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	39,  // 97: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	35,  // 98: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	35,  // 99: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	54,  // 100: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	44,  // 101: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	39,  // 102: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	6,   // 103: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	88,  // 104: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	36,  // 105: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	64,  // 106: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	70,  // 107: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	73,  // 108: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	78,  // 109: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	80,  // 110: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	82,  // 111: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	84,  // 112: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	86,  // 113: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	7,   // 114: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	89,  // 115: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	37,  // 116: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	65,  // 117: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	72,  // 118: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	75,  // 119: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	79,  // 120: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	81,  // 121: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	83,  // 122: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	85,  // 123: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	87,  // 124: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	114, // [114:125] is the sub-list for method output_type
-	103, // [103:114] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	39,  // 21: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	40,  // 22: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	41,  // 23: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	42,  // 24: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	52,  // 25: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	53,  // 26: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	60,  // 27: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	55,  // 28: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	57,  // 29: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	54,  // 30: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	69,  // 31: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	70,  // 32: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	20,  // 33: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	103, // 34: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	35,  // 35: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	46,  // 36: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	61,  // 37: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	38,  // 38: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	45,  // 39: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	12,  // 40: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	97,  // 41: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	98,  // 42: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	19,  // 43: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	18,  // 44: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	104, // 45: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	99,  // 46: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	104, // 47: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	104, // 48: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	103, // 49: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	104, // 50: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	26,  // 51: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	27,  // 52: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	23,  // 53: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	24,  // 54: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	25,  // 55: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	105, // 56: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 57: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	106, // 58: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	100, // 59: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	31,  // 60: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	35,  // 61: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	35,  // 62: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	38,  // 63: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	38,  // 64: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	38,  // 65: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 66: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	12,  // 67: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 68: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	51,  // 69: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	59,  // 70: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	58,  // 71: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	56,  // 72: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 73: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 74: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	101, // 75: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	62,  // 76: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	63,  // 77: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	64,  // 78: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	66,  // 79: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	67,  // 80: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	68,  // 81: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	65,  // 82: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	102, // 83: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	61,  // 84: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	76,  // 85: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	75,  // 86: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	74,  // 87: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	73,  // 88: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	78,  // 89: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 90: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	45,  // 91: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	77,  // 92: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	51,  // 93: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	84,  // 94: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	81,  // 95: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	46,  // 96: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	61,  // 97: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	83,  // 98: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	46,  // 99: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 100: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	45,  // 101: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	107, // 102: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	103, // 103: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	45,  // 104: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	46,  // 105: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	35,  // 106: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	35,  // 107: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	61,  // 108: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	51,  // 109: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	46,  // 110: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	6,   // 111: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	95,  // 112: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	36,  // 113: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	43,  // 114: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	71,  // 115: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	77,  // 116: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	80,  // 117: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	85,  // 118: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	87,  // 119: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	89,  // 120: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	91,  // 121: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	93,  // 122: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	7,   // 123: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	96,  // 124: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	37,  // 125: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	44,  // 126: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	72,  // 127: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	79,  // 128: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	82,  // 129: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	86,  // 130: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	88,  // 131: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	90,  // 132: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	92,  // 133: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	94,  // 134: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	123, // [123:135] is the sub-list for method output_type
+	111, // [111:123] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -8143,6 +8807,10 @@ func file_metapb_meta_proto_init() {
 		(*Command_PutPipeline)(nil),
 		(*Command_DeletePipeline)(nil),
 		(*Command_RestorePipeline)(nil),
+		(*Command_PutSaved)(nil),
+		(*Command_DropSaved)(nil),
+		(*Command_TouchSaved)(nil),
+		(*Command_RestoreSaved)(nil),
 		(*Command_CreateShard)(nil),
 		(*Command_ChangeShard)(nil),
 		(*Command_PlaceTable)(nil),
@@ -8163,7 +8831,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[40].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[26].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[47].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -8173,7 +8843,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[48].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[55].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -8188,7 +8858,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   90,
+			NumMessages:   97,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -25,6 +25,7 @@ const (
 	Meta_Propose_FullMethodName       = "/cordwood.meta.Meta/Propose"
 	Meta_Watch_FullMethodName         = "/cordwood.meta.Meta/Watch"
 	Meta_ReadPipelines_FullMethodName = "/cordwood.meta.Meta/ReadPipelines"
+	Meta_ReadSaved_FullMethodName     = "/cordwood.meta.Meta/ReadSaved"
 	Meta_ReadIndex_FullMethodName     = "/cordwood.meta.Meta/ReadIndex"
 	Meta_Report_FullMethodName        = "/cordwood.meta.Meta/Report"
 	Meta_Status_FullMethodName        = "/cordwood.meta.Meta/Status"
@@ -43,6 +44,9 @@ type MetaClient interface {
 	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
 	// not carry. What does not exist is not sent.
 	ReadPipelines(ctx context.Context, in *ReadPipelinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadPipelinesResponse], error)
+	// ReadSaved sends what users have saved, one by one, which Watch does not carry. What does
+	// not exist is not sent. Only the leader answers.
+	ReadSaved(ctx context.Context, in *ReadSavedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSavedResponse], error)
 	// ReadIndex returns an index of the log: a copy of the state that has come to it
 	// holds everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
@@ -113,6 +117,25 @@ func (c *metaClient) ReadPipelines(ctx context.Context, in *ReadPipelinesRequest
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_ReadPipelinesClient = grpc.ServerStreamingClient[ReadPipelinesResponse]
 
+func (c *metaClient) ReadSaved(ctx context.Context, in *ReadSavedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSavedResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Meta_ServiceDesc.Streams[2], Meta_ReadSaved_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadSavedRequest, ReadSavedResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Meta_ReadSavedClient = grpc.ServerStreamingClient[ReadSavedResponse]
+
 func (c *metaClient) ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReadIndexResponse)
@@ -165,6 +188,9 @@ type MetaServer interface {
 	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
 	// not carry. What does not exist is not sent.
 	ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error
+	// ReadSaved sends what users have saved, one by one, which Watch does not carry. What does
+	// not exist is not sent. Only the leader answers.
+	ReadSaved(*ReadSavedRequest, grpc.ServerStreamingServer[ReadSavedResponse]) error
 	// ReadIndex returns an index of the log: a copy of the state that has come to it
 	// holds everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
@@ -195,6 +221,9 @@ func (UnimplementedMetaServer) Watch(*WatchRequest, grpc.ServerStreamingServer[W
 }
 func (UnimplementedMetaServer) ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadPipelines not implemented")
+}
+func (UnimplementedMetaServer) ReadSaved(*ReadSavedRequest, grpc.ServerStreamingServer[ReadSavedResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadSaved not implemented")
 }
 func (UnimplementedMetaServer) ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadIndex not implemented")
@@ -268,6 +297,17 @@ func _Meta_ReadPipelines_Handler(srv interface{}, stream grpc.ServerStream) erro
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_ReadPipelinesServer = grpc.ServerStreamingServer[ReadPipelinesResponse]
+
+func _Meta_ReadSaved_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadSavedRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(MetaServer).ReadSaved(m, &grpc.GenericServerStream[ReadSavedRequest, ReadSavedResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Meta_ReadSavedServer = grpc.ServerStreamingServer[ReadSavedResponse]
 
 func _Meta_ReadIndex_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadIndexRequest)
@@ -378,6 +418,11 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ReadPipelines",
 			Handler:       _Meta_ReadPipelines_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadSaved",
+			Handler:       _Meta_ReadSaved_Handler,
 			ServerStreams: true,
 		},
 	},

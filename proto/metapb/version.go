@@ -19,11 +19,12 @@ package metapb
 //	9  tables that a restore fills aside and that replace others when they are complete; columns that widen, and
 //	   get other names and indexes; tables that keep every row are handed over; shards are taken away;
 //	   typed progress of operations
+//	10 notes and authors of versions of pipelines; things that users save
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 9
+	MaxProtocol = 10
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
@@ -61,4 +62,7 @@ const (
 	// ProtocolProgress is the version from which on records of operations keep their progress in typed
 	// messages. Before it they keep it as text, which older programs read.
 	ProtocolProgress = 9
+	// ProtocolSaved is the version that brought notes and authors of versions of pipelines, versions that are
+	// stored only if a certain one is the newest, and things that users save.
+	ProtocolSaved = 10
 )

@@ -32,6 +32,7 @@ func (r Row) Need(o Object) Need {
 var calls = map[string]Row{
 	metapb.Meta_Watch_FullMethodName:         {Backup, "back up", Cluster, false},
 	metapb.Meta_ReadPipelines_FullMethodName: {Backup, "back up", Cluster, false},
+	metapb.Meta_ReadSaved_FullMethodName:     {Backup, "back up", Cluster, false},
 	metapb.Meta_Propose_FullMethodName:       {Restore, "restore", Cluster, false}, // each command has a row of its own
 	metapb.Meta_ReadIndex_FullMethodName:     {Nobody, "call Meta.ReadIndex", NoObject, false},
 	metapb.Meta_Report_FullMethodName:        {Nobody, "call Meta.Report", NoObject, false},
@@ -75,6 +76,7 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_TruncateTable]():     {Restore, "truncate table", Table, true},
 	reflect.TypeFor[*metapb.Command_ReplaceTables]():     {Restore, "replace tables", Table, true},
 	reflect.TypeFor[*metapb.Command_RestorePipeline]():   {Restore, "store pipeline", Pipeline, true},
+	reflect.TypeFor[*metapb.Command_RestoreSaved]():      {Restore, "restore saved things", NoObject, true},
 	reflect.TypeFor[*metapb.Command_RegisterSession]():   {Restore, "register session", NoObject, false},
 	reflect.TypeFor[*metapb.Command_Bootstrap]():         {Nobody, "found the cluster", Cluster, true},
 	reflect.TypeFor[*metapb.Command_RegisterNode]():      {Nobody, "register node", Node, true},
@@ -87,6 +89,9 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_EnsureSchema]():      {Nobody, "ensure schema", Table, true},
 	reflect.TypeFor[*metapb.Command_PutPipeline]():       {Nobody, "store pipeline", Pipeline, true},
 	reflect.TypeFor[*metapb.Command_DeletePipeline]():    {Nobody, "delete pipeline", Pipeline, true},
+	reflect.TypeFor[*metapb.Command_PutSaved]():          {Nobody, "save", NoObject, true},
+	reflect.TypeFor[*metapb.Command_DropSaved]():         {Nobody, "delete what is saved", NoObject, true},
+	reflect.TypeFor[*metapb.Command_TouchSaved]():        {Nobody, "note what is read", NoObject, false},
 	reflect.TypeFor[*metapb.Command_CreateShard]():       {Nobody, "create shard", Cluster, true},
 	reflect.TypeFor[*metapb.Command_ChangeShard]():       {Nobody, "change shard", Cluster, true},
 	reflect.TypeFor[*metapb.Command_RetireShard]():       {Nobody, "retire shard", Cluster, true},

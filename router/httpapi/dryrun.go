@@ -39,20 +39,28 @@ import (
 //	   "exists":false,                           whether there is such a table
 //	   "refused":"Table …",                      why one could not be created, if so
 //	   "new_columns":["a"],                      what an existing one would get
-//	   "different_options":[{"option","wanted","table"}]}],
+//	   "different_options":[{"option","wanted","table"}],
+//	   "rows_cut":0}],                           rows that are not shown
 //	 "records":[{"index":0,"input":{…},"outcome":"stored|dropped|failed",
-//	   "steps":[{"pipeline":"p","step":"processors[0] date","record":{…},
+//	   "steps":[{"index":0,"line":3,"took_us":12,"pipeline":"p","step":"processors[0] date","record":{…},
 //	             "added":[],"changed":[],"removed":[]}],   the record after the step
-//	   "rows":[{"table":"dry_run","row":0,"options":{},"record":{…}}],
-//	   "error":{"pipeline","step","position","field","value","reason"}}],
-//	 "skipped":0,"execution_time_ms":1}
+//	   "rows":[{"table":"dry_run","row":0,"options":{},"record":{…},"stored":{…}}],
+//	   "error":{"pipeline","step","position","line","field","value","offset","reason"}}],
+//	 "conflicts":[{"table","column","type","outcome":"aside|refused","records":3,"example"}],
+//	 "skipped":0,"cut":false,"execution_time_ms":1}
+//
+// Steps are told of the first 10 records, or of those that trace_records names. The answer has about 4 MiB
+// at most: "cut" says that something is missing, and a step, row or record from which something was left out
+// says so too.
 //
 // The tables are named dry_run and a suffix, and none exists, unless the request says
 // table=T (and db=D): then it is run as it would be with the tables that there are.
 
 const (
 	// maxDryRunRecords is the most records of a dry run.
-	maxDryRunRecords = 10
+	maxDryRunRecords = 100
+	// dryRunTraced is the most records whose steps are told: the first ones, unless trace_records names others.
+	dryRunTraced = 10
 	// dryRunTable is the table, before suffixes, of a request that names none.
 	dryRunTable = "dry_run"
 )
@@ -66,6 +74,7 @@ type dryRun struct {
 	request     pipeline.Request
 	real        bool // the tables of the catalog count
 	trace       bool
+	wanted      []int // the records whose steps are told; nil: the first ones
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason
 	warnings    []string // what headers say without effect, and what is stored otherwise than it came
@@ -81,6 +90,7 @@ type dryRunForm struct {
 	Table           *string         `json:"table"`
 	DB              *string         `json:"db"`
 	Trace           *bool           `json:"trace"`
+	TraceRecords    []int           `json:"trace_records"`
 }
 
 func (s *Server) handleDryRun(w http.ResponseWriter, r *http.Request) {
@@ -136,12 +146,15 @@ func (s *Server) dryRun(x *exchange.Exchange, r *http.Request) ([]byte, *dryRun,
 // readDryRun reads a request in either form.
 func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (*dryRun, error) {
 	if err := query.Once("pipeline_name", "version", "pipeline_version", "table", "db", "skip_error", "ignore_errors",
-		"trace", "custom_time_index"); err != nil {
+		"trace", "trace_records", "custom_time_index"); err != nil {
 		return nil, err
 	}
 	d := &dryRun{}
 	var err error
 	if d.trace, err = query.Bool("trace", false); err != nil {
+		return nil, err
+	}
+	if d.wanted, err = tracedRecords(query.Get("trace_records")); err != nil {
 		return nil, err
 	}
 	if err := s.dryRunRequest(r, query, d); err != nil {
@@ -174,6 +187,9 @@ func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (
 			version, hasVersion = *form.PipelineVersion, true
 		}
 		d.trace = d.trace || form.Trace != nil && *form.Trace
+		if form.TraceRecords != nil {
+			d.wanted = form.TraceRecords
+		}
 		if d.data, err = form.data(); err != nil {
 			return nil, err
 		}
@@ -188,6 +204,30 @@ func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (
 		d.name = name
 	}
 	return d, s.dryRunTarget(d, database, table)
+}
+
+// tracedRecords reads a list of numbers of records, from 0.
+func tracedRecords(text string) (list []int, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 || n >= maxDryRunRecords {
+			return nil, errs.New(errs.InvalidArguments, "trace_records=%s: want numbers of records from 0 to %d, joined by "+
+				"commas", cutText(text), maxDryRunRecords-1)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// tells reports whether the steps of a record are told.
+func (d *dryRun) tells(index int) bool {
+	if d.wanted != nil {
+		return slices.Contains(d.wanted, index)
+	}
+	return index < dryRunTraced
 }
 
 func setIf(field, value *string) {
@@ -223,7 +263,9 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 }
 
 // dryRunKeys are the keys of a dryRunForm.
-var dryRunKeys = []string{"pipeline", "pipeline_name", "pipeline_version", "data_type", "data", "table", "db", "trace"}
+var dryRunKeys = []string{
+	"pipeline", "pipeline_name", "pipeline_version", "data_type", "data", "table", "db", "trace", "trace_records",
+}
 
 // readDryRunForm returns the request's JSON form, or nil if the body is data. named says
 // that the pipeline is named outside the body, so that data may look like a form.
@@ -329,6 +371,7 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 		q.WholeRecords = !q.SkipError
 		q.SkipError = true
 		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
+		q.TraceSteps, q.TraceBytes = d.tells, maxTraceBytes
 	}
 	runner, err := ingest.Runner(d.pipeline, &q, s.pipelines.Lookup(r.Context()))
 	if err != nil {

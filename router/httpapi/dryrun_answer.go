@@ -19,7 +19,14 @@ type dryTable struct {
 	name  string
 	parts []*pipeline.TableRows // more than one if there are several sets of options
 	cols  []schema.Column
+	cut   int // rows that are not shown
 }
+
+// The most bytes of an answer that rows and traces take, each.
+const (
+	maxRowBytes   = 2 << 20
+	maxTraceBytes = 2 << 20
+)
 
 // joinTables puts together what goes to the same table.
 func joinTables(out *pipeline.Output) []*dryTable {
@@ -98,6 +105,11 @@ func (t *dryTable) appendRows(out []byte, part *pipeline.TableRows, first bool) 
 		cols[slices.IndexFunc(t.cols, func(have schema.Column) bool { return have.Name == c.Name })] = c
 	}
 	for row := range part.Rows.Rows() {
+		if len(out) > maxRowBytes {
+			t.cut += part.Rows.Rows() - row
+			break
+		}
+		whole, wasFirst := len(out), first
 		if !first {
 			out = append(out, ',')
 		}
@@ -113,6 +125,10 @@ func (t *dryTable) appendRows(out []byte, part *pipeline.TableRows, first bool) 
 			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","semantic_type":"`+c.Semantic.String()+`"}`...)
 		}
 		out = append(out, ']')
+		if len(out) > maxRowBytes+maxTraceBytes { // a single row may be longer than all that is shown
+			t.cut++
+			out, first = out[:whole], wasFirst
+		}
 	}
 	return out, first
 }
@@ -202,20 +218,25 @@ func (s *Server) refuseRecords(d *dryRun, traces []pipeline.RecordTrace, tables 
 
 // traceAnswer returns the answer with every step of every record.
 func (s *Server) traceAnswer(x *exchange.Exchange, d *dryRun, tables []*dryTable) []byte {
-	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte {
-		return s.appendDifference(out, d, t)
-	})
-	out = append(out, `,"records":[`...)
 	traces := s.completeTraces(d)
 	s.refuseRecords(d, traces, tables)
+	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte {
+		out = s.appendDifference(out, d, t)
+		return strconv.AppendInt(append(out, `,"rows_cut":`...), int64(t.cut), 10)
+	})
+	out = append(out, `,"records":[`...)
 	for i, t := range traces {
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = appendRecordTrace(out, &t, tables)
 	}
-	out = append(out, `],"skipped":`...)
+	out = s.appendConflicts(append(out, `],"conflicts":`...), d, findConflicts(tables, traces))
+	out = append(out, `,"skipped":`...)
 	out = strconv.AppendInt(out, int64(len(d.skipReasons)), 10)
+	cut := slices.ContainsFunc(tables, func(t *dryTable) bool { return t.cut > 0 }) ||
+		slices.ContainsFunc(traces, func(t pipeline.RecordTrace) bool { return t.Cut })
+	out = strconv.AppendBool(append(out, `,"cut":`...), cut)
 	out = append(out, `,"execution_time_ms":`...)
 	return append(strconv.AppendInt(out, x.Millis(), 10), '}')
 }
@@ -290,25 +311,98 @@ func appendOptions(out []byte, options map[string]string) []byte {
 	return append(out, '}')
 }
 
-// rowNumber returns the place of a row among those that the answer shows of its table; -1 if
-// several parts of the table have the row's options, so that it cannot be told.
-func rowNumber(row *pipeline.RowTrace, tables []*dryTable) int {
+// findRow returns the place of a row among those of its table, and where it is; -1 if several parts of the table have
+// the row's options, so that it cannot be told.
+func findRow(row *pipeline.RowTrace, tables []*dryTable) (number int, in *dryTable, part *pipeline.TableRows) {
 	number, before := -1, 0
 	for _, t := range tables {
 		if t.name != row.Table {
 			continue
 		}
-		for _, part := range t.parts {
-			if maps.Equal(part.Options, row.Options) {
+		for _, p := range t.parts {
+			if maps.Equal(p.Options, row.Options) && row.Row < p.Rows.Rows() {
 				if number >= 0 {
-					return -1
+					return -1, nil, nil
 				}
-				number = before + row.Row
+				number, in, part = before+row.Row, t, p
 			}
-			before += part.Rows.Rows()
+			before += p.Rows.Rows()
 		}
 	}
-	return number
+	return number, in, part
+}
+
+// appendStored appends the row as it would be stored, without nulls.
+func (t *dryTable) appendStored(out []byte, part *pipeline.TableRows, row int) []byte {
+	out = append(out, '{')
+	sep := ""
+	for _, c := range part.Rows.Cols() {
+		if c.IsNull(row) {
+			continue
+		}
+		out = exchange.AppendJSONString(append(out, sep...), c.Name)
+		out = appendCell(append(out, ':'), c, row)
+		sep = ","
+	}
+	return append(out, '}')
+}
+
+// conflict is a column that does not take values of the records.
+type conflict struct {
+	table, column, outcome, example string
+	records                         int
+}
+
+// findConflicts returns the columns of existing tables whose values go aside as text, and those for which records are
+// refused.
+func findConflicts(tables []*dryTable, traces []pipeline.RecordTrace) []*conflict {
+	var list []*conflict
+	for _, t := range tables {
+		for _, part := range t.parts {
+			for _, a := range part.Asides {
+				list = append(list, &conflict{
+					table: t.name, column: a.Column, outcome: "aside", example: a.First, records: a.Count,
+				})
+			}
+		}
+	}
+	for _, r := range traces {
+		e := r.Error
+		if e == nil || e.Table == "" {
+			continue
+		}
+		i := slices.IndexFunc(list, func(c *conflict) bool {
+			return c.table == e.Table && c.column == e.Field && c.outcome == "refused"
+		})
+		if i < 0 {
+			i = len(list)
+			list = append(list, &conflict{table: e.Table, column: e.Field, outcome: "refused", example: e.Value})
+		}
+		list[i].records++
+	}
+	return list
+}
+
+// appendConflicts appends conflicts as an array, with the types of the columns that there are.
+func (s *Server) appendConflicts(out []byte, d *dryRun, list []*conflict) []byte {
+	out = append(out, '[')
+	for i, c := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = exchange.AppendJSONString(append(out, `{"table":`...), c.table)
+		out = exchange.AppendJSONString(append(out, `,"column":`...), c.column)
+		if t, ok := d.request.Catalog.Table(d.request.Database, c.table); ok {
+			if column := t.Column(c.column); column != nil {
+				out = append(out, `,"type":"`+dataTypes[column.Type]+`"`...)
+			}
+		}
+		out = append(out, `,"outcome":"`+c.outcome+`","records":`...)
+		out = strconv.AppendInt(out, int64(c.records), 10)
+		out = exchange.AppendJSONString(append(out, `,"example":`...), c.example)
+		out = append(out, '}')
+	}
+	return append(out, ']')
 }
 
 func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) []byte {
@@ -317,14 +411,28 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 	if t.Input != "" {
 		out = appendJSONOrText(append(out, `,"input":`...), t.Input)
 	}
+	if t.Cut {
+		out = append(out, `,"cut":true`...)
+	}
 	out = append(out, `,"outcome":"`+string(t.Outcome)+`","steps":[`...)
 	for i, step := range t.Steps {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = exchange.AppendJSONString(append(out, `{"pipeline":`...), step.Pipeline)
+		out = append(out, '{')
+		if step.Position >= 0 {
+			out = strconv.AppendInt(append(out, `"index":`...), int64(step.Position), 10)
+			out = strconv.AppendInt(append(out, `,"line":`...), int64(step.Line), 10)
+			out = strconv.AppendInt(append(out, `,"took_us":`...), step.Took.Microseconds(), 10)
+			out = append(out, ',')
+		}
+		out = exchange.AppendJSONString(append(out, `"pipeline":`...), step.Pipeline)
 		out = exchange.AppendJSONString(append(out, `,"step":`...), step.Step)
-		out = appendJSONOrText(append(out, `,"record":`...), step.Record)
+		if step.Record == "" {
+			out = append(out, `,"cut":true`...)
+		} else {
+			out = appendJSONOrText(append(out, `,"record":`...), step.Record)
+		}
 		out = appendNames(append(out, `,"added":`...), step.Added)
 		out = appendNames(append(out, `,"changed":`...), step.Changed)
 		out = appendNames(append(out, `,"removed":`...), step.Removed)
@@ -336,13 +444,17 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 			out = append(out, ',')
 		}
 		out = exchange.AppendJSONString(append(out, `{"table":`...), row.Table)
-		if n := rowNumber(&row, tables); n >= 0 {
+		n, in, part := findRow(&row, tables)
+		if n >= 0 {
 			out = append(out, `,"row":`...)
 			out = strconv.AppendInt(out, int64(n), 10)
 		}
 		out = appendOptions(append(out, `,"options":`...), row.Options)
 		if row.Record != "" {
 			out = appendJSONOrText(append(out, `,"record":`...), row.Record)
+			if n >= 0 {
+				out = in.appendStored(append(out, `,"stored":`...), part, row.Row)
+			}
 		}
 		if len(row.Dropped) > 0 {
 			out = appendNames(append(out, `,"dropped":`...), row.Dropped)
@@ -355,6 +467,12 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 		out = exchange.AppendJSONString(append(out, `,"step":`...), e.Step)
 		out = append(out, `,"position":`...)
 		out = strconv.AppendInt(out, int64(e.Position), 10)
+		if e.Line > 0 {
+			out = strconv.AppendInt(append(out, `,"line":`...), int64(e.Line), 10)
+		}
+		if e.Place > 0 {
+			out = strconv.AppendInt(append(out, `,"offset":`...), int64(e.Place-1), 10)
+		}
 		out = exchange.AppendJSONString(append(out, `,"field":`...), e.Field)
 		out = exchange.AppendJSONString(append(out, `,"value":`...), e.Value)
 		out = exchange.AppendJSONString(append(out, `,"reason":`...), e.Reason)

@@ -226,12 +226,12 @@ func TestDryRun(t *testing.T) {
 			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP" + strings.Repeat(" | 1704067200000000000", 10),
 		},
 		{
-			name: "eleven records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 11),
-			want: "!at most 10 records",
+			name: "101 records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 101),
+			want: "!at most 100 records",
 		},
 		{
-			name: "eleven lines", query: "?pipeline_name=svc_identity", contentType: "text/plain",
-			body: strings.Repeat("x\n", 11), want: "!at most 10 records",
+			name: "101 lines", query: "?pipeline_name=svc_identity", contentType: "text/plain",
+			body: strings.Repeat("x\n", 101), want: "!at most 100 records",
 		},
 		{
 			name: "a dropped record",

@@ -154,6 +154,8 @@ func checkError(t *testing.T, w *httptest.ResponseRecorder, status int, code err
 		Code   *errs.Code `json:"code"`
 		Error  *string    `json:"error"`
 		Millis *int       `json:"execution_time_ms"`
+		Faults any        `json:"faults"`
+		Newest any        `json:"newest"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
 	dec.DisallowUnknownFields()

@@ -61,6 +61,9 @@ func (s *Server) manage(f func(x *exchange.Exchange, r *http.Request) ([]byte, e
 		millis := strconv.FormatInt(x.Millis(), 10)
 		w.Header().Set(exchange.HeaderFormat, "svcdb_manage")
 		w.Header().Set(exchange.HeaderExecutionTime, millis)
+		if x.Tag != "" {
+			w.Header().Set("ETag", x.Tag)
+		}
 		exchange.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{%s,"execution_time_ms":%s}`, members, millis))
 	}
 }
@@ -112,6 +115,14 @@ func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+	query, err := manageQuery(r, "note")
+	if err != nil {
+		return nil, err
+	}
+	basedOn, err := s.basedOn(r)
+	if err != nil {
+		return nil, err
+	}
 	source, err := s.readPipeline(x, r)
 	if err != nil {
 		return nil, err
@@ -123,13 +134,17 @@ func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, err
 	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
 		TimeUnixNano: s.cfg.Now().UnixNano(),
 		Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{
-			Name: name, ContentType: pipelineType, Source: source,
+			Name: name, ContentType: pipelineType, Source: source, Note: query.Get("note"), By: storedBy(x), BasedOn: basedOn,
 		}},
 	})
+	if err != nil && basedOn != nil && errs.CodeOf(err) == errs.IllegalState {
+		return nil, s.newerVersion(r.Context(), name, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	version := result.GetPipeline().GetVersion()
+	x.Tag = quoteVersion(version)
 	s.pipelines.Add(name, version, compiled, source)
 	x.Message = "version " + pipelines.FormatVersion(version)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
@@ -146,7 +161,10 @@ func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
 	if err != nil && errs.CodeOf(err) == errs.Unknown {
 		err = errs.New(errs.InvalidArguments, "%s", err)
 	}
-	return p, err
+	if err != nil {
+		return nil, &faultyPipeline{err, source}
+	}
+	return p, nil
 }
 
 // appendPipelineWarnings appends the member warnings, if there are any: those of the document, and which
@@ -175,7 +193,7 @@ func appendVersion(out []byte, name string, version int64) []byte {
 }
 
 // getPipeline answers with a version's text, byte for byte.
-func (s *Server) getPipeline(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
+func (s *Server) getPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
 		return nil, err
@@ -192,8 +210,9 @@ func (s *Server) getPipeline(_ *exchange.Exchange, r *http.Request) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+	x.Tag = quoteVersion(found.Version)
 	out := appendVersion([]byte(`"pipelines":[`), name, found.Version)
-	out = exchange.AppendJSONString(append(out, `,"pipeline":`...), string(text))
+	out = exchange.AppendJSONString(append(appendAuthor(out, found), `,"pipeline":`...), string(text))
 	return append(out, "}]"...), nil
 }
 
@@ -277,9 +296,11 @@ func (s *Server) listPipelines(_ *exchange.Exchange, r *http.Request) ([]byte, e
 		first = false
 		newest := versions[n-1]
 		out.Write(appendVersion(nil, newest.Name, newest.Version))
+		out.Write(appendAuthor(nil, newest))
 		fmt.Fprintf(&out, `,"content_type":%q,"size":%d,"versions":[`, newest.ContentType, newest.Size)
 		for i := n - 1; i >= 0; i-- {
-			fmt.Fprintf(&out, `{"version":"%s","size":%d}`, pipelines.FormatVersion(versions[i].Version), versions[i].Size)
+			fmt.Fprintf(&out, `{"version":"%s","size":%d`, pipelines.FormatVersion(versions[i].Version), versions[i].Size)
+			out.Write(append(appendAuthor(nil, versions[i]), '}'))
 			if i > 0 {
 				out.WriteByte(',')
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 )
 
@@ -37,6 +38,16 @@ func (f *fakePipelines) Propose(_ context.Context, cmd *metapb.Command) (*metapb
 	if put := cmd.GetPutPipeline(); put != nil {
 		p := &metapb.PipelineVersion{
 			Name: put.Name, Version: cmd.TimeUnixNano, ContentType: put.ContentType, Size: uint32(len(put.Source)),
+			Note: put.Note, By: put.By,
+		}
+		newest := int64(0)
+		for _, have := range f.list {
+			if have.Name == put.Name {
+				newest = have.Version
+			}
+		}
+		if put.BasedOn != nil && put.GetBasedOn() != newest {
+			return nil, errs.New(errs.IllegalState, "Pipeline %s has a newer version", put.Name)
 		}
 		for _, have := range f.list {
 			p.Version = max(p.Version, have.Version+1)

@@ -183,8 +183,8 @@ func (d *dest) typeAgain(row int) {
 
 // valueError is the error of a record whose value does not go into a column.
 type valueError struct {
-	column, value string // the value as Cut shows it
-	err           error
+	table, column, value string // the value as Cut shows it
+	err                  error
 }
 
 func (e *valueError) Error() string { return e.err.Error() }
@@ -229,7 +229,7 @@ func (d *dest) typeError(col *column.Col, v *cell) error {
 		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s%s", col.Name,
 			col.Type, v.kind.columnType(), shown, d.wayOut(col))
 	}
-	return &kindError{SkipType, &valueError{col.Name, shown, err}}
+	return &kindError{SkipType, &valueError{d.table, col.Name, shown, err}}
 }
 
 // rangeError returns the error for an integer that no column holds exactly.
@@ -238,7 +238,7 @@ func (d *dest) rangeError(col *column.Col, v *cell) error {
 		return err
 	}
 	shown := processor.Cut(string(v.bytes))
-	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
+	return &kindError{SkipType, &valueError{d.table, col.Name, shown, errs.New(errs.InvalidArguments,
 		"column %q: the integer %s is beyond -9223372036854775808 to 18446744073709551615, and no 64-bit float holds it "+
 			"exactly; send it as text", col.Name, shown)}}
 }
@@ -252,7 +252,7 @@ func (d *dest) lossError(col *column.Col, v *cell) error {
 	if col.ID != 0 {
 		whose += " of table " + strconv.Quote(d.table)
 	}
-	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
+	return &kindError{SkipType, &valueError{d.table, col.Name, shown, errs.New(errs.InvalidArguments,
 		"column %s: expected %s, actual %s %s, which it cannot hold without loss%s", whose, col.Type, v.kind.columnType(),
 		shown, d.wayOut(col))}}
 }
@@ -274,5 +274,5 @@ func (d *dest) blurError(col *column.Col, v *cell) error {
 			"stored values",
 			col.Name, d.table, col.Type, shown, schema.QuoteIdent(d.table), schema.QuoteIdent(col.Name))
 	}
-	return &kindError{SkipType, &valueError{col.Name, shown, err}}
+	return &kindError{SkipType, &valueError{d.table, col.Name, shown, err}}
 }

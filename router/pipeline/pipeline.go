@@ -66,6 +66,10 @@ type Request struct {
 	// Trace, if not nil, is called with what each step made of each record. That is slow,
 	// and meant for trying a pipeline on a few records.
 	Trace func(RecordTrace)
+	// TraceSteps says of which records, by their number from 0, steps and rows are told; nil: of all.
+	TraceSteps func(index int) bool
+	// TraceBytes bounds the texts of all traces together; 0: they are not bounded. What does not fit is left out.
+	TraceBytes int
 	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
 	TellAbsent bool
 	// Tags are fields that become tags where svc_identity makes a column of them and they are texts; others

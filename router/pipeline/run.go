@@ -160,10 +160,10 @@ func (r *runner) process(v value.Value) error {
 			if rec.Quiet {
 				return errSkippedProcessor
 			}
-			return &kindError{SkipProcessor, processor.Located(err, step.Name, i)}
+			return &kindError{SkipProcessor, processor.Located(err, step, i)}
 		}
 		if r.trace != nil {
-			r.trace.after(r, stepName(i, step.Name), rec.Value)
+			r.trace.after(r, i, step, rec.Value)
 		}
 		if rec.Value.IsNull() {
 			r.drop(i)

@@ -99,7 +99,7 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 		r.work = &r.meter
 		r.work.Start(r.req.Ended, r.req.Steps)
 		if q.Trace != nil {
-			r.trace = &tracer{}
+			r.trace = newTracer(q)
 		}
 	}
 	r.rec.Work = r.work

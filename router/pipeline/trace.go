@@ -3,9 +3,11 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/vrl/value"
@@ -13,8 +15,13 @@ import (
 
 // tracer writes down the way of the record under way.
 type tracer struct {
+	wanted func(index int) bool // nil: all
+	room   int                  // for texts
+	whole  bool                 // the steps of the record under way are told
+
 	record RecordTrace
 	was    value.Value // before the step
+	since  time.Time   // when the step began
 	at     *runner     // that took the record last
 }
 
@@ -22,29 +29,85 @@ func stepName(i int, name string) string { return "processors[" + strconv.Itoa(i
 
 func jsonOf(v value.Value) string { return string(value.AppendJSON(nil, v)) }
 
-func (t *tracer) begin(r *runner, text []byte) {
-	t.record = RecordTrace{Index: r.records, Input: string(text)}
-	t.at = r
+// maxTracedRows is the most rows of one record that are told.
+const maxTracedRows = 1000
+
+func newTracer(q *Request) *tracer {
+	t := &tracer{wanted: q.TraceSteps, room: q.TraceBytes}
+	if t.room == 0 {
+		t.room = math.MaxInt
+	}
+	return t
 }
 
-func (t *tracer) before(v value.Value) { t.was = v.Detach() }
+// take returns the text if there is room for it.
+func (t *tracer) take(text string) string {
+	if len(text) > t.room {
+		t.record.Cut, t.room = true, 0
+		return ""
+	}
+	t.room -= len(text)
+	return text
+}
 
-func (t *tracer) after(r *runner, step string, v value.Value) {
+// show returns the record v as JSON if there is room for it.
+func (t *tracer) show(v value.Value) string {
+	if t.room == 0 { // it may be long
+		t.record.Cut = true
+		return ""
+	}
+	return t.take(jsonOf(v))
+}
+
+func (t *tracer) begin(r *runner, text []byte) {
+	t.record = RecordTrace{Index: r.records}
+	if len(text) > t.room { // it is not copied first
+		t.record.Cut = true
+	} else {
+		t.record.Input = t.take(string(text))
+	}
 	t.at = r
-	s := StepTrace{Pipeline: r.name, Step: step, Record: jsonOf(v)}
+	t.whole = t.wanted == nil || t.wanted(r.records)
+}
+
+func (t *tracer) before(v value.Value) {
+	if !t.whole {
+		return
+	}
+	t.was = v.Detach()
+	t.since = time.Now()
+}
+
+func (t *tracer) after(r *runner, i int, step *processor.Step, v value.Value) {
+	t.at = r
+	if !t.whole {
+		return
+	}
+	took := time.Since(t.since)
+	s := StepTrace{
+		Pipeline: r.name, Step: stepName(i, step.Name), Position: i, Line: step.Line, Took: took, Record: t.show(v),
+	}
 	s.compare(t.was.Object(), v.Object())
 	t.record.Steps = append(t.record.Steps, s)
 }
 
 // note adds a step that changes nothing.
 func (t *tracer) note(r *runner, step string) {
-	t.record.Steps = append(t.record.Steps, StepTrace{Pipeline: r.name, Step: step, Record: jsonOf(r.rec.Value)})
+	if !t.whole {
+		return
+	}
+	t.record.Steps = append(t.record.Steps, StepTrace{
+		Pipeline: r.name, Step: step, Position: -1, Record: t.show(r.rec.Value),
+	})
 }
 
 // variables notes that the variables are taken out of the record.
 func (t *tracer) variables(r *runner, v value.Value) {
+	if !t.whole {
+		return
+	}
 	rest := withoutVariables(v)
-	s := StepTrace{Pipeline: r.name, Step: "variables", Record: jsonOf(rest)}
+	s := StepTrace{Pipeline: r.name, Step: "variables", Position: -1, Record: t.show(rest)}
 	s.compare(v.Object(), rest.Object())
 	t.record.Steps = append(t.record.Steps, s)
 }
@@ -86,11 +149,18 @@ func (s *StepTrace) compare(was, is *value.Fields) {
 // row notes the row that was just written to d.
 func (t *tracer) row(r *runner, d *dest) {
 	t.at = r
-	t.record.Rows = append(t.record.Rows, RowTrace{
-		Table: d.table, Options: d.opts.options, NoCreate: d.opts.noCreate || !r.req.AutoCreate,
-		Row: d.rows.Rows() - 1, Record: jsonOf(withoutVariables(r.rec.Value)),
-		Dropped: r.p.dropped(withoutVariables(r.rec.Value)),
-	})
+	if len(t.record.Rows) == maxTracedRows {
+		t.record.Cut = true
+		return
+	}
+	row := RowTrace{
+		Table: d.table, Options: d.opts.options, NoCreate: d.opts.noCreate || !r.req.AutoCreate, Row: d.rows.Rows() - 1,
+	}
+	if t.whole {
+		rest := withoutVariables(r.rec.Value)
+		row.Record, row.Dropped = t.show(rest), r.p.dropped(rest)
+	}
+	t.record.Rows = append(t.record.Rows, row)
 }
 
 // dropped returns the fields of a record that a list of all columns leaves out.
@@ -142,7 +212,7 @@ func (t *tracer) explain(err error) *StepError {
 	e := &StepError{Pipeline: t.at.name, Position: -1, Reason: err.Error()}
 	if f := (*processor.Error)(nil); errors.As(err, &f) {
 		e.Step, e.Position = stepName(f.Position, f.Processor), f.Position
-		e.Field, e.Value, e.Reason = f.Field, f.Value, f.Reason
+		e.Field, e.Value, e.Reason, e.Line, e.Place = f.Field, f.Value, f.Reason, f.Line, f.Place
 		return e
 	}
 	if f := (*transformError)(nil); errors.As(err, &f) {
@@ -150,7 +220,7 @@ func (t *tracer) explain(err error) *StepError {
 		return e
 	}
 	if f := (*valueError)(nil); errors.As(err, &f) {
-		e.Field, e.Value = f.column, f.value
+		e.Table, e.Field, e.Value = f.table, f.column, f.value
 	}
 	switch KindOf(err) {
 	case SkipParse:

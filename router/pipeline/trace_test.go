@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cordwood/proto/schema"
 )
@@ -39,25 +40,28 @@ transform: [{field: n, type: int8}]
 	withTTL := map[string]string{"append_mode": "true", "comment": schema.CreatedOnInsertion, "ttl": "1day"}
 	want := []RecordTrace{
 		{Index: 0, Input: `{"a":"X","svc_ttl":"1d"}`, Outcome: Stored, Steps: []StepTrace{
-			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"X","b":"x","svc_ttl":"1d"}`, Added: []string{"b"}},
 			{
-				Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"x","n":7,"svc_ttl":"1d"}`, Added: []string{"n"},
-				Removed: []string{"a"},
+				Pipeline: "mine", Step: "processors[0] letter", Line: 3, Record: `{"a":"X","b":"x","svc_ttl":"1d"}`,
+				Added: []string{"b"},
 			},
-			{Pipeline: "mine", Step: "variables", Record: `{"b":"x","n":7}`, Removed: []string{"svc_ttl"}},
+			{
+				Pipeline: "mine", Step: "processors[1] vrl", Position: 1, Line: 4, Record: `{"b":"x","n":7,"svc_ttl":"1d"}`,
+				Added: []string{"n"}, Removed: []string{"a"},
+			},
+			{Pipeline: "mine", Step: "variables", Position: -1, Record: `{"b":"x","n":7}`, Removed: []string{"svc_ttl"}},
 		}, Rows: []RowTrace{{Table: "t", Options: withTTL, Record: `{"b":"x","n":7}`, Dropped: []string{"b"}}}},
 		{Index: 1, Input: `{"a":"Y","k":"x"}`, Outcome: Stored, Steps: []StepTrace{
-			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"Y","b":"y","k":"x"}`, Added: []string{"b"}},
+			{Pipeline: "mine", Step: "processors[0] letter", Line: 3, Record: `{"a":"Y","b":"y","k":"x"}`, Added: []string{"b"}},
 			{
-				Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"y","k":"x","n":7}`, Added: []string{"n"},
-				Removed: []string{"a"},
+				Pipeline: "mine", Step: "processors[1] vrl", Position: 1, Line: 4, Record: `{"b":"y","k":"x","n":7}`,
+				Added: []string{"n"}, Removed: []string{"a"},
 			},
-			{Pipeline: "mine", Step: "dispatcher: to svc_identity", Record: `{"b":"y","k":"x","n":7}`},
+			{Pipeline: "mine", Step: "dispatcher: to svc_identity", Position: -1, Record: `{"b":"y","k":"x","n":7}`},
 		}, Rows: []RowTrace{{Table: "t_x", Options: options, Record: `{"b":"y","k":"x","n":7}`}}},
 		{
 			Index: 2, Input: `{"a":1}`, Outcome: Failed,
 			Error: &StepError{
-				Pipeline: "mine", Step: "processors[0] letter", Field: "a", Value: "1",
+				Pipeline: "mine", Step: "processors[0] letter", Field: "a", Value: "1", Line: 3,
 				Reason: "expected a string, found an integer",
 			},
 		},
@@ -66,7 +70,7 @@ transform: [{field: n, type: int8}]
 			Error: &StepError{Pipeline: "mine", Step: "parse", Position: -1, Reason: "Top level value must be map"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(StepTrace{}, "Took")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -90,7 +94,7 @@ func TestTraceOfConflict(t *testing.T) {
 	want := []*StepError{
 		nil,
 		{
-			Pipeline: "svc_identity", Step: "table", Position: -1, Field: "n", Value: shown,
+			Pipeline: "svc_identity", Step: "table", Position: -1, Field: "n", Value: shown, Table: "t",
 			Reason: `column "n": expected Int64 as in an earlier record, actual String: ` + shown,
 		},
 	}

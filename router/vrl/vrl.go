@@ -12,6 +12,7 @@ package vrl
 import (
 	"log/slog"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -84,8 +85,9 @@ func (d *Diagnostics) Error() string {
 
 // A Finding is one of Diagnostics, as it is shown where others stand beside it.
 type Finding struct {
-	// Line is the line of the program that it is about, from 1; 0: none.
-	Line int
+	// Line and Column are where the part of the program begins that it is about, and EndLine and EndColumn what is
+	// behind its last character, from 1; 0: there is none.
+	Line, Column, EndLine, EndColumn int
 	// Headline is one line. Excerpt shows the place, what is said of it, and hints; it is
 	// empty, or some lines.
 	Headline, Excerpt string
@@ -100,14 +102,14 @@ func (d *Diagnostics) Findings(n int) []Finding {
 	for _, x := range d.List[:min(n, len(d.List))] {
 		f := Finding{Headline: x.String()}
 		if len(x.Labels) > 0 {
-			f.Line, _ = diag.Position(d.Source, x.Labels[0].Span.Start)
+			f.Line, f.Column = diag.Position(d.Source, x.Labels[0].Span.Start)
+			f.EndLine, f.EndColumn = diag.Position(d.Source, x.Labels[0].Span.End)
 		}
 		text := diag.Render("program", d.Source, []*diag.Diagnostic{x})
 		if _, rest, _ := strings.Cut(text, "\n"); len(rest) <= maxExcerpt {
 			f.Excerpt = strings.TrimRight(rest, "\n")
 		} else if len(x.Labels) > 0 { // without the line itself
-			line, column := diag.Position(d.Source, x.Labels[0].Span.Start)
-			f.Headline += " (line " + itoa(line) + ", column " + itoa(column) + " of the program: " + x.Labels[0].Text + ")"
+			f.Headline += " (line " + itoa(f.Line) + ", column " + itoa(f.Column) + " of the program: " + x.Labels[0].Text + ")"
 		}
 		out = append(out, f)
 	}
@@ -245,6 +247,8 @@ const (
 type Error struct {
 	Reason Reason
 	Text   string
+	// Line is the line of the program with the call that failed, from 1; 0: it was none.
+	Line int
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -259,6 +263,16 @@ func (p *Program) place(s *fn.Site) string {
 	text := "line " + itoa(line) + ", column " + itoa(column)
 	p.places.Store(s, text)
 	return text
+}
+
+// line returns the line of a call; 0 without one. Its place is looked up once, as that of place.
+func (p *Program) line(s *fn.Site) int {
+	if s == nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(p.place(s), "line "), ",")
+	n, _ := strconv.Atoi(line)
+	return n
 }
 
 // maxValues bounds the values that an event may consist of after a run.
@@ -299,7 +313,7 @@ func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v val
 		if r := recover(); r != nil {
 			// A fault of a function of the library must not take the server down.
 			p.host.Logger.Error("vrl: a program panicked", "panic", r)
-			v, err = value.Value{}, &Error{Failed, "internal error: a function of the library failed unexpectedly"}
+			v, err = value.Value{}, &Error{Reason: Failed, Text: "internal error: a function of the library failed unexpectedly"}
 		}
 	}()
 	v, ok := p.code.Run(f)
@@ -309,16 +323,16 @@ func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v val
 	// What the host gets can be walked through in reasonable time.
 	if value.Size(*event, maxValues) == maxValues || ok && value.Size(v, maxValues) == maxValues {
 		*event = value.NewObject(value.MakeFields(0))
-		return value.Value{}, &Error{Exhausted, "the program makes a value that is too large"}
+		return value.Value{}, &Error{Reason: Exhausted, Text: "the program makes a value that is too large"}
 	}
 	if !ok {
 		switch f.Stopped() {
 		case fn.Aborted:
-			return value.Value{}, &Error{Aborted, f.Text()}
+			return value.Value{}, &Error{Reason: Aborted, Text: f.Text()}
 		case fn.Exhausted:
-			return value.Value{}, &Error{Exhausted, f.TextFor(p.place)}
+			return value.Value{}, &Error{Exhausted, f.TextFor(p.place), p.line(f.Failing())}
 		default:
-			return value.Value{}, &Error{Failed, f.TextFor(p.place)}
+			return value.Value{}, &Error{Failed, f.TextFor(p.place), p.line(f.Failing())}
 		}
 	}
 	return v, nil

@@ -86,7 +86,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	out = AppendJSONString(out, msg)
 	out = append(out, `,"execution_time_ms":`...)
 	out = strconv.AppendInt(out, millis, 10)
-	out = append(appendPart(out, err), '}')
+	out = appendPart(out, err)
+	if d := detailed(nil); errors.As(err, &d) {
+		out = d.AppendDetail(out)
+	}
+	out = append(out, '}')
 	WriteJSON(w, status, out)
 }
 
@@ -104,6 +108,13 @@ func TellPassing(w http.ResponseWriter, r *http.Request, err error, whole bool) 
 		x.Failed = e
 		setHeaders(w.Header(), e, x.named(e.ClientMessage()))
 	}
+}
+
+// detailed is an error whose answer has more members.
+type detailed interface {
+	error
+	// AppendDetail appends members, each with a comma before it.
+	AppendDetail(out []byte) []byte
 }
 
 // located is an error about a part of a text that the client sent.

@@ -22,6 +22,8 @@ import (
 // Exchange is one request and its answer, from the first byte to the last. It is the
 // http.ResponseWriter that handlers see, and travels in the request's context.
 type Exchange struct {
+	// Tag is the answer's ETag, in quotes; empty: it has none.
+	Tag string
 	http.ResponseWriter
 	log *slog.Logger
 	// Start is when the request arrived.

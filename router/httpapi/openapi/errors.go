@@ -30,6 +30,7 @@ var statuses = map[int]string{
 	http.StatusNotFound:              "There is no such thing.",
 	http.StatusMethodNotAllowed:      "The method may not do this; the header Allow names those that may.",
 	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
+	http.StatusPreconditionFailed:    "It was changed meanwhile, or exists already: see If-Match and If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
 	http.StatusUnprocessableEntity: "The Idempotency-Key was used for another body or other parameters; " +

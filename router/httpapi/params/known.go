@@ -19,7 +19,7 @@ var (
 	}
 	DryRun = []string{
 		"db", "table", "pipeline_name", "version", "pipeline_version", "skip_error", "ignore_errors",
-		"custom_time_index", "trace",
+		"custom_time_index", "trace", "trace_records",
 	}
 	// SQL are taken from the query string and from a form.
 	SQL = []string{
@@ -30,7 +30,7 @@ var (
 	}
 	Tail            = []string{"db", "table", "search", "where", "since", "shape", "integers", "max_value_bytes"}
 	ListPipelines   = []string{"db", "name"}
-	PutPipeline     = []string{"db"}
+	PutPipeline     = []string{"db", "note"}
 	PipelineVersion = []string{"db", "version"}
 	PipelineDDL     = []string{"db", "table", "version"}
 )

@@ -38,10 +38,13 @@ const (
 	maxWarnings = 8
 )
 
+// Span is a part of a text. Lines and columns, in characters, count from 1; what is 0 is unknown. The end is
+// behind the last character.
+type Span struct{ Line, Column, EndLine, EndColumn int }
+
 // Fault is one thing that is wrong in a document.
 type Fault struct {
-	// Line and Column count from 1; 0 if unknown.
-	Line, Column int
+	Span
 	// Path is where it is, as in processors[2].date.timezone; "" for the whole document.
 	Path    string
 	Message string
@@ -72,6 +75,7 @@ type Error struct {
 
 	warnings []Fault
 	cost     int
+	lines    []string // of the document
 }
 
 // Error returns the faults one below the other. Excerpts are some lines each.
@@ -102,7 +106,7 @@ func (e *Error) add(f Fault) {
 // *Error: the text is too long, not UTF-8, malformed, or holds no or several documents.
 func Parse(src []byte) (*Node, error) {
 	fail := func(line int, format string, args ...any) (*Node, error) {
-		return nil, &Error{Faults: []Fault{{Line: line, Message: fmt.Sprintf(format, args...)}}}
+		return nil, &Error{Faults: []Fault{{Span: Span{Line: line}, Message: fmt.Sprintf(format, args...)}}}
 	}
 	switch {
 	case len(src) > MaxBytes:
@@ -133,7 +137,7 @@ func Parse(src []byte) (*Node, error) {
 	if line, why := measure(top, 1, &budget); why != "" {
 		return fail(line, "Yaml parse error: %s", why)
 	}
-	return &Node{y: resolve(top), out: &Error{}}, nil
+	return &Node{y: resolve(top), out: &Error{lines: strings.Split(string(src), "\n")}}, nil
 }
 
 // deepFlow reports whether brackets open deeper than any sane document has them, which

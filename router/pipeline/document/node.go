@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -35,24 +36,104 @@ func (n *Node) Line() int { return n.y.Line }
 
 // Fault notes a fault of the node.
 func (n *Node) Fault(format string, args ...any) {
-	n.out.add(Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
+	n.out.add(Fault{Span: n.span(), Path: n.path, Message: fmt.Sprintf(format, args...)})
 }
 
-// FaultAt notes a fault of a line of the node's text, from 1. The fault has the line of the
-// document where that is known: in a text behind | and in one of a single line.
-func (n *Node) FaultAt(line int, message, excerpt string) {
-	f := Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: message, Excerpt: excerpt}
-	if n.y.Style&yaml.LiteralStyle != 0 && line > 0 {
-		f.Line, f.Column = n.y.Line+line, 0
+// FaultAt notes a fault of a part of the node's text. The fault has the place in the document where that is
+// known: in a text behind | and in one that stands in its line as it is.
+func (n *Node) FaultAt(at Span, message, excerpt string) {
+	n.out.add(Fault{Span: n.Within(at), Path: n.path, Message: message, Excerpt: excerpt})
+}
+
+// span is where the node's value stands; of a map, a list or a text of several lines only its beginning is known.
+func (n *Node) span() Span {
+	s := Span{Line: n.y.Line, Column: n.y.Column}
+	if n.y.Kind == yaml.ScalarNode && n.y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+		if width := n.width(); width > 0 {
+			s.EndLine, s.EndColumn = s.Line, s.Column+width
+		}
 	}
-	n.out.add(f)
+	return s
+}
+
+// width is how many characters a scalar takes in its line; 0 if it is not known.
+func (n *Node) width() int {
+	quotes := 0
+	if n.y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		quotes = 1
+	}
+	if !n.verbatim(quotes) {
+		return 0
+	}
+	return utf8.RuneCountInString(n.y.Value) + 2*quotes
+}
+
+// verbatim reports whether the node's text stands in the document as it is, behind so many quotes.
+func (n *Node) verbatim(quotes int) bool {
+	line := []rune(n.line(n.y.Line))
+	from := n.y.Column - 1 + quotes
+	return from >= 0 && from <= len(line) && strings.HasPrefix(string(line[from:]), n.y.Value)
+}
+
+// line returns a line of the document, from 1.
+func (n *Node) line(i int) string {
+	if i < 1 || i > len(n.out.lines) {
+		return ""
+	}
+	return n.out.lines[i-1]
+}
+
+// Within returns where a part of the node's text stands in the document, or else where the node does.
+func (n *Node) Within(at Span) Span {
+	if at.Line <= 0 {
+		return n.span()
+	}
+	var down, right int
+	switch quoted := n.y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0; {
+	case n.y.Style&yaml.LiteralStyle != 0:
+		down, right = n.y.Line, n.indent(at.Line)
+	case n.y.Style&yaml.FoldedStyle != 0 || strings.Contains(n.y.Value, "\n"):
+		return n.span()
+	case quoted && n.verbatim(1):
+		down, right = n.y.Line-1, n.y.Column
+	case !quoted && n.verbatim(0):
+		down, right = n.y.Line-1, n.y.Column-1
+	default:
+		return n.span()
+	}
+	move := func(line, column int) (int, int) {
+		if line > 0 {
+			line += down
+		}
+		if column > 0 && right >= 0 {
+			return line, column + right
+		}
+		return line, 0
+	}
+	var s Span
+	s.Line, s.Column = move(at.Line, at.Column)
+	s.EndLine, s.EndColumn = move(at.EndLine, at.EndColumn)
+	return s
+}
+
+// indent is how much a line of a text behind | is indented in the document; -1 if that is not known.
+func (n *Node) indent(line int) int {
+	lines := strings.Split(n.y.Value, "\n")
+	if line > len(lines) {
+		return -1
+	}
+	rest, ok := strings.CutSuffix(strings.TrimSuffix(n.line(n.y.Line+line), "\r"), strings.TrimSuffix(lines[line-1], "\r"))
+	if !ok || strings.Trim(rest, " ") != "" {
+		return -1
+	}
+	return len(rest)
 }
 
 // Warn notes something that is allowed and that the author of the document probably did not mean.
 func (n *Node) Warn(format string, args ...any) {
 	if len(n.out.warnings) < maxWarnings {
 		n.out.warnings = append(n.out.warnings,
-			Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
+			Fault{Span: n.span(), Path: n.path, Message: fmt.Sprintf(format, args...)})
 	}
 }
 

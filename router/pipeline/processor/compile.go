@@ -90,5 +90,5 @@ func (l *List) compileStep(n *document.Node, env Env, names *Names) (Step, bool)
 	o := &Options{Map: e.Value.Map(), Env: env, kind: kind.Name, names: names, list: l}
 	apply := kind.Compile(o)
 	o.Done()
-	return Step{kind.Name, apply}, n.Faults() == before && apply != nil
+	return Step{kind.Name, apply, n.Line()}, n.Faults() == before && apply != nil
 }

@@ -54,7 +54,12 @@ func compileDateAt(o *Options, now func() time.Time) Apply {
 		if rec.Quiet {
 			return errQuiet
 		}
-		return rec.Fail(fl.In.Text, value.NewString(s), "failed to parse%s", whyNoTime(formats, s, opt))
+		why, place := whyNoTime(formats, s, opt)
+		failed := rec.Fail(fl.In.Text, value.NewString(s), "failed to parse%s", why)
+		if e := (*Error)(nil); errors.As(failed, &e) {
+			e.Place = place
+		}
+		return failed
 	})
 }
 
@@ -197,22 +202,22 @@ func (f *timeFormat) parseYearless(rec *Record, s string, o timefmt.ParseOptions
 	return value.None, false
 }
 
-// whyNoTime says more of a failure if there is one pattern only.
-func whyNoTime(formats []timeFormat, s string, o timefmt.ParseOptions) string {
+// whyNoTime says more of a failure if there is one pattern only, with the byte, from 1, at which reading ended.
+func whyNoTime(formats []timeFormat, s string, o timefmt.ParseOptions) (why string, place int) {
 	if len(formats) != 1 || formats[0].yearless {
-		return ""
+		return "", 0
 	}
 	_, _, err := formats[0].format.ParseUnix(s, o)
 	e := (*timefmt.ParseError)(nil)
 	if !errors.As(err, &e) {
-		return ""
+		return "", 0
 	}
-	why := " by " + Cut(e.Pattern) + ", " + e.Reason.String()
+	why = " by " + Cut(e.Pattern) + ", " + e.Reason.String()
 	if e.Spec != "" {
 		why += " at byte " + itoa(e.Pos) + " (" + strings.TrimSpace(Cut(e.Spec)) + ")"
 	}
 	if rest := e.Rest(); rest != "" {
 		why += " " + strconv.Quote(rest) + " at byte " + itoa(e.Pos)
 	}
-	return why + e.Advice()
+	return why + e.Advice(), e.Pos + 1
 }

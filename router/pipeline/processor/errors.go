@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -18,6 +19,10 @@ type Error struct {
 	// Value is the value that it failed on as JSON, cut; "" if there is none.
 	Value  string
 	Reason string
+	// Line is the line of the document that failed, set by the pipeline if the processor does not know better.
+	Line int
+	// Place is the byte of the value at which it failed, from 1; 0: it is not known.
+	Place int
 }
 
 func (e *Error) Error() string {
@@ -34,14 +39,14 @@ func (e *Error) Error() string {
 	return s.String()
 }
 
-// Located returns err as the error of the processor of that name and position.
-func Located(err error, name string, position int) error {
+// Located returns err as the error of a step at a position.
+func Located(err error, step *Step, position int) error {
 	e := (*Error)(nil)
 	if !errors.As(err, &e) {
-		return &Error{Processor: name, Position: position, Reason: err.Error()}
+		return &Error{Processor: step.Name, Position: position, Reason: err.Error(), Line: step.Line}
 	}
 	c := *e
-	c.Processor, c.Position = name, position
+	c.Processor, c.Position, c.Line = step.Name, position, cmp.Or(c.Line, step.Line)
 	return &c
 }
 

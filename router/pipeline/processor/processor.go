@@ -52,6 +52,8 @@ type TimeField struct {
 type Step struct {
 	Name  string
 	Apply Apply
+	// Line is its line in the document, from 1.
+	Line int
 }
 
 // List is the compiled processors of a pipeline.

@@ -43,7 +43,7 @@ func compileOne(processor, options string, env Env, names *Names) (Step, error) 
 	}
 	apply := kind.Compile(o)
 	o.Done()
-	return Step{processor, apply}, root.Err()
+	return Step{Name: processor, Apply: apply}, root.Err()
 }
 
 func runOne(t *testing.T, processor, options, record string, env Env) string {
@@ -78,7 +78,7 @@ func runOne(t *testing.T, processor, options, record string, env Env) string {
 	for range 2 { // the second time with the memory of the first
 		rec.Value = v
 		if err := list.Steps[0].Apply(rec); err != nil {
-			got = "!" + Located(err, processor, 0).Error()
+			got = "!" + Located(err, &list.Steps[0], 0).Error()
 			continue
 		}
 		got = string(value.AppendJSON(nil, rec.Value))

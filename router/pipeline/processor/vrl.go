@@ -56,7 +56,8 @@ func compileVRL(o *Options) Apply {
 			if rec.Quiet {
 				return errQuiet
 			}
-			return rec.Fail("", value.None, "Failed to execute VRL, %s", cutTo(err.Error(), maxVRLError))
+			failed := rec.Fail("", value.None, "Failed to execute VRL, %s", cutTo(err.Error(), maxVRLError))
+			return onLine(failed, at, err)
 		}
 		switch v.Kind() {
 		case value.Object, value.Array, value.Null:
@@ -79,11 +80,21 @@ func vrlFaults(at *document.Node, err error) {
 		return
 	}
 	for _, f := range list.Findings(maxVRLFindings) {
-		at.FaultAt(f.Line, "Failed to compile VRL, "+f.Headline, f.Excerpt)
+		span := document.Span{Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn}
+		at.FaultAt(span, "Failed to compile VRL, "+f.Headline, f.Excerpt)
 	}
 	if more := len(list.List) - maxVRLFindings; more > 0 {
 		at.Fault("%d more findings in the program", more)
 	}
+}
+
+// onLine gives the error of a record the line of the document on which the program failed, if that is known.
+func onLine(failed error, at *document.Node, err error) error {
+	e, why := (*Error)(nil), (*vrl.Error)(nil)
+	if errors.As(failed, &e) && errors.As(err, &why) && why.Line > 0 {
+		e.Line = at.Within(document.Span{Line: why.Line}).Line
+	}
+	return failed
 }
 
 // maxVRLError is how much of a program's error is told: it may hold all of a field.

@@ -257,6 +257,14 @@ func (f *Frame) Text() string {
 	})
 }
 
+// Failing returns the call of the program that failed, the outermost one; nil if there is none.
+func (f *Frame) Failing() *Site {
+	if len(f.calls) == 0 {
+		return nil
+	}
+	return f.calls[len(f.calls)-1]
+}
+
 // TextFor is Text with the places of calls in the words of place.
 func (f *Frame) TextFor(place func(*Site) string) string {
 	var b []byte

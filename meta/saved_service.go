@@ -1,0 +1,145 @@
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// Before the log: what users save.
+
+// SavedLink is the kind of the states behind short links: their names are made of their values.
+const SavedLink = "link"
+
+// SavedKinds lists the kinds of what users save.
+func SavedKinds() []string { return []string{"search", "sql", "view", SavedLink} }
+
+// maxSavedName is the most characters of a name.
+const maxSavedName = 128
+
+// CheckSavedName refuses kinds and names that nothing saved may have.
+func CheckSavedName(kind, name string) error {
+	control := func(c rune) bool { return c == '/' || unicode.IsControl(c) }
+	switch {
+	case !slices.Contains(SavedKinds(), kind):
+		return errs.New(errs.InvalidArguments, "%.40q is no kind of saved things; use one of %s", kind,
+			strings.Join(SavedKinds(), ", "))
+	case name == "":
+		return errs.New(errs.InvalidArguments, "the name of the saved %s is empty", kind)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, control) || name != strings.TrimSpace(name):
+		return errs.New(errs.InvalidArguments, "the name of a saved %s cannot have /, control characters, or spaces at "+
+			"its ends: %.200q", kind, name)
+	case utf8.RuneCountInString(name) > maxSavedName:
+		return errs.New(errs.InvalidArguments, "the name of a saved %s has more than %d characters", kind, maxSavedName)
+	}
+	return nil
+}
+
+func checkSavedOwner(owner string) error {
+	if strings.ContainsRune(owner, 0) {
+		return errs.New(errs.InvalidArguments, "the name of a user has a NUL character")
+	}
+	return checkText("owner of a saved thing", owner, false)
+}
+
+func checkSaved(s *metapb.Saved, value []byte) error {
+	if s == nil {
+		return errs.New(errs.InvalidArguments, "Save: nothing is given")
+	}
+	if err := CheckSavedName(s.Kind, s.Name); err != nil {
+		return err
+	}
+	if err := checkSavedOwner(s.Owner); err != nil {
+		return err
+	}
+	switch {
+	case len(value) > catalog.MaxSavedBytes:
+		return errs.New(errs.InvalidArguments, "Save %s %s: the value has %d bytes, at most %d are allowed", s.Kind, s.Name,
+			len(value), catalog.MaxSavedBytes)
+	case !utf8.Valid(value) || !json.Valid(value):
+		return errs.New(errs.InvalidArguments, "Save %s %s: the value is not JSON", s.Kind, s.Name)
+	}
+	s.Size = uint32(len(value))
+	return nil
+}
+
+func prepareDropSaved(d *metapb.DropSaved) error {
+	if err := CheckSavedName(d.Kind, d.Name); err != nil {
+		return err
+	}
+	return checkSavedOwner(d.Owner)
+}
+
+// prepareRestoreSaved also refuses a version so high that counting would end.
+func prepareRestoreSaved(r *metapb.RestoreSaved) error {
+	if err := checkSaved(r.Saved, r.Value); err != nil {
+		return err
+	}
+	if v := r.Saved.Version; v == 0 || v > 1<<62 {
+		return errs.New(errs.InvalidArguments, "Restore %s %s: %d is not a version", r.Saved.Kind, r.Saved.Name, v)
+	}
+	return nil
+}
+
+// ReadSaved sends what users have saved. Only the leader answers, so that they read what they wrote.
+func (m *Meta) ReadSaved(
+	req *metapb.ReadSavedRequest, stream grpc.ServerStreamingServer[metapb.ReadSavedResponse],
+) error {
+	if _, err := m.ReadIndex(stream.Context(), &metapb.ReadIndexRequest{}); err != nil {
+		return err
+	}
+	return errs.ToGRPC(m.readSaved(stream.Context(), req, stream.Send))
+}
+
+// savedPiece is how many saved things are read by one transaction, so that a slow receiver holds nothing.
+const savedPiece = 16
+
+func (m *Meta) readSaved(
+	ctx context.Context, req *metapb.ReadSavedRequest, send func(*metapb.ReadSavedResponse) error,
+) error {
+	var last []byte
+	for {
+		var piece []*metapb.ReadSavedResponse
+		more := false
+		err := m.catalog.View(func(tx *catalog.Tx) (err error) {
+			var list []*metapb.Saved
+			if req.GetName() != "" {
+				var s *metapb.Saved
+				if s, err = tx.Saved.Visible(req.GetKind(), req.GetName(), req.GetOwner()); s != nil {
+					list = []*metapb.Saved{s}
+				}
+			} else if list, err = tx.Saved.From(req.GetKind(), last, savedPiece); len(list) > 0 {
+				last, more = tx.Saved.Key(list[len(list)-1]), true
+			}
+			for _, s := range list {
+				if req.Owner == nil || s.Shared || s.Owner == req.GetOwner() {
+					piece = append(piece, &metapb.ReadSavedResponse{Saved: s, Value: tx.Saved.Value(s)})
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return errs.Wrap(errs.Internal, err, "read what is saved")
+		}
+		for _, s := range piece {
+			if err := send(s); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}

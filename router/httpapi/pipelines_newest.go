@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/pipelines"
+)
+
+// A pipeline may be stored on the condition that a certain version is the newest one, so that who edits it does not
+// overwrite what somebody else stored meanwhile: If-Match with the version as it is in ETag, or If-None-Match: *.
+
+// storedBy is the user who stores something; empty while there are no users.
+func storedBy(x *exchange.Exchange) string {
+	if x.Caller.Proof == "none" {
+		return ""
+	}
+	return x.Caller.User
+}
+
+// quoteVersion returns the ETag of a version, which has no space.
+func quoteVersion(version int64) string {
+	return `"` + strings.Replace(pipelines.FormatVersion(version), " ", "T", 1) + `Z"`
+}
+
+// basedOn reads the condition of a request; nil: there is none.
+func (s *Server) basedOn(r *http.Request) (*int64, error) {
+	match, none := params.Header(r.Header, "If-Match"), params.Header(r.Header, "If-None-Match")
+	version := int64(0)
+	switch {
+	case match == "" && none == "":
+		return nil, nil
+	case match != "" && none != "":
+		return nil, errs.New(errs.InvalidArguments, "use either If-Match or If-None-Match")
+	case none == "*":
+		return &version, nil
+	case none != "":
+		return nil, errs.New(errs.InvalidArguments, "If-None-Match: %s: only * is possible, for a pipeline that does not "+
+			"exist yet", cutText(none))
+	}
+	text, quoted := strings.CutSuffix(strings.TrimPrefix(match, `"`), `"`)
+	if !quoted {
+		return nil, errs.New(errs.InvalidArguments, "If-Match: %s: expected the version in quotes, as the header ETag has it",
+			cutText(match))
+	}
+	version, err := pipelines.ParseVersion(text)
+	if err != nil {
+		return nil, err
+	}
+	return &version, nil
+}
+
+// newerVersion is the answer to a condition that is not met: 412, with the newest version, if there is one.
+func (s *Server) newerVersion(ctx context.Context, name string, err error) error {
+	if s.cfg.Fresh != nil { // what is told is better than an old version, and worse than a late answer
+		_ = s.cfg.Fresh(ctx)
+	}
+	newest, _ := s.cfg.Pipelines.Pipeline(name)
+	return &staleVersion{errs.From(err).WithStatus(http.StatusPreconditionFailed), newest}
+}
+
+// staleVersion says that a pipeline was changed meanwhile.
+type staleVersion struct {
+	err    *errs.Error
+	newest *metapb.PipelineVersion // nil: there is none
+}
+
+func (e *staleVersion) Error() string { return e.err.Error() }
+func (e *staleVersion) Unwrap() error { return e.err }
+
+// AppendDetail appends the member newest.
+func (e *staleVersion) AppendDetail(out []byte) []byte {
+	if e.newest == nil {
+		return out
+	}
+	out = appendVersion(append(out, `,"newest":`...), e.newest.Name, e.newest.Version)
+	return append(appendAuthor(out, e.newest), '}')
+}
+
+// appendAuthor appends who stored a version and what they said of it, as far as that is known.
+func appendAuthor(out []byte, p *metapb.PipelineVersion) []byte {
+	if p.By != "" {
+		out = exchange.AppendJSONString(append(out, `,"by":`...), p.By)
+	}
+	if p.Note != "" {
+		out = exchange.AppendJSONString(append(out, `,"note":`...), p.Note)
+	}
+	return out
+}
