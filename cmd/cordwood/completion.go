@@ -50,7 +50,10 @@ var argumentListers = map[string][]lister{
 	"cluster operations": {ofServer(operationNames(false)), words()},
 	"cluster pause":      {words("rebalance"), words()},
 	"cluster resume":     {words("rebalance"), words()},
-	"pipeline diff":      {ofServer(pipelineNames), latestOrVersion, latestOrVersion},
+	"pipeline delete":    {ofServer(storedNames), versionsOfArgument, words()},
+	"pipeline diff":      {ofServer(storedNames), latestOrVersion, latestOrVersion},
+	"pipeline rollback":  {ofServer(storedNames), versionsOfArgument, words()},
+	"shard replicas":     {ofServer(shardNames), words("1", "3", "5", "7"), words()},
 	"table set":          {ofServer(tableNames), words(settings(schema.TableOptionNames())...)},
 	"table unset":        {ofServer(tableNames), words(schema.TableOptionNames()...)},
 }
@@ -220,7 +223,7 @@ func firstArgument(cmd *cobra.Command, line string) lister {
 		return ofServer(shardNames)
 	case "NAME":
 		if p := cmd.Parent(); p != nil && p.Name() == "pipeline" && cmd.Name() != "put" {
-			return ofServer(pipelineNames)
+			return ofServer(storedNames)
 		}
 	}
 	return nil

@@ -109,10 +109,16 @@ func storedPipelines(ctx context.Context, c *client.Client, only string) ([]stor
 	return answer.Pipelines, nil
 }
 
+// pipelineNames returns the pipelines that records may go through.
 func pipelineNames(cmd *cobra.Command) []string {
+	return append([]string{"svc_identity"}, storedNames(cmd)...)
+}
+
+// storedNames returns the pipelines that have versions.
+func storedNames(cmd *cobra.Command) []string {
 	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
 		list, err := storedPipelines(ctx, c, "")
-		names := []string{"svc_identity"}
+		var names []string
 		for _, p := range list {
 			names = append(names, p.Name)
 		}

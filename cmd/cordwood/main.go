@@ -27,7 +27,11 @@ func main() {
 func run(args []string, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
+	wrong := cli.RefuseUnknownHelp(root)
 	cmd, err := root.ExecuteC()
+	if err == nil {
+		err = *wrong
+	}
 	if err == nil {
 		return cli.ExitOK
 	}

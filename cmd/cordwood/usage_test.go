@@ -41,6 +41,47 @@ func TestWrongUsage(t *testing.T) {
 			`cordwood help: there is no command "tale": did you mean 'cordwood table'? (see 'cordwood help --help')`,
 		},
 		{
+			"replay-rejects --help",
+			`cordwood: there is no command "replay-rejects": did you mean 'cordwood pipeline replay-rejects'? ` +
+				`(see 'cordwood --help')`,
+		},
+		{
+			"shard new --help",
+			`cordwood shard: there is no command "new": did you mean 'cordwood shard add'? (see 'cordwood shard --help')`,
+		},
+		{
+			"shard --server x nope -h",
+			`cordwood shard: there is no command "nope": there are add, drop, list, move, rebuild, remove, replicas, ` +
+				`split-hot (see 'cordwood shard --help')`,
+		},
+		{
+			"table get x",
+			`cordwood table: there is no command "get": did you mean 'cordwood table show'? ` +
+				`(see 'cordwood table --help')`,
+		},
+		{"start", `cordwood: there is no command "start": did you mean 'cordwood serve'? (see 'cordwood --help')`},
+		{"sql --format csv", `cordwood sql: there is no flag --format: did you mean --output? (see 'cordwood sql --help')`},
+		{
+			"table list --json",
+			`cordwood table list: there is no flag --json: did you mean --output json? ` +
+				`(see 'cordwood table list --help')`,
+		},
+		{
+			"sql -c x",
+			`cordwood sql: there is no flag -c: the statement is the argument, as in cordwood sql 'SELECT 1' ` +
+				`(see 'cordwood sql --help')`,
+		},
+		{
+			"serve --port 80",
+			`cordwood serve: there is no flag --port: did you mean --http-addr? ` +
+				`(see 'cordwood serve --help')`,
+		},
+		{
+			"tail -f app",
+			`cordwood tail: there is no flag -f: new rows are printed as they arrive without it ` +
+				`(see 'cordwood tail --help')`,
+		},
+		{
 			"version now",
 			`cordwood version: "now" is too much: this command takes no arguments (see 'cordwood version --help')`,
 		},
@@ -213,7 +254,7 @@ func TestUnknownEnvironment(t *testing.T) {
 			t.Errorf("%s: status %d: %s", args, status, stderr.String())
 		}
 	}
-	for _, args := range []string{"version", "help sql", "secret --help"} {
+	for _, args := range []string{"version", "help sql", "new-secret --help"} {
 		var stderr bytes.Buffer
 		if status := run(strings.Fields(args), &stderr); status != cli.ExitOK {
 			t.Errorf("%s: status %d: %s", args, status, stderr.String())

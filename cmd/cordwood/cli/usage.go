@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,22 @@ func helpFor(cmd *cobra.Command, args []string) error {
 	return c.Help()
 }
 
+// RefuseUnknownHelp has --help print nothing behind a command that does not exist, as in 'shard new --help',
+// for which cobra prints the help of 'shard'. The error that it returns is set then.
+func RefuseUnknownHelp(root *cobra.Command) *error {
+	wrong := new(error)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		_, _, takesAny := strings.Cut(cmd.Use, " ")
+		if rest := cmd.Flags().Args(); len(rest) > 0 && !takesAny && cmd.HasAvailableSubCommands() {
+			*wrong = WrongUsage(unknownCommand(cmd, rest[0]))
+			return
+		}
+		help(cmd, args)
+	})
+	return wrong
+}
+
 // argumentFault returns what is wrong with the arguments of a command that refuses them.
 func argumentFault(cmd *cobra.Command, args []string) error {
 	_, arguments, takesAny := strings.Cut(cmd.Use, " ")
@@ -75,6 +92,17 @@ func argumentFault(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("want %s, got %s", arguments, Count(len(args), "argument"))
 }
 
+// otherCommands are the names by which other programs know our commands, several if a group has one and
+// another group another.
+var otherCommands = map[string]string{
+	"new": "add put", "create": "add put", "ls": "list", "rm": "drop remove delete", "delete": "drop remove",
+	"del": "delete drop remove", "remove": "drop delete", "describe": "show", "get": "show list", "info": "status",
+	"upload": "put", "apply": "put", "save": "put", "query": "sql", "shell": "sql", "psql": "sql", "select": "sql",
+	"start": "serve", "run": "serve", "server": "serve", "import": "ingest", "load": "ingest", "send": "ingest",
+	"push": "ingest", "logs": "tail", "watch": "tail", "follow": "tail", "test": "dryrun", "try": "dryrun",
+	"history": "versions", "check": "doctor", "dump": "backup",
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -85,7 +113,16 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if inner := innerCommands(cmd, name); len(inner) > 0 {
 		return fmt.Errorf("there is no command %q: did you mean '%s'?", name, strings.Join(inner, "' or '"))
 	}
-	if like := nearest.Name(name, names); like != "" {
+	like := ""
+	for _, other := range strings.Fields(otherCommands[name]) {
+		if like == "" && slices.Contains(names, other) {
+			like = other
+		}
+	}
+	if like == "" {
+		like = nearest.Name(name, names)
+	}
+	if like != "" {
 		return fmt.Errorf("there is no command %q: did you mean '%s %s'?", name, cmd.CommandPath(), like)
 	}
 	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
@@ -125,7 +162,8 @@ func FlagFault(cmd *cobra.Command, err error) error {
 		return WrongUsage(fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name,
 			strings.ToUpper(kind)))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return WrongUsage(fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName()))
+		return WrongUsage(fmt.Errorf("there is no flag -%s%s", unknown.GetSpecifiedName(),
+			otherFlag(cmd, unknown.GetSpecifiedName())))
 	case errors.As(err, &unknown) && config.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":
 		return WrongUsage(fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), config.Removed(unknown.GetSpecifiedName())))
 	case errors.As(err, &unknown):
@@ -135,6 +173,9 @@ func FlagFault(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
+		if other := otherFlag(cmd, unknown.GetSpecifiedName()); other != "" {
+			return WrongUsage(fmt.Errorf("there is no flag --%s%s", unknown.GetSpecifiedName(), other))
+		}
 		if like := nearest.Name(unknown.GetSpecifiedName(), names); like != "" {
 			return WrongUsage(fmt.Errorf("there is no flag --%s: did you mean --%s?", unknown.GetSpecifiedName(), like))
 		}

@@ -6,6 +6,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type ingestOptions struct {
 	forever         bool
 	skipError       bool
 	onReject        string
+	timeout         string
 	customTimeIndex string
 	hints           []string
 	force           bool
@@ -53,8 +55,8 @@ func NewCommand() *cobra.Command {
 gzip or zstd. They are sent in batches that end at line ends, or between the values of a
 JSON file, several at a time; rows of one file may therefore be stored in another order.
 
-A batch that the server is too busy for is sent again. A batch that it refuses ends the
-command, unless --skip-error lets it drop the records that fail; so does a file that
+A batch that the server is too busy for is sent again, up to 10 times, or for --timeout.
+A batch that it refuses ends the command, unless --skip-error lets it drop the records that fail; so does a file that
 cannot be read to its end. What was sent before stays stored: the last line says how much
 that is. If a file cannot be opened, nothing is sent. Each batch has an idempotency key:
 one whose answer was lost is sent again, and not stored twice.
@@ -67,8 +69,14 @@ busy, however long that takes; the pipe then waits too.`,
   cordwood ingest --table audit --hint ttl=90d --hint on_type_conflict=aside audit.ndjson
   journalctl -o json --follow | cordwood ingest --forever --table journal --custom-time-index ` +
 			`'__REALTIME_TIMESTAMP;epoch;us' -`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runIngest(cmd, args, &o) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.WrongUsage(fmt.Errorf("say which files to send, or - for standard input, as in: "+
+					"some-program | cordwood ingest --table %s -", cmp.Or(o.table, "TABLE")))
+			}
+			return runIngest(cmd, args, &o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.db, "db", "public", "`DATABASE` to write to")
@@ -82,6 +90,8 @@ busy, however long that takes; the pipe then waits too.`,
 	f.DurationVar(&o.flushAfter, "flush-after", time.Second,
 		"send what a pipe has brought after `DURATION`, even if it is no full batch; 0 waits until it is")
 	f.BoolVar(&o.forever, "forever", false, "try again without an end while the server is away or busy")
+	f.StringVar(&o.timeout, "timeout", "",
+		"`DURATION` after which a batch is given up, with all its tries, such as 5m; by default it is tried 10 times")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
 	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: "+
 		"drop, or store in svc_private.rejects; the server's setting by default")
@@ -118,12 +128,19 @@ func (o *ingestOptions) job(cmd *cobra.Command) (*ingestJob, error) {
 	if err != nil {
 		return nil, cli.WrongUsage(err)
 	}
+	timeout, err := cli.ParseDuration("timeout", o.timeout)
+	if err != nil {
+		return nil, err
+	}
+	if timeout > 0 && o.forever {
+		return nil, cli.WrongUsage(errors.New("--timeout and --forever exclude each other: give one of them"))
+	}
 	if err := o.checkRanges(batch); err != nil {
 		return nil, cli.WrongUsage(err)
 	}
 	return &ingestJob{
 		query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel,
-		after: o.flushAfter, stdin: cmd.InOrStdin(), force: o.force,
+		timeout: timeout, after: o.flushAfter, stdin: cmd.InOrStdin(), force: o.force,
 	}, nil
 }
 

@@ -278,6 +278,12 @@ func TestIngestNamesTheLine(t *testing.T) {
 			t.Errorf("%s, %s: %s", tt.unit, tt.reason, got)
 		}
 	}
+	p := piece{chunk: chunk{first: 101, last: 200}, file: "app.log", unit: "lines", format: FormatNDJSON}
+	if err := p.located(&client.Error{Status: 400, Msg: "invalid JSON at index: 1: x; if the lines are text, send them " +
+		"as text/plain"}); err.Error() !=
+		"app.log, line 102: invalid JSON at index: 1: x; if the lines are text, say --format text (server answered 400)" {
+		t.Errorf("a line of text: %v", err)
+	}
 	for _, tt := range []struct {
 		format InputFormat
 		data   string
@@ -431,6 +437,8 @@ func TestIngestUsage(t *testing.T) {
 		{"x", "--table", "t", "--batch", "1GiB"},
 		{"x", "--table", "t", "--batch", "1"},
 		{"x", "--table", "t", "--parallel", "0"},
+		{"x", "--table", "t", "--timeout", "soon"},
+		{"x", "--table", "t", "--timeout", "1m", "--forever"},
 		{"x", "--table", "t", "--on-reject", "keep"},
 		{"x", "--table", "t", "--server", "ftp://x"},
 		{"x", "--table", "t", "--user", "nobody"},
@@ -441,8 +449,10 @@ func TestIngestUsage(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if code := run([]string{"ingest"}, io.Discard); code != cli.ExitUsage {
-		t.Errorf("without files: status %d", code)
+	var errOut bytes.Buffer
+	if code := run([]string{"ingest", "--table", "t"}, &errOut); code != cli.ExitUsage ||
+		!strings.Contains(errOut.String(), "or - for standard input, as in: some-program | cordwood ingest --table t -") {
+		t.Errorf("without files: status %d, %s", code, &errOut)
 	}
 	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}, io.Discard); code != cli.ExitFailed {
 		t.Errorf("a missing file: status %d", code)
@@ -650,5 +660,21 @@ func TestUnknownHint(t *testing.T) {
 		if list, err := hintList([]string{hint}); err != nil || list != hint {
 			t.Errorf("--hint %q: %q, %v", hint, list, err)
 		}
+	}
+}
+
+// TestIngestTimeout gives a batch up when its time is over, and tells the server how long that is.
+func TestIngestTimeout(t *testing.T) {
+	var limits []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limits = append(limits, r.Header.Get("X-Svc-Timeout"))
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"code":4008,"error":"no leader"}`)
+	}))
+	defer s.Close()
+	_, _, err := execute(t, "{}\n", "ingest", "--table", "t", "--timeout", "20s", "--server", s.URL, "-")
+	if err == nil || !strings.Contains(err.Error(), "no leader") || !slices.Equal(limits, []string{"20s"}) {
+		t.Errorf("%v, limits %q", err, limits)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type ingestJob struct {
 	format   InputFormat
 	batch    int
 	parallel int
+	timeout  time.Duration // of all tries of a batch; 0: they are counted
 	after    time.Duration // how long a batch of what flows may wait; 0: until it is full
 	stdin    io.Reader
 	force    bool // send what seems to be no text, too
@@ -244,13 +246,13 @@ var recordIndex = regexp.MustCompile(`^record ([0-9]+): `)
 
 // located is err with where in the file it is.
 func (p *piece) located(err error) error {
-	text := err.Error()
+	text := strings.Replace(err.Error(), "send them as text/plain", "say --format text", 1)
 	if m := recordIndex.FindStringSubmatch(text); m != nil {
 		if n, bad := strconv.ParseInt(m[1], 10, 64); bad == nil {
 			return &locatedError{err, fmt.Sprintf("%s, %s: %s", p.file, p.record(n), text[len(m[0]):])}
 		}
 	}
-	return fmt.Errorf("%s: %w", p.where(err), err)
+	return &locatedError{err, p.where(err) + ": " + text}
 }
 
 // locatedError is an error of the server whose text counts records as people do.
@@ -304,12 +306,17 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	if j.hints != "" {
 		header.Set("X-Svc-Hints", j.hints)
 	}
+	if j.timeout > 0 {
+		header.Set("X-Svc-Timeout", j.timeout.String())
+	}
 	resp, err := j.client.Do(ctx, client.Request{
 		Method: http.MethodPost,
 		Path:   "/v1/ingest",
 		Query:  j.query,
 		Header: header,
 		Body:   p.Data,
+		Within: j.timeout,
+		Limit:  j.timeout,
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,6 +142,14 @@ func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
 	return text, err
 }
 
+// inputName names a file of readInput for a person.
+func inputName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return "file " + file
+}
+
 func newPutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "put NAME FILE",
@@ -158,6 +167,10 @@ the pipeline NAME. It is checked completely first; all its faults are listed, wi
 			source, err := readInput(cmd, args[1], 1<<20)
 			if err != nil {
 				return err
+			}
+			if len(bytes.TrimSpace(source)) == 0 {
+				return fmt.Errorf("%s is empty: a pipeline is a YAML document; docs/pipelines.md has examples",
+					inputName(args[1]))
 			}
 			p, err := a.put(cmd, args[0], source)
 			if err != nil {
@@ -283,29 +296,36 @@ func newDeleteCommand() *cobra.Command {
 	var version string
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "delete NAME (--version V | --all)",
+		Use:   "delete NAME (VERSION | --all)",
 		Short: "Delete a version of a pipeline, or all",
 		Long: `Delete one version of a pipeline, or all. When the newest is deleted, the one before it is
 the newest. Tables stay as they are.`,
-		Example: `  cordwood pipeline delete nginx --version '2024-07-04 08:31:00.987136'
+		Example: `  cordwood pipeline delete nginx '2024-07-04 08:31:00.987136'
   cordwood pipeline delete nginx --all`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 && version == "" {
+			if len(args) == 2 && version != "" {
+				return cli.WrongUsage(errors.New("the version is given as an argument and by --version: give it once"))
+			}
+			if len(args) == 2 {
 				version = args[1]
 			}
-			if (version == "") == !all {
-				return cli.WrongUsage(errors.New("say what to delete: --version V or --all"))
+			if version != "" && all {
+				return cli.WrongUsage(errors.New("VERSION and --all exclude each other: give one of them"))
 			}
 			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
 			versions := []string{version}
-			if all {
+			if version == "" { // also without --all: that there is no such pipeline is told first
 				if versions, err = a.versions(cmd.Context(), args[0]); err != nil {
 					return err
 				}
+			}
+			if version == "" && !all {
+				return cli.WrongUsage(fmt.Errorf("say what to delete of the %s: VERSION or --all; the newest is %s",
+					cli.Count(len(versions), "version"), versions[len(versions)-1]))
 			}
 			for _, v := range versions {
 				p, _, err := a.one(cmd.Context(), client.Request{
@@ -344,20 +364,26 @@ func (a *api) versions(ctx context.Context, name string) ([]string, error) {
 
 func newDiffCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff NAME V1 V2",
+		Use:   "diff NAME [V1 [V2]]",
 		Short: "Show the lines in which two versions of a pipeline differ",
-		Long: `Show the lines in which two versions of a pipeline differ. "latest" is the newest version;
-a name of a file that exists stands for the document in it.`,
-		Example: `  cordwood pipeline diff nginx '2024-07-04 08:31:00.987136' latest
+		Long: `Show the lines in which two versions of a pipeline differ: the newest two, or V1 and the
+newest, or V1 and V2. "latest" is the newest version; a name of a file that exists stands
+for the document in it.`,
+		Example: `  cordwood pipeline diff nginx
+  cordwood pipeline diff nginx '2024-07-04 08:31:00.987136' latest
   cordwood pipeline diff nginx latest nginx.yaml`,
-		Args: cobra.ExactArgs(3),
+		Args: cobra.RangeArgs(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := newAPI(cmd)
 			if err != nil {
 				return err
 			}
+			compared, err := a.compared(cmd.Context(), args[0], args[1:])
+			if err != nil {
+				return err
+			}
 			var texts, labels [2]string
-			for i, version := range args[1:] {
+			for i, version := range compared {
 				if info, err := os.Stat(version); err == nil && info.Mode().IsRegular() {
 					text, err := readInput(cmd, version, 1<<20)
 					if err != nil {
@@ -376,6 +402,25 @@ a name of a file that exists stands for the document in it.`,
 			return err
 		},
 	}
+}
+
+// compared returns the two versions that 'pipeline diff' compares, of which up to two are given.
+func (a *api) compared(ctx context.Context, name string, given []string) ([]string, error) {
+	switch len(given) {
+	case 2:
+		return given, nil
+	case 1:
+		return append(given, "latest"), nil
+	}
+	versions, err := a.versions(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(versions); n >= 2 {
+		return versions[n-2:], nil
+	}
+	return nil, fmt.Errorf("pipeline %s has only one version, so there is nothing to compare it with; "+
+		"'cordwood pipeline diff %s latest FILE' compares it with a file", name, cli.ShellWord(name))
 }
 
 // lines splits a text at line ends; a last line without one is a line too.

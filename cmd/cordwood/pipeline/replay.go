@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
 )
@@ -149,7 +151,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if o.count {
-		return a.countRejects(ctx, cmd.OutOrStdout(), where)
+		return a.countRejects(ctx, cmd, o, where)
 	}
 	job := &replay{
 		api:     a,
@@ -160,9 +162,14 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	out := cmd.OutOrStdout()
 	if o.list {
 		job.list = out
-		return job.run(ctx, where)
 	}
 	err = job.run(ctx, where)
+	if err == nil && job.last.IsZero() {
+		a.hintAtNames(ctx, cmd, o)
+	}
+	if o.list {
+		return err
+	}
 	for _, reason := range job.reasons {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again: %s\n", reason)
 	}
@@ -219,7 +226,8 @@ func (a *api) selectRejects(ctx context.Context, sql, format string) (io.ReadClo
 	return resp.Body, nil
 }
 
-func (a *api) countRejects(ctx context.Context, out io.Writer, where string) error {
+func (a *api) countRejects(ctx context.Context, cmd *cobra.Command, o *replayOptions, where string) error {
+	out := cmd.OutOrStdout()
 	rows, err := a.selectRejects(ctx, "SELECT pipeline, table_schema AS db, table_name, kind, count(*) AS records, "+
 		"min(rejected_at) AS first, max(rejected_at) AS last, any_value(error) AS example"+
 		" FROM svc_private.rejects WHERE "+where+" GROUP BY ALL ORDER BY records DESC", "table")
@@ -231,6 +239,60 @@ func (a *api) countRejects(ctx context.Context, out io.Writer, where string) err
 		return err
 	}
 	defer rows.Close()
-	_, err = io.Copy(out, rows)
+	if _, err = io.Copy(out, rows); err == nil {
+		a.hintAtNames(ctx, cmd, o)
+	}
 	return err
+}
+
+// maxRejectNames bounds the names that hintAtNames asks for.
+const maxRejectNames = 1000
+
+// hintAtNames tells a person that no record is kept of a table, database or pipeline that the flags name: the name
+// may be mistyped.
+func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOptions) {
+	for _, c := range []struct{ flag, column, value string }{
+		{"db", "table_schema", o.db}, {"table", "table_name", o.table}, {"pipeline", "pipeline", o.pipeline},
+	} {
+		if c.value == "" {
+			continue
+		}
+		names, err := a.rejectNames(ctx, c.column)
+		if err != nil || slices.Contains(names, c.value) || len(names) >= maxRejectNames {
+			continue // the hint is a help, not what was asked for
+		}
+		hint := fmt.Sprintf("hint: --%s %s: no rejected record of it is kept", c.flag, cli.ShellWord(c.value))
+		switch like := nearest.DidYouMean(": ", c.value, names); {
+		case like != "":
+			hint += like
+		case len(names) > 0:
+			hint += "; there are " + strings.Join(names[:min(len(names), maxHinted)], ", ")
+		default:
+			hint += ", nor any other: servers keep them with --on-reject store, or if a request says on_reject=store"
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), hint)
+	}
+}
+
+// maxHinted is how many names a hint lists.
+const maxHinted = 10
+
+// rejectNames returns what a column of svc_private.rejects has.
+func (a *api) rejectNames(ctx context.Context, column string) ([]string, error) {
+	rows, err := a.selectRejects(ctx, fmt.Sprintf("SELECT DISTINCT %s AS n FROM svc_private.rejects ORDER BY 1 LIMIT %d",
+		column, maxRejectNames), "ndjson")
+	if err != nil || rows == nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var names []string
+	err = cli.EachLine(rows, func(line []byte) error {
+		var row struct {
+			N string `json:"n"`
+		}
+		err := json.Unmarshal(line, &row)
+		names = append(names, row.N)
+		return err
+	})
+	return names, err
 }

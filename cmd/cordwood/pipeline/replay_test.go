@@ -286,6 +286,34 @@ func TestReplayLooksAgain(t *testing.T) {
 	}
 }
 
+// TestReplayHints: a name of which no record is kept may be mistyped.
+func TestReplayHints(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch body, _ := io.ReadAll(r.Body); {
+		case strings.Contains(string(body), "DISTINCT table_name"):
+			_, _ = io.WriteString(w, `{"n":"access"}`+"\n"+`{"n":"app"}`+"\n")
+		case strings.Contains(string(body), "DISTINCT table_schema"):
+			_, _ = io.WriteString(w, `{"n":"public"}`+"\n")
+		case strings.Contains(string(body), "DISTINCT pipeline"):
+			_, _ = io.WriteString(w, `{"n":"nginx"}`+"\n")
+		}
+	}))
+	defer s.Close()
+	for args, want := range map[string]string{
+		"--table acess":        "hint: --table acess: no rejected record of it is kept: did you mean \"access\"?\n",
+		"--table other --list": "hint: --table other: no rejected record of it is kept; there are access, app\n",
+		"--db public --pipeline ngnix": "hint: --pipeline ngnix: no rejected record of it is kept: did you mean " +
+			"\"nginx\"?\n",
+		"--table acess --count":          "hint: --table acess: no rejected record of it is kept: did you mean \"access\"?\n",
+		"--table app --since 2024-01-01": "",
+	} {
+		_, errOut, err := against(t, s.URL, "", append([]string{"pipeline", "replay-rejects"}, strings.Fields(args)...)...)
+		if err != nil || errOut != want {
+			t.Errorf("%s: %q, %v, want %q", args, errOut, err, want)
+		}
+	}
+}
+
 // Without the table there are no rejects.
 func TestReplayWithoutTable(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

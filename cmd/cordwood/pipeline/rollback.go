@@ -1,23 +1,32 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
 )
 
 func newRollbackCommand() *cobra.Command {
 	var version string
 	cmd := &cobra.Command{
-		Use:   "rollback NAME",
+		Use:   "rollback NAME [VERSION]",
 		Short: "Make an older version of a pipeline the newest again",
 		Long: `Store the text of an older version of a pipeline again, as its newest version: that before
-the newest, or the one that --version names. No version is lost, so a rollback can be
+the newest, or VERSION. No version is lost, so a rollback can be
 rolled back. The text is checked as 'put' checks it.`,
 		Example: `  cordwood pipeline rollback nginx
-  cordwood pipeline rollback nginx --version '2024-07-04 08:31:00.987136'`,
-		Args: cobra.ExactArgs(1),
+  cordwood pipeline rollback nginx '2024-07-04 08:31:00.987136'`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && version != "" {
+				return cli.WrongUsage(errors.New("the version is given as an argument and by --version: give it once"))
+			}
+			if len(args) == 2 {
+				version = args[1]
+			}
 			a, err := newAPI(cmd)
 			if err != nil {
 				return err

@@ -107,9 +107,15 @@ func (c *completer) sql(text string) (back int, list []string) {
 			typed, tokens = last.Value, tokens[:n-1]
 		case last.Kind == statement.TokenUnfinished && text[last.From] == '"':
 			typed, tokens = text[last.From:], tokens[:n-1]
+		case last.Kind == statement.TokenUnfinished && text[last.From] == '\'':
+			typed = text[last.From:]
+			return len(typed), options(typed, tokens[:n-1])
 		case last.Kind == statement.TokenUnfinished || last.Kind == statement.TokenComment:
 			return 0, nil // within a text
 		}
+	}
+	if list := options(typed, tokens); list != nil {
+		return len(typed), list
 	}
 	return len(typed), c.candidates(typed, tokens)
 }

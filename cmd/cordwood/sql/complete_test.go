@@ -77,6 +77,15 @@ func TestCompletion(t *testing.T) {
 		{"ALTER TABLE access MODIFY COLUMN status BIG|", "ALTER TABLE access MODIFY COLUMN status BIGINT"},
 		{"ALTER TABLE access MODIFY COLUMN status UN|", "ALTER TABLE access MODIFY COLUMN status UNSET"},
 		{"ALTER TABLE access MODIFY COLUMN status UNSET i|", "ALTER TABLE access MODIFY COLUMN status UNSET inverted index"},
+		{"ALTER TABLE access SET 'tt|", "ALTER TABLE access SET 'ttl' = "},
+		{"ALTER TABLE access SET tt|", "ALTER TABLE access SET 'ttl' = "},
+		{"ALTER TABLE access UNSET 'ttl', 'skip|", "ALTER TABLE access UNSET 'ttl', 'skip_wal'"},
+		{"ALTER TABLE app SET 'ttl' = '1d', 'append_mode' = |", "ALTER TABLE app SET 'ttl' = '1d', 'append_mode' = 'false'"},
+		{"ALTER TABLE access SET 'append_mode' = 't|", "ALTER TABLE access SET 'append_mode' = 'true'"},
+		{"ALTER TABLE access SET 'ttl' = '1|", ""},
+		{"ALTER DATABASE shop SET 't|", "ALTER DATABASE shop SET 'ttl' = "},
+		{"CREATE TABLE a (t DATE TIME INDEX) WITH ('merge|", "CREATE TABLE a (t DATE TIME INDEX) WITH ('merge_mode' = "},
+		{"SELECT 'tt|", ""},
 		{"ALTER TABLE access RENAME COLUMN st|", "ALTER TABLE access RENAME COLUMN status"},
 		{"ALTER TABLE access RENAME COLUMN status |", "ALTER TABLE access RENAME COLUMN status TO"},
 		{"SELECT * FROM access ORDER |", "SELECT * FROM access ORDER BY"},
@@ -265,7 +274,8 @@ func TestHistoryIsBounded(t *testing.T) {
 // TestPromptRefusesDatabases: the old database stays.
 func TestPromptRefusesDatabases(t *testing.T) {
 	s, asked := sqlServer(t)
-	p, _, _, errOut := newPrompt(t, s.URL, `\c shp`, "SELECT 1;", `\c fail`, "SELECT 2;")
+	p, _, _, errOut := newPrompt(t, s.URL, `\c shp`, "SELECT 1;", `\c fail`, "SELECT 2;", "USE shp;",
+		"use shop;", "SELECT 3;")
 	if err := p.loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +288,8 @@ func TestPromptRefusesDatabases(t *testing.T) {
 		}
 	}
 	if all := strings.Join(asked(), "\n"); !strings.Contains(all, "SELECT 1 [public table]") ||
-		!strings.Contains(all, "SELECT 2 [public table]") {
+		!strings.Contains(all, "SELECT 2 [public table]") || !strings.Contains(all, "SELECT 3 [shop table]") ||
+		strings.Contains(strings.ToLower(all), "use ") {
 		t.Errorf("asked %s", all)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,7 +209,12 @@ func (p *prompt) run(ctx context.Context, text string) bool {
 	defer stop()
 	p.last = text
 	start, read := time.Now(), p.session.reading()
-	err := p.session.run(ctx, text)
+	var err error
+	if name, ok := usedDatabase(text); ok {
+		err = p.connect(ctx, name) // the server has no session to remember it in
+	} else {
+		err = p.session.run(ctx, text)
+	}
 	took := time.Since(start) - (p.session.reading() - read)
 	if p.names != nil && !sqlRequest("", "", text, "x").Reads {
 		p.names.forget()
@@ -221,6 +227,17 @@ func (p *prompt) run(ctx context.Context, text string) bool {
 		fmt.Fprintln(p.session.errOut, spent(took))
 	}
 	return true
+}
+
+// usedDatabase returns the database that the statement USE names, as connect takes it.
+func usedDatabase(text string) (name string, ok bool) {
+	tokens := slices.DeleteFunc(statement.Tokens(text), func(t statement.Token) bool {
+		return t.Kind == statement.TokenComment || t.Kind == statement.TokenSymbol && t.Value == ";"
+	})
+	if len(tokens) != 2 || !isWord(tokens[0], "USE") || !isName(tokens[1]) {
+		return "", false
+	}
+	return text[tokens[1].From:tokens[1].To], true
 }
 
 // spent writes how long a statement took, without the time for which its pager was looked at.

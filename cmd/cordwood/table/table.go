@@ -99,8 +99,10 @@ type listedTable struct {
 func newListCommand(db *string) *cobra.Command {
 	var output, like string
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the tables of a database with rows, bytes and shard",
+		Use:   "list",
+		Short: "List the tables of a database with rows, bytes and shard",
+		Long: `List the tables of a database. ROWS and BYTES are what is stored: rows that have expired, or that newer
+ones have replaced, count until compaction removes them. SELECT count(*) counts the rows that queries see.`,
 		Example: "  cordwood table list\n  cordwood table list --db shop --like 'order%' --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -171,8 +171,11 @@ func (s *reader) jsonLine(line []byte, index int) error {
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
 		return s.badLine(line, func() error {
 			advice := ""
-			if e.TooLarge() {
+			switch {
+			case e.TooLarge():
 				advice = largeAdvice + "; skip_error=true leaves such records out"
+			case e.Offset == 0:
+				advice = textAdvice
 			}
 			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d%s",
 				index, e.Message(), e.Offset+1, advice)
@@ -183,6 +186,9 @@ func (s *reader) jsonLine(line []byte, index int) error {
 
 // largeAdvice is what to do about JSON that breaks a limit.
 const largeAdvice = "; flatten the value before it is sent, or send it as text"
+
+// textAdvice is what to do about a line that does not begin as JSON does.
+const textAdvice = "; if the lines are text, send them as text/plain"
 
 func (s *reader) badLine(line []byte, err func() error) error {
 	if s.opt.SkipError || s.opt.IgnoreErrors {

@@ -126,7 +126,17 @@ func TestRead(t *testing.T) {
 		{
 			"not json, ignore_errors", JSON, ignore, "not json",
 			"skipped 1: record 0: " + malformed +
-				"unexpected character 'n', expected a value at line 1 column 1 (byte offset 0)",
+				"unexpected character 'n', expected a value at line 1 column 1 (byte offset 0); " +
+				"if the lines are text, send them as text/plain",
+		},
+		{
+			"text behind JSON", NDJSON, strict, "{}\nplain text\n",
+			"!invalid JSON at index: 1: unexpected character 'p', expected a value at column 1; if the lines are text, " +
+				"send them as text/plain",
+		},
+		{
+			"text behind JSON, a stream", JSON, strict, "{}\nplain text\n",
+			"!line 2 column 1 (byte offset 3); if the lines are text, send them as text/plain",
 		},
 		{"not json, skip_error", JSON, skip, "not json", "!" + malformed},
 		{"not json on a line, skip_error", JSON, skip, "not json\n", "!" + malformed},

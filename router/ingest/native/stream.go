@@ -54,6 +54,8 @@ func (s *reader) syntaxError(e *jsonscan.Error) error {
 	if e.TooLarge() {
 		// Where the next record of an array begins is not known then.
 		advice = largeAdvice + "; of application/x-ndjson skip_error=true leaves such records out"
+	} else if at := e.Offset; at < len(s.body) && (at == 0 || s.body[at-1] == '\n') {
+		advice = textAdvice
 	}
 	return errs.New(errs.InvalidArguments, "Failed to parse payload as json: %s at %s%s", e.Message(), s.place(e.Offset),
 		advice)

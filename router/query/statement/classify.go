@@ -22,7 +22,8 @@ var refusedWords = func() map[string]string {
 	m := map[string]string{
 		"COPY": "COPY is not available over HTTP; to export rows send the SELECT with format=csv, ndjson, arrow or parquet",
 		"USE": "USE has no effect over HTTP: " + session +
-			"; name the database in the db parameter, the header x-svc-db-name, or as database.table",
+			"; name the database in the db parameter, the header x-svc-db-name, or as database.table; " +
+			"cordwood sql takes --db DATABASE",
 	}
 	for reason, words := range map[string]string{
 		host:    "ATTACH DETACH INSTALL LOAD FORCE PRAGMA EXPORT IMPORT CHECKPOINT VACUUM CALL",
