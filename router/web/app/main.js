@@ -11,6 +11,7 @@ import { createExplore } from './stores/explore.js';
 import { createHealth } from './stores/health.js';
 import { createKeys } from './stores/keys.js';
 import { clock } from './stores/latest.js';
+import { createOperations } from './stores/operations.js';
 import { createPipelines } from './stores/pipelines.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
@@ -39,6 +40,7 @@ function createStores() {
     adding: createAdding({ api, clock }),
     pipelines: createPipelines({ api, storage: localStorage, clock }),
     rejects: createRejects({ api, clock }),
+    operations: createOperations(api, clock),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),

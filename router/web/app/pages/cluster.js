@@ -1,21 +1,35 @@
-// Cluster: its state and problems with their advice first, then nodes, shards and operations.
+// Cluster: its state and problems with their advice first, then nodes, shards and operations, and what can be done.
 
-import { html, useEffect } from '../../vendor/core.js';
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { AddNode, ClusterAct, Rebalance } from '../components/clusteract.js';
+import { Menu } from '../components/menu.js';
 import { ErrorPanel } from '../components/states.js';
-import { formatBytes, formatCount } from '../lib/format.js';
+import { clusterActs, operationWords } from '../lib/clusteracts.js';
+import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
+
+/** @typedef {(id: string, given?: Record<string, string>) => void} Do */
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function ClusterPage({ stores }) {
-  const { health } = stores;
+  const { health, signIn, operations } = stores;
   useEffect(() => {
     document.title = 'Cluster · cordwood';
-    const load = () => document.visibilityState === 'visible' && void health.load();
+    const load = () => {
+      if (document.visibilityState !== 'visible') return;
+      void health.load();
+      void operations.loadList();
+    };
+    void operations.loadList();
     const timer = setInterval(load, 2000);
     return () => clearInterval(timer);
   }, [health]);
+  const [doing, setDoing] = useState({ id: '', given: {} });
   const state = health.value.value;
   if (!state) return html`<h1 class="hidden">Cluster</h1><${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />`;
   const ok = state.health === 'ok';
+  const may = signIn.canManage.value;
+  const act = /** @type {Do} */ ((id, given = {}) => setDoing({ id, given }));
+  const close = () => setDoing({ id: '', given: {} });
   const tolerance = state.failure_tolerance;
   return html`<div class="scrolled">
     <div class="state"><h1>${ok ? 'The cluster is well' : html`The cluster is <i>${state.health}</i>`}</h1>
@@ -23,11 +37,15 @@ export function ClusterPage({ stores }) {
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
     ${state.problems.map((/** @type {any} */ p) => html`<div class="problem"><p><b>${p.text}</b> ${p.advice}</p></div>`)}
     <div class="cols"><section class="pane" aria-label="Nodes and shards">
-        <h2 class="head">Nodes</h2><div class="wide-table"><table><thead><tr><th>node</th><th>state</th><th>roles</th><th>metadata</th><th class="r">replicas</th><th class="r">leads</th><th>disk</th><th class="opt">version</th></tr></thead>
+        <h2 class="head">Nodes<span class="grow"></span>${may && html`<button class="text wide" data-ui="add-node" onClick=${() => act('add-node')}>Add a node…</button><${Acts} group="nodes" onDo=${act} />`}</h2><div class="wide-table"><table><thead><tr><th>node</th><th>state</th><th>roles</th><th>metadata</th><th class="r">replicas</th><th class="r">leads</th><th>disk</th><th class="opt">version</th></tr></thead>
           <tbody>${state.nodes.map((/** @type {any} */ n) => html`<${NodeRow} key=${n.id} node=${n} />`)}</tbody></table></div>
-        <h2 class="head">Shards</h2><${Matrix} state=${state} /></section>
-      <section class="pane" aria-label="Operations"><h2 class="head">Operations</h2><${Operations} operations=${state.operations} /></section>
-    </div></div>`;
+        <h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>${may && html`<button class="text wide" data-ui="rebalance" onClick=${() => act('rebalance')}>Rebalance…</button><${Acts} group="shards" onDo=${act} />`}</h2>
+        <${Matrix} state=${state} onDo=${may ? act : null} /></section>
+      <section class="pane" aria-label="Operations"><h2 class="head">Operations</h2><${Operations} operations=${operations.list.value.value ?? state.operations} stores=${stores} may=${may} /></section>
+    </div></div>
+    ${doing.id === 'add-node' && html`<${AddNode} state=${state} onClose=${close} />`}
+    ${doing.id === 'rebalance' && html`<${Rebalance} stores=${stores} onClose=${close} />`}
+    ${clusterActs.some((a) => a.id === doing.id) && html`<${ClusterAct} id=${doing.id} given=${doing.given} state=${state} stores=${stores} onClose=${close} />`}`;
 }
 
 /** @param {{node: any}} props */
@@ -40,21 +58,51 @@ function NodeRow({ node }) {
     <td class="opt">${node.version}</td></tr>`;
 }
 
+/** @param {{group: string, onDo: Do}} props */
+function Acts({ group, onDo }) {
+  return html`<${Menu} button=${html`<span>More</span><span class="caret"></span>`} label=${`What can be done to ${group}`} ui=${`${group}-acts`} class="text change">${(
+    /** @type {() => void} */ close,
+  ) =>
+    clusterActs
+      .filter((a) => a.group === group)
+      .map(
+        (a) =>
+          html`<button class="choice" data-ui=${`do-${a.id}`} onClick=${() => {
+            close();
+            onDo(a.id);
+          }}>${a.name}</button>`,
+      )}<//>`;
+}
+
 /**
- * What each node is for each shard, by a letter and a word.
- * @param {{state: any}} props
+ * What each node is for each shard, by a letter and a word. A cell offers what can be done with the replica in it.
+ * @param {{state: any, onDo: Do | null}} props
  */
-function Matrix({ state }) {
+function Matrix({ state, onDo }) {
   const nodes = state.nodes.filter((/** @type {any} */ n) => n.roles.includes('shard'));
-  return html`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>${nodes.map((/** @type {any} */ n) => html`<th>${n.name}</th>`)}<th class="r">on disk</th><th>state</th></tr></thead>
+  return html`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>${nodes.map((/** @type {any} */ n) => html`<th>${n.name}</th>`)}<th class="r opt">lag</th><th class="r">on disk</th><th>state</th></tr></thead>
     <tbody>${state.shards.map(
       (/** @type {any} */ s) =>
-        html`<tr><td>${s.id}</td>${nodes.map((/** @type {any} */ n) => {
+        html`<tr key=${s.id}><td>shard ${s.id}</td>${nodes.map((/** @type {any} */ n) => {
           const [letter, word, look] = roleOf(s, n.name);
-          return html`<td class=${look} data-ui="shard-cell" title=${`shard ${s.id} on ${n.name}: ${word}`}>${letter}</td>`;
-        })}<td class="r">${formatBytes(s.bytes)}</td><td>${s.state}</td></tr>`,
-    )}</tbody></table></div>
-    <p class="quiet foot">L leads · R has a replica · C is catching up · X does not answer</p>`;
+          const says = `shard ${s.id} on ${n.name}: ${word}`;
+          return html`<td class=${look} data-ui="shard-cell" title=${says}>${onDo && letter !== '·' ? html`<${CellMenu} letter=${letter} says=${says} shard=${String(s.id)} node=${n.name} onDo=${onDo} />` : letter}</td>`;
+        })}<td class="r opt">${formatCount(s.lag)}</td><td class="r">${formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : 'bad'}>${s.state}</span></td></tr>`,
+    )}</tbody></table></div>`;
+}
+
+/** @param {{letter: string, says: string, shard: string, node: string, onDo: Do}} props */
+function CellMenu({ letter, says, shard, node, onDo }) {
+  return html`<${Menu} button=${html`<span aria-hidden="true">${letter}</span><span class="hidden">${says}</span>`} label=${says} class="cell">${(
+    /** @type {() => void} */ close,
+  ) => {
+    const choose = (/** @type {string} */ id, /** @type {Record<string, string>} */ given) => {
+      close();
+      onDo(id, given);
+    };
+    return html`<p class="quiet">${says}</p><button class="choice" data-ui="cell-move" onClick=${() => choose('shard-move', { shard, from: node })}>Move to another node…</button>
+      <button class="choice" data-ui="cell-rebuild" onClick=${() => choose('rebuild', { shard, node })}>Rebuild…</button>`;
+  }}<//>`;
 }
 
 /**
@@ -62,16 +110,38 @@ function Matrix({ state }) {
  * @param {string} name
  */
 function roleOf(shard, name) {
-  if (shard.unready.includes(name)) return ['X', 'has a replica that does not answer', 'x'];
+  if (shard.unready.includes(name)) return ['!', 'has a replica that cannot be used', 'x'];
   if (shard.leader === name) return ['L', 'leads', 'L'];
-  if (shard.learners.includes(name)) return ['C', 'is catching up', 'c'];
-  return shard.replicas.includes(name) ? ['R', 'has a replica', ''] : ['·', 'has none', ''];
+  if (shard.learners.includes(name)) return ['c', 'is catching up', 'c'];
+  return shard.replicas.includes(name) ? ['r', 'has a replica', 'p'] : ['·', 'has none', ''];
 }
 
-/** @param {{operations: any[]}} props */
-function Operations({ operations }) {
-  if (operations.length === 0) return html`<p class="quiet none">No operation is under way.</p>`;
-  return html`<ul class="ops">${operations.map(
-    (o) => html`<li data-ui="operation"><h3>${o.kind} ${o.subject}<span class="text">${o.state}</span></h3><p>${o.step}${o.reason && `: ${o.reason}`}</p></li>`,
-  )}</ul>`;
+/** @param {{operations: any[], stores: import('../main.js').Stores, may: boolean}} props */
+function Operations({ operations, stores, may }) {
+  const { cancelling } = stores.operations;
+  if (operations.length === 0) return html`<p class="quiet none">No operation is under way or remembered.</p>`;
+  return html`<${ErrorPanel} latest=${cancelling} what="Cancelling" /><ul class="ops">${operations.map((o) => {
+    const runs = o.state === 'running';
+    const share = o.total_bytes > 0 ? (o.done_bytes / o.total_bytes) * 100 : 0;
+    const says = [
+      runs ? o.step : `${o.state} ${agoOf(o.ended ?? o.updated)}`,
+      runs && o.total_bytes > 0 && `${formatBytes(o.done_bytes)} of ${formatBytes(o.total_bytes)}`,
+      runs && o.eta_seconds && `${formatDuration(o.eta_seconds * 1000)} left`,
+      o.reason,
+      o.requested_by && `asked by ${o.requested_by}`,
+    ].filter(Boolean);
+    return html`<li data-ui="operation" data-state=${o.state} key=${o.id}><h3>${operationWords(o)}${
+      runs &&
+      may &&
+      (o.cancel
+        ? html`<span class="text">being cancelled</span>`
+        : html`<button class="text" data-ui="cancel" onClick=${() => stores.operations.cancel(o.id).then(() => stores.health.load())}>Cancel</button>`)
+    }</h3>
+      ${runs && o.total_bytes > 0 && html`<div class="bar" style=${{ '--p': `${share}%` }}></div>`}<p>${says.join(' · ')}</p></li>`;
+  })}</ul>`;
+}
+
+/** @param {string} time */
+function agoOf(time) {
+  return `${formatDuration(Math.max(0, Date.now() - Date.parse(time)))} ago`;
 }

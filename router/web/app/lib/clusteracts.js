@@ -1,0 +1,170 @@
+// What can be done to a cluster: what each operation asks for, what it will do, and the request that begins it.
+
+/**
+ * @typedef {Record<string, string>} Values
+ * @typedef {{name: string, label: string, kind: 'node' | 'shard' | 'table' | 'number' | 'shards' | 'check', note?: string}} Asked
+ * @typedef {object} ClusterAct
+ * @property {string} id
+ * @property {string} name
+ * @property {string} group
+ * @property {string} says what will happen
+ * @property {Asked[]} asks
+ * @property {(values: Values) => string} word what has to be typed; empty: a click is enough
+ * @property {(values: Values) => Record<string, unknown>} request
+ */
+
+const none = () => '';
+/** @type {Asked} */
+const node = { name: 'node', label: 'Node', kind: 'node' };
+/** @type {Asked} */
+const shard = { name: 'shard', label: 'Shard', kind: 'shard' };
+
+/** @type {ClusterAct[]} */
+export const clusterActs = [
+  {
+    id: 'drain',
+    name: 'Drain a node…',
+    group: 'nodes',
+    says: 'All replicas and leaders move to other nodes, and the node gets nothing new until it is undrained. For a restart only leaders move: the node keeps its replicas and comes back with them.',
+    asks: [node, { name: 'restart', label: 'For a restart: move leaders only', kind: 'check' }],
+    word: none,
+    request: (v) => ({ kind: 'node-drain', node: v.node, for_restart: v.restart === 'yes' }),
+  },
+  {
+    id: 'undrain',
+    name: 'Undrain a node…',
+    group: 'nodes',
+    says: 'The node takes part again. A drain that is under way ends.',
+    asks: [node],
+    word: none,
+    request: (v) => ({ kind: 'node-undrain', node: v.node }),
+  },
+  {
+    id: 'decommission',
+    name: 'Decommission a node…',
+    group: 'nodes',
+    says: 'All replicas move away for good, and the node leaves the metadata group. If it does not answer any more, its replicas are made anew from those of other nodes.',
+    asks: [node],
+    word: (v) => v.node,
+    request: (v) => ({ kind: 'node-decommission', node: v.node }),
+  },
+  {
+    id: 'remove',
+    name: 'Forget a node…',
+    group: 'nodes',
+    says: 'The cluster forgets a node that is stopped and holds nothing. It can come back with an empty data folder only.',
+    asks: [node],
+    word: (v) => v.node,
+    request: (v) => ({ kind: 'node-remove', node: v.node }),
+  },
+  {
+    id: 'shard-add',
+    name: 'Add shards…',
+    group: 'shards',
+    says: 'New shards are made on the nodes that hold least. New tables go to them; tables that are there stay.',
+    asks: [{ name: 'count', label: 'How many', kind: 'number' }],
+    word: none,
+    request: (v) => ({ kind: 'shard-add', count: Number(v.count) }),
+  },
+  {
+    id: 'shard-move',
+    name: 'Move a replica…',
+    group: 'shards',
+    says: 'A replica is copied to the other node, catches up, and then takes the place of the old one. Queries and rows go on meanwhile.',
+    asks: [shard, { name: 'from', label: 'From', kind: 'node' }, { name: 'to', label: 'To', kind: 'node' }],
+    word: none,
+    request: (v) => ({ kind: 'shard-move', shard: Number(v.shard), from: v.from, to: v.to }),
+  },
+  {
+    id: 'replicas',
+    name: 'Change replicas…',
+    group: 'shards',
+    says: 'The shard gets so many replicas, each on a node of its own.',
+    asks: [shard, { name: 'replicas', label: 'Replicas', kind: 'number' }],
+    word: none,
+    request: (v) => ({ kind: 'replica-change', shard: Number(v.shard), replicas: Number(v.replicas) }),
+  },
+  {
+    id: 'rebuild',
+    name: 'Rebuild a replica…',
+    group: 'shards',
+    says: 'The replica is thrown away and made anew from the others.',
+    asks: [shard, node],
+    word: none,
+    request: (v) => ({ kind: 'replica-rebuild', shard: Number(v.shard), node: v.node }),
+  },
+  {
+    id: 'shard-remove',
+    name: 'Take a shard away…',
+    group: 'shards',
+    says: 'Its tables go to other shards with their rows, two at a time; then the shard is removed.',
+    asks: [shard],
+    word: (v) => (v.shard ? `shard ${v.shard}` : ''),
+    request: (v) => ({ kind: 'shard-remove', shard: Number(v.shard) }),
+  },
+  {
+    id: 'table-move',
+    name: 'Move a table…',
+    group: 'shards',
+    says: 'The other shards take the writes of the table. Rows that are there stay where they are, unless they are taken along.',
+    asks: [
+      { name: 'table', label: 'Table', kind: 'table' },
+      { name: 'shards', label: 'To the shards', kind: 'shards', note: 'as 2, 3' },
+      { name: 'rows', label: 'Take the rows along', kind: 'check' },
+    ],
+    word: none,
+    request: (v) => ({ kind: 'table-move', table: v.table, to_shards: numbersOf(v.shards), with_rows: v.rows === 'yes' }),
+  },
+  {
+    id: 'partition',
+    name: 'Partition a table…',
+    group: 'shards',
+    says: 'The table is written to so many shards at once.',
+    asks: [
+      { name: 'table', label: 'Table', kind: 'table' },
+      { name: 'partitions', label: 'Shards', kind: 'number' },
+      { name: 'rows', label: 'Spread the rows that are there, too', kind: 'check' },
+    ],
+    word: none,
+    request: (v) => ({ kind: 'table-partition', table: v.table, partitions: Number(v.partitions), with_rows: v.rows === 'yes' }),
+  },
+];
+
+/**
+ * Reads a list of numbers: 2, 3.
+ * @param {string} text
+ */
+export function numbersOf(text) {
+  return text
+    .split(/[\s,]+/)
+    .filter((part) => part !== '')
+    .map(Number);
+}
+
+/**
+ * Says an operation in words.
+ * @param {{kind: string, subject: string, shard?: number, table?: string, node?: string, from?: string, to?: string, to_shards?: number[], replicas?: number}} o
+ */
+export function operationWords(o) {
+  const to = o.to_shards?.length ? ` to shards ${o.to_shards.join(', ')}` : '';
+  switch (o.kind) {
+    case 'shard-move':
+      return `Move shard ${o.shard}${o.from ? ` from ${o.from}` : ''}${o.to ? ` to ${o.to}` : ''}`;
+    case 'replica-change':
+      return `Give shard ${o.shard} ${o.replicas} replicas`;
+    case 'replica-rebuild':
+      return `Rebuild the replica of shard ${o.shard}${o.node ? ` on ${o.node}` : ''}`;
+    case 'table-move':
+      return `Move table ${o.table}${to}`;
+    case 'table-partition':
+      return `Partition table ${o.table}${to}`;
+    case 'shard-add':
+      return 'Add shards';
+    case 'shard-remove':
+      return `Take shard ${o.shard} away`;
+    case 'rebalance':
+      return 'Rebalance';
+    default:
+      return `${o.kind.replaceAll('-', ' ')} ${o.subject}`.replace(/^./, (c) => c.toUpperCase());
+  }
+}
