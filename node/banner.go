@@ -8,7 +8,7 @@ import (
 	"cordwood/node/config"
 )
 
-// announce tells that the node serves: the banner for somebody at a terminal, and
+// announce means that the node serves: the banner for somebody at a terminal, and
 // the log line that scripts wait for.
 func (n *node) announce() {
 	cluster, _ := n.data.Cluster()

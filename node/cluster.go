@@ -217,7 +217,7 @@ func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	return b
 }
 
-// awaitMeta waits for the first state of the metadata, and tells what is missing for it.
+// awaitMeta waits for the first state of the metadata, and says what is missing for it.
 func (n *membership) awaitMeta(ctx context.Context) error {
 	ready := make(chan error, 1)
 	go func() { ready <- n.meta.WaitReady(ctx) }()

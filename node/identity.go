@@ -43,7 +43,7 @@ type identity struct {
 	// PromisedFounders who is to found it.
 	Promised         string   `json:"promised,omitempty"`
 	PromisedFounders []string `json:"promised_founders,omitempty"`
-	// Meta tells that a member of the metadata group was created here: without its files
+	// Meta means that a member of the metadata group was created here: without its files
 	// it is lost.
 	Meta bool `json:"meta,omitempty"`
 	// Checksum is the CRC-32C of the rest, encoded as this program does, in hexadecimal.

@@ -16,7 +16,7 @@ type Offline struct {
 	// NodeID and ClusterID say whose it is, Shards which were created in it.
 	NodeID, ClusterID string
 	Shards            []uint32
-	// Meta tells that a member of the metadata group was created in it.
+	// Meta means that a member of the metadata group was created in it.
 	Meta bool
 
 	lock *os.File

@@ -137,7 +137,7 @@ func (n *handingOn) due(group string) bool {
 	return g == nil || time.Now().After(g.again)
 }
 
-// tried notes how a hand-over went; news tells that it went another way than the last one.
+// tried notes how a hand-over went; news means that it went another way than the last one.
 func (n *handingOn) tried(group string, err error) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

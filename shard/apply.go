@@ -72,7 +72,7 @@ type applier struct {
 	ids     map[rules.BatchID]struct{}
 	batches []*column.Batch
 	encoded [][]byte // as they are in the log, beside batches
-	// waits is set while Apply waits for memory, and there is none to be had soon.
+	// waits is set while Apply waits for memory that will not be free soon.
 	waits atomic.Bool
 }
 

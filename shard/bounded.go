@@ -82,7 +82,7 @@ func (ap *applier) newRoomWait() *roomWait { return &roomWait{a: ap} }
 func (w *roomWait) flush() bool {
 	ap := w.a
 	select {
-	case <-ap.opened: // before that nobody knows which files are live
+	case <-ap.opened: // before that it is not known which files are live
 	case <-ap.stop:
 		return false
 	}

@@ -17,16 +17,16 @@ import (
 //
 //   - The clock of the machine. It may be wrong, and it may jump.
 //   - The monotonic clock of the process: how long something takes.
-//   - The replicated clock, state.clock, by which sessions, keys and tombstones age. It continues with the
-//     monotonic clock of whoever leads, at most maxStep ahead of that in each term, and follows the
-//     clock of the machine beyond that only when others, or an hour, say that this is right.
+//   - The replicated clock, state.clock, by which sessions, keys and tombstones age. It advances with the
+//     monotonic clock of the leader, and in each term gets at most maxStep ahead of it. It follows the
+//     clock of the machine further only if other nodes confirm that clock, or after an hour.
 const (
 	// maxStep is how far a leader may set the replicated clock forward because its own is ahead.
 	maxStep = time.Minute
-	// clockJump is how far the time by which rows expire may be ahead of the last that was seen
-	// before it is taken for a mistake, and clockSettles how long it must have been so, by
-	// the monotonic clock, to be believed: a machine that starts with a wrong clock gets the right
-	// one from NTP within that.
+	// clockJump is how far the time by which rows expire may be ahead of the last time that was seen;
+	// more is taken for a mistake. clockSettles is how long, by the monotonic clock, the clock must
+	// show the later time to be believed: a machine that starts with a wrong clock gets the right one
+	// from NTP within that time.
 	clockJump    = 24 * time.Hour
 	clockSettles = time.Hour
 )
@@ -79,7 +79,7 @@ func (p *pace) agree(m moment, now int64) {
 	p.clock, p.at = max(p.least(m), now), m.mono
 }
 
-// timekeeper gives entries their times, and decides by which time rows expire.
+// timekeeper gives entries their times, and decides the time by which rows expire.
 type timekeeper struct {
 	cfg     *Config
 	metrics *store.Metrics
@@ -105,10 +105,10 @@ func (tk *timekeeper) entryTime() int64 {
 	return tk.pace.next(tk.moment(), tk.cfg.Now().UnixNano())
 }
 
-// expiryTime returns the time by which rows may expire: the clock of this machine, if it continues as it
-// should; no more than a majority of the nodes say; and what it should be by what was seen
-// last, if it is far ahead of that and has not been so for long. The error says that the others
-// cannot be asked.
+// expiryTime returns the time by which rows may expire. It is the clock of this machine if that advances
+// as it should, and at most the time that a majority of the nodes have. If the clock has been far ahead
+// of the last time that was seen, but not for long, it is that last time plus the time that has passed
+// since. The error says that the others cannot be asked.
 func (tk *timekeeper) expiryTime(ctx context.Context) (time.Time, error) {
 	now, mono := tk.cfg.Now(), tk.cfg.Monotonic()
 	use, sound := tk.expiry.at(time.Unix(0, 0).Add(mono), now.Round(0))
@@ -156,12 +156,12 @@ type expiryClock struct {
 	wall   time.Time // and of the other at the same moment
 	warned bool
 	held   bool // the time is far ahead of what was seen last
-	// ahead is since when, by the monotonic clock, that is so.
+	// ahead is when that began, by the monotonic clock.
 	ahead time.Duration
 }
 
-// far reports whether a time is so far ahead of what was seen last that rows must not expire by it
-// yet, and whether that is news.
+// far reports whether a time is so far ahead of the last one that rows must not expire by it yet,
+// and whether this began just now.
 func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news bool) {
 	if seen.IsZero() || t.Sub(seen) <= clockJump {
 		c.held = false
@@ -174,9 +174,9 @@ func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news boo
 	return mono-c.ahead < clockSettles, false
 }
 
-// at returns the time by which rows may expire, at a reading of the monotonic and one of the
-// other clock: the other, or, if that is too far ahead, what it should be by the monotonic one.
-// sound is false the first time that it is.
+// at returns the time by which rows may expire, from a reading of the monotonic clock and one of
+// the machine's: the machine's, or, if that is too far ahead, the time that the monotonic clock
+// gives. sound is false the first time that it is too far ahead.
 func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
 	if c.mono.IsZero() {
 		c.mono, c.wall = mono, wall

@@ -46,8 +46,8 @@ type Config struct {
 	// Peers connects to the shard service of a node, from which a replica that lacks too
 	// much fetches the shard's state. It must not block. Required with Transport.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
-	// TrailingBytes is how many bytes of its log a shard with several replicas keeps for
-	// those that are behind. The default value is 256 MiB.
+	// TrailingBytes is how many bytes of its log a shard with several replicas keeps for replicas that
+	// are behind. The default value is 256 MiB.
 	TrailingBytes int64
 	// Fetch bounds how fast state is fetched by all shards that share it. The default
 	// value is one of the shard's own, 100 MB a second.

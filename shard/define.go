@@ -37,9 +37,9 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 // maxDefineTables bounds the tables of one call of Seal.
 const maxDefineTables = 10_000
 
-// Seal puts definitions into the log, those that are newer than what the shard has by the
-// log, and returns an index: from there on the shard's log holds no rows of a table whose
-// writes it does not take by its definition, and its state says what it took before.
+// Seal puts the definitions that are newer than the shard's into the log, and returns an index.
+// From that index on the shard's log holds no rows of a table whose writes go to other shards by
+// its definition, and its state says which batches it took before.
 func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error) {
 	if len(tables) > maxDefineTables {
 		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d go in one call", s.cfg.ID,

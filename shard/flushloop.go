@@ -19,8 +19,8 @@ import (
 // This file is about when a shard is flushed.
 
 const (
-	// memoryIdle is for how long nobody must have asked for memory for rows before free
-	// one is given back.
+	// memoryIdle is how long no memory for rows must have been requested before free memory is given
+	// back.
 	memoryIdle      = 2 * time.Second
 	minFlushBackoff = time.Second
 	maxFlushBackoff = 30 * time.Second
@@ -116,7 +116,7 @@ func (sd *schedule) loop() {
 	}
 }
 
-// returnMemory gives free memory of rows back to the system, if nobody needs it.
+// returnMemory gives free memory of rows back to the system, if it is not needed.
 func (sd *schedule) returnMemory() {
 	if sd.cfg.Pool.Trim(sd.cfg.Now(), memoryIdle) > 0 {
 		// What writing left on the heap may go as well: a large answer may follow.

@@ -17,7 +17,7 @@ func IsDamaged(err error) bool {
 }
 
 // Diverged says why the replica in a shard's folder has another past than the others of its
-// group; empty: nobody has found that. See raftlog.Diverged.
+// group; it is empty if no such difference was found. See raftlog.Diverged.
 func Diverged(dir string) (why string, err error) {
 	return raftlog.Diverged(filepath.Join(dir, store.RaftDirName))
 }

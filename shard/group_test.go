@@ -346,7 +346,7 @@ func (g *group) change(o *opened, kind replica.ChangeKind, node string) {
 	}
 }
 
-// put writes batches at whoever leads, again as long as a client would.
+// put writes batches at the leader, again as long as a client would.
 func (g *group) put(batches ...[]byte) {
 	g.t.Helper()
 	for ctx := wait(g.t); ; {

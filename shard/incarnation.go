@@ -78,7 +78,7 @@ func putText(dir, name, text string) error {
 
 // checkIncarnation sees to it that the folder holds a replica of the wanted group, or
 // none. One of an earlier group is kept beside it: its rows are no longer part of the
-// shard, and nobody but the operator can say that they are not needed.
+// shard, and only the operator can say that they are not needed.
 func (c *Config) checkIncarnation() error {
 	have, _, err := FolderIncarnation(c.Dir)
 	switch {
@@ -149,7 +149,7 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 }
 
 // Recover makes the replica in a shard's folder the only one of a new incarnation of the
-// shard: for a shard that has lost most of its replicas for good. What only they have is
+// shard: for a shard whose other replicas are mostly lost. What only they have is
 // lost. The folder must not be in use. See replica.Recover. If it is cut short the folder
 // is not opened before it has been called again.
 func Recover(dir string, id uint32, nodeID string) (Recovery, error) {

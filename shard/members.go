@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// Change changes the members of the shard's group, or who leads it; see
+// Change changes the members of the shard's group, or its leader; see
 // replica.Replica.Change.
 //
 // Before a first other replica is added, rows of tables with skip_wal are made durable
@@ -83,7 +83,7 @@ func (s *Shard) Leader() string { return s.replica.Leader() }
 func (s *Shard) Incarnation() uint32 { return s.cfg.Incarnation }
 
 // ReadBarrier returns an index of the shard's log: a replica that has applied it shows
-// all rows that were acknowledged before the call. Only the leader can tell; the reason
+// all rows that were acknowledged before the call. Only the leader knows that; the reason
 // of the error is NotLeader on others.
 func (s *Shard) ReadBarrier(ctx context.Context) (index uint64, err error) {
 	index, _, err = s.replica.ReadIndex(ctx)
@@ -198,8 +198,8 @@ func (s *Shard) highestTable() uint64 {
 // reportedAside is how many tables a report names whose rows are set aside.
 const reportedAside = 16
 
-// Warnings says in words what an operator should do something about. Anybody may read
-// them, so that tables go by their ids.
+// Warnings says in words what an operator should do something about. Everyone may read them, so
+// tables are named by their ids.
 func (s *Shard) Warnings() (out []string) {
 	out = s.store.Status.Warnings()
 	if s.replica.LogWaits() {

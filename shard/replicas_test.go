@@ -117,7 +117,7 @@ func TestUnreadyReplicaIsLeft(t *testing.T) {
 }
 
 // TestAnyReplica: a read that any replica may answer is answered by a follower, also while nobody
-// leads, unless what it has is too old or nobody knows how old it is.
+// leads, unless what it has is too old or it is not known how old it is.
 func TestAnyReplica(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")

@@ -1,7 +1,7 @@
 // Package shard is one shard: a replicated log of column batches, the rows that are
 // applied from it, and the files that they are flushed to. DESIGN.md explains it.
 //
-// A shard asks nobody: table definitions come with writes, and it never asks
+// A shard never asks others: table definitions come with writes, and it never asks
 // the metadata group. It runs no SQL (package query does) and does not find the
 // shard of a table (the router does).
 //
@@ -291,7 +291,7 @@ func (s *Shard) Compact(ctx context.Context) error { return s.store.Compactor.Ru
 func (s *Shard) Flush(ctx context.Context) error { return s.schedule.flush(ctx) }
 
 // Verify reads the segments of tables, all if none are given, from the first byte to
-// the last, and sets aside those that are not as they were written. pace, if not nil,
+// the last, and sets aside the segments that are not as they were written. pace, if not nil,
 // is called before each piece of n bytes is read and may wait, or end the work. It
 // returns how many segments were found damaged.
 func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, err error) {
@@ -328,8 +328,8 @@ func (s *Shard) Pin(ctx context.Context) (*store.Pinned, error) {
 	return s.store.Readers.Pin()
 }
 
-// PinState flushes the shard and pins its durable state: the segments of State are those
-// in Segments. Index is State's.
+// PinState flushes the shard and pins its durable state: the segments of State are in Segments.
+// Index is State's.
 func (s *Shard) PinState(ctx context.Context) (*store.Pinned, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, err

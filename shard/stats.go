@@ -11,8 +11,8 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 	return s.StatsOf(&shardpb.StatsRequest{Segments: segments})
 }
 
-// StatsOf describes the shard, and the tables of it that are asked for. State is that of
-// the replica in lower case, followed by what a flush last failed with, if it did.
+// StatsOf describes the shard, and the tables of it that are asked for. State is the state of the
+// replica in lower case, followed by the error of the last flush, if it failed.
 func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()
 	out := &shardpb.ShardStats{

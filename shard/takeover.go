@@ -9,7 +9,7 @@ import (
 // This file puts the state of another replica, which package install has fetched, in the place of
 // this one's.
 
-// Stage fetches the state that a snapshot of the leader stands for, unless this replica has it. The
+// Stage fetches the state that a snapshot of the leader describes, unless this replica has it. The
 // work continues when ctx ends before.
 func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte) error {
 	p, err := parseSnapshot(content)
@@ -22,7 +22,7 @@ func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte)
 	return f.s.installer.Stage(ctx, leader, p.AppliedIndex)
 }
 
-// Restore takes over the state that a snapshot of another replica stands for. Stage has
+// Restore takes over the state that a snapshot of another replica describes. Stage has
 // fetched it, perhaps before a restart. It runs between two Applies, or before them all.
 func (f fsm) Restore(r io.Reader) error {
 	s := f.s

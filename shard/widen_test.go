@@ -81,7 +81,7 @@ func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql s
 		Shards: func(id uint32) (server.Shard, bool) { return o.Shard, id == o.ID() }, Engine: e,
 	})
 	err := srv.Query(&shardpb.QueryRequest{
-		Sql: sql, Database: "public", AnyReplica: true, // what this one has, whoever leads now
+		Sql: sql, Database: "public", AnyReplica: true, // what this one has, the leader now
 		Tables: []*shardpb.QueryTable{{
 			Name: &shardpb.TableName{Database: d.Database, Name: d.Name}, Table: d, ShardId: o.ID(),
 		}},

@@ -95,7 +95,7 @@ func (c *Client) readPipelines(
 	return err
 }
 
-// readPipelinesOf asks one member; begun tells that f was called.
+// readPipelinesOf asks one member; begun means that f was called.
 func (c *Client) readPipelinesOf(
 	ctx context.Context, id string, bounded bool, req *metapb.ReadPipelinesRequest,
 	f func(*metapb.PipelineVersion, []byte) error,

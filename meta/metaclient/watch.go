@@ -108,7 +108,7 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// follow runs one watch to its end. complete tells that its state was shown.
+// follow runs one watch to its end. complete means that its state was shown.
 func (c *Client) follow(ctx context.Context, id string) (complete bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

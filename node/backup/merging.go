@@ -22,7 +22,7 @@ import (
 type merging struct {
 	// final is the way of the table's definition in the backup.
 	final query.Merge
-	// changes tells that some of its rows merge in another way.
+	// changes means that some of its rows merge in another way.
 	changes bool
 	// now is how the table in the cluster merges what is written.
 	now query.Merge

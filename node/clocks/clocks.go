@@ -1,4 +1,4 @@
-// Package clocks tells by which time rows may expire on a node: what a majority of the nodes'
+// Package clocks says by which time rows may expire on a node: what a majority of the nodes'
 // clocks say, as their reports tell, while the node's copy of the metadata, which has the ttl of each
 // table, is new. A clock that is wrong deletes nothing then, and a ttl that was made longer
 // elsewhere a minute ago counts.

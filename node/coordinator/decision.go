@@ -36,7 +36,7 @@ type act struct {
 	define   *defineAct
 	members  *metapb.ChangeMembersRequest
 	handover *handoverAct
-	// reads tells that the call changes nothing: it needs no record.
+	// reads means that the call changes nothing: it needs no record.
 	reads bool
 	// starts are operations to begin. One that is refused, as something else is done with
 	// its shard or table, is left out.

@@ -246,14 +246,14 @@ func TestLostShardIsNoNewShard(t *testing.T) {
 }
 
 // TestRemovedReplica deletes a replica when, and only when, the metadata lists it as
-// removed, and tells that it is gone.
+// removed, and means that it is gone.
 func TestRemovedReplica(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1, 2)
-	for _, left := range []string{"7", "8.removed"} { // one that nobody knows, and one of an unfinished removal
+	for _, left := range []string{"7", "8.removed"} { // one that it is not known, and one of an unfinished removal
 		if err := os.MkdirAll(filepath.Join(dir, left), 0o750); err != nil {
 			t.Fatal(err)
 		}

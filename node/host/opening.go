@@ -23,7 +23,7 @@ type Opening struct {
 	ID, Incarnation uint32
 	// Dir is its folder.
 	Dir string
-	// Bootstrap tells that there is nothing in it yet and that the node is one of
+	// Bootstrap means that there is nothing in it yet and that the node is one of
 	// Founders, which make the group together.
 	Bootstrap bool
 	Founders  []string

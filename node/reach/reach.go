@@ -35,7 +35,7 @@ import (
 // Node is another node of the cluster.
 type Node struct {
 	ID string
-	// Router tells that clients come to it: it has to reach the leader.
+	// Router means that clients come to it: it has to reach the leader.
 	Router bool
 }
 

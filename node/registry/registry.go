@@ -382,7 +382,7 @@ func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn
 	return c, func() { _ = c.Close() }, nil // its calls are over
 }
 
-// Knock opens a connection for calls to a node, and closes it: the error tells why that is
+// Knock opens a connection for calls to a node, and closes it: the error says why that is
 // not possible. It shares nothing with the connections that are kept.
 func (r *Registry) Knock(ctx context.Context, id string) error {
 	conn, err := r.dial(ctx, id, r.greeting(id), "h2")

@@ -71,7 +71,7 @@ func (e *Unproven) Error() string { return e.Reason }
 // Unwrap returns the cause.
 func (e *Unproven) Unwrap() error { return e.Err }
 
-// explain puts the failure of a TLS handshake in words for people. called tells that this node
+// explain puts the failure of a TLS handshake in words for people. called means that this node
 // opened the connection.
 func explain(err error, credentials Credentials, called bool) error {
 	_, bySecret := credentials.(*secret.Source)

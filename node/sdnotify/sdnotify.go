@@ -88,10 +88,10 @@ func (n *Notifier) live(every time.Duration) {
 	}
 }
 
-// Ready tells that the start of the service has ended. More than once is as good as once.
+// Ready means that the start of the service has ended. More than once is as good as once.
 func (n *Notifier) Ready() { n.send("READY=1") }
 
-// Stopping tells that the service ends.
+// Stopping means that the service ends.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
 // Status tells people, by systemctl status, what the process does, in one line.

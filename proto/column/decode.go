@@ -66,7 +66,7 @@ func Directory(columns int, mem []byte) []byte {
 	return mem[:columns*entrySize]
 }
 
-// openBody checks an inflated body and returns views of it. trusted tells that the
+// openBody checks an inflated body and returns views of it. trusted means that the
 // sections were checked before.
 func openBody(h Header, columns int, body []byte, trusted bool) (*Batch, error) {
 	d := decoder{body: body, rows: h.Rows, at: columns * entrySize, trusted: trusted}
@@ -139,7 +139,7 @@ func inflatePacked(f frame, body []byte) error {
 type decoder struct {
 	body []byte
 	rows int
-	// trusted tells that only the directory is to be checked.
+	// trusted means that only the directory is to be checked.
 	trusted bool
 	// at is where the next section must begin.
 	at int

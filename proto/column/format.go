@@ -22,9 +22,9 @@ const (
 	// beginning at any value.
 	tailSize = 16
 
-	// flagPacked tells that the block holds a packed body.
+	// flagPacked means that the block holds a packed body.
 	flagPacked = 1
-	// flagBits tells that it is packed by ways that flagPacked alone does not know.
+	// flagBits means that it is packed by ways that flagPacked alone does not know.
 	flagBits = 2
 
 	offVersion = 4

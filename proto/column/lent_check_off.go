@@ -2,5 +2,5 @@
 
 package column
 
-// checkLent tells that each body that is lent is compared with its batch. Builds for tests do that.
+// checkLent means that each body that is lent is compared with its batch. Builds for tests do that.
 const checkLent = false

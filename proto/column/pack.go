@@ -48,7 +48,7 @@ const (
 // packedLine is what a line of the list says of the packed form.
 type packedLine struct {
 	how packing
-	// param and extra are the way's own; sparse tells that rows without a value are left out.
+	// param and extra are the way's own; sparse means that rows without a value are left out.
 	param, extra byte
 	sparse       bool
 }
@@ -102,7 +102,7 @@ func flagOf(b bool) byte {
 	return 0
 }
 
-// packSection appends the shortest form of a section that is likely, or tells that the
+// packSection appends the shortest form of a section that is likely, or means that the
 // section is best left as it is.
 func (e *encoder) packSection(out, section []byte, c candidate, validity []byte) (_ []byte, line packedLine, ok bool) {
 	switch c.kind {
@@ -118,7 +118,7 @@ func (e *encoder) packSection(out, section []byte, c candidate, validity []byte)
 	return out, line, false
 }
 
-// unpack writes the body that packed stands for to body. newer tells that all ways may
+// unpack writes the body that packed stands for to body. newer means that all ways may
 // have been used.
 func unpack(body, packed []byte, columns int, newer bool) error {
 	fault := func(what string, at int, want, got any) error { return corrupt("packed "+what, at, want, got) }

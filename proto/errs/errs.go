@@ -94,7 +94,7 @@ type Error struct {
 	Msg string
 	// HTTPStatus replaces the code's own status if it is not 0.
 	HTTPStatus int
-	// RetryAfter, if not 0, tells when a retry may succeed.
+	// RetryAfter, if not 0, says when a retry may succeed.
 	RetryAfter time.Duration
 	Reason     Reason
 	// Leader is the id of the node that leads, if it is known and the reason is NotLeader.

@@ -18,7 +18,7 @@ type Retry string
 const (
 	// RetryNever means: the same request fails again.
 	RetryNever Retry = "no"
-	// RetryLater means: the cause passes by itself; Retry-After tells when to try.
+	// RetryLater means: the cause passes by itself; Retry-After says when to try.
 	RetryLater Retry = "yes"
 	// RetryKeyed means: part of the request may have been carried out, so a write needs the
 	// same Idempotency-Key.

@@ -3,7 +3,7 @@ package metapb
 
 // Protocol versions: one number for what nodes say to each other, for the commands of
 // the logs, and for the formats that are written when all nodes can read them. A node
-// tells which versions it understands, the metadata which one the cluster uses; what is
+// says which versions it understands, the metadata which one the cluster uses; what is
 // new in a version is not sent or proposed before the cluster uses that version.
 //
 //	1  one node

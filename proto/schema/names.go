@@ -16,7 +16,7 @@ const (
 
 // The hidden column of tables that merge rows (append_mode=false). It is in no
 // definition and in no answer to a query; batches and segments have it where it has a
-// value. It tells what a row does to the older rows of its identity:
+// value. It says what a row does to the older rows of its identity:
 //
 //	null   nothing of its own: the rows are merged by the table's merge mode
 //	true   the row of that identity is deleted; its other columns mean nothing

@@ -276,7 +276,7 @@ func (t *Table) Copy() *Table {
 // Restored says from which backup a table comes.
 type Restored struct {
 	BackupID string
-	// Complete tells that all rows of the backup are in the table.
+	// Complete means that all rows of the backup are in the table.
 	Complete bool
 	// Replaces is the name under which the table is to take the place of another when the
 	// restore is complete; empty: it has its name.

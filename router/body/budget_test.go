@@ -166,7 +166,7 @@ func TestSlowBodiesAreGivenUp(t *testing.T) {
 	}
 }
 
-// Under policy Fail nobody waits, but who is refused makes room for those that come later.
+// Under policy Fail no caller waits, but who is refused makes room for those that come later.
 func TestSlowBodiesAreGivenUpUnderFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 8 * mib, Policy: Fail})

@@ -189,7 +189,7 @@ func open(src io.Reader, encodings []encoding) (*decoder, error) {
 }
 
 // poolOf picks the decompressor. What is called deflate should be zlib, but some
-// clients send the raw stream; head, the first two bytes, tells which.
+// clients send the raw stream; head, the first two bytes, says which.
 func poolOf(e encoding, head []byte) *sync.Pool {
 	switch e {
 	case encGzip:

@@ -413,7 +413,7 @@ func TestClientVariables(t *testing.T) {
 	}
 }
 
-// A dry run tells what would be stored otherwise than it came, as ingestion does.
+// A dry run says what would be stored otherwise than it came, as ingestion does.
 func TestDryRunWarns(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "lossy", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: i, type: "+

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/web"
 )
 
-// handleHealth tells that the process lives, and nothing else.
+// handleHealth means that the process lives, and nothing else.
 func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte("{}"))
 }

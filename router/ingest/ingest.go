@@ -2,7 +2,7 @@
 // some form, where they go, and options become rows in tables, and the outcome of each record.
 //
 // A door decodes its protocol, asks Admit before it takes a body, calls Store, and answers in the
-// protocol's own words. DESIGN.md tells how one is added. The package knows no transport: no
+// protocol's own words. DESIGN.md says how one is added. The package knows no transport: no
 // HTTP, no sockets. It makes no rows itself (router/pipeline) and stores none (router/write): it
 // decides in which order they are asked, and who may ask.
 //

@@ -4,7 +4,7 @@
 // A pipeline is either svc_identity, which flattens each record and stores what it
 // finds, or a document that Compile has read: processors that change the record (package
 // processor), a transform list that gives columns their types, a dispatcher to other
-// pipelines, a suffix for the table's name. DESIGN.md tells how they work.
+// pipelines, a suffix for the table's name. DESIGN.md says how they work.
 //
 // The package reads no HTTP and no body format (package native splits a body and drives
 // a Runner), stores no pipelines, and writes nothing: an Output goes to package write,
@@ -86,7 +86,7 @@ type Request struct {
 	Hints map[string]string
 	// AutoCreate allows tables and columns to be created.
 	AutoCreate bool
-	// Ended reports why nobody waits for the request any more, as context.Context.Err does.
+	// Ended reports why no caller waits for the request any more, as context.Context.Err does.
 	// A Runner asks it often, and gives the request up; nil: it continues to the end.
 	Ended func() error
 	// Steps bounds the work of all records of the request together, to which each record

@@ -2,5 +2,5 @@
 
 package pipeline
 
-// raceEnabled tells that pools forget at random, as they do under the race detector.
+// raceEnabled means that pools forget at random, as they do under the race detector.
 const raceEnabled = true

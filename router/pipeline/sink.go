@@ -109,7 +109,7 @@ func (s *sink) Refuse(err error) {
 	s.records++
 }
 
-// quiet tells that nobody will read the text of a record error any more.
+// quiet means that nobody will read the text of a record error any more.
 func (s *sink) quiet() bool {
 	if s.above != nil {
 		return s.above.quiet()

@@ -104,7 +104,7 @@ type moment struct {
 	value int64
 	// rest is 0 or more, and less than a unit.
 	rest int64
-	// cut tells that there were digits below nanoseconds.
+	// cut means that there were digits below nanoseconds.
 	cut bool
 }
 
@@ -216,7 +216,7 @@ func finer(v int64, from, to schema.Type) bool {
 }
 
 // convertMoment is convertTime of v and rest nanoseconds more, which are less than a unit of
-// from. over tells that digits of rest are below the unit to.
+// from. over means that digits of rest are below the unit to.
 func convertMoment(v, rest int64, from, to schema.Type) (_ int64, over, ok bool) {
 	f, t := from.UnitsPerSecond(), to.UnitsPerSecond()
 	if rest == 0 || t <= f {

@@ -47,7 +47,7 @@ type Shards interface {
 	// Query answers with an Arrow IPC stream, which must be closed.
 	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
 	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
-	// Describe tells the columns of the answer to a SELECT.
+	// Describe returns the columns of the answer to a SELECT.
 	Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error)
 	// Queries lists what runs on all nodes. What is known is returned beside an error.
 	Queries(ctx context.Context) ([]*shardpb.RunningQuery, error)

@@ -111,7 +111,7 @@ func (r *reader) follow(ctx context.Context, req *Request,
 	}
 }
 
-// queryTables finds each table that a statement reads, and tells what their rows lack
+// queryTables finds each table that a statement reads, and says what their rows lack
 // because a node does not answer.
 func (r *reader) queryTables(ctx context.Context, sql string,
 	names []*shardpb.TableName,

@@ -37,8 +37,8 @@ type session struct {
 	cancel  context.CancelCauseFunc
 	ended   <-chan struct{} // closed when the tail is over, after which no row is sent
 
-	// mu is held while something is written, by whoever has something: a shard's reader,
-	// or the heartbeat. It guards what follows.
+	// mu is held while something is written, by a shard's reader or by the heartbeat. It
+	// guards the fields below.
 	mu    sync.Mutex
 	wrote time.Time
 	buf   []byte

@@ -243,7 +243,7 @@ const (
 	Exhausted
 )
 
-// Error tells that a run did not get to the end of its program.
+// Error means that a run did not get to the end of its program.
 type Error struct {
 	Reason Reason
 	Text   string

@@ -319,7 +319,7 @@ func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]
 	return tables, nil
 }
 
-// mergeDemands makes one demand per table, and tells which one each target went into.
+// mergeDemands makes one demand per table, and says which one each target went into.
 func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int, err error) {
 	type key struct{ database, name string }
 	at := map[key]int{}

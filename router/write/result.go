@@ -51,7 +51,7 @@ func (e *PartialError) Error() string { return e.Err.Error() }
 
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// noteAdapted counts and tells what became of values whose type was not their column's.
+// noteAdapted counts and says what became of values whose type was not their column's.
 func (w *Writer) noteAdapted(req *request) {
 	for _, t := range req.targets {
 		if t.rows.Internal || len(t.rows.Asides) == 0 && t.rows.Cast == 0 {

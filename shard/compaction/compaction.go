@@ -4,7 +4,7 @@
 // Pick says which segments, by their sizes and places in time; Run merges the rows of
 // segments, which are sorted, as a stream. Neither knows the manifest: the shard makes
 // the output live and the inputs dead in one edit, and removes the files of inputs when
-// nobody reads them any more.
+// they are not read any more.
 //
 // Run works in the goroutine of its caller and keeps to a Limiter. It may be called
 // concurrently.
@@ -32,9 +32,9 @@ type Input struct {
 // Table is what Run must know of a table whose rows are to be kept.
 type Table struct {
 	Def *schema.Table
-	// Merge is how rows of the output merge with others, and those of the inputs unless
-	// there is Modes: how those of an input of an order do. With Modes there are no rows
-	// of the table that are older, and merge.
+	// Merge is how rows of the output merge with others. The rows of the inputs merge in the same way,
+	// unless Modes gives another way for the input of an order. With Modes there are no rows of the
+	// table that are older, and merge.
 	Merge query.Merge
 	Modes func(order uint64) query.Merge
 	// Before and Order: rows with a time index below Before have expired in segments of

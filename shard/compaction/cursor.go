@@ -18,10 +18,10 @@ type cursor struct {
 	in   Input
 	meta *segment.Meta
 	r    *segment.Reader // nil before the first row is read, and after the last
-	// lazy tells that it may wait: the rows of its file are all of one table and need not
+	// lazy means that it may wait: the rows of its file are all of one table and need not
 	// be compared with other rows by anything but their times, or there are no other rows.
 	lazy bool
-	// waits tells that its next row was not read: it has the time from, and nothing has
+	// waits means that its next row was not read: it has the time from, and nothing has
 	// to be read before its turn comes. next is the row group that begins with it, if it
 	// is known.
 	waits bool
@@ -63,9 +63,9 @@ func (r *run) open() error {
 	return nil
 }
 
-// begins opens an input. All of its file is checked before: row groups that are copied are
-// not looked at again, filters and indexes not at all, and the file goes, so that nobody
-// would learn that the disk changed it.
+// begins opens an input. The whole file is checked before: copied row groups are not looked at
+// again, filters and indexes not at all, and the file is removed, so a change by the disk would
+// never be noticed.
 func (r *run) begins(c *cursor) (err error) {
 	if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r *run) skip(c *cursor, t *Table) error {
 	return r.ctx.Err()
 }
 
-// ref returns the next row. Of one that waits only the time counts.
+// ref returns the next row. For a cursor that waits only the time counts.
 func (c *cursor) ref() segment.RowRef {
 	if c.waits {
 		return segment.RowRef{Time: c.from}

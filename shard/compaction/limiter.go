@@ -14,7 +14,7 @@ type Limiter struct {
 }
 
 // NewLimiter returns a Limiter by which a compaction works for a share of the time,
-// between 0 and 1, and writes at most so many bytes a second; 0 stands for no limit.
+// between 0 and 1, and writes at most so many bytes a second; 0 means no limit.
 func NewLimiter(share float64, bytesPerSecond int64) *Limiter {
 	return &Limiter{running: make(chan struct{}, 1), share: share, rate: bytesPerSecond}
 }

@@ -12,21 +12,20 @@ const (
 	Fan = 8
 	// maxInputs is the most segments that one compaction merges.
 	maxInputs = 64
-	// BigBytes is the size from which on a segment is not merged any more, and about
+	// BigBytes is the smallest size at which a segment is not merged any more, and about
 	// the largest that one becomes.
 	BigBytes = 256 << 20
 	// DropShare: a segment that must stay in one piece is written anew once one row of so
-	// many is in a row group that has expired. Of a segment that expires over a long time
-	// each byte is then written about four times more; of one that does within a flush
-	// interval, never.
+	// many is in a row group that has expired. Each byte of a segment that expires over a long time is
+	// then written about four times more; of a segment that expires within a flush interval, never.
 	DropShare = 8
 	// Pieces is into about how many segments another one is cut when its first row group
 	// has expired, so that most of them go whole when their time comes. One of them is cut
 	// again if need be: each byte is written about twice more, however long it takes.
 	Pieces = 16
-	// restBytes is the size from which on a segment is not among the last of a partition that
-	// are merged: of a busy table, whose segments are that large once they were merged, every
-	// byte would be written once more to halve a number of files that is small already.
+	// restBytes is the smallest size at which a segment is not merged at the end of a day. The
+	// segments of a busy table are that large after one merge: every byte would be written once more,
+	// only to halve a small number of files.
 	restBytes = 64 << 20
 	// settleTime is how long after the end of a partition its last segments are merged.
 	settleTime = 2 * time.Hour
@@ -59,7 +58,7 @@ type Segment struct {
 	Droppable, Cut bool
 	// Stale reports that the segment lacks an index that its table has now.
 	Stale bool
-	// Overdue tells that all rows of one of its tables expired a good while ago.
+	// Overdue means that all rows of one of its tables expired a good while ago.
 	Overdue bool
 	// MaxSpan, if it is not 0, is the longest time that a segment that is made of it should
 	// cover: one that covers more would be cut again before long.
@@ -72,7 +71,7 @@ type partition struct {
 }
 
 // Pick returns the segments to be merged next, by rising order, and nil if there are
-// none; debt is the size in bytes of all that should be. allowed tells whether segments
+// none; debt is the size in bytes of all that should be. allowed reports whether segments
 // may be merged; they are neighbours in order among the segments of their group and
 // partition.
 func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (picked []Segment, debt int64) {

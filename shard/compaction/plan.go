@@ -18,7 +18,7 @@ type output struct {
 	rows  int64           // that it has so far
 }
 
-// table returns the definition by which rows of a table are written.
+// table returns the definition with which rows of a table are written.
 func (o *output) table(t *Table) *schema.Table {
 	for i := range o.Tables {
 		if o.Tables[i].Table.ID == t.Def.ID {

@@ -19,8 +19,8 @@ const (
 	// shortRound is how long a round may take for the copy to count as caught up: writes
 	// wait for about as long in the last one.
 	shortRound = 500 * time.Millisecond
-	// orphanAfter is after what time without a question a copy ends: nobody carries
-	// it out any more, and the table's segments are not compacted meanwhile.
+	// orphanAfter is how long a copy continues without a question about it. After that no coordinator
+	// carries it out any more, and the table's segments are not compacted meanwhile.
 	orphanAfter = 10 * time.Minute
 )
 
@@ -33,7 +33,7 @@ type tableCopy struct {
 	cancel func()
 	source *store.CopySource // until the copy has ended
 
-	// Of the round under way, and what it continues from.
+	// The round under way, and where it continues.
 	given   *rules.Definition // by the caller
 	through uint64            // the highest order of the segments that were read
 	merge   query.Merge

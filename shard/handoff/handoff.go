@@ -84,8 +84,8 @@ type State struct {
 	Waits string
 }
 
-// Begin begins to copy the rows of a table into the shards that its handoff names; nodes are those
-// of each of these shards, the likely leader first. A copy that was begun already continues.
+// Begin begins to copy the rows of a table into the shards that its handoff names; nodes are the
+// nodes of each of these shards, the likely leader first. A copy that was begun already continues.
 func (x *Copies) Begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	stored, err := rules.MarshalTables([]*schemapb.Table{table})
 	if err != nil {
@@ -126,7 +126,7 @@ func (x *Copies) Begin(table *schemapb.Table, nodes map[uint32][]string) error {
 }
 
 // Wait reports how far a copy is, after up to wait or once it has come to its end; ok is false if
-// this process does not know it. nodes, unless empty, take the place of those that Begin was given.
+// this process does not know it. nodes, unless empty, replace the nodes that Begin was given.
 func (x *Copies) Wait(ctx context.Context, copyID uint64, nodes map[uint32][]string,
 	wait time.Duration,
 ) (st State, ok bool) {
@@ -156,8 +156,8 @@ func (x *Copies) Wait(ctx context.Context, copyID uint64, nodes map[uint32][]str
 	return h.state, true
 }
 
-// forget forgets the copies that have ended and that nobody asks about, and counts the
-// others; mu is held.
+// forget removes the copies that have ended and are not asked about, and counts the others; mu is
+// held.
 func (x *Copies) forget() int {
 	maps.DeleteFunc(x.byID, func(_ uint64, h *tableCopy) bool {
 		h.mu.Lock()

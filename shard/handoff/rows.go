@@ -13,7 +13,7 @@ import (
 )
 
 // round sends the rows of the segments that are new since the last one; all of the first
-// one. Of a table that merges rows that is one row of each identity.
+// one. In a table that merges rows this is one row of each identity.
 func (h *tableCopy) round(ctx context.Context, first bool) error {
 	job, live, err := h.job(first)
 	defer func() {

@@ -36,8 +36,8 @@ type copyDef struct {
 	proto   *schemapb.Table
 }
 
-// newCopyDef returns the definition of t's copy. Its rows go through the log even if
-// those of the table do not: they are on disk here, and must be there before they go.
+// newCopyDef returns the definition of t's copy. Its rows go through the log even if the table's
+// rows do not: they are on disk here, and must be on disk there before they are removed here.
 func newCopyDef(t *schema.Table, h *schema.Handoff) *copyDef {
 	of := *t
 	of.Handoff = h
@@ -169,8 +169,8 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	return fmt.Errorf("shard %d does not take rows of the copy: %w", t.shard, failure.Err)
 }
 
-// judge decides whether a batch is sent again. Nothing but a refusal for good ends a copy, for the whole
-// of it would have to be made anew.
+// judge decides whether a batch is sent again. Only a permanent refusal ends a copy, because all of it
+// would have to be made again.
 type judge struct {
 	now     func() time.Time
 	unknown time.Time // since when the batch may have been appended

@@ -2,9 +2,10 @@
 // further behind than the log of the leader reaches back.
 //
 // Raft must not wait for segments: it would neither vote nor append. So the snapshot that a leader
-// sends, which only names them, is held back before raft sees it, and Stage fetches what it stands
-// for. One job at a time pins the state of the leader and copies manifest and files into the folder
-// incoming. Then raft stores the snapshot, and the shard puts the state in the place of its own:
+// sends, which only names them, is held back before raft sees it, and Stage fetches the state that
+// it describes. One job at a time pins the state of the leader and copies manifest and files into
+// the folder incoming. Then raft stores the snapshot, and the shard puts the state in the place of
+// its own:
 //
 //	on disk   incoming/* → STATE → (snapshot stored by raft) → AHEAD → incoming/ID → segments/ID
 //	          → both folders synced → manifest replaced → incoming emptied

@@ -70,7 +70,7 @@ func (r *reader) fields(b []byte, do func(num protowire.Number, f field) bool) {
 
 func (f field) int() int64 { return protowire.DecodeZigZag(f.v) }
 
-// edit adds what a record has to an edit, and tells whether that goes on in the next record.
+// edit adds what a record has to an edit, and reports whether that goes on in the next record.
 func (r *reader) edit(b []byte, e *Edit) (more bool) {
 	r.fields(b, func(num protowire.Number, f field) bool {
 		switch num {

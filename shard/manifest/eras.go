@@ -15,14 +15,14 @@ type Merging struct {
 }
 
 // Era is the time during which rows of a table merged in one way: those in segments of an
-// order below Before, and not in an era before. Of what is in no era the table's
-// definition tells.
+// order below Before, and not in an era before. The table's definition applies to everything that
+// is in no era.
 type Era struct {
 	Before uint64
 	Merge  query.Merge
 }
 
-// forgetEras leaves out the eras of which there are no rows any more.
+// forgetEras leaves out the eras without rows.
 func (s *State) forgetEras() {
 	if len(s.Merging) == 0 {
 		return

@@ -28,7 +28,7 @@ import (
 // FileName is the name of the manifest in the shard's directory.
 const FileName = "MANIFEST"
 
-// rewriteBytes is the size from which on the file is written anew, if it is also
+// rewriteBytes is the smallest size at which the file is written anew, if it is also
 // rewriteFactor times as large as it was when it was last written anew.
 const (
 	rewriteBytes  = 1 << 20
@@ -203,8 +203,8 @@ func (m *Manifest) Commit(e *Edit) error {
 	return nil
 }
 
-// fits refuses an edit with a part that could not be read again. Of all parts only definitions may
-// come to that.
+// fits refuses an edit with a part that could not be read again. Only definitions can become that
+// large.
 func (m *Manifest) fits(e *Edit) error {
 	for _, t := range e.Tables {
 		if n := len(t.Def); n > maxField {

@@ -103,7 +103,7 @@ type Expiry struct {
 // Session is what a shard remembers of a writer to recognise its duplicates.
 type Session struct {
 	ID uint64
-	// Unlogged tells that it is about the batches that did not go through the log.
+	// Unlogged means that it is about the batches that did not go through the log.
 	Unlogged bool
 	// High is the highest sequence number appended.
 	High uint64
@@ -188,7 +188,7 @@ func (s *State) apply(e *Edit) *State {
 	return n
 }
 
-// drop brings the tombstones up to date. Those of the edit stay at least until the next one, however old
+// drop brings the tombstones up to date. The tombstones of the edit stay at least until the next edit, however old
 // they are: what they make dead dies by this edit.
 func (s *State) drop(e *Edit) {
 	if old := func(d Tombstone) bool { return d.Forgotten(s.Clock) }; slices.ContainsFunc(s.Dropped, old) {
@@ -306,8 +306,8 @@ func (d Tombstone) id() uint64 { return d.TableID }
 func (x Expiry) id() uint64    { return x.TableID }
 func (m Merging) id() uint64   { return m.TableID }
 
-// merge returns the values of sorted, in the order of their ids, with those of news in
-// the place of values of the same id; of several of them the last one.
+// merge returns the values of sorted, in the order of their ids, with values of the same id
+// replaced by the last such value of news.
 func merge[V any](sorted, news []V, id func(V) uint64) []V {
 	news = slices.Clone(news)
 	slices.SortStableFunc(news, func(a, b V) int { return cmp.Compare(id(a), id(b)) })

@@ -12,7 +12,7 @@
 // reference back with Unref when it has stopped reading. The last Unref returns the
 // memory to the Pool; any batch of the memtable that is read after that is garbage.
 //
-// Concurrency: Alloc may be called by who holds a reference, concurrently. Append, Drop, Batches
+// Concurrency: every holder of a reference may call Alloc, concurrently. Append, Drop, Batches
 // and the counters are guarded by the owner's lock. What Batches returned may be
 // read without it, by any number of goroutines. Ref and Unref are atomic; Pool may
 // be used concurrently.

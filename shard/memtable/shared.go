@@ -23,7 +23,7 @@ const (
 // value is ready to use; the file is made with the first chunk.
 type sharedFile struct {
 	mu sync.Mutex
-	// opened tells that making the file has been tried; fd is -1 if it could not be.
+	// opened means that making the file has been tried; fd is -1 if it could not be.
 	opened bool
 	fd     int
 	// file owns fd: it is closed when the pool is forgotten.
@@ -65,7 +65,7 @@ func (p *Pool) Share() (*os.File, int64, error) {
 	return f, sharedSize, nil
 }
 
-// Locate tells at which offset of the file of Share mem lies. It does not if mem is
+// Locate returns the offset of mem in the file of Share. It does not if mem is
 // no memory of the pool, or not of the file.
 func (p *Pool) Locate(mem []byte) (offset int64, ok bool) {
 	if len(mem) == 0 {

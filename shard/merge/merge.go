@@ -1,11 +1,10 @@
-// Package merge is the rule by which rows of one identity become one, over column
-// batches: what a flush does with the rows of a memtable and a compaction with those
-// of segments. The query engine does the same in SQL (package query has the rule in
-// words, as Merge and schema.DeletedColumnID).
+// Package merge is the rule by which rows of one identity become one, over column batches. A flush
+// applies it to the rows of a memtable, and a compaction to the rows of segments. The query engine
+// does the same in SQL (package query has the rule in words, as Merge and schema.DeletedColumnID).
 //
-// It reads no files and does not sort: rows come in the order of a segment, so that
-// those of one identity are neighbours, the latest last. Its functions keep no state
-// and may be called concurrently.
+// It reads no files and does not sort: rows come in the order of a segment, so rows of one
+// identity are neighbours, the latest last. Its functions keep no state and may be called
+// concurrently.
 package merge
 
 import (
@@ -61,8 +60,8 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
 }
 
 // Mixed is Sorted for rows that were written while the table merged in one way and in
-// another: modes has the way for each batch, as query.Era has the rule. What it returns
-// stands for all rows of an identity only if there are none before the given ones.
+// another: modes has the way for each batch, as query.Era has the rule. The result is complete for
+// an identity only if there are no rows of it before the given ones.
 func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,
 	rows []segment.RowRef,
 ) ([]*column.Batch, []segment.RowRef) {
@@ -114,7 +113,7 @@ func (m *merger) end(rows []segment.RowRef, from int) int {
 	return to
 }
 
-// WithoutDeleted returns the rows without those that mark a deletion: for a segment
+// WithoutDeleted returns the rows that do not mark a deletion: for a segment
 // before which there is nothing to delete. rows is reused.
 func WithoutDeleted(batches []*column.Batch, rows []segment.RowRef) []segment.RowRef {
 	m := merger{deleted: deletedViews(batches)}

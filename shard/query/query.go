@@ -20,8 +20,8 @@ import (
 // shareKey is the key of a share in a context.
 type shareKey struct{}
 
-// WithShare returns a context for a query on behalf of somebody: a key by which what all
-// queries of a node have is divided among users. Empty: it is not known for whom.
+// WithShare returns a context for a query on behalf of a user. share is the key by which the
+// resources of a node are divided among users. It is empty if the user is not known.
 func WithShare(ctx context.Context, share string) context.Context {
 	if share == "" {
 		return ctx
@@ -29,7 +29,7 @@ func WithShare(ctx context.Context, share string) context.Context {
 	return context.WithValue(ctx, shareKey{}, share)
 }
 
-// ShareOf returns for whom the query of ctx runs, or nothing.
+// ShareOf returns the share of the query of ctx, or "".
 func ShareOf(ctx context.Context) string {
 	share, _ := ctx.Value(shareKey{}).(string)
 	return share
@@ -48,7 +48,7 @@ type Analysis struct {
 	// Tables are the tables that it reads, each once, in the order of appearance.
 	// Names without a database are resolved; names of CTEs are left out.
 	Tables []TableName
-	// Explain tells that it is an EXPLAIN or EXPLAIN ANALYZE.
+	// Explain means that it is an EXPLAIN or EXPLAIN ANALYZE.
 	Explain bool
 }
 
@@ -70,7 +70,7 @@ type Column struct{ Name, Type string }
 type Request struct {
 	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.
 	SQL string
-	// Database is that of names without one.
+	// Database is the database of names without one.
 	Database string
 	// Tables has every table of the statement's Analysis; others are ignored.
 	Tables []Table
@@ -92,7 +92,7 @@ type Partials struct {
 	Final string
 	// Explain goes in front of Final: EXPLAIN with its options, or nothing.
 	Explain string
-	// Moment is that of Split.
+	// Moment is Split.Moment.
 	Moment string
 	// Streams are the answers, each an Arrow IPC stream.
 	Streams [][]byte
@@ -157,7 +157,8 @@ type Best struct {
 // Newest describes a statement for the first rows by the time index alone, taken apart: each node returns its
 // first Offset + Limit rows, sorted.
 type Newest struct {
-	// Column is the position of the time index in what nodes return. The first Columns columns are those of the answer.
+	// Column is the position of the time index in what nodes return. The first Columns columns are the columns of the
+	// answer.
 	Column, Columns int
 	// The answer is Limit rows behind the first Offset ones.
 	Limit, Offset uint64
@@ -167,7 +168,7 @@ type Newest struct {
 	Before, After string
 }
 
-// Compare tells which of two times comes first in the answer, as cmp.Compare does.
+// Compare compares two times by their order in the answer, as cmp.Compare does.
 func (n *Newest) Compare(a, b arrow.Timestamp) int {
 	if n.Descending {
 		a, b = b, a
@@ -187,8 +188,8 @@ type Table struct {
 	ExpiredBefore *int64
 	// Merge is how rows of one identity, the tags with the time index, become one.
 	// What is later wins: every batch is later than every segment and than the batches
-	// before it, a row later than those before it in its batch, and a segment later
-	// than those of a lower Order. One segment has at most one row of an identity.
+	// before it, a row later than the rows before it in its batch, and a segment later than segments
+	// of a lower Order. One segment has at most one row of an identity.
 	//
 	// Segments and batches may have the hidden column schema.DeletedColumnID, a
 	// Boolean. It is not a column of Schema and no statement may see it.
@@ -202,8 +203,8 @@ type Table struct {
 type Merge uint8
 
 const (
-	// Append keeps all of them. Those whose hidden column is true are hidden: the table
-	// merged rows once.
+	// Append keeps all of them. Rows whose hidden column is true are hidden: the table once merged
+	// rows.
 	Append Merge = iota
 	// LastRow has the latest row be the one, with its nulls; it is hidden if its hidden
 	// column is true.
@@ -229,8 +230,8 @@ func (m Merge) String() string {
 }
 
 // Era is a time during which rows of a table merged in another way than now. They are
-// the segments of an order below Before and the first Batches batches, but those of an
-// era before.
+// the segments of an order below Before and the first Batches batches, except the segments and
+// batches of an earlier era.
 //
 // A row does what its era says to the rows before it: one of LastRow takes the place of
 // all of them, one of LastNonNull joins them, one of Append leaves them alone, and is
@@ -241,10 +242,10 @@ type Era struct {
 	Merge   Merge
 }
 
-// Eras are in the order in which they were, the oldest first.
+// Eras are the eras, the oldest first.
 type Eras []Era
 
-// Segment returns how the rows of a segment merge, if those of no era do as now.
+// Segment returns how the rows of a segment merge, given how rows of no era merge.
 func (e Eras) Segment(order uint64, now Merge) Merge {
 	for i := range e {
 		if order < e[i].Before {
@@ -286,9 +287,9 @@ type Segment struct {
 	// CRC is the CRC-32C of the file: what is known of one of another content, that had the
 	// path before, is not of this one.
 	CRC uint32
-	// Shared tells that the file has rows of other tables too: this table's are those
-	// whose first column, cordwood_table (a UINT64), is the table's id. Rows are sorted
-	// by it, and row groups have its bounds.
+	// Shared means that the file has rows of other tables too: this table's rows have the table's id
+	// in their first column, cordwood_table (a UINT64). Rows are sorted by it, and row groups have its
+	// bounds.
 	Shared bool
 	// Order: of two segments of a table, the one with the higher Order holds the later
 	// writes. No two are equal where it matters.

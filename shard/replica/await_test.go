@@ -63,7 +63,7 @@ func (b blockedList) Apply(index, term uint64, data []byte) any {
 }
 
 // TestNoProposalOutlivesTheFailure fails a replica while many committed entries wait for the state
-// machine: nobody waits for the answers that raft does not give any more.
+// machine: no caller waits for the answers that raft does not give any more.
 func TestNoProposalOutlivesTheFailure(t *testing.T) {
 	fsm := blockedList{list: &list{}, let: make(chan struct{})}
 	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, fsm))

@@ -19,8 +19,8 @@ import (
 // MaxEntryBytes is the size that no entry may exceed, whatever the log's kind.
 const MaxEntryBytes = 32 << 20
 
-// stuckAfter is how long one write of the log may take before a leader stops telling the others
-// that it lives, so that one of them takes over.
+// stuckAfter is how long one write of the log may take before a leader stops sending signs of
+// life, so that one of them takes over.
 const stuckAfter = 2 * time.Second
 
 // Config says what Open opens. Group, NodeID, Dir and FSM are required.
@@ -53,16 +53,16 @@ type Config struct {
 	Logger *slog.Logger
 	// Registerer receives the metrics, labelled with the group. Nil: none are kept.
 	Registerer prometheus.Registerer
-	// FailStop is called once, in a goroutine of its own, when the replica failed
-	// for good. The process should exit without closing anything.
+	// FailStop is called once, in a goroutine of its own, when the replica has failed. The process
+	// should exit without closing anything.
 	FailStop func(error)
 
 	// HeartbeatTimeout and ElectionTimeout are raft's. The default value is 200 ms
 	// without a transport and 1 s with one.
 	HeartbeatTimeout time.Duration
 	ElectionTimeout  time.Duration
-	// CommitTimeout is how often a leader that is idle tells followers what is
-	// committed. The default value is 1 s.
+	// CommitTimeout is how often an idle leader sends followers its commit index. The default value is
+	// 1 s.
 	CommitTimeout time.Duration
 	// EnqueueTimeout bounds how long a proposal waits to be taken up before it is
 	// refused as Busy. The default value is 2 s.

@@ -55,7 +55,7 @@ func (f firstLeader) elect() {
 	}
 }
 
-// isUndecided reports whether nobody has led the group or stood for election, as far as this
+// isUndecided reports whether no member has led the group or stood for election, as far as this
 // member knows.
 func (f firstLeader) isUndecided() bool {
 	running := f.r.raft
@@ -63,7 +63,7 @@ func (f firstLeader) isUndecided() bool {
 }
 
 // countAnswering returns how many of the other founders answer. They are asked whether they would
-// vote for this member, which binds nobody.
+// vote for this member; the answer does not bind them.
 func (f firstLeader) countAnswering() int {
 	term, self := f.r.raft.CurrentTerm(), []byte(f.r.cfg.NodeID)
 	var answers atomic.Int32

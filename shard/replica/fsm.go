@@ -49,7 +49,7 @@ type Termed interface {
 }
 
 // Ahead is a Durable FSM whose state may hold more than the log: it was fetched from another
-// member, in the state in which that was after raft took its snapshot.
+// member at a moment after raft took its snapshot.
 type Ahead interface {
 	Durable
 	// AheadIndex returns the index up to which the state may be ahead of the log.

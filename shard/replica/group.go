@@ -73,9 +73,9 @@ func (g group) lag(m Member) uint64 {
 	return last - min(last, m.LastIndex)
 }
 
-// successors returns the voters that may lead now, those with most of the log first, and in
-// words why the rest may not. It leaves out the nodes avoid, and those that were silent for
-// longer than maxSilence.
+// successors returns the voters that may lead now, the ones with most of the log first, and says
+// why the others may not. It leaves out the nodes in avoid, and nodes that were silent for longer
+// than maxSilence.
 func (g group) successors(avoid []string, maxSilence time.Duration) (ready []Member, rest []string) {
 	for _, m := range g.members() {
 		switch lag := g.lag(m); {
@@ -128,8 +128,8 @@ func (g group) confirm(term, round uint64) bool {
 	return needed <= 0
 }
 
-// confirmedAge returns how long ago the newest heartbeats were sent that a majority of voters has
-// answered in a term in which this member leads.
+// confirmedAge returns the age of the newest heartbeats that a majority of voters has answered in
+// a term in which this member leads.
 func (g group) confirmedAge(term uint64) (age time.Duration, known bool) {
 	others, needed := g.otherVoters()
 	if needed == 0 {

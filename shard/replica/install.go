@@ -23,12 +23,12 @@ const (
 	stageHold = time.Minute
 )
 
-// errOutdated is why a snapshot is not installed: the member has what it stands for.
+// errOutdated is why a snapshot is not installed: the member has the state that it describes.
 var errOutdated = errors.New("this member has come further than the snapshot meanwhile")
 
 // installer takes the snapshots that a leader sends. Raft does too little for them: it installs
 // whatever comes, also what is older than its own state, and it neither votes nor appends until
-// the state machine has what the snapshot stands for. Therefore
+// the state machine has the state that the snapshot describes. Therefore
 //
 //  1. a snapshot of what was applied here already is answered, and not installed (outdated);
 //  2. the state machine fetches the data that the snapshot names (Stager), for a minute at most;
@@ -124,7 +124,7 @@ func (i *installer) beforeCreate(index, term uint64) error {
 	return nil
 }
 
-// outdated reports whether this member has applied what a snapshot of another one stands for.
+// outdated reports whether this member has applied everything that a snapshot of another member covers.
 // Such a snapshot was held up on its way, while its leader gave up and sent the next one. An
 // error says that the two members have a different past, or that this is not known.
 func (i *installer) outdated(index, term uint64) (bool, error) {

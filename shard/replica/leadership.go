@@ -17,7 +17,7 @@ type leadership struct {
 
 func (l *leadership) init() { l.changed = make(chan struct{}) }
 
-// set notes in which term this member is ready to lead; 0: it is not.
+// set notes the term in which this member is ready to lead; 0: it is not ready.
 func (l *leadership) set(term uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *Replica) beginToLead() {
 	}
 	r.leading.set(term)
 	if r.first.CompareAndSwap(true, false) {
-		// The next entry tells the others what is committed. Otherwise they would hear it with
+		// With the next entry the others learn what is committed. Otherwise they would hear it with
 		// a later append, and not be ready before.
 		r.barrier()
 	}

@@ -62,7 +62,7 @@ func (r *Replica) Members() (voters, learners []string) {
 	return voters, learners
 }
 
-// Change changes the members of the group, or who leads it, and waits until the change is
+// Change changes the members of the group, or its leader, and waits until the change is
 // committed. A change that is made already succeeds. Only the leader can do it: the
 // reason of the error is NotLeader on others, and then it names the leader. Busy means
 // that nothing was changed and that it may be tried again later, OutcomeUnknown that the
@@ -167,9 +167,9 @@ func (c *change) checkReady(to string, maxSilence time.Duration) error {
 	return nil
 }
 
-// StepDown hands leadership to another voter: of those that answered lately, lack little and are
-// not in avoid, to the one with most of the log. It does nothing if this member does not lead or
-// is the only voter. Reason Busy means that there is no such voter, and that this member still
+// StepDown hands leadership to another voter: the one with most of the log among the voters that
+// answered lately, lack little and are not in avoid. It does nothing if this member does not lead
+// or is the only voter. Reason Busy means that there is no such voter, and that this member still
 // leads.
 func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	if r.raft.State() != raft.Leader || r.SoleVoter() {

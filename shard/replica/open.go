@@ -219,8 +219,8 @@ func (o *opening) start() (err error) {
 	return o.elect()
 }
 
-// elect has the member stand for election at once where nobody else could lead, and where it is
-// the first of the founders.
+// elect has the member stand for election at once if no other member could lead, or if it is the
+// first of the founders.
 func (o *opening) elect() error {
 	r, cfg := o.r, o.cfg
 	alone := r.group.isSoleVoter()

@@ -12,7 +12,7 @@ import (
 )
 
 // verifier asks the other members whether this one still leads. One round of questions serves
-// all callers that wait when it begins; those that come later wait for the next round.
+// all callers that wait when it begins; later callers wait for the next round.
 type verifier struct {
 	life *life
 	ask  func() error // asks one round of questions

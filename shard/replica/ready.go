@@ -33,7 +33,7 @@ func (r *Replica) WaitApplied(ctx context.Context, index uint64) error {
 	}
 }
 
-// hasApplied reports whether everything up to index, which may be that of any entry, is applied.
+// hasApplied reports whether everything up to index, the index of any kind of entry, is applied.
 func (r *Replica) hasApplied(index uint64) bool {
 	if r.raft.AppliedIndex() < index {
 		return false // some of it has not even been handed over

@@ -17,7 +17,7 @@ import (
 
 // Copy describes the files of a member that does not run.
 type Copy struct {
-	// LastIndex and LastTerm are those of the last entry of the log, or of the newest
+	// LastIndex and LastTerm are index and term of the last entry of the log, or of the newest
 	// snapshot if there is nothing behind it.
 	LastIndex, LastTerm uint64
 	// SnapshotIndex is the index up to which the newest snapshot holds everything.
@@ -67,7 +67,7 @@ type RecoverConfig struct {
 	Dir    string
 	Log    raftlog.Kind
 	NodeID string
-	// StateIndex and StateTerm are those of the last entry in the state machine's durable
+	// StateIndex and StateTerm are index and term of the last entry in the state machine's durable
 	// state, and State writes what FSM.Snapshot would persist of it. They are needed by
 	// state machines that may be ahead of the log (Ahead).
 	StateIndex, StateTerm uint64
@@ -78,7 +78,7 @@ type RecoverConfig struct {
 }
 
 // Recover makes the member in a directory the only one of its group, without asking the
-// others: for a group that has lost most of its voters for good. Everything in this log
+// others: for a group whose other voters are mostly lost. Everything in this log
 // counts as committed from then on, and what only other members have is lost. The other
 // members must not take part in a group of this name any more. The member must not run.
 //

@@ -11,16 +11,16 @@
 // waits until it does and everything committed before has been applied; Close
 // stops it. The state machine's own durable state is the truth after a restart:
 // raft restores no snapshot then, it hands over the entries after the last
-// snapshot, and the state machine skips those that it already holds.
+// snapshot, and the state machine skips the ones that it already holds.
 //
 // Failure: the first error of the log, an append that exceeds its deadline, and a
-// state machine that cannot apply an entry end the replica for good. Nothing is
+// state machine that cannot apply an entry end the replica. Nothing is
 // appended or applied after that, and Config.FailStop is called once so that the
 // process can exit. A log whose fsync failed must not be written again.
 //
-// Goroutines, besides raft's own: one that follows who leads (watchLeadership), one
-// that takes snapshots by itself if it is told to, the wire's, and one for every
-// call that waits for raft. Close waits for all of them.
+// Goroutines, besides raft's own: one that follows changes of the leader (watchLeadership), one
+// that takes snapshots regularly if the settings say so, the wire's, and one for every call that
+// waits for raft. Close waits for all of them.
 //
 // All methods of Replica may be called concurrently.
 package replica
@@ -87,7 +87,7 @@ func (r *Replica) Leader() string {
 // Err returns what ended the replica, or nil.
 func (r *Replica) Err() error { return r.failure() }
 
-// fail ends the replica for good. It may be called from any goroutine, raft's
+// fail ends the replica. It may be called from any goroutine, raft's
 // own included, and does not block.
 func (r *Replica) fail(err error) {
 	r.markFailed(err, func() {
@@ -126,7 +126,7 @@ func (r *Replica) close() error {
 	r.log.EndWaits()
 	err := r.raft.Shutdown().Error()
 	if r.failure() != nil {
-		err = errors.Join(err, r.wire.Close()) // raft closes it only for the first who shuts it down
+		err = errors.Join(err, r.wire.Close()) // raft closes it only for the first call that shuts it down
 	}
 	r.watching.Wait()
 	err = errors.Join(err, r.log.Close())

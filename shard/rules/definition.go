@@ -27,8 +27,8 @@ type Definition struct {
 	Merge query.Merge
 	// Instant: rows are thrown away at once. skipWAL: they do not go through the log.
 	Instant, SkipWAL bool
-	// Physical is the name of the physical table, "" if there is none: the table shares
-	// its segments with those of the same one, whatever its size.
+	// Physical is the name of the physical table, "" if there is none: the table shares its segments
+	// with tables that have the same one, whatever its size.
 	Physical string
 	// Fault, if set, is why rows of the table could not be flushed; none are taken.
 	Fault error

@@ -5,7 +5,7 @@
 // Everything here is pure. A rule looks at the state and at the entry, never at a clock, at a map's
 // order, at the disk or at the network, so every replica that applies the same log comes to the
 // same state. The package takes no lock either: State belongs to the goroutine that applies the
-// log, and package store says who else may read it, and when.
+// log, and package store says which other goroutines may read it, and when.
 //
 // A batch is decided about twice. The leader asks Admission before it proposes, to spare the log;
 // Apply asks again on every replica, and that answer counts. Between the two the state may have

@@ -62,8 +62,8 @@ type LoggedWrite struct {
 	Batches [][]byte // encoded
 }
 
-// ReadEntry takes the data of one command of a shard's log apart, for those who follow the
-// log by rules of their own. dropped is the table that it drops, or 0.
+// ReadEntry takes the data of one command of a shard's log apart, for programs that check the log
+// by rules of their own. dropped is the table that it drops, or 0.
 func ReadEntry(data []byte) (writes []LoggedWrite, dropped uint64, err error) {
 	e, err := DecodeEntry(data)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 )
 
 // Batches of requests with a key of the client's have the hash of that key for their id,
-// rather than a session and a number that were given to a router: whoever sends the
-// request again, by whichever router, sends the same ids. column.KeyedSession tells them.
+// rather than a session and a number that were given to a router: a repetition of the request has
+// the same ids, whichever router it comes by. column.KeyedSession recognises them.
 const (
 	// KeyTTL is how long, by the replicated clock, such a batch is remembered, and maxKeys
-	// how many are. Beyond it one is forgotten: the oldest of the user who has most of them, so that
-	// nobody shortens the time of others, or, after an entry that does not say so, the oldest of
-	// all. They are part of the replicated rules: a change needs a new kind of entry.
+	// how many are. Beyond it one is forgotten: the oldest one of the user with the most, so that no
+	// user shortens the time of others' keys; or, after an entry without users, the oldest of all.
+	// They are part of the replicated rules: a change needs a new kind of entry.
 	KeyTTL  = 15 * time.Minute
 	maxKeys = 200_000
 )
@@ -83,8 +83,8 @@ func (w *keyWindow) has(id BatchID) bool {
 }
 
 // reused reports whether the request's key was used with another body, or with other parameters.
-// Keys of routers that put no body into ids have a session for each id, so it tells nothing of
-// them.
+// Older routers do not put the body into ids, and their keys have a session for each id, so it
+// says nothing about them.
 func (w *keyWindow) reused(id BatchID) bool {
 	body, ok := w.bodies[id.Session]
 	return ok && body != column.KeyedBody(id.Seq)

@@ -39,9 +39,9 @@ func (e *ErrCorrupt) Error() string {
 		e.File, part, e.Want, e.Got)
 }
 
-// Check compares a segment's file with what was noted when it was written: its size
-// and the checksum of its footer; with whole also the checksum of all of it, for
-// which it reads the file. A missing file satisfies errors.Is with fs.ErrNotExist.
+// Check compares a segment's file with the size and the checksum of its footer that were noted
+// when it was written. With whole it also reads the file and compares the checksum of all of it. A
+// missing file satisfies errors.Is with fs.ErrNotExist.
 func Check(fsys vfs.FS, dir string, m *Meta, whole bool) error {
 	return check(fsys, filepath.Join(dir, m.FileName()), m, whole)
 }

@@ -28,7 +28,7 @@ func (r *Reader) NextGroup() (g Group, ok bool) {
 	}
 	rg := &r.md.RowGroups[r.group+1]
 	if rg.NumRows <= 0 || rg.NumRows > r.left {
-		return g, false // Next tells what is wrong
+		return g, false // Next says what is wrong
 	}
 	g.Rows = rg.NumRows
 	for i := range r.m.Columns {
@@ -65,7 +65,7 @@ func ReadGroups(fsys vfs.FS, path string, m *Meta) (groups []Group, err error) {
 	}
 }
 
-// SkipGroup goes on behind the row group that NextGroup tells of.
+// SkipGroup continues behind the row group that NextGroup describes.
 func (r *Reader) SkipGroup() {
 	if g, ok := r.NextGroup(); ok {
 		r.group++
@@ -73,7 +73,7 @@ func (r *Reader) SkipGroup() {
 	}
 }
 
-// CanCopy reports whether CopyGroup can copy the row group that r.NextGroup tells of: the
+// CanCopy reports whether CopyGroup can copy the row group that r.NextGroup describes: the
 // columns of both files agree, it has the filters that the file is to have, and it was
 // written by a version that notes where all of its parts lie.
 func (w *Writer) CanCopy(r *Reader) bool {
@@ -118,7 +118,7 @@ func (r *Reader) columnAt(c *fileColumn) int {
 }
 
 // filterOf returns the token filter of a column in the next row group, if its tokens were
-// told apart as the column's are now.
+// separated as the column's are now.
 func (r *Reader) filterOf(c *fileColumn) []byte {
 	if r.fulltext == nil {
 		r.fulltext = &Fulltext{}
@@ -139,9 +139,9 @@ func (r *Reader) filterOf(c *fileColumn) []byte {
 	return have.Filters[r.group+1]
 }
 
-// CopyGroup appends the row group that r.NextGroup tells of as it lies in its file, and has
-// r go on behind it. CanCopy must be true, the rows must come behind those appended before,
-// as in Append, and the bytes of r's file must have been checked.
+// CopyGroup appends the row group that r.NextGroup describes as it lies in its file, and has r
+// continue behind it. CanCopy must be true, the rows must come behind those appended before, as in
+// Append, and the bytes of r's file must have been checked.
 func (w *Writer) CopyGroup(r *Reader) error {
 	if w.err != nil {
 		return w.err

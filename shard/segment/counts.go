@@ -15,8 +15,8 @@ type Count struct {
 }
 
 // Counts counts the values of a column of a row group, without decoding them. It fails
-// if they are not all codes of a dictionary of at most most entries. r is the file. What was
-// asked for twice lately is kept with its pages; nobody may change it.
+// if they are not all codes of a dictionary of at most most entries. r is the file. An answer that
+// was asked for twice lately is kept with its pages; it must not be changed.
 func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {
 	place, ok := f.Groups[group].columns[c.FieldID]
 	if !ok {

@@ -17,7 +17,7 @@ import (
 
 // Filters is what a segment file says of its row groups without their pages being
 // read: their rows, the bounds of numbers, bloom and token filters, where pages lie. It
-// may be used concurrently. Columns are told by their Column.FieldID.
+// may be used concurrently. Columns are identified by their Column.FieldID.
 type Filters struct {
 	// Groups are the row groups in the order of the file.
 	Groups []GroupFilters

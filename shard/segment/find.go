@@ -21,7 +21,7 @@ import (
 
 // Find returns the rows of a row group whose value in a column is one of some values, as
 // runs of one row, ascending. Values are the bytes of a text, or the little-endian bytes
-// of a number as it lies in the file. more tells that there are more than limit; then the first ones are returned. r is
+// of a number as it lies in the file. more means that there are more than limit; then the first ones are returned. r is
 // the file, of which several parts may be read at a time.
 func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte,
 	limit int,
@@ -90,7 +90,7 @@ type search struct {
 	hashes []uint32
 }
 
-// hashOf tells values apart, mostly.
+// hashOf returns a hash of a value: different values rarely have the same.
 func hashOf(value []byte) uint32 { return uint32(xxhash.Sum64(value)) }
 
 // candidates returns the pages that have a row whose hash is that of one of the values.
@@ -120,7 +120,7 @@ func (s *search) pages(next func() (parquet.Page, *[]Run)) error {
 		return err
 	}
 	if s.hashes != nil {
-		// All pages are read this once; the next time the hashes tell which.
+		// All pages are read this once; the next time the hashes say which ones are needed.
 		p.chunk.Cached(nil, 0)
 	}
 	b := readers.Get().(*builder)

@@ -19,19 +19,19 @@ const (
 	// maxFilterBytes bounds the filter of a column in a row group: the footer, which
 	// every query reads, holds it. Beyond it the filter lets more pass.
 	maxFilterBytes = 128 << 10
-	// maxTokens bounds the tokens that are told apart to size a filter; more get the
+	// maxTokens bounds the different tokens that are counted to size a filter; more get the
 	// largest one.
 	maxTokens = maxFilterBytes
-	// smallFilterBytes is up to which size a filter is made for smallFilterRate, if the index
-	// asks for less: a search asks hundreds of row groups, so that at a rate of 0.01 for
-	// each nearly every word that is nowhere has some of them read.
+	// smallFilterBytes is the size up to which a filter is made for smallFilterRate, even if the index
+	// asks for a higher rate: a search asks hundreds of row groups, so that at a rate of 0.01 for each
+	// nearly every absent word has some of them read.
 	smallFilterBytes = 32 << 10
 	smallFilterRate  = "0.0001"
 )
 
 var smallFilterBits = filterBits(map[string]string{schema.IndexOptionFalsePositiveRate: smallFilterRate})
 
-// tokenHash is the hash of a token; the same as that of Parquet's own bloom filters.
+// tokenHash is the hash of a token; the same as in Parquet's own bloom filters.
 var tokenHash bloom.XXH64
 
 // fulltext collects the token filters of a column with a fulltext index, row group by
@@ -167,7 +167,7 @@ func parseFulltext(text string) (*Fulltext, error) {
 }
 
 // MayContain reports whether a row group may have a row whose text has all tokens of
-// text in the column, which is told by its Column.FieldID. It is true for columns and row groups without a filter.
+// text in the column with that Column.FieldID. It is true for columns and row groups without a filter.
 func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
 	c := t.columns[fieldID]
 	if c == nil || rowGroup >= len(c.Filters) {
@@ -180,7 +180,7 @@ func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
 	return may
 }
 
-// Analyzer reports how the tokens of a column were told apart; ok is false if it has no
+// Analyzer reports how the tokens of a column were separated; ok is false if it has no
 // filters.
 func (t *Fulltext) Analyzer(field uint32) (chinese, caseSensitive, ok bool) {
 	c := t.columns[field]

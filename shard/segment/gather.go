@@ -42,7 +42,7 @@ type gathered struct {
 }
 
 // reset empties g and keeps its memory, for a row group of at most so many rows. Plain
-// tells that no dictionary is to be tried.
+// means that no dictionary is to be tried.
 func (g *gathered) reset(plain bool, rows int) {
 	g.all = rows
 	g.Values.Reset()
@@ -113,7 +113,7 @@ func (g *gathered) grow() {
 	}
 }
 
-// validity notes which of n rows have a value, and tells whether any has none.
+// validity notes which of n rows have a value, and reports whether any row has none.
 func (g *gathered) validity(v *column.View, row, n int) bool {
 	if v.Validity == nil || allSet(v.Validity, row, n) {
 		from := g.Rows
@@ -357,8 +357,8 @@ func (g *gathered) entries(v *column.View, r run, nulls bool) {
 	}
 }
 
-// codeTables are, by batch, the codes of the entries of its dictionary in that of the
-// row group, plus one; 0 is an entry that was not met.
+// codeTables has, for each batch, the codes that the entries of its dictionary have in the row
+// group's dictionary, plus one; 0 is an entry that was not met.
 type codeTables struct {
 	starts []int32 // in codes; -1 without a table
 	codes  []uint32

@@ -81,8 +81,8 @@ func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
 	}
 }
 
-// group writes a row group: the staged values, or, a column at a time, those of the
-// runs at hand.
+// group writes a row group: the staged values, or, a column at a time, the values of the runs at
+// hand.
 func (w *Writer) group(rows int, staged bool) error {
 	w.w.BeginGroup(rows)
 	for _, c := range w.cols {

@@ -17,9 +17,9 @@ type Layouts map[uint64][]uint32
 
 // ColumnsOf returns the columns that the file has of a table: by their ids, under the names
 // and types that the table gave them when the segment was written. Two tables of a shared
-// file may have a column of one id. A row is null in the column of the other table, and if
-// the table's was renamed since, only the file tells which it is: layouts, which may be nil,
-// is called then.
+// file may have a column of one id. A row is null in the column of the other table, and if the
+// table's column was renamed since, only the file says which it is: layouts, which may be nil, is
+// called then.
 func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 	if !m.Shared() {
 		return m.Columns

@@ -18,7 +18,7 @@ type Meta struct {
 	// SchemaVersion is the version of the table that the columns were taken from; 0
 	// for a shared file.
 	SchemaVersion uint32
-	// Order tells when the rows were written: of two segments of a table the one with
+	// Order says when the rows were written: of two segments of a table the one with
 	// the higher Order holds the later writes.
 	Order uint64
 	Rows  int64
@@ -30,15 +30,15 @@ type Meta struct {
 	// FooterCRC is the CRC-32C of the Parquet footer, its length and magic included;
 	// FileCRC is the checksum of the whole file.
 	FooterCRC, FileCRC uint32
-	// Columns are those that the file has, TableColumn of a shared file excepted. A
-	// column of the table that is not among them is null in every row. Names
-	// and types are those of then: a column of the table is told by its id, and may be
-	// of a wider type by now. ColumnsOf tells which are a table's in a shared file.
+	// Columns are the columns of the file, except TableColumn of a shared file. A
+	// column of the table that is not among them is null in every row. Names and types are as they
+	// were when the file was written: a column of the table is identified by its id, and may have a
+	// wider type by now. ColumnsOf says which columns of a shared file belong to a table.
 	Columns []Column
 	// Tables are, for a shared file, the tables that have rows in it, ascending by id,
 	// as their rows are; nil for a file of one table.
 	Tables []TableSpan
-	// Raw tells that the file is not a Parquet file: it has batches as they lay in memory.
+	// Raw means that the file is not a Parquet file: it has batches as they lay in memory.
 	// Its rows are read into memory when the shard is opened.
 	Raw bool
 }

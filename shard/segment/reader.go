@@ -160,8 +160,8 @@ const (
 	heavyChunkBytes = 1 << 20
 )
 
-// bound returns how many of the next n rows go into one batch. Pages are bounded in
-// bytes, row groups less, and how large the rows are that come next nothing else tells.
+// bound returns how many of the next n rows go into one batch. Pages are bounded in bytes, row
+// groups less so, and only pages say how large the next rows are.
 func (r *Reader) bound(n int) (int, error) {
 	for _, c := range r.cols {
 		if !c.heavy {

@@ -25,8 +25,8 @@ type cursor struct {
 	local  []uint32
 }
 
-// builder makes batches of what cursors read. It keeps its memory from one to the
-// next, but for that of the batches.
+// builder makes batches of what cursors read. It keeps its memory from one batch to the next,
+// except the memory of the batches.
 type builder struct {
 	valid   []uint64
 	rows    int
@@ -225,8 +225,8 @@ func (b *builder) validity(bitmap []uint64, row, n int) int {
 	return ones
 }
 
-// entries adds byte strings by their codes in the chunk's dictionary. The batch gets a
-// dictionary of those that occur.
+// entries adds byte strings by their codes in the chunk's dictionary. The batch gets a dictionary
+// of the values that occur.
 func (b *builder) entries(c *cursor, codes []uint32) {
 	at := len(b.codes)
 	b.codes = slices.Grow(b.codes, len(codes))[:at+len(codes)]

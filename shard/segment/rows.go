@@ -178,7 +178,7 @@ func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (
 	if h.Rows > maxBatchRows {
 		return nil, fmt.Errorf("%d rows at once; there may be %d", h.Rows, maxBatchRows)
 	}
-	// The columns are shared out, those that take longest first.
+	// The columns are shared out, the ones that take longest first.
 	todo := slices.Clone(columns)
 	slices.SortStableFunc(todo, func(a, b Column) int { return cmp.Compare(f.cost(group, b), f.cost(group, a)) })
 	workers := min(len(todo)/minColumns, maxReaders, runtime.GOMAXPROCS(0))

@@ -16,7 +16,7 @@ type fileColumn struct {
 	required bool
 	fulltext *fulltext // nil without a fulltext index
 	bloom    bool      // an index asks for bloom filters
-	// plain tells that byte strings hardly repeated in the row group before.
+	// plain means that byte strings hardly repeated in the row group before.
 	plain bool
 	views []*column.View // by batch, of those at hand; nil where one lacks it
 	// longest is, by batch, the length of the longest text in the view's dictionary; -1

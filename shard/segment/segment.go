@@ -1,13 +1,12 @@
 // Package segment writes and checks the immutable files that flushed rows live in:
 // ordinary Parquet files, one for each table and time partition of a flush, that any
-// tool reads. Write makes those of a flush; a Writer makes one from rows that come in
-// pieces, as compaction has them, or of several tables; a Reader gives rows back as
-// batches.
+// tool reads. Write makes the segments of a flush; a Writer makes one from rows that come in
+// pieces, as compaction has them, or of several tables; a Reader gives rows back as batches.
 //
 // It does not decide which segments exist (package manifest does). Queries of many rows
 // do not read through it: the engine reads the files itself, by the names and types in
-// Meta. Filters tell it which row groups it need not read, and read single rows for it,
-// by the index of pages.
+// Meta. Filters say which row groups it need not read, and read single rows for it, by the index
+// of pages.
 //
 // The file: rows ordered by (tags, time index), null tags first; row groups of
 // RowGroupRows rows; zstd; one column per column of the table that has a value, in
@@ -129,7 +128,7 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 // trying again does not help. It comes as a *ErrRows.
 type ErrRows struct{ Err error }
 
-// Error is that of Err.
+// Error is the error of Err.
 func (e *ErrRows) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

@@ -217,8 +217,7 @@ func sortTimes(rows []RowRef) []RowRef {
 		})
 		return nil
 	}
-	// Those of several connections overlap little once they are in the order of their
-	// first rows.
+	// The runs of several connections overlap little once they are in the order of their first rows.
 	slices.SortFunc(runs, func(a, b [2]int) int {
 		if before(&rows[a[0]], &rows[b[0]]) {
 			return -1

@@ -14,12 +14,12 @@ import (
 const (
 	// maxGroupBytes is the most weight of the rows of a row group that has several.
 	maxGroupBytes = 64 << 20
-	// maxGroupValues is the most values of a row group, which bounds that of numbers.
+	// maxGroupValues is the most values of a row group, which bounds the memory for numbers.
 	maxGroupValues = 1 << 25
 	// maxRowBytes is the most weight of one row. A Write to a shard may have less.
 	maxRowBytes = 1 << 30
-	// shortEntry is the length up to which the texts of a dictionary are taken to be as
-	// long as the longest of them: it is not worth more.
+	// shortEntry is the length up to which the texts of a dictionary are taken to be as long as the
+	// longest of them: counting more exactly gains nothing.
 	shortEntry = 64
 )
 

@@ -27,9 +27,9 @@ type Spec struct {
 type TableColumns struct {
 	Table *schema.Table
 	// Columns are the ids of the columns that may have a value; all others are taken
-	// for null in every row. The time index need not be named. Nil stands for all of
-	// the table; function Columns tells them from batches, Meta.Columns has those of a
-	// file. An id that the table has not is left out.
+	// for null in every row. The time index need not be named. Nil means all of the table; function
+	// Columns returns the columns of batches, and Meta.Columns has the columns of a file. An id that
+	// the table has not is left out.
 	Columns []uint32
 }
 
@@ -93,16 +93,16 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 func (w *Writer) ID() uint64 { return w.meta.ID }
 
 // Append appends rows of a table's batches; Batch and Row of a RowRef say where the
-// row is, Time is what it has in the time index. The order of all rows of all calls is
-// that of the file, which must be that of Sort; in a shared file the rows of a table
-// come after those of all tables with lower ids, in one or several calls. Nothing of
-// the batches is kept when Append returns. After an error only Abort remains.
+// row is, Time is what it has in the time index. The order of all rows of all calls is the order
+// of the file, which must be the order of Sort; in a shared file the rows of a table come after
+// those of all tables with lower ids, in one or several calls. Nothing of the batches is kept when
+// Append returns. After an error only Abort remains.
 func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, false)
 }
 
-// AppendLast is Append with the last rows of the file. It takes less memory: a row
-// group of which no rows came before is written without holding them.
+// AppendLast is Append with the last rows of the file. It takes less memory: a row group without
+// earlier rows is written without holding them.
 func (w *Writer) AppendLast(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, true)
 }

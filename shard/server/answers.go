@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// largeAnswer is the size from which on an answer is a large one: an export, in which
-// what is garbage comes quickly, and what is in use is most of the heap.
+// largeAnswer is the smallest size at which an answer is large: an export, which makes garbage
+// quickly and uses most of the heap.
 const largeAnswer = 32 << 20
 
 // largeGC is at how much garbage, in percent of what is in use, the collector runs while

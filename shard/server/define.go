@@ -12,8 +12,8 @@ import (
 // maxCheckKeys bounds the keys that one call may ask about.
 const maxCheckKeys = 10_000
 
-// DefineTables puts definitions of tables into the shard's log, if they are newer than
-// those that it has.
+// DefineTables puts definitions of tables into the shard's log, if they are newer than the
+// shard's.
 func (s *server) DefineTables(ctx context.Context,
 	req *shardpb.DefineTablesRequest,
 ) (*shardpb.DefineTablesResponse, error) {

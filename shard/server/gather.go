@@ -50,7 +50,7 @@ func (g *gathered) release() {
 // gather gives the engine what the query may read: rows of shards that this node leads as
 // they lie here, seen at one index of a shard's log; others are fetched. A table in
 // several shards is the union of its rows there: rows of one identity are in one shard
-// only, because those of tables that merge them are spread by their tags, and handed over
+// only, because rows of tables that merge them are spread by their tags, and handed over
 // when the table gets other shards.
 func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gathered, err error) {
 	g := &gathered{views: map[uint32]*store.View{}}
@@ -156,8 +156,8 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 	return nil
 }
 
-// joins adds the rows that a view has of a table, if they can stand beside those of
-// another shard as they are: rows that never merged have no order to keep.
+// joins adds the rows that a view has of a table, if they can stand beside the rows of another
+// shard as they are: rows that never merged have no order to keep.
 func joins(qt *query.Table, v *store.View, tableID uint64) bool {
 	more := query.Table{Schema: qt.Schema}
 	show(&more, v, tableID)

@@ -51,7 +51,7 @@ type runningQuery struct {
 	bytes       atomic.Int64
 }
 
-// killedError is the cause of the end of a query that somebody ended.
+// killedError is the cause with which KILL ends a query.
 type killedError struct{ err *errs.Error }
 
 func (k *killedError) Error() string { return k.err.Error() }
@@ -102,7 +102,7 @@ func (q *runningQuery) Asks(parts int) {
 // Answered notes that a node has answered.
 func (q *runningQuery) Answered() { q.done.Add(1) }
 
-// ended returns the error of a query: that of who killed it, if somebody did.
+// ended returns the error of a query: the error of KILL if that ended it.
 func (q *runningQuery) ended(ctx context.Context, err error) error {
 	killed := (*killedError)(nil)
 	if err != nil && errors.As(context.Cause(ctx), &killed) {
@@ -163,7 +163,7 @@ func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*s
 	return &shardpb.KillQueryResponse{Killed: s.running.kill(req.QueryId, req.Share, req.By)}, nil
 }
 
-// Describe tells the columns of the answer to a SELECT.
+// Describe returns the columns of the answer to a SELECT.
 func (s *server) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
 	columns, err := s.cfg.Engine.Describe(query.WithShare(ctx, req.Share), &query.Request{
 		SQL: req.Sql, Database: req.Database, Timezone: req.Timezone,

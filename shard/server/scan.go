@@ -142,8 +142,8 @@ func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	})
 }
 
-// recent is a shard of this node, whoever leads it, or nobody, that shows everything that was
-// acknowledged longer ago than maxStaleness.
+// recent returns a shard of this node that shows everything that was acknowledged longer ago than
+// maxStaleness. It need not lead, and there may be no leader.
 func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Duration, minIndex uint64) (Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
@@ -151,7 +151,7 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 	}
 	age, known := sh.Replica().Staleness()
 	if (!known || age > maxStaleness) && sh.Leads() {
-		// The others can tell at once.
+		// The others know at once.
 		index, err := sh.ReadBarrier(ctx)
 		if err != nil {
 			return nil, err

@@ -1,5 +1,5 @@
 // Package server is the gRPC service of a shard node. It finds the shard that a request is for, waits until
-// that can answer, and turns errors into those that gRPC carries. Queries over rows of several nodes are
+// that can answer, and turns errors into errors of gRPC. Queries over rows of several nodes are
 // taken apart (distribute/) or gathered here (gather.go); SQL is the engine's.
 //
 // It knows a shard by the interface Shard, and neither opens nor closes one.
@@ -50,12 +50,11 @@ type Engine interface {
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	// Split takes a statement apart for several nodes; it does not look at rows.
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
-	// Describe tells the columns of a statement's answer; it does not look at rows.
+	// Describe returns the columns of a statement's answer; it does not look at rows.
 	Describe(ctx context.Context, req *query.Request) ([]query.Column, error)
 }
 
-// Config says what a server serves. All fields are required but those that say
-// otherwise.
+// Config says what a server serves. All fields are required unless they say otherwise.
 type Config struct {
 	// Shards returns an open shard of this node.
 	Shards func(id uint32) (Shard, bool)
@@ -72,7 +71,7 @@ type Config struct {
 	Spool *spool.Dir
 	// Name returns what people call a node. Without it they read its id.
 	Name func(node string) string
-	// Registerer gets the metrics of the server. Without it nobody reads them.
+	// Registerer gets the metrics of the server. Without it nothing reads them.
 	Registerer prometheus.Registerer
 	// Logger takes what an operator should know. The default value discards it.
 	Logger *slog.Logger
@@ -81,8 +80,8 @@ type Config struct {
 // ScanReader reads the Arrow IPC stream of a scan, or of a part of a query.
 type ScanReader = distribute.Reader
 
-// server is the gRPC service of a shard node: it finds the shard, and turns errors
-// into those that gRPC carries.
+// server is the gRPC service of a shard node: it finds the shard, and turns errors into errors of
+// gRPC.
 type server struct {
 	shardpb.UnimplementedShardServiceServer
 	cfg Config

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// tailsStored and tailsLive bound how many tails use the engine at a time, so that
-	// queries always find a place: those that read stored rows, which may take as long as
-	// their reader does, and those that look through a group of new rows.
+	// tailsStored and tailsLive bound how many tails use the engine at a time, so that queries always
+	// find a place: tails that read stored rows, which may take as long as their reader does, and
+	// tails that look through a group of new rows.
 	tailsStored = 4
 	tailsLive   = 2
 	// tailGroup is about how many encoded bytes of new rows are looked through together.
@@ -99,8 +99,8 @@ type tailRun struct {
 	send   func(*shardpb.TailChunk) error
 }
 
-// stored sends the rows that were there before, as far as they are asked for; if none
-// are, an answer of no rows, from which the reader knows that the condition can be computed.
+// stored sends the older rows that the request wants. If it wants none, stored sends an answer
+// without rows, which shows the reader that the condition can be computed.
 func (x *tailRun) stored(ctx context.Context) error {
 	view := x.tail.TakeView()
 	defer view.Close()

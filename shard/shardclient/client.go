@@ -36,14 +36,14 @@ type Config struct {
 	// Dial returns the connection to a node. It is called for every request, so it
 	// must keep its connections, and it must not block on the network.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// DialTail is Dial for tails, whose answers nobody may read for a while: connections
-	// that hold little of what is not read. The default value is Dial.
+	// DialTail is Dial for tails, whose readers may pause: its connections hold little that is not
+	// read. The default value is Dial.
 	DialTail func(nodeID string) (grpc.ClientConnInterface, error)
 	// Nodes lists the ids of all nodes that hold shards.
 	Nodes func() []string
 
-	// DialAnew returns a connection to a node that shares nothing with those of Dial, and
-	// how to close it. A node that could not be reached twice during a write is asked over
+	// DialAnew returns a connection to a node that shares nothing with the connections of Dial, and a
+	// function that closes it. A node that could not be reached twice during a write is asked over
 	// such a one: what a pool keeps may be dead. The default value has Dial be asked again.
 	DialAnew func(nodeID string) (conn grpc.ClientConnInterface, closeConn func(), err error)
 
@@ -67,12 +67,12 @@ type Config struct {
 	// Busy. The default value is 2 s.
 	QueueWait time.Duration
 
-	// ReadWait is for how long a read looks for a node that answers. The default value is
-	// 8 s, in which a lost leader is replaced.
+	// ReadWait is for how long a read looks for a node that answers. The default value is 8 s, long
+	// enough for a lost leader to be replaced.
 	ReadWait time.Duration
 
-	// Retrying is told of a try that failed and is made again, with their number. It must not block. The default
-	// value tells nobody.
+	// Retrying is called when a try has failed and is repeated, with the number of tries. It must not block. By default
+	// nothing is called.
 	Retrying func(shard uint32, tries int, err error)
 	// Logger takes retries at debug level. The default value discards them.
 	Logger *slog.Logger
@@ -151,7 +151,7 @@ func (c *Client) target(shard uint32) *target {
 	return t
 }
 
-// order lists the shard's replicas, the presumed leader first, and last those that did not
+// order lists the shard's replicas, the presumed leader first, and last the replicas that did not
 // answer lately. A leader that the metadata does not list yet is among them.
 func (c *Client) order(shard uint32) []string {
 	return c.target(shard).group.Order(c.cfg.Replicas(shard))

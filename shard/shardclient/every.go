@@ -63,8 +63,8 @@ func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shard
 	return all, nil
 }
 
-// Queries lists the queries that run on all nodes, with what nodes do for those of others. If a node does not answer,
-// the error says which, and what the others said is returned beside it.
+// Queries lists the queries that run on all nodes, with the parts that nodes run for queries of other nodes. If a
+// node does not answer, the error says which, and what the others said is returned beside it.
 func (c *Client) Queries(ctx context.Context) ([]*shardpb.RunningQuery, error) {
 	answers, err := every(ctx, c, func(ctx context.Context, node string,
 		client shardpb.ShardServiceClient,

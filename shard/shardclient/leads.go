@@ -7,9 +7,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// DefineTables has a shard take over definitions of tables, if they are newer than those
-// that it has. When it returns nil the shard's log holds, from then on, no rows of a table
-// whose writes it does not take by its definition.
+// DefineTables has a shard take over definitions of tables, if they are newer than the shard's.
+// When it returns nil the shard's log holds, from then on, no rows of a table whose writes it does
+// not take by its definition.
 func (c *Client) DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error {
 	return c.onLeader(ctx, shard, "define tables", func(ctx context.Context, client shardpb.ShardServiceClient) error {
 		_, err := client.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: shard, Tables: tables}, callOptions...)
@@ -17,7 +17,7 @@ func (c *Client) DefineTables(ctx context.Context, shard uint32, tables []*schem
 	})
 }
 
-// CheckKeys tells, in order, which batches of requests with a key a shard has appended.
+// CheckKeys returns, in order, whether a shard has appended the batches of keys.
 func (c *Client) CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error) {
 	var resp *shardpb.CheckKeysResponse
 	err := c.onLeader(ctx, shard, "check keys", func(ctx context.Context, client shardpb.ShardServiceClient) error {
@@ -29,7 +29,7 @@ func (c *Client) CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.Ba
 }
 
 // onLeader makes a call that may be repeated without harm on the shard's leader, until it
-// succeeds, is refused for good or its time is up: Config.WriteTimeout, if ctx has none.
+// succeeds, is refused permanently or its time is up: Config.WriteTimeout, if ctx has none.
 func (c *Client) onLeader(ctx context.Context, shard uint32, what string,
 	call func(context.Context, shardpb.ShardServiceClient) error,
 ) error {

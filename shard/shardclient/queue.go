@@ -17,8 +17,8 @@ const shrinkEvery = 500 * time.Millisecond
 
 // window bounds the bytes that are on their way to one shard. It is halved when the shard
 // says that it is busy or does not answer in time, and grows again, step by step, while
-// it takes what it gets. Who finds no room waits, in order, for a bounded time; and as
-// many bytes as the window is large at most.
+// it takes what it gets. A write that finds no room waits in order, for a bounded time. At most as
+// many bytes wait as the window is large.
 type window struct {
 	max  int64
 	wait time.Duration

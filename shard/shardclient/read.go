@@ -31,7 +31,7 @@ func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 	return resp, err
 }
 
-// Describe tells the columns of the answer to a SELECT. Any node can; the first that answers does.
+// Describe returns the columns of the answer to a SELECT. Any node can; the first that answers does.
 func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
 	var resp *shardpb.DescribeResponse
 	_, err := c.ask(ctx, readRequest{what: "describe", nodes: c.healthy}, func(ctx context.Context,
@@ -201,8 +201,8 @@ func (c *Client) place(req *shardpb.QueryRequest) (first uint32, shards []uint32
 	return first, shards, nil
 }
 
-// queryNodes lists the nodes that can run a query over some shards: first the one that
-// leads most of them, as far as we know; then those that hold others.
+// queryNodes lists the nodes that can run a query over some shards: first the one that leads most
+// of them, as far as is known; then the nodes that hold others.
 func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
 	leads := map[string]int{}
 	var nodes []string
@@ -229,7 +229,7 @@ func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
 }
 
 // anyFirst orders nodes for a read that any replica may answer: the own node first, then the
-// others in any order, so that leaders do not get all of them, and last those that did not
+// others in any order, so that leaders do not get all of them, and last the nodes that did not
 // answer lately.
 func (c *Client) anyFirst(nodes []string) []string {
 	own := ""
@@ -252,7 +252,7 @@ func (c *Client) anyFirst(nodes []string) []string {
 	return out
 }
 
-// healthy lists the nodes with shards, those that did not answer lately last.
+// healthy lists the nodes with shards, the ones that did not answer lately last.
 func (c *Client) healthy() []string {
 	nodes := slices.Clone(c.cfg.Nodes())
 	c.nodes.DownLast(nodes)

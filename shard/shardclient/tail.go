@@ -13,7 +13,7 @@ import (
 )
 
 // Tail follows a table on a node that holds its shard. An error that occurs before the
-// first answer comes from Tail itself, such as that of a condition that is none. The
+// first answer comes from Tail itself, such as the error of an invalid condition. The
 // TailReader must be closed.
 func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReader, error) {
 	if len(c.order(req.ShardId)) == 0 {

@@ -89,11 +89,11 @@ type leaderCall struct {
 	sent bool
 	// settled: the refusal follows from what the shard has applied, so that batches which
 	// are not appended by now, in whatever try, never will be. It is not if definitions
-	// went with the batches: only the leader has looked at those, and nobody applied them.
+	// went with the batches: only the leader has looked at those, and no replica has applied them.
 	settled bool
 	// slow reports that the shard was busy or a try took too long.
 	slow bool
-	// away counts the tries in a row for which a node could not be reached.
+	// away counts the tries in a row in which a node could not be reached.
 	away map[string]int
 }
 
@@ -163,7 +163,7 @@ func (w *leaderCall) try(ctx context.Context, node string, try leader.Try) error
 	return err
 }
 
-// unreached counts a try for which a node could not be reached.
+// unreached counts a try in which a node could not be reached.
 func (w *leaderCall) unreached(node string) {
 	if w.away == nil {
 		w.away = map[string]int{}

@@ -37,7 +37,7 @@ func (b *Budget) Add(bytes int64) {
 // Exhausted reports whether the memtables of all shards together leave no room for writes.
 func (b *Budget) Exhausted() bool { return b != nil && b.used.Load() >= b.limit }
 
-// share is the size from which on a memtable should be flushed: no bound while less
+// share is the smallest size at which a memtable should be flushed: no bound while less
 // than half of the budget is used, and half of an even share of what is used after
 // that, so that the largest memtable is always above it.
 func (b *Budget) share() int64 {

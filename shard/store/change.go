@@ -81,7 +81,7 @@ func (tb *Tables) defineUpTo(defs []DefinedAt, batch int) []DefinedAt {
 }
 
 // Drop forgets a table and its rows. Its files go when the manifest says that
-// they are dead and nobody reads them.
+// they are dead and they are not read any more.
 func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

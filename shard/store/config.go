@@ -57,14 +57,14 @@ type Config struct {
 	// ShareBytes is the size in memory below which a table's rows share segments with
 	// other tables' when they are flushed. The default value is 8 MiB.
 	ShareBytes int64
-	// SplitBytes is the size from which on a compaction gives a table of shared segments
+	// SplitBytes is the smallest size at which a compaction gives a table of shared segments
 	// one of its own. The default value is 64 MiB.
 	SplitBytes int64
 	// Compaction bounds the compactions of several shards together. The default value
 	// is one of the shard's own, half a CPU and 64 MiB a second.
 	Compaction *compaction.Limiter
 	// TTL returns the ttl of a table that is in force now; it is asked for every table
-	// once every FlushAge. The default value goes by the option of the table alone.
+	// once every FlushAge. By default only the table's option counts.
 	TTL func(*schema.Table) schema.TTL
 
 	// Time.
@@ -72,7 +72,7 @@ type Config struct {
 	// Now is the clock, which tests set. The default value is time.Now.
 	Now func() time.Time
 	// Monotonic reports how much time has passed since some moment, and is not set by anybody. The
-	// default value is the monotonic clock of the process, or, if Now is set, goes by that.
+	// default value is the monotonic clock of the process, or derived from Now if that is set.
 	Monotonic func() time.Duration
 	// Seen is what the clock of the node said last before this process, as far as that is
 	// known; see clock.go.
@@ -88,8 +88,8 @@ type Config struct {
 	Space func() Space
 	// Logger takes what an operator should know. The default value discards it.
 	Logger *slog.Logger
-	// FailStop is called if the replica failed for good, or a sync of the manifest or
-	// of a directory did; the process should exit without closing anything.
+	// FailStop is called if the replica has failed permanently, or a sync of the manifest or of a
+	// directory has failed; the process should exit without closing anything.
 	FailStop func(error)
 	// BeforeWrite, if set, is called for each table that is about to be written to a segment; tests
 	// panic in it.

@@ -73,8 +73,8 @@ func openCrashLog(path string, log *slog.Logger) *crashLog {
 	return d
 }
 
-// write writes the file, or removes it if there is nothing to remember; mu is held, or
-// nobody else knows d.
+// write writes the file, or removes it if there is nothing to remember; mu is held, or nothing
+// else refers to d.
 func (d *crashLog) write() {
 	var err error
 	if len(d.page.Now)+len(d.page.Deaths) == 0 {

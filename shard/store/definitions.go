@@ -68,7 +68,7 @@ func (df *Definitions) Newer(tables []*schemapb.Table,
 
 // TookOver reports whether a replica has all rows of a table that was handed over to its
 // shard: its log says that the copy is the table. A copy has epoch 1 and the table
-// a later one, and nobody knows of that before the last row of the copy is in the log.
+// a later one, and no writer knows that before the last row of the copy is in the log.
 func (df *Definitions) TookOver(tableID uint64) bool {
 	tb := df.tables
 	tb.mu.RLock()
@@ -147,8 +147,8 @@ func (tb *Tables) Gone(tableIDs ...uint64) error {
 }
 
 // Outdated reports whether the shard knows a newer definition of one of the tables than the
-// given one. Who was cut off from the metadata may hold one by which the newest rows are looked
-// for where they no longer go, or without columns that were added.
+// given one. A router that was cut off from the metadata may have an old definition: it would look
+// for the newest rows in former shards, or not know columns that were added.
 func (tb *Tables) Outdated(tables []*schemapb.Table) error {
 	epochs := make([]uint32, len(tables))
 	for i, t := range tables {

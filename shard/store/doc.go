@@ -54,7 +54,7 @@
 // the same with the state of another replica, and increments Ledger.generation: an edit that was made for
 // an earlier generation is given up.
 //
-// # Who frees
+// # What frees memory
 //
 // Memtables and segments are counted by reference. Tables has one reference while it shows them; each View, Pinned and
 // compaction has its own. The last one gives the memory back, or removes the file if the manifest does not

@@ -49,7 +49,7 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	return eras
 }
 
-// mergingOfSegments returns how the rows in segments merge, of the tables of which some do. It is what
+// mergingOfSegments returns, for the tables with rows that merge, how the rows in segments do. It is what
 // this shard knows: the metadata may be ahead, and so may be rows in memory. mu is held.
 func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 	for _, id := range slices.Sorted(maps.Keys(tb.segs.byTable)) {
@@ -80,8 +80,8 @@ type stage struct {
 	ends map[uint64]query.Merge
 }
 
-// stages splits what is frozen so that rows of different eras of a table do not come
-// into one file, and those of a later era into one of a later id; mu is held.
+// stages splits what is frozen so that rows of different eras of a table do not come into one
+// file, and rows of a later era get a file of a later id; mu is held.
 func (fl *Flusher) stages(todo []*frozen) []stage {
 	rows, cuts, most := collectRows(todo)
 	out := make([]stage, most+1)
@@ -151,9 +151,9 @@ func collectRows(todo []*frozen) (rows map[uint64]*flushTable, cuts map[uint64][
 	return rows, cuts, most
 }
 
-// writeStages writes the rows of a flush and notes in the edit which files, and which
-// eras, come of it; and for which tables no files can be made, and why. The files in the
-// edit are there after an error, too.
+// writeStages writes the rows of a flush. It notes in the edit the new files and eras, and the
+// tables whose files cannot be made, with the reason. The files in the edit are there after an
+// error, too.
 func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
 	faults = map[uint64]string{}
 	eras := map[uint64][]manifest.Era{}

@@ -61,12 +61,12 @@ func (lt *Expiry) hasExpired(d *rules.Definition, before int64) bool {
 	return yes
 }
 
-// overdueShare is by which share of the ttl all rows of a table in a shared file may be
-// late: so that a file is not written anew for each of its tables by itself.
+// overdueShare is the share of the ttl by which all rows of a table in a shared file may be late,
+// so that a file is not written anew for each of its tables.
 const overdueShare = 8
 
-// overdue reports whether the expired rows of a table in a shared file, of which the newest
-// has the time index newest, are that late.
+// overdue reports whether the expired rows of a table in a shared file are that late; newest is
+// the time index of the newest of them.
 func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool {
 	index := d.TimeIndex()
 	if index == nil {

@@ -86,15 +86,15 @@ type SegmentFiles struct {
 // lostTTL is how long a file stays in lost+found.
 const lostTTL = 30 * 24 * time.Hour
 
-// lostMark stands between the name of a file in lost+found and the day on which it
+// lostMark is written between the name of a file in lost+found and the day on which it
 // was put there, as in 0000000000000007.parquet.lost-20261122.
 const (
 	lostMark = ".lost-"
 	lostDay  = "20060102"
 )
 
-// sweep deals with files that the manifest does not list: it removes those that were
-// being written, and sets the others aside.
+// sweep deals with files that the manifest does not list: it removes the ones that were being
+// written, and sets the others aside.
 func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	live := make(map[string]bool, len(st.Segments))
 	for i := range st.Segments {

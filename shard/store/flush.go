@@ -57,9 +57,9 @@ func (fl *Flusher) Flush() error {
 }
 
 // writeSegments writes the rows of frozen memtables to segments, whose names are
-// durable on return, and returns the edit that makes them live. Rows of which no segment
-// can be made go aside, so that they hold up nothing else. After an error none of the
-// files is left.
+// durable on return, and returns the edit that makes them live. Rows that cannot be written as a
+// segment are set aside, so that they hold up nothing else. After an error none of the files is
+// left.
 func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
 	postponed := fl.postponed()
 	for {
@@ -75,8 +75,8 @@ func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
 	}
 }
 
-// tryWrite is writeSegments, with the rows of postponed tables in raw segments. It returns for
-// which other tables the rows cannot be written, and why: either all rows of a table go into
+// tryWrite is writeSegments, with the rows of postponed tables in raw segments. It returns the
+// other tables whose rows cannot be written, with the reasons. Either all rows of a table go into
 // segments or none do, so it has to be called again then.
 func (fl *Flusher) tryWrite(todo []*frozen,
 	postponed map[uint64]string,

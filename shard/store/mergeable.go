@@ -54,7 +54,7 @@ func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{
 type inputMerge struct {
 	// Merge is how rows of the output merge with others.
 	merge query.Merge
-	// modes, if not nil, tells how the inputs merge, by their order: they differ.
+	// modes, if not nil, says how the inputs merge, by their order: they differ.
 	modes func(order uint64) query.Merge
 	// own reports whether the table needs a segment of its own: another of its segments falls between its
 	// newest input and the newest of all inputs, or the inputs are of several eras.
@@ -64,7 +64,7 @@ type inputMerge struct {
 }
 
 // checkNeighbours says how the segments of a list are merged, as far as a table is concerned. It looks at
-// the segments of the table that are not in the list and overlap in time with those that are. ok is false
+// the segments of the table that are not in the list and overlap in time with those in the list. ok is false
 // if the list must not be merged: one of the others lies between them in order; or rows of several eras
 // would be joined, and the list lacks a segment from before the last of these eras.
 func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j inputMerge, ok bool) {
@@ -97,7 +97,7 @@ func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j
 type inputs struct {
 	ids         map[uint64]bool // of the whole list
 	first, last uint64          // the lowest and the highest order
-	// Of those whose rows merge: the orders, and the times of the rows.
+	// For segments whose rows merge: the orders, and the times of the rows.
 	least, most uint64
 	lo, hi      int64
 }

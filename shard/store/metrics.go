@@ -82,7 +82,7 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Gauge adds a figure that is read when somebody asks.
+// Gauge adds a figure that is read at each scrape.
 func (m *Metrics) Gauge(name, help string, value func() float64) {
 	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }

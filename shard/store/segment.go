@@ -21,7 +21,7 @@ type LiveSegment struct {
 	Damage atomic.Pointer[damage]
 	// verified is when the whole file was last found sound, in Unix nanoseconds.
 	verified atomic.Int64
-	// groups are its row groups, layouts what its tables have, once somebody had to know them.
+	// groups are its row groups, and layouts the columns of its tables, once they were needed.
 	groups  atomic.Pointer[[]segment.Group]
 	layouts atomic.Pointer[segment.Layouts]
 	// current is the version of the table by which it was last found to have all indexes.
@@ -61,9 +61,9 @@ func (l *LiveSegment) Span(tableID uint64) segment.TableSpan {
 	return l.Tables[i]
 }
 
-// layoutsOf reads what the tables of a shared segment have, once. It returns nil if the file does
-// not tell: the query that reads the rows reports why. A file that is damaged stays so, and is not
-// read again; one that could not be opened or read is.
+// layoutsOf reads what the tables of a shared segment have, once. It returns nil if the file
+// cannot be read; the query that reads the rows reports why. A file that is damaged stays so, and
+// is not read again; one that could not be opened or read is.
 func (l *LiveSegment) layoutsOf(fsys vfs.FS) segment.Layouts {
 	if have := l.layouts.Load(); have != nil {
 		return *have

@@ -89,7 +89,7 @@ func (t *Tail) Definition() *schema.Table {
 // Next waits for rows and returns encoded batches with them in the order of their
 // application, about most bytes of them but at least one. They belong to the caller.
 //
-// Its error is that of ctx, RateLimited if rows were lost because Next was called too
+// Its error is the error of ctx, RateLimited if rows were lost because Next was called too
 // rarely, TableNotFound if the table was dropped, ShardNotReady if the shard closes.
 func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
 	for {
@@ -185,7 +185,7 @@ func (x *tails) remove(t *Tail) {
 // deliver hands applied batches to the tails of their tables; encoded are the same in
 // the form of the log. It is called with what has just been linked.
 //
-// Delete markers are no rows and are left out, and so are rows that nobody will ever see.
+// Delete markers are no rows and are left out, and so are rows that no query will ever show.
 func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint64]*rules.Definition) {
 	if x.open == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/rules"
 )
 
-// LinkUnlogged appends batches, whose memory is that of mem, outside of the log. sole says that there is no
+// LinkUnlogged appends batches, whose memory is mem, outside of the log. sole says that there is no
 // other replica.
 func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte,
 	sole bool,

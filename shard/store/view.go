@@ -147,8 +147,8 @@ type merging struct {
 	def  *schema.Table
 }
 
-// Widened returns a definition of a table in which columns have the type that they have in
-// that of the shard, if it is newer and has wider ones: the rows may have values of it.
+// Widened returns a definition of a table whose columns have the types of the shard's definition,
+// if that is newer and has wider ones: the rows may have values of these types.
 func (v *View) Widened(table *schema.Table) *schema.Table {
 	if newest := v.merging[table.ID].def; newest != nil && newest.Version > table.Version {
 		return Widened(table, newest)
@@ -178,8 +178,8 @@ func Widened(table, newest *schema.Table) *schema.Table {
 	return out
 }
 
-// Merging reports how the rows of a table merge, and those that were written before it
-// came to be so; false if the shard does not know the table, and so has no rows of it.
+// Merging reports how the rows of a table merge, and how older rows do that were written while it
+// merged in other ways; false if the shard does not know the table, and so has no rows of it.
 func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
 	m, ok := v.merging[tableID]
 	return m.now, m.eras, ok

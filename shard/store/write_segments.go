@@ -48,9 +48,9 @@ type sharedKey struct {
 	apart uint64
 }
 
-// writeTables writes the rows of tables to segments, whose names are durable on
-// return, and notes for which of them no files can be made, and why: of these some files
-// may have been. After an error none of the files is left.
+// writeTables writes the rows of tables to segments, whose names are durable on return. It notes
+// the tables whose files cannot be made, with the reason; some of their files may have been made.
+// After an error none of the files is left.
 func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 	faults map[uint64]string,
 ) (metas []segment.Meta, err error) {
@@ -128,7 +128,7 @@ func (fl *Flusher) divide(id uint64, t *flushTable, shared map[sharedKey][]part)
 	return own, nil
 }
 
-// notedBytes is the size from which on it is noted of a table by itself that its rows are
+// notedBytes is the smallest size at which it is noted of a table by itself that its rows are
 // being put in order.
 const notedBytes = 1 << 20
 

@@ -8,9 +8,9 @@ import (
 
 // GuardConfig says what Guard watches.
 type GuardConfig struct {
-	// Fatal tells for a file whether a failed Sync of it ends the process: of one that
-	// is appended to, because a later Sync may succeed although what was written is
-	// gone. A failed SyncDir always does.
+	// Fatal reports whether a failed Sync of a file ends the process. It does for files that are
+	// appended to, because a later Sync may succeed although what was written is lost. A failed
+	// SyncDir always does.
 	Fatal func(name string) bool
 	// Deadline is how long a Write or a Sync of such a file, or a SyncDir, may take.
 	Deadline time.Duration

@@ -32,8 +32,8 @@ type Op struct {
 	Bytes int
 }
 
-// Changes reports whether the operation is one of those that publish a file or
-// remove one: the ones whose order matters.
+// Changes reports whether the operation publishes or removes a file: the order of such operations
+// matters.
 func (o Op) Changes() bool {
 	switch o.Kind {
 	case OpCreate, OpWrite, OpSync, OpRename, OpRemove, OpSyncDir:

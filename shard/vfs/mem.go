@@ -34,7 +34,7 @@ func NewMem() *Mem {
 }
 
 // Crash forgets everything that is not durable, and makes every File that is open
-// unusable. Of each file, tail bytes more than were synced survive, if they were
+// unusable. For each file, tail bytes more than were synced survive, if they were
 // written: the torn tail that a power cut may leave.
 func (m *Mem) Crash(tail int) {
 	m.mu.Lock()
@@ -66,7 +66,7 @@ func (m *Mem) Copy() *Mem {
 	return out
 }
 
-// SetBack puts a copy in the place of everything, as who goes back to a snapshot of a disk does. Every
+// SetBack replaces everything by a copy, as going back to a snapshot of a disk does. Every
 // File that is open is unusable afterwards.
 func (m *Mem) SetBack(to *Mem) {
 	to = to.Copy()

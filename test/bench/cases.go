@@ -28,7 +28,7 @@ type workload struct {
 	// target is the figure to reach, in rows per CPU-second; replicated is the figure of three nodes
 	// with three replicas, over all of them, 0 if there is none.
 	target, replicated int
-	// limits tells that latency, memory and disk have figures to reach too.
+	// limits means that latency, memory and disk have figures to reach too.
 	limits bool
 }
 
@@ -59,7 +59,7 @@ type bench struct {
 	settle         time.Duration
 	queries, keep  bool
 	only           *regexp.Regexp
-	// again tells that dir has the folders of a run before, whose rows are measured.
+	// again means that dir has the folders of a run before, whose rows are measured.
 	again bool
 	stop  chan os.Signal
 }

@@ -103,7 +103,7 @@ func (s *server) close() error {
 		}
 		return nil
 	case <-time.After(60 * time.Second):
-		err := s.cmd.Process.Signal(syscall.SIGQUIT) // it tells where it is
+		err := s.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
 		return errors.Join(fmt.Errorf("the server does not stop after 60 s: %w: %s",
 			cmp.Or(<-s.done, errors.New("exit status 0")), s.log.String()), err)
 	}

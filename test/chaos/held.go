@@ -30,7 +30,7 @@ func checkHeld(t testing.TB, c *cluster.Cluster, l *Load) {
 	}
 }
 
-// readHeld reads all tables of the load from the replicas of one node, whoever leads them. To
+// readHeld reads all tables of the load from the replicas of one node, the leader them. To
 // have it lead them instead would not do: the cluster spreads leaders again within a second.
 func (l *Load) readHeld(n *cluster.Node, tables map[string]*schemapb.Table) (*Stored, error) {
 	s := &Stored{tables: map[int]map[rowID]int{}}

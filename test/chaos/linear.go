@@ -170,7 +170,7 @@ func (g *register) read(from *cluster.Node, lagging bool) {
 		case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		default:
 			if lagging && strings.Contains(string(text), "does not exist") {
-				return // of tables a node tells what it knows then
+				return // of tables a node says what it knows then
 			}
 			g.wrong = append(g.wrong, fmt.Sprintf("a read through %s at %s: %d %s", from.Name, a.begun, resp.StatusCode, text))
 		}

@@ -270,7 +270,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// send sends a request once; done tells that it was acknowledged.
+// send sends a request once; done means that it was acknowledged.
 func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	table := "load"
 	if !l.opt.Spread {

@@ -59,7 +59,7 @@ func begin(t testing.TB, n *cluster.Node, op operation) *progress {
 	return out.Operation
 }
 
-// await waits until an operation has ended, and tells how.
+// await waits until an operation has ended, and says how.
 func await(t testing.TB, n *cluster.Node, op *progress) *progress {
 	t.Helper()
 	if op == nil {

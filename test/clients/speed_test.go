@@ -74,7 +74,7 @@ func otlpBody(lines [][]byte) []byte {
 	return field(nil, 1, field(resource, 2, scope))
 }
 
-// BenchmarkDoors sends the lines of the file LINES_FILE, which has JSON objects, by each protocol, and tells how many
+// BenchmarkDoors sends the lines of the file LINES_FILE, which has JSON objects, by each protocol, and says how many
 // of them the server stores in a second of processor time.
 func BenchmarkDoors(b *testing.B) {
 	data, err := os.ReadFile(os.Getenv("LINES_FILE"))
@@ -133,7 +133,7 @@ func cpuSeconds(b *testing.B, pid int) float64 {
 	return float64(ticks) / 100
 }
 
-// BenchmarkSyslog sends messages of RFC 5424 over one connection until all are stored, and tells how many of them the
+// BenchmarkSyslog sends messages of RFC 5424 over one connection until all are stored, and says how many of them the
 // server stores in a second of processor time.
 func BenchmarkSyslog(b *testing.B) {
 	const messages = 500_000

@@ -77,7 +77,7 @@ func NewAt(t testing.TB, dir string, args ...string) *Node {
 	return n
 }
 
-// Start starts the process and waits until it is ready. It tells how long that took.
+// Start starts the process and waits until it is ready. It says how long that took.
 func (n *Node) Start() time.Duration {
 	n.t.Helper()
 	begin := time.Now()

@@ -125,7 +125,7 @@ func (l *Load) table(w int, rng *rand.Rand) string {
 	return "crash_" + strconv.Itoa(w/2)
 }
 
-// post sends one request; gone tells that the server does not answer any more.
+// post sends one request; gone means that the server does not answer any more.
 func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone bool) {
 	p := &post{table: table}
 	l.mu.Lock()

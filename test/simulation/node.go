@@ -54,7 +54,7 @@ type Node struct {
 	cluster *cluster
 	log     *slog.Logger
 	made    time.Time
-	// damaged tells that bits of the disk were flipped.
+	// damaged means that bits of the disk were flipped.
 	damaged atomic.Bool
 	// wrong is by how much its clock is off.
 	wrong atomic.Int64

@@ -65,7 +65,7 @@ const (
 	endless = 2 * 3600
 )
 
-// watch ends the process if virtual time stands still, or passes without end, and tells which
+// watch ends the process if virtual time stands still, or passes without end, and says which
 // goroutines hold it up: it stands still while one waits for a mutex whose owner waits for
 // time to pass, which a program in real time would survive, but not notice either. How long a
 // run takes in real time says nothing: others may use the machine.

@@ -187,7 +187,7 @@ func (d *doing) forgotten() bool {
 // end returns the error of a request that is given up.
 func (d *doing) end(err error) error {
 	if timeUp(err) && d.cause != nil {
-		err = d.cause // which tells what the time went by with
+		err = d.cause // which says what the time went by with
 	}
 	if d.tries > 1 && d.r.Within > 0 {
 		err = fmt.Errorf("%w; given up after %d tries in %s", err, d.tries,

@@ -11,7 +11,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// TestInsertOfUnknownOutcome tells how to find out, and numbers the statements of a text.
+// TestInsertOfUnknownOutcome says how to find out, and numbers the statements of a text.
 func TestInsertOfUnknownOutcome(t *testing.T) {
 	var keys []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

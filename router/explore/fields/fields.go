@@ -1,4 +1,4 @@
-// Package fields tells what the columns of tables are for and how they are filled, from the newest rows of each table.
+// Package fields says what the columns of tables are for and how they are filled, from the newest rows of each table.
 //
 // What it learned of a table is kept for a minute. A Service may be used concurrently.
 package fields

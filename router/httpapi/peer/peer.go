@@ -1,4 +1,4 @@
-// Package peer tells where a request comes from: from the address that connects, or behind trusted
+// Package peer says where a request comes from: from the address that connects, or behind trusted
 // proxies from whom those say.
 package peer
 

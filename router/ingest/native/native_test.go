@@ -53,7 +53,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// read runs a body through svc_identity and tells what became of it: the values of
+// read runs a body through svc_identity and says what became of it: the values of
 // the column a (or message), with - for null, and what was skipped.
 func read(body []byte, kind Kind, opt Options) (string, error) {
 	run, err := pipeline.NewIdentity(&pipeline.Request{

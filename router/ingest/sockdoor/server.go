@@ -201,7 +201,7 @@ func (s *Server) isClosing() bool {
 }
 
 // Shutdown closes the listeners, reads what clients have sent already for Config.Drain at most, and stores what
-// was read. When ctx ends, what is not stored yet is given up and counted. The error is that of ctx.
+// was read. When ctx ends, what is not stored yet is given up and counted. The error is the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing

@@ -40,7 +40,7 @@ func (q *queue) store(b *batch) {
 
 // Store stores records under a key of the client's: what was stored under it before is not stored again. It is
 // for protocols whose clients are told. It waits while rows cannot be stored, until ctx ends; records that can
-// never be stored are counted and left out. The error is that the sender may not store rows, or that of ctx.
+// never be stored are counted and left out. The error is that the sender may not store rows, or the error of ctx.
 func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	s := c.Server
 	ctx, cancel := context.WithCancel(ctx)
@@ -85,7 +85,7 @@ func (q *queue) storeAll(ctx context.Context, key string, records []Record, held
 	return left, err
 }
 
-// newKey names a batch, so that it is stored once although it is sent again after an attempt of which nobody knows
+// newKey names a batch, so that it is stored once although it is sent again after an attempt of which it is not known
 // the outcome.
 func newKey() string {
 	var random [16]byte
@@ -107,9 +107,9 @@ type part struct {
 	held    bool // the memory of the records is counted already
 }
 
-// storeIn stores records in a table, however long that takes. If they are refused for good, it looks for those
-// for which they are, and leaves them out. The error is that the sender may not store rows, or that of ctx, with how
-// many were left.
+// storeIn stores records in a table, however long that takes. If they are refused permanently, it finds the records at
+// fault and leaves them out. The error is that the sender may not store rows, or the error of ctx; left is how many
+// were not stored.
 func (q *queue) storeIn(ctx context.Context, table, key string, records []Record, held bool) (left int, err error) {
 	refusals := 0
 	for parts := []part{{key, records, held}}; len(parts) > 0; {

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileGeoIP: geoip tells where an address of the internet is, from a database of the
+// compileGeoIP: geoip says where an address of the internet is, from a database of the
 // server in MaxMind's format. Without one a pipeline that names the processor is refused.
 //
 //	properties: list of what to take; default all: continent_code, country_code,

@@ -1,6 +1,6 @@
 // Package statement reads the SQL statements that are ours rather than the
 // engine's: those that define and describe databases and tables, and small
-// inserts. It splits a text into statements, tells which ones the engine must
+// inserts. It splits a text into statements, says which ones the engine must
 // run, and refuses by name what would let a client touch the host.
 //
 // It does not know which databases and tables exist: names are as written,

@@ -44,7 +44,7 @@ type Arg struct {
 	Root   kind.Kind
 }
 
-// Removal tells that a call removes a path, for the compiler's knowledge of the event.
+// Removal means that a call removes a path, for the compiler's knowledge of the event.
 type Removal struct {
 	Arg     int
 	Compact bool

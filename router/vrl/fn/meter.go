@@ -64,7 +64,7 @@ func (m *Meter) Grant(steps int) {
 func (m *Meter) Err() error { return m.err }
 
 // Spend takes n steps off the budgets of the record and the request. It returns false if
-// one of them does not have so many; Err tells which.
+// one of them does not have so many; Err says which.
 func (m *Meter) Spend(n int) bool {
 	if m.Record.Steps -= n; m.Record.Steps < 0 {
 		return false

@@ -81,7 +81,7 @@ type ParseError struct {
 	Spec string
 	// Reason is the kind of failure.
 	Reason Reason
-	// nanos tells that the time was read, and nanoseconds do not hold it.
+	// nanos means that the time was read, and nanoseconds do not hold it.
 	nanos bool
 }
 

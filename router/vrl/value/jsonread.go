@@ -15,7 +15,7 @@ import (
 // MaxJSONDepth is the deepest nesting of containers that ParseJSON reads.
 const MaxJSONDepth = 128
 
-// A JSONError tells what is wrong with a JSON text, and where.
+// A JSONError says what is wrong with a JSON text, and where.
 type JSONError struct {
 	// Problem is what is wrong, in a few words.
 	Problem string

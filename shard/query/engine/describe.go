@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Describe tells the columns of the answer to a statement, without running it. The segments and batches of
+// Describe returns the columns of the answer to a statement, without running it. The segments and batches of
 // the request are not looked at.
 //
 // It returns the errors of Query for a statement that is wrong.

@@ -220,7 +220,7 @@ func (e *Engine) checkOut() (*database, error) {
 	return e.current, nil
 }
 
-// release ends what acquire began. broken tells that the instance cannot be used any more.
+// release ends what acquire began. broken means that the instance cannot be used any more.
 func (e *Engine) release(in *database, broken bool) {
 	e.mu.Lock()
 	in.users--

@@ -135,7 +135,7 @@ func TestNewestReadsLittle(t *testing.T) {
 	for sql, most := range map[string]int{
 		"SELECT * FROM t ORDER BY ts DESC LIMIT 5":                  1,
 		"SELECT * FROM t WHERE n % 2 = 0 ORDER BY ts DESC LIMIT 10": 2,
-		// From the middle on: of the first segment nobody knows how many rows lie on which side.
+		// From the middle on: of the first segment it is not known how many rows lie on which side.
 		"SELECT * FROM t WHERE ts < make_timestamp(1050000000) ORDER BY ts DESC LIMIT 5":               2,
 		"SELECT * FROM t WHERE ts < make_timestamp(1050000000) AND n % 2 = 0 ORDER BY ts DESC LIMIT 5": 2,
 		"SELECT * FROM t ORDER BY ts LIMIT 5":                                                          1,

@@ -90,7 +90,7 @@ type run struct {
 	times []sql.Edit
 	// rows counts those sent.
 	rows uint64
-	// ran tells that the statement was prepared and began to run, sent that some of the answer was.
+	// ran means that the statement was prepared and began to run, sent that some of the answer was.
 	ran, sent bool
 	// emitErr is the error that emit returned.
 	emitErr error

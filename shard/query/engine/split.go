@@ -121,7 +121,7 @@ func (r *run) columns() (out []duck.Column, err error) {
 	return out, nil
 }
 
-// split takes the run's statement apart. keep tells that the result can be used again.
+// split takes the run's statement apart. keep means that the result can be used again.
 func (r *run) split() (out *query.Split, keep bool, err error) {
 	defer r.close()
 	if err := r.plan(); err != nil {
@@ -217,7 +217,7 @@ func newestOf(n *split.Newest, have, want []duck.Column) *query.Newest {
 	}
 }
 
-// refused tells that the engine does not take a statement that was made here.
+// refused means that the engine does not take a statement that was made here.
 func refused(what string, err error) error {
 	if sql.IsBroken(err) {
 		return err

@@ -136,7 +136,7 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 	return a, "", err
 }
 
-// same compares answers: names and types of columns, and rows; sorted tells that their order counts.
+// same compares answers: names and types of columns, and rows; sorted means that their order counts.
 func same(got, want *answer, sorted bool) string {
 	if !sameFields(got.schema, want.schema) {
 		return fmt.Sprintf("columns %v, one node %v", got.schema, want.schema)

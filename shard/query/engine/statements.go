@@ -14,7 +14,7 @@ import (
 )
 
 // Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
-// forbidden, and tells which tables it reads. database is that of names without one.
+// forbidden, and says which tables it reads. database is that of names without one.
 //
 // It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
 // for what is refused, and errs.PlanQuery for a function that does not exist. Whether

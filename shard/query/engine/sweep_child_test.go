@@ -166,7 +166,7 @@ func (s *sweeper) stop() string {
 	return fmt.Sprint(err)
 }
 
-// errCrash tells that a statement ended the child, errHang that it did not stop.
+// errCrash means that a statement ended the child, errHang that it did not stop.
 var (
 	errCrash = errors.New("the statement ended the process")
 	errHang  = errors.New("the statement did not stop")

@@ -172,7 +172,7 @@ var hostileValues = map[string][]string{
 	"LAMBDA": {"x -> x", "x -> NULL", "(x, y) -> x", "x -> [x, x]", "x -> x::VARCHAR || x::VARCHAR", "(a, x) -> a"},
 }
 
-// categoryOf tells from which values an argument of an engine's type is taken.
+// categoryOf says from which values an argument of an engine's type is taken.
 func categoryOf(r *rand.Rand, typ string) string {
 	typ = strings.ToUpper(typ)
 	switch {

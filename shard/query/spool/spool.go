@@ -151,7 +151,7 @@ func (s *Spool) Read(r io.Reader) error {
 }
 
 // widen gives columns the type in which their values come, if that is wider: the shard that
-// they come from knows a newer definition. It tells whether a column changed. No rows may
+// they come from knows a newer definition. It reports whether a column changed. No rows may
 // have been read.
 func (s *Spool) widen(from *arrow.Schema) (changed bool) {
 	for i := range s.columns {

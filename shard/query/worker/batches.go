@@ -10,24 +10,24 @@ import (
 // keptViews is how many columns of batches a generation keeps, of about 190 bytes each.
 const keptViews = 256 << 10
 
-// batchKey says where in the shared file a batch lies, and what its header is. That does not tell
-// it from all others: memory is used again, and the batch of a request with a key has the
-// session and the sequence number of an earlier one if the key comes again after its time.
+// batchKey says where in the shared file a batch lies, and what its header is. That does not
+// identify it: memory is used again, and the batch of a request with a key has the session and the
+// sequence number of an earlier one if the key comes again after its time.
 type batchKey struct {
 	header       column.Header
 	offset, size uint64
 }
 
 // keptBatch is a batch, and a copy of the directory that its views were made from. While the
-// directory is the same, the views are those of whatever lies there now.
+// directory is the same, the views are valid for what lies there now.
 type keptBatch struct {
 	*column.Batch
 	directory []byte
 }
 
-// batches keeps the views of the batches used last: to make those of thousands of small
-// ones again takes longer than most queries on them. There are two generations; what is
-// not used while the younger one fills up goes with the older.
+// batches keeps the views of the batches used last: to make the views of thousands of small
+// batches again takes longer than most queries on them. There are two generations; what is not
+// used while the younger one fills up goes with the older.
 type batches struct {
 	mu         sync.Mutex
 	young, old map[batchKey]keptBatch

@@ -123,9 +123,9 @@ func (c *codec) pointer(t reflect.Type) {
 	}
 }
 
-// What stands before a slice or map: nothing there, or the number of elements and
-// sliceOf. sameAsLast stands for the slice of that type before it in the message, if
-// its elements are flat: of the segments of a table most have the same columns.
+// The mark before a slice or map: none, or the number of elements and sliceOf. sameAsLast means
+// the slice of that type before it in the message, if its elements are flat: most segments of a
+// table have the same columns.
 const (
 	sliceNil   = 0
 	sameAsLast = 1
@@ -201,7 +201,7 @@ func (c *codec) slice(t reflect.Type) {
 	}
 }
 
-// flat reports whether values of t refer to no others, but for texts.
+// flat reports whether values of t refer to no others except texts.
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:

@@ -134,7 +134,7 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// settings are what the child is told.
+// settings are the settings of the child.
 type settings struct {
 	MemoryLimit, HardLimit int64
 	Threads, Concurrency   int
@@ -144,7 +144,7 @@ type settings struct {
 	Dirs                   []string
 	// Shared is the size of the file of memory; 0: there is none.
 	Shared int64
-	// Debug tells to log what is of interest to developers.
+	// Debug has the child log what is of interest to developers.
 	Debug bool
 }
 

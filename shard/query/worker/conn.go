@@ -99,7 +99,7 @@ func (c *conn) closed() bool {
 // exchange is a request and its answer.
 type exchange struct {
 	ctx context.Context
-	// share is for whom it is, and leave gives back their place among those that run.
+	// share is the user of the request, and leave gives back its place among running requests.
 	share string
 	leave func()
 	// locate is Config.Memory's.
@@ -121,11 +121,11 @@ type exchange struct {
 	// sent is when the request was sent, answered whether anything came back.
 	sent     time.Time
 	answered bool
-	// blamed tells that the process ended while the request ran, not by order of somebody else.
+	// blamed means that the process ended while the request ran, and not because another request or the node ended it.
 	blamed bool
 	// emitErr is what emit returned.
 	emitErr error
-	// stopped tells that the child was told to stop, and until that it has so long.
+	// stopped means that the child was told to stop; until is its deadline for that.
 	stopped bool
 	until   time.Time
 }
@@ -151,7 +151,7 @@ func (x *exchange) run(c *conn) error {
 	return x.finish(err)
 }
 
-// errBroken tells that the connection broke, errStuck that the query does not stop,
+// errBroken means that the connection broke, errStuck that the query does not stop,
 // errUnsent that the request did not get to the child.
 var (
 	errBroken = errors.New("the connection to the query worker broke")
@@ -159,8 +159,8 @@ var (
 	errUnsent = errors.New("the request was not sent")
 )
 
-// notBegun is how soon after a request was sent somebody must have killed the process
-// for the request to be sent again: it takes a moment until a killed process is gone.
+// notBegun is how soon after a request the process must have been killed for the request to be
+// sent again: it takes a moment until a killed process is gone.
 const notBegun = 100 * time.Millisecond
 
 func (x *exchange) send() error {
@@ -413,7 +413,7 @@ func (w waiting) Read(p []byte) (int, error) {
 	}
 }
 
-// interrupted looks at an error of reading: nil tells to read on.
+// interrupted looks at an error of reading, and returns nil if reading continues.
 func (x *exchange) interrupted(err error) error {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return errBroken

@@ -6,8 +6,8 @@
 // child (the same program, as `cordwood query-worker`), sends requests and hands the
 // answers on. Main is the whole of the child: it serves engine.Engine. Between them
 // is a socket for each query that runs, and the memory of the memtables, which the
-// child maps for reading. Nothing of queries is decided here: planning, policy and
-// the engine's settings are those of package engine.
+// child maps for reading. The package decides nothing about queries: planning, policy and settings
+// belong to package engine.
 //
 // A Worker is opened once and closed last. Its methods may be called concurrently.
 // A request and what it refers to must stay unchanged until Query returns; by then

@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// protocolVersion is that of FORMAT.md.
+// protocolVersion is the version in FORMAT.md.
 const protocolVersion = 5
 
 // headerSize is the size of a frame's header: the length of what follows it, the
@@ -115,7 +115,7 @@ type hello struct {
 
 // ready is the child's answer.
 type ready struct {
-	// Shared tells that the file of memory could be mapped.
+	// Shared means that the file of memory could be mapped.
 	Shared bool
 	// Limit is how much memory of its own the process may have, in bytes, as the system
 	// counts it.

@@ -22,7 +22,7 @@ const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 
 // examine looks at a process after a query of it failed for lack of memory, and has it
 // replaced if others would fail too: what it has given back may stay counted, in pieces that
-// are of no use. It tells whether the process is replaced. The user whose query it was is
+// are of no use. It reports whether the process is replaced. The user whose query it was is
 // watched then, and not to blame: what others took may not have come back either.
 func (w *Worker) examine(p *process, share string) bool {
 	p.mu.Lock()

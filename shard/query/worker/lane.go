@@ -22,12 +22,12 @@ type lane struct {
 	apart bool
 	// current takes new queries; nil: the next one starts it.
 	current *process
-	// owner is whose queries a lane apart takes, or took last; users are those that it has.
+	// owner is the user whose queries a lane apart takes, or took last; users are the users that it has.
 	owner string
 	users int
 }
 
-// lane returns the lane for queries of a user; leave tells that the query has ended. A
+// lane returns the lane for queries of a user; leave ends the query. A
 // watched user who is to blame for the end of a process waits for a lane apart. If no lane
 // apart is free, a watched user who is not known to be to blame gets the main lane.
 func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(), err error) {

@@ -53,7 +53,7 @@ func newOffenders(cfg Config, refusals prometheus.Counter) *offenders {
 	}
 }
 
-// see notes that a user asks, and tells whether nobody else has for a while.
+// see notes that a user asks, and reports whether nobody else has for a while.
 func (o *offenders) see(share string) (alone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

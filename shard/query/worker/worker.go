@@ -157,7 +157,7 @@ func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	return &split, nil
 }
 
-// Describe tells the columns of an answer, as engine.Engine does. The tables need no rows.
+// Describe returns the columns of an answer, as engine.Engine does. The tables need no rows.
 func (w *Worker) Describe(ctx context.Context, req *query.Request) ([]query.Column, error) {
 	leave, err := enter(ctx, w.parses)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // FinishInstall clears the log if a snapshot of another member was stored, and a crash came
-// before raft cleared it. Entries up to the snapshot's index that are not those that the
-// snapshot was made of would otherwise keep raft from appending what follows it.
+// before raft cleared it. Otherwise entries up to the snapshot's index from which the snapshot was
+// not made would keep raft from appending the entries after it.
 func FinishInstall(log *Log, snaps *snapshot.Store) error {
 	newest, err := snaps.Newest()
 	if err != nil || newest == nil {

@@ -24,14 +24,14 @@ import (
 // divergedFile says in one line why the member does not open. It is missing otherwise.
 const divergedFile = "DIVERGED"
 
-// History keeps what a member has applied from being taken back in its log. Raft's main
-// goroutine uses it, and before that whoever opens the member.
+// History keeps what a member has applied from being taken back in its log. Raft's main goroutine
+// uses it, and before that the goroutine that opens the member.
 type History struct {
 	// Dir is the directory of the member.
 	Dir string
 	// Committed returns the index of the last entry that the member knows to be committed.
 	Committed func() uint64
-	// Command and Term are those of the last command that was durable in the state machine when
+	// Command and Term are index and term of the last command that was durable in the state machine when
 	// the member was opened. Term is 0 if it is not known.
 	Command, Term uint64
 

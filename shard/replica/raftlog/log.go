@@ -37,7 +37,7 @@ type Log struct {
 	// covered is the index of the newest snapshot when the log was opened: raft reads only the
 	// entries behind it, and the last one.
 	covered uint64
-	// others are the entries, of those that were read or written since, that are not commands.
+	// others are the entries that are not commands, among the entries that were read or written since.
 	others map[uint64]struct{}
 }
 

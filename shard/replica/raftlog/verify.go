@@ -81,10 +81,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Unneeded returns the index up to which entries of a log are not needed, of which damage may
-// be cut off; 0 if there are none. They are not needed if the newest snapshot covers them, the
-// state holds what that stands for (it holds commands up to applied), and node is the only
-// member: no other one could be sent these entries, or could replace this one.
+// Unneeded returns the index up to which entries of a log are not needed, so that damage in them
+// may be cut off; 0 if all are needed. They are not needed if the newest snapshot covers them, the
+// state holds everything that the snapshot covers (it holds commands up to applied), and node is
+// the only member: no other one could be sent these entries, or could replace this one.
 func Unneeded(newest *snapshot.Verified, node string, applied uint64) uint64 {
 	if newest == nil || applied < newest.Command {
 		return 0

@@ -9,9 +9,8 @@
 // many groups to one node are written together.
 //
 // Nodes are addressed by their ids: a raft configuration names ids only, and
-// Config.Dial finds out where a node is at the moment. Every connection begins with a
-// handshake that tells cluster, node and protocol versions; a stranger is refused with
-// a reason.
+// Config.Dial finds out where a node is at the moment. Every connection begins with a handshake
+// that names cluster, node and protocol versions; a stranger is refused with a reason.
 //
 // Life cycle: New; Group for each replica, whose Close unregisters it; Serve for each
 // connection that the listener accepted; Close. Everything may be called concurrently.

@@ -101,7 +101,7 @@ func (s *stream) call(ctx context.Context, f *frame) (*frame, error) {
 	}
 }
 
-// get returns the connection of the stream; fresh tells that it was made for this call.
+// get returns the connection of the stream; fresh means that it was made for this call.
 func (s *stream) get(ctx context.Context) (l *link, fresh bool, err error) {
 	for {
 		s.mu.Lock()

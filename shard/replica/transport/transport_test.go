@@ -310,7 +310,7 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	apply(t, []byte("after"), members...)
 }
 
-// apply has whoever leads apply a command, and returns it: on a busy machine that may be another
+// apply has the leader apply a command, and returns it: on a busy machine that may be another
 // one from time to time.
 func apply(t *testing.T, data []byte, members ...*member) *member {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 const keptBuffer = 1 << 20
 
 // writer writes frames to a connection from a goroutine of its own. What is queued
-// while a write is under way goes with the next one. Those who queue are bounded by
+// while a write is under way goes with the next one. The callers that queue are bounded by
 // windows, or by the requests that they answer.
 type writer struct {
 	conn     net.Conn
@@ -29,8 +29,8 @@ type writer struct {
 }
 
 // newWriter starts a writer. Frames that are not urgent wait for up to pause for
-// others to join them; a write that takes longer than deadline fails. failed is told
-// of the first error, and must close the connection.
+// others to join them; a write that takes longer than deadline fails. failed is called with the
+// first error, and must close the connection.
 func newWriter(conn net.Conn, pause, deadline time.Duration, failed func(error)) *writer {
 	w := &writer{
 		conn: conn, pause: pause, deadline: deadline, failed: failed,
@@ -40,7 +40,7 @@ func newWriter(conn net.Conn, pause, deadline time.Duration, failed func(error))
 	return w
 }
 
-// write queues a frame; patient tells that it may wait for others.
+// write queues a frame; patient means that it may wait for others.
 func (w *writer) write(f *frame, patient bool) {
 	w.mu.Lock()
 	if w.ended {

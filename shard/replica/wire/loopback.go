@@ -9,7 +9,7 @@ import (
 
 var errNoPeers = errors.New("this member has no connection to others")
 
-// loopback is the transport of a member without peers: it reaches nobody.
+// loopback is the transport of a member without peers: it reaches no other member.
 type loopback struct {
 	addr raft.ServerAddress
 	rpcs chan raft.RPC

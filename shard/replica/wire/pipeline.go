@@ -32,7 +32,7 @@ func newPipeline(w *Wire, id raft.ServerID, below raft.AppendPipeline) *pipeline
 	return p
 }
 
-// content is what an append tells a member, besides its entries.
+// content is the information of an append, besides its entries.
 type content struct{ term, prevIndex, prevTerm, commit uint64 }
 
 const (
@@ -41,7 +41,7 @@ const (
 	// leadership over, it asks for appends without a pause and relies on a full pipeline to
 	// block.
 	timerPause = 5 * time.Millisecond
-	// repeatAfter is how long after the last append one that tells nothing new is sent.
+	// repeatAfter is how long after the last append an append without news is sent.
 	repeatAfter = time.Second
 	// idleAfter is how long after the last append one must be asked for to be taken for one of
 	// raft's CommitTimeout: nothing was written meanwhile.
@@ -91,7 +91,7 @@ func (p *pipeline) closeBelow() { _ = p.AppendPipeline.Close() }
 // member would stay behind: through a pipeline raft sends one append for each write and each
 // CommitTimeout, so that a member with a backlog would get a few entries a second once nothing
 // more is written, and nothing is if the commit needs this member. Without a pipeline raft sends
-// the whole backlog in a row. And it does not send what tells the member nothing new.
+// the whole backlog in a row. And it does not send appends without news for the member.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse,
 ) (raft.AppendFuture, error) {
@@ -118,7 +118,7 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
-// unsent is an append that would have told nothing new. Raft makes one for each CommitTimeout,
+// unsent is an append that would have brought no news. Raft makes one for each CommitTimeout,
 // which is short where members should learn soon what is committed. It never comes out of the
 // pipeline, so raft takes it neither for an answer of the member nor for a failure; heartbeats
 // show that both sides live.

@@ -6,8 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Progress is what the answers of a member said. The zero value stands for a member that never
-// answered.
+// Progress is what the answers of a member said. The zero value is a member that never answered.
 type Progress struct {
 	// Answered is when the last answer came, and Last the end of the member's log by it.
 	Answered time.Time
@@ -16,8 +15,8 @@ type Progress struct {
 	Confirmed Confirmation
 }
 
-// Confirmation is a message that a member answered as a follower of this member. When it was
-// sent, nobody else had been elected with the vote of that member.
+// Confirmation is a message that a member answered as a follower of this member. When it was sent,
+// no other member had been elected with the vote of that member.
 type Confirmation struct {
 	Term  uint64    // in which this member led
 	Round uint64    // the newest round of questions that had begun when it was sent, see NextRound

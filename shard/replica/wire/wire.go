@@ -1,5 +1,5 @@
 // Package wire stands between raft and its transport. It learns from the messages that pass, and
-// it holds back those that raft should not send or get at the moment.
+// it holds back messages that raft should not send or get at the moment.
 //
 // # Messages
 //
@@ -27,7 +27,7 @@
 // its own: a snapshot, whose data Config.Snapshot fetches first, and the answer to an append that
 // was held (hold).
 //
-// An append tells what is committed: run notes that before raft gets it (LeaderCommit,
+// An append says what is committed: run notes that before raft gets it (LeaderCommit,
 // AppliedSince). If the member has no memory for more commands (Config.Crowded), raft gets the
 // append without its entries, and the leader gets an error and tries again.
 //
@@ -39,10 +39,10 @@
 // takes the answers and hands them on. Appends may block, heartbeats may not.
 //
 //   - While a write to this member's log hangs (Config.Stuck) nothing is sent: raft would go on
-//     sending heartbeats, and nobody would take over (raft issue 503).
+//     sending heartbeats, and no other member would take over (raft issue 503).
 //   - An append to a member that did not answer the last one waits until the member answers a
 //     heartbeat (awaitBack).
-//   - An append that tells nothing new is not sent (pipeline.AppendEntries).
+//   - An append without news is not sent (pipeline.AppendEntries).
 //
 // # A lost connection
 //
@@ -76,7 +76,7 @@ import (
 var errStuck = errors.New("the disk of this node does not answer: it does not act as leader")
 
 // Config says what a Wire asks of the member that it belongs to. All fields but Crowded are
-// required. The functions must not block, but for Snapshot, and may be called before raft runs.
+// required. The functions must not block, except Snapshot, and may be called before raft runs.
 type Config struct {
 	// Below is the transport that reaches the other members.
 	Below raft.Transport
@@ -119,7 +119,7 @@ type Wire struct {
 
 	mu    sync.Mutex // guards the fields below
 	peers map[string]Progress
-	// answered is closed, and replaced, when a member has answered; nil if nobody waits.
+	// answered is closed, and replaced, when a member has answered; nil if no caller waits.
 	answered chan struct{}
 	// lost has the members that did not answer their last append.
 	lost map[string]absence
@@ -207,7 +207,7 @@ func (w *Wire) refused(rpc raft.RPC) bool {
 }
 
 // SetHeartbeatHandler has the transport answer heartbeats by handler, without waiting for raft's
-// main loop, except those of refused nodes.
+// main loop, except heartbeats of refused nodes.
 func (w *Wire) SetHeartbeatHandler(handler func(raft.RPC)) {
 	w.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
 		if !w.refused(rpc) {
@@ -227,8 +227,8 @@ func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
 
 // hold answers an append for which this member has no memory, with an error: the leader tries
 // it again, with pauses, as if the member were away. Raft gets the append without its entries,
-// because it tells what is committed of those that are here, and this member must be able to
-// apply and to flush them. The commit index is cut to the entry that the append continues:
+// because it says which of the entries that are here are committed, and this member must be
+// able to apply and flush those. The commit index is cut to the entry that the append continues:
 // beyond it the log may not be the leader's.
 func (w *Wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
 	empty := *req

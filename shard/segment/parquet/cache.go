@@ -12,7 +12,7 @@ import (
 
 // Cache keeps pages decompressed, and dictionaries decoded, of what was read more than
 // once lately, up to a number of bytes; those used longest ago go first. All methods may
-// be called concurrently; those of a nil Cache keep nothing.
+// be called concurrently; the methods of a nil Cache keep nothing.
 type Cache struct {
 	limit int
 
@@ -82,8 +82,8 @@ func NewCache(limit int) *Cache {
 // files numbers files.
 var files atomic.Uint64
 
-// NewFile returns a number for a file whose pages are to be kept. A file that is opened
-// again may have another one: then what was kept of it is not found, and goes by age.
+// NewFile returns a number for a file whose pages are to be kept. A file that is opened again may
+// have another number: then what was kept of it is not found, and is removed by age.
 func NewFile() uint64 { return files.Add(1) }
 
 // CacheStats says what a Cache did so far, and how many bytes it has.
@@ -100,7 +100,7 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.hits.Load(), c.misses.Load(), c.evictions.Load(), size}
 }
 
-// get returns a page, or nil; then keep tells that it is worth being kept.
+// get returns a page, or nil; then keep means that it is worth being kept.
 func (c *Cache) get(key pageKey) (p *loadedPage, keep bool) {
 	if c == nil {
 		return nil, false
@@ -148,8 +148,8 @@ func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
 	return nil
 }
 
-// KeepHashes keeps numbers that tell the values of a chunk apart, which are c's from now
-// on: so a value is looked up without the pages that have others.
+// KeepHashes keeps hashes of the values of a chunk, which belong to c from now on: so a value is
+// looked up without reading pages of other values.
 func (c *Cache) KeepHashes(file uint64, chunk int64, hashes []uint32) {
 	if c != nil {
 		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, kind: keptHashes}, hashes: hashes})

@@ -66,7 +66,7 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	k.md.Statistics.NullCount = int64(k.v.Rows - used)
 	k.md.Statistics.MinValue, k.md.Statistics.MaxValue = k.stats.encoded()
 	if k.stats.none && used > 0 || k.encoding == format.RLEDictionary && len(k.index.pages.PageLocations) > 1 {
-		// There are no bounds, or those of all values, which are of the chunk.
+		// There are no bounds, or the bounds of all values, which belong to the chunk.
 		k.index.bounds = nil
 	} else {
 		k.index.bounds.BoundaryOrder = k.stats.order()
@@ -211,11 +211,11 @@ func (k *chunk) page(from, to, first, last int) {
 const (
 	minIdentifier = 6
 	maxIdentifier = 64
-	// identifierSample is how many neighbours tell whether values rise.
+	// identifierSample is how many neighbours are compared to find out whether values rise.
 	identifierSample = 256
 )
 
-// identifying reports whether the values look like those that rows are searched by: short
+// identifying reports whether the values look like values by which rows are searched: short
 // texts that hardly repeat, in no order. Of values in order, bounds say enough.
 func (k *chunk) identifying(values int) bool {
 	if k.numbers() || k.encoding == format.RLEDictionary || values < identifierSample {

@@ -19,8 +19,8 @@ type decoder struct {
 	spans []Span
 }
 
-// wanted returns the first of n values that is wanted, and the one before which the last is;
-// few tells that those in between are mostly not.
+// wanted returns the range of n values from the first to behind the last one that is wanted; few
+// means that most values in it are not.
 func (d *decoder) wanted(n int) (from, to int, few bool) {
 	if len(d.spans) == 0 {
 		return 0, n, false
@@ -257,7 +257,7 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 		spans = []Span{{0, n}}
 	}
 	data, ends := room(&d.data, int(shared)+len(src))[:0], room(&d.ends, n)
-	// Each is made of the one before, but only those that are wanted are kept.
+	// Each is made of the one before, but only wanted ones are kept.
 	current := d.current[:0]
 	for i := range ends {
 		p, s := int(prefixes[i]), int(lengths[i])
@@ -280,7 +280,7 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 	return nil
 }
 
-// decodeLevels reads the levels of rows into a bitmap, and counts those that are 1.
+// decodeLevels reads the levels of rows into a bitmap, and counts the ones.
 func decodeLevels(bitmap []uint64, src []byte, rows int) ([]uint64, int, error) {
 	bitmap = slices.Grow(bitmap, (rows+63)/64)[:(rows+63)/64]
 	clear(bitmap)

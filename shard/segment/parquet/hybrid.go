@@ -71,7 +71,7 @@ func appendGroups(dst []byte, codes []uint32, width uint) []byte {
 // minLevelRun is the least number of rows that a run of levels is worth.
 const minLevelRun = 128
 
-// appendLevels appends the definition levels of the rows from up to the row to: 1 for those that have a value. A nil
+// appendLevels appends the definition levels of the rows from up to the row to: 1 for rows that have a value. A nil
 // bitmap has all. They are the bits of the bitmap, so that nothing is packed.
 func appendLevels(dst []byte, bitmap []uint64, from, to int) []byte {
 	if bitmap == nil {

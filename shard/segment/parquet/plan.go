@@ -133,8 +133,8 @@ func (d *numberDict) code(v uint64) uint32 {
 	}
 }
 
-// worth tells from a sample whether numbers repeat enough to try a dictionary: floats
-// in decimal places do though few of a sample are equal, and take much without one.
+// worth reports, from a sample, whether numbers repeat enough to try a dictionary. Floats with few
+// decimal places do, though few of a sample are equal, and take much space without one.
 func (d *numberDict) worth(numbers []uint64, float bool) bool {
 	d.reset(sampleValues)
 	n := 0

@@ -120,7 +120,7 @@ func NewChunkReader(r io.ReaderAt, e *format.SchemaElement, md *format.ColumnMet
 	return c, nil
 }
 
-// Cached has pages taken from a cache, and kept there, as those of a file.
+// Cached has pages taken from a cache, and kept there, under the name of a file.
 func (c *ChunkReader) Cached(cache *Cache, file uint64) { c.cache, c.file = cache, file }
 
 // Next returns the values of the next page, which stay until the next call; io.EOF
@@ -154,7 +154,7 @@ func badPage(offset int64, err error) error {
 }
 
 // load reads the page at c.at, which has about so many bytes with its header if size is
-// not 0, and moves behind it. A dictionary is decoded, and is that of the chunk from now on.
+// not 0, and moves behind it. A dictionary is decoded, and becomes the dictionary of the chunk.
 func (c *ChunkReader) load(size int64) (*loadedPage, error) {
 	key := pageKey{file: c.file, offset: c.at}
 	cached, keep := c.cache.get(key)

@@ -6,10 +6,10 @@ type Values struct {
 	// Valid has bit i&63 of word i>>6 set if row i has a value; nil if all have. Only
 	// rows that have one have it below.
 	Valid []uint64
-	// Numbers are those of a column of numbers: integers sign-extended, or, if they are
+	// Numbers are the values of a column of numbers: integers sign-extended, or, if they are
 	// unsigned, zero-extended; floats as their bits; booleans as 0 and 1.
 	Numbers []uint64
-	// Data and Ends are those of a column of byte strings: string i is
+	// Data and Ends are the values of a column of byte strings: string i is
 	// Data[Ends[i-1]:Ends[i]], the first begins at 0. If Dict is set they are the
 	// entries of a dictionary, all of them used and none twice, and the values are the
 	// Codes.

@@ -39,9 +39,9 @@ type Column struct {
 	// Element is the column in the schema. Its type is BOOLEAN, INT32, INT64, FLOAT,
 	// DOUBLE or BYTE_ARRAY; it is required or optional.
 	Element format.SchemaElement
-	// Unsigned tells that integers are.
+	// Unsigned means that integers are.
 	Unsigned bool
-	// Rising tells that numbers hardly repeat and mostly grow, as times do.
+	// Rising means that numbers hardly repeat and mostly grow, as times do.
 	Rising bool
 	// BloomBits is the size of bloom filters in bits per value; 0: there are none.
 	BloomBits uint
@@ -114,7 +114,7 @@ type filter struct {
 	offset, length int64
 }
 
-// NewWriter begins a file. Level is that of zstd, 1 to 22.
+// NewWriter begins a file. Level is the level of zstd, 1 to 22.
 func NewWriter(w io.Writer, columns []Column, sorting []format.SortingColumn, level int) *Writer {
 	f := &Writer{columns: columns, sorting: sorting, level: level, scratch: scratches.Get().(*scratch)}
 	f.out.Reset(w)

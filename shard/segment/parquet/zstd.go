@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/gozstd"
 )
 
-// checksumFlag is the bit of a zstd frame header that tells of a checksum behind the
-// frame: the low half of the XXH64 of the content.
+// checksumFlag is the bit of a zstd frame header that announces a checksum behind the frame: the
+// low half of the XXH64 of the content.
 const checksumFlag = 4
 
 // emptyFrame is a frame of no content, with its checksum.

@@ -42,8 +42,8 @@ type Config struct {
 // Nodes answers queries by asking the nodes that have the rows.
 type Nodes struct {
 	cfg Config
-	// large are statements whose partial results were too large, and unproven those for the largest groups that had
-	// to be asked for all.
+	// large are statements whose partial results were too large, and unproven statements for the largest groups
+	// whose nodes had to be asked for all groups.
 	large, unproven *recent
 	// partials are the bytes of partial results that queries hold.
 	partials atomic.Int64
@@ -69,7 +69,7 @@ const (
 	PhaseFinish = "last step"
 )
 
-// Progress is told how far a query is. It is safe for concurrent use.
+// Progress takes note of how far a query is. It is safe for concurrent use.
 type Progress interface {
 	// Enter begins a phase.
 	Enter(phase string)

@@ -87,7 +87,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	return d, nil
 }
 
-// spread reports whether rows of a table are in several shards, one of which this node cannot show.
+// spread reports whether rows of a table are in several shards, and this node cannot show one of them.
 func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
 	if t.Inline || t.Name == nil || t.Table == nil {
 		return false

@@ -85,7 +85,7 @@ func (t comparison) holds(e *evaluation, current value.Value) bool {
 	return less(b, a) || equal(a, b)
 }
 
-// equal also tells that two operands which are not there are alike.
+// equal also means that two operands which are not there are alike.
 func equal(a, b value.Value) bool {
 	if !a.IsDefined() || !b.IsDefined() {
 		return a.IsDefined() == b.IsDefined()

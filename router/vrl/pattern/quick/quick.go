@@ -4,7 +4,7 @@
 //
 // It is not a replacement for package regexp, but goes before it. Compile declines patterns
 // that it does not know how to match, and Match gives up on texts that would take too
-// many steps, or that are not ASCII where that matters; whoever calls it needs a
+// many steps, or that are not ASCII where that matters; the caller needs a
 // *regexp.Regexp for these cases.
 //
 // A Program is a list of instructions on bytes that is tried at one place of the text

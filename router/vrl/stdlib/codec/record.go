@@ -18,7 +18,7 @@ import (
 // scratch holds buffers in which text is built whose length is not known before.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the size from which on a buffer is not used again.
+// maxScratch is the smallest size at which a buffer is not used again.
 const maxScratch = 1 << 20
 
 // build returns the text that write appends as a string of the run.

@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file tells which statements are answered without the engine: those for whole rows
+// This file says which statements are answered without the engine: those for whole rows
 // of one table, as "the row of this id" and "the newest rows with an error", of which
 // planning, binding and starting the engine would be most of the work. What the engine
 // would do is known exactly for these, or the engine does it.
@@ -74,7 +74,7 @@ func isColumn(n sql.Node) bool {
 	return sql.Text(n, "class") == "COLUMN_REF" && sql.OnlyKeys(n, "column_names", "alias")
 }
 
-// modify takes note of an ORDER BY or LIMIT, and tells whether it is of a known kind.
+// modify takes note of an ORDER BY or LIMIT, and reports whether it is of a known kind.
 func (d *Shape) modify(m sql.Node) bool {
 	switch sql.Text(m, "type") {
 	case "ORDER_MODIFIER":

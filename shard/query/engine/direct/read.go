@@ -259,7 +259,7 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 func (d *Run) best(least, greatest int64) int64 { return max(d.rank(least), d.rank(greatest)) }
 
 // split puts the pages of a row group in its place, those whose times can matter, of which the newest rows may be in
-// the last one, and tells whether it did.
+// the last one, and reports whether it did.
 func (d *Run) split(out *Rows, at int) bool {
 	pl := out.places[at]
 	if pl.batch != nil || pl.runs != nil {

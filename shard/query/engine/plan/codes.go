@@ -292,7 +292,7 @@ func sum(counts map[string]int64) (n int64) {
 }
 
 // countGroups counts the rows of each of some row groups of a file by the codes of a column's values; nil if that is
-// not possible. The error is that of ctx.
+// not possible. The error is the error of ctx.
 func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters, groups []int,
 	c segment.Column,
 ) ([][]segment.Count, error) {

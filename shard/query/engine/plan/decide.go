@@ -19,7 +19,7 @@ type Condition struct {
 	meets func(times Span) bool
 }
 
-// OnTime tells that the condition is about the time index alone.
+// OnTime means that the condition is about the time index alone.
 func (c *Condition) OnTime() bool { return c.meets != nil }
 
 // Conjuncts takes a condition apart at its ANDs.

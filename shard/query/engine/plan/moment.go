@@ -79,7 +79,7 @@ func Nanoseconds(v int64, t schema.Type) int64 {
 	return v * factor
 }
 
-// Constants evaluates constants at a moment. column tells whether a bare name is a
+// Constants evaluates constants at a moment. column reports whether a bare name is a
 // column, and so no function of time.
 type Constants struct {
 	Now    time.Time

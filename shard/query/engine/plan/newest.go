@@ -244,7 +244,7 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	return units, total
 }
 
-// sure returns a unit without its rows if it lies across a border of the conditions: nobody knows on which side they
+// sure returns a unit without its rows if it lies across a border of the conditions: it is not known on which side they
 // are.
 func (p *Plan) sure(u unit) unit {
 	timeType := p.View.timeType()

@@ -26,11 +26,11 @@ type Plan struct {
 	// From is the moment, in the unit of the time index, before which rows do not matter, Until that after which they
 	// do not; see newest.go.
 	From, Until *int64
-	// borders are what the conditions of a query for the newest rows ask of times. onlyTimes tells that they ask
+	// borders are what the conditions of a query for the newest rows ask of times. onlyTimes means that they ask
 	// nothing else.
 	borders   []indistinct
 	onlyTimes bool
-	// timesOnly tells that all that the statement reads are times, by reads.
+	// timesOnly means that all that the statement reads are times, by reads.
 	timesOnly bool
 	reads     []indistinct
 	// Pruned counts what was left out, for EXPLAIN ANALYZE.

@@ -17,7 +17,7 @@ import (
 type reduction struct {
 	// name switches the reduction off (Settings.Off), and names its row in DESIGN.md's table of gains.
 	name string
-	// reduce changes the source if the reduction applies. Its only error is that of ctx.
+	// reduce changes the source if the reduction applies. Its only error is the error of ctx.
 	reduce func(ctx context.Context, p *Plan, s *Source) error
 	// explain returns what EXPLAIN says of the reduction's effect; empty: it had none.
 	explain func(p *Plan, s *Source) string
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// Source chooses what the reference reads. whole: with all columns. The error is that of ctx, or
+// Source chooses what the reference reads. whole: with all columns. The error is the error of ctx, or
 // that a segment is damaged whose rows may matter.
 func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 	s := &Source{View: p.View, need: p.Need(whole)}

@@ -59,7 +59,7 @@ func (p *Scope) predicate(v any, negated bool) predicate {
 type probe struct {
 	// times bounds their time index, in nanoseconds.
 	times Span
-	// identity tells that rows of one identity are still to be merged: then only the
+	// identity means that rows of one identity are still to be merged: then only the
 	// columns of the identity say something, because a row that does not meet the
 	// condition may hide one that does.
 	identity bool

@@ -6,7 +6,7 @@ import "cordwood/shard/query/engine/sql"
 type Shape struct {
 	// Newest is what makes it a query for the newest or the oldest rows, or nil.
 	Newest *newest
-	// unordered tells that it adds up the rows of one table, in whatever order they come.
+	// unordered means that it adds up the rows of one table, in whatever order they come.
 	unordered bool
 	// times are the expressions that may be about a time index, the outermost ones.
 	times []sql.Node
@@ -21,11 +21,11 @@ type newest struct {
 	order string // the name by which it orders
 	rows  uint64 // LIMIT and OFFSET together; 0: no LIMIT
 	Limit uint64 // LIMIT alone
-	// Oldest tells that the oldest rows are asked for, not the newest.
+	// Oldest means that the oldest rows are asked for, not the newest.
 	Oldest bool
 }
 
-// A indistinct tells whether a use of the time index cannot tell moments of a span, in
+// A indistinct reports whether a use of the time index cannot tell moments of a span, in
 // nanoseconds, apart.
 type indistinct func(times Span) bool
 

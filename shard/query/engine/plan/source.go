@@ -81,7 +81,7 @@ type Part struct {
 	// Groups are the runs of row numbers that matter, left the row groups; nil: all.
 	Groups []rowRun
 	Left   []int
-	// far tells that times may be beyond what the engine compares, which it does in
+	// far means that times may be beyond what the engine compares, which it does in
 	// microseconds.
 	far bool
 	// file is where the batch was read from, if it is not of the memtable.

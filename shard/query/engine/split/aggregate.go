@@ -70,11 +70,11 @@ type merging struct {
 	parts  []string // what nodes compute of each group, as text
 	// pairs is the expression whose values are counted in each group, as text; empty: none.
 	pairs string
-	// ranks tells that the last step looks for values by their rank.
+	// ranks means that the last step looks for values by their rank.
 	ranks bool
 	// best is the column of the largest ranks of registers; empty: there are none.
 	best string
-	// project tells that nodes compute no aggregates: parts are expressions of rows, and the last step calls what
+	// project means that nodes compute no aggregates: parts are expressions of rows, and the last step calls what
 	// the client calls.
 	project bool
 	// divided are the sums that become averages, by their columns.

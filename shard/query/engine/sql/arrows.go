@@ -55,7 +55,7 @@ type arrowLevel struct {
 	argument, at int
 	// lambda is the argument that may be a lambda function, -1 if none may.
 	lambda int
-	// isCase tells that END closes the level.
+	// isCase means that END closes the level.
 	isCase bool
 }
 

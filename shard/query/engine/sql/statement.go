@@ -25,7 +25,7 @@ type Statement struct {
 	amended [][]Edit
 	// comment is where the first comment of the form -- begins in the text of the client, or -1.
 	comment int
-	// Limited tells that the outermost SELECT has a LIMIT or OFFSET.
+	// Limited means that the outermost SELECT has a LIMIT or OFFSET.
 	Limited bool
 	// Tables are the references to tables, columns those to columns by database.
 	Tables  []TableRef
@@ -44,7 +44,7 @@ type Statement struct {
 	moments []momentUse
 	aliased []Node
 	// Words counts the texts of the syntax tree in lower case, all names among them; whole
-	// tells that the statement may read columns that it does not name.
+	// means that the statement may read columns that it does not name.
 	Words map[string]int
 	Whole bool
 }
@@ -55,7 +55,7 @@ type TableRef struct {
 	at   int // in statement.sql
 	// parts is how many parts the name has there: table, database.table, or cordwood.database.table.
 	parts int
-	// aliased tells that the client gave it a name of its own there; ambiguous, that a
+	// aliased means that the client gave it a name of its own there; ambiguous, that a
 	// table of the same name in another database stands beside it.
 	aliased, ambiguous bool
 	// Given is that name.
@@ -90,7 +90,7 @@ func (st *Statement) ExplainsInText() bool {
 
 // condition is an expression that is true for every row that a reference contributes to
 // the answer. alias is the name by which the reference's columns are qualified; alone
-// tells that names without one can only be the reference's.
+// means that names without one can only be the reference's.
 type condition struct {
 	Expr  Node
 	Alias string
@@ -100,10 +100,10 @@ type condition struct {
 // momentUse is a condition or call that has such texts.
 type momentUse struct {
 	texts []momentLiteral
-	// others are what stands beside them; certain tells that they are times whatever that is.
+	// others are what stands beside them; certain means that they are times whatever that is.
 	others  []any
 	certain bool
-	// call tells that it is a call of a function, which may want a text there.
+	// call means that it is a call of a function, which may want a text there.
 	call bool
 }
 

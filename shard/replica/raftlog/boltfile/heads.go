@@ -83,8 +83,8 @@ func (w *walk) head(n uint64) (head, error) {
 	return head{root: le.Uint64(m[16:]), free: le.Uint64(m[32:]), pages: le.Uint64(m[40:]), txid: le.Uint64(m[48:])}, nil
 }
 
-// freeList checks that the pages that may be written next are exactly those that nothing
-// refers to. A file may be without the list; bbolt then finds the free pages itself.
+// freeList checks that the pages that may be written next are exactly the ones without a
+// reference. A file may be without the list; bbolt then finds the free pages itself.
 func (w *walk) freeList() error {
 	if w.free == noFreeList {
 		return nil

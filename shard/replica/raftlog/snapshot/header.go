@@ -22,7 +22,7 @@ const (
 
 // Header is what precedes the content of a snapshot.
 type Header struct {
-	// Index and Term are those of the last command in the state. Raft notes a higher index
+	// Index and Term are index and term of the last command in the state. Raft notes a higher index
 	// beside the snapshot if entries of its own followed that command.
 	Index, Term uint64
 	// Sum is the checksum of what raft notes beside the snapshot; 0: it is not known.
@@ -57,7 +57,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return Header{Index: le.Uint64(b[8:]), Term: le.Uint64(b[16:]), Sum: le.Uint32(b[4:]) >> 8}, nil
 }
 
-// notesSum returns the checksum of what raft notes of a snapshot and uses: 24 bits of a CRC-32C,
+// notesSum returns the checksum of the fields that raft notes about a snapshot and uses: 24 bits of a CRC-32C,
 // for which the header had room, never 0. See FORMAT.md.
 func notesSum(m *raft.SnapshotMeta) uint32 {
 	var b []byte

@@ -6,7 +6,7 @@
 // is, header included; what they note of it is the same.
 //
 // The life of a snapshot: Create makes a directory that ends in .tmp; Close of the sink syncs
-// and renames it, and removes those that are not kept any more (see reap); a crash before the
+// and renames it, and removes snapshots that are not kept any more (see reap); a crash before the
 // rename leaves a directory that Sweep removes at the next start.
 package snapshot
 
@@ -91,7 +91,7 @@ type Sink struct {
 	Sum uint32
 }
 
-// Close makes the snapshot durable, and removes those that are not kept any more.
+// Close makes the snapshot durable, and removes snapshots that are not kept any more.
 func (s *Sink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
 		return err

@@ -18,9 +18,8 @@ import (
 
 // This file cuts damage off the beginning of a log, where it lies in entries that are not
 // needed any more (Config.Unneeded). Finished files of such entries are dropped from the list;
-// a file that also has later entries is written again with those alone. The one commit of the
-// list is the point from which on the cut counts: a crash before it leaves everything as it
-// was.
+// a file that also has later entries is written again with those alone. The commit of the list is
+// the moment at which the cut takes effect: a crash before it leaves everything as it was.
 
 // CanCut reports whether Open, with index as Config.Unneeded, would cut damage off rather than
 // refuse to open. damage is what Verify returned. It changes nothing.

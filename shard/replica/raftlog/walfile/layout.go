@@ -133,8 +133,8 @@ func isTorn(b []byte, start, end int) bool {
 		}
 		from = to
 	}
-	// Nothing is missing in the middle. If what is there ends in a commit, or in what would be
-	// one but for its first bytes, the append was written whole and is damaged.
+	// Nothing is missing in the middle. If what is there ends in a commit, or in what would be one
+	// except for its first bytes, the append was written whole and is damaged.
 	last := end - frameHead
 	if last <= start {
 		return false

@@ -25,8 +25,8 @@ var _ types.MetaStore = (*meta)(nil)
 //
 //  1. the pages and values of the file with the list (boltfile),
 //  2. the list against the segment files, and every byte that was committed to those,
-//  3. if that fails, and only entries are damaged that nobody needs: cut them off, and check
-//     once more,
+//  3. if that fails, and only entries that are not needed are damaged: cut them off, and
+//     check once more,
 //  4. an unfinished append at the end is overwritten with zeros,
 //  5. a file that was ended without a successor in the list gets one.
 //
