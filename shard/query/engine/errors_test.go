@@ -81,6 +81,8 @@ func TestAdvice(t *testing.T) {
 			"SELECT * FROM t WHERE ts BETWEEN 1e0 AND 2e0":  "to_timestamp(seconds)",
 			"SELECT * FROM t WHERE ts > 'garbage'":          "time",
 			"SELECT * FROM t WHERE ts < '300000-01-01'":     outside,
+			"SELECT * FROM t WHERE ts > '2026-13-01'":       "there is no such day or time of day",
+			"SELECT ts::BIGINT FROM t":                      "epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)",
 			"SELECT * FROM t WHERE n = 'garbage'":           "it is not an integer, nor a time",
 			"SELECT * FROM t WHERE m > 5":                   "write the number as text, as in code = '404'",
 			"SELECT * FROM t WHERE matches_term(n, 'x')": "search texts, not values of type BIGINT; " +
