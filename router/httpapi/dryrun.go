@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
@@ -274,7 +276,11 @@ func readDryRunForm(contentType string, body []byte, named bool) (*dryRunForm, e
 		return nil, nil
 	}
 	form, keys := &dryRunForm{}, map[string]json.RawMessage{}
-	if json.Unmarshal(body, form) != nil || json.Unmarshal(body, &keys) != nil {
+	if err := json.Unmarshal(body, form); err != nil || json.Unmarshal(body, &keys) != nil {
+		// Else the body is records, and the pipeline is missing.
+		if !named && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && bytes.Contains(body, []byte(`"pipeline`)) {
+			return nil, errs.New(errs.InvalidArguments, "the body of a dry run cannot be read: %s", words.JSONFault(err))
+		}
 		return nil, nil
 	}
 	hasPipeline := form.Pipeline != nil || form.PipelineName != nil
@@ -303,7 +309,7 @@ func (f *dryRunForm) data() ([]byte, error) {
 		case '"':
 			var text string
 			if err := json.Unmarshal(f.Data, &text); err != nil {
-				return nil, errs.New(errs.InvalidArguments, "data: %s", err)
+				return nil, errs.New(errs.InvalidArguments, "data: %s", words.JSONFault(err))
 			}
 			return []byte(text), nil
 		case '{', '[':

@@ -484,6 +484,8 @@ func TestDryRunBodyKeys(t *testing.T) {
 	for _, tt := range []struct{ body, want string }{
 		{`{"pipelin":"version: 2","data":"{}"}`, `unknown key \"pipelin\", did you mean \"pipeline\"?; a dry run takes`},
 		{`{"pipeline_name":"svc_identity","daat":"{}"}`, `unknown key \"daat\", did you mean \"data\"?`},
+		{`{"pipeline":5,"data":"{}"}`, `cannot be read: pipeline is a JSON number, and a string is needed`},
+		{`{"pipeline":"version: 2",`, `cannot be read: it is not valid JSON at byte 25: unexpected end`},
 		{`{"pipeline_name":"svc_identity","data":"{}","tabel":"t"}`, `unknown key \"tabel\", did you mean \"table\"?`},
 	} {
 		w := f.call("POST", "/v1/pipelines/_dryrun", tt.body, "Content-Type", "application/json")
@@ -492,7 +494,12 @@ func TestDryRunBodyKeys(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.body, w.Body, tt.want)
 		}
 	}
-	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"pipeline":"ci","data":"built","step":3}`,
+	w := f.call("POST", "/v1/pipelines/dryrun", `{"data":"{}"}`, "Content-Type", "application/json")
+	checkError(t, w, 400, errs.InvalidArguments)
+	if !strings.Contains(w.Body.String(), "a dry run is POST /v1/pipelines/_dryrun") {
+		t.Errorf("the wrong path: %s", w.Body)
+	}
+	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"pipeline":"ci","data":"built","step":3}`,
 		"Content-Type", "application/json")
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"key":"step","value":3`) {
 		t.Errorf("a record with such fields: %d %s", w.Code, w.Body)

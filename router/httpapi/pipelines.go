@@ -92,6 +92,13 @@ func changeableName(r *http.Request) (string, error) {
 	return name, nil
 }
 
+// meansDryRun reports whether a request that would store a pipeline was rather meant to be a dry run.
+func meansDryRun(name string, r *http.Request) bool {
+	media, _, _ := strings.Cut(params.Header(r.Header, "Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/json") &&
+		strings.EqualFold(strings.NewReplacer("-", "", "_", "").Replace(name), "dryrun")
+}
+
 // cutText shortens a client's text for a message.
 func cutText(text string) string {
 	if len(text) > 64 {
@@ -114,6 +121,10 @@ func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, err
 	name, err := changeableName(r)
 	if err != nil {
 		return nil, err
+	}
+	if meansDryRun(name, r) {
+		return nil, errs.New(errs.InvalidArguments, "a dry run is POST /v1/pipelines/_dryrun; POST %s stores a pipeline "+
+			"of the name %s, and takes its YAML as application/x-yaml", r.URL.Path, name)
 	}
 	query, err := manageQuery(r, "note")
 	if err != nil {

@@ -26,9 +26,13 @@ func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, er
 	media = strings.ToLower(strings.TrimSpace(media))
 	form := media == "multipart/form-data"
 	if !form && media != "" && media != "text/plain" && !strings.HasSuffix(media, "yaml") {
+		advice := ""
+		if media == "application/x-www-form-urlencoded" {
+			advice = "; curl -d sends this type unless you add -H 'Content-Type: application/x-yaml'"
+		}
 		return nil, errs.New(errs.Unsupported,
 			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it "+
-				"as the first part", cutText(contentType)).
+				"as the first part%s", cutText(contentType), advice).
 			WithStatus(http.StatusUnsupportedMediaType)
 	}
 	body, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
@@ -44,7 +48,7 @@ func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, er
 	}
 	switch {
 	case len(bytes.TrimSpace(source)) == 0:
-		return nil, errs.New(errs.InvalidArguments, "pipeline is required in body")
+		return nil, errs.New(errs.InvalidArguments, "pipeline is required in body: it is empty, and should be the YAML document")
 	case len(source) > maxPipelineBytes:
 		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the most that is allowed",
 			maxPipelineBytes)
