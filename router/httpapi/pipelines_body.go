@@ -48,7 +48,8 @@ func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, er
 	}
 	switch {
 	case len(bytes.TrimSpace(source)) == 0:
-		return nil, errs.New(errs.InvalidArguments, "pipeline is required in body: it is empty, and should be the YAML document")
+		return nil, errs.New(errs.InvalidArguments,
+			"pipeline is required in body: it is empty, and should be the YAML document")
 	case len(source) > maxPipelineBytes:
 		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the most that is allowed",
 			maxPipelineBytes)

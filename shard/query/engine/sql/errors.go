@@ -145,12 +145,12 @@ var (
 		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
 		`nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
-	textOutside    = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
-	wholeNumber    = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	longYear       = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
-	textAsNumber   = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
-	likeATime      = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
-	timeAsNumber   = regexp.MustCompile(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +
+	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	wholeNumber  = regexp.MustCompile(`^[+-]?[0-9]+$`)
+	longYear     = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
+	textAsNumber = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	likeATime    = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
+	timeAsNumber = regexp.MustCompile(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +
 		numberTypes + `\)`)
 	textWithNumber = regexp.MustCompile(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
 		numberTypes + ` and (type )?VARCHAR)`)
@@ -183,7 +183,8 @@ func advise(msg string) string {
 	case timeAsNumber.MatchString(msg):
 		return msg + "; the number of a time is made by epoch(ts), in seconds, epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)"
 	case textAsNumber.MatchString(msg) && likeATime.MatchString(textAsNumber.FindStringSubmatch(msg)[1]):
-		return fmt.Sprintf("'%s' is no time, since there is no such day or time of day, and no integer", textAsNumber.FindStringSubmatch(msg)[1])
+		return fmt.Sprintf("'%s' is no time, since there is no such day or time of day, and no integer",
+			textAsNumber.FindStringSubmatch(msg)[1])
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is not an integer, nor a time such as '2026-01-05 10:00:00'; a time before now is written " +
 			"as now() - INTERVAL '1 day'"
