@@ -98,9 +98,7 @@ func (r *run) answerCount() (done bool, err error) {
 	value := b.NewArray()
 	defer value.Release()
 	fields, columns := make([]arrow.Field, len(r.st.count.names)), make([]arrow.Array, len(r.st.count.names))
-	names := slices.Clone(r.st.count.names)
-	r.restoreNames(names)
-	for i, name := range names {
+	for i, name := range r.st.count.names {
 		fields[i] = arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true}
 		columns[i] = value
 	}
