@@ -14,7 +14,7 @@ type installed struct {
 	why  string // it cannot be had
 }
 
-var node, python, golang, java installed
+var node, python, golang, java, otelcolBuild, telegrafBuild installed
 
 // need skips the test if the commands, one after another in a folder, fail: there is no program of that name, or no
 // network. They are run once.
@@ -57,4 +57,17 @@ func needJava(t *testing.T) {
 	java.need(t, "java", "mvn -q -B dependency:build-classpath -Dmdep.outputFile=target/classpath",
 		`mkdir -p target/classes && javac -nowarn -d target/classes -cp "$(cat target/classpath)" src/main/java/Send.java`,
 		`printf -- '-cp "%s:%s"' "$PWD/target/classes" "$(cat target/classpath)" > target/arguments`)
+}
+
+// needCollector builds the OpenTelemetry Collector of a few parts.
+func needCollector(t *testing.T) {
+	t.Helper()
+	otelcolBuild.need(t, "collector", "go build -trimpath -ldflags '-s -w' -o otelcol .")
+}
+
+// needTelegraf builds Telegraf of a few parts.
+func needTelegraf(t *testing.T) {
+	t.Helper()
+	telegrafBuild.need(t, "telegraf", "go build -trimpath -ldflags '-s -w' -o telegraf -tags "+
+		"custom,inputs.tail,outputs.loki,outputs.elasticsearch,parsers.value github.com/influxdata/telegraf/cmd/telegraf")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // block returns the block of code of docs/ingestion.md that has all of the texts.
-func block(t *testing.T, texts ...string) string {
+func block(t testing.TB, texts ...string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ingestion.md"))
 	if err != nil {
@@ -35,7 +35,7 @@ next:
 }
 
 // hostAndPort returns the parts of an address.
-func hostAndPort(t *testing.T, address string) (host, port string) {
+func hostAndPort(t testing.TB, address string) (host, port string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -333,6 +333,30 @@ func TestValuesThatCannotBeKept(t *testing.T) {
 	}
 }
 
+// TestLevels: a level is a number of syslog's, also by its name. What is none is kept beside it, and so is no message
+// refused for the type of a fixed field.
+func TestLevels(t *testing.T) {
+	for level, want := range map[string][2]any{
+		`3`: {int64(3), nil}, `"4"`: {int64(4), nil}, `6.0`: {int64(6), nil}, `"Error"`: {int64(3), "Error"},
+		`"WARNING"`: {int64(4), "WARNING"}, `"odd"`: {nil, "odd"}, `1.5`: {nil, "1.5"}, `{"a":1}`: {nil, `{"a":1}`},
+		`99999999999`: {nil, "99999999999"},
+	} {
+		base, st := doortest.New(t)
+		body := `{"short_message":{"a":[1]},"host":7,"level":` + level + `}`
+		r := httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(body))
+		w := doortest.Serve(NewDoor(base).Push, Refuse, r)
+		rows := st.Rows("public.gelf_logs")
+		if w.Code != http.StatusAccepted || len(rows) != 1 {
+			t.Errorf("%s: %d %s", level, w.Code, w.Body)
+			continue
+		}
+		got := rows[0]
+		if got["level"] != want[0] || got["level_name"] != want[1] || got["host"] != "7" || got["message"] != `{"a":[1]}` {
+			t.Errorf("%s: %v", level, got)
+		}
+	}
+}
+
 // TestManyMessages: the list of messages takes of the memory for bodies, and malformed lines take time in proportion.
 func TestManyMessages(t *testing.T) {
 	base, _ := doortest.New(t)

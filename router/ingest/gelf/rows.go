@@ -27,6 +27,9 @@ var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "full_message", Type: schema.String, Semantic: schema.Field},
 }}
 
+// columnLevel is the number of the column level in layout.
+const columnLevel = 1
+
 // timeField is the name of the time in the record of a pipeline.
 const timeField = pipeline.DefaultTimestampColumn
 
@@ -166,22 +169,27 @@ func (in *input) fill(to *pipeline.Direct) error {
 // put puts a field into its column. json is memory for its text.
 func put(to *pipeline.Direct, f value.Field, json []byte) []byte {
 	v := f.Value
-	column := func(t schema.Type) int {
-		for i := range layout.Columns {
-			if layout.Columns[i].Name == f.Key {
-				return i
-			}
+	for i := range layout.Columns {
+		if layout.Columns[i].Name != f.Key {
+			continue
 		}
+		if i == columnLevel {
+			return putLevel(to, v, json)
+		}
+		if !v.IsString() {
+			json = value.AppendJSON(json, v) // its column holds text
+			to.Text(i, json)
+			return json
+		}
+		putText(to, i, v.Str())
+		return json
+	}
+	column := func(t schema.Type) int {
 		return to.Column(schema.Column{Name: f.Key, Type: t, Semantic: schema.Field})
 	}
 	switch v.Kind() {
 	case value.String:
-		s := v.Str()
-		if n, err := strconv.ParseInt(s, 10, 32); err == nil && f.Key == "level" {
-			to.Int(column(schema.Int32), n)
-		} else {
-			to.Text(column(schema.String), unsafe.Slice(unsafe.StringData(s), len(s)))
-		}
+		putText(to, column(schema.String), v.Str())
 	case value.Int:
 		to.Int(column(schema.Int64), v.Int())
 	case value.Float:
@@ -193,6 +201,46 @@ func put(to *pipeline.Direct, f value.Field, json []byte) []byte {
 		to.JSON(column(schema.JSON), json)
 	}
 	return json
+}
+
+func putText(to *pipeline.Direct, column int, s string) {
+	to.Text(column, unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// columnLevelName is the column of levels that are no numbers of syslog's.
+const columnLevelName = "level_name"
+
+// putLevel puts a level. The format has a number of syslog's there, and some senders its name, or a word of their own.
+func putLevel(to *pipeline.Direct, v value.Value, json []byte) []byte {
+	const most = 1 << 31
+	switch {
+	case v.Kind() == value.Int && v.Int() >= -most && v.Int() < most:
+		to.Int(columnLevel, v.Int())
+		return json
+	case v.Kind() == value.Float && v.Float() == math.Trunc(v.Float()) && math.Abs(v.Float()) < most:
+		to.Int(columnLevel, int64(v.Float()))
+		return json
+	case v.IsString():
+		n, err := strconv.ParseInt(v.Str(), 10, 32)
+		if err == nil {
+			to.Int(columnLevel, n)
+			return json
+		}
+		if n, ok := levels[strings.ToLower(v.Str())]; ok {
+			to.Int(columnLevel, n)
+		}
+		putText(to, to.Column(schema.Column{Name: columnLevelName, Type: schema.String, Semantic: schema.Field}), v.Str())
+		return json
+	}
+	json = value.AppendJSON(json, v)
+	to.Text(to.Column(schema.Column{Name: columnLevelName, Type: schema.String, Semantic: schema.Field}), json)
+	return json
+}
+
+// levels are the numbers of names of levels.
+var levels = map[string]int64{
+	"emerg": 0, "emergency": 0, "panic": 0, "alert": 1, "crit": 2, "critical": 2, "fatal": 2, "err": 3, "error": 3,
+	"warn": 4, "warning": 4, "notice": 5, "info": 6, "informational": 6, "information": 6, "debug": 7, "trace": 7,
 }
 
 // text returns the message that fill is at, for the rejects.
