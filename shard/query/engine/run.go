@@ -340,7 +340,9 @@ func (r *run) restoreNames(names []string) {
 			names[i] = call.Restore(names[i])
 		}
 	}
-	r.text.OwnNames(names)
+	if r.text != nil { // else nothing was rewritten: the engine was not asked
+		r.text.OwnNames(names)
+	}
 	if r.st.asked != nil {
 		r.st.asked.OwnNames(names, r.st.Statement)
 	}
