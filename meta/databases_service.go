@@ -11,7 +11,7 @@ import (
 
 // Before the log: databases.
 
-// checkDatabase refuses a database that nobody may change.
+// checkDatabase refuses a database that users may not change.
 func checkDatabase(name string) error {
 	if schema.ReservedDatabase(name) {
 		return errs.New(errs.InvalidArguments, "Database `%s` is reserved for the server and cannot be changed", name)

@@ -19,11 +19,11 @@ import (
 // Before the log: EnsureSchema commands that come at the same time.
 //
 // Many routers ask for the same new tables and columns at once. The leader puts one
-// EnsureSchema through the log at a time. What came meanwhile is then looked at together,
-// in the order in which it came, against the state as it is now: what is there already,
-// and what is impossible, is answered without the log; the rest becomes one command. The
-// state machine decides anyway: if the state has changed in between so that the
-// command is refused, its parts are proposed one by one.
+// EnsureSchema through the log at a time. The requests that came meanwhile are then compared
+// together, in their order, with the state as it is now. Requests for what is there already, or
+// for what is impossible, are answered without the log; the others become one command. The state
+// machine decides anyway: if the state has changed in between so that the command is refused, its
+// parts are proposed one by one.
 
 // What one command joins, at most.
 const (
@@ -137,7 +137,7 @@ func (q *ensures) take() (calls []*ensureCall) {
 	return calls
 }
 
-// ensureRound answers calls; those that it cannot decide yet wait for the next round.
+// ensureRound answers calls; calls that it cannot decide yet wait for the next round.
 func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 	fail := func(calls []*ensureCall, err error) {
 		for _, c := range calls {
@@ -176,9 +176,9 @@ func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 	m.logEnsures(ctx, joined)
 }
 
-// sortEnsures looks at calls in order, as the state machine would. It answers those for
-// which nothing is to be done, or nothing can be, by what the state is at index or later.
-// joined become one command; later depend on what that brings about.
+// sortEnsures looks at calls in order, as the state machine would. It answers calls for which
+// nothing needs to be done, or can be done, by the state at index or later. joined become one
+// command; later depend on its result.
 func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (joined, later []*ensureCall, err error) {
 	shards, err := loads(tx)
 	if err != nil {

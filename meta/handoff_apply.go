@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: tables that get other shards, with all their rows. Those that merge rows always
-// do; those that keep every row do when it is asked for, and give up the history of their placement.
+// After the log: tables that get other shards, with all their rows. Tables that merge rows always
+// do. Tables that keep every row do so on request, and give up the history of their placement.
 //
 //	begin     the table names a copy of it: an id, and shards
 //	close     the next epoch is closed: no shard takes writes
@@ -21,12 +21,12 @@ import (
 //	          instead if a shard of either began anew since the copy was begun
 //	give up   the copy is dropped; if the table was closed, its shards are open again
 //
-// A copy that was begun and not finished has an id that is dropped in the end, as that of
-// a table is: late writes into it are refused, and its rows are removed.
+// A copy that was begun and not finished has an id that is dropped in the end, like the id of a
+// table: late writes into it are refused, and its rows are removed.
 
 // Shards that have handed a table over are remembered, since they know the requests with a key that
 // they took. keptHistory is how many placements are: far more than a table has while such requests may be
-// repeated, as each handoff copies all rows. Before protocol version 7 it was those of the last
+// repeated, as each handoff copies all rows. Before protocol version 7 it was the entries of the last
 // keyHistory, by the clock of the proposer of each step.
 const (
 	keptHistory = 16
@@ -140,8 +140,8 @@ func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) 
 }
 
 // beganAnew reports whether a shard that takes part in a handoff was recovered or made anew
-// since the copy was begun. Of the copy such a shard may have lost rows that were sent to it
-// once; of the table it may have lost rows that the copy has, or not all of.
+// since the copy was begun. Such a shard may have lost rows of the copy that were sent to it once,
+// or rows of the table that the copy has only in part.
 func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
 	now, err := incarnations(tx, t)
 	return !maps.Equal(now, t.Handoff.Incarnations), err
@@ -209,7 +209,7 @@ func dropTable(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) error {
 	return tx.Tables.Drop(t, c.Index, now)
 }
 
-// needShards refuses shards that do not exist, and those that are retiring.
+// needShards refuses shards that do not exist, and retiring shards.
 func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 	for _, id := range ids {
 		s, err := tx.Shards.Get(id)

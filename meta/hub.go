@@ -71,7 +71,7 @@ func (h *hub) reset(index uint64) {
 	h.wake()
 }
 
-// close cuts off all watches for good.
+// close ends all watches.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -80,8 +80,8 @@ func (s *machine) refresh() (index uint64, err error) {
 // AppliedIndex returns the index of the last command in the state.
 func (s *machine) AppliedIndex() uint64 { return s.applied.Load() }
 
-// AppliedTerm returns the term of that command; 0 if the state cannot be read, which whoever
-// applies the next one finds.
+// AppliedTerm returns the term of that command; 0 if the state cannot be read, which the apply of
+// the next command finds.
 func (s *machine) AppliedTerm() (term uint64) {
 	_ = s.catalog.View(func(tx *catalog.Tx) error { _, term = tx.Applied(); return nil })
 	return term
@@ -92,7 +92,7 @@ func (s *machine) Apply(index, term uint64, data []byte) any {
 	return s.ApplyBatch([]replica.Entry{{Index: index, Term: term, Data: data}})[0]
 }
 
-// change is what a command changed, as the watches are told; the apply functions
+// change is what a command changed, as watches get it; the apply functions
 // add to it. Its index is set already.
 type change = metapb.WatchResponse
 

@@ -92,7 +92,7 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 	return 0, c.refuse("%s is not a change", req.Change)
 }
 
-// memberChange is a change of the metadata group that somebody asks for.
+// memberChange is a requested change of the metadata group.
 type memberChange struct {
 	m      *Meta
 	node   string

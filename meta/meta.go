@@ -8,8 +8,7 @@
 // state itself, and the rules by which a table may change, are in catalog; the
 // rules of placement are in placement; others reach the group through metaclient.
 //
-// It holds no rows and starts nothing on shards: they are told by the node that
-// watches it.
+// It holds no rows and starts nothing on shards: the node that watches it does.
 //
 // Life cycle: Open starts the member, WaitReady waits until it can serve, Close
 // stops it. All methods of Meta may be called concurrently.
@@ -42,9 +41,9 @@ import (
 // StateFile is the name of the state's file in Config.Dir.
 const StateFile = "state.db"
 
-// commitTimeout is how long a follower may not know, while nothing happens, that a command
-// was committed: its watches are told of it so much later. A shard's is longer, but there
-// are many of them.
+// commitTimeout is how long it may take, while nothing else happens, until a follower learns that
+// a command was committed: its watches get it that much later. A shard's is longer, but there are
+// many of them.
 const commitTimeout = 20 * time.Millisecond
 
 // Config says what Open opens. Dir and NodeID are required.
@@ -67,7 +66,7 @@ type Config struct {
 	LogStore func() (raftlog.Store, error)
 	// Registerer receives the metrics. Nil: none are kept.
 	Registerer prometheus.Registerer
-	// FailStop is called once when the group's log or state failed for good, or a
+	// FailStop is called once when the group's log or state has failed, or a
 	// command cannot be applied. The process should exit without closing anything.
 	FailStop func(error)
 	// LogDeadline is how long one write to the log may take before it counts as failed.

@@ -70,8 +70,8 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 	return nil
 }
 
-// knows returns the newest protocol version that a node understands. Those of before there
-// were versions do not say.
+// knows returns the newest protocol version that a node understands. Nodes from before there were
+// versions do not say.
 func knows(n *metapb.Node) uint32 { return max(n.MaxProtocol, 1) }
 
 // applyRegisterSession hands out the next session id.

@@ -81,7 +81,7 @@ func applyDropOperations(tx *catalog.Tx, cmd *metapb.DropOperations, c *change) 
 	return &metapb.Result{}, dropEnded(tx, all, int(min(cmd.Keep, maxEnded)), c)
 }
 
-// dropEnded keeps that many ended operations and forgets those that ended first.
+// dropEnded keeps that many ended operations and forgets the ones that ended first.
 func dropEnded(tx *catalog.Tx, all []*metapb.Operation, keep int, c *change) error {
 	ended := slices.DeleteFunc(slices.Clone(all), running)
 	slices.SortFunc(ended, func(a, b *metapb.Operation) int {

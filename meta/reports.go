@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// reports are the newest reports of the nodes. Only the leader has them, in memory: who
-// leads next hears from everybody within a second or so.
+// reports are the newest reports of the nodes. Only the leader has them, in memory: the next
+// leader hears from all nodes within about a second.
 type reports struct {
 	downAfter time.Duration
 	now       func() time.Time
@@ -56,7 +56,7 @@ type shardLife struct{ id, incarnation uint32 }
 // stateLeader is what the replica that leads a shard reports of itself.
 const stateLeader = "Leader"
 
-// ledShard is what the reports say about who leads a shard.
+// ledShard is what the reports say about the leader of a shard.
 type ledShard struct {
 	node string
 	term uint64
@@ -279,7 +279,7 @@ func checkReport(req *metapb.ReportRequest) error {
 	return nil
 }
 
-// leadTerm returns the term in which this member leads, or the error that says who does.
+// leadTerm returns the term in which this member leads, or the error that names the leader.
 func (m *Meta) leadTerm() (uint64, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return 0, err

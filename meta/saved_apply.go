@@ -12,7 +12,7 @@ import (
 // After the log: what users save.
 
 const (
-	// linkUnused is how long links are kept that nobody reads.
+	// linkUnused is how long links are kept that are not read.
 	linkUnused = 90 * 24 * time.Hour
 	// linkTouched is how much later a reading must be to be noted.
 	linkTouched = 24 * time.Hour
@@ -90,7 +90,7 @@ func changeableSaved(
 	return s, nil
 }
 
-// checkSavedRoom refuses what would go beyond the caps. It returns links that nobody reads, which make room.
+// checkSavedRoom refuses what would go beyond the caps. It returns links that are not read, which make room.
 func checkSavedRoom(tx *catalog.Tx, s, old *metapb.Saved, now int64) (expired []*metapb.Saved, err error) {
 	refuse := func(format string, args ...any) error {
 		return errs.New(errs.InvalidArguments, format+"; delete some", args...)

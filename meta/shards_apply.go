@@ -283,8 +283,8 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 }
 
 // loads returns the shards that a new table may get, and how many tables each has. Shards that
-// are retiring get none. From version 2 on those that are about to move, because a node of theirs is
-// drained, are left out while there are others.
+// are retiring get none. From version 2 on shards that are about to move, because a node of theirs
+// is drained, are left out while there are others.
 func loads(tx *catalog.Tx) ([]placement.Load, error) {
 	all := tx.Shards.Loads()
 	if tx.ClusterVersion() < metapb.ProtocolCluster {

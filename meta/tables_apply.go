@@ -164,8 +164,8 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 	return t, nil, catalog.CheckColumnCount(t.table)
 }
 
-// database refuses a demand whose database does not exist. That of the server's own
-// tables is created with the first of them.
+// database refuses a demand whose database does not exist. The database of the server's own tables
+// is created with the first of them.
 func (e *ensure) database(d *metapb.TableDemand) error {
 	had, err := e.tx.Databases.Get(d.Database)
 	switch {
@@ -396,8 +396,7 @@ func applyDropTable(tx *catalog.Tx, cmd *metapb.DropTable, now int64, c *change)
 }
 
 // applyTruncateTable drops the table and creates it again as it is, under a new
-// id and on the same shard. Batches for the old id are refused as those of a
-// table that is gone.
+// id and on the same shard. Batches for the old id are refused like batches for a dropped table.
 func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c *change) (*metapb.Result, error) {
 	t, err := needTable(tx, cmd.Database, cmd.Name)
 	if err != nil {

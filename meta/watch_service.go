@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// The pieces in which the whole state is sent.
+// The whole state is sent in these pieces.
 const (
 	pieceTables    = 1000
 	pieceBytes     = 1 << 20
@@ -60,7 +60,7 @@ func (s *machine) watch(ctx context.Context, send func(*metapb.WatchResponse) er
 // keep the file's pages from being used again. Later pieces may therefore hold
 // newer objects than the first one's index says. The changes after that index,
 // which follow, bring the receiver to one state; since tables carry a version and
-// ids are never reused, it can tell that a change is older than what it has.
+// ids are never reused, it can see that a change is older than what it has.
 func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse) error) (uint64, error) {
 	first := &metapb.WatchResponse{Reset_: true, Partial: true}
 	if err := s.catalog.View(func(tx *catalog.Tx) error { return fillFirst(first, tx) }); err != nil {

@@ -182,7 +182,7 @@ func (n *admin) undrain(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "back\n")
 }
 
-// recordAdmin writes down what somebody changed, or tried to, by the administrator's port.
+// recordAdmin logs changes, and attempts of changes, by the administrator's port.
 // That port knows no users.
 func (n *admin) recordAdmin(r *http.Request, action, text string, err error) {
 	caller := &access.Caller{Sender: access.Everybody()}

@@ -8,10 +8,10 @@ import (
 	"cordwood/shard/store"
 )
 
-// reportEvery is how often the metadata group is told how this node is.
+// reportEvery is how often this node reports to the metadata group.
 const reportEvery = time.Second
 
-// reporter tells the metadata group how this node is.
+// reporter sends the state of this node to the metadata group.
 type reporter struct {
 	*membership
 	// newReport makes a report of this moment.
@@ -29,7 +29,7 @@ func newReporter(m *membership, newReport func() *metapb.ReportRequest) *reporte
 	}
 }
 
-// report tells the leader of the metadata group how this node and its replicas are, until
+// report sends the state of this node and its replicas to the leader of the metadata group, until
 // ctx ends. What is not taken is not kept: the next report says more.
 func (n *reporter) report(ctx context.Context) error {
 	tick := time.NewTicker(reportEvery)

@@ -168,7 +168,7 @@ func (n *node) ask(ctx context.Context, req *shardpb.QueryRequest) (server.ScanR
 // fetchRate is how many bytes a second the replicas of a node fetch from others, together.
 const fetchRate = 100e6
 
-// forgetReplica tells the metadata that a removed replica is gone from this node. It first sends a
+// forgetReplica reports to the metadata that a removed replica is gone from this node. It first sends a
 // report without the replica: once the metadata forget the replica, a new one may be placed here,
 // and the coordinating node would take an older report for a report of the new replica, and let it
 // vote before it has any rows.
@@ -185,7 +185,7 @@ func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	return err
 }
 
-// recoveredReplica tells the metadata that the replica of a shard on this node was made
+// recoveredReplica reports to the metadata that the replica of a shard on this node was made
 // the only one of a new incarnation.
 func (n *membership) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
 	_, err := n.meta.Propose(ctx, &metapb.Command{
@@ -198,7 +198,7 @@ func (n *membership) recoveredReplica(ctx context.Context, s *metapb.Shard, inca
 	return err
 }
 
-// foundedReplicas tells the metadata that this node has made its replicas of shards that it founds.
+// foundedReplicas reports to the metadata that this node has made its replicas of shards that it founds.
 func (n *membership) foundedReplicas(ctx context.Context, shards []*metapb.FoundedShard) error {
 	if n.meta.ClusterVersion() < metapb.ProtocolMarks {
 		return nil // the cluster does not know such a note yet; the host asks again

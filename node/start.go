@@ -10,7 +10,7 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// start opens every part, each after those that it calls. What it opened before an
+// start opens every part, each after the parts that it calls. What it opened before an
 // error is closed by stop.
 //
 // It goes in five steps: the settings and what they name, the data folder, the ports, the cluster, and
@@ -153,7 +153,7 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 type settingsFiles struct {
 	users   *auth.Provider // nil: no authentication
 	userTLS *tls.Config    // nil: without
-	// socketTLS is that of protocols without HTTP.
+	// socketTLS is the TLS of protocols without HTTP.
 	socketTLS *tls.Config
 	rpcTLS    *certs.Source // nil: without
 }

@@ -163,7 +163,7 @@ func (t traces) dialOptions() []grpc.DialOption {
 	}
 }
 
-// serverOptions count calls, and begin spans for those that carry a trace.
+// serverOptions count calls, and begin spans for calls that carry a trace.
 func (t traces) serverOptions(calls *callMetrics) []grpc.ServerOption {
 	unary, stream := []grpc.UnaryServerInterceptor{calls.unary}, []grpc.StreamServerInterceptor{calls.stream}
 	if t.tracer != nil {

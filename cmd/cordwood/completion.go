@@ -114,9 +114,9 @@ func flagText(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// completeArguments tells the shell, which asks by a hidden command of the scripts, what
-// arguments and values of flags can be: those that are listed in help, and what the server
-// that the flags name has.
+// completeArguments returns the possible arguments and values of flags to the shell, which asks by
+// a hidden command of the scripts. They are the values listed in help, and the names on the server
+// that the flags name.
 func completeArguments(root *cobra.Command) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -164,7 +164,7 @@ func offered(names []string, typed string, how cobra.ShellCompDirective) ([]stri
 	return names, how
 }
 
-// valuesInHelp returns the values of a flag that takes one of a few words: those that its help
+// valuesInHelp returns the values of a flag that takes one of a few words: the words that its help
 // names for --output, --format and --kind, as "FORMAT: table, json or yaml".
 func valuesInHelp(f *pflag.Flag) []string {
 	if f.Name != "output" && f.Name != "format" && f.Name != "kind" {

@@ -71,8 +71,8 @@ func shardNames(cmd *cobra.Command) []string {
 	return namesBy(cmd, "SELECT DISTINCT shard_id FROM svc_private.shards ORDER BY 1")
 }
 
-// operationNames lists the ids of operations of the cluster, the newest first; with running, only of those
-// that have not ended.
+// operationNames lists the ids of operations of the cluster, the newest first; with running, only of
+// operations that have not ended.
 func operationNames(running bool) func(*cobra.Command) []string {
 	sql := "SELECT operation_id FROM svc_private.operations WHERE scope = 'cluster'"
 	if running {

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// unknownNames are the server's errors about names that do not exist, with what to ask for
-// those that do.
+// unknownNames are the server's errors about names that do not exist, with the request that lists
+// the names that do.
 var unknownNames = []struct {
 	text  *regexp.Regexp
 	names func(cmd *cobra.Command) []string

@@ -3,7 +3,7 @@
 // command that it holds. FORMAT.md describes the file.
 //
 // It also has the rules by which a table may change (evolve.go), which are pure
-// functions. It does not know commands, raft, or who is allowed to do what.
+// functions. It does not know commands, raft, or rights.
 //
 // Life cycle: Open, then View and Update, then Close. There is one Update at a
 // time, called by the state machine only; any number of Views run beside it and

@@ -13,9 +13,9 @@ import (
 	"cordwood/shard/replica/raftlog/boltfile"
 )
 
-// bbolt has no checksums over what it keeps. The digest is the sum, modulo 2^64, of
-// the hashes of all pairs but itself; it changes with every transaction, and tells at
-// the next start whether a pair was changed, lost or added by the disk.
+// bbolt has no checksums over what it keeps. The digest is the sum, modulo 2^64, of the hashes of
+// all other pairs. It changes with every transaction, and shows at the next start whether the disk
+// has changed, lost or added a pair.
 
 // keyDigest is its key in the bucket meta; part of the format.
 var keyDigest = []byte("digest")

@@ -121,11 +121,10 @@ func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 	return added
 }
 
-// Grow compares the table with the columns that a write brings. It adds those
-// that are missing, nullable and after the others, and returns how many; or, if
-// some disagree in type or role, it returns the conflicts and the table must not
-// be used. changed says that the table has other columns than before. The version is
-// the caller's to raise.
+// Grow compares the table with the columns that a write brings. It adds the missing ones, nullable
+// and after the others, and returns how many; or, if some disagree in type or role, it returns the
+// conflicts and the table must not be used. changed says that the table has other columns than
+// before. The version is the caller's to raise.
 //
 // If the cluster's version allows it to widen, columns of integers become Float64 as the
 // table's option on_type_conflict says, and lose their mark WithinDouble if the write needs that.

@@ -12,7 +12,7 @@ const MaxNodes = 4096
 // bucketRemoved is part of the format.
 var bucketRemoved = []byte("removed_nodes")
 
-// Nodes are the nodes of the cluster, and the ids of those that were removed.
+// Nodes are the nodes of the cluster, and the ids of removed nodes.
 type Nodes struct{ *store }
 
 // All lists the nodes by id.

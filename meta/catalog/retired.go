@@ -25,7 +25,7 @@ func (t Shards) CountRetiring(delta int64) error {
 }
 
 // Retire takes a retiring shard, which has no tables, out of the shards, and keeps its record
-// under those that were taken away.
+// among the retired shards.
 func (t Shards) Retire(s *metapb.Shard) error {
 	if err := t.CountRetiring(-1); err != nil {
 		return err

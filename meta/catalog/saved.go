@@ -36,7 +36,7 @@ type Saved struct{ *store }
 // SavedTotals says how much there is of what users have saved.
 type SavedTotals struct{ Count, Bytes uint64 }
 
-// savedKey returns the key of something saved. Names of shared things, and those of each owner, are apart.
+// savedKey returns the key of something saved. Shared things and the things of each owner have separate names.
 func savedKey(kind, name, owner string, shared bool) []byte {
 	key := append([]byte(kind), 0)
 	if shared {

@@ -10,7 +10,7 @@ import (
 // MaxShards is the most shards that a cluster has: every router keeps a list of them.
 const MaxShards = 4096
 
-// Shards are the shards of the cluster, and the records of those that were taken away.
+// Shards are the shards of the cluster, and the records of retired shards.
 type Shards struct{ *store }
 
 // FirstIncarnation returns the incarnation with which a new shard begins. It is above 1 if the state

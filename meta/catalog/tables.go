@@ -13,7 +13,7 @@ import (
 // MaxEpochs is the longest history of a table's placement.
 const MaxEpochs = 1000
 
-// Tables are the tables of all databases, and the ids of those that were dropped.
+// Tables are the tables of all databases, and the ids of dropped tables.
 type Tables struct{ *store }
 
 // ByName returns the table of that name, or nil.

@@ -72,7 +72,7 @@ const (
 	lostAfter = 5 * time.Second
 )
 
-// ask calls f with the leader until f succeeds, fails for good, or ctx ends. A call to one
+// ask calls f with the leader until f succeeds, fails permanently, or ctx ends. A call to one
 // of several members is bounded, so that one that stands still does not stop the others.
 // repeat says that f may be done twice: then a call of unknown outcome is made again, too.
 func (m *members) ask(
@@ -123,8 +123,8 @@ func (m *members) call(
 	})
 }
 
-// judge is leader.Judge for the metadata group. Its refusals without a reason are answers
-// to the person who asked, also where a shard's would be a matter of finding another node.
+// judge is leader.Judge for the metadata group. A refusal without a reason is an answer to the
+// user, even where a shard's refusal would mean to find another node.
 func judge(err error) leader.Verdict {
 	e := errs.From(err)
 	switch {

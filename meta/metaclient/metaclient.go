@@ -100,8 +100,8 @@ func (c *Client) Table(database, name string) (*schema.Table, bool) {
 // TableByID returns the table with the id.
 func (c *Client) TableByID(id uint64) (*schema.Table, bool) { return c.view.tableByID(id) }
 
-// Tables lists the tables of a database by name. The list is shared by all who ask and
-// must not be changed.
+// Tables lists the tables of a database by name. The list is shared by all callers and must not be
+// changed.
 func (c *Client) Tables(database string) []*schema.Table { return c.view.tables(database) }
 
 // Shards lists the shards by id.

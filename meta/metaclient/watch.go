@@ -73,9 +73,9 @@ func (c *Client) followChecked(ctx context.Context, id string) (complete bool, e
 	return complete, err
 }
 
-// check ends a watch whose member does not get what the leader has. An idle watch cannot
-// tell by itself: a member that is cut off from the others sends nothing, like one to
-// which nothing happens.
+// check ends a watch whose member does not get what the leader has. An idle watch cannot notice
+// that by itself: a member that is cut off from the others sends nothing, like one to which
+// nothing happens.
 func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 	for {
 		select {

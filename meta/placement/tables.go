@@ -132,8 +132,8 @@ func sortedValues(m map[string]float64) []float64 {
 	return out
 }
 
-// Emptiest returns up to n shards of those that are open, the ones that take in least
-// first, but those of keep before all others, in their order.
+// Emptiest returns up to n open shards: first the shards of keep, in their order, then the ones
+// that take in least.
 func Emptiest(shards []ShardLoad, tables []TableLoad, keep []uint32, n int) []uint32 {
 	rate, count := map[uint32]float64{}, map[string]int{}
 	for _, t := range tables {

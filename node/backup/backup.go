@@ -26,7 +26,7 @@ import (
 	"cordwood/proto/backuppb"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	// ErrNoRepository is returned for a location that holds no repository.
 	ErrNoRepository = errors.New("there is no backup repository")
@@ -45,7 +45,7 @@ type Repository struct {
 	made  bool // when it was opened
 }
 
-// info is the repository's own file. Its bytes are those that encode returns, always.
+// info is the repository's own file. Its bytes are always the bytes that encode returns.
 type info struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`

@@ -63,7 +63,7 @@ func (c *shardReader) readFor(seg *backuppb.Segment) (tables []string) {
 }
 
 // checkFiles looks whether the files that are needed are there and have the size that they had. If
-// tables are to be replaced it reads them, too: nobody should wait for hours to learn that a
+// tables are to be replaced it reads them, too: a user should not wait for hours to learn that a
 // file is damaged.
 func (s *restoration) checkFiles(ctx context.Context) error {
 	files := s.needed()

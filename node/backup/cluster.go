@@ -41,11 +41,11 @@ type Cluster struct {
 	shards *shardclient.Client
 	stop   context.CancelFunc
 	done   sync.WaitGroup
-	// retrying is told why a write is tried again; nil: nobody is.
+	// retrying is called with the reason when a write is tried again, unless it is nil.
 	retrying atomic.Pointer[func(shard uint32, tries int, err error)]
 }
 
-// tellRetries has f be told why a write is tried again, until stop is called.
+// tellRetries has f called with the reason when a write is tried again, until stop is called.
 func (c *Cluster) tellRetries(f func(shard uint32, tries int, err error)) (stop func()) {
 	c.retrying.Store(&f)
 	return func() { c.retrying.Store(nil) }
@@ -69,7 +69,7 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	}
 	c.shards = shardclient.New(shardclient.Config{
 		Replicas: c.replicas, Dial: cfg.Dial, Nodes: c.nodes, Logger: cfg.Logger,
-		// A restore can wait: nobody but it is told that a shard is busy.
+		// A restore can wait: only the restore learns that a shard is busy.
 		MaxTries: 60, MaxBackoff: 5 * time.Second, WriteTimeout: 5 * time.Minute, QueueWait: time.Minute,
 		Retrying: func(shard uint32, tries int, err error) {
 			if f := c.retrying.Load(); f != nil {

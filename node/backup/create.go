@@ -70,8 +70,8 @@ type Created struct {
 // broke off. When it returns nil the backup is complete and durable; after an error there
 // is not a trace of it but files that the next one can use.
 //
-// A segment whose file is damaged in the cluster is taken from the repository, if an
-// earlier backup has brought it there, and else left out and told of in Damaged.
+// A segment whose file is damaged in the cluster is taken from the repository, if an earlier
+// backup has brought it there. Otherwise it is left out and listed in Damaged.
 func (r *Repository) Create(ctx context.Context, cfg CreateConfig) (_ *Created, err error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -206,8 +206,7 @@ func (c *creation) pin(ctx context.Context) error {
 	return nil
 }
 
-// segmentsOf tells the SHA-256 of the segments of a shard that lie in the repository as a
-// whole.
+// segmentsOf returns the SHA-256 of the segments of a shard that are complete in the repository.
 func (r *Repository) segmentsOf(ctx context.Context, cluster string, s *metapb.Shard) (map[segmentKey][]byte, error) {
 	have := map[segmentKey][]byte{}
 	err := r.store.List(ctx, shardPrefix(cluster, s.Id, s.Incarnation), func(o store.Object) error {
@@ -314,7 +313,7 @@ func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment
 	}
 }
 
-// damage is the error for bytes that are not those that were written.
+// damage is the error for bytes that differ from the bytes that were written.
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }

@@ -46,8 +46,8 @@ func (l *lock) String() string {
 	return fmt.Sprintf("a %s by process %d on %s, since %s", l.Kind, l.Process, l.Host, l.Started.Format(time.RFC3339))
 }
 
-// lock enters the repository. A lock is written first and the others are looked at
-// then, so that of two processes at least one sees the other.
+// lock enters the repository. A process first writes its lock and then looks at the others, so at
+// least one of two processes sees the other.
 func (r *Repository) lock(ctx context.Context, kind lockKind) (*lock, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -75,8 +75,8 @@ func (l *lock) write(ctx context.Context) error {
 	return put(ctx, l.r.store, l.name, append(b, '\n'))
 }
 
-// clash returns ErrBusy if a living lock does not go together with l. Ages are told by
-// the repository's own clock.
+// clash returns ErrBusy if a living lock does not go together with l. Ages are measured by the
+// repository's own clock.
 func (r *Repository) clash(ctx context.Context, l *lock) error {
 	var others []store.Object
 	var now time.Time

@@ -12,19 +12,19 @@ import (
 // what is noted of such nodes is bounded. A node that is one asks its seeds again and again,
 // and is listed soon.
 const (
-	// maxTold is how many nodes are noted that only they themselves or others told of, and
-	// maxToldBy how many of them by calls from one host.
+	// maxTold is how many nodes are noted that are only known from calls, their own or others', and
+	// maxToldBy how many of them from calls of one host.
 	maxTold   = 1024
 	maxToldBy = 64
 	// unlistedFor is how long a node is remembered that is not heard of and not listed.
 	unlistedFor = 15 * time.Minute
 	// maxRemoved is how many removed nodes are remembered.
 	maxRemoved = 1024
-	// toldSaves is the pause between two writes of the file for what callers tell.
+	// toldSaves is the pause between two writes of the file for nodes known from calls.
 	toldSaves = time.Second
 )
 
-// byOthers is the host of nodes that other nodes told of; where there is no room left for
+// byOthers is noted as the host of nodes that other nodes named; if there is no room left for
 // them, they are not noted.
 const byOthers = "others"
 
@@ -57,9 +57,9 @@ func (r *Registry) Told(host, id, addr string, roles []string) {
 	}
 }
 
-// toldEntry returns the entry of a node that a host tells of. Where there are too many another
-// one gives way: the oldest of the host, or of the host that told of the most. The caller
-// holds mu, and closes the connections that are returned. The entry may be nil for byOthers.
+// toldEntry returns the entry of a node that a host names. If there are too many, another one is
+// removed: the oldest of the host, or of the host that named the most. The caller holds mu, and
+// closes the connections that are returned. The entry may be nil for byOthers.
 func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	now := r.cfg.Now()
 	if e := r.nodes[id]; e != nil {
@@ -88,7 +88,7 @@ func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	return e, gone
 }
 
-// dropOldest forgets the node that a host told of longest ago; the caller holds mu.
+// dropOldest forgets the node that a host named longest ago; the caller holds mu.
 func (r *Registry) dropOldest(host string) []*grpc.ClientConn {
 	oldest := ""
 	for id, e := range r.nodes {
@@ -110,7 +110,7 @@ func (r *Registry) drop(id string) []*grpc.ClientConn {
 	return e.conns[:]
 }
 
-// confirm notes that a node is known by more than what callers told; the caller holds mu.
+// confirm notes that a node is known from more than calls; the caller holds mu.
 func (r *Registry) confirm(e *entry) {
 	if e.told == "" {
 		return

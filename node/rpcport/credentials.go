@@ -19,8 +19,8 @@ type Credentials interface {
 	// Server returns the configuration for connections that others open. protocols are those
 	// offered by ALPN.
 	Server(protocols ...string) *tls.Config
-	// Client returns that for a connection to a node: host is its address's, or the name by
-	// which that was found, and node its id, or empty if anybody of the cluster will do.
+	// Client returns the TLS settings for a connection to a node. host is the host of its address, or
+	// the name by which that was found, and node its id, or empty if any node of the cluster will do.
 	Client(host, node string, protocols ...string) *tls.Config
 	// Node is the id that the other side has proved to have; empty if certificates name none.
 	Node(tls.ConnectionState) string
@@ -81,7 +81,7 @@ func explain(err error, credentials Credentials, called bool) error {
 	case errors.Is(err, secret.ErrOtherNode):
 		return err
 	case bySecret && strings.Contains(text, "remote error: tls: "):
-		// The words of an alert do not tell more.
+		// The text of an alert says no more.
 		return &Unproven{"the other side does not accept the certificate of this node; the secret of the cluster " +
 			"differs, or clocks do: " + adviceSecret, err}
 	case bySecret && strings.Contains(text, "didn't provide a certificate"):

@@ -16,8 +16,8 @@ const httpText = "this is the port between nodes (--rpc-addr): users and their t
 	"--http-addr, 4000 " +
 	"by default\n"
 
-// notANode returns the error of a connection that begins with head, which no node sends. A
-// client of HTTP is told that it has the wrong port.
+// notANode returns the error of a connection that begins with head, which no node sends. A client
+// of HTTP gets an answer that it has the wrong port.
 func notANode(conn net.Conn, head string) error {
 	if !httpMethods[head] {
 		return fmt.Errorf("it begins with %q: not a connection of a node", head)

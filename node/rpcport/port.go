@@ -1,7 +1,6 @@
-// Package rpcport is the one port between nodes: it has those that connect prove by mutual TLS
-// that they belong to the cluster, tells raft's connections, calls of nodes of the cluster and
-// calls of nodes that belong to none yet apart by their first bytes, and hands each to whom it
-// is for.
+// Package rpcport is the one port between nodes. Peers prove by mutual TLS that they belong to the
+// cluster. By their first bytes the package distinguishes raft's connections, calls of nodes of
+// the cluster, and calls of nodes that belong to no cluster yet, and hands each to its server.
 //
 // Life cycle: Listen opens the port; nodes of no cluster are served from then on. Join lets the
 // nodes of the cluster in, once this node belongs to one. Close ends everything that was
@@ -34,17 +33,16 @@ type Config struct {
 	Addr string
 	// Credentials, if not nil, are this node's credentials; only nodes with such credentials get in.
 	Credentials Credentials
-	// Insecure lets those in as well that come without TLS, while a cluster changes from the
-	// one to the other.
+	// Insecure also admits connections without TLS, while a cluster changes to TLS or back.
 	Insecure bool
 	// Logger takes refused connections. The default value discards.
 	Logger *slog.Logger
-	// Timeout is how long a connection may take to tell what it is, its TLS handshake
-	// included. The default value is 5 s.
+	// Timeout is how long a connection may take to send its first bytes, its TLS handshake included.
+	// The default value is 5 s.
 	Timeout time.Duration
 }
 
-// maxUndecided is how many connections may be about to prove and to tell what they are. With
+// maxUndecided is how many connections may be in their handshake or before their first bytes. With
 // one more the oldest is closed: a node takes milliseconds, so the oldest is the least likely
 // one.
 const maxUndecided = 256
@@ -62,7 +60,7 @@ type Port struct {
 	member *Member
 	raft   func(conn net.Conn, node string)
 	// undecided are the connections that were not handed on yet, with their numbers in the
-	// order in which they came; proven are those that were, and have shown a certificate.
+	// order in which they came; proven are connections that were handed on, and have shown a certificate.
 	undecided map[net.Conn]uint64
 	proven    map[*proven]struct{}
 	last      uint64
@@ -163,7 +161,7 @@ func (p *Port) accept() {
 	}
 }
 
-// keep notes a connection that has not told what it is. It returns false once the port is closed.
+// keep notes a connection whose first bytes have not come. It returns false once the port is closed.
 func (p *Port) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +180,7 @@ func (p *Port) keep(conn net.Conn) bool {
 	return true
 }
 
-// decided forgets a connection that has told what it is. It returns false if it was closed to make
+// decided forgets a connection whose first bytes have come. It returns false if it was closed to make
 // room for others.
 func (p *Port) decided(conn net.Conn) bool {
 	p.mu.Lock()
@@ -209,8 +207,8 @@ func (p *Port) serve(raw net.Conn) {
 	take(conn)
 }
 
-// refusedEvery is how often refused connections get a line in the log, at most: who is
-// refused tries again and again.
+// refusedEvery is how often refused connections get a line in the log, at most: a refused peer
+// tries again and again.
 const refusedEvery = 5 * time.Second
 
 func (p *Port) refused(conn net.Conn, err error) {

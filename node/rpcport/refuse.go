@@ -25,8 +25,8 @@ const (
 // grpcUnauthenticated is the status of a call by a peer that has not proved its identity.
 const grpcUnauthenticated = "16"
 
-// tellPlain reports who connects without TLS, in the form that it expects, why it is refused. head is
-// what it has sent first.
+// tellPlain sends a peer without TLS, in the form that it expects, the reason why it is refused. head
+// is what it has sent first.
 func tellPlain(conn net.Conn, head string) error {
 	switch head {
 	case magicRaft, magicCalls:
@@ -54,8 +54,8 @@ func linger(conn net.Conn) {
 	_, _ = io.CopyN(io.Discard, conn, maxRefused) // until the other side closes
 }
 
-// refuseCall answers the first gRPC call of a connection with a status. It is the least of
-// HTTP/2 that does so: who has not proved anything gets no server, and takes no memory of one.
+// refuseCall answers the first gRPC call of a connection with a status. It is the least of HTTP/2
+// that does so: a peer that has not proved anything gets no server, and takes no memory of one.
 func refuseCall(conn io.ReadWriter, reason string) error {
 	in := &io.LimitedReader{R: conn, N: maxRefused}
 	preface := make([]byte, len(http2.ClientPreface))

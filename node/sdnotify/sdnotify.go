@@ -1,5 +1,5 @@
-// Package sdnotify tells systemd how the process is: that it is ready, what it does, that it
-// still lives, and that it stops. Without systemd everything here does nothing.
+// Package sdnotify reports the state of the process to systemd: that it is ready, what it does,
+// that it is alive, and that it stops. Without systemd everything here does nothing.
 //
 // The protocol is a datagram with lines NAME=VALUE to the socket that the environment
 // variable NOTIFY_SOCKET names.
@@ -94,7 +94,7 @@ func (n *Notifier) Ready() { n.send("READY=1") }
 // Stopping means that the service ends.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
-// Status tells people, by systemctl status, what the process does, in one line.
+// Status sets the line of `systemctl status` that says what the process does.
 func (n *Notifier) Status(text string) {
 	if n == nil {
 		return

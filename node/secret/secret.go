@@ -137,8 +137,8 @@ func checkLine(line []byte) error {
 	return nil
 }
 
-// derive makes the authority of a line. It is the same wherever and whenever it is made, but
-// for nothing that anybody compares.
+// derive makes the authority of a line. It is the same wherever and whenever it is made, except
+// for parts that are not compared.
 func derive(line []byte) (*authority, error) {
 	seed, err := hkdf.Key(sha256.New, line, nil, derivation, ed25519.SeedSize)
 	if err != nil {
@@ -147,7 +147,7 @@ func derive(line []byte) (*authority, error) {
 	key := ed25519.NewKeyFromSeed(seed)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cordwood cluster"},
-		// It goes to nobody, and ends with the secret alone.
+		// It is sent nowhere, and becomes invalid only with the secret.
 		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}

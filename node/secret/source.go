@@ -128,7 +128,7 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// look is Reload that tells each fault once.
+// look is Reload that logs each fault once.
 func (s *Source) look() {
 	err := s.Reload()
 	text := ""

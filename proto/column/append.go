@@ -1,7 +1,7 @@
 package column
 
 // AppendRows appends the rows of src, which must not have a row under way, to the complete rows of
-// b. Columns go by their ID, which must be set and unique in both, and have the same type in both,
+// b. Columns are matched by their ID, which must be set and unique in both, and have the same type in both,
 // or one in src that widens to the one in b; a column that one of them lacks is null there. src
 // keeps its rows, and b keeps none of its memory.
 func (b *Builder) AppendRows(src *Builder) {

@@ -48,8 +48,8 @@ const KeyedBit = 1 << 63
 // KeyedSession reports whether a session is part of the hash of a request's key.
 func KeyedSession(session uint64) bool { return session&KeyedBit != 0 }
 
-// KeyedByUser returns the session of a batch that belongs to a request with a key: of its 63 bits of a hash of
-// the key the upper 16 are of the user's name instead, so that a shard can tell users apart.
+// KeyedByUser returns the session of a batch that belongs to a request with a key: 63 bits of a hash of the
+// key, with the upper 16 replaced by a hash of the user's name, so that a shard can distinguish users.
 func KeyedByUser(key uint64, user uint16) uint64 {
 	return KeyedBit | uint64(user)<<keyedUserAt | key&(1<<keyedUserAt-1)
 }

@@ -60,9 +60,9 @@ func (b *Builder) Reset() {
 	b.cols, b.idle, b.rows, b.past = b.cols[:0], b.idle[:0], 0, 0
 }
 
-// Restart makes b empty for more rows of the same table: its columns stay, those that
-// OmitUnused left out are back behind them, and all are pinned. Of their memory, what is
-// not unusually much is kept.
+// Restart makes b empty for more rows of the same table: its columns stay, the columns that
+// OmitUnused left out are back behind them, and all are pinned. Of their memory, what is not
+// unusually much is kept.
 func (b *Builder) Restart() {
 	b.cols = append(b.cols, b.idle...)
 	clear(b.idle)

@@ -17,15 +17,15 @@ import (
 )
 
 // Encode appends the encoded form of all rows to dst and returns the extended
-// slice. Columns go by their ID, which must be set and unique. Of h, Rows is
+// slice. Columns are identified by their ID, which must be set and unique. Of h, Rows is
 // ignored and so are MinTime and MaxTime, which come from the column of semantic
 // Timestamp (0 if there is none).
 //
 // String and JSON values leave Encode as valid UTF-8, wherever they come from: a byte
 // that belongs to no character is replaced by '?'.
 //
-// Encode panics if the rows exceed MaxRows, MaxColumns or MaxInflated; a caller
-// that may have that many goes by Chunks.
+// Encode panics if the rows exceed MaxRows, MaxColumns or MaxInflated; a caller that may have that
+// many uses Chunks.
 func (b *Builder) Encode(dst []byte, h Header) []byte {
 	return b.EncodeRange(dst, h, 0, b.rows)
 }
@@ -365,8 +365,8 @@ func (e *encoder) endValues(d *entry) {
 }
 
 // repairUTF8 makes every value of a byte section valid UTF-8, in place: a byte that
-// belongs to no character becomes '?'. Offsets are those of the values, the last
-// one being len(data).
+// belongs to no character becomes '?'. Offsets are the offsets of the values, the last one being
+// len(data).
 func repairUTF8(data, offsets []byte) {
 	if utf8.Valid(data) && startsAtRunes(data, offsets) {
 		return

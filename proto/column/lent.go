@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Lent are the bodies of batches as they were before they were compressed. Who encodes a batch lends them to a reader
-// in the same process, which copies them in place of inflating the batch. A nil Lent has none.
+// Lent are the bodies of batches as they were before they were compressed. The encoder of a batch lends them to a
+// reader in the same process, which copies them in place of inflating the batch. A nil Lent has none.
 //
 // The bodies are the lender's memory: they are read only until the call to which they are lent returns, after which the
 // lender releases them. What lies in a Lent is no input from outside, and is trusted.
@@ -33,7 +33,7 @@ var lentBytes atomic.Int64
 // bodies keeps the memory of bodies that were lent for the next encoder.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// EncodeRange is EncodeRange of the builder, and adds the body to l, behind those that it has.
+// EncodeRange is EncodeRange of the builder, and adds the body to l, behind the bodies that it has.
 func (l *Lent) EncodeRange(b *Builder, dst []byte, h Header, from, to int) []byte {
 	start := len(dst)
 	e := b.encodeRange(&dst, h, from, to)

@@ -60,8 +60,8 @@ func (e *encoder) offer(c candidate) {
 	}
 }
 
-// pack returns the body with its candidates packed, and behind it the list of those
-// that are; or nil if none can be.
+// pack returns the body with its candidates packed, and behind it the list of the packed ones; or
+// nil if none can be.
 func (e *encoder) pack(rows int) []byte {
 	if len(e.candidates) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (e *encoder) packSection(out, section []byte, c candidate, validity []byte)
 	return out, line, false
 }
 
-// unpack writes the body that packed stands for to body. newer means that all ways may
+// unpack writes the unpacked body to body. newer means that all ways may
 // have been used.
 func unpack(body, packed []byte, columns int, newer bool) error {
 	fault := func(what string, at int, want, got any) error { return corrupt("packed "+what, at, want, got) }

@@ -82,7 +82,7 @@ func measure(values []uint64) (most uint64, changes int) {
 
 // bitsFor chooses how many bits each of n numbers takes. Compression makes about one
 // literal of what differs from the number before and next to nothing of the rest, if
-// numbers are whole bytes; so those that change little stay whole bytes.
+// numbers are whole bytes; so numbers that change little stay whole bytes.
 func bitsFor(most uint64, n, changes, width int) int {
 	b := bits.Len64(most)
 	if changes*8*width < n*b {
@@ -91,7 +91,7 @@ func bitsFor(most uint64, n, changes, width int) int {
 	return b
 }
 
-// widen appends the numbers of a section, of a nullable column those that are there.
+// widen appends the numbers of a section; of a nullable column only the ones that are there.
 func widen(values []uint64, section []byte, width uint8, validity []byte) []uint64 {
 	le := binary.LittleEndian
 	n := len(section) / int(width)
@@ -138,8 +138,8 @@ func numberAt(section []byte, i int, width uint8) uint64 {
 	return binary.LittleEndian.Uint64(section[8*i:])
 }
 
-// scatter writes the numbers to the rows that have one, and 0 to the others. It tells
-// whether there are as many rows as numbers.
+// scatter writes the numbers to the rows that have one, and 0 to the others. It reports whether
+// there are as many rows as numbers.
 func scatter(section []byte, values []uint64, width uint8, validity []byte) bool {
 	clear(section)
 	rows := len(section) / int(width)
@@ -264,8 +264,8 @@ func (e *encoder) packOffsets(out, section []byte) (_ []byte, line packedLine, o
 	return out, packedLine{how: packLengths, param: width}, true
 }
 
-// expandOffsets reads lengths in bits. Those whose sum exceeds 32 bits give offsets that
-// fall, which the check of the column finds.
+// expandOffsets reads lengths in bits. Lengths whose sum exceeds 32 bits give offsets that fall,
+// which the check of the column finds.
 func (u *unpacker) expandOffsets() bool {
 	if len(u.section) < 8 || len(u.section)%4 != 0 {
 		return false

@@ -18,13 +18,13 @@ type Values interface {
 	Bytes(row int) []byte
 }
 
-// Partitioner tells in which of n partitions the rows of a table lie that merges them, so
+// Partitioner returns the partition, of n, of each row of a table that merges rows, so
 // that all rows of one primary key are in one. The rule is part of how tables are stored:
 // readers and writers must agree on it, and it cannot change.
 //
-// It goes by the tags that are not null, in the order of their column ids: a tag that the
-// table gets later changes nothing for rows that lack it. A row without any goes by its
-// time index. It may not be used concurrently.
+// It uses the tags that are not null, in the order of their column ids: a tag that the
+// table gets later changes nothing for rows that lack it. For a row without any it uses the time
+// index. It may not be used concurrently.
 type Partitioner struct {
 	n    int
 	tags []keyColumn
@@ -38,7 +38,7 @@ type keyColumn struct {
 	values Values // nil: all null
 }
 
-// NewPartitioner returns the rule for a table in n partitions. Of tells of nothing before Use.
+// NewPartitioner returns the rule for a table in n partitions. Of must not be called before Use.
 func NewPartitioner(t *schema.Table, n int) *Partitioner {
 	p := &Partitioner{n: n}
 	for i := range t.Columns {

@@ -12,7 +12,7 @@ import (
 // that they become are known. It takes the memory of an encoded batch, which is mostly a
 // small part of what the rows took in the builder.
 //
-// A Sealed is immutable, except for the ids of its columns, which are those of the builder's, and for
+// A Sealed is immutable, except for the ids of its columns, which are the builder's, and for
 // their types: an Int64 column without negative values may become UInt64, and one of integers
 // Float64 (Col.Widen).
 type Sealed struct {
@@ -31,7 +31,7 @@ const firstPlace = 1 << 31
 // Seal takes the complete rows out of b and returns them encoded. The columns stay, pinned, for
 // more rows. There must be no row under way.
 //
-// Col.PastRows and Col.PastNulls tell of the rows that are gone.
+// Col.PastRows and Col.PastNulls count the rows that are gone.
 func (b *Builder) Seal() *Sealed {
 	s := &Sealed{rows: b.rows}
 	for _, c := range b.cols {
@@ -63,7 +63,7 @@ func (b *Builder) Seal() *Sealed {
 	return s
 }
 
-// swap exchanges the ids that the columns have and those in ids.
+// swap exchanges the ids of the columns and the ids in ids.
 func (s *Sealed) swap() {
 	for i, c := range s.cols {
 		c.ID, s.ids[i] = s.ids[i], c.ID
@@ -140,10 +140,10 @@ func (s *Sealed) Builder() (*Builder, error) {
 // PastRows returns the number of rows that Seal took out of the builder so far.
 func (b *Builder) PastRows() int { return b.past }
 
-// PastNulls returns the number of rows without a value in the column among those that Seal took.
+// PastNulls returns the number of rows without a value in the column among the rows that Seal took.
 func (c *Col) PastNulls() int { return c.pastNulls }
 
-// Below returns the number of rows, of those that Seal did not take, with an integer below limit.
+// Below returns the number of rows that Seal did not take and that have an integer below limit.
 func (c *Col) Below(limit int64) (n int) {
 	for row, v := range c.fixed[:c.n] {
 		if int64(v) < limit && !c.IsNull(row) {

@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// integers is what is known of the integers of a column. Rows are looked at once, when somebody
-// asks, and not as they are written; rows that are taken back are forgotten.
+// integers is what is known of the integers of a column. Rows are looked at once, at the first
+// call, and not as they are written; rows that are taken back are forgotten.
 type integers struct {
 	// seen rows were looked at. negative and wide are the first of them, plus 1, with an integer
 	// below 0, and with one beyond schema.MaxExact; 0: none.

@@ -59,7 +59,7 @@ const (
 	PermissionDenied          Code = 7006
 )
 
-// Reason narrows an error between a shard and those that write to it: it decides
+// Reason narrows an error between a shard and its writers: it decides
 // whether, and how, the write may be tried again. Empty for all other errors.
 type Reason string
 

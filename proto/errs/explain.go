@@ -1,6 +1,6 @@
 package errs
 
-// Explanation is what a client is told about a code, in the OpenAPI description and in
+// Explanation describes a code for clients, in the OpenAPI description and in
 // docs/errors.md.
 type Explanation struct {
 	Code Code

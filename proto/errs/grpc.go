@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// domain tells our ErrorInfo details from others.
+// domain marks our ErrorInfo details.
 const domain = "cordwood"
 
 // ToGRPC turns err into an error that gRPC carries, with code, reason, HTTP status

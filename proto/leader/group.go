@@ -25,7 +25,7 @@ type Group struct {
 func NewGroup(nodes *Nodes) *Group { return &Group{nodes: nodes, found: make(chan struct{})} }
 
 // Order lists the group's members as they are to be called: the presumed leader first, also
-// if it is not among them, and last those that did not answer lately.
+// if it is not among them, and last the members that did not answer lately.
 func (g *Group) Order(members []string) []string {
 	leader := g.Leader()
 	if len(members) == 0 || len(members) == 1 && (leader == "" || leader == members[0]) {
@@ -126,8 +126,8 @@ func (g *Group) Ailing() bool {
 // scoutEvery is how long, at most, no search looks for a leader that searches wait for.
 const scoutEvery = 200 * time.Millisecond
 
-// await waits for about pause, or until another search has found the leader. Of the searches
-// that wait, one waits for scoutEvery at most. False: ctx ended, or would end, before.
+// await waits for about pause, or until another search has found the leader. One of the searches
+// that wait waits for scoutEvery at most. False: ctx ended, or would end, before.
 func (g *Group) await(ctx context.Context, pause time.Duration) bool {
 	g.mu.Lock()
 	found, scout := g.found, !g.scouted && pause > scoutEvery

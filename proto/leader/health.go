@@ -35,7 +35,7 @@ func (n *Nodes) Health(node string) *Health {
 	return h.(*Health)
 }
 
-// DownLast sorts nodes so that those that did not answer lately come last.
+// DownLast sorts nodes so that the ones that did not answer lately come last.
 func (n *Nodes) DownLast(nodes []string) {
 	now := time.Now()
 	rank := func(id string) int {

@@ -29,7 +29,7 @@
 //  6. Busy. A leader that has no room says so (errs.Busy), and after how long to try again.
 //     The same node is called again then, and no other.
 //
-// A search ends when a node has answered, when a node refuses for good, when its context
+// A search ends when a node has answered, when a node refuses permanently, when its context
 // ends or would end in the pause, or when one of the bounds of Search is reached. It has no
 // bound of its own: without any, and with a context that never ends, it searches for ever.
 //

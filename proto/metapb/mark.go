@@ -10,8 +10,8 @@ import (
 // is a copy of an earlier state of itself, or another copy of it has been used since. A nil known
 // refuses nothing.
 //
-// A folder that knows the mark continues from it. One that does not, but whose first mark is newer
-// than the known one, has seen more than who compares: that is of before.
+// A folder that has the known mark continues from it. If a folder does not have it, but its first
+// mark is newer, the known mark is the older one: it came from a member that has seen less.
 func (known *FolderMark) Refuses(mark *FolderMark, earlier []*FolderMark) bool {
 	if known == nil {
 		return false

@@ -33,33 +33,33 @@ const (
 	ProtocolHandoff = 4
 	// ProtocolPacking is the version that brought more ways to pack column batches.
 	ProtocolPacking = 5
-	// ProtocolKeyBodies is the version from which on the id of a batch of a request with a key
+	// ProtocolKeyBodies is the first version in which the id of a batch of a request with a key
 	// has a hash of the body beside the hash of the key.
 	ProtocolKeyBodies = 6
-	// ProtocolKeyUsers is the version from which on the id of a batch of a request with a key tells the user,
+	// ProtocolKeyUsers is the first version in which the id of a batch of a request with a key names the user,
 	// and shards share the keys that they remember among users.
 	ProtocolKeyUsers = 7
-	// ProtocolHandoffHistory is the version from which on the shards that handed a table over are
+	// ProtocolHandoffHistory is the first version in which the shards that handed a table over are
 	// remembered by how many came after them, and not by times of different clocks.
 	ProtocolHandoffHistory = 7
 	// ProtocolMarks is the version that brought marks of data folders, the note of who has
 	// founded a shard, and counters that are raised after a loss.
 	ProtocolMarks = 8
-	// ProtocolKeyParams is the version from which on the hash of the body in the id of a batch of a request
+	// ProtocolKeyParams is the first version in which the hash of the body in the id of a batch of a request
 	// with a key covers the request's parameters as well.
 	ProtocolKeyParams = 8
 	// ProtocolReplace is the version that brought tables which a restore fills under names of
 	// their own, and the command that puts them in the place of others.
 	ProtocolReplace = 9
-	// ProtocolWidening is the version from which on columns of integers may become Float64, with the mark that
+	// ProtocolWidening is the first version in which columns of integers may become Float64, with the mark that
 	// says so, and columns get other names and indexes.
 	ProtocolWidening = 9
-	// ProtocolHandoffAppend is the version from which on tables that keep every row are handed over, too: by
+	// ProtocolHandoffAppend is the first version in which tables that keep every row are handed over, too: by
 	// all shards that have rows of them.
 	ProtocolHandoffAppend = 9
-	// ProtocolRetire is the version from which on shards are taken away.
+	// ProtocolRetire is the first version in which shards are taken away.
 	ProtocolRetire = 9
-	// ProtocolProgress is the version from which on records of operations keep their progress in typed
+	// ProtocolProgress is the first version in which records of operations keep their progress in typed
 	// messages. Before it they keep it as text, which older programs read.
 	ProtocolProgress = 9
 	// ProtocolSaved is the version that brought notes and authors of versions of pipelines, versions that are

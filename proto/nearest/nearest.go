@@ -11,7 +11,7 @@ const (
 	maxName = 100
 	// maxKnown bounds how many names are compared, so that an error costs no more than a query.
 	maxKnown = 10_000
-	// minPrefix is from how many bytes on the beginning of a name stands for the name.
+	// minPrefix is the smallest number of bytes at which the beginning of a name counts as the name.
 	minPrefix = 3
 	// minPartPrefix is the same where the rest of the name is right.
 	minPartPrefix = 2

@@ -62,7 +62,7 @@ func ColumnSQL(c Column) string {
 	return s
 }
 
-// shownOptions returns the options of t, and what a table that merges rows has without being told.
+// shownOptions returns the options of t, and the options that a table that merges rows has by default.
 func shownOptions(t *Table) map[string]string {
 	if t.AppendMode() {
 		return t.Options

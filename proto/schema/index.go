@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// IndexKind is how values of a column are found. Its numbers are those of
+// IndexKind is how values of a column are found. Its numbers are the numbers of
 // schemapb.IndexKind.
 type IndexKind uint8
 

@@ -48,8 +48,8 @@ func ReservedDatabase(name string) bool {
 }
 
 // CheckTableName checks that a table may have the name: a letter, `_`, `:` or `-`,
-// then also digits, `.`, `@` and `#`; at most MaxNameBytes bytes. Letters are
-// those of ASCII. The error has code InvalidArguments.
+// then also digits, `.`, `@` and `#`; at most MaxNameBytes bytes. Letters are ASCII letters. The
+// error has code InvalidArguments.
 func CheckTableName(name string) error {
 	const rule = "a table name begins with a letter or one of _ : - and continues with these, digits or . @ #"
 	return checkName("table", name, rule, func(c byte) bool {

@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Type is a column type. Its numbers are those of schemapb.Type and part of
+// Type is a column type. Its numbers are the numbers of schemapb.Type and part of
 // every on-disk format.
 type Type uint8
 
@@ -171,11 +171,11 @@ type Column struct {
 	Default *string
 	// Index is the column's index; nil: none.
 	Index *Index
-	// WithinDouble says that all integers of the column are of a magnitude up to MaxExact, and
-	// that nobody writes another before the metadata have taken that back. In a column that a
-	// write asks for, it is about the integers that are written.
+	// WithinDouble says that all integers of the column are of a magnitude up to MaxExact, and that no
+	// writer writes another before the metadata have taken that back. In a column that a write asks
+	// for, it is about the integers that are written.
 	WithinDouble bool
-	// Checking says that the rows are being looked at, whether that is so.
+	// Checking says that the rows are being checked for that.
 	Checking bool
 }
 
@@ -188,8 +188,8 @@ type Placement struct {
 	More    []uint32
 	// Since is the clock, in nanoseconds since 1970, of its proposer; 0: not known.
 	Since int64
-	// Closed says that the shards keep the rows and take no writes; Handed, that they handed
-	// them over to those of the next epoch, and have none.
+	// Closed says that the shards keep the rows and take no writes; Handed, that they handed them over
+	// to the shards of the next epoch, and have none.
 	Closed, Handed bool
 }
 
@@ -261,8 +261,8 @@ func (t *Table) Origin() uint64 { return cmp.Or(t.OriginID, t.ID) }
 // OriginOf is Origin of a table in its stored form.
 func OriginOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
 
-// Copy returns the table that the rows of t are copied into: t by another id, whose shards are
-// those of the handoff. It is nil if there is none.
+// Copy returns the table that the rows of t are copied into: t with another id and with the shards
+// of the handoff. It is nil if there is none.
 func (t *Table) Copy() *Table {
 	if t.Handoff == nil {
 		return nil
@@ -337,8 +337,8 @@ func (t *Table) Writable() Placement {
 	return t.Placement[len(t.Placement)-1]
 }
 
-// Shards lists the shards that may hold rows of the table, each once, those that take
-// its writes first.
+// Shards lists the shards that may hold rows of the table, each once, the ones that take its
+// writes first.
 func (t *Table) Shards() []uint32 {
 	var out []uint32
 	for i := len(t.Placement) - 1; i >= 0; i-- {

@@ -100,8 +100,8 @@ func (r ConflictRule) Widens() bool { return r == ConflictWiden || r == Conflict
 // PutsAside reports whether a value that does not go into its column is put aside.
 func (r ConflictRule) PutsAside() bool { return r == ConflictCast || r == ConflictAside }
 
-// Marked reports whether columns of that type and role have the mark WithinDouble: those for which it
-// depends on their values whether they can become Float64.
+// Marked reports whether columns of that type and role have the mark WithinDouble: columns whose
+// values decide whether they can become Float64.
 func (c *Column) Marked() bool {
 	return c.Semantic == Field && c.Type.Widens(Float64) == WidensIfExact
 }
@@ -112,8 +112,8 @@ func (c *Column) Exact() bool {
 }
 
 // For returns the column as it must be so that a write can bring values of the column want, which has
-// its name and role; ok is false if they do not go together. Values of another type are converted to that
-// of the column by who writes them.
+// its name and role; ok is false if they do not go together. The writer converts values of another type
+// to the type of the column.
 func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
 	switch {
 	case c.Type == want.Type:

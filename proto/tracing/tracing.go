@@ -1,7 +1,7 @@
 // Package tracing is how all parts take part in a trace: the span of what runs travels in
-// the context, and each stage of it begins a span below that one. Nothing is told
-// whether traces are on. Without a span in the context, or with one that is not sampled,
-// nothing is made and nothing is allocated.
+// the context, and each stage of it begins a span below that one. Callers do not learn whether
+// traces are on. Without a span in the context, or with one that is not sampled, nothing is made
+// and nothing is allocated.
 //
 // Where a trace begins, how it crosses the network and where spans go is the node's matter.
 package tracing

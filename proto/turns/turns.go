@@ -1,9 +1,9 @@
-// Package turns bounds the queries that run and those that wait for it, and divides the
+// Package turns bounds the queries that run and the queries that wait for it, and divides the
 // places among users.
 //
-// One user holds at most Config.PerUser places, and the last quarter goes only to users of
-// whom nothing runs, so that another user's first query finds a place. Whose query is next
-// goes to the user who runs least, then to the one who waited longest.
+// One user holds at most Config.PerUser places, and the last quarter goes only to users without
+// running queries, so that another user's first query finds a place. The next place goes to the
+// user who runs least, then to the one who waited longest.
 package turns
 
 import (
@@ -99,7 +99,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 	return leave, nil
 }
 
-// queue takes a place, and then returns nil, or a place among those that wait.
+// queue takes a place, and then returns nil, or a place among the waiting queries.
 func (g *Gate) queue(key string) (*turn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,8 +125,8 @@ func (g *Gate) queue(key string) (*turn, error) {
 	return t, nil
 }
 
-// makeRoom turns away the youngest query of the user of whom most wait, if that is more
-// than there would be of s.
+// makeRoom turns away the youngest query of the user with the most waiting ones, if these are more
+// than s would have.
 func (g *Gate) makeRoom(s *share) bool {
 	most := s
 	for _, other := range g.shares {
@@ -212,7 +212,7 @@ func (g *Gate) giveUp(key string, t *turn, err error) error {
 	return err
 }
 
-// forget drops the share of a user of whom nothing runs or waits.
+// forget drops the share of a user without running or waiting queries.
 func (g *Gate) forget(key string) {
 	if s := g.shares[key]; s != nil && s.running == 0 && s.waiting.Len() == 0 {
 		delete(g.shares, key)

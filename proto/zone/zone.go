@@ -30,7 +30,7 @@ func Load(name string) (*time.Location, error) {
 			return time.FixedZone(name, seconds), nil
 		}
 	}
-	// The zone of the server is nobody's but the server's.
+	// "Local" would be the zone of the server, which means nothing to a client.
 	if l, err := time.LoadLocation(name); err == nil && !strings.EqualFold(name, "local") && len(name) <= 64 {
 		return l, nil
 	}

@@ -61,13 +61,13 @@ func (k Key) session(hash uint64) uint64 {
 	return hash | column.KeyedBit
 }
 
-// keysSince is the cluster version from which on shards know keys.
+// keysSince is the first cluster version in which shards know keys.
 const keysSince = 2
 
-// bodiesSince is the cluster version from which on routers put the body's hash into ids.
+// bodiesSince is the first cluster version in which routers put the body's hash into ids.
 const bodiesSince = metapb.ProtocolKeyBodies
 
-// paramsSince is the cluster version from which on that hash covers the parameters.
+// paramsSince is the first cluster version in which that hash covers the parameters.
 const paramsSince = metapb.ProtocolKeyParams
 
 // keyMemory is how long, after a table's writes moved to other shards, the former shards are

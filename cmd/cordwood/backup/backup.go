@@ -386,7 +386,7 @@ func mendBackup(repository string, findings []backup.Finding) string {
 	return advice
 }
 
-// incomplete returns the backups that lack something, beside those whose manifests are damaged.
+// incomplete returns the backups that lack something, except backups whose manifests are damaged.
 func incomplete(findings []backup.Finding, manifests []string) (ids []string) {
 	for _, f := range findings {
 		for _, id := range f.Backups {

@@ -10,7 +10,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// retryNotes tells a person that a request is sent again, and why. It has the whole reason once
+// retryNotes writes for people that a request is sent again, and why. It has the whole reason once
 // in a while, and few words for it in between. It may be used concurrently.
 type retryNotes struct {
 	note func(text string)
@@ -20,7 +20,7 @@ type retryNotes struct {
 	told map[string]time.Time
 }
 
-// wholeEvery is how often a reason is told as a whole.
+// wholeEvery is how often a reason is written in full.
 const wholeEvery = time.Minute
 
 // maxReasons bounds how many reasons are remembered.
@@ -38,7 +38,7 @@ func (n *retryNotes) tell(cause error, wait time.Duration) {
 	n.note(reason + "; " + next)
 }
 
-// whole reports whether a reason is to be told as a whole.
+// whole reports whether a reason is to be written in full.
 func (n *retryNotes) whole(reason string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -37,7 +37,7 @@ type Config struct {
 	Attempts int
 	// Forever lifts the bound of attempts, also while no connection is made.
 	Forever bool
-	// OnRetry, if not nil, is told of each wait before it starts; 0: the next server is asked.
+	// OnRetry, if not nil, is called before each wait; a wait of 0 means that the next server is asked.
 	OnRetry func(cause error, wait time.Duration)
 	// Now is the clock; nil is time.Now. Tests replace it.
 	Now func() time.Time
@@ -86,8 +86,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
-	// Answers are streamed as they come: what the transport would unpack in secret could
-	// not be told from what the server sent.
+	// Answers are streamed as they come: a body that the transport decompresses would look like the
+	// server's own.
 	transport.DisableCompression = true
 	if len(c.servers) > 1 {
 		// The next one is asked before a machine that is away has been waited for long.

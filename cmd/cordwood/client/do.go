@@ -25,7 +25,7 @@ type Request struct {
 	// Reads says that the request changes nothing, although its method is POST.
 	Reads bool
 	// Within, if not 0, bounds all tries together, except that the server's own limit holds for
-	// the first one. The tries after the first tell the server how much is left, in the header
+	// the first one. Later tries send the server the time that is left, in the header
 	// x-svc-timeout. It takes the place of Config.Attempts.
 	Within time.Duration
 	// Limit, if not 0, bounds the first try, too: the request has it in its header x-svc-timeout.
@@ -49,8 +49,8 @@ const maxConnects = 5
 //
 // It sends the request again if the table rules allows that for its kind, and as long as
 // Config.Attempts or Request.Within does: to the next server at once if one is not there,
-// else after a wait. The server that answered is asked first from then on. MayBeDone tells
-// of the error what it means for the rows. An answer of another status than 2xx is an *Error.
+// else after a wait. The server that answered is asked first from then on. MayBeDone says what the
+// error means for the rows. An answer of another status than 2xx is an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	d := doing{c: c, r: r, kind: r.kind(), start: c.now(), pause: firstWait, server: int(c.current.Load())}
 	for {

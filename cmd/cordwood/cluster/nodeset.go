@@ -193,7 +193,7 @@ func (a *api) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clu
 	return answer.Operation.ID, nil
 }
 
-// decommissioning returns the id of the operation that empties a node for good; 0 if there is none.
+// decommissioning returns the id of the operation that decommissions a node, or 0 if there is none.
 func decommissioning(status *clusterapi.Status, n *clusterapi.Node) uint64 {
 	for _, op := range status.Operations {
 		if op.Kind == "node-decommission" && op.State == "running" && op.Subject == "node "+n.Name {

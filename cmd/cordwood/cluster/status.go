@@ -149,7 +149,7 @@ func notHeard(s *clusterapi.Status) string {
 		strings.Join(s.UnknownNodes, ", "), time.Duration(since*float64(time.Second)).Round(100*time.Millisecond))
 }
 
-// maxStatusShards is how many shards the status lists; those that are not well come first.
+// maxStatusShards is how many shards the status lists; shards with problems come first.
 const maxStatusShards = 24
 
 func someShards(all []clusterapi.Shard) []clusterapi.Shard {

@@ -51,7 +51,7 @@ type ingestJob struct {
 	dropped int64 // records that the pipeline dropped
 	sent    int64 // bytes of accepted batches
 	reasons []string
-	// warnings tell what the server stored otherwise than it came, and warned how often it did.
+	// warnings say which values the server changed when it stored them, and warned counts them.
 	warnings []string
 	warned   int
 }
@@ -104,8 +104,8 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 }
 
 // checkFiles returns an error if a file cannot be opened, so that a wrong name among many is
-// told before any of them is sent. It opens regular files only: to open a pipe would wait for
-// its writer.
+// reported before any file is sent. It opens regular files only: to open a pipe would wait for its
+// writer.
 func checkFiles(files []string) error {
 	for _, file := range files {
 		if file == "-" {

@@ -270,7 +270,7 @@ func (s *lineSplitter) appendLine(buf []byte, start int) ([]byte, error) {
 }
 
 // valueSplitter cuts between the JSON values of a file, which may follow each other
-// with or without white space, and the elements of an array that stands for many. It
+// with or without white space, and the elements of an array of records. It
 // finds where values end and leaves it to the server to find out whether they are right.
 type valueSplitter struct {
 	r     *bufio.Reader
@@ -381,7 +381,7 @@ func (s *valueSplitter) notJSON() error {
 // maxExcerpt bounds the text of a file that an error shows, in bytes.
 const maxExcerpt = 40
 
-// notJSON is the error for a file in which text stands where a JSON value should.
+// notJSON is the error for a file that has text where a JSON value should be.
 func notJSON(text []byte) error {
 	text, _, _ = bytes.Cut(text[:min(len(text), maxExcerpt)], []byte("\n"))
 	return fmt.Errorf("%q is not JSON: if the file has lines of text, send it with --format text", text)

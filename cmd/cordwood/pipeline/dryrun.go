@@ -23,7 +23,7 @@ import (
 const (
 	// maxDryRunRecords is the most records that a server tries at once.
 	maxDryRunRecords = 10
-	// defaultWhole is how many records are shown whole of those that do not fail, if -n does not say more.
+	// defaultWhole is how many of the records that do not fail are shown in full, unless -n says more.
 	defaultWhole = 2
 )
 
@@ -249,8 +249,8 @@ func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n 
 	return d, nil
 }
 
-// countMore returns how many records there are, with those that were taken, if there are more than
-// these: a number, or "more than" one if it takes too long or they cannot be read.
+// countMore returns the number of all records, if more than the taken ones exist. It is "more
+// than" a number if counting takes too long or fails.
 func countMore(s ingest.Splitter, taken int) string {
 	all, read := taken, 0
 	var buf []byte

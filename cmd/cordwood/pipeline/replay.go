@@ -191,8 +191,8 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	return err
 }
 
-// replayOverlap is how far before the last record the next run is told to begin: the time of
-// a record is that at which its request began, and it is there when the request ends.
+// replayOverlap is how far before the last record the next run is told to begin: the time of a
+// record is the time at which its request began, and it is there when the request ends.
 const replayOverlap = time.Hour
 
 // names reads the names of tables in the flags.
@@ -248,8 +248,8 @@ func (a *api) countRejects(ctx context.Context, cmd *cobra.Command, o *replayOpt
 // maxRejectNames bounds the names that hintAtNames asks for.
 const maxRejectNames = 1000
 
-// hintAtNames tells a person that no record is kept of a table, database or pipeline that the flags name: the name
-// may be mistyped.
+// hintAtNames says that no rejected record has the table, database or pipeline that the flags name: the name may
+// be mistyped.
 func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOptions) {
 	for _, c := range []struct{ flag, column, value string }{
 		{"db", "table_schema", o.db}, {"table", "table_name", o.table}, {"pipeline", "pipeline", o.pipeline},

@@ -63,8 +63,8 @@ func (r *rejected) sum() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// rejectID returns the identity of a record: its hash, and which one it is of those that are
-// alike in everything, even in the nanosecond.
+// rejectID returns the identity of a record: its hash, and a number among records that are equal
+// in everything, even in the nanosecond.
 func rejectID(sum [sha256.Size]byte, nth int) string {
 	if nth > 0 {
 		sum = sha256.Sum256(binary.BigEndian.AppendUint64(sum[:], uint64(nth)))
@@ -102,7 +102,7 @@ type replayItem struct {
 }
 
 // replay sends kept records again, each in a request of its own, whose key is made of the
-// record alone. So the server knows a record again, whoever sends it, and whichever others
+// record alone. So the server recognises a record, whichever user sends it, and whichever records
 // are sent before or after it.
 type replay struct {
 	api     *api
@@ -177,7 +177,7 @@ func (j *replay) readDone(ctx context.Context) error {
 	return j.readNotes(ctx, "")
 }
 
-// readNotes reads the notes that meet a condition, all those that were made until now.
+// readNotes reads the notes that meet a condition, all notes that were made until now.
 func (j *replay) readNotes(ctx context.Context, where string) error {
 	rows, err := j.api.selectRejects(ctx, "SELECT id FROM svc_private.replayed"+where, "ndjson")
 	if err != nil || rows == nil {

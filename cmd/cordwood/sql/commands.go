@@ -125,8 +125,8 @@ func cutWordCommand(line string) (sql, command string, ok bool) {
 	return "", name + " " + argument, true
 }
 
-// cutCommand cuts a line, of a statement of which there is more before it, at the command that
-// it ends with. A backslash in a quote or a comment begins none.
+// cutCommand cuts a line of a statement that began before it at the command with which the line
+// ends. A backslash in a quote or a comment begins none.
 func cutCommand(pending, line string) (sql, command string, ok bool) {
 	for _, t := range statement.Tokens(pending + line) {
 		if at := t.From - len(pending); at >= 0 && t.Kind == statement.TokenSymbol && t.Value == `\` {

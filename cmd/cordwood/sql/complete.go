@@ -30,7 +30,7 @@ type catalogNames interface {
 	columns(db, table string) []string
 }
 
-// sqlKeywords are the keywords of statements; those that begin a statement come first.
+// sqlKeywords are the keywords of statements; the ones that begin a statement come first.
 var (
 	sqlVerbs = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE KILL SET " +
 		"USE VALUES SUMMARIZE PIVOT UNPIVOT")
@@ -47,7 +47,7 @@ var (
 		UNNEST UNSET USING VALUES WEEK WHEN WHERE WINDOW WITH YEAR` + " " + strings.Join(sqlTypes, " "))
 )
 
-// afterTable are the words that a table's name follows, afterDatabase those that a database's does.
+// A table's name follows the words afterTable, and a database's the words afterDatabase.
 var (
 	afterTable    = []string{"FROM", "JOIN", "INTO", "TABLE", "DESCRIBE", "DESC", "TRUNCATE"}
 	afterDatabase = []string{"DATABASE", "USE", "SCHEMA"}
@@ -292,8 +292,8 @@ func quoteNames(names []string) []string {
 	return out
 }
 
-// matching are the names that begin with what was typed; those in the same case, if there are
-// any, and else in any case. A name in quotes is found by its letters, too.
+// matching returns the names that begin with the typed text: the ones in the same case, if there
+// are any, and otherwise in any case. A name in quotes is found by its letters, too.
 func matching(typed string, names []string) []string {
 	var exact, folded []string
 	for _, name := range names {

@@ -85,7 +85,7 @@ func keepTyped(head, typed string, list []string) (newHead string, kept []string
 	if len(list) < 2 || len(commonPrefix(list, false)) >= len(typed) {
 		return head, list
 	}
-	// What all share but for case goes on in the case of what was typed.
+	// A beginning that all share except for case continues in the case of the typed text.
 	shared := commonPrefix(list, true)
 	if len(shared) < len(typed) || !strings.EqualFold(shared[:len(typed)], typed) {
 		shared = typed // a name is offered with quotes that were not typed

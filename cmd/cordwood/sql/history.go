@@ -27,7 +27,7 @@ const (
 )
 
 // history keeps the statements of a person, of earlier prompts too. Each is one line of the
-// file, which nobody else may read. An empty path keeps them in memory only.
+// file, which other users may not read. An empty path keeps them in memory only.
 type history struct {
 	path string
 	last string

@@ -75,7 +75,7 @@ type prompt struct {
 	file *os.File
 	// screen is what rows were printed on before \o named the file.
 	screen io.Writer
-	// unsaved is set once the history could not be saved, and that was told.
+	// unsaved is set once the history could not be saved, and a message has said so.
 	unsaved bool
 }
 

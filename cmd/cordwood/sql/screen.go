@@ -38,7 +38,7 @@ func rowsFrom(body io.Reader) (format.Rows, error) {
 	return &arrowRows{r, noted}, nil
 }
 
-// notedReader remembers how reading failed, which the reader of the format tells in its own words.
+// notedReader remembers how reading failed, which the reader of the format reports in its own words.
 type notedReader struct {
 	r   io.Reader
 	err error

@@ -289,7 +289,7 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 	return cmd
 }
 
-// checkExists returns an error if there is no such table, so that nobody is asked about one.
+// checkExists returns an error if there is no such table, so that the user is not asked about it.
 func checkExists(cmd *cobra.Command, database, table string) error {
 	a, err := newAPI(cmd, database)
 	if err != nil {
