@@ -8,8 +8,8 @@ import (
 	"cordwood/node/config"
 )
 
-// announce means that the node serves: the banner for somebody at a terminal, and
-// the log line that scripts wait for.
+// announce reports that the node serves: by a banner for a person at a terminal, and by the log
+// line that scripts wait for.
 func (n *node) announce() {
 	cluster, _ := n.data.Cluster()
 	if n.cfg.Unprotected() {

@@ -10,16 +10,16 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// front is the ports for users: who may use them, and what they answer while there is no router.
+// front is the ports for users: their users, and their answers while there is no router.
 type front struct {
 	*readiness
 	users   *httpServer
 	usersV1 *httpServer // nil if off
 	// listeners are the ports of their own for protocols of other systems.
 	listeners []*listener
-	// sockets are those for protocols without HTTP.
+	// sockets are the ports for protocols without HTTP.
 	sockets []*socket
-	// userList is who may use the ports for users; nil: everybody.
+	// userList has the users of the ports for users; nil: every client is admitted.
 	userList *auth.Provider
 	// proxies and browsers are whom the port for users trusts, adminBrowsers are whom the port of
 	// the administrator trusts.

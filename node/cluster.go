@@ -103,8 +103,8 @@ func (n *membership) learnNodes(ctx context.Context) error {
 	}
 }
 
-// enter waits for the metadata, makes the cluster in it if this node founded that, and
-// tells it of this node.
+// enter waits for the metadata, makes the cluster in it if this node founded that, and registers
+// this node in it.
 func (n *membership) enter(ctx context.Context) error {
 	if err := n.awaitMeta(ctx); err != nil {
 		return err
@@ -149,9 +149,9 @@ func (n *membership) enter(ctx context.Context) error {
 // before it serves anyway.
 const registerPatience = 3 * time.Second
 
-// register tells the metadata of this node. One that they know already, in its roles, does not
-// wait for them longer than an election takes: while most of their voters are away rows are
-// written and read anyway, and the address is known to those that this node calls.
+// register registers this node with the metadata. A node that they know already, in its roles, does
+// not wait for them longer than an election takes: while most of their voters are away rows are
+// written and read anyway, and the nodes that this node calls know its address.
 func (n *membership) register(ctx context.Context) error {
 	if n.marks.Readmit() || !n.registered() {
 		return n.proposeSelf(ctx, n.waitLogged)
@@ -266,8 +266,8 @@ func (n *membership) propose(ctx context.Context, what string, cmd *metapb.Comma
 	return n.proposeTelling(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
 }
 
-// proposeTelling is propose of a command that is made anew for each try. It says what it waits for
-// to tell.
+// proposeTelling is propose of a command that is made anew for each try. It says what it waits
+// for.
 func (n *membership) proposeTelling(
 	ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string),
 ) error {

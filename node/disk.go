@@ -20,7 +20,7 @@ const (
 	diskEvery = time.Second
 	// maxReserve is the reserve if none was set, and the disk is large.
 	maxReserve = 2 << 30
-	// refusedFor is what refused clients are told to wait.
+	// refusedFor is the time that refused clients are asked to wait.
 	refusedFor = 5 * time.Second
 )
 
@@ -183,7 +183,7 @@ func (d *disk) onFull(f func()) {
 // space says how much room there is, as of the last second.
 func (d *disk) space() store.Space { return store.Space(d.state.Load()) }
 
-// found is told that a write found no room: it is looked at once.
+// found is called when a write found no room, and has the disk looked at right away.
 func (d *disk) found(error) {
 	select {
 	case d.wake <- struct{}{}:

@@ -16,17 +16,17 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// forward answers the calls of operators by asking the nodes of the cluster that can: the
-// leader of the metadata group, and those of the shards. Errors come back as they were
-// given, except a refusal that names another leader, which is asked next.
+// forward answers the calls of operators by asking the nodes of the cluster that can: the leaders
+// of the metadata group and of the shards. Errors come back as they were given, except a refusal
+// that names another leader, which is asked next.
 type forward struct {
-	// members lists who may be a member of the metadata group, replicas who holds a shard.
+	// members lists the nodes that may be members of the metadata group, replicas the nodes that hold a shard.
 	members  func() []string
 	replicas func(shard uint32) []string
 	dial     func(nodeID string) (grpc.ClientConnInterface, error)
 }
 
-// forwardRounds is how often all are asked who might lead, and forwardPause what is between.
+// forwardRounds is how often all nodes that might lead are asked, and forwardPause the pause in between.
 const (
 	forwardRounds = 20
 	forwardPause  = 250 * time.Millisecond
@@ -127,7 +127,7 @@ func (f *forwardMeta) Propose(
 	return resp, err
 }
 
-// Watch asks the leader, whose state nobody is ahead of. Any member would answer, also one that lags:
+// Watch asks the leader: no other state is newer. Any member would answer, also one that lags:
 // that a majority still follows this one is asked first.
 func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	var failed error

@@ -14,8 +14,8 @@ import (
 )
 
 // awaitShards waits until the cluster has shards, every replica of this node can do its part,
-// and, in a cluster that nobody has written to yet, all shards have had a leader. After that the
-// node is ready for good: see DESIGN.md.
+// and, in a cluster without tables, all shards have had a leader. After that the node stays ready:
+// see DESIGN.md.
 func (n *node) awaitShards(ctx context.Context) error {
 	first := firstLeaders{ask: n.meta.Status}
 	told := false // the metadata know how the replicas of this node are
@@ -96,8 +96,8 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 	return text
 }
 
-// unused reports whether the cluster has no table: then nobody depends on it yet, and a node may
-// wait for what a cluster that is used must not make it wait for.
+// unused reports whether the cluster has no table: then no client depends on it yet, and a node
+// may wait for things that it must not wait for in a cluster in use.
 func (n *membership) unused() bool {
 	for _, d := range n.meta.Databases() {
 		if len(n.meta.Tables(d.Name)) > 0 {

@@ -27,7 +27,7 @@ const (
 	checksumVersion = 2
 )
 
-// identity is the content of the file IDENTITY: who this folder belongs to. Node and
+// identity is the content of the file IDENTITY: the node and the cluster that this folder belongs to. Node and
 // cluster are set once and never change.
 type identity struct {
 	Format    int    `json:"format"`
@@ -39,8 +39,8 @@ type identity struct {
 	// Founders made the cluster, as the voters of the first metadata group; empty if the
 	// node joined later. Since version 3.
 	Founders []string `json:"founders,omitempty"`
-	// Promised is the cluster that the node joins if it is founded, and
-	// PromisedFounders who is to found it.
+	// Promised is the cluster that the node joins if it is founded, and PromisedFounders are the nodes
+	// that are to found it.
 	Promised         string   `json:"promised,omitempty"`
 	PromisedFounders []string `json:"promised_founders,omitempty"`
 	// Meta means that a member of the metadata group was created here: without its files
@@ -189,7 +189,7 @@ func (id identity) clone() identity {
 	return id
 }
 
-// Cluster returns the cluster that the folder belongs to, and who founded it.
+// Cluster returns the cluster that the folder belongs to, and its founders.
 func (d *dataDir) Cluster() (id string, founders []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

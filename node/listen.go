@@ -57,8 +57,8 @@ type userPort struct {
 	// flag is the setting with the address.
 	flag, addr string
 	tls        *tls.Config // nil: without
-	// Each connection of headed has to begin with a header of the PROXY protocol, which tells the
-	// client's address; from anybody else such a header is not HTTP, and refused.
+	// Each connection of headed has to begin with a header of the PROXY protocol, which has the
+	// client's address; from other clients such a header is not HTTP, and refused.
 	headed peer.Proxies
 	// http2 takes HTTP/2 without TLS, too, within bounds of its own.
 	http2 bool

@@ -101,8 +101,8 @@ func (c *localConn) close(ctx context.Context) {
 	}
 }
 
-// detach returns a context without its values, which no network would carry either, but for
-// the trace.
+// detach returns a context without its values, which no network would carry either, except the
+// trace.
 func detach(ctx context.Context) context.Context { return tracing.Carry(detached{ctx}, ctx) }
 
 // detached is a context without its values.

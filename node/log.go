@@ -74,7 +74,7 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 	return &logHandler{h.Handler.WithGroup(name), h.lines}
 }
 
-// IsTerminal reports whether somebody looks at what is written to w.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))

@@ -24,7 +24,7 @@ func newRegistry(v Version) *prometheus.Registry {
 	return r
 }
 
-// observe registers what the node itself has to tell.
+// observe registers the node's own metrics.
 func (n *node) observe() {
 	n.registry.MustRegister(n.lines,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -119,8 +119,8 @@ func newNode(cfg *config.Config, proc Process) *node {
 	return n
 }
 
-// node is a process under way: the parts that open each other in start, each after those that it
-// calls. What several parts need of it is a struct of its own. A struct embeds those below it:
+// node is a process under way: the parts that open each other in start, each after the parts that
+// it calls. What several parts need of it is a struct of its own. A struct embeds those below it:
 //
 //	front, membership ──► readiness ──► life
 //
@@ -148,8 +148,8 @@ type node struct {
 	operators *operatorServer
 }
 
-// stop hands on what the node leads, finishes the requests of users, then closes what
-// start opened, last opened first, and tells all that failed.
+// stop hands on what the node leads, finishes the requests of users, then closes what start
+// opened, last opened first, and returns all errors.
 func (n *node) stop(ctx context.Context) error {
 	var errs []error
 	n.service.Stopping()

@@ -13,16 +13,16 @@ import (
 	"cordwood/shard"
 )
 
-// This file keeps a data folder out of the cluster that is older than the cluster knows it, or of
-// which another copy is in use: see the package marks.
+// This file keeps a data folder out of the cluster that is older than the cluster knows it, or if
+// another copy of it is in use: see the package marks.
 
 const (
-	// markEvery is how often the data folder gets a new mark while the node runs: a copy of the
-	// folder that is older than that is told from it.
+	// markEvery is how often the data folder gets a new mark while the node runs: an older copy of the
+	// folder is recognised by it.
 	markEvery = 5 * time.Minute
 	// askPatience is how long other nodes have to say which mark they know.
 	askPatience = time.Second
-	// mostAsked is how many other nodes are asked, those with the role meta first.
+	// mostAsked is how many other nodes are asked, nodes with the role meta first.
 	mostAsked = 16
 	// markPatience bounds one try to register a mark while the node runs.
 	markPatience = 10 * time.Second
@@ -55,8 +55,8 @@ type errOldFolder struct{ text string }
 
 func (e errOldFolder) Error() string { return e.text }
 
-// tellPatience is how long a node that other nodes have refused tries to tell the metadata, whose
-// status says so.
+// tellPatience is how long a node that other nodes have refused tries to report that to the
+// metadata, whose status shows it.
 const tellPatience = 5 * time.Second
 
 // tellRefused has the metadata refuse the node too, if it is for its folder that others have, and
@@ -160,8 +160,8 @@ func (n *membership) newMark(ctx context.Context) error {
 }
 
 // finishReadmit has the replicas made anew that the cluster also has elsewhere, once an older data
-// folder was let in because the operator wanted it: what is in them may be less than they told the
-// others. Those that are nowhere else continue as they are.
+// folder was let in because the operator wanted it: they may hold less than they announced to the
+// others. Replicas that are nowhere else continue as they are.
 func (n *membership) finishReadmit() error {
 	if !n.marks.Readmit() {
 		return nil

@@ -172,7 +172,7 @@ func (s *operatorServer) Addr() net.Addr {
 	return userAddr{Addr: &net.UnixAddr{Name: "users", Net: "unix"}}
 }
 
-// stop cuts off all calls: backups begin them again, restores are told.
+// stop cuts off all calls: backups begin them again, restores get an error.
 func (s *operatorServer) stop(context.Context) error {
 	s.server.Stop()
 	if err := <-s.done; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {

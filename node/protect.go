@@ -115,7 +115,7 @@ func (n *node) kindOfProtection() metapb.Protection {
 	return metapb.Protection_PROTECTION_CERTIFICATES
 }
 
-// warnUnprotected tells at the start what protects nothing.
+// warnUnprotected logs at the start which settings protect nothing.
 func (n *node) warnUnprotected() {
 	p := n.protection.kind
 	users := n.cfg.Users.Known()

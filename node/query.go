@@ -21,7 +21,7 @@ const QueryWorkerCommand = worker.Subcommand
 // returns the status to exit with.
 func RunQueryWorker(v Version) int { return worker.Main(v.build()) }
 
-// build tells apart programs that are not the same.
+// build distinguishes programs that are not the same.
 func (v Version) build() string {
 	return fmt.Sprintf("%s %s %s %s", v.Version, v.Commit, v.Branch, v.Go)
 }

@@ -184,8 +184,8 @@ func (n *front) metricsOfUserPort() http.Handler {
 	})
 }
 
-// leave makes the node unready for good, or until it is taken back with an empty text. Clients
-// are told to connect anew, which takes them elsewhere behind a load balancer.
+// leave makes the node unready until leave is called with an empty text. Clients are asked to
+// connect anew; a load balancer then takes them to another node.
 func (n *node) leave(why string) {
 	n.leaving.Store(why)
 	for _, port := range n.ports() {
@@ -195,8 +195,8 @@ func (n *node) leave(why string) {
 	n.reports.reportSoon()
 }
 
-// handOver gives the leadership of all groups to others, as far as there are any; to those that
-// are about to stop themselves only if this one stops at once, and there are no others.
+// handOver gives the leadership of all groups to others, as far as there are any. It gives it to
+// nodes that are about to stop themselves only if this one stops at once, and there are no others.
 func (n *node) handOver(ctx context.Context, now bool) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()

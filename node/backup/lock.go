@@ -94,7 +94,7 @@ func (r *Repository) clash(ctx context.Context, l *lock) error {
 	for _, o := range others {
 		age := now.Sub(o.Modified)
 		if age > lockDead {
-			// Its process is gone; what it left is in nobody's way.
+			// Its process is gone, and its files disturb nothing.
 			if l.Kind == lockPrune {
 				if err := r.store.Remove(ctx, o.Name); err != nil {
 					return err

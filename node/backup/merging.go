@@ -16,7 +16,7 @@ import (
 
 // This file is about tables whose rows came to merge in another way. Their rows are
 // written as they were then: the table is made with the options of its oldest rows, and
-// altered when all rows of one way are acknowledged, as somebody altered it once.
+// altered when all rows of one way are acknowledged, as it was once altered.
 
 // merging is how the rows of a restored table merge.
 type merging struct {
@@ -90,8 +90,8 @@ func (s *restoration) planMerging() error {
 	return nil
 }
 
-// first returns how those rows merge that are written first: those that merge come before
-// those that are all kept.
+// first returns how the rows that are written first merge: rows that merge come before rows that
+// are all kept.
 func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint64][]*shardpb.MergeEra) query.Merge {
 	for _, shard := range shards {
 		for _, seg := range inOrder(shard) {

@@ -41,7 +41,7 @@ type PruneConfig struct {
 	// that are neither among the newest so many nor as young as that.
 	KeepLast   int
 	KeepWithin time.Duration
-	// DryRun only tells.
+	// DryRun only reports.
 	DryRun bool
 }
 

@@ -44,8 +44,8 @@ type RestoreConfig struct {
 	// is restored: the union of both; everything if both are empty.
 	Databases, Tables []string
 	Existing          Existing
-	// NoPipelines leaves the pipelines out, MetadataOnly the rows. Of a choice of tables
-	// pipelines are not included.
+	// NoPipelines leaves the pipelines out, MetadataOnly the rows. If tables are chosen, pipelines are
+	// not restored.
 	NoPipelines, MetadataOnly bool
 	// Parallel is the number of shards of the backup that are read at once. The default
 	// value is 4.
@@ -76,8 +76,8 @@ type RestoreResult struct {
 	Complete []string `json:"already_complete,omitempty"`
 	// LeftOut are tables of the server's own.
 	LeftOut []string `json:"left_out,omitempty"`
-	// Removed are tables that earlier restores had left, Leftovers those that others have left
-	// which are not part of this one.
+	// Removed are tables that earlier runs of this restore had left, Leftovers the tables of other
+	// restores.
 	Removed   []string `json:"leftovers_removed,omitempty"`
 	Leftovers []string `json:"leftovers,omitempty"`
 }
@@ -103,7 +103,7 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 	} else if errors.Is(err, ErrBusy) {
 		return nil, err
 	} else {
-		// It may be on a medium that takes no files; then nobody removes any either.
+		// It may be on a medium that takes no files; then no process removes files either.
 		cfg.Logger.Debug("the repository could not be locked", "error", err)
 	}
 	b, err := r.Find(ctx, cfg.Backup)
@@ -271,7 +271,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 	if err := s.dropLeftovers(ctx); err != nil {
 		return err
 	}
-	// A physical table comes before those whose rows lie in it.
+	// A physical table comes before the tables whose rows are in it.
 	first, second := []*schemapb.Table{}, []*schemapb.Table{}
 	for _, t := range s.tables {
 		if t.from.Options[schema.OptionPhysicalTable] == "" {

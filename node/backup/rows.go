@@ -365,9 +365,9 @@ func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) err
 // maxBatchBytes is the most that a batch has inflated.
 const maxBatchBytes = 8 << 20
 
-// convert copies n rows into a builder with the columns of the cluster. Those with a time
-// index below the cutoff are left out, and those gone that were deleted before the table
-// came to keep all rows.
+// convert copies n rows into a builder with the columns of the cluster. Rows with a time index
+// below the cutoff are left out, and so are rows that were deleted before the table came to keep
+// all rows.
 func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Builder, n, gone int, err error) {
 	times := b.Column(t.timeIndex)
 	if times == nil {
@@ -375,7 +375,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 	}
 	var deleted *column.View
 	if t.now == query.Append {
-		// The table merged once: what was deleted then is nobody's row.
+		// The table merged once: a row that was deleted then is not a row any more.
 		deleted = b.Column(schema.DeletedColumnID)
 	}
 	kept := make([]int, 0, b.Rows)
@@ -422,7 +422,7 @@ func (s *restoration) newSession(ctx context.Context) (uint64, error) {
 	return result.SessionId, nil
 }
 
-// send writes batches to a shard of the cluster. The shard drops those that it has, so
+// send writes batches to a shard of the cluster. The shard drops the batches that it has, so
 // that a call whose answer was lost may be made again.
 func (s *restoration) send(ctx context.Context, c call) error {
 	definitions := func(ids []uint64) []*schemapb.Table {

@@ -42,7 +42,7 @@ type Finding struct {
 	Kind   string `json:"kind"`
 	Object string `json:"object"`
 	Text   string `json:"text"`
-	// Backups are those that cannot be restored as a whole because of it.
+	// Backups are the backups that cannot be restored completely because of it.
 	Backups []string `json:"backups,omitempty"`
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// sayAgain is the time after which the log has a reason again for which rows still wait.
+	// sayAgain is the time after which the reason why rows still wait is logged again.
 	sayAgain = 5 * time.Minute
-	// passingTries is how many tries may fail for a moment, as while a shard elects a leader, before that is told.
+	// passingTries is how many tries may fail for a moment, as while a shard elects a leader, before that is logged.
 	passingTries = 3
 )
 

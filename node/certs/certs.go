@@ -46,7 +46,7 @@ type material struct {
 	pool *x509.CertPool // nil without CA
 }
 
-// stamp tells one content of a file from another without reading it.
+// stamp distinguishes contents of a file without reading it.
 type stamp struct {
 	modified time.Time
 	size     int64
@@ -96,8 +96,8 @@ func (s *Source) stat() (stamps [3]stamp) {
 	return stamps
 }
 
-// latest returns what the files hold now. While they cannot be read, as between the
-// renewal of the certificate and that of the key, it is what they held before.
+// latest returns what the files hold now. While they cannot be read, as between the renewal of the
+// certificate and the renewal of the key, it is what they held before.
 func (s *Source) latest() *material {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package clocks says by which time rows may expire on a node: what a majority of the nodes'
-// clocks say, as their reports tell, while the node's copy of the metadata, which has the ttl of each
-// table, is new. A clock that is wrong deletes nothing then, and a ttl that was made longer
-// elsewhere a minute ago counts.
+// Package clocks says by which time rows may expire on a node: the time that a majority of the nodes'
+// clocks show by their reports, while the node's copy of the metadata, which has the ttl of each
+// table, is new. A clock that is wrong deletes nothing then, and a ttl that was made longer elsewhere
+// a minute ago counts.
 //
 // It also remembers over a restart what the clock said, in the time of change of a file: a process
 // that starts with a clock that is far ahead of that does not believe it at once (see package
@@ -67,7 +67,7 @@ type Clocks struct {
 	err   error     // why the last question was not answered
 }
 
-// New reads what the clock said before. Run has to be called for Agreed to tell anything.
+// New reads what the clock said before. Agreed knows nothing before Run is called.
 func New(cfg Config) (*Clocks, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now

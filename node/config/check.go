@@ -31,9 +31,9 @@ func (c *Config) CheckFiles(logger *slog.Logger) error {
 	return errors.Join(userErr, rpcErr, protectErr, c.Listeners.CheckTokens(), err)
 }
 
-// TrySeeds asks every seed of the settings who it is, as a node of that id would that is not in a
-// cluster, and yields those that do not answer: an error that wraps an *rpcport.Unproven if it and
-// this node do not let each other in. Each has so long for its answer.
+// TrySeeds asks every seed of the settings for its identity, like a node of that id that is not in
+// a cluster. It yields the seeds that do not answer: an error that wraps an *rpcport.Unproven if
+// it and this node do not let each other in. Each has so long for its answer.
 func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		dialer := rpcport.Dialer{}

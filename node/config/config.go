@@ -1,7 +1,7 @@
 // Package config is the settings of a node: their fields, the flags, variables and YAML keys that
-// set them, and what makes them wrong. It does not start anything. What else can be told of
-// settings without starting a node is here too, for tools that check them: whether the files that
-// they name can be read, whether the ports are free, whether the seeds answer.
+// set them, and what makes them wrong. It does not start anything. Other checks of settings that
+// need no running node are here too, for tools: whether the files that they name can be read,
+// whether the ports are free, whether the seeds answer.
 package config
 
 import (
@@ -21,15 +21,15 @@ type Config struct {
 	NodeName string
 	// Zone is where the node is; replicas of a shard are spread over zones. May be empty.
 	Zone string
-	// Machine is what the node runs on, if others may run there too. It stands for the zone
-	// where that is empty. May be empty.
+	// Machine is what the node runs on, if others may run there too. It is used as the zone if that is
+	// empty. May be empty.
 	Machine string
 	// Roles are what the node does: router, meta, shard. Default all.
 	Roles []string
 	// ShutdownGrace is how long a shutdown may take. Default 30s.
 	ShutdownGrace time.Duration
-	// AdminAddr serves metrics, profiles and the log level, to whoever can connect;
-	// empty: off.
+	// AdminAddr serves metrics, profiles and the log level, to every client that can connect; empty:
+	// off.
 	AdminAddr string
 
 	Cluster Cluster
@@ -68,7 +68,7 @@ type Cluster struct {
 	PartitionHotAfter time.Duration
 }
 
-// Users is who may use the ports for users.
+// Users are the users of the ports for users.
 type Users struct {
 	// File holds lines user[:mode]=password; empty: no authentication.
 	File string
@@ -150,8 +150,8 @@ type HTTP struct {
 	// CORSAllowedOrigins are the origins whose pages may use the port, as
 	// https://grafana.example.com. Default none.
 	CORSAllowedOrigins []string
-	// Hosts are the names, besides the machine's, by which clients may ask for a port that
-	// knows no users. Default none.
+	// Hosts are the names, besides the machine's, by which clients may ask for a port without users.
+	// Default none.
 	Hosts []string
 	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto count. Default none.
@@ -279,8 +279,7 @@ type Trace struct {
 	// empty: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else traces
 	// are off.
 	Endpoint string
-	// SampleRatio is the part of requests that are traced, of those whose clients do not
-	// say by a traceparent. Default 1.
+	// SampleRatio is the part of requests without a traceparent that are traced. Default 1.
 	SampleRatio float64
 }
 

@@ -22,10 +22,10 @@ var commandVariables = []string{
 // They mean nothing to the program, and no error suggests them.
 var testVariable = regexp.MustCompile(`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
 
-// serviceVariable is the form of the variables by which Kubernetes, and links of Docker, tell a
-// container where services are. A service that is called cordwood, or cordwood-headless, gives
-// names that begin as ours do. The form NAME_PORT is one only if its value is a URL: a person may
-// have meant --http-addr by CORDWOOD_HTTP_PORT.
+// serviceVariable is the form of the variables by which Kubernetes, and links of Docker, give a
+// container the addresses of services. A service that is called cordwood, or cordwood-headless,
+// gives names that begin as ours do. The form NAME_PORT is one only if its value is a URL: a
+// person may have meant --http-addr by CORDWOOD_HTTP_PORT.
 var (
 	serviceVariable = regexp.MustCompile(
 		`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)

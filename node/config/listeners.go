@@ -20,7 +20,7 @@ import (
 )
 
 // Kind is a protocol of another system that may have ports of its own. Kinds has a row for each, from
-// which its flag, its ports and what may be set of them follow.
+// which its flag, its ports and their settings follow.
 type Kind struct {
 	// Name is its name in the flag, NAME-addr.
 	Name string
@@ -86,7 +86,7 @@ const (
 var (
 	// everywhere are the parameters of all protocols.
 	everywhere = params{"db": anything, "table": schema.CheckTableName, "pipeline": anything, "version": anything}
-	// overHTTP are further ones of those that go over HTTP.
+	// overHTTP are further parameters of protocols over HTTP.
 	overHTTP = params{"event_time": oneOf("on", "off"), "dedupe": oneOf("body")}
 )
 
@@ -99,7 +99,7 @@ func (p params) and(more params) params {
 
 func anything(string) error { return nil }
 
-// elasticVersion checks the version of Elasticsearch that clients are told.
+// elasticVersion checks the version of Elasticsearch that clients get.
 func elasticVersion(text string) error {
 	if !regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}$`).MatchString(text) {
 		return errors.New("want a version such as 7.17.0")

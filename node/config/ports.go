@@ -61,7 +61,7 @@ func (p Port) Try() error {
 	return l.Close()
 }
 
-// unspecified reports whether addr is that of all interfaces.
+// unspecified reports whether addr is the address of all interfaces.
 func unspecified(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

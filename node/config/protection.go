@@ -64,8 +64,8 @@ func (c *Config) SecretReadableByAll() string {
 	return ""
 }
 
-// Unprotected reports whether everybody who reaches the user port may read and write, and
-// others than this machine reach it.
+// Unprotected reports whether every client of the user port may read and write, and other machines
+// reach it.
 func (c *Config) Unprotected() bool {
 	return !Loopback(c.HTTP.Addr) && !c.Users.Known()
 }

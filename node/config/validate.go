@@ -100,7 +100,7 @@ func (c *Config) checkNumbers(f *faults) {
 	}
 }
 
-// checkSizes holds sizes against the smallest with which the node works.
+// checkSizes compares sizes with the smallest with which the node works.
 func (c *Config) checkSizes(f *faults) {
 	for _, s := range []struct {
 		flag       string

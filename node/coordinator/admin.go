@@ -60,7 +60,7 @@ func (a *Admin) WithShards(s Shards) *Admin {
 	return a
 }
 
-// On tells the Admin which node it is on.
+// On sets the node that the Admin is on.
 func (a *Admin) On(node string) *Admin {
 	a.node = node
 	return a
@@ -138,8 +138,8 @@ func (a *Admin) Operations(ctx context.Context) ([]clusterapi.Operation, error) 
 	return out, nil
 }
 
-// planMeasure is for how long a plan that is asked for looks at what shards take in. Those that
-// are made while the metadata are led know the rate of the last minute.
+// planMeasure is for how long a plan that is asked for looks at what shards take in. Descriptions
+// made while the metadata have a leader know the rate of the last minute.
 const planMeasure = 2 * time.Second
 
 // Plan implements clusterapi.Cluster.

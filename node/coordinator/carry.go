@@ -25,8 +25,8 @@ const progressEvery = 2 * time.Second
 const maxReason = 2000
 
 // record returns an operation's record as the decision has it, or nil if there is nothing
-// to store. Before a call it always is stored: who can is the leader, so that no call of a
-// former one comes after those of the next.
+// to store. Before a call it is always stored. Only the leader can do that, so no call of a former
+// leader comes after the calls of the next one.
 func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
 	next := proto.CloneOf(op)
 	next.Step, next.Reason = d.step, reasonOf(snap, d, f)
@@ -125,7 +125,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	return o
 }
 
-// put stores an operation; if somebody else has changed it, that is an error, after which
+// put stores an operation; if another process has changed it, that is an error, after which
 // everything is decided anew.
 func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
@@ -140,7 +140,7 @@ func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	return operation.Read(result.Operation), nil
 }
 
-// fields returns the keys of an operation in the log; those that do not apply are left out.
+// fields returns the keys of an operation in the log; fields that do not apply are left out.
 func fields(op *metapb.Operation) []any {
 	out := []any{"operation", op.Id, "kind", op.Kind}
 	for _, f := range []struct {
@@ -165,7 +165,7 @@ func fields(op *metapb.Operation) []any {
 	return out
 }
 
-// tell logs a step of an operation that is new, and its end.
+// tell logs new steps of an operation, and its end.
 func (c *Coordinator) tell(before, after *metapb.Operation) {
 	if after.State != metapb.OperationState_OPERATION_STATE_RUNNING {
 		took := time.Duration(after.EndedUnixNano - after.CreatedUnixNano)

@@ -1,5 +1,5 @@
 // Package coordinator carries out the cluster's work on itself: it makes shards, moves
-// replicas and tables, empties nodes, replaces those that are lost, and keeps the metadata
+// replicas and tables, empties nodes, replaces lost nodes, and keeps the metadata
 // group at its size.
 //
 // It runs beside every member of the metadata group and acts only while that member leads.
@@ -155,7 +155,7 @@ func (c *Coordinator) lead(ctx context.Context) {
 			l.take(o)
 		}
 	}
-	// What is under way is told to stop; nobody takes the outcomes any more.
+	// Running calls are cancelled; their outcomes are not read any more.
 	cancel()
 }
 

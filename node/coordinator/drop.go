@@ -14,8 +14,8 @@ import (
 // The steps of shard-drop that others do not have.
 const stepAnew = "anew"
 
-// dropShard is shard-drop: the rows of a shard are given up, since what held them is lost for
-// good. It is made anew without rows on other nodes, so that its tables can be written and read
+// dropShard is shard-drop: the rows of a shard are given up, because the disks that held them are
+// lost. It is made anew without rows on other nodes, so that its tables can be written and read
 // again. What former replicas have on disk stays there, and is not taken back.
 func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	p := op.GetShardDrop()
@@ -45,8 +45,8 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}))
 }
 
-// whyKeepShard says why the rows of a shard are not to be given up; empty: nobody can bring them
-// back but nodes that do not answer.
+// whyKeepShard says why the rows of a shard are not to be given up; empty: only nodes that do not
+// answer could bring them back.
 func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	var open, silent []string
 	for _, id := range s.Replicas {

@@ -46,7 +46,7 @@ const (
 )
 
 // handOver decides the next step of a move of a table that takes its rows along. It follows from
-// the table, from what the copying nodes answered, and from which nodes were asked to copy.
+// the table, from the answers of the copying nodes, and from which nodes were asked to copy.
 func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if d, ok := prepareCopy(snap, op, t); ok {
 		return d
@@ -164,8 +164,8 @@ func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
 	return snap.Tables[op.GetTable().GetCopy()]
 }
 
-// tellNew tells the new shards that the copy is the table: replicas that know it by their
-// log have all of it, and until then only their leader may be read. Writes tell it, too, so
+// tellNew informs the new shards that the copy is the table: replicas that know it by their
+// log have all of it, and until then only their leader may be read. Writes bring the same news, so
 // nothing waits for a shard that has no leader.
 func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	shards := t.Writable().Shards()
@@ -260,8 +260,8 @@ func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why 
 	})
 }
 
-// askToCopy has the leader of a shard copy its rows. Who is asked is noted before: it is
-// asked once, since a second one would begin in the middle of what the first has done.
+// askToCopy has the leader of a shard copy its rows. The node that is asked is noted before: only
+// one node is asked, because a second one would begin in the middle of the first one's work.
 func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32) decision {
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, fmt.Sprintf("nobody copied the rows of shard %d", shard))
@@ -287,7 +287,7 @@ func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, s
 	})
 }
 
-// sealClosed tells the present shards that the table is closed; ok is false if all know.
+// sealClosed informs the present shards that the table is closed; ok is false if all know.
 func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
 	for _, id := range t.Shards() {
 		if slices.Contains(op.GetTable().GetSealed(), id) {

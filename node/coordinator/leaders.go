@@ -72,7 +72,7 @@ func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from 
 		changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
 }
 
-// successor returns the voter that should lead if those in not may not; empty: nobody can.
+// successor returns the voter that should lead if those in not may not; empty: none can.
 func successor(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, not []string) string {
 	led := snap.Led()
 	best := ""
@@ -98,8 +98,8 @@ func rank(snap *snapshot.Snapshot, id string, led map[string]int) int {
 	return r
 }
 
-// standing returns the rank of a node for one shard: whoever misses rows of it comes last, and whoever
-// cannot flush it before them.
+// standing returns the rank of a node for one shard: nodes that miss rows of it come last, and before
+// them nodes that cannot flush it.
 func standing(snap *snapshot.Snapshot, id string, s *metapb.Shard, led map[string]int) int {
 	r := rank(snap, id, led)
 	if snap.Damaged(id, s) {

@@ -38,7 +38,7 @@ type version struct {
 	version uint32
 }
 
-// automaticID stands for what the cluster does of itself, beside operations.
+// automaticID is the id of the cluster's own work that is not an operation.
 const automaticID = 0
 
 // failure is how often in a row an operation's calls have failed.
@@ -104,5 +104,5 @@ func (l *leading) take(o outcome) {
 	f.until = time.Now().Add(min(250*time.Millisecond<<min(f.count-1, 8), maxPause))
 }
 
-// errLost stands for a record that somebody else has changed meanwhile.
+// errLost means that another process has changed the record meanwhile.
 var errLost = errors.New("the operation was changed meanwhile")

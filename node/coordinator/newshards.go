@@ -110,8 +110,8 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// tookAway reports whether a shard is taken away, or was since a node came: whoever asked for that wants no
-// other shard instead.
+// tookAway reports whether a shard is taken away, or was since a node came: the user who asked for that
+// wants no other shard instead.
 func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&

@@ -93,8 +93,8 @@ func setState(snap *snapshot.Snapshot, id string, state metapb.NodeState) *act {
 	})}
 }
 
-// shardsOn returns the shards that list a node; of one that answers, also those whose files it
-// still has to remove.
+// shardsOn returns the shards that list a node. If the node answers, it also returns the shards
+// whose files the node still has to remove.
 func shardsOn(snap *snapshot.Snapshot, id string) []*metapb.Shard {
 	var out []*metapb.Shard
 	for _, s := range snap.Status.Shards {

@@ -109,8 +109,8 @@ func (l *leading) hotFor(snap *snapshot.Snapshot, tables []*schema.Table, now ti
 	return hot
 }
 
-// ages tells for how long versions have been there, as far as this leader has seen, by its monotonic
-// clock: the times in the metadata are of other clocks. since is what it returned before.
+// ages returns how long versions have been there, as far as this leader has seen, by its monotonic
+// clock: the times in the metadata are from other clocks. since is what it returned before.
 func ages(now time.Time, since map[version]time.Time,
 	there iter.Seq[version],
 ) (map[uint64]time.Duration, map[version]time.Time) {

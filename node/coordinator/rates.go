@@ -75,8 +75,8 @@ func (m *meter) read(now time.Time, status *metapb.StatusResponse) snapshot.Rate
 	return out
 }
 
-// between returns the rates of shards from one status to a later one; those that another node leads
-// by then are left out.
+// between returns the rates of shards from one status to a later one; shards that another node
+// leads by then are left out.
 func between(first, second *metapb.StatusResponse, took time.Duration) map[uint32]float64 {
 	m := newMeter()
 	begin := time.Time{}.Add(time.Hour)

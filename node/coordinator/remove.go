@@ -334,7 +334,7 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 	return whyRead(snap, s)
 }
 
-// whyRead says who still reads a shard that has no tables, or what it still remembers; empty: nobody, nothing.
+// whyRead says what still reads a shard that has no tables, or what it still remembers; empty: nothing.
 func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	empty := snap.EmptyFor[uint64(s.Id)]
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {

@@ -13,8 +13,8 @@ import (
 // maxRepairs bounds the repairs that run at a time, beside the limit for each node.
 const maxRepairs = 16
 
-// repairShards replaces the replicas of nodes that have been silent for long, and adds
-// those that are missing, of shards that work without them.
+// repairShards replaces the replicas of nodes that have been silent for long, and adds missing
+// ones, for shards that work without them.
 func repairShards(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.ReplicaRepair) >= maxRepairs {
 		return nil

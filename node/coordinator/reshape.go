@@ -74,10 +74,10 @@ func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	return ""
 }
 
-// reshape gives the nodes in adds a replica of a shard and takes theirs from those in
-// drops. Which step comes next is read off the metadata and the group, so that it does
-// not matter who made the steps before. A group never has fewer replicas than it is to
-// have, nor tolerates fewer failures, because of it.
+// reshape gives the nodes in adds a replica of a shard, and takes the replicas from the nodes in
+// drops. The next step follows from the metadata and the group, so it does not matter which
+// coordinator made the steps before. A group never has fewer replicas than it is to have, nor
+// tolerates fewer failures, because of it.
 func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, drops []string) decision {
 	s := snap.Shards[shard]
 	if s == nil {

@@ -146,7 +146,7 @@ func whyNeverThere(snap *snapshot.Snapshot, to []uint32) string {
 	return ""
 }
 
-// sealFormer tells the former shards, in whose logs there are no rows of the table after that.
+// sealFormer informs the former shards; after that there are no more rows of the table in their logs.
 func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	sealed, takes := op.GetTable().GetSealed(), t.Writable().Shards()
 	for _, id := range op.GetTable().GetFormer() {

@@ -62,10 +62,10 @@ func metaTolerance(snap *snapshot.Snapshot, without string) int {
 }
 
 // metaSafeWithout reports whether the group works, and tolerates no less, without a voter.
-// A node that is to go may lower what it tolerates, if nobody can take its place.
+// A node that is to go may lower the number of tolerated failures, if no node can take its place.
 func metaSafeWithout(snap *snapshot.Snapshot, id string) bool { return metaTolerance(snap, id) >= 0 }
 
-// whyMetaWeaker says what the metadata group will lack without a voter whose place nobody can
+// whyMetaWeaker says what the metadata group will lack without a voter whose place no node can
 // take; empty: nothing.
 func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 	if m := snap.Member(id); m == nil || !m.Voter {
@@ -171,7 +171,7 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 		return a
 	}
 	if snap.Nodes[snap.Status.Leader].GetReport().GetStopping() {
-		// It was elected although it is about to stop, or could not hand on when it was told.
+		// It was elected although it is about to stop, or could not hand on its leadership when asked.
 		if to := metaSuccessor(snap, snap.Status.Leader); to != "" {
 			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
 		}
@@ -213,8 +213,8 @@ func tendVoters(snap *snapshot.Snapshot) *act {
 		return changeMembers(metaCandidate(snap), metapb.ChangeMembersRequest_CHANGE_PROMOTE)
 	}
 	if len(going) == 0 && len(staying) > max(size, 3) && len(staying)%2 == 0 {
-		// Four voters tolerate no more than three; it learns again after that. Of two, both stay:
-		// what they know is in two places.
+		// Four voters tolerate no more than three; it learns again after that. If there are two, both
+		// stay, so that the state is in two places.
 		if id := surplusVoter(snap, staying); id != "" {
 			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_REMOVE)
 		}

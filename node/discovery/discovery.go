@@ -7,9 +7,9 @@
 // does, and there are as many with the role meta as expected, the one with the lowest id
 // founds a cluster: it makes the id, has each founder promise to belong to it and to no
 // other, and only when all have promised the cluster exists. The promise is on disk before
-// it is given. Who asked for it is the only one to decide: it gives up if one refuses or
-// does not answer, and begins anew with another id; the others ask it what became of
-// theirs. So it makes no difference where which process is killed: one id comes out.
+// it is given. Only the node that asked for the promises decides. It gives up if a node refuses or
+// does not answer, and begins anew with another id; the others ask it for the outcome. So it makes
+// no difference where which process is killed: one id comes out.
 //
 // Find returns when the node belongs to a cluster; Follow then keeps looking where the
 // others are. A Discovery is also the service that answers the others, from New on. All
@@ -41,7 +41,7 @@ const RoleMeta = "meta"
 // State is what a node belongs to. What a method that sets it was given is on disk when
 // it returns nil.
 type State interface {
-	// Cluster is the cluster that the node belongs to and who founded it; empty: to none.
+	// Cluster is the cluster that the node belongs to, and its founders; empty: it belongs to none.
 	// Founders are empty if the node joined later.
 	Cluster() (id string, founders []string)
 	SetCluster(id string, founders []string) error
@@ -84,7 +84,7 @@ type Config struct {
 	Dialer rpcport.Dialer
 	// NewID makes an id for a cluster.
 	NewID func() string
-	// Waiting is told what the node waits for, in words.
+	// Waiting is called with a text that says what the node waits for.
 	Waiting func(string)
 	// Resolve returns the addresses of a name. The default value asks DNS.
 	Resolve func(ctx context.Context, host string) ([]string, error)
@@ -161,7 +161,7 @@ func callerHost(ctx context.Context) string {
 	return host
 }
 
-// Hello reports who this node is, and notes who asks.
+// Hello returns the identity of this node, and notes the caller.
 func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
 	if err := isFrom(ctx, req.NodeId); err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (d *Discovery) called(v view, ids []string) string {
 	return strings.Join(out, ", ")
 }
 
-// look asks all seeds who they are, and waits so long for answers.
+// look asks all seeds for their identity, and waits for answers for the time of patience.
 func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -360,8 +360,8 @@ func (d *Discovery) Twin(ctx context.Context, addr string) bool {
 	return err == nil && a.NodeId == d.cfg.NodeID && a.Process != d.cfg.Process
 }
 
-// Self asks the nodes of a cluster at some addresses what they know of this node. Who does not
-// answer before ctx ends, or is not there, says nothing.
+// Self asks the nodes of a cluster at some addresses what they know of this node. A node that does
+// not answer before ctx ends is left out.
 func (d *Discovery) Self(ctx context.Context, cluster string, addrs []string) (known []*metapb.Node) {
 	var mu sync.Mutex // guards known
 	var wg sync.WaitGroup
@@ -396,7 +396,7 @@ func (d *Discovery) wait(text string) {
 	}
 }
 
-// refused tells in the log that a seed refused this node, or this node the seed, when that is news.
+// refused logs that a seed refused this node, or this node the seed, if that is new.
 func (d *Discovery) refused(addr string, err error) {
 	d.mu.Lock()
 	news := d.toldOf[addr] != err.Error()
@@ -407,7 +407,7 @@ func (d *Discovery) refused(addr string, err error) {
 	}
 }
 
-// note has the addresses of those who answered remembered, if they are of this cluster.
+// note remembers the addresses of the nodes that answered, if they belong to this cluster.
 func (d *Discovery) note(v view, cluster string) {
 	for _, p := range v.peers {
 		if p.ClusterId == cluster || p.ClusterId == "" {
@@ -422,8 +422,8 @@ func (d *Discovery) note(v view, cluster string) {
 	}
 }
 
-// Follow keeps looking where the seeds are, and so tells them where this node is, until
-// ctx ends.
+// Follow asks the seeds again and again, until ctx ends, so that each side knows the other's
+// address.
 func (d *Discovery) Follow(ctx context.Context) error {
 	cluster, _ := d.cfg.State.Cluster()
 	warned := ""

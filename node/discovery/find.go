@@ -11,10 +11,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Find returns when the node belongs to a cluster, which it may have founded; for that it
-// waits as long as it takes, and tells for what. Errors are for what no waiting cures:
-// settings that contradict each other, or the disk. It asks the seeds again after a pause, which
-// grows, and at once when it is asked by a node that is new to it or that belongs to a cluster.
+// Find returns when the node belongs to a cluster, which it may have founded; for that it waits as
+// long as it takes, and says for what. Errors are for what no waiting cures: settings that
+// contradict each other, or the disk. It asks the seeds again after a pause, which grows, and at
+// once when it is asked by a node that is new to it or that belongs to a cluster.
 func (d *Discovery) Find(ctx context.Context) error {
 	const quick = 50 * time.Millisecond
 	for pause := quick; ; pause = min(2*pause, d.cfg.Pause) {
@@ -37,8 +37,8 @@ func (d *Discovery) Find(ctx context.Context) error {
 	}
 }
 
-// restartPatience is how long a node that belongs to a cluster waits for seeds that could
-// tell that it went astray: they may start together with this one.
+// restartPatience is how long a node that belongs to a cluster waits for seeds that could say that
+// it is in the wrong cluster: they may start together with this one.
 const restartPatience = 250 * time.Millisecond
 
 // round asks the seeds once and does what follows from their answers.
@@ -154,8 +154,8 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	return true, nil
 }
 
-// void reports whether a promise binds no more: who decides says that nothing came of it,
-// or it is for this node to decide. The promise must have been there before v was seen.
+// void reports whether a promise is no longer binding: the deciding node says that nothing came of
+// it, or this node is the one to decide. The promise must have been there before v was seen.
 func (d *Discovery) void(v view, promise string, promised []string) bool {
 	decider := coordinator(promised)
 	if decider == d.cfg.NodeID {

@@ -23,8 +23,8 @@ func CheckSeed(seed string) error {
 	return nil
 }
 
-// resolve lists the addresses of the seeds, each once, and those seeds of which there are
-// none now, with the reason.
+// resolve lists the addresses of the seeds, each once, and the seeds without an address now, with
+// the reason.
 func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 	for _, seed := range d.cfg.Seeds {
 		name, ok := strings.CutPrefix(seed, dnsSeed)
@@ -55,8 +55,8 @@ func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 	return slices.Compact(addrs), faults
 }
 
-// Try asks each seed who it is, as a node without an id, which nobody notes. It yields those that do
-// not answer in time.
+// Try asks each seed for its identity, as a node without an id, which seeds do not note. It yields the seeds
+// that do not answer in time.
 func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, limit)

@@ -39,10 +39,10 @@ type Config struct {
 	// Forget lists segment files, as shards/1/segments/NAME.parquet, whose rows are given
 	// up: each must be damaged.
 	Forget []string
-	// Progress, if not nil, is told what is read, and how many bytes are done of how many.
+	// Progress, if not nil, is called with what is read, the bytes done and the bytes in all.
 	Progress func(file string, done, total int64)
 
-	// Settings are those that the server is started with, or SettingsErr what is wrong with
+	// Settings are the settings that the server is started with, and SettingsErr what is wrong with
 	// them. Without either they are not looked at.
 	Settings    *config.Config
 	SettingsErr error
@@ -259,8 +259,8 @@ func (d *doctor) meta() []uint32 {
 	return shards
 }
 
-// shardDirs returns the shards to look at: those that the folder has, and those that
-// it should have.
+// shardDirs returns the shards to look at: the ones that the folder has, and the ones that it
+// should have.
 func (d *doctor) shardDirs(placed []uint32) []uint32 {
 	ids := slices.Clone(d.folder.Shards)
 	entries, _ := os.ReadDir(d.path("shards"))

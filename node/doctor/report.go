@@ -6,7 +6,7 @@ type Severity string
 const (
 	// Note is worth knowing and needs nothing.
 	Note Severity = "note"
-	// Attention means that somebody should look; no data is lost.
+	// Attention means that an operator should look; no data is lost.
 	Attention Severity = "attention"
 	// Damage means that data is lost or cannot be read.
 	Damage Severity = "damage"
@@ -53,7 +53,7 @@ const (
 
 var results = map[int]string{0: "sound", statusAttention: "needs attention", statusDamage: "damaged"}
 
-// Status returns 0 if everything is sound, 1 if somebody should look, 3 if there is damage.
+// Status returns 0 if everything is sound, 1 if an operator should look, 3 if there is damage.
 func (r *Report) Status() int { return r.status("") }
 
 // status returns the status of the named part, or of all parts if name is empty.

@@ -12,7 +12,7 @@ import (
 // expiresSoon is how long before its end a certificate is worth a word.
 const expiresSoon = 14 * 24 * time.Hour
 
-// settings looks at what the server is told to do: whether it would start with it.
+// settings checks whether the server would start with its settings.
 func (d *doctor) settings() {
 	d.part = "settings"
 	const correct = "correct it: the server does not start with it"

@@ -1,6 +1,6 @@
 // Package host keeps the shards of one node as the metadata wants them: it opens the
-// replicas that are placed on the node, closes and deletes those that were removed, and
-// has the shards that are led here told which tables changed or are gone.
+// replicas that are placed on the node, closes and deletes removed ones, and informs the shards
+// that are led here of tables that changed or are gone.
 //
 // Nothing else is ever deleted: a folder of a shard that the metadata does not place here
 // is left alone, and counted.
@@ -58,13 +58,13 @@ type Config struct {
 	Created     func(id uint32) bool
 	MarkCreated func(ids []uint32) error
 	MarkGone    func(id uint32) error
-	// Recovered tells the metadata that the replica of a shard on this node was made the
+	// Recovered reports to the metadata that the replica of a shard on this node was made the
 	// only one of a new incarnation.
 	Recovered func(ctx context.Context, m *metapb.Shard, incarnation uint32) error
-	// Founded tells the metadata that this node has made its replicas of shards that it founds.
-	// Nil: they are not told.
+	// Founded reports to the metadata that this node has made its replicas of shards that it founds.
+	// Nil: it is not reported.
 	Founded func(ctx context.Context, shards []*metapb.FoundedShard) error
-	// Forget tells the metadata that the removed replica of a shard is gone from here.
+	// Forget reports to the metadata that the removed replica of a shard is gone from here.
 	Forget     func(context.Context, *metapb.Shard) error
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -76,7 +76,7 @@ type Host struct {
 
 	mu     sync.RWMutex // guards the fields below
 	shards map[uint32]*shard.Shard
-	// busy are shards that are being opened or removed, failed those that did not open.
+	// busy are shards that are being opened or removed, failed shards that did not open.
 	busy    map[uint32]bool
 	failed  map[uint32]*failure
 	unknown []uint32 // shards that have a folder here and that the cluster does not use
@@ -260,8 +260,7 @@ var errFolderGone = errors.New("is gone, with the rows in it")
 // errRecovered is why a replica that was recovered is not open yet.
 var errRecovered = errors.New("the metadata was told that it was recovered, and has not said so yet")
 
-// Waits tells in words which replicas cannot do their part yet; empty: all can, but for
-// those that failed.
+// Waits says which replicas cannot do their part yet; empty: all can, except the failed ones.
 func (h *Host) Waits() string {
 	var waiting []uint32
 	for _, m := range h.cfg.Catalog.Shards() {
@@ -295,11 +294,11 @@ func (h *Host) Waits() string {
 	return text + " to have a leader, and its replica here to catch up with it"
 }
 
-// mostWarnings is how many warnings are told.
+// mostWarnings is how many warnings are listed.
 const mostWarnings = 8
 
-// Warnings says in words what is wrong with replicas here: those that did not open, and
-// what the others tell.
+// Warnings says what is wrong with replicas here: which ones did not open, and the warnings of the
+// others.
 func (h *Host) Warnings() (out []string) {
 	h.mu.RLock()
 	for _, id := range slices.Sorted(maps.Keys(h.failed)) {
@@ -337,7 +336,7 @@ func (h *Host) All() []*shard.Shard {
 }
 
 // text returns what a message may hold: errors quote bytes of damaged files, and a report that
-// cannot be sent would tell of nothing.
+// cannot be sent would report nothing.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Reports says of every replica that is placed here how it is, in the order of the ids.
@@ -357,8 +356,8 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	return out
 }
 
-// StepDown hands the leadership of all shards to other replicas, as far as there are any on
-// other nodes than those of avoid, until ctx ends.
+// StepDown hands the leadership of all shards to other replicas, as far as there are any on nodes
+// that are not in avoid, until ctx ends.
 func (h *Host) StepDown(ctx context.Context, avoid ...string) {
 	var wg sync.WaitGroup
 	for _, s := range h.All() {
@@ -371,8 +370,8 @@ func (h *Host) StepDown(ctx context.Context, avoid ...string) {
 	wg.Wait()
 }
 
-// Close flushes and closes every shard; those that do not finish before ctx ends
-// are still safe, their rows being in the log.
+// Close flushes and closes every shard; shards that do not finish before ctx ends are still safe,
+// their rows being in the log.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true

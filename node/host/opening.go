@@ -153,11 +153,11 @@ func founders(m *metapb.Shard) []string {
 	return m.Founders
 }
 
-// foundedPatience bounds one try to tell the metadata which groups this node has founded.
+// foundedPatience bounds one try to report to the metadata which groups this node has founded.
 const foundedPatience = 10 * time.Second
 
-// tellFounded tells the metadata of the replicas that this node has made as a founder, if they do
-// not know yet. From then on the node does not found those groups again.
+// tellFounded reports to the metadata the replicas that this node has made as a founder, if they
+// do not know yet. From then on the node does not found those groups again.
 func (h *Host) tellFounded() {
 	var news []*metapb.FoundedShard
 	for _, m := range h.cfg.Catalog.Shards() {
@@ -180,8 +180,8 @@ func (h *Host) tellFounded() {
 	})
 }
 
-// incarnation closes a replica of a group that was given up, and tells the metadata of
-// one that an operator made the first of a new group.
+// incarnation closes a replica of a group that was given up, and reports to the metadata a replica
+// that an operator made the first of a new group.
 func (h *Host) incarnation(m *metapb.Shard) error {
 	h.mu.Lock()
 	old := h.shards[m.Id]

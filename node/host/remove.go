@@ -22,7 +22,7 @@ import (
 // deleted.
 const goneSuffix = ".removed"
 
-// remove closes and deletes a replica that is no longer part of its group, and tells the
+// remove closes and deletes a replica that is no longer part of its group, and reports to the
 // metadata when it is gone. It may be begun anew at any step.
 func (h *Host) remove(ctx context.Context, m *metapb.Shard) {
 	err := h.drop(ctx, m.Id)

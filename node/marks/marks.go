@@ -1,4 +1,4 @@
-// Package marks keeps the marks of a data folder, by which older copies of it are told from it: a
+// Package marks keeps the marks of a data folder, by which older copies of it are recognised: a
 // machine that was set back to a snapshot, a folder that was copied back, or copied and started
 // twice.
 //

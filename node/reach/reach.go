@@ -1,12 +1,12 @@
 // Package reach finds out whether other nodes can reach this one.
 //
-// A node whose port lets nobody in, but whose own connections work, looks well to raft: its
+// A node whose port admits no connection, but whose own connections work, looks well to raft: its
 // heartbeats go out, and the answers come back on the connections that it opened itself. So
-// it leads on, and no router reaches what it leads. Only the others can tell, and what
-// they say has to come back the same way: each second a Monitor asks some of them, over this
-// node's own connections, to reach it at the port where they look for it. If most of those
-// that answer cannot, and they reach each other, then it is this node's port that is shut,
-// and what it leads is to be handed on.
+// it leads on, and no router reaches what it leads. Only the others know, and their answer has to
+// come back the same way: each second a Monitor asks some of them, over this node's own
+// connections, to reach it at the port where they look for it. If most of the nodes that answer
+// cannot, and they reach each other, then it is this node's port that is shut, and what it leads
+// is to be handed on.
 //
 // Nothing follows from one bad round, nor from what a node says that reaches few others: that
 // one may be cut off itself. A node that stood still while it waited for answers drops them.
@@ -49,8 +49,8 @@ type Config struct {
 	// can be said.
 	Try func(ctx context.Context, id string) error
 	// HandOn is called once after each round in which others cannot reach this node, and not
-	// again before it has returned: what is led here is to be led elsewhere, but not by the
-	// nodes of avoid, which no node reaches either.
+	// again before it has returned: what is led here is to be led elsewhere, but not by the nodes in
+	// avoid, which no node reaches either.
 	HandOn func(ctx context.Context, avoid []string)
 	// Alone, if not nil, is called with true when no other node has answered for some rounds,
 	// and with false when one does again.
@@ -66,8 +66,8 @@ type Config struct {
 	Patience time.Duration
 }
 
-// maxAsked is how many nodes are asked in a round: all in most clusters, in others those
-// that chance chooses, different ones each time.
+// maxAsked is how many nodes are asked in a round: all in most clusters, in others a random
+// choice, different each time.
 const maxAsked = 8
 
 // What rounds count for until others are said not to reach this node: two bad ones in a row,
@@ -116,7 +116,7 @@ type fault struct {
 	at     time.Time
 }
 
-// New returns a Monitor that asks nobody until Run. It panics if a required part of the
+// New returns a Monitor that asks no node until Run. It panics if a required part of the
 // configuration is missing.
 func New(cfg Config) *Monitor {
 	if cfg.Nodes == nil || cfg.Ask == nil || cfg.Try == nil || cfg.HandOn == nil {
@@ -321,7 +321,7 @@ func (m *Monitor) hear(a answer) {
 	f.rounds++
 }
 
-// tally counts those that reach this node and those that cannot.
+// tally counts the nodes that reach this node and the ones that cannot.
 type tally struct{ votes, cannot int }
 
 func (t *tally) add(cannot bool) {
@@ -369,8 +369,8 @@ func (m *Monitor) Unreachable() bool {
 // maxFaults is how many nodes Faults names.
 const maxFaults = 16
 
-// Faults lists nodes that said, twice in a row, that they cannot reach this one, and those
-// that are silent, by id.
+// Faults lists nodes that said, twice in a row, that they cannot reach this one, and silent nodes,
+// by id.
 func (m *Monitor) Faults() []Fault {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,9 +1,9 @@
 // Package recovery makes one data folder's replica of a shard, or its member of the
-// metadata group, go on alone after most of the others were lost for good. It works on
+// metadata group, continue alone after most of the others were lost. It works on
 // folders of servers that do not run.
 //
-// It cannot know what the lost ones had: it says what it sees, and does nothing unless it
-// is told that losing data is accepted.
+// It cannot know what the lost ones had: it says what it sees, and does nothing unless the caller
+// accepts that data is lost.
 package recovery
 
 import (

@@ -64,7 +64,7 @@ func (r *Registry) load() {
 	}
 }
 
-// save keeps the addresses, but not of removed nodes and of those that only callers told of. They are a help,
+// save keeps the addresses, except addresses of removed nodes and of nodes known only from calls. They are a help,
 // not a promise: nothing is synced.
 func (r *Registry) save() {
 	if r.cfg.File == "" {

@@ -7,14 +7,14 @@ import (
 
 // After a dial that failed a node is not dialed for a moment, which doubles with each failure:
 // many ask for it at a time, each group of raft and each request, and each of them would dial.
-// A caller that asks meanwhile is told how the last dial failed. The moment is short, so that a node that
+// A caller that asks meanwhile gets the error of the last dial. The moment is short, so that a node that
 // is back is reached at once, and ends when the node is heard of.
 const (
 	firstPause = 50 * time.Millisecond
 	mostPause  = 400 * time.Millisecond
 )
 
-// absence is the time for which a node could not be reached.
+// absence is the time in which a node could not be reached.
 type absence struct {
 	err   error // of the last dial
 	pause time.Duration

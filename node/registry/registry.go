@@ -1,11 +1,10 @@
 // Package registry knows where the nodes of a cluster are, by their ids, and keeps the
 // connections to them.
 //
-// What it knows comes from three sides: the metadata (Learn), nodes that were asked who
-// they are or asked this one (Seen), and the file that it keeps for the next start. An
-// address is looked up anew at every dial, the newest information first, and the other
-// end must prove to be the node that was meant; so a node may change its address at any
-// time, and another may get the one that it had.
+// What it knows comes from three sides: the metadata (Learn), nodes that answered or made a call
+// (Seen), and the file that it keeps for the next start. An address is looked up anew at every
+// dial, the newest information first, and the other end must prove to be the node that was meant;
+// so a node may change its address at any time, and another may get the one that it had.
 //
 // Life cycle: New, Close. All methods may be called concurrently.
 package registry
@@ -42,7 +41,7 @@ type Config struct {
 	Dialer rpcport.Dialer
 	// File keeps the addresses for the next start; empty: they are not kept.
 	File string
-	// Options are those of every connection for calls, TailOptions of those for tails.
+	// Options are the options of every connection for calls, TailOptions of connections for tails.
 	Options, TailOptions []grpc.DialOption
 	Logger               *slog.Logger
 	// Now is the clock. The default value is time.Now.

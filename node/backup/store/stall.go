@@ -65,8 +65,8 @@ func (w *watch) pause() {
 	w.timer.Stop()
 }
 
-// explain is err, or what brought it about. It is not context.Canceled then: nobody
-// asked for it.
+// explain is err, or what brought it about. It is not context.Canceled then, because no caller
+// cancelled it.
 func (w *watch) explain(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

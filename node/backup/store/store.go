@@ -21,7 +21,7 @@ import (
 // ErrNotFound is returned for an object that does not exist.
 var ErrNotFound = errors.New("it does not exist")
 
-// Object is what a listing tells of an object.
+// Object describes an object of a listing.
 type Object struct {
 	Name     string
 	Size     int64
@@ -59,7 +59,7 @@ type Upload interface {
 // Config says how a repository is reached.
 type Config struct {
 	S3 S3Config
-	// TempDir takes files until they are uploaded, and those that were fetched. The
+	// TempDir has files until they are uploaded, and fetched files. The
 	// default value is os.TempDir.
 	TempDir string
 }

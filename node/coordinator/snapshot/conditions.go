@@ -68,8 +68,8 @@ func starts(snap *Snapshot, s *metapb.Shard) bool {
 	}) != nil
 }
 
-// leaderUnknown reports whether nobody has claimed to lead a shard, while a node that could has not
-// reported yet.
+// leaderUnknown reports whether no node has claimed to lead a shard, while a node that could has
+// not reported yet.
 func leaderUnknown(snap *Snapshot, s *metapb.Shard) bool {
 	return snap.Groups[s.Id].Leader == "" &&
 		slices.ContainsFunc(snap.Unheard(), func(id string) bool { return slices.Contains(s.Replicas, id) })
@@ -95,7 +95,7 @@ func (snap *Snapshot) voters(s *metapb.Shard) []string {
 	return s.Replicas
 }
 
-// LeaderlessFor returns for how long nobody has reported to lead a shard. A leader of the metadata
+// LeaderlessFor returns how long no node has reported to lead a shard. A leader of the metadata
 // group that runs an older program does not say: then the answer is for ever.
 func (snap *Snapshot) LeaderlessFor(s *metapb.Shard) time.Duration {
 	for _, led := range snap.Status.ShardsLed {

@@ -42,7 +42,7 @@ func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why
 	return "", false
 }
 
-// whyNoSource says why a replica cannot stand for a damaged one; empty: it can.
+// whyNoSource says why a replica cannot replace a damaged one; empty: it can.
 func whyNoSource(snap *Snapshot, s *metapb.Shard, g *Group, id string) string {
 	r := snap.Replica(id, s)
 	switch {

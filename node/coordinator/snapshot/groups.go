@@ -30,8 +30,8 @@ type Membership struct {
 	At               time.Time
 }
 
-// groupOf reads the group of a shard from the reports. Of two nodes that both report that they lead,
-// the one with the higher term does.
+// groupOf reads the group of a shard from the reports. If two nodes report that they lead, the one
+// with the higher term does.
 func groupOf(snap *Snapshot, s *metapb.Shard, answered Membership) *Group {
 	g := &Group{}
 	var heard time.Time

@@ -31,7 +31,7 @@ func newHomes(snap *Snapshot, first string) *homes {
 	return h
 }
 
-// able returns the nodes that may get a replica, but those in not.
+// able returns the nodes that may get a replica, except the ones in not.
 func (h *homes) able(not []string) (ids []string) {
 	for _, n := range h.snap.Status.Nodes {
 		if id := n.GetNode().GetId(); h.snap.WhyNoReplicas(id) == "" && !slices.Contains(not, id) {
@@ -59,9 +59,9 @@ func (h *homes) use(id string) {
 	}
 }
 
-// Homes chooses n nodes for a new shard: first, if it is set and may get a replica, then those with the
-// fewest replicas, in zones that have none yet as long as there are such. It chooses none of not.
-// why says why there are not enough.
+// Homes chooses n nodes for a new shard: first, if it is set and may get a replica, then the nodes with
+// the fewest replicas, first in zones that have none yet. It chooses none of not. why says why there
+// are not enough.
 func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, why string) {
 	h := newHomes(snap, first)
 	able := h.able(not)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Liveness is what the leader of the metadata group knows of a node from its reports, of which a
-// node sends one every second.
+// Liveness is what the leader of the metadata group knows about a node from its reports. A node
+// sends one every second.
 type Liveness int
 
 const (
@@ -103,6 +103,6 @@ func (snap *Snapshot) Joining(id string) bool {
 	return age < min(snap.Limits.DownAfter, time.Duration(snap.Status.LeadingNanos))
 }
 
-// Unknown returns the nodes whose state is not known, because the leader is new. Those that join are
+// Unknown returns the nodes whose state is not known, because the leader is new. Joining nodes are
 // left out: it is known that they start.
 func (snap *Snapshot) Unknown() []string { return slices.DeleteFunc(snap.Unheard(), snap.Joining) }

@@ -1,6 +1,7 @@
 // Package snapshot is the cluster at one moment: what the metadata say, and what nodes have reported
 // to the leader of the metadata group. It answers questions about that state (which nodes are alive,
-// who leads a shard, what may fail, why something has to wait), and decides and changes nothing.
+// which one leads a shard, what may fail, why something has to wait), and decides and changes
+// nothing.
 //
 // Functions named Why… return a reason in words for people, or "" if there is none.
 package snapshot

@@ -8,7 +8,7 @@ import (
 )
 
 // Tolerance returns how many of the voters of a group may fail before it stops; negative: it has.
-// It is what rules go by: a voter counts as long as its node is alive.
+// The rules use it: a voter counts as long as its node is alive.
 func (snap *Snapshot) Tolerance(voters []string) int {
 	living := 0
 	for _, id := range voters {
@@ -42,7 +42,7 @@ func ClusterTolerance(snap *Snapshot) (int, string) {
 	return lowest, what
 }
 
-// shardTolerance returns how many voters of a shard may fail, if those that are unknown work.
+// shardTolerance returns how many voters of a shard may fail, if the unknown ones work.
 func shardTolerance(snap *Snapshot, s *metapb.Shard) int {
 	voters := snap.voters(s)
 	left := len(snap.ReadyVoters(s, voters)) - Majority(len(voters))

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// rebalanceLater says from when on replicas are moved to nodes that hold less, if nobody asks for it
+// rebalanceLater says when replicas will be moved to nodes that hold less, if no user asks for it
 // before: nodes have to stay as they are for a while.
 func (d *diagnosis) rebalanceLater() {
 	snap := d.snap

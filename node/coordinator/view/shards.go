@@ -43,7 +43,7 @@ func (d *diagnosis) starting() {
 	}
 }
 
-// leaderlessShards reports shards that nobody leads.
+// leaderlessShards reports shards without a leader.
 func (d *diagnosis) leaderlessShards() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {
@@ -156,7 +156,7 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 	}
 }
 
-// leaderlessThere reports a shard that does not work although none of its nodes counts as gone. quiet are those that
+// leaderlessThere reports a shard that does not work although none of its nodes counts as gone. quiet are nodes that
 // have not been heard of for a moment.
 func (d *diagnosis) leaderlessThere(s *metapb.Shard, quiet []string) {
 	snap := d.snap

@@ -9,7 +9,7 @@ import (
 const adviceProtect = "give all nodes the same --cluster-secret-file, or certificates (docs/cluster.md: " +
 	"Authentication between nodes)"
 
-// unprotected reports nodes that let in whoever connects to their port between nodes.
+// unprotected reports nodes that admit every connection to their port between nodes.
 func (d *diagnosis) unprotected() {
 	snap := d.snap
 	by := map[metapb.Protection][]string{}

@@ -10,8 +10,7 @@ import (
 )
 
 // apart reports two nodes that do not reach each other: both report, and each says that the
-// other one does not answer it. Of one that is named by others alone it would not be known
-// whether it just stands still.
+// other one does not answer it. If only others named the node, it might merely be paused.
 func (d *diagnosis) apart() {
 	snap := d.snap
 	silent := func(a, b string) bool {
